@@ -1,0 +1,17 @@
+// Errors a user can cause and mend. The message is one line: thing, cause, way out.
+#pragma once
+
+#include <stdexcept>
+
+namespace xcorr {
+
+struct UserError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The machine lacks the memory for a point: outcome out_of_memory, not a mistake of the user.
+struct OutOfMemory : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace xcorr

@@ -1,0 +1,210 @@
+#include "harness/problem.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "harness/error.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr std::pair<Form, std::string_view> kForms[] = {{Form::one_to_one, "one-to-one"},
+                                                        {Form::one_to_many, "one-to-many"},
+                                                        {Form::n_to_mn, "n-to-mn"},
+                                                        {Form::n_to_m, "n-to-m"}};
+
+// Reads an integer at the front of `text` and removes it.
+Index take_index(std::string_view& text, std::string_view whole, const char* what) {
+  Index value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{}) {
+    throw UserError(std::string(what) + " '" + std::string(whole) + "': " +
+                    (code == std::errc::result_out_of_range ? "a number overflows 64 bits"
+                                                            : "a number was expected"));
+  }
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+Shifts full_shifts(Index left, Index right) { return {-(left - 1), right - 1}; }
+
+Shifts valid_shifts(Index left, Index right) {
+  return {std::min<Index>(0, right - left), std::max<Index>(0, right - left)};
+}
+
+Shifts take_range(std::string_view& text, std::string_view whole, std::string_view axis) {
+  if (!take(text, axis)) {
+    throw UserError("window '" + std::string(whole) +
+                    "': not understood; write full, valid or sy:-3..3,sx:0..7");
+  }
+  const Index first = take_index(text, whole, "window");
+  if (!take(text, "..")) throw UserError("window '" + std::string(whole) + "': '..' was expected");
+  return {first, take_index(text, whole, "window")};
+}
+
+void check_range(Shifts range, Shifts full, std::string_view axis, std::string_view whole) {
+  const std::string where = "window '" + std::string(whole) + "': " + std::string(axis);
+  if (range.first > range.last) throw UserError(where + " is empty; the first shift comes first");
+  if (range.first < full.first || range.last > full.last) {
+    throw UserError(where + " leaves the full window; stay within " + std::to_string(full.first) +
+                    ".." + std::to_string(full.last));
+  }
+}
+
+Window resolve_window(const Problem& problem, std::string_view text) {
+  const Shape l = problem.left, r = problem.right;
+  const Shifts full_sy = full_shifts(l.rows, r.rows), full_sx = full_shifts(l.cols, r.cols);
+  if (text == "full") return {Window::Kind::full, full_sy, full_sx};
+  if (text == "valid") {
+    const bool left_inside = l.rows <= r.rows && l.cols <= r.cols;
+    const bool right_inside = r.rows <= l.rows && r.cols <= l.cols;
+    if (!left_inside && !right_inside) {
+      throw UserError("window 'valid': neither " + to_string(l) + " nor " + to_string(r) +
+                      " contains the other; use full or an explicit window");
+    }
+    return {Window::Kind::valid, valid_shifts(l.rows, r.rows), valid_shifts(l.cols, r.cols)};
+  }
+  std::string_view rest = text;
+  Window window{Window::Kind::explicit_ranges, take_range(rest, text, "sy:"), {}};
+  if (!take(rest, ",")) throw UserError("window '" + std::string(text) + "': ',sx:' was expected");
+  window.sx = take_range(rest, text, "sx:");
+  if (!rest.empty()) {
+    throw UserError("window '" + std::string(text) + "': '" + std::string(rest) + "' is too much");
+  }
+  check_range(window.sy, full_sy, "sy", text);
+  check_range(window.sx, full_sx, "sx", text);
+  return window;
+}
+
+// a * b, or UserError where the product leaves 63 bits.
+Index product(Index a, Index b, const char* what) {
+  Index result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) {
+    throw UserError(std::string(what) + ": " + std::to_string(a) + " x " + std::to_string(b) +
+                    " overflows 64 bits; use fewer or smaller matrices");
+  }
+  return result;
+}
+
+struct AxisWork {
+  Index sum = 0;
+  Index max = 0;
+};
+
+// Sum and maximum of the overlap lengths along one axis; the overlap area is separable.
+AxisWork axis_work(Index left, Index right, Shifts shifts) {
+  AxisWork work;
+  for (Index s = shifts.first; s <= shifts.last; ++s) {
+    const Index count = overlap(left, right, s).count;
+    work.sum += count;
+    work.max = std::max(work.max, count);
+  }
+  return work;
+}
+
+}  // namespace
+
+Index Problem::fmas() const {
+  const Index rows = axis_work(left.rows, right.rows, window.sy).sum;
+  const Index cols = axis_work(left.cols, right.cols, window.sx).sum;
+  return product(product(rows, cols, "useful work"), pairs(), "useful work");
+}
+
+Index Problem::max_overlap() const {
+  return axis_work(left.rows, right.rows, window.sy).max *
+         axis_work(left.cols, right.cols, window.sx).max;
+}
+
+Index Problem::bytes(std::size_t scalar_bytes) const {
+  return (left_elements() + right_elements() + out_elements()) * static_cast<Index>(scalar_bytes);
+}
+
+std::string Problem::id() const {
+  return std::string(to_string(form)) + "/" + to_string(left) + "/" + to_string(right) + "/" +
+         std::to_string(lefts) + ":" + std::to_string(rights) + "/" + to_string(window);
+}
+
+Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index rights,
+                     std::string_view window) {
+  // Keeps every sum of two sizes, and a shift, far inside 64 bits.
+  constexpr Index kLargestSide = Index{1} << 32;
+  for (const auto& [name, value] : {std::pair{"left rows", left.rows}, {"left cols", left.cols},
+                                    {"right rows", right.rows}, {"right cols", right.cols},
+                                    {"lefts", lefts}, {"rights", rights}}) {
+    if (value < 1 || value > kLargestSide) {
+      throw UserError(std::string(name) + " = " + std::to_string(value) +
+                      ": out of range; use 1.." + std::to_string(kLargestSide));
+    }
+  }
+  const std::string counts = std::to_string(lefts) + ":" + std::to_string(rights);
+  if (form == Form::one_to_one && (lefts != 1 || rights != 1)) {
+    throw UserError("counts " + counts + ": one-to-one means 1:1; use n-to-mn for several pairs");
+  }
+  if (form == Form::one_to_many && lefts != 1) {
+    throw UserError("counts " + counts + ": one-to-many has one left; use n-to-mn or n-to-m");
+  }
+  if (form == Form::n_to_mn && rights % lefts != 0) {
+    throw UserError("counts " + counts + ": n-to-mn needs rights divisible by lefts (rights is the " +
+                    "total number); the next is " + std::to_string((rights / lefts + 1) * lefts));
+  }
+  Problem problem{form, left, right, lefts, rights, {}};
+  product(product(left.rows, left.cols, "left matrix"), lefts * 16, "left matrices");
+  product(product(right.rows, right.cols, "right matrix"), rights * 16, "right matrices");
+  const Index pairs = form == Form::n_to_m ? product(lefts, rights, "pairs") : rights;
+  problem.window = resolve_window(problem, window);
+  product(product(problem.out_rows(), problem.out_cols(), "output"), product(pairs, 16, "output"),
+          "output");
+  (void)problem.fmas();
+  return problem;
+}
+
+std::string_view to_string(Form form) {
+  for (const auto& [value, name] : kForms) {
+    if (value == form) return name;
+  }
+  return "?";
+}
+
+Form parse_form(std::string_view text) {
+  for (const auto& [value, name] : kForms) {
+    if (name == text) return value;
+  }
+  throw UserError("form '" + std::string(text) +
+                  "': unknown; use one-to-one, one-to-many, n-to-mn or n-to-m");
+}
+
+Shape parse_shape(std::string_view text) {
+  std::string_view rest = text;
+  Shape shape;
+  shape.rows = take_index(rest, text, "shape");
+  if (!take(rest, "x")) throw UserError("shape '" + std::string(text) + "': write ROWSxCOLS, as 64x48");
+  shape.cols = take_index(rest, text, "shape");
+  if (!rest.empty()) throw UserError("shape '" + std::string(text) + "': write ROWSxCOLS, as 64x48");
+  return shape;
+}
+
+std::string to_string(const Shape& shape) {
+  return std::to_string(shape.rows) + "x" + std::to_string(shape.cols);
+}
+
+std::string to_string(const Window& window) {
+  switch (window.kind) {
+    case Window::Kind::full:
+      return "full";
+    case Window::Kind::valid:
+      return "valid";
+    default:
+      break;
+  }
+  const auto range = [](Shifts s) { return std::to_string(s.first) + ".." + std::to_string(s.last); };
+  return "sy:" + range(window.sy) + ",sx:" + range(window.sx);
+}
+
+}  // namespace xcorr

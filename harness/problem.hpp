@@ -1,0 +1,111 @@
+// What is computed, as data (DESIGN section 1; paper section 2):
+//
+//   out[p][sy][sx] = sum over (y, x) of L[y][x] * R[y + sy][x + sx], zero outside either matrix.
+//
+// `Problem` is trivially copyable, so that a kernel can take it by value; shapes are rows x cols,
+// matrices dense and row-major, `rights` the TOTAL number of right matrices, output index 0 the
+// smallest shift of the window.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace xcorr {
+
+using Index = std::int64_t;
+
+enum class Form { one_to_one, one_to_many, n_to_mn, n_to_m };
+
+struct Shape {
+  Index rows = 0;
+  Index cols = 0;
+  constexpr Index size() const { return rows * cols; }
+  constexpr bool operator==(const Shape&) const = default;
+};
+
+// Inclusive range of shifts along one axis.
+struct Shifts {
+  Index first = 0;
+  Index last = 0;
+  constexpr Index count() const { return last - first + 1; }
+  constexpr bool operator==(const Shifts&) const = default;
+};
+
+struct Window {
+  enum class Kind { full, valid, explicit_ranges };
+  Kind kind = Kind::full;
+  Shifts sy;
+  Shifts sx;
+};
+
+// Indices of the two matrices of a pair.
+struct Pair {
+  Index left;
+  Index right;
+};
+
+// Positions y of the left axis (length `left`) whose partner y + shift lies inside the right axis.
+struct Overlap {
+  Index first;  // first y
+  Index count;  // 0 when nothing overlaps
+};
+constexpr Overlap overlap(Index left, Index right, Index shift) {
+  const Index first = shift < 0 ? -shift : 0;
+  const Index end = right - shift < left ? right - shift : left;
+  return {first, end > first ? end - first : 0};
+}
+
+struct Problem {
+  Form form = Form::one_to_one;
+  Shape left;
+  Shape right;
+  Index lefts = 1;
+  Index rights = 1;
+  Window window;
+
+  constexpr Index pairs() const { return form == Form::n_to_m ? lefts * rights : rights; }
+  // The one pairing function of all forms.
+  constexpr Pair pair(Index p) const {
+    switch (form) {
+      case Form::n_to_m:
+        return {p / rights, p % rights};
+      case Form::n_to_mn:
+        return {p / (rights / lefts), p};
+      default:
+        return {0, p};
+    }
+  }
+  constexpr Index out_rows() const { return window.sy.count(); }
+  constexpr Index out_cols() const { return window.sx.count(); }
+  constexpr Index out_size() const { return out_rows() * out_cols(); }  // of one pair
+
+  // Useful work: total overlap area, in fused multiply-adds ((h*w)^2 a pair for equal shapes, full).
+  Index fmas() const;
+  // Largest number of products in one output element.
+  Index max_overlap() const;
+  // Compulsory traffic: inputs once, outputs once.
+  Index bytes(std::size_t scalar_bytes) const;
+  // Elements of all lefts, all rights, all outputs.
+  constexpr Index left_elements() const { return lefts * left.size(); }
+  constexpr Index right_elements() const { return rights * right.size(); }
+  constexpr Index out_elements() const { return pairs() * out_size(); }
+
+  // `<form>/<RxC>/<RxC>/<lefts>:<rights>/<window>`: the name in benchmarks and messages.
+  std::string id() const;
+};
+
+// Checks everything and resolves the window. Throws UserError: zero, negative or overflowing sizes,
+// counts that do not fit the form, a window outside the full one, `valid` where neither contains
+// the other.
+Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index rights,
+                     std::string_view window);
+
+std::string_view to_string(Form form);
+Form parse_form(std::string_view text);                  // "n-to-mn"
+Shape parse_shape(std::string_view text);                // "64x48"
+std::string to_string(const Shape& shape);               // "64x48"
+std::string to_string(const Window& window);             // "full", "valid", "sy:-3..3,sx:0..7"
+
+}  // namespace xcorr

@@ -1,0 +1,168 @@
+#include "harness/registry.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "harness/error.hpp"
+
+namespace xcorr {
+namespace {
+
+struct PrecisionFacts {
+  Precision precision;
+  std::string_view name;
+  std::size_t bytes;
+  double unit_roundoff;
+};
+// tf32 and bf16 keep 10 and 7 fraction bits; the compensated classes come near fp32.
+constexpr PrecisionFacts kPrecisions[] = {
+    {Precision::fp64, "fp64", 8, 0x1p-53},        {Precision::fp32, "fp32", 4, 0x1p-24},
+    {Precision::tf32, "tf32", 4, 0x1p-11},        {Precision::three_tf32, "3xtf32", 4, 0x1p-21},
+    {Precision::bf16x3, "bf16x3", 4, 0x1p-21},    {Precision::fp16, "fp16", 4, 0x1p-11}};
+
+const PrecisionFacts& facts(Precision precision) {
+  return *std::find_if(std::begin(kPrecisions), std::end(kPrecisions),
+                       [&](const PrecisionFacts& f) { return f.precision == precision; });
+}
+
+// Filled during static initialisation, in an order that nothing may depend on.
+std::vector<Variant>& registered() {
+  static std::vector<Variant> all;
+  return all;
+}
+
+const std::vector<std::string>& built_values(const Axis& axis) {
+#ifdef XCORR_GRID_QUICK
+  if (!axis.quick.empty()) return axis.quick;
+#endif
+  return axis.values;
+}
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substituted}));
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+bool register_variant(Variant variant, const char* id, const char* family, const char* source_file,
+                      const char* source_hash) {
+  variant.id = id;
+  variant.family = family;
+  variant.source_file = source_file;
+  variant.source_hash = source_hash;
+  registered().push_back(std::move(variant));
+  return true;
+}
+
+const std::vector<Variant>& variants() {
+  static const std::vector<Variant> sorted = [] {
+    std::vector<Variant> all = registered();
+    std::sort(all.begin(), all.end(),
+              [](const Variant& a, const Variant& b) { return a.id < b.id; });
+    const auto twin = std::adjacent_find(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      return a.id == b.id;
+    });
+    if (twin != all.end()) {
+      throw UserError("variant '" + twin->id + "': two files have this name (" + twin->source_file +
+                      ", " + (twin + 1)->source_file + "); rename one");
+    }
+    return all;
+  }();
+  return sorted;
+}
+
+const Variant& find_variant(const std::string& id) {
+  std::vector<std::string> ids;
+  for (const Variant& variant : variants()) {
+    if (variant.id == id) return variant;
+    ids.push_back(variant.id);
+  }
+  throw UserError("variant '" + id + "': unknown; the nearest is '" + nearest(id, ids) +
+                  "', --list names all");
+}
+
+std::vector<Params> grid_points(const Variant& variant) {
+  std::vector<Params> points = {Params{}};
+  for (const Axis& axis : variant.axes) {
+    std::vector<Params> extended;
+    for (const Params& point : points) {
+      for (const std::string& value : built_values(axis)) {
+        Params next = point;
+        next.set(axis.name, value);
+        extended.push_back(next);
+      }
+    }
+    points = std::move(extended);
+  }
+  std::vector<Params> distinct;
+  for (const Params& point : points) {
+    Params kept;
+    for (const auto& [name, value] : point.values()) {
+      const bool dropped = std::any_of(
+          variant.drops.begin(), variant.drops.end(), [&, name = name](const Drop& drop) {
+            return drop.drops == name && point.has(drop.name) && point.get(drop.name) == drop.value;
+          });
+      if (!dropped) kept.set(name, value);
+    }
+    if (std::find(distinct.begin(), distinct.end(), kept) == distinct.end()) {
+      distinct.push_back(kept);
+    }
+  }
+  return distinct;
+}
+
+Params parse_params(const Variant& variant, const std::string& text) {
+  std::vector<std::string> names;
+  for (const Params& point : grid_points(variant)) {
+    if (point.canonical() == text) return point;
+    names.push_back(point.canonical());
+  }
+  throw UserError("params '" + text + "': no point of " + variant.id + "; the nearest is '" +
+                  nearest(text, names) + "', --list=json has all");
+}
+
+std::string nearest(const std::string& text, const std::vector<std::string>& candidates) {
+  const auto best = std::min_element(
+      candidates.begin(), candidates.end(), [&](const std::string& a, const std::string& b) {
+        return edit_distance(text, a) < edit_distance(text, b);
+      });
+  return best == candidates.end() ? "" : *best;
+}
+
+std::string Params::canonical() const {
+  std::string text;
+  for (const auto& [name, value] : values_) text += (text.empty() ? "" : ";") + name + "=" + value;
+  return text;
+}
+
+std::string_view to_string(Backend backend) { return backend == Backend::cpu ? "cpu" : "cuda"; }
+
+std::string_view to_string(Precision precision) { return facts(precision).name; }
+
+std::string_view to_string(AlgorithmClass algorithm_class) {
+  return algorithm_class == AlgorithmClass::definition ? "definition" : "fft";
+}
+
+Precision parse_precision(const std::string& text) {
+  std::vector<std::string> names;
+  for (const PrecisionFacts& f : kPrecisions) {
+    if (f.name == text) return f.precision;
+    names.emplace_back(f.name);
+  }
+  throw UserError("precision '" + text + "': unknown; the nearest is '" + nearest(text, names) + "'");
+}
+
+std::size_t scalar_bytes(Precision precision) { return facts(precision).bytes; }
+double unit_roundoff(Precision precision) { return facts(precision).unit_roundoff; }
+
+}  // namespace xcorr

@@ -1,0 +1,150 @@
+// The contract between a variant and the harness; a variant includes this page and
+// algorithms/device/, nothing else of the project.
+//
+// A variant is one translation unit. Its file stem is its id, its folder its family. It says what it
+// is (struct Variant, filled with designated initialisers) and does four things: supports,
+// workspace_bytes, plan, and compute of the planned object. The harness allocates, fills, uploads,
+// times, downloads, checks and names. Example: algorithms/cpu/cpu_definition.cpp.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/problem.hpp"
+
+namespace xcorr {
+
+enum class Backend { cpu, cuda };
+enum class Precision { fp64, fp32, tf32, three_tf32, bf16x3, fp16 };
+// Decides which error bound holds (DESIGN section 4): sums of products, or transforms.
+enum class AlgorithmClass { definition, fft };
+
+// One point of a variant's grid: parameter name -> exact value.
+class Params {
+ public:
+  void set(std::string name, std::string value) { values_[std::move(name)] = std::move(value); }
+  bool has(const std::string& name) const { return values_.count(name) != 0; }
+  const std::string& get(const std::string& name) const { return values_.at(name); }
+  int get_int(const std::string& name) const { return std::stoi(values_.at(name)); }
+  const std::map<std::string, std::string>& values() const { return values_; }
+  std::string canonical() const;  // "key=value;key=value", sorted by key
+  auto operator<=>(const Params&) const = default;
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+// A parameter with its exact values; `quick` (a subset) is what the option grid=quick builds.
+// Names are those of DESIGN section 3: warps_per_block, rows_per_thread, distribution, ...
+struct Axis {
+  std::string name;
+  std::vector<std::string> values;
+  bool compile_time = false;
+  std::vector<std::string> quick = {};  // empty: all values
+};
+
+// A value that makes another parameter meaningless: {"distribution", "none", "rows_per_thread"}.
+struct Drop {
+  std::string name, value, drops;
+};
+
+// Yes, or why not.
+struct Support {
+  std::string reason;  // empty means yes
+  explicit operator bool() const { return reason.empty(); }
+};
+inline Support yes() { return {}; }
+inline Support no(std::string reason) { return {std::move(reason)}; }
+
+// Marks the phases of one compute: call.phase("forward") ends the previous phase and starts the
+// named one (forward, hadamard, inverse); what no phase claims is "rest". Costs nothing unless the
+// harness is measuring phases.
+class PhaseMarks {
+ public:
+  virtual ~PhaseMarks() = default;
+  virtual void mark(std::string_view name) = 0;
+};
+
+// What compute gets. Pointers are to memory of the variant's backend, scalar type of the precision
+// class: left [lefts][rows][cols], right [rights][rows][cols], out [pairs][out_rows][out_cols].
+struct Call {
+  const void* left = nullptr;
+  const void* right = nullptr;
+  void* out = nullptr;
+  void* stream = nullptr;  // cudaStream_t for backend cuda, unused for cpu
+  PhaseMarks* marks = nullptr;
+
+  template <typename T>
+  const T* lefts() const {
+    return static_cast<const T*>(left);
+  }
+  template <typename T>
+  const T* rights() const {
+    return static_cast<const T*>(right);
+  }
+  template <typename T>
+  T* outs() const {
+    return static_cast<T*>(out);
+  }
+  void phase(std::string_view name) const {
+    if (marks) marks->mark(name);
+  }
+};
+
+// What plan returns: everything that can be kept between calls.
+class Plan {
+ public:
+  virtual ~Plan() = default;
+  // Computes every output of the problem; may be called any number of times. Whatever must happen on
+  // every call (clearing, padding, transposing) happens here. Asynchronous on call.stream if cuda.
+  virtual void compute(const Call& call) = 0;
+};
+
+// What plan gets: the problem, one point of the grid, the precision class, and memory of
+// workspace_bytes bytes (aligned to 256) that stays the plan's until it is destroyed.
+struct PlanRequest {
+  Problem problem;
+  Params params;
+  Precision precision = Precision::fp32;
+  void* workspace = nullptr;
+  void* stream = nullptr;
+};
+
+struct Variant {
+  std::string summary;  // one line for --list, README and report
+  std::string parent;   // id of the variant that this one is a step from; empty for a root
+  std::string source;   // paper or thesis section
+  Backend backend = Backend::cpu;
+  AlgorithmClass algorithm_class = AlgorithmClass::definition;
+  std::vector<Precision> precisions = {Precision::fp32};
+  std::vector<Form> forms = {Form::one_to_one, Form::one_to_many, Form::n_to_mn, Form::n_to_m};
+  std::vector<Axis> axes = {};
+  std::vector<Drop> drops = {};
+  bool emulated = true;  // false: library calls and tensor-core kernels (DESIGN section 8)
+
+  // Form and precision are checked by the harness before this is asked.
+  Support (*supports)(const PlanRequest&) = [](const PlanRequest&) { return yes(); };
+  std::size_t (*workspace_bytes)(const PlanRequest&) = [](const PlanRequest&) -> std::size_t {
+    return 0;
+  };
+  std::unique_ptr<Plan> (*plan)(const PlanRequest&) = nullptr;
+
+  // Filled by XCORR_VARIANT from the file's path and content.
+  std::string id = {}, family = {}, source_file = {}, source_hash = {};
+};
+
+// Called once per translation unit, before main; the order is unspecified, the registry sorts.
+bool register_variant(Variant variant, const char* id, const char* family, const char* source_file,
+                      const char* source_hash);
+
+}  // namespace xcorr
+
+// XCORR_VARIANT({.summary = "...", .plan = ...}); once in a file. The build stamps the four macros
+// from the file's path and content (scripts/stamp_sources.py).
+#define XCORR_VARIANT(...)                                                                      \
+  static const bool xcorr_registered = ::xcorr::register_variant(                              \
+      ::xcorr::Variant __VA_ARGS__, XCORR_ID, XCORR_FAMILY, XCORR_SOURCE_FILE, XCORR_SOURCE_HASH)
