@@ -59,7 +59,7 @@ choose_tool() {
   done
   return 1
 }
-choose_meson() { choose_tool 1.0.1 "${MESON:-meson}" "$XCORR_ROOT/.venv/bin/meson" /usr/bin/meson; }
+choose_meson() { choose_tool 1.0.1 "${MESON:-${XCORR_MESON:-meson}}" meson "$XCORR_ROOT/.venv/bin/meson" /usr/bin/meson; }
 choose_ninja() { choose_tool 1.8 "${NINJA:-ninja}" "$XCORR_ROOT/.venv/bin/ninja" ninja-build /usr/bin/ninja; }
 
 compiles_cpp20() { ${CXX:-c++} -std=c++20 -x c++ -fsyntax-only - </dev/null 2>/dev/null; }
@@ -74,7 +74,7 @@ missing_packages() {
   fi
   local package module
   while read -r package module; do
-    pkg-config --exists $module 2>/dev/null || echo "$package C++ library: ${module/ >/>}"
+    pkg-config --exists "$module" 2>/dev/null || echo "$package C++ library: ${module/ >/>}"
   done <<'END'
 libbenchmark-dev benchmark >= 1.6
 libfftw3-dev fftw3f >= 3.3
@@ -135,65 +135,66 @@ make_venv() {
     die "pip failed: $(grep -m 1 '^ERROR' "$log" || tail -n 1 "$log"); full log: $log"
 }
 
-# 1. What the distribution can give.
-packages=()
-while read -r package _; do packages+=("$package"); done < <(missing_packages)
-if [[ -n $use_apt ]]; then
+# What is there: sets python, meson, ninja (empty: not found) and the list packages.
+look() {
+  mapfile -t packages < <(missing_packages)
+  python=$(choose_python) || python=''
+  if [[ -n $python_only ]]; then return; fi
+  meson=$(choose_meson) || meson=''
+  ninja=$(choose_ninja) || ninja=''
+}
+complete() {
+  [[ ${#packages[@]} == 0 && -n $python ]] && [[ -n $python_only || (-n $meson && -n $ninja) ]]
+}
+
+from_distribution() {
+  local wanted=("${packages[@]%% *}")
   if [[ -z $python_only ]]; then
-    choose_meson >/dev/null || packages+=(meson)
-    choose_ninja >/dev/null || packages+=(ninja-build)
+    if [[ -z $meson ]]; then wanted+=(meson); fi
+    if [[ -z $ninja ]]; then wanted+=(ninja-build); fi
   fi
-  if ! choose_python >/dev/null; then
-    packages+=(python3 python3-pip ca-certificates fonts-dejavu-core)
-    # Python may be missing still, so the names come from Debian 12's or from the list itself.
-    if recent_python python3; then
-      mapfile -t -O "${#packages[@]}" packages < <(python3 scripts/python_packages.py debian $python_only)
-    fi
+  if [[ -z $python ]]; then wanted+=(python3 python3-pip ca-certificates fonts-dejavu-core); fi
+  if ! recent_python /usr/bin/python3; then # it reads the list of Python packages
+    apt_install "${wanted[@]}"
+    wanted=()
   fi
-  if ((${#packages[@]})); then apt_install "${packages[@]}"; fi
-  if ! choose_python >/dev/null && recent_python /usr/bin/python3; then
-    mapfile -t packages < <(/usr/bin/python3 scripts/python_packages.py debian $python_only)
-    apt_install "${packages[@]}"
+  if [[ -z $python ]]; then
+    mapfile -t -O "${#wanted[@]}" wanted < <(/usr/bin/python3 scripts/python_packages.py debian $python_only)
   fi
-  if ! choose_python >/dev/null || { [[ -z $python_only ]] && ! choose_meson >/dev/null; }; then
-    apt_install python3-venv # this release's packages are older than the lower bounds
-  fi
-fi
+  if ((${#wanted[@]})); then apt_install "${wanted[@]}"; fi
+  look
+  # A release whose packages are older than the lower bounds.
+  if [[ -z $python || (-z $python_only && -z $meson) ]]; then apt_install python3-venv; fi
+}
 
-# 2. What pip can give.
-from_pip=()
-if [[ -z $python_only ]]; then
-  choose_meson >/dev/null || from_pip+=('meson>=1.0.1')
-  choose_ninja >/dev/null || from_pip+=(ninja)
+meson=${XCORR_MESON:-} ninja=${NINJA:-} no_venv=''
+look
+if ! complete && [[ -n $use_apt ]]; then from_distribution; fi
+if ! complete; then
+  from_pip=()
+  if [[ -z $python_only && -z $meson ]]; then from_pip+=('meson>=1.0.1'); fi
+  if [[ -z $python_only && -z $ninja ]]; then from_pip+=(ninja); fi
+  if [[ -z $python ]] || ((${#from_pip[@]})); then make_venv "${from_pip[@]}" || no_venv=yes; fi
+  look
 fi
-if ! choose_python >/dev/null || ((${#from_pip[@]})); then
-  make_venv "${from_pip[@]}" || no_venv=yes
-fi
-
-# 3. What is missing still.
-missing=()
-mapfile -t missing < <(missing_packages)
-if ! python=$(choose_python); then
-  needs=$(/usr/bin/python3 scripts/python_packages.py missing $python_only 2>/dev/null | paste -sd ' ')
-  missing+=("python3-venv Python >= 3.10 with venv and ensurepip, to install ${needs:-its packages}")
-fi
-if [[ -z $python_only ]]; then
-  meson=$(choose_meson) || missing+=("meson Meson >= 1.0.1${no_venv:+, which a Python with venv and ensurepip would give}")
-  ninja=$(choose_ninja) || missing+=("ninja-build Ninja")
-fi
-if ((${#missing[@]})); then
-  for line in "${missing[@]}"; do
-    printf 'missing: %s (Debian and Ubuntu package: %s)\n' "${line#* }" "${line%% *}" >&2
-  done
-  names=$(printf '%s\n' "${missing[@]}" | cut -d ' ' -f 1 | paste -sd ' ')
-  die "set-up is not complete; as root: apt-get install --no-install-recommends $names"
+if ! complete; then
+  if [[ -z $python ]]; then
+    needs=$(/usr/bin/python3 scripts/python_packages.py missing $python_only 2>/dev/null | paste -sd ' ') || true
+    packages+=("python3-venv Python >= 3.10 with venv and ensurepip, to install ${needs:-its packages}")
+  fi
+  if [[ -z $python_only && -z $meson ]]; then
+    packages+=("meson Meson >= 1.0.1${no_venv:+, or a Python with venv and ensurepip to install it}")
+  fi
+  if [[ -z $python_only && -z $ninja ]]; then packages+=("ninja-build Ninja"); fi
+  printf '%s\n' "${packages[@]}" |
+    sed -E 's/^([^ ]+) (.*)/missing: \2 (Debian and Ubuntu package: \1)/' >&2
+  die "set-up is not complete; as root: apt-get install --no-install-recommends" \
+    "$(printf '%s\n' "${packages[@]%% *}" | paste -sd ' ')"
 fi
 
 {
   echo "XCORR_PYTHON='$python'"
-  if [[ -z $python_only ]]; then
-    echo "XCORR_MESON='$meson'"
-    echo "export NINJA='$ninja'"
-  fi
+  if [[ -n $meson ]]; then echo "XCORR_MESON='$meson'"; fi
+  if [[ -n $ninja ]]; then echo "export NINJA='$ninja'"; fi
 } >.xcorr-env
 echo "[setup] ready: $python"
