@@ -243,7 +243,7 @@ def read_rows(folder: Path, on_damage: Callable[[str], None] = warn) -> list[Row
     return newest(rows)
 
 
-def newest(rows: Iterable[Row]) -> list[Row]:
+def newest(rows: list[Row]) -> list[Row]:
     """Of each (experiment, resume key) the rows of its newest run, each repetition once."""
     latest: dict[tuple[str, Key], str] = {}
     kept: dict[tuple[str, Key, str], Row] = {}
