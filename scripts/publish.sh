@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Makes the local results of a machine a published set, draws it, and fills the README's generated blocks.
+# Committing the files it names is left to you.
+#
+# usage: scripts/publish.sh [machine-key]    (default: the only local set)
+# example: scripts/publish.sh amd-epyc-2-cores
+set -euo pipefail
+scripts=$(dirname "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/env.sh
+source "$scripts/env.sh"
+case ${1:-} in
+  --help | -h) show_help "$0"; exit 0 ;;
+  -*) refuse "$1: unknown option; see scripts/publish.sh --help" ;;
+esac
+
+"$scripts/setup.sh"
+# shellcheck source=scripts/env.sh
+source "$scripts/env.sh"
+if ((!$#)); then
+  shopt -s nullglob
+  sets=("$XCORR_ROOT"/results/local/*/)
+  if ((${#sets[@]} != 1)); then
+    refuse "machine-key: ${#sets[@]} local sets; name one of: ${sets[*]##*/local/}"
+  fi
+  set -- "$(basename "${sets[0]}")"
+fi
+run_python -m experiments.publish "$1"
+"$scripts/build.sh"
+run_python -m plots.render "$1"
+run_python -m plots.readme_blocks
+echo "published: $XCORR_ROOT/results/published/$1"

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Draws figures, tables and reports again from committed result sets; needs neither compiler nor GPU.
+#
+# usage: scripts/replot.sh [machine-key ...]    (default: every set in results/published)
+# example: scripts/replot.sh nvidia-h200-132-sm-141-gb
+set -euo pipefail
+scripts=$(dirname "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/env.sh
+source "$scripts/env.sh"
+case ${1:-} in
+  --help | -h) show_help "$0"; exit 0 ;;
+  -*) refuse "$1: unknown option; see scripts/replot.sh --help" ;;
+esac
+
+"$scripts/setup.sh" --python-only
+# shellcheck source=scripts/env.sh
+source "$scripts/env.sh"
+if ((!$#)); then
+  for folder in "$XCORR_ROOT"/results/published/*/; do
+    if [[ -f $folder/runs.json ]]; then set -- "$@" "$(basename "$folder")"; fi
+  done
+fi
+if ((!$#)); then die "results/published: holds no set; scripts/reproduce.sh makes one, scripts/publish.sh publishes it"; fi
+for key in "$@"; do
+  echo "drawing $key"
+  run_python -m plots.render "$key"
+done

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Measures, checks, draws and reports on this machine: set-up, build, the evaluation, two experiments on
+# real input, every figure, the best-algorithm table and the report. Ends by naming what it wrote.
+# What is measured already is not measured again; after an interruption the same command resumes.
+#
+# usage: scripts/reproduce.sh [options]
+#   --preset smoke|quick|paper   how long and how often to measure (default: smoke, minutes in all)
+#   --experiments NAMES          comma-separated stems of experiments/*.toml
+#   --variants IDS               comma-separated variants or families
+#   --sizes SIZES                comma-separated, such as 64,128 or 36x90
+#   --forms FORMS                comma-separated: one-to-one, one-to-many, n-to-mn, n-to-m
+#   --device cpu|cuda:N          default: the first GPU where CUDA variants are built, else the CPU
+#   --results DIR                where rows go (default: results)
+#   --dry-run                    only say what would be measured and for how long
+#   --force                      measure again what is measured already
+# A selection by experiments, variants, sizes or forms leaves the real inputs out.
+# example: scripts/reproduce.sh --preset quick --forms n-to-m
+set -euo pipefail
+scripts=$(dirname "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/env.sh
+source "$scripts/env.sh"
+started=$SECONDS
+command_line="$0 $*"
+
+run=() render=() device=() preset=smoke dry_run='' real=yes results=$XCORR_ROOT/results
+while (($#)); do
+  case $1 in
+    --help | -h) show_help "$0"; exit 0 ;;
+    --dry-run) dry_run=yes run+=(--dry-run) ;;
+    --force) run+=(--force) ;;
+    --preset | --experiments | --variants | --sizes | --forms | --device | --results)
+      if (($# < 2)); then refuse "$1: a value is missing; see scripts/reproduce.sh --help"; fi
+      case $1 in
+        --preset) preset=$2 ;;
+        --device) device=(--device "$2") ;;
+        --results) results=$(realpath -m -- "$2") ;;
+        *) real='' run+=("$1" "$2") ;;
+      esac
+      shift ;;
+    *) refuse "$1: unknown option; see scripts/reproduce.sh --help" ;;
+  esac
+  shift
+done
+run+=(--preset "$preset" --results "$results" "${device[@]}")
+render+=(--local --results "$results")
+
+trap 'printf "\ninterrupted: the same command resumes: %s\n" "$command_line" >&2; exit 130' INT
+
+echo "[1/5] set up"
+"$scripts/setup.sh"
+# shellcheck source=scripts/env.sh
+source "$scripts/env.sh"
+echo "[2/5] build"
+"$scripts/build.sh"
+key=$("$XCORR_BUILD/xcorr-bench" --machine "${device[@]}" |
+  "$XCORR_PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["machine_key"])')
+
+echo "[3/5] measure on $key, preset $preset"
+status=0
+run_python -m experiments.run "${run[@]}" || status=$?
+if [[ -n $dry_run || $status == 2 || $status == 130 ]]; then exit "$status"; fi
+
+echo "[4/5] real input"
+if [[ -n $real ]]; then
+  run_python -m experiments.real.ebsd --results "$results" || status=1
+  run_python -m experiments.real.photo --results "$results" || status=1
+else
+  echo "left out: this run is a selection"
+fi
+
+echo "[5/5] draw"
+run_python -m plots.render "$key" "${render[@]}" || status=1
+
+set_folder=$results/local/$key
+echo
+echo "done in $(((SECONDS - started) / 60)) min $(((SECONDS - started) % 60)) s"
+echo "report:  $set_folder/report.html"
+echo "figures: $set_folder/figures/"
+echo "table:   $set_folder/tables/best_algorithm.md"
+if ((status)); then echo "error: something was incorrect or failed; the report names it" >&2; fi
+exit "$status"
