@@ -1,0 +1,94 @@
+"""Curves of a metric against size, one per variant, faceted by count: what most figures are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from plots import metrics, style
+from plots.figures import _panels as panels
+from plots.tidy import best_parameters
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One legend entry: label, look, whether it includes the plan or is hollow (unverified)."""
+
+    label: str
+    look: style.Look
+    points: pd.DataFrame  # tidy lines plus column `y`
+    with_plan: bool = False
+    hollow: bool = False
+
+
+def curves(points: pd.DataFrame, metric: metrics.Metric, plans: bool = True) -> list[Curve]:
+    """One curve per variant and precision (best parameters per point), sorted by label; a second,
+    dotted one with its plan where planning matters and the metric is a wall time."""
+    found: list[Curve] = []
+    plans = plans and metric.name == "time"
+    for (outcome, variant, precision, family), own in points.groupby(
+        ["outcome", "variant", "precision", "family"], sort=True
+    ):
+        look = style.look(variant, family, precision)
+        hollow = outcome == "published"
+        text = style.label(variant, precision) + (", published" if hollow else "")
+        best = best_parameters(own)
+        found.append(Curve(text, look, best.assign(y=metric.of(best)), False, hollow))
+        if plans and metrics.plan_matters(own):
+            best = best_parameters(own, metrics.seconds_with_plan(own))
+            best = best.assign(y=metrics.seconds_with_plan(best))
+            found.append(Curve(f"{text} + plan", look, best, True, hollow))
+    return sorted(found, key=lambda c: c.label.lower())
+
+
+def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Figure:
+    """Log-log figure of `lines`, a facet per count. `points` gives the facets and size ticks."""
+    facets = panels.facet_counts(points)
+    labels = [line.label for line in lines]
+    single = len(facets) == 1
+    width = style.COLUMN_IN if single else style.PAGE_IN
+    figure, axes, width = panels.grid(
+        len(facets), height=2.3 if single else 2.1, legend=panels.legend_lines(labels, width)
+    )
+    flat = [one for row in axes for one in row]
+    values = np.concatenate([line.points["y"].to_numpy(dtype=float) for line in lines])
+    handles: dict[str, object] = {}
+    for one, (counts, frame) in zip(flat, facets):
+        for line in lines:
+            own = line.points[line.points["counts"] == counts].sort_values(["side", "size"])
+            (artist,) = one.plot(
+                own["side"],
+                own["y"],
+                label=line.label,
+                color=line.look.colour,
+                marker=line.look.marker,
+                linestyle=style.PLAN_DASH if line.with_plan else line.look.dash,
+                markerfacecolor="white" if line.hollow else line.look.colour,
+                markersize=2.6 if line.with_plan else 4.0,
+                markeredgewidth=0.8,
+            )
+            handles.setdefault(line.label, artist)
+        panels.size_axis(one, frame)
+        panels.log_axis(one, values, panels.tick_text(metric.unit))
+        one.set_title(counts)
+    for row in axes:
+        row[0].set_ylabel(metric.axis_label)
+    panels.legend_below(figure, handles, width)
+    return figure
+
+
+def spread_text(points: pd.DataFrame) -> str:
+    """`Mean SD/mean 0.8 %.` over points with repetitions, or why there is none."""
+    ratio = (points["sd_us"] / points["compute_us"]).dropna()
+    if ratio.empty:
+        return "Single samples: no spread."
+    return f"Mean SD/mean {100 * ratio.mean():.2g} %."
+
+
+def samples_text(points: pd.DataFrame) -> str:
+    """How many repetitions a point of this figure is the mean of."""
+    low, high = int(points["n"].min()), int(points["n"].max())
+    return f"{low}" if low == high else f"{low} to {high}"

@@ -1,0 +1,196 @@
+"""Shared pieces of the figures: grouping, facet grids with a legend below, size and time axes."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+from plots import style
+from plots.metrics import si_time
+from plots.tidy import form_order
+
+DEFAULTS = {"mode": "stream", "window": "full", "input": "uniform"}
+FORM_TITLES = {
+    "one-to-one": "one-to-one",
+    "one-to-many": "one-to-many",
+    "n-to-mn": "n-to-mn",
+    "n-to-m": "n-to-m",
+}
+Group = tuple[str, str, pd.DataFrame]
+
+
+def groups(points: pd.DataFrame) -> Iterator[Group]:
+    """Split a tidy frame into figures: (file suffix, title, frame), one per form x mode x window
+    x input. Settings that are never mixed in one picture; the usual ones are not spelled out."""
+    keys = ["form", "mode", "window", "input"]
+    found = list(points.groupby(keys, sort=True))
+    found.sort(key=lambda item: (form_order(item[0][0]), item[0][1:]))
+    for values, frame in found:
+        named = dict(zip(keys, values))
+        special = [named[k] for k in DEFAULTS if named[k] != DEFAULTS[k]]
+        suffix = "_".join([named["form"], *special])
+        suffix = re.sub(r"[^A-Za-z0-9_-]+", "-", suffix).strip("-")
+        title = ", ".join([FORM_TITLES.get(named["form"], named["form"]), *special])
+        yield suffix, title, frame
+
+
+def facet_counts(points: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """(`2-to-8`, frame) per count, ascending by pairs, then by lefts."""
+    found = list(points.groupby(["pairs", "lefts", "rights", "counts"], sort=True))
+    return [(str(values[3]), frame) for values, frame in found]
+
+
+def grid(
+    count: int, rows_of: int = 1, width: float | None = None, height: float = 2.15, legend: int = 1
+) -> tuple[Figure, list[list[Axes]], float]:
+    """Figure with `count` columns (wrapped at 3 when there is one row of facets) and margins in
+    inches: returns figure, axes by row, and the figure's width. `legend`: lines of the legend."""
+    per_row = count if rows_of > 1 else min(count, 3 if count != 4 else 2)
+    rows = rows_of if rows_of > 1 else math.ceil(count / per_row)
+    width = width or (style.COLUMN_IN if per_row == 1 else style.PAGE_IN)
+    bottom, top, left, right, gap = 0.56 + 0.155 * legend, 0.27, 0.62, 0.1, 0.66
+    total = rows * height + (rows - 1) * gap + bottom + top
+    figure = Figure(figsize=(width, total))
+    axes = figure.subplots(rows, per_row, squeeze=False, sharey=True)
+    figure.subplots_adjust(
+        left=left / width,
+        right=1 - right / width,
+        bottom=bottom / total,
+        top=1 - top / total,
+        hspace=gap / height,
+        wspace=0.09,
+    )
+    flat = [list(row) for row in axes]
+    if rows_of == 1:
+        for index in range(count, rows * per_row):
+            flat[index // per_row][index % per_row].remove()
+        flat = [row[: max(0, count - i * per_row)] for i, row in enumerate(flat)]
+    return figure, flat, width
+
+
+def legend_columns(labels: Sequence[str], width: float) -> int:
+    """How many legend columns fit into `width` inches at the legend's font size."""
+    widest = max((len(text) for text in labels), default=1) * 0.056 + 0.52
+    return max(1, min(len(labels), int((width - 0.1) / widest)))
+
+
+def legend_lines(labels: Sequence[str], width: float) -> int:
+    """Lines of a legend laid out by legend_columns."""
+    return math.ceil(len(labels) / legend_columns(labels, width)) if labels else 0
+
+
+def legend_below(figure: Figure, handles: dict[str, object], width: float) -> None:
+    """One legend for all facets, centred at the bottom, in the order of `handles`."""
+    if handles:
+        figure.legend(
+            list(handles.values()),
+            list(handles),
+            loc="lower center",
+            bbox_to_anchor=(0.5, 0.02 / figure.get_figheight()),
+            ncol=legend_columns(list(handles), width),
+            borderaxespad=0.0,
+            columnspacing=1.2,
+            handletextpad=0.5,
+            labelspacing=0.3,
+        )
+
+
+def panel_width(axes: Axes) -> float:
+    """Width of a facet in inches."""
+    return axes.get_position().width * axes.figure.get_figwidth()
+
+
+def size_axis(axes: Axes, points: pd.DataFrame) -> None:
+    """Logarithmic size axis with one tick per measured size, labelled `16x16`.
+
+    Labels are slanted when they would touch, and thinned (powers of two stay) when even slanted
+    ones would. Several shapes with the same area share a tick.
+    """
+    table = points.drop_duplicates("size").sort_values(["side", "size"])
+    by_side: dict[float, list[str]] = {}
+    for side, text in zip(table["side"], table["size"]):
+        by_side.setdefault(float(side), []).append(str(text))
+    sides = sorted(by_side)
+    labels = {s: "\n".join(by_side[s][:2]) + ("\n…" if len(by_side[s]) > 2 else "") for s in sides}
+    axes.set_xscale("log")
+    low, high = (sides[0], sides[-1]) if sides else (1.0, 2.0)
+    pad = 1.12 if len(sides) > 1 else 1.6
+    axes.set_xlim(low / pad, high * pad)
+    inch = panel_width(axes) / math.log(high * pad * pad / low)
+    longest = max((max(map(len, t.split("\n"))) for t in labels.values()), default=1)
+    kept = _thin(sides, inch, 0.062 * longest + 0.06)
+    slanted = len(kept) < len(sides)
+    if slanted:
+        kept = _thin(sides, inch, 0.15)
+    axes.xaxis.set_major_locator(FixedLocator(kept))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _near(labels, x)))
+    axes.xaxis.set_minor_locator(FixedLocator([s for s in sides if s not in kept]))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    if slanted:
+        for text in axes.get_xticklabels():
+            text.set(rotation=40, ha="right", rotation_mode="anchor")
+    axes.tick_params(axis="x", pad=2)
+
+
+def _near(labels: dict[float, str], x: float) -> str:
+    return min(labels.items(), key=lambda item: abs(item[0] - x))[1] if labels else ""
+
+
+def _thin(sides: list[float], inch_per_e: float, room: float) -> list[float]:
+    """Sides whose labels keep `room` inches between their centres; powers of two go first."""
+    order = sorted(sides, key=lambda s: (s not in (sides[0], sides[-1]), not _power(s), s))
+    kept: list[float] = []
+    for side in order:
+        if all(abs(math.log(side / other)) * inch_per_e >= room for other in kept):
+            kept.append(side)
+    return sorted(kept)
+
+
+def _power(side: float) -> bool:
+    return abs(math.log2(side) - round(math.log2(side))) < 1e-9
+
+
+def log_axis(axes: Axes, values: np.ndarray, text: FuncFormatter, margin: float = 1.35) -> None:
+    """Logarithmic y axis around `values`, labelled at decades, or at 1-2-5 when it is short."""
+    values = values[np.isfinite(values) & (values > 0)]
+    low, high = float(values.min()) / margin, float(values.max()) * margin
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    decades = math.log10(high / low)
+    subs = (1.0, 2.0, 5.0) if decades < 2.2 else (1.0,)
+    step = 1 if decades <= 7 else 2
+    axes.yaxis.set_major_locator(LogLocator(base=10.0**step, subs=subs, numticks=30))
+    axes.yaxis.set_major_formatter(text)
+    if decades >= 2.2:
+        axes.yaxis.set_minor_locator(LogLocator(base=10.0, subs=range(2, 10), numticks=99))
+    else:
+        axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="y", which="minor", length=1.5)
+
+
+def tick_text(unit: str) -> FuncFormatter:
+    """Tick labels: SI-prefixed seconds, `x` factors, or plain SI numbers."""
+    if unit == "s":
+        return FuncFormatter(lambda v, _: _trim(si_time(v, 1)))
+    if unit == "x":
+        return FuncFormatter(lambda v, _: f"{v:g}x")
+    return FuncFormatter(lambda v, _: _si(v))
+
+
+def _trim(text: str) -> str:
+    return text.replace(".0 ", " ")
+
+
+def _si(value: float) -> str:
+    for scale, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= scale * 0.999:
+            return f"{value / scale:g}{prefix}"
+    return f"{value:g}"

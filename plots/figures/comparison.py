@@ -1,0 +1,42 @@
+"""All variants of a form: wall time against size, a facet per count, FFT without and with plan."""
+
+from __future__ import annotations
+
+from plots.figures import Drawing, Omitted, Result, _curves, _panels
+from plots.metrics import METRICS, Metric
+from plots.tidy import ResultSet
+
+ORDER = 10
+TITLE = "Comparison of all variants"
+METRIC = METRICS["time"]
+
+
+def draw(results: ResultSet, metric: Metric = METRIC) -> list[Result]:
+    """One figure per form (and per mode, window and input that differ from the usual)."""
+    points = results.points
+    if points.empty:
+        return [Omitted("comparison", "no verified time in this set")]
+    drawn: list[Result] = []
+    for suffix, title, frame in _panels.groups(points):
+        lines = _curves.curves(frame, metric)
+        tail = "" if metric.name == "time" else f"_{metric.name}"
+        names = ", ".join(line.label for line in lines)
+        caption = (
+            f"{metric.label} against matrix size, {title} (facets: left-to-right matrices). "
+            f"Each variant with its best parameters at each point, mean of "
+            f"{_curves.samples_text(frame)} repetitions. {_curves.spread_text(frame)}"
+        )
+        if any(line.with_plan for line in lines):
+            caption += " Dotted: computation plus one plan."
+        if any(line.hollow for line in lines):
+            caption += " Hollow markers: published elsewhere, not verified here."
+        drawn.append(
+            Drawing(
+                name=f"comparison_{suffix}{tail}",
+                title=f"{metric.label}, {title}",
+                caption=caption,
+                alt=f"Line chart: {metric.label.lower()} against matrix size, {title}; {names}.",
+                figure=_curves.draw(frame, lines, metric),
+            )
+        )
+    return drawn

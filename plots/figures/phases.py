@@ -1,0 +1,123 @@
+"""Where the FFT variants spend their time: shares of forward, Hadamard, inverse and the rest."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter
+
+from plots import style
+from plots.figures import Drawing, Omitted, Result, _panels
+from plots.metrics import MICRO, si_time
+from plots.tidy import PHASES, ResultSet, best_parameters
+
+ORDER = 30
+TITLE = "Phases of the FFT variants"
+PARTS = ["forward", "hadamard", "inverse", "rest"]
+
+
+def shares(points: pd.DataFrame) -> pd.DataFrame:
+    """Fractions of compute time per part (columns of PARTS, summing to 1) for tidy lines.
+
+    `rest` is what compute spends outside the marked phases (padding, cropping, synchronisation).
+    Phases that add up to more than the total (separate events) are scaled to it.
+    """
+    parts = points[PHASES].fillna(0.0).clip(lower=0.0)
+    parts.columns = PARTS[:3]
+    total = pd.concat([points["compute_us"], parts.sum(axis=1)], axis=1).max(axis=1)
+    parts = parts.div(total, axis=0)
+    return parts.assign(rest=(1.0 - parts.sum(axis=1)).clip(lower=0.0))
+
+
+def draw(results: ResultSet) -> list[Result]:
+    """One figure per form: a row per variant, a column per count, a bar per size."""
+    points = results.points
+    phased = points[points["outcome"].eq("passed") & points[PHASES].notna().any(axis=1)]
+    if phased.empty:
+        return [Omitted("phases", "no passed variant of this set marks phases")]
+    return [_one(*group) for group in _panels.groups(phased)]
+
+
+def _one(suffix: str, title: str, frame: pd.DataFrame) -> Drawing:
+    best = best_parameters(frame)
+    series = list(best.groupby(["variant", "precision"], sort=True))
+    facets = [counts for counts, _ in _panels.facet_counts(best)]
+    single = len(facets) == 1
+    figure, axes, width = _panels.grid(
+        len(facets), rows_of=max(2, len(series)) if len(series) > 1 else 1, height=1.75, legend=1
+    )
+    flat = [row for row in axes] if len(series) > 1 else [[a for row in axes for a in row]]
+    for row, ((variant, precision), own) in zip(flat, series):
+        for one, counts in zip(row, facets):
+            _bars(one, own[own["counts"] == counts].sort_values(["side", "size"]))
+            text = counts if single or len(series) == 1 else f"{style.label(variant)}, {counts}"
+            one.set_title(text, pad=22)
+        row[0].set_ylabel("Share of compute time")
+    for row in axes:
+        row[0].set_ylabel("Share of compute time")
+    handles = {
+        part: Patch(
+            facecolor=style.PHASE_LOOKS[part][0], hatch=style.PHASE_LOOKS[part][1],
+            edgecolor="#333333", linewidth=0.5,
+        )
+        for part in PARTS
+    }
+    _panels.legend_below(figure, handles, width)
+    figure.subplots_adjust(top=1 - 0.52 / figure.get_figheight())
+    names = ", ".join(style.label(v, p) for (v, p), _ in series)
+    return Drawing(
+        name=f"phases_{suffix}",
+        title=f"Phases, {title}",
+        caption=(
+            f"Shares of compute time of {names}, {title}, with the best parameters at each size; "
+            "above each bar the compute time. Rest: padding, cropping and whatever lies between "
+            "the marked phases. The plan is not part of compute."
+        ),
+        alt=f"Stacked bars: shares of forward, Hadamard, inverse and rest by size, {title}.",
+        figure=figure,
+    )
+
+
+def _bars(axes: Axes, points: pd.DataFrame) -> None:
+    """Stacked bars at equal distances, the compute time above each."""
+    parts = shares(points)
+    places = range(len(points))
+    bottom = [0.0] * len(points)
+    for part in PARTS:
+        colour, hatch = style.PHASE_LOOKS[part]
+        heights = parts[part].to_list()
+        axes.bar(
+            places, heights, 0.78, bottom=bottom, color=colour, hatch=hatch,
+            edgecolor="#333333", linewidth=0.5, label=part,
+        )
+        bottom = [b + h for b, h in zip(bottom, heights)]
+    axes.set_ylim(0.0, 1.0)
+    axes.set_xlim(-0.6, max(len(points), 1) - 0.4)
+    axes.grid(axis="x", visible=False)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{round(100 * v)} %"))
+    axes.set_xticks(list(places))
+    longest = max((len(text) for text in points["size"]), default=1)
+    room = _panels.panel_width(axes) / max(1, len(points))
+    slanted = room < 0.062 * longest + 0.05
+    axes.set_xticklabels(
+        list(points["size"]),
+        rotation=40 if slanted else 0,
+        ha="right" if slanted else "center",
+        rotation_mode="anchor" if slanted else "default",
+    )
+    step = max(1, math.ceil(0.13 / room))
+    for place, time in list(zip(places, points["compute_us"]))[::step]:
+        axes.annotate(
+            si_time(time * MICRO, 2),
+            (place, 1.0),
+            xytext=(0, 2.5),
+            textcoords="offset points",
+            ha="left" if room < 0.42 else "center",
+            va="bottom",
+            rotation=40 if room < 0.42 else 0,
+            rotation_mode="anchor",
+            fontsize=6.2,
+        )

@@ -1,0 +1,79 @@
+"""Speed-up of every variant over the baseline, against size, a facet per count."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from plots import style
+from plots.figures import Drawing, Omitted, Result, _curves, _panels
+from plots.metrics import Metric, speedup
+from plots.tidy import PROBLEM, ResultSet, best_parameters
+
+ORDER = 20
+TITLE = "Speed-up over the baseline"
+BASELINES = ("overlap_wise", "cpu_definition")  # the first one present is used
+KEYS = [*PROBLEM, "mode", "input", "precision"]
+
+
+def baseline_of(points: pd.DataFrame) -> str | None:
+    """Id of the baseline variant of a figure, or None when neither was measured."""
+    present = set(points.loc[points["outcome"] == "passed", "variant"])
+    return next((name for name in BASELINES if name in present), None)
+
+
+def reference_times(points: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """The baseline's best times. Other precision classes are compared with its fp32."""
+    own = points[(points["variant"] == baseline) & (points["outcome"] == "passed")]
+    own = best_parameters(own)
+    usual = own[own["precision"] == "fp32"]
+    others = [usual.assign(precision=p) for p in sorted(set(points["precision"]) - {"fp32"})]
+    return pd.concat([own, *others]).drop_duplicates(KEYS, keep="first")
+
+
+def draw(results: ResultSet) -> list[Result]:
+    """One figure per form (and mode, window, input)."""
+    points = results.points
+    if points.empty:
+        return [Omitted("speedup", "no verified time in this set")]
+    drawn: list[Result] = []
+    for suffix, title, frame in _panels.groups(points):
+        drawn.append(_one(suffix, title, frame))
+    return drawn
+
+
+def _one(suffix: str, title: str, frame: pd.DataFrame) -> Result:
+    name = f"speedup_{suffix}"
+    baseline = baseline_of(frame)
+    if baseline is None:
+        return Omitted(name, f"no baseline measured ({' or '.join(BASELINES)})")
+    reference = reference_times(frame, baseline)
+    text = style.label(baseline)
+    metric = Metric(
+        "speedup", f"Speed-up over {text}", "x", lambda p: speedup(p, reference, KEYS), False
+    )
+    lines = []
+    for line in _curves.curves(frame[frame["variant"] != baseline], metric):
+        kept = line.points[line.points["y"].notna()]
+        if len(kept):
+            lines.append(_curves.Curve(line.label, line.look, kept, hollow=line.hollow))
+    if not lines:
+        return Omitted(name, f"nothing but {text} measured at the same points")
+    shown = pd.concat([line.points for line in lines], ignore_index=True)
+    figure = _curves.draw(shown, lines, metric)
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(low, 0.8), max(high, 1.25))
+        axes.axhline(1.0, color="#444444", linewidth=0.8, zorder=1)
+    top = shown.loc[shown["y"].idxmax()]
+    return Drawing(
+        name=name,
+        title=f"Speed-up over {text}, {title}",
+        caption=(
+            f"Time of {text} divided by the time of each variant at the same point, {title}; best "
+            f"parameters of each. Plans are not counted. Points without a time of {text} are left "
+            f"out. Largest: {top['y']:.3g}x, {style.label(top['variant'])}, {top['counts']}, "
+            f"{top['size']}."
+        ),
+        alt=f"Line chart: speed-up over {text} against matrix size, {title}.",
+        figure=figure,
+    )

@@ -1,0 +1,160 @@
+"""One style for every figure, sized to the paper's columns, and the one map from id to label.
+
+A look (colour, marker, line) is a function of family and id alone: a variant added later needs no
+edit here and changes nobody else's look. Markers and line styles differ as well as colours, so
+that figures survive grey print and colour blindness (hues: Okabe and Ito, darkened for thin lines).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import matplotlib
+from matplotlib.colors import to_hex, to_rgb
+
+COLUMN_IN = 3.4
+PAGE_IN = 7.0
+
+RC = {
+    "font.family": "DejaVu Sans",
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 6.8,
+    "ytick.labelsize": 6.8,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "legend.handlelength": 2.6,
+    "axes.linewidth": 0.6,
+    "axes.edgecolor": "#444444",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4.0,
+    "hatch.linewidth": 0.6,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.dpi": 200,
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+    "path.simplify": False,
+    "axes.unicode_minus": True,
+}
+
+# Paper's or field's label of a registered id. An id without an entry is shown as itself.
+LABELS: dict[str, str] = {
+    "cpu_definition": "definition (CPU)",
+    "cpu_row_streaming": "row streaming (CPU)",
+    "cpu_fft": "FFT (CPU)",
+    "overlap_wise": "overlap-wise",
+    "warp_shuffle": "warp-shuffle",
+    "split_row": "split-row",
+    "grouped_overlap": "grouped-overlap",
+    "multi_matrix_right": "multi-matrix-right",
+    "multi_matrix_both": "multi-matrix-both",
+    "warp_per_overlap": "warp-per-overlap",
+    "block_per_overlap": "block-per-overlap",
+    "cufft": "FFT (cuFFT)",
+}
+
+HUES = {
+    "blue": "#0072b2",
+    "vermillion": "#d55e00",
+    "green": "#00805e",
+    "purple": "#a0478a",
+    "ochre": "#b07f00",
+    "sky": "#2f9fd6",
+    "slate": "#444444",
+    "brown": "#7a4a21",
+    "wine": "#8a1538",
+    "olive": "#6b7a12",
+}
+FAMILY_HUES = {
+    "cpu": "blue",
+    "fft": "vermillion",
+    "overlap_wise": "slate",
+    "warp_shuffle": "green",
+    "warp_per_overlap": "purple",
+    "register_tiled": "sky",
+    "tensor_core": "ochre",
+}
+# Words of an id that say more about a curve than its folder does.
+WORD_HUES = {"fft": "vermillion", "cufft": "vermillion", "definition": "slate"}
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h"]
+DASHES: list[str | tuple[int, tuple[float, ...]]] = [
+    "-",
+    (0, (5, 1.6)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (3, 1.2)),
+    (0, (6, 1.3, 1.2, 1.3, 1.2, 1.3)),
+]
+PLAN_DASH: tuple[int, tuple[float, ...]] = (0, (1.1, 1.3))
+# Looks of the variants that stand side by side in nearly every figure: (marker, dash, shade).
+PINNED = {
+    "cpu_definition": ("s", 1, 0.0),
+    "cpu_row_streaming": ("o", 0, 0.0),
+    "cpu_fft": ("^", 2, 0.0),
+    "overlap_wise": ("s", 1, 0.0),
+    "cufft": ("D", 2, 0.12),
+}
+PHASE_LOOKS = {  # colour and hatch; light to dark, so that they differ in grey too
+    "forward": ("#c6dbef", ""),
+    "hadamard": ("#f4a261", "////"),
+    "inverse": ("#3b7fb6", ""),
+    "rest": ("#f0f0f0", "...."),
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one series is drawn."""
+
+    colour: str
+    marker: str
+    dash: str | tuple[int, tuple[float, ...]]
+
+
+def label(variant: str, precision: str = "fp32") -> str:
+    """Legend text of a variant; the precision class is named when it is not the usual fp32."""
+    text = LABELS.get(variant, variant.replace("_", "-"))
+    return text if precision == "fp32" else f"{text}, {precision}"
+
+
+def look(variant: str, family: str, precision: str = "fp32") -> Look:
+    """Deterministic look of a series from family and id alone."""
+    digest = hashlib.sha256(f"{variant}/{precision}".encode()).digest()
+    hue = HUES[hue_name(variant, family)]
+    marker, dash, shade = MARKERS[digest[0] % len(MARKERS)], digest[1] % len(DASHES), 0.0
+    if variant in PINNED and precision == "fp32":
+        marker, dash, shade = PINNED[variant]
+    else:
+        shade = (digest[2] % 5 - 2) * 0.16
+    return Look(shaded(hue, shade), marker, DASHES[dash])
+
+
+def hue_name(variant: str, family: str) -> str:
+    """Hue of a variant: a telling word of its id, else its family's (hashed when new)."""
+    for word in variant.split("_"):
+        if word in WORD_HUES:
+            return WORD_HUES[word]
+    if family in FAMILY_HUES:
+        return FAMILY_HUES[family]
+    free = [name for name in HUES if name not in FAMILY_HUES.values()]
+    return free[hashlib.sha256(family.encode()).digest()[0] % len(free)]
+
+
+def shaded(colour: str, amount: float) -> str:
+    """`colour` mixed with white (amount > 0) or black (amount < 0); |amount| <= 1."""
+    target = 1.0 if amount > 0 else 0.0
+    return to_hex([c + (target - c) * abs(amount) for c in to_rgb(colour)])
+
+
+def context(salt: str = "xcorr-bench") -> AbstractContextManager[None]:
+    """The style for the duration of a `with`; `salt` makes the ids inside an SVG reproducible."""
+    return matplotlib.rc_context({**matplotlib.rcParamsDefault, **RC, "svg.hashsalt": salt})

@@ -1,0 +1,159 @@
+"""The only reader of result rows: outlier rule, statistics, one tidy frame.
+
+A row of a result set is one repetition (DESIGN.md section 6). A row of the tidy frame is one point:
+a variant with its parameters on one problem in one mode. Only `passed` rows are kept, and `published`
+ones (imported, unverified), which figures draw hollow and tables never use.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments import store
+
+PROBLEM = ["form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window"]
+CONDITION = ["mode", "input", "precision"]
+POINT = ["variant", "family", "backend", "params", *PROBLEM, *CONDITION]
+PHASES = ["forward_us", "hadamard_us", "inverse_us"]
+TIMES = ["compute_us", *PHASES, "plan_us"]
+FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
+PRESET_RANK = {"smoke": 0, "quick": 1, "paper": 2}
+DRAWN_OUTCOMES = ("passed", "published")
+MIN_SAMPLES_FOR_OUTLIERS = 4
+
+
+@dataclass(frozen=True)
+class ResultSet:
+    """What one machine measured: raw rows, the tidy frame, run records, folder and kind."""
+
+    key: str
+    kind: str  # "published" or "local"
+    folder: Path
+    rows: pd.DataFrame
+    points: pd.DataFrame
+    runs: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def drop_outliers(samples: np.ndarray) -> np.ndarray:
+    """Keep mask over `samples` (1-D): inside [Q1 - 1.5 IQR, Q3 + 1.5 IQR], quartiles by linear
+    interpolation. Everything is kept when there are fewer than 4 samples (too few for quartiles)."""
+    samples = np.asarray(samples, dtype=float)
+    if samples.size < MIN_SAMPLES_FOR_OUTLIERS:
+        return np.ones(samples.shape, dtype=bool)
+    q1, q3 = np.quantile(samples, [0.25, 0.75])
+    reach = 1.5 * (q3 - q1)
+    return (samples >= q1 - reach) & (samples <= q3 + reach)
+
+
+def _thorough(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with a time to draw: per point the most thorough preset, and of that the newest run.
+
+    Outdated sources are gone already (experiments.store). Run ids start with their UTC time.
+    """
+    rows = rows[rows["outcome"].isin(DRAWN_OUTCOMES) & (rows["compute_us"] > 0)]
+    rows = rows.assign(_rank=rows["preset"].map(PRESET_RANK).fillna(-1))
+    point = [*POINT, "outcome"]
+    for column in ("_rank", "run"):
+        best = rows.groupby(point, dropna=False)[column].transform("max")
+        rows = rows[rows[column] == best]
+    return rows.drop_duplicates([*point, "repetition"], keep="last")
+
+
+def tidy(rows: pd.DataFrame) -> pd.DataFrame:
+    """One line per point: mean, SD (n-1), median and n of the kept repetitions, in microseconds.
+
+    Added to POINT: preset, outcome, fmas, bytes, source_hash; `<time>` (mean) for every column of
+    TIMES; `sd_us`, `median_us` (of compute_us), `n`, `dropped`; pairs, outputs (elements per pair),
+    side (for the size axis), size and counts (labels). An outlier repetition is dropped whole, so
+    that phases still add up to their compute time. Empty input gives an empty frame.
+    """
+    rows = rows.copy()
+    for column in ("params", "family", "backend", "source_hash", "preset", "run", "input"):
+        rows[column] = rows[column].fillna("").astype(str)
+    for column in (*TIMES, "fmas", "bytes"):
+        rows[column] = pd.to_numeric(rows[column], errors="coerce").astype(float)
+    rows = _thorough(rows).sort_values([*POINT, "outcome", "repetition"], kind="stable")
+    records = []
+    for values, group in rows.groupby([*POINT, "outcome"], sort=True, dropna=False):
+        kept = group[drop_outliers(group["compute_us"].to_numpy())]
+        record = dict(zip([*POINT, "outcome"], values))
+        record.update({name: kept[name].mean() for name in TIMES})
+        record["sd_us"] = kept["compute_us"].std(ddof=1)
+        record["median_us"] = kept["compute_us"].median()
+        record["n"] = len(kept)
+        record["dropped"] = len(group) - len(kept)
+        for name in ("preset", "fmas", "bytes", "source_hash"):
+            record[name] = group[name].iloc[0]
+        records.append(record)
+    extra = ["outcome", *TIMES, "sd_us", "median_us", "n", "dropped"]
+    extra += ["preset", "fmas", "bytes", "source_hash"]
+    points = pd.DataFrame.from_records(records, columns=[*POINT, *extra])
+    return _derive(points)
+
+
+def _derive(points: pd.DataFrame) -> pd.DataFrame:
+    """Add pairs, outputs per pair, labels and the size axis to a tidy frame."""
+    shape = points[["left_rows", "left_cols", "right_rows", "right_cols"]].astype(float)
+    n_to_m = points["form"].eq("n-to-m")
+    pairs = points["rights"].astype(float) * np.where(n_to_m, points["lefts"].astype(float), 1.0)
+    shifts = [output_shape(*map(int, s), w) for s, w in zip(shape.to_numpy(), points["window"])]
+    area = (shape["left_rows"] * shape["left_cols"] * shape["right_rows"] * shape["right_cols"])
+    return points.assign(
+        pairs=pairs,
+        outputs=np.array([float(rows * cols) for rows, cols in shifts], dtype=float),
+        side=area.astype(float) ** 0.25,
+        size=[size_label(*map(int, s)) for s in shape.to_numpy()],
+        counts=[f"{a}-to-{b}" for a, b in zip(points["lefts"], points["rights"])],
+    )
+
+
+def output_shape(
+    left_rows: int, left_cols: int, right_rows: int, right_cols: int, window: str
+) -> tuple[int, int]:
+    """Rows and columns of one pair's output for `full`, `valid` or `sy:a..b,sx:c..d`."""
+    if window == "full":
+        return left_rows + right_rows - 1, left_cols + right_cols - 1
+    if window == "valid":
+        return abs(right_rows - left_rows) + 1, abs(right_cols - left_cols) + 1
+    match = re.fullmatch(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)", window)
+    if match is None:
+        raise ValueError(f"window '{window}': not full, valid or sy:a..b,sx:c..d")
+    y0, y1, x0, x1 = map(int, match.groups())
+    return y1 - y0 + 1, x1 - x0 + 1
+
+
+def size_label(left_rows: int, left_cols: int, right_rows: int, right_cols: int) -> str:
+    """`16x16` for equal shapes, else `left in right`, as on axes and in tables."""
+    left, right = f"{left_rows}x{left_cols}", f"{right_rows}x{right_cols}"
+    return left if left == right else f"{left} in {right}"
+
+
+def best_parameters(points: pd.DataFrame, by: pd.Series | None = None) -> pd.DataFrame:
+    """Per variant, problem and condition the line with the smallest `by` (default compute_us)."""
+    if points.empty:
+        return points
+    score = points["compute_us"] if by is None else by
+    order = points.assign(_score=score).sort_values(["_score", "params"], kind="stable")
+    keys = ["variant", "outcome", *PROBLEM, *CONDITION]
+    best = order.drop_duplicates(keys, keep="first").drop(columns="_score")
+    return best.sort_values([*keys], kind="stable").reset_index(drop=True)
+
+
+def form_order(form: str) -> tuple[int, str]:
+    """Sort key that puts the four forms in the paper's order and unknown ones last."""
+    return (FORMS.index(form) if form in FORMS else len(FORMS), form)
+
+
+def load(folder: Path, key: str, kind: str) -> ResultSet:
+    """Read the set of machine `key` in `folder` (`results/published/<key>` or local).
+
+    Raises experiments.errors.UserError when a published file is damaged.
+    """
+    rows = store.read_set(folder)
+    return ResultSet(key, kind, folder, rows, tidy(rows), store.read_runs(folder))
