@@ -203,8 +203,8 @@ def compute(library: Any, arguments: argparse.Namespace, request: Request, facts
                 if output is not None:
                     output.write(memoryview(out).cast("B"))
                 bar.update(chunk.pairs)
-        if arguments.peaks is not None:
-            write_peaks(arguments.peaks, request, peaks.concatenate(found))
+    if arguments.peaks is not None:
+        write_peaks(arguments.peaks, request, peaks.concatenate(found))
 
 
 def find_peaks(out: np.ndarray, origin: tuple[int, int], first: int) -> peaks.Peaks:

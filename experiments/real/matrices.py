@@ -7,6 +7,7 @@ the size of the file, and nothing allocated before the memory has.
 from __future__ import annotations
 
 import os
+import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
@@ -45,7 +46,7 @@ def read_header(path: Path) -> Header:
                 read = (np.lib.format.read_array_header_1_0 if version == (1, 0)
                         else np.lib.format.read_array_header_2_0)
                 header = Header(*read(file), file.tell())
-            except (ValueError, SyntaxError, EOFError) as error:
+            except (ValueError, TypeError, SyntaxError, EOFError, tokenize.TokenError) as error:
                 cause = str(error).splitlines()[0] if str(error) else type(error).__name__
                 raise UserError(f"{name}: damaged .npy header: {cause}; write it again") from None
     except OSError as error:

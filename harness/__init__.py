@@ -1,0 +1,1 @@
+"""The measuring programs (C++) and their Python binding, `harness.library`."""

@@ -1,0 +1,205 @@
+"""ctypes binding of libxcorr.so: every variant and the float64 reference on NumPy arrays.
+
+    library = Library()
+    request = Request(form="n-to-mn", left=(96, 96), right=(96, 96), lefts=86, rights=4300)
+    out = library.correlate(request, lefts, rights, variant="cpu_fft")    # pairs x out_rows x out_cols
+
+`out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]`, terms outside either matrix are zero; index 0 is the
+shift (sy0, sx0) that `describe` tells. The C API is that of harness/c_api.cpp.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import difflib
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Mapping, Optional, Union
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+FORMS = ("one-to-one", "one-to-many", "n-to-mn", "n-to-m")
+_ERROR_CAPACITY = 4096
+_TOO_SMALL = 2
+
+
+class LibraryError(Exception):
+    """What the library, or its loading, refuses; one line, fit for the user."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A problem (DESIGN section 1). Shapes are (rows, cols); `rights` is the total number."""
+
+    form: str
+    left: tuple[int, int]
+    right: tuple[int, int]
+    lefts: int = 1
+    rights: int = 1
+    window: str = "full"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"form": self.form, "left": list(self.left), "right": list(self.right),
+                "lefts": self.lefts, "rights": self.rights, "window": self.window}
+
+
+@dataclass(frozen=True)
+class Description:
+    """Facts of a problem; `sy0, sx0` is the shift of output index [0][0]."""
+
+    pairs: int
+    out_rows: int
+    out_cols: int
+    sy0: int
+    sx0: int
+    fmas: int
+    bytes: int
+    max_overlap: int
+
+    @property
+    def out_shape(self) -> tuple[int, int, int]:
+        return (self.pairs, self.out_rows, self.out_cols)
+
+
+def build_directory() -> Path:
+    """The folder of the compiled programs: env XCORR_BUILD, else <root>/build."""
+    return Path(os.environ.get("XCORR_BUILD") or ROOT / "build")
+
+
+def scalar_type(precision: str) -> type:
+    """NumPy type that a precision class reads and writes: float64 for fp64, else float32."""
+    return np.float64 if precision == "fp64" else np.float32
+
+
+def find_variant(variants: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """The entry of variant `name`; LibraryError naming the nearest id when there is none."""
+    for variant in variants:
+        if variant["id"] == name:
+            return variant
+    ids = [variant["id"] for variant in variants]
+    near = difflib.get_close_matches(name, ids, n=1, cutoff=0.3)
+    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(ids)}"
+    raise LibraryError(f"variant '{name}': unknown; {hint} (--list shows all)")
+
+
+def machine(device: str = "cpu") -> dict[str, Any]:
+    """Facts of the machine from `xcorr-bench --machine`; LibraryError when it cannot be asked."""
+    program = build_directory() / "xcorr-bench"
+    if not program.exists():
+        raise LibraryError(f"{_shown(program)}: not built; run ./scripts/setup.sh and build")
+    try:
+        done = subprocess.run([str(program), "--machine", "--device", device], timeout=60,
+                              capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return json.loads(done.stdout)
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        last = str(error).splitlines()[0]
+    last = last[len("error: "):] if last.startswith("error: ") else last
+    raise LibraryError(f"xcorr-bench --machine: {last}")
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.relative_to(ROOT))
+    except ValueError:
+        return str(path)
+
+
+class Library:
+    """A loaded libxcorr.so. Calls hold no state in Python and may be repeated."""
+
+    def __init__(self, path: Optional[Union[str, Path]] = None):
+        """Loads `path`, default libxcorr.so in the build folder. LibraryError says how to get it."""
+        path = Path(path) if path is not None else build_directory() / "libxcorr.so"
+        if not path.exists():
+            raise LibraryError(f"{_shown(path)}: not built; run ./scripts/setup.sh and build "
+                               "(env XCORR_BUILD names another build folder)")
+        try:
+            self._dll = ctypes.CDLL(str(path))
+            self._functions = {name: getattr(self._dll, "xcorr_" + name)
+                               for name in ("list", "describe", "correlate", "reference")}
+        except (OSError, AttributeError) as error:
+            raise LibraryError(f"{_shown(path)}: cannot be loaded: {error}; build again") from None
+        text, size, pointer = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
+        for name, arguments in {"list": (text, size, text, size),
+                                "describe": (text, text, size, text, size),
+                                "correlate": (text, pointer, pointer, pointer, text, size),
+                                "reference": (text, pointer, pointer, pointer, text, size),
+                                }.items():
+            self._functions[name].restype = ctypes.c_int
+            self._functions[name].argtypes = arguments
+
+    def variants(self) -> list[dict[str, Any]]:
+        """The `variants` array of `xcorr-bench --list=json`, sorted by id."""
+        return self._json("list")["variants"]
+
+    def variant(self, name: str) -> dict[str, Any]:
+        """One entry of `variants`; LibraryError with the nearest id when unknown."""
+        return find_variant(self.variants(), name)
+
+    def describe(self, request: Request) -> Description:
+        """Checks the problem and tells output shape, shift origin, work and bytes."""
+        facts = self._json("describe", json.dumps(request.as_dict()).encode())
+        return Description(**{key: int(facts[key]) for key in Description.__dataclass_fields__})
+
+    def correlate(self, request: Request, left: np.ndarray, right: np.ndarray, *, variant: str,
+                  params: str = "", precision: str = "fp32", device: str = "cpu",
+                  out: Optional[np.ndarray] = None) -> np.ndarray:
+        """Runs one variant once.
+
+        `left` (lefts x rows x cols, or rows x cols for one) and `right` are converted to the scalar
+        type of `precision`. Returns `out`, pairs x out_rows x out_cols, allocated when not given.
+        `params` empty means the first point of the variant's grid. LibraryError when refused.
+        """
+        fields = {"variant": variant, "params": params, "precision": precision, "device": device}
+        return self._compute("correlate", request, fields, left, right, scalar_type(precision), out)
+
+    def reference(self, request: Request, left: np.ndarray, right: np.ndarray, *,
+                  method: str = "fft", out: Optional[np.ndarray] = None) -> np.ndarray:
+        """The float64 truth by `method` definition or fft; shapes as in `correlate`."""
+        return self._compute("reference", request, {"method": method}, left, right, np.float64, out)
+
+    def _compute(self, function: str, request: Request, fields: Mapping[str, str],
+                 left: np.ndarray, right: np.ndarray, scalar: type,
+                 out: Optional[np.ndarray]) -> np.ndarray:
+        shape = self.describe(request).out_shape
+        left = _dense("left", left, (request.lefts, *request.left), scalar)
+        right = _dense("right", right, (request.rights, *request.right), scalar)
+        if out is None:
+            out = np.empty(shape, scalar)
+        elif out.shape != shape or out.dtype != scalar or not out.flags.c_contiguous:
+            raise LibraryError(f"out: {out.dtype} {out.shape}; dense {np.dtype(scalar)} {shape} needed")
+        self._call(function, json.dumps({**fields, **request.as_dict()}).encode(),
+                   left.ctypes.data, right.ctypes.data, out.ctypes.data)
+        return out
+
+    def _call(self, name: str, *arguments: Any) -> int:
+        """Status of a call; LibraryError with the library's message where it failed."""
+        message = ctypes.create_string_buffer(_ERROR_CAPACITY)
+        status = self._functions[name](*arguments, message, _ERROR_CAPACITY)
+        if status not in (0, _TOO_SMALL):
+            text = " ".join(message.value.decode(errors="replace").split())
+            raise LibraryError(text or f"xcorr_{name} failed without a message")
+        return status
+
+    def _json(self, name: str, *arguments: bytes) -> Any:
+        """The JSON that `name` writes, in a buffer grown to the size it asks for."""
+        capacity = 1 << 14
+        for _ in range(4):
+            buffer = ctypes.create_string_buffer(capacity)
+            if self._call(name, *arguments, buffer, capacity) == 0:
+                return json.loads(buffer.value.decode())
+            capacity = max(int(buffer.value) + 1, 2 * capacity)
+        raise LibraryError(f"xcorr_{name}: asks for an ever larger buffer")
+
+
+def _dense(name: str, array: np.ndarray, shape: tuple[int, int, int], scalar: type) -> np.ndarray:
+    array = np.asarray(array)
+    if array.size != shape[0] * shape[1] * shape[2] or array.shape[-2:] != shape[-2:]:
+        raise LibraryError(f"{name}: array of shape {array.shape}; {shape} needed")
+    return np.ascontiguousarray(array, dtype=scalar).reshape(shape)
