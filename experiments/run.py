@@ -1,0 +1,239 @@
+"""The driver: measures every point of the chosen experiments that has no row yet."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import re
+import signal
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tqdm
+from tabulate import tabulate
+
+from experiments import store
+from experiments.bench import SEED, Bench, program
+from experiments.errors import UserError, nearest
+from experiments.points import ROOT, Filters, Unit, expand, parse_shard, take_shard
+from experiments.predict import Predictor
+from experiments.schema import FOLDER, load_experiments, load_presets, load_rates
+from experiments.sweep import Progress, Sweep
+
+EPILOG = """example:
+  python3 -m experiments.run --preset quick --experiments one-to-one --variants cpu_fft --dry-run
+
+Resuming is the default: points that have rows in the results folder are not measured again.
+Exit code: 0; 1 when a point is incorrect or failed; 2 for a mistake in the request."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as batch systems send it: ends like Ctrl-C."""
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.replace(",", " ").split() if word]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        raise UserError(f"command line: {message}; see --help")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    raw = argparse.RawDescriptionHelpFormatter
+    made = _Parser(prog="python3 -m experiments.run", description=__doc__, epilog=EPILOG,
+                   formatter_class=raw)  # fmt: skip
+    add = made.add_argument
+    add("--preset", default="quick", help="smoke, quick or paper (default: quick)")
+    add("--experiments", type=_words, metavar="A,B", help="names of experiments (default: all)")
+    add("--variants", type=_words, metavar="A,B", help="variant ids or families (default: all)")
+    add("--sizes", type=_words, metavar="A,B", help="sizes such as 64 or 36x90 (default: all)")
+    add("--forms", type=_words, metavar="A,B",
+        help="one-to-one, one-to-many, n-to-mn, n-to-m (default: all)")  # fmt: skip
+    add("--device", default="auto",
+        help="cpu, cuda, cuda:N or auto: the first GPU if there is one (default: auto)")  # fmt: skip
+    add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
+    add("--force", action="store_true", help="measure again; old rows stay, the newest win")
+    add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
+    add("--results", type=Path, default=ROOT / "results", metavar="DIR",
+        help="root of the results (default: results)")  # fmt: skip
+    add("--folder", type=Path, default=FOLDER, metavar="DIR",
+        help="folder of experiment files (default: experiments)")  # fmt: skip
+    add("--machine-facts", action="store_true", help="print the facts of the device, then stop")
+    return made
+
+
+def open_device(device: str) -> tuple[Bench, dict[str, Any]]:
+    """The program on a device, and the facts of the machine; `auto` prefers a GPU."""
+    path = program()
+    if device == "auto":
+        try:
+            bench = Bench(path, "cuda:0")
+            if any(variant.backend == "cuda" for variant in bench.variants()):
+                return bench, bench.machine()
+        except UserError:
+            pass  # no GPU that works: the CPU it is
+        device = "cpu"
+    match = re.fullmatch(r"cpu|cuda(?::(\d+))?", device)
+    if not match:
+        hint = nearest(device, ("cpu", "cuda", "cuda:0", "auto"))
+        raise UserError(f"device {device}: unknown; {hint}")
+    bench = Bench(path, "cpu" if device == "cpu" else f"cuda:{match[1] or 0}")
+    return bench, bench.machine()
+
+
+def dry_run_table(
+    units: Sequence[Unit], done: dict[tuple[str, store.Key], store.Row], preset: str,
+    predictor: Predictor,
+) -> str:  # fmt: skip
+    """Points, already measured, not selected and estimated minutes per experiment and variant."""
+    cells: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0, 0.0])
+    total: list[float] = [0, 0, 0, 0.0]
+    for unit in units:
+        left = [one for one in unit.params if (unit.experiment, unit.key(one, preset)) not in done]
+        selected = [one for one in left if not predictor.why_not(unit, one)]
+        counts = (
+            len(unit.params), len(unit.params) - len(left), len(left) - len(selected),
+            predictor.unit_s(unit, selected) / 60,
+        )  # fmt: skip
+        for row in (cells[(unit.experiment, unit.variant.id)], total):
+            row[:] = [a + b for a, b in zip(row, counts)]
+    head = ["experiment", "variant", "points", "already measured", "not selected", "minutes"]
+    body: list[list[Any]] = [[*place, *row] for place, row in cells.items()]
+    return tabulate([*body, ["total", "", *total]], head, floatfmt=".1f")
+
+
+def summary(progress: Progress, folder: Path, took_s: float) -> str:
+    """Points by outcome, where they are, and every incorrect or failed one by name."""
+    counts = progress.counts()
+    order = [outcome for outcome in store.OUTCOMES if counts[outcome]]
+    found = ", ".join(f"{counts[outcome]} {outcome}" for outcome in order) or "none"
+    lines = [f"points: {found}; {took_s / 60:.1f} min; rows in {folder}"]
+    for key, outcome, reason in progress.bad():
+        cell = dict(zip(store.KEY, key))
+        lines.append(
+            f"{outcome}: {cell['variant']} {cell['params'] or '-'} {cell['precision']} "
+            f"{cell['form']} {cell['left_rows']}x{cell['left_cols']}/{cell['right_rows']}x"
+            f"{cell['right_cols']} {cell['lefts']}:{cell['rights']} {cell['window']}: {reason}"
+        )
+    return "\n".join(lines)
+
+
+def _relative(word: str) -> str:
+    """A word of the command line as it may be published: no absolute path of this machine."""
+    path = Path(word)
+    if not path.is_absolute():
+        return word
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+
+
+def _record(
+    run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "run": run, "argv": [_relative(word) for word in argv], "preset": preset, "seed": SEED, "shard": shard,
+        "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "before": facts,
+        "machine_key": facts["machine_key"], "package_version": facts.get("package_version"),
+        "git_commit": facts.get("git_commit"), "git_dirty": facts.get("git_dirty"),
+    }  # fmt: skip
+
+
+def run(argv: Sequence[str]) -> int:
+    """The command; returns its exit code. Raises UserError and KeyboardInterrupt."""
+    options = parser().parse_args(argv)
+    presets = load_presets(options.folder)
+    if options.preset not in presets:
+        raise UserError(f"preset {options.preset}: unknown; {nearest(options.preset, presets)}")
+    preset = presets[options.preset]
+    experiments = load_experiments(options.folder)
+    shard = parse_shard(options.shard)
+    bench, facts = open_device(options.device)
+    if options.machine_facts:
+        print(json.dumps(facts, indent=1, sort_keys=True))
+        return 0
+    variants = bench.variants()
+    filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
+    units = expand(experiments, variants, options.preset, bench.device, filters)
+    units = take_shard(units, shard)
+
+    key = str(facts["machine_key"])
+    folder = options.results / "local" / key
+    rows = store.read_rows(folder)
+    published = store.read_rows(options.results / "published" / key)
+    predictor = Predictor(load_rates(options.folder), facts, bench.device, preset, options.preset)
+    predictor.learn(published, variants)
+    predictor.learn(rows)
+    done = {} if options.force else {(row["experiment"], store.key_of(row)): row for row in rows}
+    if options.dry_run:
+        print(dry_run_table(units, done, options.preset, predictor))
+        return 0
+
+    run_id = store.new_run_id()
+    record = _record(run_id, argv, options.preset, options.shard, facts)
+    sweep = Sweep(bench, folder, run_id, record, options.preset, preset, predictor)
+    pending: list[Unit] = []
+    for unit in units:
+        left = []
+        for params in unit.params:
+            place = unit.key(params, options.preset)
+            row = done.get((unit.experiment, place))
+            if row is None:
+                left.append(params)
+            else:
+                sweep.progress.note(unit.experiment, place, row["outcome"], row["reason"])
+        if left:
+            pending.append(dataclasses.replace(unit, params=tuple(left)))
+    if not pending:
+        print(f"nothing to do: every point has rows in {folder}; --force measures again")
+        print(summary(sweep.progress, folder, 0.0))
+        return 1 if sweep.progress.bad() else 0
+
+    store.check_writable(folder)
+    store.remove_stale_temporaries(folder)
+    expected: Counter[str] = Counter()
+    for unit in expand(experiments, variants, options.preset, bench.device):
+        expected[unit.experiment] += len(unit.params)
+    begin = time.monotonic()
+    try:
+        sweep.go(pending, expected)
+        sweep.finish(bench.machine())
+    except KeyboardInterrupt:
+        left = sum(len(unit.params) for unit in pending) - sweep.progress.measured
+        print(
+            f"\ninterrupted: {sweep.progress.measured} points of this run are saved in {folder}, "
+            f"at most {left} are left; the same command resumes",
+            file=sys.stderr,
+        )
+        raise
+    print(summary(sweep.progress, folder, time.monotonic() - begin))
+    return 1 if sweep.progress.bad() else 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; every mistake of the user is one line."""
+
+    def terminate(*_: Any) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
+    tqdm.tqdm.monitor_interval = 0  # its thread and a fork do not go together
+    try:
+        return run(sys.argv[1:] if argv is None else argv)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except Terminated:
+        return 143
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""A stand-in for build/xcorr-bench: its command line and reports, no measurements.
+
+Told by the environment: FAKE_LIST (JSON file with the variants), FAKE_LOG (every measuring call is
+appended as JSON), FAKE_FAULTS (JSON list of {"kind", "variant", "params", "left", "once"}; kind is
+crash, crash-silently, hang, exit2, no-answer, incorrect; "once" names a file that remembers).
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+
+
+def option(name, default=""):
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
+
+
+def variant(name, backend="cpu", kind="definition", points=("",), forms=None, source="a" * 16):
+    return {
+        "id": name, "family": backend, "parent": "", "summary": name, "source": "test",
+        "backend": backend, "algorithm_class": kind, "precisions": ["fp32"],
+        "forms": forms or ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"], "axes": [],
+        "drops": [], "points": list(points), "modes": ["stream"], "emulated": False,
+        "source_hash": source, "source_file": f"algorithms/{backend}/{name}.cpp",
+    }  # fmt: skip
+
+
+VARIANTS = [
+    variant("cpu_definition"),
+    variant("cpu_fft", kind="fft", points=("threads=1", "threads=all")),
+]
+
+
+def variants():
+    path = os.environ.get("FAKE_LIST")
+    if not path:
+        return VARIANTS
+    with open(path) as file:
+        return json.load(file)
+
+
+def fault_of(name, params, left):
+    for fault in json.loads(os.environ.get("FAKE_FAULTS", "[]")):
+        asked = {"variant": name, "params": params, "left": left}
+        if any(fault.get(key, value) != value for key, value in asked.items()):
+            continue
+        if "once" in fault:
+            if os.path.exists(fault["once"]):
+                continue
+            open(fault["once"], "w").close()
+        return fault["kind"]
+    return ""
+
+
+def main():
+    device = option("--device", "cpu")
+    if "--list=json" in sys.argv:
+        print(json.dumps({"grid": "quick", "variants": variants()}))
+        return 0
+    if "--machine" in sys.argv:
+        if device != "cpu" and not os.environ.get("FAKE_GPU"):
+            print("error: device cuda:0: no GPU; use --device cpu", file=sys.stderr)
+            return 2
+        key = "fake-2-cores" if device == "cpu" else "fake-gpu"
+        print(json.dumps({
+            "machine_key": key, "device": device, "cores": 2, "memory_bytes": 1 << 30,
+            "clock_mhz": 1000, "throttle_reasons": "", "git_commit": "0" * 40,
+            "git_dirty": False, "package_version": "0.0",
+        }))  # fmt: skip
+        return 0
+    if os.environ.get("FAKE_LOG"):
+        with open(os.environ["FAKE_LOG"], "a") as file:
+            file.write(json.dumps([os.getpid(), *sys.argv[1:]]) + "\n")
+    return measure(device)
+
+
+def measure(device):
+    name, form, left, right = (option("--" + x) for x in ("variant", "form", "left", "right"))
+    lefts, rights, window = (option("--" + x) for x in ("lefts", "rights", "window"))
+    entry = next(one for one in variants() if one["id"] == name)
+    words = enumerate(sys.argv)
+    asked = [sys.argv[i + 1] for i, word in words if word == "--params"] or entry["points"]
+    print("---- a table of Google Benchmark ----", flush=True)
+    bad = False
+    for params in asked:
+        problem = f"{form}/{left}/{right}/{lefts}:{rights}/{window}"
+        start = {"variant": name, "params": params, "problem": problem, "mode": option("--mode")}
+        print(json.dumps({"starting": start}), flush=True)
+        kind = fault_of(name, params, left)
+        if kind.startswith("crash"):
+            if kind == "crash":
+                print("assertion failed", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if kind == "hang":
+            time.sleep(1000)
+        if kind == "exit2":
+            print("error: window: not legal", file=sys.stderr)
+            return 2
+        if kind == "no-answer":
+            return 0
+        outcome, reason = "passed", ""
+        if entry["backend"] == "cuda" and device == "cpu":
+            outcome, reason = "not_supported", "needs a GPU"
+        if kind == "incorrect":
+            outcome, reason, bad = "incorrect", "element 3 is NaN", True
+        rows, cols = left.split("x")
+        right_rows, right_cols = right.split("x")
+        fmas = (int(rows) * int(cols)) ** 2 * int(rights)
+        record = {
+            "variant": name, "family": entry["family"], "backend": entry["backend"],
+            "precision": option("--precision"), "form": form, "left_rows": int(rows),
+            "left_cols": int(cols), "right_rows": int(right_rows), "right_cols": int(right_cols),
+            "lefts": int(lefts), "rights": int(rights), "window": window, "params": params,
+            "mode": option("--mode"), "input": option("--input"), "outcome": outcome,
+            "reason": reason, "plan_us": None, "max_error": 1e-6, "argmax_agrees": True,
+            "fmas": fmas, "bytes": 4, "source_hash": entry["source_hash"],
+            "machine_key": "fake-2-cores", "seed": int(option("--seed")), "repetitions": [],
+        }  # fmt: skip
+        if outcome == "passed":
+            record["repetitions"] = [
+                {"repetition": i, "iterations": 10, "compute_us": fmas * 1e-6 + 0.1 * i,
+                 "forward_us": None, "hadamard_us": None, "inverse_us": None}
+                for i in range(int(option("--repetitions")))
+            ]  # fmt: skip
+        print(json.dumps({"record": record}), flush=True)
+    return int(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
