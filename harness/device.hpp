@@ -1,0 +1,72 @@
+// A place where variants run: memory, clock, facts. The harness knows devices only through this page.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "harness/variant.hpp"
+#include "harness/verdict.hpp"
+
+namespace xcorr {
+
+// stream: launches back to back (throughput); latency: synchronised after each; graph: replay of a
+// captured launch; cold: caches flushed before each. Never mixed (DESIGN section 5).
+enum class Mode { stream, latency, graph, cold };
+std::string_view to_string(Mode mode);
+Mode parse_mode(const std::string& text);
+
+// Device memory, aligned to 256 bytes, released with the object.
+using Buffer = std::unique_ptr<void, std::function<void(void*)>>;
+
+using Seconds = double;
+
+// Phases of one compute by name, in seconds.
+class PhaseClock : public PhaseMarks {
+ public:
+  virtual void start() = 0;
+  // Ends the running phase and the recording.
+  virtual std::map<std::string, Seconds> stop() = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual Backend backend() const = 0;
+  // Rows of one kind of machine meet under this key, rows of two kinds cannot.
+  virtual std::string machine_key() const = 0;
+  virtual nlohmann::json facts() const = 0;
+  virtual Peaks peaks(Precision precision) const = 0;
+  virtual Support supports(Mode mode) const = 0;
+
+  virtual std::size_t available_bytes() const = 0;
+  virtual Buffer allocate(std::size_t bytes) = 0;
+  virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
+  virtual void download(void* host, const void* device, std::size_t bytes) = 0;
+  virtual void fill(void* device, unsigned char byte, std::size_t bytes) = 0;
+  // True where the host reads device pointers directly and transfers do not exist.
+  virtual bool host_memory() const = 0;
+
+  virtual void* stream() = 0;
+  // Waits for the stream; throws std::runtime_error with the device's own words after a fault.
+  virtual void synchronize() = 0;
+  // Duration of `count` calls of `compute` in `mode`.
+  virtual Seconds time(const std::function<void()>& compute, Index count, Mode mode) = 0;
+  // The shortest batch that this device's clock measures well.
+  virtual Seconds shortest_batch() const = 0;
+  virtual std::unique_ptr<PhaseClock> phase_clock() = 0;
+};
+
+// "cpu", "cuda" or "cuda:N". UserError when there is no such device.
+std::unique_ptr<Device> open_device(const std::string& name);
+
+std::unique_ptr<Device> open_cpu();
+
+// "4.29 GB": what a message about memory shows.
+std::string bytes_text(double bytes);
+
+}  // namespace xcorr

@@ -1,0 +1,213 @@
+// xcorr-bench: measures variants on one problem. One process serves one (variant, problem); the
+// experiments' driver starts it and turns its records into rows.
+#include <benchmark/benchmark.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "harness/catalogue.hpp"
+#include "harness/error.hpp"
+#include "harness/measure.hpp"
+
+namespace xcorr {
+namespace {
+
+struct Options {
+  std::string list = "no";
+  bool machine = false;
+  std::string device = "cpu";
+  std::vector<std::string> variants;
+  std::vector<std::string> params;
+  std::string precision = "fp32", form, left, right, window = "full", mode = "stream";
+  std::string input = "uniform", records;
+  Index lefts = 1, rights = 1;
+  std::uint64_t seed = 1;
+  int repetitions = 0;
+  double min_time = 0;
+};
+
+// Writes the JSON lines; without --records, nothing.
+class Records {
+ public:
+  explicit Records(const std::string& path) {
+    if (path == "-") {
+      out_ = &std::cout;
+    } else if (!path.empty()) {
+      file_.open(path, std::ios::app);
+      if (!file_) throw UserError("records '" + path + "': cannot be written; choose another path");
+      out_ = &file_;
+    }
+  }
+  void write(const nlohmann::json& line) {
+    if (!out_) return;
+    *out_ << line.dump() << std::endl;  // flushed: a crash loses no finished line
+    if (!*out_) throw UserError("records: writing failed; is the disk full?");
+  }
+
+ private:
+  std::ofstream file_;
+  std::ostream* out_ = nullptr;
+};
+
+// Finishes each point after its last repetition, and writes its record.
+class PointReporter : public benchmark::ConsoleReporter {
+ public:
+  PointReporter(std::map<std::string, Point*> points, Records& records, bool silent)
+      : ConsoleReporter(OO_Tabular), points_(std::move(points)), records_(records), silent_(silent) {}
+
+  bool ReportContext(const Context& context) override {
+    return silent_ || ConsoleReporter::ReportContext(context);
+  }
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    Point& point = *points_.at(runs.front().run_name.function_name);
+    std::vector<Repetition> repetitions;
+    for (const Run& run : runs) {
+      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
+      repetitions.push_back({run.iterations, run.GetAdjustedRealTime()});
+    }
+    point.finish(std::move(repetitions));
+    records_.write({{"record", point.record()}});
+    failed_ |= point.outcome() == Outcome::incorrect || point.outcome() == Outcome::failed;
+    if (!silent_) {
+      ConsoleReporter::ReportRuns(runs);
+      if (point.outcome() != Outcome::passed) {
+        std::cout << point.name() << ": " << to_string(point.outcome()) << ": " << point.reason() << "\n";
+      }
+    }
+  }
+
+  bool failed() const { return failed_; }
+
+ private:
+  std::map<std::string, Point*> points_;
+  Records& records_;
+  bool silent_;
+  bool failed_ = false;
+};
+
+void run_point(benchmark::State& state, Point& point) {
+  if (const Outcome outcome = point.prepare(); outcome != Outcome::passed) {
+    state.SkipWithError((std::string(to_string(outcome)) + ": " + point.reason()).c_str());
+    return;
+  }
+  while (state.KeepRunningBatch(point.batch())) state.SetIterationTime(point.time(point.batch()));
+}
+
+std::vector<std::unique_ptr<Point>> make_points(const Options& options, Device& device) {
+  if (options.variants.empty() || options.form.empty() || options.left.empty()) {
+    throw UserError("nothing to measure: --variant, --form and --left are needed; see --help");
+  }
+  const Problem problem =
+      make_problem(parse_form(options.form), parse_shape(options.left),
+                   parse_shape(options.right.empty() ? options.left : options.right), options.lefts,
+                   options.rights, options.window);
+  std::vector<std::unique_ptr<Point>> points;
+  for (const std::string& id : options.variants) {
+    const Variant& variant = find_variant(id);
+    std::vector<Params> grid;
+    for (const std::string& text : options.params) grid.push_back(parse_params(variant, text));
+    if (grid.empty()) grid = grid_points(variant);
+    for (const Params& params : grid) {
+      points.push_back(std::make_unique<Point>(
+          PointRequest{&variant, params, parse_precision(options.precision), problem,
+                       parse_mode(options.mode), parse_input_kind(options.input), options.seed},
+          device));
+    }
+  }
+  return points;
+}
+
+int measure(const Options& options, Device& device) {
+  const std::vector<std::unique_ptr<Point>> points = make_points(options, device);
+  Records records(options.records);
+  std::map<std::string, Point*> by_name;
+  for (const std::unique_ptr<Point>& point : points) {
+    Point* p = point.get();
+    by_name[p->name()] = p;
+    auto* registered = benchmark::RegisterBenchmark(
+        p->name().c_str(), [p, &records, announced = false](benchmark::State& state) mutable {
+          if (!announced) {
+            announced = true;
+            records.write({{"starting",
+                            {{"variant", p->request().variant->id},
+                             {"params", p->request().params.canonical()},
+                             {"problem", p->request().problem.id()},
+                             {"mode", to_string(p->request().mode)}}}});
+          }
+          run_point(state, *p);
+        });
+    registered->UseManualTime()->Unit(benchmark::kMicrosecond);
+    if (options.repetitions > 0) registered->Repetitions(options.repetitions);
+    if (options.min_time > 0) registered->MinTime(options.min_time);
+  }
+  PointReporter reporter(by_name, records, options.records == "-");
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  return reporter.failed() ? 1 : 0;
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app(
+      "Measures cross-correlation variants, each output verified against float64 first.\n"
+      "Example: xcorr-bench --variant cpu_fft --form n-to-m --left 64x64 --lefts 8 --rights 8\n"
+      "Every --benchmark_* flag of Google Benchmark is understood too.");
+  app.add_option("--list", options.list, "what the build contains; --list=json for programs")
+      ->expected(0, 1)
+      ->default_str("table");
+  app.add_flag("--machine", options.machine, "machine and build facts as JSON");
+  app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
+  app.add_option("--variant", options.variants, "id, may be repeated");
+  app.add_option("--params", options.params, "a point 'key=value;key=value', may be repeated; default all")
+      ->delimiter('\0');
+  app.add_option("--precision", options.precision, "fp64, fp32, ...")->capture_default_str();
+  app.add_option("--form", options.form, "one-to-one, one-to-many, n-to-mn or n-to-m");
+  app.add_option("--left", options.left, "shape of a left matrix, ROWSxCOLS");
+  app.add_option("--right", options.right, "shape of a right matrix; default that of the left");
+  app.add_option("--lefts", options.lefts, "left matrices")->capture_default_str();
+  app.add_option("--rights", options.rights, "right matrices in total")->capture_default_str();
+  app.add_option("--window", options.window, "full, valid or sy:a..b,sx:c..d")->capture_default_str();
+  app.add_option("--mode", options.mode, "stream, latency, graph or cold")->capture_default_str();
+  app.add_option("--input", options.input, "timed input: uniform, zero-mean or integer")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
+  app.add_option("--repetitions", options.repetitions, "measurements of each point");
+  app.add_option("--min-time", options.min_time, "seconds of each measurement, at least");
+  app.add_option("--records", options.records, "JSON lines to this file, - for standard output alone");
+
+  benchmark::Initialize(&argc, argv);  // takes the --benchmark_* flags out of argv
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    throw UserError("arguments: " + std::string(error.what()) + "; see --help");
+  }
+  if (app.count("--list")) {
+    std::cout << (options.list == "json" ? catalogue().dump(2) + "\n" : catalogue_table());
+    return 0;
+  }
+  const std::unique_ptr<Device> device = open_device(options.device);
+  if (options.machine) {
+    std::cout << machine_facts(*device).dump(2) << "\n";
+    return 0;
+  }
+  return measure(options, *device);
+}
+
+}  // namespace
+}  // namespace xcorr
+
+int main(int argc, char** argv) {
+  try {
+    return xcorr::run(argc, argv);
+  } catch (const xcorr::UserError& error) {
+    std::cerr << "error: " << error.what() << "\n";
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "error: " << error.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,342 @@
+#include "harness/measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "harness/error.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr int kPlanRepetitions = 3;
+constexpr int kPhaseRepetitions = 5;
+// Outputs lie between two bands of this size; a write beyond the end, or before the start, shows.
+constexpr std::size_t kBand = 256;
+constexpr unsigned char kPoison = 0xff;  // all bits set is a NaN in every floating-point type
+
+template <typename F>
+double microseconds(F&& steps) {
+  const auto start = std::chrono::steady_clock::now();
+  steps();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Keeps the worse of two comparisons.
+void worsen(std::optional<Check>& into, const Check& check) {
+  if (!into) {
+    into = check;
+    return;
+  }
+  if (check.error * into->bound > into->error * check.bound) {
+    into->error = check.error;
+    into->bound = check.bound;
+  }
+  into->rel_l2_error = std::max(into->rel_l2_error, check.rel_l2_error);
+  into->argmax_agrees &= check.argmax_agrees;
+}
+
+// A device buffer between two poisoned bands.
+struct Banded {
+  Buffer memory;
+  std::size_t bytes = 0;
+
+  Banded(Device& device, std::size_t size) : memory(device.allocate(size + 2 * kBand)), bytes(size) {
+    device.fill(memory.get(), kPoison, size + 2 * kBand);
+  }
+  char* data() const { return static_cast<char*>(memory.get()) + kBand; }
+  bool bands_intact(Device& device) const {
+    std::vector<unsigned char> bands(2 * kBand);
+    device.download(bands.data(), memory.get(), kBand);
+    device.download(bands.data() + kBand, data() + bytes, kBand);
+    return std::all_of(bands.begin(), bands.end(), [](unsigned char b) { return b == kPoison; });
+  }
+};
+
+}  // namespace
+
+struct Point::Memory {
+  Banded left, right, out;
+  Buffer workspace;
+  Truth truth;
+  std::vector<char> host_left, host_right, host_out;  // empty where the host reads device memory
+  std::unique_ptr<Plan> plan;
+  Call call;
+};
+
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::passed:
+      return "passed";
+    case Outcome::incorrect:
+      return "incorrect";
+    case Outcome::not_supported:
+      return "not_supported";
+    case Outcome::out_of_memory:
+      return "out_of_memory";
+    default:
+      return "failed";
+  }
+}
+
+Point::Point(PointRequest request, Device& device) : request_(std::move(request)), device_(device) {}
+Point::~Point() = default;
+
+std::string Point::name() const {
+  return request_.variant->id + "/" + request_.params.canonical() + "/" +
+         std::string(to_string(request_.precision)) + "/" + request_.problem.id() + "/" +
+         std::string(to_string(request_.mode));
+}
+
+void Point::reject(Outcome outcome, std::string reason) {
+  outcome_ = outcome;
+  reason_ = std::move(reason);
+  memory_.reset();
+}
+
+void Point::guarded(const std::function<void()>& steps) {
+  try {
+    steps();
+  } catch (const OutOfMemory& error) {
+    reject(Outcome::out_of_memory, error.what());
+  } catch (const std::bad_alloc&) {
+    reject(Outcome::out_of_memory, "the system refused an allocation of the variant");
+  } catch (const std::exception& error) {
+    reject(Outcome::failed, error.what());
+  }
+}
+
+void Point::run_once() {
+  memory_->plan->compute(memory_->call);
+  device_.synchronize();
+}
+
+Outcome Point::prepare() {
+  if (prepared_) return outcome_;
+  prepared_ = true;
+  const Variant& variant = *request_.variant;
+  const Problem& problem = request_.problem;
+  PlanRequest plan{problem, request_.params, request_.precision, nullptr, device_.stream()};
+  if (variant.backend != device_.backend()) {
+    reject(Outcome::not_supported, "needs a " + std::string(to_string(variant.backend)) +
+                                       " device, this is " + device_.machine_key());
+  } else if (std::count(variant.forms.begin(), variant.forms.end(), problem.form) == 0) {
+    reject(Outcome::not_supported, "form " + std::string(to_string(problem.form)));
+  } else if (std::count(variant.precisions.begin(), variant.precisions.end(), request_.precision) == 0) {
+    reject(Outcome::not_supported, "precision " + std::string(to_string(request_.precision)));
+  } else if (const Support mode = device_.supports(request_.mode); !mode) {
+    reject(Outcome::not_supported, mode.reason);
+  } else if (const Support support = variant.supports(plan); !support) {
+    reject(Outcome::not_supported, support.reason);
+  }
+  if (outcome_ != Outcome::passed) return outcome_;
+
+  guarded([&] {
+    const std::size_t scalar = scalar_bytes(request_.precision);
+    const auto bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * scalar; };
+    const std::size_t workspace = variant.workspace_bytes(plan);
+    const std::size_t data = bytes(problem.left_elements() + problem.right_elements() + problem.out_elements());
+    const std::size_t available = device_.available_bytes();
+    const std::size_t keep = available / 2;
+    const std::size_t checking = device_.host_memory() ? Truth::host_bytes(problem, keep) : 0;
+    const std::size_t needed = data + workspace + checking + 6 * kBand;
+    if (needed > available) {
+      throw OutOfMemory("needs " + bytes_text(static_cast<double>(needed)) + " (inputs and outputs " +
+                        bytes_text(static_cast<double>(data)) + ", workspace " +
+                        bytes_text(static_cast<double>(workspace)) + ", checking " +
+                        bytes_text(static_cast<double>(checking)) + "), " +
+                        bytes_text(static_cast<double>(available)) + " are available");
+    }
+    allocate_us_ = microseconds([&] {
+      memory_.reset(new Memory{Banded(device_, bytes(problem.left_elements())),
+                               Banded(device_, bytes(problem.right_elements())),
+                               Banded(device_, bytes(problem.out_elements())),
+                               device_.allocate(std::max<std::size_t>(workspace, 1)),
+                               Truth(problem, request_.precision, request_.seed, keep),
+                               {}, {}, {}, nullptr, {}});
+    });
+    if (!device_.host_memory()) {
+      memory_->host_left.resize(memory_->left.bytes);
+      memory_->host_right.resize(memory_->right.bytes);
+      memory_->host_out.resize(memory_->out.bytes);
+    }
+    memory_->call = {memory_->left.data(), memory_->right.data(), memory_->out.data(),
+                     device_.stream(), nullptr};
+    plan.workspace = memory_->workspace.get();
+    std::vector<double> plan_times;
+    for (int i = 0; i < kPlanRepetitions; ++i) {
+      memory_->plan.reset();
+      plan_times.push_back(microseconds([&] {
+        memory_->plan = variant.plan(plan);
+        device_.synchronize();
+      }));
+    }
+    plan_us_ = median(plan_times);
+
+    // The timed input comes last, so that it is what the timed loop finds.
+    std::vector<InputKind> kinds = {InputKind::integer, InputKind::zero_mean, InputKind::uniform};
+    std::stable_partition(kinds.begin(), kinds.end(),
+                          [&](InputKind kind) { return kind != request_.input; });
+    for (const InputKind kind : kinds) {
+      verify(kind);
+      if (outcome_ != Outcome::passed) return;
+    }
+    measure_phases();
+    const Seconds once = device_.time([&] { memory_->plan->compute(memory_->call); }, 1, request_.mode);
+    batch_ = std::clamp<Index>(static_cast<Index>(device_.shortest_batch() / std::max(once, 1e-9)), 1,
+                               10000);
+  });
+  return outcome_;
+}
+
+void Point::verify(InputKind kind) {
+  Memory& m = *memory_;
+  if (device_.host_memory()) {
+    m.truth.fill(kind, m.left.data(), m.right.data());
+  } else {
+    m.truth.fill(kind, m.host_left.data(), m.host_right.data());
+    upload_us_ = microseconds([&] {
+      device_.upload(m.left.data(), m.host_left.data(), m.left.bytes);
+      device_.upload(m.right.data(), m.host_right.data(), m.right.bytes);
+      device_.synchronize();
+    });
+  }
+  device_.fill(m.out.data(), kPoison, m.out.bytes);
+  run_once();
+  check_output(kind, "");
+}
+
+void Point::check_output(InputKind kind, const std::string& when) {
+  Memory& m = *memory_;
+  const void *left = m.left.data(), *right = m.right.data(), *out = m.out.data();
+  if (!device_.host_memory()) {
+    download_us_ = microseconds([&] {
+      device_.download(m.host_out.data(), m.out.data(), m.out.bytes);
+      device_.synchronize();
+    });
+    device_.download(m.host_left.data(), m.left.data(), m.left.bytes);
+    device_.download(m.host_right.data(), m.right.data(), m.right.bytes);
+    left = m.host_left.data(), right = m.host_right.data(), out = m.host_out.data();
+  }
+  const std::string where = std::string(to_string(kind)) + " input" + when + ": ";
+  const Check check = m.truth.check(kind, request_.variant->algorithm_class, out);
+  worsen(kind == InputKind::integer ? exact_ : statistical_, check);
+  if (!check.passed()) {
+    return reject(Outcome::incorrect, where + std::to_string(check.wrong) + " of " +
+                                          std::to_string(request_.problem.out_elements()) +
+                                          " outputs are wrong; " + check.first_wrong);
+  }
+  if (!m.out.bands_intact(device_)) {
+    return reject(Outcome::incorrect, where + "memory beside the output was written");
+  }
+  if (const std::string changed = m.truth.changed_inputs(kind, left, right); !changed.empty()) {
+    return reject(Outcome::incorrect, where + changed);
+  }
+}
+
+void Point::measure_phases() {
+  const std::unique_ptr<PhaseClock> clock = device_.phase_clock();
+  Call call = memory_->call;
+  call.marks = clock.get();
+  std::map<std::string, std::vector<double>> samples;
+  for (int i = 0; i < kPhaseRepetitions; ++i) {
+    clock->start();
+    const double total = microseconds([&] {
+      memory_->plan->compute(call);
+      device_.synchronize();
+    });
+    for (const auto& [phase, seconds] : clock->stop()) samples[phase].push_back(seconds * 1e6);
+    // A variant without phases has only its rest; one look is enough, and so it is for long calls.
+    if (samples.size() <= 1 || total > 1e6) break;
+  }
+  for (const auto& [phase, values] : samples) phases_us_[phase] = median(values);
+}
+
+Seconds Point::time(Index count) {
+  return device_.time([&] { memory_->plan->compute(memory_->call); }, count, request_.mode);
+}
+
+void Point::finish(std::vector<Repetition> repetitions) {
+  if (outcome_ != Outcome::passed || !memory_) return;
+  repetitions_ = std::move(repetitions);
+  guarded([&] {
+    device_.synchronize();
+    check_output(request_.input, " after the timed loop");
+    if (outcome_ != Outcome::passed) return;
+    for (const Repetition& repetition : repetitions_) {
+      const std::string impossible =
+          roofline_guard(request_.problem, request_.precision, request_.variant->algorithm_class,
+                         repetition.compute_us * 1e-6, device_.peaks(request_.precision));
+      if (!impossible.empty()) return reject(Outcome::failed, impossible);
+    }
+  });
+  memory_.reset();
+}
+
+nlohmann::json Point::record() const {
+  const Variant& v = *request_.variant;
+  const Problem& p = request_.problem;
+  const auto number = [](const std::optional<double>& value) {
+    return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+  };
+  const auto phase = [&](const char* name) {
+    const auto found = phases_us_.find(name);
+    return found == phases_us_.end() ? nlohmann::json(nullptr) : nlohmann::json(found->second);
+  };
+  nlohmann::json repetitions = nlohmann::json::array();
+  if (outcome_ == Outcome::passed) {
+    for (std::size_t i = 0; i < repetitions_.size(); ++i) {
+      repetitions.push_back({{"repetition", i},
+                             {"iterations", repetitions_[i].iterations},
+                             {"compute_us", repetitions_[i].compute_us},
+                             {"forward_us", phase("forward")},
+                             {"hadamard_us", phase("hadamard")},
+                             {"inverse_us", phase("inverse")}});
+    }
+  }
+  const auto of = [](const std::optional<Check>& check, double Check::*member) {
+    return check ? nlohmann::json((*check).*member) : nlohmann::json(nullptr);
+  };
+  return {{"variant", v.id},
+          {"family", v.family},
+          {"backend", to_string(v.backend)},
+          {"precision", to_string(request_.precision)},
+          {"form", to_string(p.form)},
+          {"left_rows", p.left.rows},
+          {"left_cols", p.left.cols},
+          {"right_rows", p.right.rows},
+          {"right_cols", p.right.cols},
+          {"lefts", p.lefts},
+          {"rights", p.rights},
+          {"window", to_string(p.window)},
+          {"params", request_.params.canonical()},
+          {"mode", to_string(request_.mode)},
+          {"input", to_string(request_.input)},
+          {"seed", request_.seed},
+          {"outcome", to_string(outcome_)},
+          {"reason", reason_},
+          {"plan_us", number(plan_us_)},
+          {"allocate_us", number(allocate_us_)},
+          {"upload_us", number(upload_us_)},
+          {"download_us", number(download_us_)},
+          {"max_error", of(statistical_, &Check::error)},
+          {"error_bound", of(statistical_, &Check::bound)},
+          {"exact_error", of(exact_, &Check::error)},
+          {"exact_bound", of(exact_, &Check::bound)},
+          {"rel_l2_error", of(statistical_, &Check::rel_l2_error)},
+          {"argmax_agrees", statistical_ ? nlohmann::json(statistical_->argmax_agrees)
+                                         : nlohmann::json(nullptr)},
+          {"fmas", p.fmas()},
+          {"bytes", p.bytes(scalar_bytes(request_.precision))},
+          {"source_hash", v.source_hash},
+          {"machine_key", device_.machine_key()},
+          {"repetitions", repetitions}};
+}
+
+}  // namespace xcorr

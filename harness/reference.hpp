@@ -1,0 +1,35 @@
+// float64 truth on the host: by the definition (small problems and samples) and by FFTW (large ones).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "harness/problem.hpp"
+
+namespace xcorr {
+
+// out[pairs][out_rows][out_cols] of the pairs [first, first + count), by the four loops.
+// left and right are the complete stacks.
+void correlate_definition(const Problem& problem, const double* left, const double* right,
+                          Index first, Index count, double* out);
+
+// One output element by the definition.
+double correlate_element(const Problem& problem, const double* left, const double* right, Index pair,
+                         Index out_row, Index out_col);
+
+// The same by a zero-padded float64 FFT; left and right must outlive it.
+class FftReference {
+ public:
+  FftReference(const Problem& problem, const double* left, const double* right);
+  ~FftReference();
+  void correlate(Index first, Index count, double* out) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// log2 of the number of points of the smallest linear (not wrapping) transform of the problem.
+double log2_transform_points(const Problem& problem);
+
+}  // namespace xcorr
