@@ -83,9 +83,10 @@ class Problem:
             self.lefts * math.prod(self.left),
             self.rights * math.prod(self.right),
             self.pairs * rows * cols,
+            self.fmas // 8,
         )
         if max(elements) * 8 >= 2**63:
-            raise UserError(f"{where}: {max(elements)} elements overflow; use smaller sizes or counts")
+            raise UserError(f"{where}: {max(elements)} elements or FMAs overflow; use smaller sizes or counts")
 
     @property
     def id(self) -> str:
@@ -153,6 +154,18 @@ class Problem:
 
 
 def _overlaps(left: int, right: int, shifts: range) -> int:
-    """Sum over the shifts of the length of the overlap of two intervals."""
-    touching = range(max(shifts.start, 1 - left), min(shifts.stop, right))
-    return sum(min(left, right - shift) - max(0, -shift) for shift in touching)
+    """Sum over the shifts of the length of the overlap of two intervals.
+
+    The length grows, stays and falls linearly in the shift, so three arithmetic series give it.
+    """
+
+    def length(shift: int) -> int:
+        return min(left, right - shift) - max(0, -shift)
+
+    first, stop = max(shifts.start, 1 - left), min(shifts.stop, right)
+    corners = sorted(min(max(corner, first), stop) for corner in (0, right - left))
+    total = 0
+    for a, b in zip((first, *corners), (*corners, stop)):
+        if a < b:
+            total += (b - a) * (length(a) + length(b - 1)) // 2
+    return total

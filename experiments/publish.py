@@ -118,8 +118,7 @@ def publish(
             by_place = {place: run for place, run in by_place.items() if place[0] != name}
             by_place |= {(name, run): runs[run] for run in used if run in runs}
         for path in _artifacts(folder):
-            inside = path.parent.name == "artifacts"
-            files[(published / "artifacts" if inside else published) / path.name] = path.read_bytes()
+            files[published / path.name] = path.read_bytes()
     if not files:
         raise UserError(f"{local}: holds nothing to publish; run an experiment first")
     if by_place:

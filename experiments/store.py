@@ -291,9 +291,9 @@ def read_set(folder: Path | str, *, all_sources: bool = False) -> pd.DataFrame:
         rows = newest_sources(rows)
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     for name in INTEGERS:
-        frame[name] = pd.to_numeric(frame[name].replace("", "0")).astype("int64")
-    for name in FLOATS:
-        frame[name] = pd.to_numeric(frame[name].replace("", "nan")).astype("float64")
+        frame[name] = pd.Series([int(row[name] or 0) for row in rows], dtype="int64")
+    for name in FLOATS:  # float() is exact, pandas' own conversion rounds the last digit
+        frame[name] = pd.Series([float(row[name] or "nan") for row in rows], dtype="float64")
     return frame
 
 

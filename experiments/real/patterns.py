@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from itertools import permutations, product
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 
 LATTICE_NM = 0.2909           # FeAl
 WAVELENGTH_NM = 0.00859       # electrons of 20 kV
-REFLECTIONS = {(1, 1, 0): 1.0, (2, 0, 0): 0.7, (2, 1, 1): 0.6, (3, 1, 0): 0.4}
+REFLECTIONS = {(1, 1, 0): 1.0, (2, 0, 0): 0.8, (2, 1, 1): 0.8, (3, 1, 0): 0.6, (2, 2, 2): 0.5,
+               (3, 2, 1): 0.4}
 FULL_SCALE = 255
-ELECTRONS_PER_COUNT = 6.0     # shot noise
-READ_NOISE = 1.5              # counts
+ELECTRONS_PER_COUNT = 40.0    # shot noise
+READ_NOISE = 1.0              # counts
 REFERENCE_FRAMES = 4          # the reference is averaged over this many exposures
 
 
@@ -121,11 +123,16 @@ def _equivalent(family: tuple[int, int, int]) -> list[tuple[int, int, int]]:
 
 
 def _profile(across: np.ndarray) -> np.ndarray:
-    """A band across: flat top to one Bragg angle, a weaker second order to two; mean near zero."""
+    """A band across: bright to one Bragg angle with the fringes of dynamical diffraction, dark outside.
+
+    The second order is a narrower step to two Bragg angles. Mean near zero.
+    """
     square = across * across
-    first = square * square
-    first *= first
-    return 1 / (1 + first) + 0.3 / (1 + first / 256) - 0.25 / (1 + square / 4)
+    edge = square * square
+    edge *= edge
+    edge *= edge
+    return ((1 + 0.5 * np.cos(3 * np.pi * across)) / (1 + edge) + 0.3 / (1 + edge / 65536)
+            - 0.25 / (1 + square / 4))
 
 
 def _expose(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -141,13 +148,11 @@ def tile_stack(patterns: np.ndarray, corners: list[tuple[int, int]], tile: tuple
 
 
 def remove_background(tiles: np.ndarray) -> np.ndarray:
-    """`tiles` (... x rows x cols) less the quadratic surface that fits each best; float64, zero mean."""
-    rows, cols = tiles.shape[-2:]
-    y, x = np.meshgrid(np.linspace(-1, 1, rows), np.linspace(-1, 1, cols), indexing="ij")
-    surface = np.stack([y ** i * x ** j for i in range(3) for j in range(3 - i)]).reshape(6, -1)
-    basis, _ = np.linalg.qr(surface.T)
-    flat = tiles.reshape(-1, rows * cols).astype(np.float64)
-    return (flat - (flat @ basis) @ basis.T).reshape(tiles.shape)
+    """`tiles` (... x rows x cols) less their own blur, sigma a sixteenth of a side; float64, zero mean."""
+    sigma = [0.0] * (tiles.ndim - 2) + [extent / 16 for extent in tiles.shape[-2:]]
+    tiles = np.asarray(tiles, np.float64)
+    fine = tiles - gaussian_filter(tiles, sigma, mode="nearest", truncate=3)
+    return fine - fine.mean(axis=(-2, -1), keepdims=True)
 
 
 def taper(tiles: np.ndarray) -> np.ndarray:
