@@ -95,8 +95,8 @@ nlohmann::json machine_facts(const Device& device) {
   facts["compiler"] = XCORR_COMPILER;
   facts["flags"] = XCORR_FLAGS;
   facts["package_version"] = XCORR_VERSION;
-  // Debian's package announces itself as a debug build; manual time does not pass through it.
-  facts["google_benchmark"] = XCORR_BENCHMARK_VERSION;
+  facts["google_benchmark"] = XCORR_BENCHMARK_VERSION
+      " (a distribution's package may be a debug build; manual time does not pass through it)";
   for (const char* key : {"driver", "cuda", "cufft"}) {
     if (!facts.contains(key)) facts[key] = "";
   }

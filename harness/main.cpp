@@ -62,20 +62,18 @@ class PointReporter : public benchmark::ConsoleReporter {
   }
 
   void ReportRuns(const std::vector<Run>& runs) override {
+    if (!silent_) ConsoleReporter::ReportRuns(runs);
+    if (runs.front().run_type == Run::RT_Aggregate) return;  // follows the repetitions
     Point& point = *points_.at(runs.front().run_name.function_name);
     std::vector<Repetition> repetitions;
     for (const Run& run : runs) {
-      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
-      repetitions.push_back({run.iterations, run.GetAdjustedRealTime()});
+      if (!run.error_occurred) repetitions.push_back({run.iterations, run.GetAdjustedRealTime()});
     }
     point.finish(std::move(repetitions));
     records_.write({{"record", point.record()}});
     failed_ |= point.outcome() == Outcome::incorrect || point.outcome() == Outcome::failed;
-    if (!silent_) {
-      ConsoleReporter::ReportRuns(runs);
-      if (point.outcome() != Outcome::passed) {
-        std::cout << point.name() << ": " << to_string(point.outcome()) << ": " << point.reason() << "\n";
-      }
+    if (!silent_ && point.outcome() != Outcome::passed) {
+      std::cout << point.name() << ": " << to_string(point.outcome()) << ": " << point.reason() << "\n";
     }
   }
 

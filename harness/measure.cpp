@@ -47,9 +47,8 @@ struct Banded {
   Buffer memory;
   std::size_t bytes = 0;
 
-  Banded(Device& device, std::size_t size) : memory(device.allocate(size + 2 * kBand)), bytes(size) {
-    device.fill(memory.get(), kPoison, size + 2 * kBand);
-  }
+  Banded(Device& device, std::size_t size) : memory(device.allocate(size + 2 * kBand)), bytes(size) {}
+  void poison(Device& device) const { device.fill(memory.get(), kPoison, bytes + 2 * kBand); }
   char* data() const { return static_cast<char*>(memory.get()) + kBand; }
   bool bands_intact(Device& device) const {
     std::vector<unsigned char> bands(2 * kBand);
@@ -158,9 +157,13 @@ Outcome Point::prepare() {
                                Banded(device_, bytes(problem.right_elements())),
                                Banded(device_, bytes(problem.out_elements())),
                                device_.allocate(std::max<std::size_t>(workspace, 1)),
-                               Truth(problem, request_.precision, request_.seed, keep),
+                               Truth(problem, request_.precision, variant.algorithm_class,
+                                     request_.seed, keep),
                                {}, {}, {}, nullptr, {}});
     });
+    for (const Banded* buffer : {&memory_->left, &memory_->right, &memory_->out}) {
+      buffer->poison(device_);
+    }
     if (!device_.host_memory()) {
       memory_->host_left.resize(memory_->left.bytes);
       memory_->host_right.resize(memory_->right.bytes);
@@ -225,7 +228,7 @@ void Point::check_output(InputKind kind, const std::string& when) {
     left = m.host_left.data(), right = m.host_right.data(), out = m.host_out.data();
   }
   const std::string where = std::string(to_string(kind)) + " input" + when + ": ";
-  const Check check = m.truth.check(kind, request_.variant->algorithm_class, out);
+  const Check check = m.truth.check(kind, out);
   worsen(kind == InputKind::integer ? exact_ : statistical_, check);
   if (!check.passed()) {
     return reject(Outcome::incorrect, where + std::to_string(check.wrong) + " of " +

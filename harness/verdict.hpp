@@ -28,7 +28,8 @@ struct Check {
 // made again for every chunk of pairs.
 class Truth {
  public:
-  Truth(const Problem& problem, Precision precision, std::uint64_t seed, std::size_t keep_bytes);
+  Truth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
+        std::uint64_t seed, std::size_t keep_bytes);
   ~Truth();
 
   // Inputs of a kind in the scalar type of the precision class; the pointers hold
@@ -38,7 +39,7 @@ class Truth {
   std::string changed_inputs(InputKind kind, const void* left, const void* right) const;
 
   // Compares out[pairs][out_rows][out_cols] with the truth.
-  Check check(InputKind kind, AlgorithmClass algorithm_class, const void* out);
+  Check check(InputKind kind, const void* out);
 
   // Host bytes that checking needs beyond the variant's own buffers.
   static std::size_t host_bytes(const Problem& problem, std::size_t keep_bytes);
@@ -48,10 +49,11 @@ class Truth {
   struct Rule;
   Kept& kept(InputKind kind);
   template <typename T>
-  Check compare(InputKind kind, AlgorithmClass algorithm_class, const T* out);
+  Check compare(InputKind kind, const T* out);
 
   Problem problem_;
   Precision precision_;
+  bool definition_;
   std::uint64_t seed_;
   std::size_t keep_bytes_;
   Index amplitude_;
