@@ -7,6 +7,7 @@ that figures survive grey print and colour blindness (hues: Okabe and Ito, darke
 
 from __future__ import annotations
 
+import colorsys
 import hashlib
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -49,9 +50,9 @@ RC = {
 
 # Paper's or field's label of a registered id. An id without an entry is shown as itself.
 LABELS: dict[str, str] = {
-    "cpu_definition": "definition (CPU)",
-    "cpu_row_streaming": "row streaming (CPU)",
-    "cpu_fft": "FFT (CPU)",
+    "cpu_definition": "definition",
+    "cpu_row_streaming": "row streaming",
+    "cpu_fft": "FFT (FFTW)",
     "overlap_wise": "overlap-wise",
     "warp_shuffle": "warp-shuffle",
     "split_row": "split-row",
@@ -95,17 +96,23 @@ DASHES: list[str | tuple[int, tuple[float, ...]]] = [
     (0, (6, 1.3, 1.2, 1.3, 1.2, 1.3)),
 ]
 PLAN_DASH: tuple[int, tuple[float, ...]] = (0, (1.1, 1.3))
-# Looks of the variants that stand side by side in nearly every figure: (marker, dash, shade).
+# Looks of the variants that stand side by side in most figures: (hue, marker, dash).
 PINNED = {
-    "cpu_definition": ("s", 1, 0.0),
-    "cpu_row_streaming": ("o", 0, 0.0),
-    "cpu_fft": ("^", 2, 0.0),
-    "overlap_wise": ("s", 1, 0.0),
-    "cufft": ("D", 2, 0.12),
+    "cpu_definition": ("slate", "s", 1),
+    "cpu_row_streaming": ("blue", "o", 0),
+    "cpu_fft": ("vermillion", "^", 2),
+    "overlap_wise": ("slate", "s", 1),
+    "warp_shuffle": ("olive", "v", 3),
+    "split_row": ("ochre", "P", 1),
+    "grouped_overlap": ("green", "o", 0),
+    "multi_matrix_right": ("sky", ">", 3),
+    "multi_matrix_both": ("brown", "<", 4),
+    "warp_per_overlap": ("purple", "D", 0),
+    "cufft": ("vermillion", "^", 2),
 }
 PHASE_LOOKS = {  # colour and hatch; light to dark, so that they differ in grey too
     "forward": ("#c6dbef", ""),
-    "hadamard": ("#f4a261", "////"),
+    "Hadamard": ("#f4a261", "////"),
     "inverse": ("#3b7fb6", ""),
     "rest": ("#f0f0f0", "...."),
 }
@@ -128,14 +135,13 @@ def label(variant: str, precision: str = "fp32") -> str:
 
 def look(variant: str, family: str, precision: str = "fp32") -> Look:
     """Deterministic look of a series from family and id alone."""
-    digest = hashlib.sha256(f"{variant}/{precision}".encode()).digest()
-    hue = HUES[hue_name(variant, family)]
-    marker, dash, shade = MARKERS[digest[0] % len(MARKERS)], digest[1] % len(DASHES), 0.0
     if variant in PINNED and precision == "fp32":
-        marker, dash, shade = PINNED[variant]
-    else:
-        shade = (digest[2] % 5 - 2) * 0.16
-    return Look(shaded(hue, shade), marker, DASHES[dash])
+        hue, marker, dash = PINNED[variant]
+        return Look(HUES[hue], marker, DASHES[dash])
+    digest = hashlib.sha256(f"{variant}/{precision}".encode()).digest()
+    colour = turned(HUES[hue_name(variant, family)], (digest[3] % 3 - 1) * 0.05)
+    colour = shaded(colour, (-0.3, -0.15, 0.0, 0.15, 0.3)[digest[2] % 5])
+    return Look(colour, MARKERS[digest[0] % len(MARKERS)], DASHES[digest[1] % len(DASHES)])
 
 
 def hue_name(variant: str, family: str) -> str:
@@ -153,6 +159,12 @@ def shaded(colour: str, amount: float) -> str:
     """`colour` mixed with white (amount > 0) or black (amount < 0); |amount| <= 1."""
     target = 1.0 if amount > 0 else 0.0
     return to_hex([c + (target - c) * abs(amount) for c in to_rgb(colour)])
+
+
+def turned(colour: str, amount: float) -> str:
+    """`colour` with its hue turned by `amount` of the circle."""
+    hue, light, saturation = colorsys.rgb_to_hls(*to_rgb(colour))
+    return to_hex(colorsys.hls_to_rgb((hue + amount) % 1.0, light, saturation))
 
 
 def context(salt: str = "xcorr-bench") -> AbstractContextManager[None]:

@@ -15,13 +15,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import experiments
 from experiments import store
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
 
 PROBLEM = ["form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window"]
 CONDITION = ["mode", "input", "precision"]
 POINT = ["variant", "family", "backend", "params", *PROBLEM, *CONDITION]
 PHASES = ["forward_us", "hadamard_us", "inverse_us"]
 TIMES = ["compute_us", *PHASES, "plan_us"]
+CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments"]
 FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
 PRESET_RANK = {"smoke": 0, "quick": 1, "paper": 2}
 DRAWN_OUTCOMES = ("passed", "published")
@@ -38,6 +45,16 @@ class ResultSet:
     rows: pd.DataFrame
     points: pd.DataFrame
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    feeds: dict[str, list[str]] = field(default_factory=dict)
+
+    def feeding(self, name: str) -> pd.DataFrame:
+        """The points of the experiments that feed the figure or table `name`. An experiment whose
+        file is gone feeds everything."""
+        mask = [
+            any(name in self.feeds.get(one, [name]) for one in measured.split(";"))
+            for measured in self.points["experiments"]
+        ]
+        return self.points[np.array(mask, dtype=bool)]
 
 
 def drop_outliers(samples: np.ndarray) -> np.ndarray:
@@ -59,16 +76,23 @@ def _thorough(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["outcome"].isin(DRAWN_OUTCOMES) & (rows["compute_us"] > 0)]
     rows = rows.assign(_rank=rows["preset"].map(PRESET_RANK).fillna(-1))
     point = [*POINT, "outcome"]
+    rows = rows.assign(
+        experiments=rows.groupby(point, dropna=False)["experiment"].transform(_joined)
+    )
     for column in ("_rank", "run"):
         best = rows.groupby(point, dropna=False)[column].transform("max")
         rows = rows[rows[column] == best]
     return rows.drop_duplicates([*point, "repetition"], keep="last")
 
 
+def _joined(names: pd.Series) -> str:
+    return ";".join(sorted(set(names)))
+
+
 def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     """One line per point: mean, SD (n-1), median and n of the kept repetitions, in microseconds.
 
-    Added to POINT: preset, outcome, fmas, bytes, source_hash; `<time>` (mean) for every column of
+    Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`); `<time>` (mean) for every column of
     TIMES; `sd_us`, `median_us` (of compute_us), `n`, `dropped`; pairs, outputs (elements per pair),
     side (for the size axis), size and counts (labels). An outlier repetition is dropped whole, so
     that phases still add up to their compute time. Empty input gives an empty frame.
@@ -88,11 +112,11 @@ def tidy(rows: pd.DataFrame) -> pd.DataFrame:
         record["median_us"] = kept["compute_us"].median()
         record["n"] = len(kept)
         record["dropped"] = len(group) - len(kept)
-        for name in ("preset", "fmas", "bytes", "source_hash"):
+        for name in CARRIED:
             record[name] = group[name].iloc[0]
         records.append(record)
     extra = ["outcome", *TIMES, "sd_us", "median_us", "n", "dropped"]
-    extra += ["preset", "fmas", "bytes", "source_hash"]
+    extra += CARRIED
     points = pd.DataFrame.from_records(records, columns=[*POINT, *extra])
     return _derive(points)
 
@@ -129,9 +153,9 @@ def output_shape(
 
 
 def size_label(left_rows: int, left_cols: int, right_rows: int, right_cols: int) -> str:
-    """`16x16` for equal shapes, else `left in right`, as on axes and in tables."""
+    """`16x16` for equal shapes, else `left:right`, as on axes, in tables and in experiments."""
     left, right = f"{left_rows}x{left_cols}", f"{right_rows}x{right_cols}"
-    return left if left == right else f"{left} in {right}"
+    return left if left == right else f"{left}:{right}"
 
 
 def best_parameters(points: pd.DataFrame, by: pd.Series | None = None) -> pd.DataFrame:
@@ -150,10 +174,20 @@ def form_order(form: str) -> tuple[int, str]:
     return (FORMS.index(form) if form in FORMS else len(FORMS), form)
 
 
+def experiment_feeds(folder: Path = Path(experiments.__file__).parent) -> dict[str, list[str]]:
+    """What each experiment feeds: names of figures and tables by experiment name."""
+    found = {}
+    for path in sorted(folder.glob("*.toml")):
+        feeds = tomllib.loads(path.read_text(encoding="utf-8")).get("feeds")
+        if isinstance(feeds, list):
+            found[path.stem] = [str(name) for name in feeds]
+    return found
+
+
 def load(folder: Path, key: str, kind: str) -> ResultSet:
     """Read the set of machine `key` in `folder` (`results/published/<key>` or local).
 
     Raises experiments.errors.UserError when a published file is damaged.
     """
     rows = store.read_set(folder)
-    return ResultSet(key, kind, folder, rows, tidy(rows), store.read_runs(folder))
+    return ResultSet(key, kind, folder, rows, tidy(rows), store.read_runs(folder), experiment_feeds())

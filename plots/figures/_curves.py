@@ -47,6 +47,7 @@ def curves(points: pd.DataFrame, metric: metrics.Metric, plans: bool = True) -> 
 def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Figure:
     """Log-log figure of `lines`, a facet per count. `points` gives the facets and size ticks."""
     facets = panels.facet_counts(points)
+    points = pd.concat([frame for _, frame in facets])
     labels = [line.label for line in lines]
     single = len(facets) == 1
     width = style.COLUMN_IN if single else style.PAGE_IN
@@ -71,7 +72,9 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Fi
                 markeredgewidth=0.8,
             )
             handles.setdefault(line.label, artist)
-        panels.size_axis(one, frame)
+        # One size axis for all facets, unless a facet would be mostly blank.
+        shared = 2 * frame["size"].nunique() > points["size"].nunique()
+        panels.size_axis(one, points if shared else frame)
         panels.log_axis(one, values, panels.tick_text(metric.unit))
         one.set_title(counts)
     for row in axes:

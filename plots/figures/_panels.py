@@ -42,20 +42,29 @@ def groups(points: pd.DataFrame) -> Iterator[Group]:
 
 
 def facet_counts(points: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """(`2-to-8`, frame) per count, ascending by pairs, then by lefts."""
+    """(`2-to-8`, frame) per count, ascending by pairs, then by lefts. A count measured at one size
+    only makes no curve: it is left to the table, unless there is nothing else."""
     found = list(points.groupby(["pairs", "lefts", "rights", "counts"], sort=True))
-    return [(str(values[3]), frame) for values, frame in found]
+    facets = [(str(values[3]), frame) for values, frame in found]
+    return [f for f in facets if f[1]["size"].nunique() > 1] or facets
+
+
+def left_out(points: pd.DataFrame) -> str:
+    """Caption sentence about the counts that facet_counts leaves to the table, or nothing."""
+    kept = [counts for counts, _ in facet_counts(points)]
+    gone = [name for name in points["counts"].unique() if name not in kept]
+    return f" Measured at one size only, see the table: {', '.join(gone)}." if gone else ""
 
 
 def grid(
     count: int, rows_of: int = 1, width: float | None = None, height: float = 2.15, legend: int = 1
 ) -> tuple[Figure, list[list[Axes]], float]:
-    """Figure with `count` columns (wrapped at 3 when there is one row of facets) and margins in
+    """Figure with `count` columns (wrapped above 4 when there is one row of facets) and margins in
     inches: returns figure, axes by row, and the figure's width. `legend`: lines of the legend."""
-    per_row = count if rows_of > 1 else min(count, 3 if count != 4 else 2)
+    per_row = count if rows_of > 1 or count <= 4 else (4 if count in (7, 8) else 3)
     rows = rows_of if rows_of > 1 else math.ceil(count / per_row)
     width = width or (style.COLUMN_IN if per_row == 1 else style.PAGE_IN)
-    bottom, top, left, right, gap = 0.56 + 0.155 * legend, 0.27, 0.62, 0.1, 0.66
+    bottom, top, left, right, gap = 0.53 + 0.155 * legend, 0.27, 0.68, 0.1, 0.72
     total = rows * height + (rows - 1) * gap + bottom + top
     figure = Figure(figsize=(width, total))
     axes = figure.subplots(rows, per_row, squeeze=False, sharey=True)

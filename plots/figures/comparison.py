@@ -13,7 +13,7 @@ METRIC = METRICS["time"]
 
 def draw(results: ResultSet, metric: Metric = METRIC) -> list[Result]:
     """One figure per form (and per mode, window and input that differ from the usual)."""
-    points = results.points
+    points = results.feeding("comparison")
     if points.empty:
         return [Omitted("comparison", "no verified time in this set")]
     drawn: list[Result] = []
@@ -28,6 +28,7 @@ def draw(results: ResultSet, metric: Metric = METRIC) -> list[Result]:
         )
         if any(line.with_plan for line in lines):
             caption += " Dotted: computation plus one plan."
+        caption += _panels.left_out(frame)
         if any(line.hollow for line in lines):
             caption += " Hollow markers: published elsewhere, not verified here."
         drawn.append(

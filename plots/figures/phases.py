@@ -16,7 +16,7 @@ from plots.tidy import PHASES, ResultSet, best_parameters
 
 ORDER = 30
 TITLE = "Phases of the FFT variants"
-PARTS = ["forward", "hadamard", "inverse", "rest"]
+PARTS = ["forward", "Hadamard", "inverse", "rest"]
 
 
 def shares(points: pd.DataFrame) -> pd.DataFrame:
@@ -26,7 +26,7 @@ def shares(points: pd.DataFrame) -> pd.DataFrame:
     Phases that add up to more than the total (separate events) are scaled to it.
     """
     parts = points[PHASES].fillna(0.0).clip(lower=0.0)
-    parts.columns = PARTS[:3]
+    parts.columns = pd.Index(PARTS[:3])
     total = pd.concat([points["compute_us"], parts.sum(axis=1)], axis=1).max(axis=1)
     parts = parts.div(total, axis=0)
     return parts.assign(rest=(1.0 - parts.sum(axis=1)).clip(lower=0.0))
@@ -34,7 +34,7 @@ def shares(points: pd.DataFrame) -> pd.DataFrame:
 
 def draw(results: ResultSet) -> list[Result]:
     """One figure per form: a row per variant, a column per count, a bar per size."""
-    points = results.points
+    points = results.feeding("phases")
     phased = points[points["outcome"].eq("passed") & points[PHASES].notna().any(axis=1)]
     if phased.empty:
         return [Omitted("phases", "no passed variant of this set marks phases")]
@@ -46,27 +46,28 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Drawing:
     series = list(best.groupby(["variant", "precision"], sort=True))
     facets = [counts for counts, _ in _panels.facet_counts(best)]
     single = len(facets) == 1
+    width = style.COLUMN_IN if single else style.PAGE_IN
     figure, axes, width = _panels.grid(
-        len(facets), rows_of=max(2, len(series)) if len(series) > 1 else 1, height=1.75, legend=1
+        len(facets), rows_of=max(2, len(series)) if len(series) > 1 else 1, height=1.75, legend=_panels.legend_lines(PARTS, width)
     )
-    flat = [row for row in axes] if len(series) > 1 else [[a for row in axes for a in row]]
+    flat = axes if len(series) > 1 else [[one for row in axes for one in row]]
     for row, ((variant, precision), own) in zip(flat, series):
         for one, counts in zip(row, facets):
             _bars(one, own[own["counts"] == counts].sort_values(["side", "size"]))
             text = counts if single or len(series) == 1 else f"{style.label(variant)}, {counts}"
-            one.set_title(text, pad=22)
-        row[0].set_ylabel("Share of compute time")
+            one.set_title(text, pad=26)
     for row in axes:
         row[0].set_ylabel("Share of compute time")
     handles = {
         part: Patch(
-            facecolor=style.PHASE_LOOKS[part][0], hatch=style.PHASE_LOOKS[part][1],
+            facecolor=style.PHASE_LOOKS[part][0],
+            hatch=style.PHASE_LOOKS[part][1],
             edgecolor="#333333", linewidth=0.5,
         )
         for part in PARTS
     }
     _panels.legend_below(figure, handles, width)
-    figure.subplots_adjust(top=1 - 0.52 / figure.get_figheight())
+    figure.subplots_adjust(top=1 - 0.6 / figure.get_figheight())
     names = ", ".join(style.label(v, p) for (v, p), _ in series)
     return Drawing(
         name=f"phases_{suffix}",

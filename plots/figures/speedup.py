@@ -32,7 +32,7 @@ def reference_times(points: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
 def draw(results: ResultSet) -> list[Result]:
     """One figure per form (and mode, window, input)."""
-    points = results.points
+    points = results.feeding("speedup")
     if points.empty:
         return [Omitted("speedup", "no verified time in this set")]
     drawn: list[Result] = []

@@ -1,0 +1,29 @@
+"""SVG text of matplotlib made fit to stand inside one HTML page with others of its kind."""
+
+from __future__ import annotations
+
+import html
+import re
+
+
+def inline(svg: str, name: str, label: str) -> str:
+    """The `<svg>` element of a file's text: no prolog, no metadata, every id prefixed with `name`
+    (ids must be unique in a page), style rules kept to this element, `role=img` with a title.
+
+    The natural width stays as `max-width`, in the page's own unit; the height follows.
+    """
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
+    body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.DOTALL)
+    prefix = re.sub(r"[^A-Za-z0-9_-]", "-", name)
+    body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}.\1"', body)
+    body = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}.\1"', body)
+    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}.\1)", body)
+    body = body.replace("*{", f"[id='{prefix}'] *{{")
+    head, rest = body.split(">", 1)
+    width = re.search(r'\bwidth="([\d.]+)pt"', head)
+    head = re.sub(r'\s(width|height)="[^"]*"', "", head)
+    text = html.escape(label, quote=True)
+    size = f' style="max-width:{float(width.group(1)) / 72 * 1.45:.2f}in"' if width else ""
+    title = f"<title>{html.escape(label, quote=False)}</title>"
+    return f'{head} id="{prefix}" role="img" aria-label="{text}"{size}>{title}{rest.strip()}'

@@ -1,0 +1,65 @@
+"""Reader of what experiments/real stores (formats: experiments/real/README.md)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+FILES = ("displacements.csv.gz", "summary.json", "previews.npz")
+
+
+@dataclass(frozen=True)
+class RealData:
+    """One real-input experiment: rows (a line per pair or case), summary and preview arrays."""
+
+    rows: pd.DataFrame
+    summary: dict[str, Any]
+    previews: dict[str, np.ndarray]
+
+    def datasets(self) -> list[dict[str, Any]]:
+        """Summaries of the data sets, in the stored order."""
+        return list(self.summary.get("datasets", []))
+
+    def of(self, dataset: str, variant: str | None = None) -> pd.DataFrame:
+        """Rows of a data set, of one variant if given."""
+        own = self.rows[self.rows["dataset"] == dataset]
+        return own if variant is None else own[own["variant"] == variant]
+
+    def main_variant(self, dataset: str) -> str:
+        """The variant that covers most pairs (of several, the first by name): the one drawn."""
+        counts = self.of(dataset)["variant"].value_counts()
+        return sorted(counts.index, key=lambda name: (-counts[name], name))[0]
+
+
+def load(folder: Path, experiment: str) -> RealData | str:
+    """Data of `experiment` in the set at `folder` (published or local), or why there is none."""
+    places = (folder, folder / experiment / "artifacts")
+    for place in places:
+        paths = [place / f"{experiment}.{name}" for name in FILES]
+        if not any(path.exists() for path in paths):
+            continue
+        missing = [path.name for path in paths if not path.exists()]
+        if missing:
+            return f"{missing[0]} is missing"
+        try:
+            rows = pd.read_csv(paths[0])
+            summary = json.loads(paths[1].read_text(encoding="utf-8"))
+            with np.load(paths[2], allow_pickle=False) as arrays:
+                previews = {name: arrays[name] for name in arrays.files}
+        except (OSError, EOFError, ValueError, KeyError) as error:
+            return f"{experiment}: cannot be read ({error})"
+        if rows.empty:
+            return f"{experiment}: no rows"
+        return RealData(rows, summary, previews)
+    return f"{experiment} was not run for this set"
+
+
+def origin(dataset: dict[str, Any]) -> str:
+    """`title`, and that it is a substitute where it is one."""
+    title = str(dataset.get("title") or dataset.get("dataset"))
+    return f"{title} (substitute: {dataset.get('note')})" if dataset.get("substituted") else title
