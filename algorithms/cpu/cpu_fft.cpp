@@ -1,0 +1,370 @@
+// Correlation by the transform theorem (paper section 3.1) on FFTW:
+//
+//   out = inverse(conj(forward(L)) * forward(R)),
+//
+// both matrices padded with zeros to P x Q so that the circular correlation does not wrap into the
+// window. Step from cpu_definition: another algorithm, O(P Q log(P Q)) a pair; left spectra are reused
+// over all their rights, and in n-to-m right spectra over all lefts.
+//
+// The 2D transform is made of 1D ones here, since half of the input and part of the output need none:
+// only rows that hold input are transformed, and back only rows of the window. A spectrum lies in panels
+// of kWidth columns, row after row, so that the column transforms run over a few contiguous KiB in
+// SIMD lanes instead of striding through memory. Rows go to the panels, and come back, in blocks of kRowBlock.
+//
+// P and Q are the smallest sizes 2^a 3^b 5^c 7^d that hold the window (`padded_size`): a window smaller
+// than the full one lets shifts that nobody asked for wrap.
+//
+// Forms: all four, any shapes, any window. Phases: forward, hadamard, inverse; padding, and scaling into
+// the definition's layout, are in forward and inverse. Plan: FFTW_MEASURE, its wisdom forgotten first so
+// that the time is that of a cold plan. Parameters: threads (run time) 1 | all: over matrices when there are
+// many, else over rows and panels of one. Workspace is bounded by chunks of spectra: kSpectraBytes in n-to-m
+// (when that is too small for all, rights are transformed once per chunk of lefts), kChunkBytes else.
+// Limits: a single row is transformed by one thread; a short left against a very long right is padded to the
+// length of the right (no overlap-save).
+#include <fftw3.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <mutex>
+
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr Index kWidth = 4;     // columns of a panel: 32 bytes in float, a SIMD register of AVX
+constexpr Index kRowBlock = 8;  // rows on their way between a matrix and the panels
+constexpr Index kSpectraBytes = Index{256} << 20;
+constexpr Index kChunkBytes = Index{8} << 20;
+
+// What differs between the two precisions of FFTW.
+template <typename T>
+struct Fftw;
+
+template <>
+struct Fftw<float> {
+  using Handle = fftwf_plan;
+  using Complex = fftwf_complex;
+  static constexpr auto forget = fftwf_forget_wisdom;
+  static constexpr auto destroy = fftwf_destroy_plan;
+  static constexpr auto plan_r2c = fftwf_plan_dft_r2c_1d;
+  static constexpr auto plan_c2r = fftwf_plan_dft_c2r_1d;
+  static constexpr auto plan_many = fftwf_plan_many_dft;
+  static constexpr auto r2c = fftwf_execute_dft_r2c;
+  static constexpr auto c2r = fftwf_execute_dft_c2r;
+  static constexpr auto dft = fftwf_execute_dft;
+};
+
+template <>
+struct Fftw<double> {
+  using Handle = fftw_plan;
+  using Complex = fftw_complex;
+  static constexpr auto forget = fftw_forget_wisdom;
+  static constexpr auto destroy = fftw_destroy_plan;
+  static constexpr auto plan_r2c = fftw_plan_dft_r2c_1d;
+  static constexpr auto plan_c2r = fftw_plan_dft_c2r_1d;
+  static constexpr auto plan_many = fftw_plan_many_dft;
+  static constexpr auto r2c = fftw_execute_dft_r2c;
+  static constexpr auto c2r = fftw_execute_dft_c2r;
+  static constexpr auto dft = fftw_execute_dft;
+};
+
+// The planner is not thread-safe; executing is.
+std::mutex planner;
+
+// The smallest 2^a 3^b 5^c 7^d that is at least `n`, a multiple of 4 unless small.
+Index smooth_size(Index n) {
+  for (Index size = n;; ++size) {
+    if (n > 16 && size % 4 != 0) continue;
+    Index rest = size;
+    for (Index prime : {2, 3, 5, 7}) {
+      while (rest % prime == 0) rest /= prime;
+    }
+    if (rest == 1) return size;
+  }
+}
+
+// Length of a circular correlation that is right at `shifts`: shift s also collects s + n and s - n, which
+// must lie outside the full window -(left - 1) .. right - 1, and both inputs must fit.
+Index padded_size(Index left, Index right, Shifts shifts) {
+  return smooth_size(std::max({left, right, right - shifts.first, left + shifts.last}));
+}
+
+int thread_count(const PlanRequest& request) {
+  return request.params.get("threads") == "1" ? 1 : omp_get_max_threads();
+}
+
+// Sizes, in elements of the type T or std::complex<T> as named.
+struct Layout {
+  Index rows, cols;      // P, Q
+  Index panels;          // of kWidth columns of the Q / 2 + 1
+  Index panel_pitch;     // complex, from panel to panel: not a power of two, which would crowd one cache set
+  Index spectrum;        // complex
+  Index lefts, rights;   // spectra kept at a time
+  Index products;        // n-to-m: spectra of pairs kept at a time; else they replace those of the rights
+  Index row;             // real elements of a thread's padded row
+  Index block;           // complex elements of a thread's kRowBlock rows
+  Index bytes;
+};
+
+Layout layout(const PlanRequest& request, Index scalar_bytes) {
+  const Problem& q = request.problem;
+  const Index line = 64 / scalar_bytes;
+  const Index threads = thread_count(request);
+  Layout at{};
+  at.rows = padded_size(q.left.rows, q.right.rows, q.window.sy);
+  at.cols = padded_size(q.left.cols, q.right.cols, q.window.sx);
+  at.panels = (at.cols / 2 + 1 + kWidth - 1) / kWidth;
+  at.panel_pitch = (at.rows * kWidth + line - 1) / line * line + line;
+  at.spectrum = at.panels * at.panel_pitch;
+  const Index spectrum_bytes = at.spectrum * 2 * scalar_bytes;
+  const Index chunk = std::clamp<Index>(kChunkBytes / spectrum_bytes, 2 * threads, 1 << 16);
+  if (q.form == Form::n_to_m) {
+    const Index most = std::max<Index>(2, kSpectraBytes / spectrum_bytes);
+    at.lefts = std::min(q.lefts, std::max(most / 2, most - q.rights));
+    at.rights = std::min(q.rights, most - at.lefts);
+    at.products = std::min(at.lefts * at.rights, chunk);
+  } else {
+    at.rights = std::min(q.rights, chunk);
+    const Index rights_per_left = q.rights / q.lefts;
+    at.lefts = std::min(q.lefts, (at.rights + rights_per_left - 2) / rights_per_left + 1);
+  }
+  at.row = (at.cols + line - 1) / line * line;
+  at.block = kRowBlock * at.panels * kWidth;
+  at.block = (at.block + line - 1) / line * line;
+  at.bytes = (at.lefts + at.rights + at.products) * spectrum_bytes +
+             threads * (at.row + 2 * at.block) * scalar_bytes;
+  return at;
+}
+
+template <typename T>
+class FftPlan final : public Plan {
+  using Complex = std::complex<T>;
+  using Library = Fftw<T>;
+
+ public:
+  explicit FftPlan(const PlanRequest& request)
+      : problem_(request.problem), threads_(thread_count(request)), at_(layout(request, sizeof(T))) {
+    lefts_ = static_cast<Complex*>(request.workspace);
+    rights_ = lefts_ + at_.lefts * at_.spectrum;
+    products_ = at_.products > 0 ? rights_ + at_.rights * at_.spectrum : rights_;
+    blocks_ = rights_ + (at_.rights + at_.products) * at_.spectrum;
+    rows_ = reinterpret_cast<T*>(blocks_ + threads_ * at_.block);
+
+    const std::lock_guard lock(planner);
+    Library::forget();
+    const int rows = static_cast<int>(at_.rows), cols = static_cast<int>(at_.cols);
+    const int width = static_cast<int>(kWidth);
+    row_forward_ = Library::plan_r2c(cols, rows_, raw(blocks_), FFTW_MEASURE);
+    row_inverse_ = Library::plan_c2r(cols, raw(blocks_), rows_, FFTW_MEASURE);
+    const auto columns = [&](int sign) {
+      return Library::plan_many(1, &rows, width, raw(lefts_), nullptr, width, 1, raw(lefts_), nullptr,
+                                width, 1, sign, FFTW_MEASURE);
+    };
+    column_forward_ = columns(FFTW_FORWARD);
+    column_inverse_ = columns(FFTW_BACKWARD);
+    std::memset(request.workspace, 0, at_.bytes);  // padding is zero, and nothing ever writes it
+  }
+
+  ~FftPlan() override {
+    const std::lock_guard lock(planner);
+    for (auto plan : {row_forward_, row_inverse_, column_forward_, column_inverse_}) Library::destroy(plan);
+  }
+
+  void compute(const Call& call) override {
+    const Problem& q = problem_;
+    if (q.form == Form::n_to_m) {
+      for (Index l = 0; l < q.lefts; l += at_.lefts) {
+        const Index lefts = std::min(at_.lefts, q.lefts - l);
+        call.phase("forward");
+        forward(call.lefts<T>(), q.left, l, lefts, lefts_);
+        for (Index r = 0; r < q.rights; r += at_.rights) {
+          const Index rights = std::min(at_.rights, q.rights - r);
+          if (r > 0 || l == 0 || at_.rights < q.rights) {
+            call.phase("forward");
+            forward(call.rights<T>(), q.right, r, rights, rights_);
+          }
+          for (Index k = 0; k < lefts * rights; k += at_.products) {
+            multiply_and_invert(call, std::min(at_.products, lefts * rights - k), [=, &q](Index i) {
+              const Index left = (k + i) / rights, right = (k + i) % rights;
+              return Job{left, right, (l + left) * q.rights + r + right};
+            });
+          }
+        }
+      }
+      return;
+    }
+    for (Index r = 0; r < q.rights; r += at_.rights) {
+      const Index rights = std::min(at_.rights, q.rights - r);
+      const Index l = q.pair(r).left, lefts = q.pair(r + rights - 1).left + 1 - l;
+      call.phase("forward");
+      if (r == 0 || q.lefts > 1) forward(call.lefts<T>(), q.left, l, lefts, lefts_);
+      forward(call.rights<T>(), q.right, r, rights, rights_);
+      multiply_and_invert(call, rights, [=, &q](Index i) {
+        return Job{q.pair(r + i).left - l, i, r + i};
+      });
+    }
+  }
+
+ private:
+  // Spectra by their place in the buffers, the pair by its number in the problem.
+  struct Job {
+    Index left, right, pair;
+  };
+
+  static typename Library::Complex* raw(Complex* p) {
+    return reinterpret_cast<typename Library::Complex*>(p);
+  }
+
+  Complex* panel(Complex* spectrum, Index k) const { return spectrum + k * at_.panel_pitch; }
+
+  // step(item, first, end): all parts of an item by one thread where there are items enough, else the
+  // parts of each item spread over threads. Two steps of an item follow each other.
+  template <typename First, typename Second>
+  void each(Index items, Index first_parts, const First& first, Index second_parts,
+            const Second& second) const {
+    if (threads_ == 1 || items >= 4 * threads_) {
+#pragma omp parallel for num_threads(threads_) schedule(static) if (threads_ > 1)
+      for (Index i = 0; i < items; ++i) {
+        for (Index part = 0; part < first_parts; ++part) first(i, part);
+        for (Index part = 0; part < second_parts; ++part) second(i, part);
+      }
+      return;
+    }
+#pragma omp parallel num_threads(threads_)
+    {
+#pragma omp for schedule(static)
+      for (Index k = 0; k < items * first_parts; ++k) first(k / first_parts, k % first_parts);
+#pragma omp for schedule(static)
+      for (Index k = 0; k < items * second_parts; ++k) second(k / second_parts, k % second_parts);
+    }
+  }
+
+  // Spectra of matrices first .. first + count - 1.
+  void forward(const T* matrices, Shape shape, Index first, Index count, Complex* spectra) const {
+    each(
+        count, (shape.rows + kRowBlock - 1) / kRowBlock,
+        [&](Index i, Index part) {
+          forward_rows(matrices + (first + i) * shape.size(), shape, part * kRowBlock,
+                       spectra + i * at_.spectrum);
+        },
+        at_.panels,
+        [&](Index i, Index k) {
+          Complex* columns = panel(spectra + i * at_.spectrum, k);
+          std::fill(columns + shape.rows * kWidth, columns + at_.rows * kWidth, Complex{});
+          Library::dft(column_forward_, raw(columns), raw(columns));
+        });
+  }
+
+  void forward_rows(const T* matrix, Shape shape, Index first, Complex* spectrum) const {
+    T* row = rows_ + omp_get_thread_num() * at_.row;
+    Complex* block = blocks_ + omp_get_thread_num() * at_.block;
+    const Index count = std::min(kRowBlock, shape.rows - first), pitch = at_.panels * kWidth;
+    std::fill(row + shape.cols, row + at_.cols, T{0});
+    for (Index y = 0; y < count; ++y) {
+      std::memcpy(row, matrix + (first + y) * shape.cols, shape.cols * sizeof(T));
+      Library::r2c(row_forward_, row, raw(block + y * pitch));
+    }
+    for (Index k = 0; k < at_.panels; ++k) {
+      Complex* to = panel(spectrum, k) + first * kWidth;
+      for (Index y = 0; y < count; ++y) {
+        std::memcpy(to + y * kWidth, block + y * pitch + k * kWidth, kWidth * sizeof(Complex));
+      }
+    }
+  }
+
+  template <typename JobOf>
+  void multiply_and_invert(const Call& call, Index count, const JobOf& job) const {
+    call.phase("hadamard");
+    const Index panels = at_.panels;
+#pragma omp parallel for num_threads(threads_) schedule(static) if (threads_ > 1)
+    for (Index k = 0; k < count * panels; ++k) {
+      const auto [left, right, pair] = job(k / panels);
+      multiply(panel(lefts_ + left * at_.spectrum, k % panels),
+               panel(rights_ + right * at_.spectrum, k % panels),
+               panel(products_ + k / panels * at_.spectrum, k % panels));
+    }
+    call.phase("inverse");
+    each(
+        count, panels,
+        [&](Index i, Index k) {
+          Complex* columns = panel(products_ + i * at_.spectrum, k);
+          Library::dft(column_inverse_, raw(columns), raw(columns));
+        },
+        (problem_.out_rows() + kRowBlock - 1) / kRowBlock,
+        [&](Index i, Index part) {
+          inverse_rows(products_ + i * at_.spectrum, part * kRowBlock,
+                       call.outs<T>() + job(i).pair * problem_.out_size());
+        });
+  }
+
+  // product = conj(left) * right; product may be right.
+  void multiply(const Complex* left, const Complex* right, Complex* product) const {
+    const T* l = reinterpret_cast<const T*>(left);
+    const T* r = reinterpret_cast<const T*>(right);
+    T* p = reinterpret_cast<T*>(product);
+    for (Index i = 0; i < 2 * at_.rows * kWidth; i += 2) {
+      const T real = l[i] * r[i] + l[i + 1] * r[i + 1];
+      const T imaginary = l[i] * r[i + 1] - l[i + 1] * r[i];
+      p[i] = real;
+      p[i + 1] = imaginary;
+    }
+  }
+
+  // Output rows first .. of one pair: row (shift mod P), element (shift mod Q).
+  void inverse_rows(Complex* spectrum, Index first, T* out) const {
+    T* row = rows_ + omp_get_thread_num() * at_.row;
+    Complex* block = blocks_ + omp_get_thread_num() * at_.block;
+    const Shifts sy = problem_.window.sy, sx = problem_.window.sx;
+    const Index count = std::min(kRowBlock, sy.count() - first), pitch = at_.panels * kWidth;
+    const T scale = T{1} / static_cast<T>(at_.rows * at_.cols);
+    for (Index k = 0; k < at_.panels; ++k) {
+      for (Index y = 0; y < count; ++y) {
+        const Index shift = sy.first + first + y, from = shift < 0 ? shift + at_.rows : shift;
+        std::memcpy(block + y * pitch + k * kWidth, panel(spectrum, k) + from * kWidth,
+                    kWidth * sizeof(Complex));
+      }
+    }
+    const Index negative = std::clamp<Index>(-sx.first, 0, sx.count());
+    for (Index y = 0; y < count; ++y) {
+      Library::c2r(row_inverse_, raw(block + y * pitch), row);
+      T* to = out + (first + y) * sx.count();
+      const T* wrapped = row + at_.cols + sx.first;
+      for (Index x = 0; x < negative; ++x) to[x] = scale * wrapped[x];
+      const T* plain = row + sx.first;
+      for (Index x = negative; x < sx.count(); ++x) to[x] = scale * plain[x];
+    }
+  }
+
+  Problem problem_;
+  int threads_;
+  Layout at_;
+  Complex *lefts_, *rights_, *products_, *blocks_;
+  T* rows_;
+  typename Library::Handle row_forward_, row_inverse_, column_forward_, column_inverse_;
+};
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  return layout(request, request.precision == Precision::fp64 ? sizeof(double) : sizeof(float)).bytes;
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  if (request.precision == Precision::fp64) return std::make_unique<FftPlan<double>>(request);
+  return std::make_unique<FftPlan<float>>(request);
+}
+
+XCORR_VARIANT({
+    .summary = "Transform theorem on FFTW: smooth sizes, only rows that count, spectra in panels and reused",
+    .parent = "cpu_definition",
+    .source = "section 3.1",
+    .algorithm_class = AlgorithmClass::fft,
+    .precisions = {Precision::fp32, Precision::fp64},
+    .axes = {{"threads", {"1", "all"}}},
+    .workspace_bytes = workspace_bytes,
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr
