@@ -3,12 +3,12 @@
 #
 # A new, renamed or removed source file reconfigures by itself. Options given once stay until given again.
 #
-# usage: scripts/build.sh [--grid quick|paper] [--cuda auto|enabled|disabled] [--cuda-arch LIST] [--tests]
+# usage: scripts/build.sh [--grid quick|paper] [--cuda auto|enabled|disabled] [--gpu-arch LIST] [--tests]
 #   --grid        which compile-time points are built (first build: quick)
 #   --cuda        auto builds the CUDA variants where nvcc is found
-#   --cuda-arch   GPU architectures, such as 80,90; native asks the GPU of this machine
+#   --gpu-arch    GPU architectures, such as 80,90; native asks the GPU of this machine
 #   --tests       build the C++ tests too
-# example: scripts/build.sh --grid paper --cuda-arch 90
+# example: scripts/build.sh --grid paper --gpu-arch 90
 set -euo pipefail
 # shellcheck source=scripts/env.sh
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
@@ -17,7 +17,7 @@ options=()
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
-    --grid | --cuda | --cuda-arch)
+    --grid | --cuda | --gpu-arch)
       if (($# < 2)); then refuse "$1: a value is missing; see scripts/build.sh --help"; fi
       name=${1#--}
       options+=("-D${name//-/_}=$2")
@@ -31,19 +31,29 @@ done
 [[ -n ${XCORR_MESON:-} ]] || die "set-up: Meson is not chosen yet; run scripts/setup.sh"
 cd "$XCORR_ROOT"
 mkdir -p "$XCORR_BUILD"
-log=$XCORR_BUILD/configure.log
-sources=$(find algorithms harness tests -name '*.cpp' -o -name '*.cu' -o -name meson.build | sort)
+log=$XCORR_BUILD/configure.log applied=$XCORR_BUILD/options.list sources=$XCORR_BUILD/sources.list
+present=$(find algorithms harness tests -name '*.cpp' -o -name '*.cu' -o -name meson.build | sort)
+changed=()
+for option in "${options[@]}"; do
+  if ! grep -qxFs -- "$option" "$applied"; then changed+=("$option"); fi
+done
 
 configure() {
   echo "[build] configuring (log: $log)"
   "$XCORR_MESON" setup "$@" "$XCORR_BUILD" "$XCORR_ROOT" >"$log" 2>&1 ||
     die "configuring failed: $(grep -m 1 'ERROR' "$log" || tail -n 1 "$log"); full log: $log"
-  echo "$sources" >"$XCORR_BUILD/sources.list"
+  echo "$present" >"$sources"
+  for option in "${changed[@]}"; do
+    if [[ -f $applied ]]; then sed -i "/^${option%%=*}=/d" "$applied"; fi
+    echo "$option" >>"$applied"
+  done
 }
 
 if [[ ! -f $XCORR_BUILD/build.ninja ]]; then
-  configure -Dtests=false "${options[@]}"
-elif ((${#options[@]})) || [[ "$sources" != "$(cat "$XCORR_BUILD/sources.list" 2>/dev/null)" ]]; then
-  configure --reconfigure "${options[@]}"
+  rm -f "$applied"
+  changed=("${options[@]}")
+  configure -Dtests=false "${changed[@]}"
+elif ((${#changed[@]})) || [[ ! -f $sources || $present != "$(<"$sources")" ]]; then
+  configure --reconfigure "${changed[@]}"
 fi
 "$NINJA" -C "$XCORR_BUILD"
