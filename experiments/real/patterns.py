@@ -71,36 +71,49 @@ class Generator:
         self.layout, self.seed = layout, seed
         rng = np.random.default_rng([seed, 3])
         rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-        planes, self._sines, self._strengths = [], [], []
-        for family, strength in REFLECTIONS.items():
-            for plane in _equivalent(family):
-                planes.append(np.array(plane) / np.linalg.norm(plane))
-                self._sines.append(WAVELENGTH_NM * np.linalg.norm(plane) / (2 * LATTICE_NM))
-                self._strengths.append(strength)
-        self._normals = np.array(planes) @ rotation.T
+        planes = np.array([(*plane, strength) for family, strength in REFLECTIONS.items()
+                           for plane in _equivalent(family)])
+        lengths = np.linalg.norm(planes[:, :3], axis=1)
+        self._normals = planes[:, :3] / lengths[:, np.newaxis] @ rotation.T
+        self._sines = WAVELENGTH_NM * lengths / (2 * LATTICE_NM)      # of the Bragg angles
+        self._strengths = planes[:, 3]
         rows, cols = layout.pattern_shape
         self._centre = (0.45 * rows, 0.5 * cols)       # of the projection
         self._distance = 0.6 * cols                    # of the detector, in pixels
 
-    def bands(self, y: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Intensity of the bands at positions (y, x) of the detector, in pixels; any shape."""
-        dy, dx = y - self._centre[0], x - self._centre[1]
+    def _bands_near(self, corner: tuple[int, int]) -> np.ndarray:
+        """Indices of the bands that come within three Bragg angles of the tile's circle, or so."""
+        middle = self._directions(corner, np.zeros(2))[:, self.layout.tile // 2, self.layout.tile // 2]
+        margin = self.layout.tile / self._distance
+        return np.flatnonzero(np.abs(self._normals @ middle) < 3 * self._sines + margin)
+
+    def _directions(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
+        """Unit vectors from the source to the pixels of a tile shifted by -shift: 3 x tile x tile."""
+        steps = np.arange(self.layout.tile)
+        dy = (corner[0] + steps - shift[0] - self._centre[0])[:, np.newaxis]
+        dx = (corner[1] + steps - shift[1] - self._centre[1])[np.newaxis, :]
         scale = 1 / np.sqrt(dy * dy + dx * dx + self._distance ** 2)
-        total = np.zeros(np.broadcast(y, x).shape)
-        for normal, sine, strength in zip(self._normals, self._sines, self._strengths):
-            # Sine of the angle to the plane, in Bragg angles: the band is where it is within -1 .. 1.
-            across = (normal[0] * dx + normal[1] * dy + normal[2] * self._distance) * scale / sine
-            if np.abs(across).min() < 4:
-                total += strength * _profile(across)
-        return total
+        return np.stack([dx * scale, dy * scale, self._distance * scale])
+
+    def bands(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
+        """Intensity of the bands in the tile at `corner`, shifted by `shift` (sy, sx) pixels.
+
+        tile x tile float32; single precision places a band within 1e-4 pixel.
+        """
+        near = self._bands_near(corner)
+        directions = self._directions(corner, shift).reshape(3, -1).astype(np.float32)
+        # Sine of the angle to the plane, in Bragg angles: the band is where it is within -1 .. 1.
+        normals = (self._normals[near] / self._sines[near, np.newaxis]).astype(np.float32)
+        intensity = self._strengths[near].astype(np.float32) @ _profile(normals @ directions)
+        return intensity.reshape(self.layout.tile, self.layout.tile)
 
     def _counts(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
         """Expected detector counts of the tile at `corner`, its bands shifted by `shift` (sy, sx)."""
-        y = np.arange(corner[0], corner[0] + self.layout.tile, dtype=np.float64)[:, np.newaxis]
-        x = np.arange(corner[1], corner[1] + self.layout.tile, dtype=np.float64)[np.newaxis, :]
+        steps = np.arange(self.layout.tile)
+        y, x = (corner[0] + steps)[:, np.newaxis], (corner[1] + steps)[np.newaxis, :]
         rows, cols = self.layout.pattern_shape
         background = 60 + 90 * np.exp(-((y / rows - 0.4) ** 2 + (x / cols - 0.5) ** 2) / 0.2)
-        return background * (1 + 0.2 * self.bands(y - shift[0], x - shift[1]))
+        return background * (1 + 0.2 * self.bands(corner, shift))
 
     def reference(self, tile: int) -> np.ndarray:
         """tile x tile float64 counts of the undeformed pattern, averaged over several exposures."""
@@ -147,12 +160,20 @@ def tile_stack(patterns: np.ndarray, corners: list[tuple[int, int]], tile: tuple
     return np.stack([patterns[:, y:y + tile[0], x:x + tile[1]] for y, x in corners])
 
 
-def remove_background(tiles: np.ndarray) -> np.ndarray:
-    """`tiles` (... x rows x cols) less their own blur, sigma a sixteenth of a side; float64, zero mean."""
-    sigma = [0.0] * (tiles.ndim - 2) + [extent / 16 for extent in tiles.shape[-2:]]
+def band_pass(tiles: np.ndarray) -> np.ndarray:
+    """`tiles` (... x rows x cols) without background and pixel noise and with even contrast; float64.
+
+    Gaussian blurs, in fractions of a side: details below 1/96 and above 1/8 are removed, contrast is
+    taken relative to that of a neighbourhood of 1/12. Zero mean, unit variance or so.
+    """
+    def blur(stack: np.ndarray, fraction: float) -> np.ndarray:
+        sigma = [0.0] * (tiles.ndim - 2) + [fraction * extent for extent in tiles.shape[-2:]]
+        return gaussian_filter(stack, sigma, mode="nearest", truncate=3)
+
     tiles = np.asarray(tiles, np.float64)
-    fine = tiles - gaussian_filter(tiles, sigma, mode="nearest", truncate=3)
-    return fine - fine.mean(axis=(-2, -1), keepdims=True)
+    detail = blur(tiles, 1 / 96) - blur(tiles, 1 / 8)
+    detail /= np.sqrt(blur(detail * detail, 1 / 12)) + 1e-3
+    return detail - detail.mean(axis=(-2, -1), keepdims=True)
 
 
 def taper(tiles: np.ndarray) -> np.ndarray:

@@ -263,3 +263,33 @@ def _alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_child_dies_with_a_killed_driver(driver: Driver) -> None:
+    driver.faults({"kind": "hang", "variant": "cpu_definition", "left": "4x4"})
+    process = driver.start()
+    _wait_for(driver.calls)
+    process.kill()
+    process.communicate()
+    _wait_for(lambda: not _alive(driver.calls()[0][0]))  # type: ignore[arg-type]
+
+
+def test_full_disk_in_the_midst_loses_nothing(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The disk fills up after ten files: one line, and the sweep goes on from there."""
+    sync, written = os.fsync, []
+
+    def fill(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) > 10:
+            raise OSError(28, "No space left on device")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fill)
+    assert driver.run() == 2
+    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error")]
+    assert len(errors) == 1 and "no space left" in errors[0]
+    assert 0 < len(driver.rows()) < 2 * POINTS
+    monkeypatch.setattr(os, "fsync", sync)
+    assert driver.run() == 0 and len(driver.rows()) == 2 * POINTS
