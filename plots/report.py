@@ -159,6 +159,7 @@ def _figure(drawing: Drawing) -> dict[str, Any]:
         "title": drawing.title,
         "caption": drawing.caption,
         "alt": drawing.alt,
+        "wide": drawing.figure.get_figwidth() > style.COLUMN_IN + 0.5,
     }
 
 

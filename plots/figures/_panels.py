@@ -18,8 +18,8 @@ from plots.tidy import form_order
 
 DEFAULTS = {"mode": "stream", "window": "full", "input": "uniform"}
 FORM_TITLES = {
-    "one-to-one": "one-to-one",
-    "one-to-many": "one-to-many",
+    "one-to-one": "One-to-one",
+    "one-to-many": "One-to-many",
     "n-to-mn": "n-to-mn",
     "n-to-m": "n-to-m",
 }
@@ -37,7 +37,7 @@ def groups(points: pd.DataFrame) -> Iterator[Group]:
         special = [named[k] for k in DEFAULTS if named[k] != DEFAULTS[k]]
         suffix = "_".join([named["form"], *special])
         suffix = re.sub(r"[^A-Za-z0-9_-]+", "-", suffix).strip("-")
-        title = ", ".join([FORM_TITLES.get(named["form"], named["form"]), *special])
+        title = ", ".join([named["form"], *special])
         yield suffix, title, frame
 
 
