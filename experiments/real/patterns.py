@@ -104,8 +104,10 @@ class Generator:
         directions = self._directions(corner, shift).reshape(3, -1).astype(np.float32)
         # Sine of the angle to the plane, in Bragg angles: the band is where it is within -1 .. 1.
         normals = (self._normals[near] / self._sines[near, np.newaxis]).astype(np.float32)
-        intensity = self._strengths[near].astype(np.float32) @ _profile(normals @ directions)
-        return intensity.reshape(self.layout.tile, self.layout.tile)
+        total = np.zeros(directions.shape[1], np.float32)
+        for normal, strength in zip(normals, self._strengths[near].astype(np.float32)):
+            total += strength * _profile(normal @ directions)      # band by band: it stays in cache
+        return total.reshape(self.layout.tile, self.layout.tile)
 
     def _counts(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
         """Expected detector counts of the tile at `corner`, its bands shifted by `shift` (sy, sx)."""

@@ -30,6 +30,8 @@ def window_of(request) -> tuple[range, range]:
 
 def scipy_correlation(request, left, right) -> np.ndarray:
     """The truth by scipy.signal.correlate(R, L, 'full'), cut to the window; float64."""
+    left = np.reshape(left, (request.lefts, *request.left))
+    right = np.reshape(right, (request.rights, *request.right))
     sy, sx = window_of(request)
     y0, x0 = sy[0] + request.left[0] - 1, sx[0] + request.left[1] - 1
     out = [scipy.signal.correlate(np.asarray(right[r], np.float64), np.asarray(left[l], np.float64),
