@@ -38,6 +38,7 @@ constexpr Index kWidth = 4;     // columns of a panel: 32 bytes in float, a SIMD
 constexpr Index kRowBlock = 8;  // rows on their way between a matrix and the panels
 constexpr Index kSpectraBytes = Index{256} << 20;
 constexpr Index kChunkBytes = Index{8} << 20;
+constexpr Index kSpread = 4;  // items per thread below which an item is spread over threads
 
 // What differs between the two precisions of FFTW.
 template <typename T>
@@ -74,6 +75,37 @@ struct Fftw<double> {
 // The planner is not thread-safe; executing is.
 std::mutex planner;
 
+// product = conj(left) * right over `n` interleaved scalars; product may be right.
+template <typename T>
+[[gnu::always_inline]] inline void multiply_conj(const T* left, const T* right, T* product, Index n) {
+  for (Index i = 0; i < n; i += 2) {
+    const T real = left[i] * right[i] + left[i + 1] * right[i + 1];
+    const T imaginary = left[i] * right[i + 1] - left[i + 1] * right[i];
+    product[i] = real;
+    product[i + 1] = imaginary;
+  }
+}
+
+#if defined(__x86_64__)
+template <typename T>
+[[gnu::target("avx2,fma")]] void multiply_avx2(const T* left, const T* right, T* product, Index n) {
+  multiply_conj(left, right, product, n);
+}
+#endif
+
+template <typename T>
+void multiply_baseline(const T* left, const T* right, T* product, Index n) {
+  multiply_conj(left, right, product, n);
+}
+
+template <typename T>
+auto choose_multiply() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_avx2<T>;
+#endif
+  return multiply_baseline<T>;
+}
+
 // The smallest 2^a 3^b 5^c 7^d that is at least `n`, a multiple of 4 unless small.
 Index smooth_size(Index n) {
   for (Index size = n;; ++size) {
@@ -104,6 +136,8 @@ struct Layout {
   Index spectrum;        // complex
   Index lefts, rights;   // spectra kept at a time
   Index products;        // n-to-m: spectra of pairs kept at a time; else they replace those of the rights
+  Index images;          // products whose columns are back, their rows not yet
+  Index column;          // complex elements of a thread's panel
   Index row;             // real elements of a thread's padded row
   Index block;           // complex elements of a thread's kRowBlock rows
   Index bytes;
@@ -131,11 +165,13 @@ Layout layout(const PlanRequest& request, Index scalar_bytes) {
     const Index rights_per_left = q.rights / q.lefts;
     at.lefts = std::min(q.lefts, (at.rights + rights_per_left - 2) / rights_per_left + 1);
   }
+  at.images = std::min(at.products > 0 ? at.products : at.rights, kSpread * threads);
+  at.column = at.panel_pitch;
   at.row = (at.cols + line - 1) / line * line;
   at.block = kRowBlock * at.panels * kWidth;
   at.block = (at.block + line - 1) / line * line;
-  at.bytes = (at.lefts + at.rights + at.products) * spectrum_bytes +
-             threads * (at.row + 2 * at.block) * scalar_bytes;
+  at.bytes = (at.lefts + at.rights + at.products + at.images) * spectrum_bytes +
+             threads * (2 * at.column + 2 * at.block + at.row) * scalar_bytes;
   return at;
 }
 
@@ -150,7 +186,9 @@ class FftPlan final : public Plan {
     lefts_ = static_cast<Complex*>(request.workspace);
     rights_ = lefts_ + at_.lefts * at_.spectrum;
     products_ = at_.products > 0 ? rights_ + at_.rights * at_.spectrum : rights_;
-    blocks_ = rights_ + (at_.rights + at_.products) * at_.spectrum;
+    images_ = rights_ + (at_.rights + at_.products) * at_.spectrum;
+    columns_ = images_ + at_.images * at_.spectrum;
+    blocks_ = columns_ + threads_ * at_.column;
     rows_ = reinterpret_cast<T*>(blocks_ + threads_ * at_.block);
 
     const std::lock_guard lock(planner);
@@ -160,7 +198,7 @@ class FftPlan final : public Plan {
     row_forward_ = Library::plan_r2c(cols, rows_, raw(blocks_), FFTW_MEASURE);
     row_inverse_ = Library::plan_c2r(cols, raw(blocks_), rows_, FFTW_MEASURE);
     const auto columns = [&](int sign) {
-      return Library::plan_many(1, &rows, width, raw(lefts_), nullptr, width, 1, raw(lefts_), nullptr,
+      return Library::plan_many(1, &rows, width, raw(columns_), nullptr, width, 1, raw(lefts_), nullptr,
                                 width, 1, sign, FFTW_MEASURE);
     };
     column_forward_ = columns(FFTW_FORWARD);
@@ -218,14 +256,18 @@ class FftPlan final : public Plan {
     return reinterpret_cast<typename Library::Complex*>(p);
   }
 
+  static T* real(Complex* p) { return reinterpret_cast<T*>(p); }
+
   Complex* panel(Complex* spectrum, Index k) const { return spectrum + k * at_.panel_pitch; }
+
+  bool whole_items(Index items) const { return threads_ == 1 || items >= kSpread * threads_; }
 
   // step(item, first, end): all parts of an item by one thread where there are items enough, else the
   // parts of each item spread over threads. Two steps of an item follow each other.
   template <typename First, typename Second>
   void each(Index items, Index first_parts, const First& first, Index second_parts,
             const Second& second) const {
-    if (threads_ == 1 || items >= 4 * threads_) {
+    if (whole_items(items)) {
 #pragma omp parallel for num_threads(threads_) schedule(static) if (threads_ > 1)
       for (Index i = 0; i < items; ++i) {
         for (Index part = 0; part < first_parts; ++part) first(i, part);
@@ -253,8 +295,10 @@ class FftPlan final : public Plan {
         at_.panels,
         [&](Index i, Index k) {
           Complex* columns = panel(spectra + i * at_.spectrum, k);
-          std::fill(columns + shape.rows * kWidth, columns + at_.rows * kWidth, Complex{});
-          Library::dft(column_forward_, raw(columns), raw(columns));
+          Complex* padded = columns_ + omp_get_thread_num() * at_.column;
+          std::copy_n(columns, shape.rows * kWidth, padded);
+          std::fill(padded + shape.rows * kWidth, padded + at_.rows * kWidth, Complex{});
+          Library::dft(column_forward_, raw(padded), raw(columns));
         });
   }
 
@@ -282,35 +326,25 @@ class FftPlan final : public Plan {
 #pragma omp parallel for num_threads(threads_) schedule(static) if (threads_ > 1)
     for (Index k = 0; k < count * panels; ++k) {
       const auto [left, right, pair] = job(k / panels);
-      multiply(panel(lefts_ + left * at_.spectrum, k % panels),
-               panel(rights_ + right * at_.spectrum, k % panels),
-               panel(products_ + k / panels * at_.spectrum, k % panels));
+      multiply_(real(panel(lefts_ + left * at_.spectrum, k % panels)),
+                real(panel(rights_ + right * at_.spectrum, k % panels)),
+                real(panel(products_ + k / panels * at_.spectrum, k % panels)), 2 * at_.rows * kWidth);
     }
     call.phase("inverse");
+    const auto image = [&](Index i) {
+      return images_ + (whole_items(count) ? omp_get_thread_num() : i) * at_.spectrum;
+    };
     each(
         count, panels,
         [&](Index i, Index k) {
-          Complex* columns = panel(products_ + i * at_.spectrum, k);
-          Library::dft(column_inverse_, raw(columns), raw(columns));
+          Library::dft(column_inverse_, raw(panel(products_ + i * at_.spectrum, k)),
+                       raw(panel(image(i), k)));
         },
         (problem_.out_rows() + kRowBlock - 1) / kRowBlock,
         [&](Index i, Index part) {
-          inverse_rows(products_ + i * at_.spectrum, part * kRowBlock,
+          inverse_rows(image(i), part * kRowBlock,
                        call.outs<T>() + job(i).pair * problem_.out_size());
         });
-  }
-
-  // product = conj(left) * right; product may be right.
-  void multiply(const Complex* left, const Complex* right, Complex* product) const {
-    const T* l = reinterpret_cast<const T*>(left);
-    const T* r = reinterpret_cast<const T*>(right);
-    T* p = reinterpret_cast<T*>(product);
-    for (Index i = 0; i < 2 * at_.rows * kWidth; i += 2) {
-      const T real = l[i] * r[i] + l[i + 1] * r[i + 1];
-      const T imaginary = l[i] * r[i + 1] - l[i + 1] * r[i];
-      p[i] = real;
-      p[i + 1] = imaginary;
-    }
   }
 
   // Output rows first .. of one pair: row (shift mod P), element (shift mod Q).
@@ -341,7 +375,8 @@ class FftPlan final : public Plan {
   Problem problem_;
   int threads_;
   Layout at_;
-  Complex *lefts_, *rights_, *products_, *blocks_;
+  void (*multiply_)(const T*, const T*, T*, Index) = choose_multiply<T>();
+  Complex *lefts_, *rights_, *products_, *images_, *columns_, *blocks_;
   T* rows_;
   typename Library::Handle row_forward_, row_inverse_, column_forward_, column_inverse_;
 };
