@@ -71,11 +71,6 @@ fi
 echo "[5/5] draw"
 run_python -m plots.render "$key" "${render[@]}" || status=1
 
-set_folder=$results/local/$key
-echo
 echo "done in $(((SECONDS - started) / 60)) min $(((SECONDS - started) % 60)) s"
-echo "report:  $set_folder/report.html"
-echo "figures: $set_folder/figures/"
-echo "table:   $set_folder/tables/best_algorithm.md"
 if ((status)); then echo "error: something was incorrect or failed; the report names it" >&2; fi
 exit "$status"
