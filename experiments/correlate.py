@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Optional
+from typing import Any, BinaryIO
 
 import numpy as np
 from tqdm import tqdm
@@ -25,8 +25,18 @@ from experiments.real import matrices, peaks, stream
 from harness.library import FORMS, Description, Library, LibraryError, Request
 
 DEFAULT_VARIANT = "cpu_fft"
-PEAK_COLUMNS = ("pair", "left", "right", "sy", "sx", "value", "sub_sy", "sub_sx", "peak_to_second",
-                "border")
+PEAK_COLUMNS = (
+    "pair",
+    "left",
+    "right",
+    "sy",
+    "sx",
+    "value",
+    "sub_sy",
+    "sub_sx",
+    "peak_to_second",
+    "border",
+)
 DESCRIPTION = """\
 Cross-correlates matrices of .npy files (float32, float64 or integers; 2D: one matrix, 3D: a stack,
 4D RIGHT: tiles x patterns x rows x cols).
@@ -53,14 +63,22 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="xcorr", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(
+        prog="xcorr",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     add = parser.add_argument
     add("left", nargs="?", type=Path, metavar="LEFT.npy")
     add("right", nargs="?", type=Path, metavar="RIGHT.npy")
     add("--form", choices=FORMS, help="how matrices pair; inferred where the counts allow one only")
-    add("--right-order", choices=("tile", "pattern"),
-        help="what the first axis of a 4D RIGHT counts; of a 3D RIGHT: which of the two runs slower")
+    add(
+        "--right-order",
+        choices=("tile", "pattern"),
+        help="what the first axis of a 4D RIGHT counts; of a 3D RIGHT: which of the two runs slower",
+    )
     add("--window", default="full", help="full (default), valid or sy:a..b,sx:c..d, inclusive")
     add("--variant", default=DEFAULT_VARIANT, help=f"id from --list (default {DEFAULT_VARIANT})")
     add("--params", default="", help="key=value;key=value, a point of the variant's grid")
@@ -70,8 +88,13 @@ def build_parser() -> argparse.ArgumentParser:
     add("--output", type=Path, metavar="OUT.npy", help="every value: pairs x out_rows x out_cols")
     add("--peaks", metavar="PEAKS.csv", help="the peak of each pair; - is stdout (default)")
     add("--force", action="store_true", help="replace existing output files")
-    add("--chunk-mib", type=_positive, default=256, metavar="N",
-        help="output kept in memory at a time (default 256)")
+    add(
+        "--chunk-mib",
+        type=_positive,
+        default=256,
+        metavar="N",
+        help="output kept in memory at a time (default 256)",
+    )
     add("--quiet", action="store_true", help="no progress bar, no description")
     add("--list", action="store_true", help="the variants of this build")
     return parser
@@ -87,7 +110,7 @@ def _positive(text: str) -> int:
 _positive.__name__ = "positive integer"
 
 
-def main(argv: Optional[Sequence[str]] = None, library: Optional[Any] = None) -> int:
+def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
     """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
     try:
         return run(build_parser().parse_args(argv), library)
@@ -105,7 +128,7 @@ def main(argv: Optional[Sequence[str]] = None, library: Optional[Any] = None) ->
         return 130
 
 
-def run(arguments: argparse.Namespace, library: Optional[Any] = None) -> int:
+def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     if arguments.list:
         print_variants((library or Library()).variants())
         return 0
@@ -123,10 +146,12 @@ def run(arguments: argparse.Namespace, library: Optional[Any] = None) -> int:
     check_room(arguments, headers, facts, job, chunks)
     left, right = read_inputs(arguments, headers, request, job)
     if not arguments.quiet:
-        text = (f"{request.form}{'' if arguments.form else ' (inferred)'}: {facts.pairs} pairs of "
-                f"{facts.out_rows}x{facts.out_cols} shifts, {job.variant} {job.precision}, "
-                f"{facts.fmas:.3g} multiply-adds\n"
-                f"shift origin: output index [0][0] is shift sy={facts.sy0} sx={facts.sx0}")
+        text = (
+            f"{request.form}{'' if arguments.form else ' (inferred)'}: {facts.pairs} pairs of "
+            f"{facts.out_rows}x{facts.out_cols} shifts, {job.variant} {job.precision}, "
+            f"{facts.fmas:.3g} multiply-adds\n"
+            f"shift origin: output index [0][0] is shift sy={facts.sy0} sx={facts.sx0}"
+        )
         print(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
     compute(library, arguments, request, facts, job, (left, right), chunks)
     return 0
@@ -137,15 +162,20 @@ def choose_job(library: Any, arguments: argparse.Namespace) -> stream.Job:
     variant = library.variant(arguments.variant)
     precision = arguments.precision or variant["precisions"][0]
     if precision not in variant["precisions"]:
-        raise UserError(f"precision '{precision}': {variant['id']} has {', '.join(variant['precisions'])}; "
-                        "choose one of them or another --variant")
+        raise UserError(
+            f"precision '{precision}': {variant['id']} has {', '.join(variant['precisions'])}; "
+            "choose one of them or another --variant"
+        )
     return stream.Job(variant["id"], arguments.params, precision, arguments.device)
 
 
-def make_request(arguments: argparse.Namespace, left: matrices.Header,
-                 right: matrices.Header) -> Request:
+def make_request(
+    arguments: argparse.Namespace, left: matrices.Header, right: matrices.Header
+) -> Request:
     if len(left.shape) == 4:
-        raise UserError(f"{arguments.left}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols")
+        raise UserError(
+            f"{arguments.left}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols"
+        )
     lefts = left.shape[0] if len(left.shape) == 3 else 1
     form = matrices.infer_form(arguments.form, lefts, right.shape, arguments.right_order)
     rights = int(np.prod(right.shape[:-2], dtype=object))
@@ -156,47 +186,81 @@ def pair_bytes(facts: Description, job: stream.Job) -> int:
     return facts.out_rows * facts.out_cols * np.dtype(job.scalar).itemsize
 
 
-def check_room(arguments: argparse.Namespace, headers: Sequence[matrices.Header], facts: Description,
-               job: stream.Job, chunks: list[stream.Chunk]) -> None:
+def check_room(
+    arguments: argparse.Namespace,
+    headers: Sequence[matrices.Header],
+    facts: Description,
+    job: stream.Job,
+    chunks: list[stream.Chunk],
+) -> None:
     """UserError naming the bytes where memory or disk cannot hold the run."""
     elements = sum(int(np.prod(header.shape, dtype=object)) for header in headers)
-    as_read = sum(int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize for header in headers)
+    as_read = sum(
+        int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize for header in headers
+    )
     one_pair = pair_bytes(facts, job)
     chunk = max(chunk.pairs for chunk in chunks) * one_pair
-    matrices.check_memory("correlation", {"input files": as_read,
-                                          "inputs": elements * np.dtype(job.scalar).itemsize,
-                                          "output at a time": chunk})
+    matrices.check_memory(
+        "correlation",
+        {
+            "input files": as_read,
+            "inputs": elements * np.dtype(job.scalar).itemsize,
+            "output at a time": chunk,
+        },
+    )
     if arguments.output is not None:
         needed, free = facts.pairs * one_pair, shutil.disk_usage(arguments.output.parent).free
         if needed > free:
-            raise UserError(f"{arguments.output}: needs {needed} bytes of disk, {free} are free; use --peaks "
-                            "or a smaller --window")
+            raise UserError(
+                f"{arguments.output}: needs {needed} bytes of disk, {free} are free; use --peaks "
+                "or a smaller --window"
+            )
 
 
-def read_inputs(arguments: argparse.Namespace, headers: Sequence[matrices.Header], request: Request,
-                job: stream.Job) -> tuple[np.ndarray, np.ndarray]:
+def read_inputs(
+    arguments: argparse.Namespace,
+    headers: Sequence[matrices.Header],
+    request: Request,
+    job: stream.Job,
+) -> tuple[np.ndarray, np.ndarray]:
     """Left and right stacks, checked, ordered and converted to the scalar type."""
-    left = matrices.as_stack(str(arguments.left), matrices.read_matrices(arguments.left, headers[0]))
+    left = matrices.as_stack(
+        str(arguments.left), matrices.read_matrices(arguments.left, headers[0])
+    )
     left = matrices.to_scalar(str(arguments.left), left, job.scalar, arguments.subtract_mean)
     right = matrices.read_matrices(arguments.right, headers[1])
-    right = matrices.order_rights(str(arguments.right), right, request.lefts, request.form,
-                                  arguments.right_order)
-    return left, matrices.to_scalar(str(arguments.right), right, job.scalar, arguments.subtract_mean)
+    right = matrices.order_rights(
+        str(arguments.right), right, request.lefts, request.form, arguments.right_order
+    )
+    return left, matrices.to_scalar(
+        str(arguments.right), right, job.scalar, arguments.subtract_mean
+    )
 
 
-def compute(library: Any, arguments: argparse.Namespace, request: Request, facts: Description,
-            job: stream.Job, inputs: tuple[np.ndarray, np.ndarray], chunks: list[stream.Chunk]) -> None:
+def compute(
+    library: Any,
+    arguments: argparse.Namespace,
+    request: Request,
+    facts: Description,
+    job: stream.Job,
+    inputs: tuple[np.ndarray, np.ndarray],
+    chunks: list[stream.Chunk],
+) -> None:
     """Runs every chunk and writes what was asked for; files appear when all is done."""
     found: list[peaks.Peaks] = []
     origin = (facts.sy0, facts.sx0)
     with replaced_file(arguments.output) as output:
         if output is not None:
-            header = {"descr": np.lib.format.dtype_to_descr(np.dtype(job.scalar)),
-                      "fortran_order": False, "shape": facts.out_shape}
+            header = {
+                "descr": np.lib.format.dtype_to_descr(np.dtype(job.scalar)),
+                "fortran_order": False,
+                "shape": facts.out_shape,
+            }
             np.lib.format.write_array_header_1_0(output, header)
         results = stream.run_chunks(library, request, job, *inputs, chunks)
-        with tqdm(total=facts.pairs, unit="pair", disable=True if arguments.quiet else None,
-                  leave=False) as bar:
+        with tqdm(
+            total=facts.pairs, unit="pair", disable=True if arguments.quiet else None, leave=False
+        ) as bar:
             for chunk, out in results:
                 if arguments.peaks is not None:
                     found.append(find_peaks(out, origin, chunk.first))
@@ -218,8 +282,18 @@ def find_peaks(out: np.ndarray, origin: tuple[int, int], first: int) -> peaks.Pe
 def write_peaks(where: str, request: Request, found: peaks.Peaks) -> None:
     """The CSV of PEAK_COLUMNS to a file or, for '-', to stdout."""
     left, right = stream.pair_indices(request)
-    columns = [np.arange(len(left)), left, right, found.sy, found.sx, found.value, found.sub_sy,
-               found.sub_sx, found.peak_to_second, found.border]
+    columns = [
+        np.arange(len(left)),
+        left,
+        right,
+        found.sy,
+        found.sx,
+        found.value,
+        found.sub_sy,
+        found.sub_sx,
+        found.peak_to_second,
+        found.border,
+    ]
     rows = ([cell(value) for value in row] for row in zip(*(column.tolist() for column in columns)))
     with replaced_file(None if where == "-" else Path(where)) as binary:
         if binary is None:
@@ -241,8 +315,11 @@ def cell(value: Any) -> str:
 
 def check_outputs(arguments: argparse.Namespace) -> None:
     """UserError, before any work, where an output cannot or must not be written."""
-    targets = [Path(target) for target in (arguments.output, arguments.peaks)
-               if target is not None and str(target) != "-"]
+    targets = [
+        Path(target)
+        for target in (arguments.output, arguments.peaks)
+        if target is not None and str(target) != "-"
+    ]
     inputs = [path.resolve() for path in (arguments.left, arguments.right)]
     for number, target in enumerate(targets):
         if target.is_dir():
@@ -256,7 +333,7 @@ def check_outputs(arguments: argparse.Namespace) -> None:
 
 
 @contextmanager
-def replaced_file(target: Optional[Path], keep: bool = True) -> Iterator[Optional[BinaryIO]]:
+def replaced_file(target: Path | None, keep: bool = True) -> Iterator[BinaryIO | None]:
     """A temporary file beside `target` that takes its name when the block ends well (atomic).
 
     None for no target. UserError where the folder or the disk refuses. With `keep` false only tries.
@@ -278,8 +355,9 @@ def replaced_file(target: Optional[Path], keep: bool = True) -> Iterator[Optiona
             os.replace(temporary, target)
             temporary = None
     except OSError as error:
-        raise UserError(f"{target}: cannot be written: {error.strerror or error}; "
-                        "choose another place") from None
+        raise UserError(
+            f"{target}: cannot be written: {error.strerror or error}; choose another place"
+        ) from None
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
@@ -290,8 +368,10 @@ def print_variants(variants: list[dict[str, Any]]) -> None:
     width = max(len(variant["id"]) for variant in variants)
     for variant in variants:
         points = [point for point in variant["points"] if point]
-        print(f"{variant['id']:<{width}}  {variant['backend']}  {','.join(variant['precisions'])}  "
-              f"{','.join(variant['forms'])}  {' '.join(points[:4])}{' ...' if len(points) > 4 else ''}")
+        print(
+            f"{variant['id']:<{width}}  {variant['backend']}  {','.join(variant['precisions'])}  "
+            f"{','.join(variant['forms'])}  {' '.join(points[:4])}{' ...' if len(points) > 4 else ''}"
+        )
         print(f"{'':<{width}}  {variant['summary']}")
 
 

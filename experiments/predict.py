@@ -17,10 +17,15 @@ from experiments.problem import Problem
 from experiments.schema import Preset, Rate, Rates
 from experiments.store import Row
 
-# Google Benchmark aims at 1.4 x the minimum time; finding the iteration count costs about one
-# repetition more; the first launch, the two witnesses and the check afterwards are launches too.
+# What a point is besides its repetitions: a launch for each kind of input, one for the batch size,
+# one for the check afterwards, about half a repetition to find the iteration count (Google Benchmark
+# aims at 1.4 x the minimum time), the median of three plans and, for FFT-based variants, five
+# launches with phases as long as they take less than a second.
 AIM = 1.4
 EXTRA_LAUNCHES = 5
+INPUTS = 3
+PLANS = 3
+PHASE_LAUNCHES = 5
 TIMEOUT_FACTOR = 20
 
 
@@ -31,6 +36,7 @@ class Sample:
     form: str
     work: float
     seconds: float
+    plan_s: float
 
 
 def work_of(problem: Problem, algorithm_class: str) -> float:
@@ -74,7 +80,8 @@ class Predictor:
                 continue  # a variant that this build does not contain
             key = (row["variant"], row["params"], row["precision"], row["mode"])
             work = work_of(_problem_of(row), algorithm_class)
-            self._samples[key].append(Sample(row["form"], work, float(row["compute_us"]) * 1e-6))
+            seconds, plan = float(row["compute_us"]) * 1e-6, float(row["plan_us"] or 0) * 1e-6
+            self._samples[key].append(Sample(row["form"], work, seconds, plan))
 
     def launch_s(self, unit: Unit, params: str) -> float:
         """Predicted seconds of one launch (one computation of the whole problem)."""
@@ -84,17 +91,21 @@ class Predictor:
         work = work_of(unit.problem, variant.algorithm_class)
         rate = self._rate(variant)
         floor = rate.launch_us * 1e-6
-        samples = self._samples.get((variant.id, params, unit.precision, unit.mode))
-        if not samples:
+        near = self._near(unit, params, work)
+        if near is None:
             return floor + work / self._speed(rate, params)
-        smaller = [sample for sample in samples if sample.work <= work]
-        if smaller:
-            near = max(smaller, key=lambda s: (s.form == unit.problem.form, s.work, -s.seconds))
-        else:
-            near = min(samples, key=lambda s: (s.work, s.seconds))
         # Of a launch near the floor at least a tenth counts as work, or nothing would ever grow.
         share = max(near.seconds - floor, 0.1 * near.seconds)
         return min(floor, near.seconds) + share * work / near.work
+
+    def _near(self, unit: Unit, params: str, work: float) -> Sample | None:
+        """The sample that is scaled: of the same form if there is one, the largest that is not
+        larger than the problem, else the smallest."""
+        samples = self._samples.get((unit.variant.id, params, unit.precision, unit.mode), [])
+        smaller = [sample for sample in samples if sample.work <= work]
+        if smaller:
+            return max(smaller, key=lambda s: (s.form == unit.problem.form, s.work, -s.seconds))
+        return min(samples, key=lambda s: (s.work, s.seconds), default=None)
 
     def _rate(self, variant: Variant) -> Rate:
         known = self._rates.variants.get(variant.id)
@@ -131,12 +142,19 @@ class Predictor:
             return float(check.point_s)
         launch = self.launch_s(unit, params)
         problem = unit.problem
+        near = self._near(unit, params, work_of(problem, unit.variant.algorithm_class))
+        plan = near.plan_s if near else float(self._rate(unit.variant).plan_s)
+        phases = 0.0
+        if unit.variant.algorithm_class == "fft":
+            phases = min(PHASE_LAUNCHES * launch, max(launch, 1.0))
         outputs = problem.pairs * math.prod(problem.output)
         repetition = max(launch, AIM * self._preset.min_time_s)
         return (
             check.point_s
-            + outputs / check.output_per_s
+            + INPUTS * outputs / check.output_per_s
+            + PLANS * plan
             + EXTRA_LAUNCHES * launch
+            + phases
             + (self._preset.repetitions + 0.5) * repetition
         )
 
@@ -153,7 +171,7 @@ class Predictor:
         else:
             reference = problem.fft_work / check.fft_per_s
         points = sum(self.point_s(unit, one) for one in params)
-        return check.process_s + 2 * reference + points
+        return check.process_s + INPUTS * reference + points
 
     def timeout_s(self, unit: Unit, params: str) -> float:
         """When a point in flight is given up: far beyond its prediction, references included."""

@@ -93,12 +93,13 @@ class Presets(Base):
 
 class Rate(Base):
     """Speed of a variant: work per second (`per_core`: of one CPU core, `per_s`: of the device)
-    and the least time of a launch. Work is FMAs for definition-based variants, N^2 log N summed
+    the least time of a launch, and the time of a plan. Work is FMAs for definition-based variants, N^2 log N summed
     over the transforms for FFT-based ones."""
 
     per_core: Union[Number, None] = None
     per_s: Union[Number, None] = None
     launch_us: Number
+    plan_s: Number = 0
 
 
 class Verification(Base):

@@ -85,6 +85,7 @@ class Sweep:
             mininterval=0.2 if sys.stderr.isatty() else 20,  # a log file wants few lines
             bar_format="{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}",
         )
+        self.record["predicted_s"], begin = round(sum(costs), 1), refreshed
         with bar:
             for i, unit in enumerate(units):
                 if time.monotonic() - refreshed > REFRESH_S:
@@ -98,6 +99,7 @@ class Sweep:
                 done += costs[i]
                 bar.update(costs[i])
             bar.set_postfix_str("")
+        self.record["took_s"] = round(time.monotonic() - begin, 1)
 
     def finish(self, after: dict[str, Any]) -> None:
         """Complete the run records."""

@@ -52,10 +52,14 @@ class Accuracy:
         """The `float32_vs_float64` object of the summary."""
         count = max(self.relative, 1)
         mean = self.total / count
-        return {"elements": self.elements, "mean_rel_diff": mean, "max_rel_diff": self.largest,
-                "variance_rel_diff": max(self.squares / count - mean * mean, 0.0),
-                "norm_scaled_max": self.scaled_largest,
-                "norm_scaled_rms": float(np.sqrt(self.scaled_squares / max(self.elements, 1)))}
+        return {
+            "elements": self.elements,
+            "mean_rel_diff": mean,
+            "max_rel_diff": self.largest,
+            "variance_rel_diff": max(self.squares / count - mean * mean, 0.0),
+            "norm_scaled_max": self.scaled_largest,
+            "norm_scaled_rms": float(np.sqrt(self.scaled_squares / max(self.elements, 1))),
+        }
 
 
 def distance_summary(error: np.ndarray) -> dict[str, float]:
@@ -63,6 +67,11 @@ def distance_summary(error: np.ndarray) -> dict[str, float]:
     known = error[~np.isnan(error)]
     if not known.size:
         return {"count": 0}
-    return {"count": int(known.size), "median": float(np.median(known)), "mean": float(known.mean()),
-            "p95": float(np.percentile(known, 95)), "max": float(known.max()),
-            "within_half_pixel": float((known <= 0.5).mean())}
+    return {
+        "count": int(known.size),
+        "median": float(np.median(known)),
+        "mean": float(known.mean()),
+        "p95": float(np.percentile(known, 95)),
+        "max": float(known.max()),
+        "within_half_pixel": float((known <= 0.5).mean()),
+    }

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -48,17 +48,23 @@ class Context:
         return self.folder / f"{self.experiment}.{suffix}"
 
 
-def parse(experiment: str, description: str, argv: Optional[Sequence[str]]) -> argparse.Namespace:
+def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argparse.Namespace:
     module = f"experiments.real.{experiment.partition('-')[2]}"
-    parser = Parser(prog=f"python3 -m {module}", description=description, allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter,
-                    epilog=f"example: python3 -m {module} --preset smoke --variants cpu_fft")
+    parser = Parser(
+        prog=f"python3 -m {module}",
+        description=description,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"example: python3 -m {module} --preset smoke --variants cpu_fft",
+    )
     add = parser.add_argument
     add("--preset", choices=PRESETS, default="quick")
     add("--variants", default="", help="ids, comma-separated (default: chosen, see README.md)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
     add("--results", type=Path, default=ROOT / "results", metavar="DIR")
-    add("--machine-facts", type=Path, metavar="JSON", help="facts in place of xcorr-bench --machine")
+    add(
+        "--machine-facts", type=Path, metavar="JSON", help="facts in place of xcorr-bench --machine"
+    )
     add("--cache", type=Path, metavar="DIR", help="downloads (default: the user's cache folder)")
     add("--offline", action="store_true", help="download nothing: synthetic twins where needed")
     add("--seed", type=int, default=1)
@@ -66,8 +72,13 @@ def parse(experiment: str, description: str, argv: Optional[Sequence[str]]) -> a
     return parser.parse_args(argv)
 
 
-def run_main(experiment: str, description: str, compute: Callable[[Context], int],
-             argv: Optional[Sequence[str]], library: Optional[Any]) -> int:
+def run_main(
+    experiment: str,
+    description: str,
+    compute: Callable[[Context], int],
+    argv: Sequence[str] | None,
+    library: Any | None,
+) -> int:
     """Exit code of an experiment's program: 0, 1 where its assertion fails, 2 for a user's mistake."""
     try:
         arguments = parse(experiment, description, argv)
@@ -78,8 +89,11 @@ def run_main(experiment: str, description: str, compute: Callable[[Context], int
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"error: {error.filename or 'results'}: {error.strerror or error}; "
-              "choose another --results", file=sys.stderr)
+        print(
+            f"error: {error.filename or 'results'}: {error.strerror or error}; "
+            "choose another --results",
+            file=sys.stderr,
+        )
         return 2
     except KeyboardInterrupt:
         print("error: interrupted; artifacts are as they were", file=sys.stderr)
@@ -92,8 +106,10 @@ def _context(experiment: str, arguments: argparse.Namespace, library: Any) -> Co
             facts = json.loads(arguments.machine_facts.read_text())
             key = facts["machine_key"]
         except (OSError, ValueError, KeyError, TypeError):
-            raise UserError(f"{arguments.machine_facts}: no machine_key in it; give the output of "
-                            "xcorr-bench --machine") from None
+            raise UserError(
+                f"{arguments.machine_facts}: no machine_key in it; give the output of "
+                "xcorr-bench --machine"
+            ) from None
     else:
         key = machine(arguments.device)["machine_key"]
     variants = library.variants()
@@ -102,17 +118,33 @@ def _context(experiment: str, arguments: argparse.Namespace, library: Any) -> Co
         find_variant(variants, name)
     folder = arguments.results / "local" / key / experiment / "artifacts"
     folder.mkdir(parents=True, exist_ok=True)
-    return Context(experiment, arguments.preset, arguments.seed, arguments.device, library, variants,
-                   requested, key, folder, datasets.cache_directory(arguments.cache),
-                   arguments.offline, arguments.force)
+    return Context(
+        experiment,
+        arguments.preset,
+        arguments.seed,
+        arguments.device,
+        library,
+        variants,
+        requested,
+        key,
+        folder,
+        datasets.cache_directory(arguments.cache),
+        arguments.offline,
+        arguments.force,
+    )
 
 
 def candidates(context: Context, algorithm_class: str, form: str) -> list[dict[str, Any]]:
     """Variants of this class that run `form` in fp32 on the device's backend."""
     backend = context.device.partition(":")[0]
-    return [variant for variant in context.variants
-            if variant["algorithm_class"] == algorithm_class and variant["backend"] == backend
-            and "fp32" in variant["precisions"] and form in variant["forms"]]
+    return [
+        variant
+        for variant in context.variants
+        if variant["algorithm_class"] == algorithm_class
+        and variant["backend"] == backend
+        and "fp32" in variant["precisions"]
+        and form in variant["forms"]
+    ]
 
 
 def job_of(variant: dict[str, Any], device: str) -> Job:
@@ -121,14 +153,16 @@ def job_of(variant: dict[str, Any], device: str) -> Job:
     return Job(variant["id"], (points or variant["points"] or [""])[0], "fp32", device)
 
 
-def fastest(context: Context, algorithm_class: str, request: Request) -> Optional[Job]:
+def fastest(context: Context, algorithm_class: str, request: Request) -> Job | None:
     """The fastest variant of a class on a small probe of `request`'s shapes: the second of two calls."""
     rng = np.random.default_rng(0)
     rights = {"one-to-one": 1}.get(request.form, 4)
     probe = Request(request.form, request.left, request.right, 1, rights, request.window)
-    left, right = (rng.random((count, *shape), np.float32)
-                   for count, shape in ((1, request.left), (rights, request.right)))
-    best: tuple[float, Optional[Job]] = (float("inf"), None)
+    left, right = (
+        rng.random((count, *shape), np.float32)
+        for count, shape in ((1, request.left), (rights, request.right))
+    )
+    best: tuple[float, Job | None] = (float("inf"), None)
     found = candidates(context, algorithm_class, request.form)
     for variant in found:
         job = job_of(variant, context.device)
@@ -137,8 +171,15 @@ def fastest(context: Context, algorithm_class: str, request: Request) -> Optiona
         try:
             for _ in range(2):
                 start = time.perf_counter()
-                context.library.correlate(probe, left, right, variant=job.variant, params=job.params,
-                                          precision=job.precision, device=job.device)
+                context.library.correlate(
+                    probe,
+                    left,
+                    right,
+                    variant=job.variant,
+                    params=job.params,
+                    precision=job.precision,
+                    device=job.device,
+                )
                 seconds = time.perf_counter() - start
         except LibraryError:
             continue
@@ -161,8 +202,10 @@ def choose_jobs(context: Context, request: Request, definition: bool) -> list[Jo
     classes = ("fft", "definition") if definition else ("fft",)
     jobs = [job for job in (fastest(context, name, request) for name in classes) if job]
     if not jobs:
-        raise UserError(f"variants: none in this build runs {request.form} on {context.device}; "
-                        "name one with --variants")
+        raise UserError(
+            f"variants: none in this build runs {request.form} on {context.device}; "
+            "name one with --variants"
+        )
     return jobs
 
 
@@ -179,8 +222,16 @@ def source_hash(context: Context) -> str:
 
 def resume_key(context: Context, sources: dict[str, str]) -> str:
     """Hash of everything that the artifacts depend on; `sources`: dataset -> checksum or 'synthetic'."""
-    made_of = [SCHEMA, context.experiment, context.preset, context.seed, context.device,
-               context.requested, source_hash(context), sorted(sources.items())]
+    made_of = [
+        SCHEMA,
+        context.experiment,
+        context.preset,
+        context.seed,
+        context.device,
+        context.requested,
+        source_hash(context),
+        sorted(sources.items()),
+    ]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:16]
 
 
@@ -192,17 +243,29 @@ def is_done(context: Context, key: str) -> bool:
         same = json.loads(context.path("summary.json").read_text())["resume_key"] == key
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    if not (same and context.path("displacements.csv.gz").exists()
-            and context.path("previews.npz").exists()):
+    if not (
+        same
+        and context.path("displacements.csv.gz").exists()
+        and context.path("previews.npz").exists()
+    ):
         return False
-    print(f"{context.experiment}: computed already from the same inputs and sources, kept "
-          f"({context.folder}); --force computes again")
+    print(
+        f"{context.experiment}: computed already from the same inputs and sources, kept "
+        f"({context.folder}); --force computes again"
+    )
     return True
 
 
-def write_artifacts(context: Context, title: str, key: str, columns: Sequence[str],
-                    rows: Sequence[Sequence[Any]], summaries: list[dict[str, Any]],
-                    previews: dict[str, np.ndarray], extra: dict[str, Any]) -> None:
+def write_artifacts(
+    context: Context,
+    title: str,
+    key: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    summaries: list[dict[str, Any]],
+    previews: dict[str, np.ndarray],
+    extra: dict[str, Any],
+) -> None:
     """The three artifacts, each atomically; the summary, which vouches for the others, goes last."""
     context.path("summary.json").unlink(missing_ok=True)
     lines = [",".join(columns), *(",".join(map(cell, row)) for row in rows), ""]
@@ -213,10 +276,19 @@ def write_artifacts(context: Context, title: str, key: str, columns: Sequence[st
     archive = io.BytesIO()
     np.savez_compressed(archive, **previews)
     _replace(context.path("previews.npz"), archive.getvalue())
-    summary = {"schema": SCHEMA, "experiment": context.experiment, "title": title,
-               "preset": context.preset, "seed": context.seed, "machine_key": context.machine_key,
-               "device": context.device, "source_hash": source_hash(context), "resume_key": key, **extra,
-               "datasets": summaries}
+    summary = {
+        "schema": SCHEMA,
+        "experiment": context.experiment,
+        "title": title,
+        "preset": context.preset,
+        "seed": context.seed,
+        "machine_key": context.machine_key,
+        "device": context.device,
+        "source_hash": source_hash(context),
+        "resume_key": key,
+        **extra,
+        "datasets": summaries,
+    }
     _replace(context.path("summary.json"), (json.dumps(summary, indent=1) + "\n").encode())
     print(f"{context.experiment}: wrote {len(rows)} rows to {context.path('displacements.csv.gz')}")
 

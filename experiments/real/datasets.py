@@ -16,14 +16,14 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Optional
 
 import numpy as np
 
 TIME_LIMIT_S = 30
-_FAILED_FOR_S = 600      # a failed download is not tried again for so long
+_FAILED_FOR_S = 600  # a failed download is not tried again for so long
 
 
 class Unavailable(Exception):
@@ -53,23 +53,37 @@ class Dataset:
 
 
 NICKEL = Dataset(
-    "nickel", "9 electron backscatter patterns of nickel, 60x60 pixels, 3x3 scan points",
-    "kikuchipy==0.11.0", "kikuchipy/data/nordif/Pattern.dat",
-    "ffab6bc6c2f20015338e95270c6379c5aaf6be5a2b9c58106622ae31b0673fdd", "CC BY 4.0",
+    "nickel",
+    "9 electron backscatter patterns of nickel, 60x60 pixels, 3x3 scan points",
+    "kikuchipy==0.11.0",
+    "kikuchipy/data/nordif/Pattern.dat",
+    "ffab6bc6c2f20015338e95270c6379c5aaf6be5a2b9c58106622ae31b0673fdd",
+    "CC BY 4.0",
     "H. W. Ånes, J. Hjelen, A. T. J. van Helvoort, K. Marthinsen, Electron backscatter patterns from "
     "Nickel acquired with varying camera gain, Zenodo 2019, doi:10.5281/zenodo.3265037, as shipped with "
-    "kikuchipy")
+    "kikuchipy",
+)
 CAMERA = Dataset(
-    "camera", "photograph 'camera', 512x512 pixels", "scikit-image", "skimage/data/camera.png",
-    "b0793d2adda0fa6ae899c03989482bff9a42d3d5690fc7e3648f2795d730c23a", "CC0",
-    "Lav Varshney, as shipped with scikit-image")
+    "camera",
+    "photograph 'camera', 512x512 pixels",
+    "scikit-image",
+    "skimage/data/camera.png",
+    "b0793d2adda0fa6ae899c03989482bff9a42d3d5690fc7e3648f2795d730c23a",
+    "CC0",
+    "Lav Varshney, as shipped with scikit-image",
+)
 BRICK = Dataset(
-    "brick", "photograph 'brick', 512x512 pixels", "scikit-image", "skimage/data/brick.png",
-    "7966caf324f6ba843118d98f7a07746d22f6a343430add0233eca5f6eaaa8fcf", "CC0",
-    "CC0Textures (Bricks25), as shipped with scikit-image")
+    "brick",
+    "photograph 'brick', 512x512 pixels",
+    "scikit-image",
+    "skimage/data/brick.png",
+    "7966caf324f6ba843118d98f7a07746d22f6a343430add0233eca5f6eaaa8fcf",
+    "CC0",
+    "CC0Textures (Bricks25), as shipped with scikit-image",
+)
 
 
-def cache_directory(chosen: Optional[Path] = None) -> Path:
+def cache_directory(chosen: Path | None = None) -> Path:
     """`chosen`, or xcorr-bench in the user's cache folder (XDG_CACHE_HOME, else ~/.cache)."""
     if chosen is not None:
         return chosen
@@ -115,7 +129,9 @@ def from_installed(dataset: Dataset, cache: Path, offline: bool) -> bytes:
     folders = []
     try:
         spec = importlib.util.find_spec(top)
-        folders += [Path(folder) for folder in (spec.submodule_search_locations if spec else None) or []]
+        folders += [
+            Path(folder) for folder in (spec.submodule_search_locations if spec else None) or []
+        ]
     except (ImportError, ValueError):
         pass
     folders.append(Path("/usr/lib/python3/dist-packages") / top)
@@ -154,12 +170,31 @@ def _pip_download(package: str, folder: Path) -> None:
         if pip is None:
             raise Unavailable(f"pip is not installed, so {package} cannot be downloaded")
         command = [pip]
-    command += ["--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "10",
-                "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", str(folder),
-                package]
+    command += [
+        "--disable-pip-version-check",
+        "--no-input",
+        "--retries",
+        "1",
+        "--timeout",
+        "10",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--dest",
+        str(folder),
+        package,
+    ]
     try:
-        done = subprocess.run(command, timeout=TIME_LIMIT_S, capture_output=True, check=False,
-                              stdin=subprocess.DEVNULL, cwd=folder)
+        done = subprocess.run(
+            command,
+            timeout=TIME_LIMIT_S,
+            capture_output=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            cwd=folder,
+        )
     except subprocess.TimeoutExpired:
         raise Unavailable(f"{package} could not be downloaded within {TIME_LIMIT_S} s") from None
     if done.returncode != 0:
@@ -201,6 +236,6 @@ def photo_twin(seed: int, side: int = 512) -> np.ndarray:
     for _ in range(24):
         y, x = rng.integers(0, side - 32, 2)
         height, width = rng.integers(16, side // 4, 2)
-        picture[y:y + height, x:x + width] += rng.normal()
+        picture[y : y + height, x : x + width] += rng.normal()
     low, high = np.percentile(picture, (1, 99))
     return np.clip((picture - low) / (high - low), 0, 1) * 255

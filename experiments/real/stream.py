@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -70,14 +70,26 @@ def plan_chunks(request: Request, pair_bytes: int, limit: int) -> list[Chunk]:
         base = left * each if grouped else 0
         for start in range(0, each, most):
             end = min(start + most, each)
-            chunks.append(Chunk(left * each + start, end - start, slice(left, left + 1),
-                                slice(base + start, base + end)))
+            chunks.append(
+                Chunk(
+                    left * each + start,
+                    end - start,
+                    slice(left, left + 1),
+                    slice(base + start, base + end),
+                )
+            )
     return chunks
 
 
-def run_chunks(library: Any, request: Request, job: Job, left: np.ndarray, right: np.ndarray,
-               chunks: list[Chunk],
-               compute: Optional[Callable[..., np.ndarray]] = None) -> Iterator[tuple[Chunk, np.ndarray]]:
+def run_chunks(
+    library: Any,
+    request: Request,
+    job: Job,
+    left: np.ndarray,
+    right: np.ndarray,
+    chunks: list[Chunk],
+    compute: Callable[..., np.ndarray] | None = None,
+) -> Iterator[tuple[Chunk, np.ndarray]]:
     """Each chunk with its output (pairs x out_rows x out_cols), valid until the next is asked for.
 
     `left` and `right` are stacks of the job's scalar type. `compute(request, left, right, out)` runs
@@ -89,10 +101,18 @@ def run_chunks(library: Any, request: Request, job: Job, left: np.ndarray, right
     for chunk in chunks:
         lefts, rights = left[chunk.lefts], right[chunk.rights]
         part = replace(request, lefts=len(lefts), rights=len(rights))
-        out = buffer[:chunk.pairs]
+        out = buffer[: chunk.pairs]
         if compute:
             compute(part, lefts, rights, out=out)
         else:
-            library.correlate(part, lefts, rights, variant=job.variant, params=job.params,
-                              precision=job.precision, device=job.device, out=out)
+            library.correlate(
+                part,
+                lefts,
+                rights,
+                variant=job.variant,
+                params=job.params,
+                precision=job.precision,
+                device=job.device,
+                out=out,
+            )
         yield chunk, out
