@@ -142,5 +142,4 @@ def _cloud(axes: Axes, own: pd.DataFrame) -> None:
     axes.axvline(0.0, color="#444444", linewidth=0.6)
     axes.invert_yaxis()
     axes.set_xlabel("displacement in x [pixel]")
-    axes.set_ylabel("in y [pixel]")
-    axes.set_title("measured displacements")
+    axes.set_title("measured displacements (down: y)")
