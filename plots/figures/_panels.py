@@ -64,7 +64,7 @@ def grid(
     per_row = count if rows_of > 1 or count <= 4 else (4 if count in (7, 8) else 3)
     rows = rows_of if rows_of > 1 else math.ceil(count / per_row)
     width = width or (style.COLUMN_IN if per_row == 1 else style.PAGE_IN)
-    bottom, top, left, right, gap = 0.53 + 0.155 * legend, 0.27, 0.68, 0.1, 0.72
+    bottom, top, left, right, gap = 0.53 + 0.155 * legend, 0.27, 0.68, 0.14, 0.72
     total = rows * height + (rows - 1) * gap + bottom + top
     figure = Figure(figsize=(width, total))
     axes = figure.subplots(rows, per_row, squeeze=False, sharey=True)

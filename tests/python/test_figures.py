@@ -205,7 +205,8 @@ def test_phases_of_several_variants_stand_in_rows():
     assert len(drawn["phases_one-to-one"].figure.axes) == 2
 
 
-def test_every_metric_can_be_drawn(cpu):
+def test_every_metric_can_be_drawn():
+    cpu = result_set(sets.model_rows(counts={"one-to-one": [(1, 1)]}))
     for metric in METRICS.values():
         drawn = draw(comparison, cpu, metric)
         tail = "" if metric.name == "time" else f"_{metric.name}"
@@ -221,7 +222,9 @@ def test_no_data_no_figure():
 
 
 def test_text_stays_inside_the_figure_and_legends_do_not_cover_axes():
-    gpu = result_set(sets.model_rows(sets.GPU))
+    counts = {form: sets.COUNTS[form] for form in ("one-to-one", "n-to-m")}
+    counts["n-to-m"] = [*counts["n-to-m"], (128, 128)]
+    gpu = result_set(sets.model_rows(sets.GPU, counts=counts))
     for module in (comparison, speedup, phases):
         for drawing in draw(module, gpu).values():
             figure = drawing.figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -22,18 +23,26 @@ LISTED = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def root(tmp_path):
-    """A repository with a README, a listing and a drawn published set."""
-    (tmp_path / "list.json").write_text(json.dumps(LISTED))
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """Results with a drawn published set."""
+    results = tmp_path_factory.mktemp("drawn")
     rows = sets.model_rows(sizes=[16, 32], counts={"one-to-one": [(1, 1)], "n-to-m": [(2, 2)]})
-    sets.write_set(tmp_path / "results", rows)
+    sets.write_set(results, rows)
+    assert render.main(["--results", str(results)]) == 0
+    return results
+
+
+@pytest.fixture
+def root(tmp_path, drawn):
+    """A repository with a README, a listing and a drawn published set."""
+    shutil.copytree(drawn, tmp_path / "results")
+    (tmp_path / "list.json").write_text(json.dumps(LISTED))
     (tmp_path / "README.md").write_text(
         "# Title\n\nkept\n<!-- generated:variants -->\nold\n<!-- /generated -->\n\n"
         "<!-- generated:best_table -->\n<!-- /generated -->\nkept too\n"
         f"<!-- generated:figures {sets.KEY} speedup_n-to-m -->\n<!-- /generated -->\n"
     )
-    assert render.main(["--results", str(tmp_path / "results")]) == 0
     return tmp_path
 
 
