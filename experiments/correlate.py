@@ -1,7 +1,7 @@
 """xcorr: cross-correlates a user's matrices with any variant of this tree.
 
-out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx], zero outside either matrix: what lies at (y, x) in the left
-and at (y+sy, x+sx) in the right raises the value at (sy, sx). `scripts/xcorr` is the door.
+out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx], zero outside either matrix: what lies at (y, x) in the
+left and at (y+sy, x+sx) in the right raises the value at (sy, sx). `scripts/xcorr` is the door.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from experiments.errors import UserError
 from experiments.real import matrices, peaks, stream
 from harness.library import FORMS, Description, Library, LibraryError, Request
 
-DEFAULT_VARIANT = "cpu_fft"
 PEAK_COLUMNS = (
     "pair",
     "left",
@@ -38,15 +37,16 @@ PEAK_COLUMNS = (
     "border",
 )
 DESCRIPTION = """\
-Cross-correlates matrices of .npy files (float32, float64 or integers; 2D: one matrix, 3D: a stack,
-4D RIGHT: tiles x patterns x rows x cols).
-  out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]; the same sign as scipy.signal.correlate2d(R, L, mode)."""
+Cross-correlates matrices of .npy files: float32, float64 or integers; 2D: one matrix, 3D: a stack,
+4D (RIGHT only): tiles x patterns x rows x cols.
+  out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]
+The sign is that of scipy.signal.correlate2d(R, L, mode)."""
 EPILOG = """\
-forms (pair p is left, right):
-  one-to-one 0, 0    one-to-many 0, p    n-to-mn p // m, p (m rights a left)    n-to-m p // R, p % R (R rights)
-peaks (CSV): sy, sx of the largest value; sub_sy, sub_sx by a parabola through three points, an axis at a
-  time (on the border of the window the integer shift is kept and border is 1); peak_to_second = peak over
-  the second local peak outside the 3 x 3 neighbourhood, empty where there is none above zero.
+forms, as pair p -> left, right (m rights a left; R rights in all):
+  one-to-one 0, 0    one-to-many 0, p    n-to-mn p // m, p    n-to-m p // R, p % R
+peaks (CSV): sy, sx of the largest value; sub_sy, sub_sx by a parabola through three points, an axis
+  at a time (on the border of the window the integer shift is kept and border is 1); peak_to_second
+  = peak over the second local peak outside the 3 x 3 neighbourhood, empty where none is positive.
 examples:
   xcorr reference.npy deformed.npy                                     peak on stdout
   xcorr template.npy frames.npy --window valid --output maps.npy       every value
@@ -77,10 +77,10 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--right-order",
         choices=("tile", "pattern"),
-        help="what the first axis of a 4D RIGHT counts; of a 3D RIGHT: which of the two runs slower",
+        help="what the first axis of a 4D RIGHT counts; in a 3D RIGHT: what runs slower",
     )
     add("--window", default="full", help="full (default), valid or sy:a..b,sx:c..d, inclusive")
-    add("--variant", default=DEFAULT_VARIANT, help=f"id from --list (default {DEFAULT_VARIANT})")
+    add("--variant", metavar="ID", help="from --list (default: the first FFT of the device)")
     add("--params", default="", help="key=value;key=value, a point of the variant's grid")
     add("--precision", help="fp32, fp64, ... (default: the variant's first)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")

@@ -18,9 +18,9 @@ from experiments.schema import Preset, Rate, Rates
 from experiments.store import Row
 
 # What a point is besides its repetitions: a launch for each kind of input, one for the batch size,
-# one for the check afterwards, about half a repetition to find the iteration count (Google Benchmark
-# aims at 1.4 x the minimum time), the median of three plans and, for FFT-based variants, five
-# launches with phases as long as they take less than a second.
+# one for the check afterwards, about half a repetition to find the iteration count (Google
+# Benchmark aims at 1.4 x the minimum time), the median of three plans and, for FFT-based variants,
+# five launches with phases as long as they take less than a second.
 AIM = 1.4
 EXTRA_LAUNCHES = 5
 INPUTS = 3

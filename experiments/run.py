@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     add("--forms", type=_words, metavar="A,B",
         help="one-to-one, one-to-many, n-to-mn, n-to-m (default: all)")  # fmt: skip
     add("--device", default="auto",
-        help="cpu, cuda, cuda:N or auto: the first GPU if there is one (default: auto)")  # fmt: skip
+        help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)")  # fmt: skip
     add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
     add("--force", action="store_true", help="measure again; old rows stay, the newest win")
     add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
@@ -139,7 +139,8 @@ def _record(
     run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[str, Any]
 ) -> dict[str, Any]:
     return {
-        "run": run, "argv": [_relative(word) for word in argv], "preset": preset, "seed": SEED, "shard": shard,
+        "run": run, "argv": [_relative(word) for word in argv], "preset": preset,
+        "seed": SEED, "shard": shard,
         "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "before": facts,
         "machine_key": facts["machine_key"], "package_version": facts.get("package_version"),
         **_git(facts),

@@ -92,9 +92,12 @@ class Presets(Base):
 
 
 class Rate(Base):
-    """Speed of a variant: work per second (`per_core`: of one CPU core, `per_s`: of the device)
-    the least time of a launch, and the time of a plan. Work is FMAs for definition-based variants, N^2 log N summed
-    over the transforms for FFT-based ones."""
+    """Speed of a variant.
+
+    Work per second (`per_core`: of one CPU core, `per_s`: of the device), the least time of a
+    launch, the time of a plan. Work is FMAs for definition-based variants, N^2 log N summed over
+    the transforms for FFT-based ones.
+    """
 
     per_core: Union[Number, None] = None
     per_s: Union[Number, None] = None
@@ -246,7 +249,8 @@ def load_experiment(path: Path) -> Experiment:
                     raise UserError(f"key presets.{name}.sizes: {size} is in no problem; remove it")
             for pair in experiment.presets[name].counts or []:
                 if not any((p.lefts, p.rights) == parse_counts(pair) for p in everything):
-                    raise UserError(f"key presets.{name}.counts: {pair} is in no problem; remove it")
+                    where = f"key presets.{name}.counts"
+                    raise UserError(f"{where}: {pair} is in no problem; remove it")
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return experiment

@@ -20,6 +20,7 @@ from experiments.schema import Preset
 from experiments.store import COLUMNS, KEY, Chunk, Key, Row, text_of, warn, write_json
 
 REFRESH_S = 5.0
+BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}"
 # What a point is was asked for by the driver; a record tells only what was found.
 IDENTITY = {*KEY, "run", "experiment", "machine_key"}
 
@@ -83,7 +84,7 @@ class Sweep:
             total=sum(costs),
             smoothing=0.05,
             mininterval=0.2 if sys.stderr.isatty() else 20,  # a log file wants few lines
-            bar_format="{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}",
+            bar_format=BAR,
         )
         self.record["predicted_s"], begin = round(sum(costs), 1), refreshed
         with bar:

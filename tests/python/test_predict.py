@@ -10,6 +10,7 @@ from experiments.points import Unit, Variant
 from experiments.predict import Predictor, work_of
 from experiments.problem import Problem
 from experiments.schema import Limits, Preset, Rate, Rates, Verification, load_rates
+from experiments.store import Row
 from test_store import row
 
 SCALAR, FFT = (Variant.from_list(entry) for entry in fake_bench.VARIANTS)
@@ -21,8 +22,14 @@ CHECK = Verification(
 )  # fmt: skip
 RATES = Rates(
     classes={
-        "cpu": {"definition": Rate(per_core=1e9, launch_us=1), "fft": Rate(per_core=1e8, launch_us=1)},
-        "cuda": {"definition": Rate(per_s=1e12, launch_us=5), "fft": Rate(per_s=1e11, launch_us=9)},
+        "cpu": {
+            "definition": Rate(per_core=1e9, launch_us=1),
+            "fft": Rate(per_core=1e8, launch_us=1),
+        },
+        "cuda": {
+            "definition": Rate(per_s=1e12, launch_us=5),
+            "fft": Rate(per_s=1e11, launch_us=9),
+        },
     },
     variants={},
     verification={"cpu": CHECK, "cuda": CHECK},
@@ -43,7 +50,9 @@ def predictor(device: str = "cpu") -> Predictor:
     return made
 
 
-def measured(size: int, us: float, variant: Variant = SCALAR, rights: int = 1, **cells: object):  # type: ignore[no-untyped-def]
+def measured(
+    size: int, us: float, variant: Variant = SCALAR, rights: int = 1, **cells: object
+) -> Row:
     shapes = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), size)
     about = {"variant": variant.id, "form": "one-to-many", "rights": rights, "compute_us": us}
     return row(**{**shapes, **about, **cells})
@@ -111,4 +120,5 @@ def test_cost_counts_repetitions_references_and_checks() -> None:
 def test_shipped_rates_know_every_class() -> None:
     rates = load_rates()
     for backend in ("cpu", "cuda"):
-        assert set(rates.classes[backend]) == {"definition", "fft"} and backend in rates.verification
+        assert set(rates.classes[backend]) == {"definition", "fft"}
+        assert backend in rates.verification
