@@ -81,7 +81,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--window", default="full", help="full (default), valid or sy:a..b,sx:c..d, inclusive")
     add("--variant", metavar="ID", help="from --list (default: the first FFT of the device)")
-    add("--params", default="", help="key=value;key=value, a point of the variant's grid")
+    add("--params", default="", help="key=value;..., a point of its grid (default: all threads)")
     add("--precision", help="fp32, fp64, ... (default: the variant's first)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
     add("--subtract-mean", action="store_true", help="subtract each matrix's own mean first")
@@ -139,8 +139,8 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     check_outputs(arguments)
     headers = [matrices.read_header(path) for path in (arguments.left, arguments.right)]
     library = library or Library()
-    job = choose_job(library, arguments)
     request = make_request(arguments, *headers)
+    job = choose_job(library, arguments, request.form)
     facts = library.describe(request)
     chunks = stream.plan_chunks(request, pair_bytes(facts, job), arguments.chunk_mib << 20)
     check_room(arguments, headers, facts, job, chunks)
@@ -157,16 +157,26 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     return 0
 
 
-def choose_job(library: Any, arguments: argparse.Namespace) -> stream.Job:
-    """The variant asked for, with its default precision; UserError where it lacks the one asked for."""
-    variant = library.variant(arguments.variant)
+def choose_job(library: Any, arguments: argparse.Namespace, form: str) -> stream.Job:
+    """The variant asked for, else the first FFT; its default precision and parameters likewise."""
+    if arguments.variant is None:
+        found = stream.candidates(library.variants(), "fft", form, arguments.device)
+        if not found:
+            raise UserError(
+                f"device {arguments.device}: this build has no FFT for {form} on it; "
+                "choose a --variant from --list"
+            )
+        variant = found[0]
+    else:
+        variant = library.variant(arguments.variant)
     precision = arguments.precision or variant["precisions"][0]
     if precision not in variant["precisions"]:
         raise UserError(
             f"precision '{precision}': {variant['id']} has {', '.join(variant['precisions'])}; "
             "choose one of them or another --variant"
         )
-    return stream.Job(variant["id"], arguments.params, precision, arguments.device)
+    params = arguments.params or stream.default_params(variant)
+    return stream.Job(variant["id"], params, precision, arguments.device)
 
 
 def make_request(
@@ -322,8 +332,8 @@ def check_outputs(arguments: argparse.Namespace) -> None:
     ]
     inputs = [path.resolve() for path in (arguments.left, arguments.right)]
     for number, target in enumerate(targets):
-        if target.is_dir():
-            raise UserError(f"{target}: is a folder; name a file")
+        if target.exists() and not target.is_file():
+            raise UserError(f"{target}: is not a regular file; name a file")
         if target.resolve() in inputs or target in targets[:number]:
             raise UserError(f"{target}: is named twice; choose another output")
         if target.exists() and not arguments.force:
@@ -336,7 +346,7 @@ def check_outputs(arguments: argparse.Namespace) -> None:
 def replaced_file(target: Path | None, keep: bool = True) -> Iterator[BinaryIO | None]:
     """A temporary file beside `target` that takes its name when the block ends well (atomic).
 
-    None for no target. UserError where the folder or the disk refuses. With `keep` false only tries.
+    None for no target. UserError where the folder or the disk refuses; `keep` false only tries.
     """
     if target is None:
         yield None
@@ -368,9 +378,10 @@ def print_variants(variants: list[dict[str, Any]]) -> None:
     width = max(len(variant["id"]) for variant in variants)
     for variant in variants:
         points = [point for point in variant["points"] if point]
+        some = points[:4] + ["..."] * (len(points) > 4)
         print(
             f"{variant['id']:<{width}}  {variant['backend']}  {','.join(variant['precisions'])}  "
-            f"{','.join(variant['forms'])}  {' '.join(points[:4])}{' ...' if len(points) > 4 else ''}"
+            f"{','.join(variant['forms'])}  {' '.join(some)}".rstrip()
         )
         print(f"{'':<{width}}  {variant['summary']}")
 

@@ -14,8 +14,9 @@ PAPER = {"mean_rel_diff": 2.39e-6, "max_rel_diff": 0.038, "variance_rel_diff": 8
 class Accuracy:
     """Collects |out - ref| over pairs.
 
-    The relative difference divides by |ref| (zeros of ref left out): a few values near zero decide its
-    mean, maximum and variance. The norm-scaled one divides by |L| |R|, the largest value possible.
+    The relative difference divides by |ref| (zeros of ref left out): a few values near zero decide
+    its mean, maximum and variance. The norm-scaled one divides by |L| |R|, the largest value
+    possible.
     """
 
     elements: int = 0

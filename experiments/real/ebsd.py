@@ -1,9 +1,10 @@
 """real-ebsd: displacement of tiles of electron backscatter patterns, the JPDC paper's application.
 
-Section 5.6 of the paper: one reference pattern and 50 deformed ones, 86 tiles of 96 x 96 each, n-to-mn
-86:4300, float32 against float64. Two datasets: a seeded generator with known sub-pixel shifts, and nickel
-patterns tiled likewise, where noisy crops of the reference at whole-pixel offsets have known shifts and the
-other measured patterns have none. Tiles are band-passed, the left ones tapered (experiments/real/patterns.py).
+Section 5.6 of the paper: one reference pattern and 50 deformed ones, 86 tiles of 96 x 96 each,
+n-to-mn 86:4300, float32 against float64. Two datasets: a seeded generator with known sub-pixel
+shifts, and nickel patterns tiled likewise, where noisy crops of the reference at whole-pixel
+offsets have known shifts and the other measured patterns have none. Tiles are band-passed, the
+left ones tapered (experiments/real/patterns.py).
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def synthetic_tiles(preset: str, seed: int) -> Tiles:
         whole[0, y : y + side, x : x + side] = reference
         whole[1, y : y + side, x : x + side] = deformed[PREVIEW_PATTERN]
     facts = {
-        "title": f"synthetic FeAl patterns, {layout.tiles} tiles of {side}x{side}, {count} deformed",
+        "title": f"synthetic FeAl, {layout.tiles} tiles of {side}x{side}, {count} patterns",
         "substituted": False,
         "note": "",
         "source": "seeded generator experiments/real/patterns.py",
@@ -114,8 +115,9 @@ def synthetic_tiles(preset: str, seed: int) -> Tiles:
 def nickel_tiles(stack: np.ndarray, facts: dict[str, Any], seed: int) -> Tiles:
     """3 x 3 overlapping tiles of `stack` (9 x 60 x 60 counts).
 
-    Rights of a tile: the reference pattern at NICKEL_OFFSETS with fresh noise (a left tile at (y, x) against
-    a crop at (y - sy, x - sx): shift known), then the eight other measured patterns at (y, x).
+    Rights of a tile: the reference pattern at NICKEL_OFFSETS with fresh noise (a left tile at (y,
+    x) against a crop at (y - sy, x - sx): shift known), then the eight other measured patterns at
+    (y, x).
     """
     side = NICKEL_TILE
     corners = [
@@ -151,7 +153,8 @@ def nickel_tiles(stack: np.ndarray, facts: dict[str, Any], seed: int) -> Tiles:
 
 
 def load_nickel(context: common.Context) -> tuple[np.ndarray, dict[str, Any]]:
-    """Nickel patterns (9 x 60 x 60) and their facts; patterns of the generator where there are none."""
+    """Nickel patterns (9 x 60 x 60) and their facts; patterns of the generator where there are
+    none."""
     dataset = datasets.NICKEL
     try:
         stack = datasets.nickel_patterns(datasets.fetch(dataset, context.cache, context.offline))
@@ -347,14 +350,14 @@ def report(tiles: Tiles, entry: dict[str, Any]) -> list[str]:
     error, accuracy = entry["error_px"], entry["float32_vs_float64"]
     print(
         f"{EXPERIMENT}: {tiles.name}{' (synthetic twin)' if tiles.facts['substituted'] else ''}, "
-        f"{entry['variant']}, {entry['pairs']} pairs: error median {error['median']:.3f}, 95 % within "
-        f"{error['p95']:.3f} pixel; float32 against float64: mean relative difference "
+        f"{entry['variant']}, {entry['pairs']} pairs: error median {error['median']:.3f}, 95 % "
+        f"within {error['p95']:.3f} pixel; float32 against float64: mean relative difference "
         f"{accuracy['mean_rel_diff']:.2e}, norm-scaled at most {accuracy['norm_scaled_max']:.1e}"
     )
     if error["median"] > 0.5:
         return [
-            f"{tiles.name}, {entry['variant']}: median error {error['median']:.2f} pixel against the "
-            "known shifts; half a pixel is allowed"
+            f"{tiles.name}, {entry['variant']}: median error {error['median']:.2f} pixel against "
+            "the known shifts; half a pixel is allowed"
         ]
     return []
 

@@ -1,7 +1,7 @@
 """A user's matrices: read and check .npy files, decide the form, put the rights in order.
 
-Every refusal is an UserError of one line. Nothing is read before the header has been checked against
-the size of the file, and nothing allocated before the memory has.
+Every refusal is a UserError of one line. Nothing is read before the header has been checked
+against the size of the file, and nothing allocated before the memory has.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def _check_header(name: str, header: Header, file_size: int) -> None:
 
 
 def read_matrices(path: Path, header: Header) -> np.ndarray:
-    """The array of a checked file in native byte order, C order; UserError at a NaN or an infinity."""
+    """The array of a checked file in native byte order, C order; UserError at a NaN or an
+    infinity."""
     check_memory(
         f"{path}",
         {
@@ -172,8 +173,8 @@ def order_rights(
 ) -> np.ndarray:
     """Rights x rows x cols, grouped by left where the form is n-to-mn.
 
-    4D: axes tile, pattern (`right_order` tile) or pattern, tile (pattern); inferred when only one axis
-    has `lefts` entries. 3D with `pattern`: right r belongs to left r mod lefts, and is moved.
+    4D: axes tile, pattern (`right_order` tile) or pattern, tile (pattern); inferred when only one
+    axis has `lefts` entries. 3D with `pattern`: right r belongs to left r mod lefts, and is moved.
     """
     rows, cols = array.shape[-2:]
     if array.ndim == 2 or (array.ndim == 3 and right_order != "pattern"):

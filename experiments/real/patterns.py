@@ -1,9 +1,9 @@
 """Electron backscatter patterns with known sub-pixel shifts, and their preparation for correlation.
 
-A pattern is kinematic: the Kossel cones of a B2 FeAl crystal (the alloy of the JPDC paper, figure 24) at
-20 kV on a flat detector, smooth bright bands two Bragg angles wide over a smooth background. It is
-evaluated as a function of position, so a tile can be shifted by any fraction of a pixel exactly, without
-interpolation. The background belongs to the detector and does not move.
+A pattern is kinematic: the Kossel cones of a B2 FeAl crystal (the alloy of the JPDC paper, figure
+24) at 20 kV on a flat detector, smooth bright bands two Bragg angles wide over a smooth
+background. It is evaluated as a function of position, so a tile can be shifted by any fraction of
+a pixel exactly, without interpolation. The background belongs to the detector and does not move.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Layout:
 def known_shifts(layout: Layout, patterns: int, seed: int) -> np.ndarray:
     """Shift (sy, sx) in pixels of each tile in each pattern: tiles x patterns x 2.
 
-    Each pattern has a displacement, up to 2 % of a tile, and a displacement gradient, up to 2.5 % of a
-    tile at the rim: smooth over the pattern, as strain and rotation are.
+    Each pattern has a displacement, up to 2 % of a tile, and a displacement gradient, up to 2.5 %
+    of a tile at the rim: smooth over the pattern, as strain and rotation are.
     """
     rng = np.random.default_rng([seed, 2])
     centre = (np.array(layout.corners) + layout.tile / 2) / np.array(layout.pattern_shape) * 2 - 1
@@ -104,7 +104,8 @@ class Generator:
         return np.flatnonzero(np.abs(self._normals @ middle) < 3 * self._sines + margin)
 
     def _directions(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
-        """Unit vectors from the source to the pixels of a tile shifted by -shift: 3 x tile x tile."""
+        """Unit vectors from the source to the pixels of a tile shifted by -shift: 3 x tile x
+        tile."""
         steps = np.arange(self.layout.tile)
         dy = (corner[0] + steps - shift[0] - self._centre[0])[:, np.newaxis]
         dx = (corner[1] + steps - shift[1] - self._centre[1])[np.newaxis, :]
@@ -126,7 +127,8 @@ class Generator:
         return total.reshape(self.layout.tile, self.layout.tile)
 
     def _counts(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
-        """Expected detector counts of the tile at `corner`, its bands shifted by `shift` (sy, sx)."""
+        """Expected detector counts of the tile at `corner`, its bands shifted by `shift` (sy,
+        sx)."""
         steps = np.arange(self.layout.tile)
         y, x = (corner[0] + steps)[:, np.newaxis], (corner[1] + steps)[np.newaxis, :]
         rows, cols = self.layout.pattern_shape
@@ -157,7 +159,8 @@ def _equivalent(family: tuple[int, int, int]) -> list[tuple[int, int, int]]:
 
 
 def _profile(across: np.ndarray) -> np.ndarray:
-    """A band across: bright to one Bragg angle with the fringes of dynamical diffraction, dark outside.
+    """A band across: bright to one Bragg angle with the fringes of dynamical diffraction, dark
+    outside.
 
     The second order is a narrower step to two Bragg angles. Mean near zero.
     """
@@ -187,10 +190,11 @@ def tile_stack(
 
 
 def band_pass(tiles: np.ndarray) -> np.ndarray:
-    """`tiles` (... x rows x cols) without background and pixel noise and with even contrast; float64.
+    """`tiles` (... x rows x cols) without background and pixel noise and with even contrast;
+    float64.
 
-    Gaussian blurs, in fractions of a side: details below 1/96 and above 1/8 are removed, contrast is
-    taken relative to that of a neighbourhood of 1/12. Zero mean, unit variance or so.
+    Gaussian blurs, in fractions of a side: details below 1/96 and above 1/8 are removed, contrast
+    is taken relative to that of a neighbourhood of 1/12. Zero mean, unit variance or so.
     """
 
     def blur(stack: np.ndarray, fraction: float) -> np.ndarray:
@@ -206,8 +210,8 @@ def band_pass(tiles: np.ndarray) -> np.ndarray:
 def taper(tiles: np.ndarray) -> np.ndarray:
     """`tiles` weighted by a Hann window in y and x, then with zero mean.
 
-    Done to the left only: what a shift moves out of the tile counts little, so the peak is not drawn
-    towards zero as it is between two tiles with hard edges.
+    Done to the left only: what a shift moves out of the tile counts little, so the peak is not
+    drawn towards zero as it is between two tiles with hard edges.
     """
     rows, cols = tiles.shape[-2:]
     weight = np.outer(*(np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (rows, cols)))

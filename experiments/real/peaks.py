@@ -2,12 +2,12 @@
 
 Conventions, also of the CSV that `xcorr --peaks` writes:
 - the peak is the largest value; of equal ones the first in row-major order;
-- the sub-pixel shift is the vertex of the parabola through the peak and its two neighbours, for each
-  axis alone, at most half a pixel from the peak. Along an axis where the peak lies on the border of
-  the window (no second neighbour) the integer shift is kept, and `border` is 1;
-- `peak_to_second` is the peak divided by the second local peak: the largest element outside the 3 x 3
-  neighbourhood of the peak that is not below any of its (up to 8) neighbours. NaN where there is none
-  or where it is not positive.
+- the sub-pixel shift is the vertex of the parabola through the peak and its two neighbours, for
+  each axis alone, at most half a pixel from the peak. Along an axis where the peak lies on the
+  border of the window (no second neighbour) the integer shift is kept, and `border` is 1;
+- `peak_to_second` is the peak divided by the second local peak: the largest element outside the 3
+  x 3 neighbourhood of the peak that is not below any of its (up to 8) neighbours. NaN where there
+  is none or where it is not positive.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:
 
 
 def _vertex(low: np.ndarray, peak: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Offset of the vertex of a parabola through (-1, low), (0, peak), (1, high); 0 where it is flat."""
+    """Offset of the vertex of a parabola through (-1, low), (0, peak), (1, high); 0 where it is
+    flat."""
     curvature = (peak - low) + (peak - high)
     bent = curvature > 0
     return np.where(bent, (high - low) / (2 * np.where(bent, curvature, 1)), 0.0)
@@ -96,7 +97,8 @@ def _peak_to_second(out: np.ndarray, y: np.ndarray, x: np.ndarray, value: np.nda
 
 
 def _largest_of_3x3(matrix: np.ndarray) -> np.ndarray:
-    """Maximum of each element and its neighbours inside the matrix; separable, rows then columns."""
+    """Maximum of each element and its neighbours inside the matrix; separable, rows then
+    columns."""
     largest = matrix.copy()
     np.maximum(largest[1:], matrix[:-1], out=largest[1:])
     np.maximum(largest[:-1], matrix[1:], out=largest[:-1])

@@ -1,9 +1,9 @@
 """real-photo: is the shift between two overlapping crops of a photograph recovered, sign included?
 
-Each case cuts two crops from a photograph at seeded places, adds detector noise to each, removes the
-local means and then each crop's mean, correlates them with an FFT variant and compares the sub-pixel
-peak with the known shift. (Without the local means the large light and dark areas of a photograph can
-outweigh its details: one of 50 cases then peaks where they overlap most.)
+Each case cuts two crops from a photograph at seeded places, adds detector noise to each, removes
+the local means and then each crop's mean, correlates them with an FFT variant and compares the
+sub-pixel peak with the known shift. (Without the local means the large light and dark areas of a
+photograph can outweigh its details: one of 50 cases then peaks where they overlap most.)
 A component that is off by more than half a pixel fails the run (exit code 1).
 """
 

@@ -1,7 +1,8 @@
 """Correlations in chunks of pairs, so that the memory of the output is bounded.
 
 A chunk covers consecutive pairs: whole lefts with all their rights where they fit the bound, else a
-part of one left's rights. It is a problem of the same form, so any variant that runs the whole runs it.
+part of one left's rights. It is a problem of the same form, so any variant that runs the whole
+runs it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,26 @@ class Job:
     @property
     def scalar(self) -> type:
         return scalar_type(self.precision)
+
+
+def candidates(
+    variants: list[dict[str, Any]], algorithm_class: str, form: str, device: str
+) -> list[dict[str, Any]]:
+    """Variants of this class that run `form` in fp32 on the device's backend."""
+    return [
+        variant
+        for variant in variants
+        if variant["algorithm_class"] == algorithm_class
+        and variant["backend"] == device.partition(":")[0]
+        and "fp32" in variant["precisions"]
+        and form in variant["forms"]
+    ]
+
+
+def default_params(variant: dict[str, Any]) -> str:
+    """The grid's first point that uses all threads, else its first point; canonical text."""
+    points = variant["points"] or [""]
+    return next((point for point in points if "threads=all" in point.split(";")), points[0])
 
 
 def rights_of_a_left(request: Request) -> int:
@@ -92,8 +113,8 @@ def run_chunks(
 ) -> Iterator[tuple[Chunk, np.ndarray]]:
     """Each chunk with its output (pairs x out_rows x out_cols), valid until the next is asked for.
 
-    `left` and `right` are stacks of the job's scalar type. `compute(request, left, right, out)` runs
-    in place of the job's variant where it is given (the float64 reference).
+    `left` and `right` are stacks of the job's scalar type. `compute(request, left, right, out)`
+    runs in place of the job's variant where it is given (the float64 reference).
     """
     shape = library.describe(request).out_shape[1:]
     scalar = np.float64 if compute else job.scalar

@@ -1,4 +1,5 @@
-"""Data from packages: checksums, cache, time limits and twins, with made-up files and no network."""
+"""Data from packages: checksums, cache, time limits and twins, with made-up files and no
+network."""
 
 from __future__ import annotations
 
@@ -19,13 +20,21 @@ CONTENT = bytes(range(256)) * 4
 
 @pytest.fixture
 def dataset():
-    return datasets.Dataset("made-up", "made up", "made_up_package==1.0", "made_up_package/data/file.dat",
-                            hashlib.sha256(CONTENT).hexdigest(), "CC0", "nobody")
+    return datasets.Dataset(
+        "made-up",
+        "made up",
+        "made_up_package==1.0",
+        "made_up_package/data/file.dat",
+        hashlib.sha256(CONTENT).hexdigest(),
+        "CC0",
+        "nobody",
+    )
 
 
 @pytest.fixture
 def pip(monkeypatch):
     """Stands in for pip: what it puts into the download folder, and how often it was called."""
+
     class Pip:
         calls, members, error = 0, {"made_up_package/data/file.dat": CONTENT}, None
 
@@ -67,8 +76,14 @@ def test_another_checksum_is_never_used(dataset, pip, tmp_path):
     assert not list(tmp_path.glob("*file.dat"))
 
 
-@pytest.mark.parametrize("error, words", [(1, "exit code 1"), (OSError("no pip"), "no pip"),
-                                          (subprocess.TimeoutExpired("pip", 30), "within 30 s")])
+@pytest.mark.parametrize(
+    "error, words",
+    [
+        (1, "exit code 1"),
+        (OSError("no pip"), "no pip"),
+        (subprocess.TimeoutExpired("pip", 30), "within 30 s"),
+    ],
+)
 def test_no_network_is_a_reason_and_not_tried_again_at_once(dataset, pip, tmp_path, error, words):
     pip.error = error
     with pytest.raises(datasets.Unavailable, match=words):
@@ -102,7 +117,9 @@ def test_from_an_installed_package(dataset, pip, tmp_path, monkeypatch):
     file = tmp_path / "site" / "made_up_package" / "data" / "file.dat"
     file.parent.mkdir(parents=True)
     file.write_bytes(CONTENT)
-    (tmp_path / "site" / "made_up_package" / "__init__.py").write_text("raise SystemExit('imported')")
+    (tmp_path / "site" / "made_up_package" / "__init__.py").write_text(
+        "raise SystemExit('imported')"
+    )
     monkeypatch.syspath_prepend(tmp_path / "site")
     assert datasets.fetch(dataset, tmp_path / "cache", offline=True) == CONTENT
     assert pip.calls == 0
@@ -131,7 +148,9 @@ def test_grey_photo_keeps_counts(tmp_path):
 
     grey = np.arange(256, dtype=np.uint8).reshape(16, 16)
     matplotlib.image.imsave(tmp_path / "p.png", grey, cmap="gray", vmin=0, vmax=255)
-    np.testing.assert_allclose(datasets.grey_photo((tmp_path / "p.png").read_bytes()), grey, atol=1.001)
+    np.testing.assert_allclose(
+        datasets.grey_photo((tmp_path / "p.png").read_bytes()), grey, atol=1.001
+    )
 
 
 def test_the_twin_is_seeded():

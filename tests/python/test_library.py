@@ -16,8 +16,15 @@ from harness import library as binding
 from harness.library import FORMS, Library, LibraryError, Request, find_variant
 
 COUNTS = {"one-to-one": (1, 1), "one-to-many": (1, 3), "n-to-mn": (2, 6), "n-to-m": (3, 2)}
-SHAPES = [((1, 1), (1, 1)), ((1, 7), (1, 5)), ((5, 1), (9, 1)), ((7, 13), (7, 13)), ((33, 31), (33, 31)),
-          ((5, 3), (17, 11)), ((17, 9), (4, 21))]
+SHAPES = [
+    ((1, 1), (1, 1)),
+    ((1, 7), (1, 5)),
+    ((5, 1), (9, 1)),
+    ((7, 13), (7, 13)),
+    ((33, 31), (33, 31)),
+    ((5, 3), (17, 11)),
+    ((17, 9), (4, 21)),
+]
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +45,10 @@ def problems(form):
 
 def inputs(request, seed=0):
     rng = np.random.default_rng(seed)
-    return (rng.uniform(-1, 1, (request.lefts, *request.left)).astype(np.float32),
-            rng.uniform(-1, 1, (request.rights, *request.right)).astype(np.float32))
+    return (
+        rng.uniform(-1, 1, (request.lefts, *request.left)).astype(np.float32),
+        rng.uniform(-1, 1, (request.rights, *request.right)).astype(np.float32),
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -47,9 +56,14 @@ def test_describe_agrees_with_the_definition(library, form):
     for request in problems(form):
         facts, (sy, sx) = library.describe(request), window_of(request)
         pairs = COUNTS[form][0] * COUNTS[form][1] if form == "n-to-m" else COUNTS[form][1]
-        assert facts.out_shape == (pairs, len(sy), len(sx)) and (facts.sy0, facts.sx0) == (sy[0], sx[0])
-        overlaps = [[max(0, min(a, b - s) - max(0, -s)) for s in shifts]
-                    for a, b, shifts in zip(request.left, request.right, (sy, sx))]
+        assert facts.out_shape == (pairs, len(sy), len(sx)) and (facts.sy0, facts.sx0) == (
+            sy[0],
+            sx[0],
+        )
+        overlaps = [
+            [max(0, min(a, b - s) - max(0, -s)) for s in shifts]
+            for a, b, shifts in zip(request.left, request.right, (sy, sx))
+        ]
         assert facts.fmas == pairs * sum(overlaps[0]) * sum(overlaps[1])
         assert facts.max_overlap == max(overlaps[0]) * max(overlaps[1])
 
@@ -58,7 +72,11 @@ def test_describe_agrees_with_the_definition(library, form):
 def test_every_variant_equals_scipy(library, form):
     tried = 0
     for variant in library.variants():
-        if form not in variant["forms"] or variant["backend"] != "cpu" or "fp32" not in variant["precisions"]:
+        if (
+            form not in variant["forms"]
+            or variant["backend"] != "cpu"
+            or "fp32" not in variant["precisions"]
+        ):
             continue
         for request in problems(form):
             left, right = inputs(request)
@@ -67,8 +85,9 @@ def test_every_variant_equals_scipy(library, form):
             for params in variant["points"]:
                 out = library.correlate(request, left, right, variant=variant["id"], params=params)
                 assert out.dtype == np.float32 and out.shape == truth.shape
-                np.testing.assert_allclose(out, truth, atol=1e-5 * scale,
-                                           err_msg=f"{variant['id']} {params} {request}")
+                np.testing.assert_allclose(
+                    out, truth, atol=1e-5 * scale, err_msg=f"{variant['id']} {params} {request}"
+                )
                 tried += 1
     assert tried
 
@@ -78,8 +97,13 @@ def test_arguments_are_converted_and_out_is_used(library):
     left, right = inputs(request)
     truth = scipy_correlation(request, left, right)
     out = np.empty(truth.shape, np.float32)
-    result = library.correlate(request, np.asfortranarray(left.astype(">f8")), right[:, ::-1][:, ::-1],
-                               variant="cpu_definition", out=out)
+    result = library.correlate(
+        request,
+        np.asfortranarray(left.astype(">f8")),
+        right[:, ::-1][:, ::-1],
+        variant="cpu_definition",
+        out=out,
+    )
     assert result is out
     np.testing.assert_allclose(out, truth, atol=1e-5)
     for wrong in (out[:, ::2], out.astype(np.float64), np.asfortranarray(out)):
@@ -94,24 +118,39 @@ def test_arguments_are_converted_and_out_is_used(library):
 GOOD = Request("n-to-mn", (4, 4), (4, 4), 2, 4)
 
 
-@pytest.mark.parametrize("request_, words", [
-    (replace(GOOD, left=(0, 4)), "out of range"), (replace(GOOD, right=(4, -4)), "out of range"),
-    (replace(GOOD, left=(1 << 62, 1 << 62)), "out of range"), (replace(GOOD, lefts=0), "out of range"),
-    (replace(GOOD, right=(1 << 31, 1 << 31), rights=1 << 20), "overflow"),
-    (replace(GOOD, rights=5), "divisible"), (replace(GOOD, form="n-to-n"), "n-to-mn"),
-    (replace(GOOD, form="one-to-one"), "1:1"), (replace(GOOD, window="half"), "window"),
-    (replace(GOOD, window="sy:0..9,sx:0..0"), "window"), (replace(GOOD, window="sy:2..1,sx:0..0"), "window"),
-    (replace(GOOD, left=(9, 1), window="valid"), "contains")])
+@pytest.mark.parametrize(
+    "request_, words",
+    [
+        (replace(GOOD, left=(0, 4)), "out of range"),
+        (replace(GOOD, right=(4, -4)), "out of range"),
+        (replace(GOOD, left=(1 << 62, 1 << 62)), "out of range"),
+        (replace(GOOD, lefts=0), "out of range"),
+        (replace(GOOD, right=(1 << 31, 1 << 31), rights=1 << 20), "overflow"),
+        (replace(GOOD, rights=5), "divisible"),
+        (replace(GOOD, form="n-to-n"), "n-to-mn"),
+        (replace(GOOD, form="one-to-one"), "1:1"),
+        (replace(GOOD, window="half"), "window"),
+        (replace(GOOD, window="sy:0..9,sx:0..0"), "window"),
+        (replace(GOOD, window="sy:2..1,sx:0..0"), "window"),
+        (replace(GOOD, left=(9, 1), window="valid"), "contains"),
+    ],
+)
 def test_bad_problems_are_refused_in_one_line(library, request_, words):
     with pytest.raises(LibraryError, match=words) as caught:
         library.describe(request_)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("options, words", [
-    ({"variant": "cpu_ftf"}, "cpu_fft"), ({"variant": "cpu_fft", "params": "threads=0"}, "threads"),
-    ({"variant": "cpu_fft", "params": "nonsense=1"}, "nonsense"),
-    ({"variant": "cpu_fft", "precision": "fp99"}, "fp99"), ({"variant": "cpu_fft", "device": "tpu"}, "tpu")])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"variant": "cpu_ftf"}, "cpu_fft"),
+        ({"variant": "cpu_fft", "params": "threads=0"}, "threads"),
+        ({"variant": "cpu_fft", "params": "nonsense=1"}, "nonsense"),
+        ({"variant": "cpu_fft", "precision": "fp99"}, "fp99"),
+        ({"variant": "cpu_fft", "device": "tpu"}, "tpu"),
+    ],
+)
 def test_bad_choices_are_refused_in_one_line(library, options, words):
     left, right = inputs(GOOD)
     with pytest.raises(LibraryError, match=words) as caught:
@@ -141,15 +180,41 @@ def test_xcorr_end_to_end_with_every_form(library, tmp_path, capsys):
         np.save(tmp_path / "l.npy", left)
         np.save(tmp_path / "r.npy", right)
         for variant in ("cpu_definition", "cpu_row_streaming", "cpu_fft"):
-            code = correlate.main([str(tmp_path / "l.npy"), str(tmp_path / "r.npy"), "--form", form, "--window",
-                                   request.window, "--variant", variant, "--output",
-                                   str(tmp_path / "o.npy"), "--force"], library)
+            code = correlate.main(
+                [
+                    str(tmp_path / "l.npy"),
+                    str(tmp_path / "r.npy"),
+                    "--form",
+                    form,
+                    "--window",
+                    request.window,
+                    "--variant",
+                    variant,
+                    "--output",
+                    str(tmp_path / "o.npy"),
+                    "--force",
+                ],
+                library,
+            )
             captured = capsys.readouterr()
             assert code == 0 and "shift sy=-3 sx=-2" in captured.out, captured.err
-            np.testing.assert_allclose(np.load(tmp_path / "o.npy"), scipy_correlation(request, left, right),
-                                       atol=1e-4)
-    assert correlate.main([str(tmp_path / "l.npy"), str(tmp_path / "r.npy"), "--form", "n-to-m",
-                           "--window", "sy:0..99,sx:0..0"], library) == 2
+            np.testing.assert_allclose(
+                np.load(tmp_path / "o.npy"), scipy_correlation(request, left, right), atol=1e-4
+            )
+    assert (
+        correlate.main(
+            [
+                str(tmp_path / "l.npy"),
+                str(tmp_path / "r.npy"),
+                "--form",
+                "n-to-m",
+                "--window",
+                "sy:0..99,sx:0..0",
+            ],
+            library,
+        )
+        == 2
+    )
     assert capsys.readouterr().err.count("\n") == 1
 
 

@@ -1,4 +1,5 @@
-"""The experiments on real input: generator, known shifts, artifacts, resuming, twins, assertions."""
+"""The experiments on real input: generator, known shifts, artifacts, resuming, twins,
+assertions."""
 
 from __future__ import annotations
 
@@ -19,23 +20,41 @@ SMALL = patterns.Layout(3, 4, 32)
 @pytest.fixture(autouse=True)
 def no_packages(monkeypatch):
     """No test reaches for a package or the network unless it says so."""
+
     def unavailable(dataset, cache, offline=False):
         raise datasets.Unavailable(f"{dataset.package} is made unavailable")
+
     monkeypatch.setattr(datasets, "fetch", unavailable)
 
 
 @pytest.fixture
 def run(tmp_path, capsys):
-    """Runs an experiment on the stand-in library; returns exit code, stdout, stderr and its folder."""
+    """Runs an experiment on the stand-in library; returns exit code, stdout, stderr and its
+    folder."""
     facts = tmp_path / "facts.json"
     facts.write_text('{"machine_key": "some-cpu-2-cores"}')
 
     def call(module, *argv, library=None):
-        code = module.main(["--preset", "smoke", "--machine-facts", str(facts), "--results",
-                            str(tmp_path / "results"), *argv], library or ScipyLibrary())
+        code = module.main(
+            [
+                "--preset",
+                "smoke",
+                "--machine-facts",
+                str(facts),
+                "--results",
+                str(tmp_path / "results"),
+                *argv,
+            ],
+            library or ScipyLibrary(),
+        )
         captured = capsys.readouterr()
-        return code, captured.out, captured.err, (tmp_path / "results" / "local" / "some-cpu-2-cores"
-                                                  / module.EXPERIMENT / "artifacts")
+        return (
+            code,
+            captured.out,
+            captured.err,
+            (tmp_path / "results" / "local" / "some-cpu-2-cores" / module.EXPERIMENT / "artifacts"),
+        )
+
     return call
 
 
@@ -51,7 +70,9 @@ def test_generator_is_deterministic():
     shifts = patterns.known_shifts(SMALL, 3, 5)
     np.testing.assert_array_equal(shifts, patterns.known_shifts(SMALL, 3, 5))
     np.testing.assert_array_equal(one.reference(2), two.reference(2))
-    np.testing.assert_array_equal(list(one.deformed(2, shifts[2])), list(two.deformed(2, shifts[2])))
+    np.testing.assert_array_equal(
+        list(one.deformed(2, shifts[2])), list(two.deformed(2, shifts[2]))
+    )
     other = patterns.Generator(SMALL, 6)
     assert not np.array_equal(one.reference(2), other.reference(2))
 
@@ -75,8 +96,9 @@ def test_half_pixel_shifts_add_up():
     generator = patterns.Generator(SMALL, 2)
     corner = (SMALL.corners[3][0], SMALL.corners[3][1] + 1)
     by_half = generator.bands(corner, np.array([0.0, 0.5]))
-    np.testing.assert_allclose(by_half, generator.bands((corner[0], corner[1] - 1), np.array([0, -0.5])),
-                               atol=1e-3)
+    np.testing.assert_allclose(
+        by_half, generator.bands((corner[0], corner[1] - 1), np.array([0, -0.5])), atol=1e-3
+    )
 
 
 def test_band_pass_and_taper():
@@ -95,7 +117,7 @@ def test_nickel_tiles_know_their_shifts():
     assert tiles.request.form == "n-to-mn" and tiles.patterns == 16
     y, x = (int(centre) - 16 for centre in tiles.centres[5])
     sy, sx = ebsd.NICKEL_OFFSETS[3]
-    crop = stack[4].astype(float)[y - sy:y - sy + 32, x - sx:x - sx + 32]
+    crop = stack[4].astype(float)[y - sy : y - sy + 32, x - sx : x - sx + 32]
     likeness = np.corrcoef(patterns.band_pass(crop).ravel(), tiles.right[5 * 16 + 3].ravel())[0, 1]
     assert likeness > 0.9
     assert np.isnan(tiles.shifts[:, 8:]).all() and not np.isnan(tiles.shifts[:, :8]).any()
@@ -114,7 +136,7 @@ def test_ebsd_smoke_then_resumed(run):
     assert synthetic.pair.tolist() == list(range(layout.tiles * count))
     assert (synthetic.tile == synthetic.pair // count).all()
     assert synthetic.error_px.median() < 0.2
-    assert np.hypot(synthetic.known_sy, synthetic.known_sx).median() > 0.5      # shifts worth finding
+    assert np.hypot(synthetic.known_sy, synthetic.known_sx).median() > 0.5  # shifts worth finding
     assert previews["synthetic_reference"].dtype == np.uint8 and "nickel_tile" in previews
     entry = {item["dataset"]: item for item in summary["datasets"]}
     assert entry["nickel"]["substituted"] and "unavailable" in entry["nickel"]["note"]
@@ -144,7 +166,10 @@ def test_definition_covers_what_its_prediction_allows(run, monkeypatch):
     code, _, _, folder = run(ebsd)
     assert code == 0
     _, summary, _ = read(folder, "real-ebsd")
-    pairs = {variant["algorithm_class"]: variant["pairs"] for variant in summary["datasets"][1]["variants"]}
+    pairs = {
+        variant["algorithm_class"]: variant["pairs"]
+        for variant in summary["datasets"][1]["variants"]
+    }
     assert 0 < pairs["definition"] < pairs["fft"] == 72
 
 
@@ -163,7 +188,7 @@ class Flipped(ScipyLibrary):
 def test_a_turned_sign_fails_the_run(run, module):
     code, _, err, folder = run(module, library=Flipped())
     assert code == 1 and err.startswith(f"error: {module.EXPERIMENT}")
-    assert not (folder / f"{module.EXPERIMENT}.summary.json").exists()      # so it is computed again
+    assert not (folder / f"{module.EXPERIMENT}.summary.json").exists()  # so it is computed again
 
 
 def test_photo_smoke_with_twins(run):
@@ -172,7 +197,7 @@ def test_photo_smoke_with_twins(run):
     table, summary, previews = read(folder, "real-photo")
     assert table.columns.tolist() == list(photo.COLUMNS)
     assert table.substituted.eq(1).all() and table.passed.eq(1).all()
-    assert (table.error_px <= 0.5 * 2 ** 0.5).all()
+    assert (table.error_px <= 0.5 * 2**0.5).all()
     assert all(item["substituted"] and "twin" in item["title"] for item in summary["datasets"])
     assert previews["camera_correlation"].shape == (81, 81)
     top = np.unravel_index(previews["camera_correlation"].argmax(), (81, 81))
@@ -205,11 +230,17 @@ def test_cases_lie_within_the_photo_and_have_all_signs(seed):
 
 
 def test_user_mistakes_are_one_line(run, tmp_path):
-    for argv, words in ((["--variants", "cpu_ftf"], "did you mean cpu_fft?"), (["--seed", "-1"], "negative"),
-                        (["--preset", "huge"], "invalid choice"), (["--device", "cuda:0"], "none in this build"),
-                        (["--machine-facts", str(tmp_path / "none")], "machine_key")):
+    for argv, words in (
+        (["--variants", "cpu_ftf"], "did you mean cpu_fft?"),
+        (["--seed", "-1"], "negative"),
+        (["--preset", "huge"], "invalid choice"),
+        (["--device", "cuda:0"], "none in this build"),
+        (["--machine-facts", str(tmp_path / "none")], "machine_key"),
+    ):
         code, _, err, _ = run(photo, *argv)
-        assert code == 2 and err.count("\n") == 1 and err.startswith("error: ") and words in err, argv
+        assert code == 2 and err.count("\n") == 1 and err.startswith("error: ") and words in err, (
+            argv
+        )
 
 
 def test_accuracy_as_the_paper_and_scaled():
@@ -224,7 +255,7 @@ def test_accuracy_as_the_paper_and_scaled():
     assert summary["max_rel_diff"] == pytest.approx(0.1)
     assert summary["variance_rel_diff"] == pytest.approx(np.var(relative))
     assert summary["norm_scaled_max"] == pytest.approx(0.05)
-    assert summary["norm_scaled_rms"] == pytest.approx(np.sqrt((0.01 ** 2 + 0.05 ** 2 + 0.04 ** 2) / 4))
+    assert summary["norm_scaled_rms"] == pytest.approx(np.sqrt((0.01**2 + 0.05**2 + 0.04**2) / 4))
 
 
 def test_preview_is_small_and_stretched():
