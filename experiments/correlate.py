@@ -11,17 +11,16 @@ import csv
 import os
 import shutil
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from experiments.errors import UserError
 from experiments.real import matrices, peaks, stream
+from experiments.real.files import replaced_file
 from harness.library import FORMS, Description, Library, LibraryError, Request
 
 PEAK_COLUMNS = (
@@ -145,14 +144,6 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     chunks = stream.plan_chunks(request, pair_bytes(facts, job), arguments.chunk_mib << 20)
     check_room(arguments, headers, facts, job, chunks)
     left, right = read_inputs(arguments, headers, request, job)
-    if not arguments.quiet:
-        text = (
-            f"{request.form}{'' if arguments.form else ' (inferred)'}: {facts.pairs} pairs of "
-            f"{facts.out_rows}x{facts.out_cols} shifts, {job.variant} {job.precision}, "
-            f"{facts.fmas:.3g} multiply-adds\n"
-            f"shift origin: output index [0][0] is shift sy={facts.sy0} sx={facts.sx0}"
-        )
-        print(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
     compute(library, arguments, request, facts, job, (left, right), chunks)
     return 0
 
@@ -190,6 +181,18 @@ def make_request(
     form = matrices.infer_form(arguments.form, lefts, right.shape, arguments.right_order)
     rights = int(np.prod(right.shape[:-2], dtype=object))
     return Request(form, left.shape[-2:], right.shape[-2:], lefts, rights, arguments.window)
+
+
+def summary(
+    arguments: argparse.Namespace, request: Request, facts: Description, job: stream.Job
+) -> str:
+    """What was run, and the shift origin of the output."""
+    return (
+        f"{request.form}{'' if arguments.form else ' (inferred)'}: {facts.pairs} pairs of "
+        f"{facts.out_rows}x{facts.out_cols} shifts, {job.variant} {job.precision}, "
+        f"{facts.fmas:.3g} multiply-adds\n"
+        f"shift origin: output index [0][0] is shift sy={facts.sy0} sx={facts.sx0}"
+    )
 
 
 def pair_bytes(facts: Description, job: stream.Job) -> int:
@@ -272,6 +275,9 @@ def compute(
             total=facts.pairs, unit="pair", disable=True if arguments.quiet else None, leave=False
         ) as bar:
             for chunk, out in results:
+                if chunk.first == 0 and not arguments.quiet:  # later than any refusal
+                    text = summary(arguments, request, facts, job)
+                    bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
                 if arguments.peaks is not None:
                     found.append(find_peaks(out, origin, chunk.first))
                 if output is not None:
@@ -340,37 +346,6 @@ def check_outputs(arguments: argparse.Namespace) -> None:
             raise UserError(f"{target}: exists; use --force to replace it")
         with replaced_file(target, keep=False):
             pass
-
-
-@contextmanager
-def replaced_file(target: Path | None, keep: bool = True) -> Iterator[BinaryIO | None]:
-    """A temporary file beside `target` that takes its name when the block ends well (atomic).
-
-    None for no target. UserError where the folder or the disk refuses; `keep` false only tries.
-    """
-    if target is None:
-        yield None
-        return
-    temporary = None
-    try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if keep:
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
-            os.replace(temporary, target)
-            temporary = None
-    except OSError as error:
-        raise UserError(
-            f"{target}: cannot be written: {error.strerror or error}; choose another place"
-        ) from None
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
 
 
 def print_variants(variants: list[dict[str, Any]]) -> None:

@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ import numpy as np
 from experiments.correlate import Parser, cell
 from experiments.errors import UserError
 from experiments.real import datasets
+from experiments.real.files import replaced_file
 from experiments.real.stream import Job, candidates, default_params
 from harness.library import ROOT, Library, LibraryError, Request, find_variant, machine
 
@@ -285,15 +285,8 @@ def write_artifacts(
 
 
 def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replaced_file(path) as file:
+        file.write(content)
 
 
 def preview(image: np.ndarray, most: int = 256) -> tuple[np.ndarray, float]:
