@@ -170,8 +170,8 @@ def log_axis(axes: Axes, values: np.ndarray, text: FuncFormatter, margin: float 
     """Logarithmic y axis around `values`, labelled at decades, or at 1-2-5 when it is short."""
     values = values[np.isfinite(values) & (values > 0)]
     low, high = float(values.min()) / margin, float(values.max()) * margin
-    axes.set_yscale("log")
     axes.set_ylim(low, high)
+    axes.set_yscale("log")
     decades = math.log10(high / low)
     subs = (1.0, 2.0, 5.0) if decades < 2.2 else (1.0,)
     step = 1 if decades <= 7 else 2

@@ -108,6 +108,7 @@ def test_what_is_told(text):
     assert "max error 3.2 &gt; bound 0.1 at &lt;shift&gt; (0, 1)" in text
     assert "needs a CUDA device" in text and "predicted" in text
     assert "substitute: package not reachable" in text and "CC BY 4.0" in text
+    assert "100 %" in text and "2.39e-06" in text
     assert "Best algorithm" in text and "row streaming" in text
     assert "every call plans anew" in text
 
