@@ -55,6 +55,15 @@ def _problem_of(row: Row) -> Problem:
     )
 
 
+def _nearest(samples: Sequence[Sample], form: str, work: float) -> Sample | None:
+    """Of the samples that are not larger the largest, of the same form if there is one; where all
+    are larger, the smallest."""
+    smaller = [sample for sample in samples if sample.work <= work]
+    if smaller:
+        return max(smaller, key=lambda s: (s.form == form, s.work, -s.seconds))
+    return min(samples, key=lambda s: (s.work, s.seconds), default=None)
+
+
 class Predictor:
     """Predictions for one machine and preset; `learn` refines them while rows arrive."""
 
@@ -66,7 +75,8 @@ class Predictor:
         self._backend = "cuda" if device.startswith("cuda") else "cpu"
         self._preset = preset
         self._preset_name = name
-        self._samples: dict[tuple[str, ...], list[Sample]] = defaultdict(list)
+        # of each (form, work) the fastest repetition
+        self._samples: dict[tuple[str, ...], dict[tuple[str, float], Sample]] = defaultdict(dict)
         self._classes: dict[str, str] = {}
 
     def learn(self, rows: Iterable[Row], variants: Iterable[Variant] = ()) -> None:
@@ -81,7 +91,10 @@ class Predictor:
             key = (row["variant"], row["params"], row["precision"], row["mode"])
             work = work_of(_problem_of(row), algorithm_class)
             seconds, plan = float(row["compute_us"]) * 1e-6, float(row["plan_us"] or 0) * 1e-6
-            self._samples[key].append(Sample(row["form"], work, seconds, plan))
+            place = (row["form"], work)
+            known = self._samples[key].get(place)
+            if known is None or seconds < known.seconds:
+                self._samples[key][place] = Sample(row["form"], work, seconds, plan)
 
     def launch_s(self, unit: Unit, params: str) -> float:
         """Predicted seconds of one launch (one computation of the whole problem)."""
@@ -91,21 +104,25 @@ class Predictor:
         work = work_of(unit.problem, variant.algorithm_class)
         rate = self._rate(variant)
         floor = rate.launch_us * 1e-6
-        near = self._near(unit, params, work)
+        samples = self._of(unit, params)
+        near = _nearest(samples, unit.problem.form, work)
         if near is None:
             return floor + work / self._speed(rate, params)
-        # Of a launch near the floor at least a tenth counts as work, or nothing would ever grow.
-        share = max(near.seconds - floor, 0.1 * near.seconds)
-        return min(floor, near.seconds) + share * work / near.work
+        ratio = work / near.work
+        proportional = min(floor, near.seconds) + max(near.seconds - floor, 0) * ratio
+        # Launch latency, barriers and contention do not grow with the work: where a much smaller
+        # problem is known too, the two give what does. A tenth always counts as work.
+        half = [sample for sample in samples if sample.work <= near.work / 2]
+        far = _nearest(half, near.form, near.work / 2)
+        if far is None or ratio <= 1:
+            return max(proportional, 0.1 * near.seconds * ratio)
+        slope = (near.seconds - far.seconds) / (near.work - far.work)
+        affine = near.seconds + slope * (work - near.work)
+        return max(min(affine, proportional), near.seconds * (0.9 + 0.1 * ratio))
 
-    def _near(self, unit: Unit, params: str, work: float) -> Sample | None:
-        """The sample that is scaled: of the same form if there is one, the largest that is not
-        larger than the problem, else the smallest."""
-        samples = self._samples.get((unit.variant.id, params, unit.precision, unit.mode), [])
-        smaller = [sample for sample in samples if sample.work <= work]
-        if smaller:
-            return max(smaller, key=lambda s: (s.form == unit.problem.form, s.work, -s.seconds))
-        return min(samples, key=lambda s: (s.work, s.seconds), default=None)
+    def _of(self, unit: Unit, params: str) -> list[Sample]:
+        key = (unit.variant.id, params, unit.precision, unit.mode)
+        return list(self._samples.get(key, {}).values())
 
     def _rate(self, variant: Variant) -> Rate:
         known = self._rates.variants.get(variant.id)
@@ -142,7 +159,8 @@ class Predictor:
             return float(check.point_s)
         launch = self.launch_s(unit, params)
         problem = unit.problem
-        near = self._near(unit, params, work_of(problem, unit.variant.algorithm_class))
+        work = work_of(problem, unit.variant.algorithm_class)
+        near = _nearest(self._of(unit, params), problem.form, work)
         plan = near.plan_s if near else float(self._rate(unit.variant).plan_s)
         phases = 0.0
         if unit.variant.algorithm_class == "fft":

@@ -77,10 +77,19 @@ def test_rows_scale_with_the_work_of_their_class() -> None:
 
 def test_nearest_smaller_problem_is_taken_and_refines() -> None:
     made = predictor()
-    made.learn([measured(50, 1e5), measured(100, 2e5), measured(200, 9e9)])
+    made.learn([measured(100, 2e5), measured(200, 9e9)])
     assert made.launch_s(unit(120), "") == pytest.approx(0.2 * 1.2**4, rel=1e-3)
     made.learn([measured(110, 1e5)])
     assert made.launch_s(unit(120), "") == pytest.approx(0.1 * (120 / 110) ** 4, rel=1e-3)
+
+
+def test_what_does_not_grow_with_the_work_is_told_apart() -> None:
+    """Half a second of overhead in both launches: only the rest is scaled."""
+    made = predictor()
+    made.learn([measured(50, 0.5e6 + 1e6 / 16), measured(100, 1.5e6)])
+    assert made.launch_s(unit(200), "") == pytest.approx(0.5 + 16, rel=1e-3)
+    made.learn([measured(120, 1e6)])
+    assert made.launch_s(unit(240), "") > 2, "a tenth of a launch counts as work at least"
 
 
 def test_a_launch_never_costs_less_than_its_overhead() -> None:
