@@ -268,9 +268,9 @@ class FftPlan final : public Plan {
     }
 #pragma omp parallel num_threads(threads_)
     {
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic)
       for (Index k = 0; k < items * first_parts; ++k) first(k / first_parts, k % first_parts);
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic)
       for (Index k = 0; k < items * second_parts; ++k) second(k / second_parts, k % second_parts);
     }
   }
@@ -314,7 +314,7 @@ class FftPlan final : public Plan {
   void multiply_and_invert(const Call& call, Index count, const JobOf& job) const {
     call.phase("hadamard");
     const Index panels = at_.panels;
-#pragma omp parallel for num_threads(threads_) schedule(static) if (threads_ > 1)
+#pragma omp parallel for num_threads(threads_) schedule(dynamic, 16) if (threads_ > 1)
     for (Index k = 0; k < count * panels; ++k) {
       const auto [left, right, pair] = job(k / panels);
       multiply_(real(panel(lefts_ + left * at_.spectrum, k % panels)),
