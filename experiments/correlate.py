@@ -275,13 +275,13 @@ def compute(
             total=facts.pairs, unit="pair", disable=True if arguments.quiet else None, leave=False
         ) as bar:
             for chunk, out in results:
-                if chunk.first == 0 and not arguments.quiet:  # later than any refusal
-                    text = summary(arguments, request, facts, job)
-                    bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
                 if arguments.peaks is not None:
                     found.append(find_peaks(out, origin, chunk.first))
                 if output is not None:
                     output.write(memoryview(out).cast("B"))
+                if chunk.first == 0 and not arguments.quiet:  # later than any refusal
+                    text = summary(arguments, request, facts, job)
+                    bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
                 bar.update(chunk.pairs)
     if arguments.peaks is not None:
         write_peaks(arguments.peaks, request, peaks.concatenate(found))

@@ -129,9 +129,7 @@ def test_outputs_are_never_lost(save, capsys, tmp_path):
     library.correlate = lambda *a, **k: (_ for _ in ()).throw(
         LibraryError("broken: on purpose; no way out")
     )
-    assert "on purpose" in refused(
-        capsys, path, other, "--output", out, "--force", "--quiet", library=library
-    )
+    assert "on purpose" in refused(capsys, path, other, "--output", out, "--force", library=library)
     assert out.read_text() == "precious"
     assert xcorr(path, other, "--output", out, "--force") == 0
     assert np.load(out).shape == (1, 7, 7)
@@ -162,7 +160,7 @@ def test_memory_and_disk_are_checked_first(save, capsys, tmp_path, monkeypatch):
 def test_overflowing_correlation_is_named(save, capsys):
     left, right = save("l.npy", np.full((4, 4), 1e30)), save("r.npy", np.full((2, 4, 4), 1e30))
     with np.errstate(over="ignore"):
-        assert "pair 0: the correlation overflows" in refused(capsys, left, right, "--quiet")
+        assert "pair 0: the correlation overflows" in refused(capsys, left, right)
 
 
 def test_door_names_a_missing_library(save, tmp_path):
