@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 from tqdm import tqdm
 
 from experiments.real import common, datasets, matrices, patterns, stream
@@ -113,7 +114,7 @@ def synthetic_tiles(preset: str, seed: int) -> Tiles:
 
 
 def nickel_tiles(stack: np.ndarray, facts: dict[str, Any], seed: int) -> Tiles:
-    """3 x 3 overlapping tiles of `stack` (9 x 60 x 60 counts).
+    """3 x 3 overlapping tiles of `stack` (9 x 60 x 60).
 
     Rights of a tile: the reference pattern at NICKEL_OFFSETS with fresh noise (a left tile at (y,
     x) against a crop at (y - sy, x - sx): shift known), then the eight other measured patterns at
@@ -133,13 +134,12 @@ def nickel_tiles(stack: np.ndarray, facts: dict[str, Any], seed: int) -> Tiles:
         left.append(reference[y : y + side, x : x + side])
         for sy, sx in NICKEL_OFFSETS:
             crop = reference[y - sy : y - sy + side, x - sx : x - sx + side]
-            right.append(np.rint(crop + rng.normal(0, NICKEL_NOISE, crop.shape)))
+            right.append(crop + rng.normal(0, NICKEL_NOISE, crop.shape))
         right += [other[y : y + side, x : x + side] for other in others]
     shifts = np.full((len(corners), len(NICKEL_OFFSETS) + len(others), 2), np.nan)
     shifts[:, : len(NICKEL_OFFSETS)] = NICKEL_OFFSETS
     sy, sx = NICKEL_OFFSETS[PREVIEW_PATTERN]
     rows, cols = (np.clip(np.arange(60) - shift, 0, 59) for shift in (sy, sx))
-    # The bands hardly show over the background, so the pictures are without it.
     moved = reference[np.ix_(rows, cols)] + rng.normal(0, NICKEL_NOISE, reference.shape)
     return Tiles(
         "nickel",
@@ -149,8 +149,13 @@ def nickel_tiles(stack: np.ndarray, facts: dict[str, Any], seed: int) -> Tiles:
         np.array(corners) + side / 2,
         shifts,
         reference.shape,
-        tuple(patterns.band_pass(np.stack([reference, moved]))),
+        (show_bands(reference), show_bands(moved)),
     )
+
+
+def show_bands(pattern: np.ndarray) -> np.ndarray:
+    """`pattern` slightly smoothed and without its smooth background, for the eye."""
+    return gaussian_filter(pattern, 0.8) - gaussian_filter(pattern, 8)
 
 
 def load_nickel(context: common.Context) -> tuple[np.ndarray, dict[str, Any]]:

@@ -24,7 +24,7 @@ def dataset():
         "made-up",
         "made up",
         "made_up_package==1.0",
-        "made_up_package/data/file.dat",
+        ("made_up_package/data/file.dat",),
         hashlib.sha256(CONTENT).hexdigest(),
         "CC0",
         "nobody",
@@ -138,9 +138,18 @@ def test_cache_follows_the_environment(monkeypatch, tmp_path):
     assert datasets.cache_directory(tmp_path / "mine") == tmp_path / "mine"
 
 
-def test_layouts():
-    patterns = datasets.nickel_patterns(bytes(range(250)) * 129 + bytes(150))
-    assert patterns.shape == (9, 60, 60) and patterns[0, 1, 2] == 62
+def test_nickel_is_divided_by_the_background():
+    rng = np.random.default_rng(0)
+    background = rng.integers(50, 200, (60, 60)).astype(np.uint8)
+    header = bytearray(1078)
+    header[10:14] = (1078).to_bytes(4, "little")
+    counts = np.stack([background] * 9)
+    counts[3, 1, 2] //= 2
+    content = counts.tobytes() + bytes(header) + background[::-1].tobytes()
+    patterns = datasets.nickel_patterns(content)
+    assert patterns.shape == (9, 60, 60)
+    np.testing.assert_allclose(patterns[0], background.mean())
+    assert patterns[3, 1, 2] == pytest.approx(background.mean() / 2, rel=0.02)
 
 
 def test_grey_photo_keeps_counts(tmp_path):
