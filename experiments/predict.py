@@ -145,12 +145,20 @@ class Predictor:
     def why_not(self, unit: Unit, params: str) -> str:
         """Reason of not_selected, or "" when the point is selected."""
         launch = self.launch_s(unit, params)
-        if launch <= self.limit_s():
-            return ""
-        return (
-            f"predicted {launch:.3g} s per launch, preset {self._preset_name} selects up to "
-            f"{self.limit_s():g} s on {self._backend}"
-        )
+        if launch > self.limit_s():
+            return (
+                f"predicted {launch:.3g} s per launch, preset {self._preset_name} selects up to "
+                f"{self.limit_s():g} s on {self._backend}"
+            )
+        if self._preset.max_point_s is not None:
+            limit = float(getattr(self._preset.max_point_s, self._backend))
+            whole = self.unit_s(unit, [params])
+            if whole > limit:
+                return (
+                    f"predicted {whole:.3g} s with its verification, preset {self._preset_name} "
+                    f"selects up to {limit:g} s on {self._backend}"
+                )
+        return ""
 
     def point_s(self, unit: Unit, params: str) -> float:
         """Predicted seconds of a point without the references that its process computes once."""

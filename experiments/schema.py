@@ -80,6 +80,7 @@ class Preset(Base):
     repetitions: StrictInt
     min_time_s: Number
     max_predicted_s: Limits
+    max_point_s: Union[Limits, None] = None
     min_timeout_s: Number = 60
 
 
@@ -125,7 +126,8 @@ class Rates(Base):
 
 
 TABLES: dict[str, type[Base]] = {
-    "problems": Problems, "presets": Restriction, "max_predicted_s": Limits, "smoke": Preset,
+    "problems": Problems, "presets": Restriction, "max_predicted_s": Limits, "max_point_s": Limits,
+    "smoke": Preset,
     "quick": Preset, "paper": Preset, "classes": Rate, "variants": Rate,
     "verification": Verification,
 }

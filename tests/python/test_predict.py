@@ -131,3 +131,15 @@ def test_shipped_rates_know_every_class() -> None:
     for backend in ("cpu", "cuda"):
         assert set(rates.classes[backend]) == {"definition", "fft"}
         assert backend in rates.verification
+
+
+def test_a_point_with_a_long_verification_is_not_selected() -> None:
+    preset = Preset(
+        repetitions=3, min_time_s=0.001, max_predicted_s=Limits(cpu=5, cuda=5),
+        max_point_s=Limits(cpu=2, cuda=2),
+    )  # fmt: skip
+    made = Predictor(RATES, {"cores": 4}, "cpu", preset, "quick")
+    made.learn([], [SCALAR, FFT, CUDA])
+    assert made.why_not(unit(32), "") == ""
+    assert made.launch_s(unit(180), "") < 5
+    assert "with its verification" in made.why_not(unit(180), "")
