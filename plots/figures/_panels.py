@@ -57,14 +57,15 @@ def left_out(points: pd.DataFrame) -> str:
 
 
 def grid(
-    count: int, rows_of: int = 1, width: float | None = None, height: float = 2.15, legend: int = 1
+    count: int, rows_of: int = 1, height: float = 2.15, legend: int = 1, gap: float = 0.72
 ) -> tuple[Figure, list[list[Axes]], float]:
-    """Figure with `count` columns (wrapped above 4 when there is one row of facets) and margins in
-    inches: returns figure, axes by row, and the figure's width. `legend`: lines of the legend."""
+    """Figure with `count` columns (wrapped above 4 when there is one row of facets): returns
+    figure, axes by row, and width. `height` of a facet, `gap` between rows and all margins are in
+    inches; `legend`: lines of the legend."""
     per_row = count if rows_of > 1 or count <= 4 else (4 if count in (7, 8) else 3)
     rows = rows_of if rows_of > 1 else math.ceil(count / per_row)
-    width = width or (style.COLUMN_IN if per_row == 1 else style.PAGE_IN)
-    bottom, top, left, right, gap = 0.53 + 0.155 * legend, 0.27, 0.68, 0.14, 0.72
+    width = style.COLUMN_IN if per_row == 1 else style.PAGE_IN
+    bottom, top, left, right = 0.53 + 0.155 * legend, 0.27, 0.68, 0.14
     total = rows * height + (rows - 1) * gap + bottom + top
     figure = Figure(figsize=(width, total))
     axes = figure.subplots(rows, per_row, squeeze=False, sharey=True)

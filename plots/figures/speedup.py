@@ -71,7 +71,7 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Result:
             f"Time of {text} divided by the time of each variant at the same point, {title}; best "
             f"parameters of each. Plans are not counted. Points without a time of {text} are left "
             f"out. Largest: {top['y']:.3g}x, {style.label(top['variant'])}, {top['counts']}, "
-            f"{top['size']}."
+            f"{top['size']}." + _panels.left_out(shown)
         ),
         alt=f"Line chart: speed-up over {text} against matrix size, {title}.",
         figure=figure,
