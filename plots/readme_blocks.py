@@ -74,7 +74,7 @@ class Sources:
             raise UserError(f"{path}: {error.strerror}; give the output of --list=json") from error
 
     def published(self, words: Sequence[str]) -> tuple[str, list[str]]:
-        """(machine key, other words): the first word if it is a published key, else the first key."""
+        """(machine key, other words): first word if a published key, else the first key."""
         keys = available(self.results)["published"]
         if not keys:
             raise UserError(f"{self.results}/published: no result set; publish one first")
