@@ -95,7 +95,8 @@ def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`);
     `<time>` (mean) for every column of TIMES; `sd_us`, `median_us` (of compute_us), `n`, `dropped`;
     pairs, outputs (elements per pair), side (for the size axis), size and counts (labels). An
-    `<time>` (mean) for every column of TIMES; `sd_us`, `median_us` (of compute_us), `n`, `dropped`,
+    outlier repetition is dropped whole, so that phases still add up to their compute time. Empty
+    input gives an empty frame.
     """
     rows = rows.copy()
     for column in ("params", "family", "backend", "source_hash", "preset", "run", "input"):

@@ -60,7 +60,8 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Drawing:
             _bars(one, own[own["counts"] == counts].sort_values(["side", "size"]))
             one.set_title(counts, pad=26)
         if len(series) > 1:
-            row[0].set_ylabel(f"{style.label(variant, precision)}\nShare of compute time", labelpad=0.5)
+            text = f"{style.label(variant, precision)}\nShare of compute time"
+            row[0].set_ylabel(text, labelpad=0.5)
     for row in axes if len(series) == 1 else []:
         row[0].set_ylabel("Share of compute time")
     handles = {
