@@ -41,7 +41,8 @@ while (($#)); do
   esac
   shift
 done
-trap 'printf "\ninterrupted: the same command resumes: %s\n" "$command_line" >&2; exit 130' INT
+told='' # the driver says it itself, with what is saved
+trap '[[ -n $told ]] || printf "\ninterrupted: the same command resumes: %s\n" "$command_line" >&2; exit 130' INT
 
 echo "[1/5] set up"
 "$scripts/setup.sh"
@@ -55,10 +56,11 @@ read -r key chosen < <("$XCORR_PYTHON" -c \
 common=(--preset "$preset" --device "$chosen" --results "$results" "${force[@]}")
 
 echo "[3/5] measure on $key, preset $preset"
-status=0
+status=0 told=yes
 run_python -m experiments.run "${common[@]}" "${selection[@]}" "${dry_run[@]}" || status=$?
 if ((${#dry_run[@]})) || [[ $status == 2 || $status == 130 ]]; then exit "$status"; fi
 
+told=''
 echo "[4/5] real input"
 if ((${#selection[@]} == 0)); then
   run_python -m experiments.real.ebsd "${common[@]}" || status=1
