@@ -129,3 +129,16 @@ def test_the_list_of_packages_is_the_one_of_pyproject():
     assert all(f'"{requirement}' in text for requirement in listed)
     lean = call(sys.executable, ROOT / "scripts/python_packages.py", "list", "--no-tests").stdout
     assert not re.search("pytest|hypothesis", lean) and "pandas" in lean
+
+
+def test_the_table_of_variants_in_the_readme_is_what_the_program_lists(tmp_path):
+    program = Path(os.environ.get("XCORR_BUILD", ROOT / "build")) / "xcorr-bench"
+    if not program.exists() and not os.environ.get("XCORR_REQUIRE_BUILD"):
+        pytest.skip("xcorr-bench is not built")
+    block = re.search(
+        r"<!-- generated:variants -->.*?<!-- /generated -->", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    page = tmp_path / "README.md"
+    page.write_text(block[0] + "\n")
+    done = call(sys.executable, "-m", "plots.readme_blocks", "--check", "--readme", page)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun python3 -m plots.readme_blocks"
