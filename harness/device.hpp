@@ -34,6 +34,8 @@ class Device {
   virtual nlohmann::json facts() const = 0;
   virtual Peaks peaks(Precision precision) const = 0;
   virtual Support supports(Mode mode) const = 0;
+  // What the device can do at most, measured (--ceilings); empty where nobody has written it.
+  virtual nlohmann::json ceilings() = 0;
 
   virtual std::size_t available_bytes() const = 0;
   virtual Buffer allocate(std::size_t bytes) = 0;

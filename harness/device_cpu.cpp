@@ -140,6 +140,8 @@ class Cpu : public Device {
     return mode == Mode::graph ? no("mode graph needs a CUDA device") : yes();
   }
 
+  nlohmann::json ceilings() override { return nlohmann::json::object(); }
+
   std::size_t available_bytes() const override {
     double available = std::atof(first_match("/proc/meminfo", "MemAvailable").c_str()) * 1024;
     const double limit = number_in("/sys/fs/cgroup/memory.max");

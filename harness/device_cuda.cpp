@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/ceilings_cuda.hpp"
 #include "harness/cuda_check.hpp"
 #include "harness/device.hpp"
 #include "harness/device_kernels.hpp"
@@ -155,6 +156,7 @@ class Cuda : public Device {
   }
 
   Support supports(Mode) const override { return yes(); }
+  nlohmann::json ceilings() override { return measure_ceilings(*this); }
 
   std::size_t available_bytes() const override {
     std::size_t free = 0, total = 0;
