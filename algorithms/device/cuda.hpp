@@ -34,8 +34,8 @@ inline void check_cuda(cudaError_t status, const char* what) {
   }
 }
 
-// kernel<<<grid, block, shared_bytes, stream>>>(args...); a launch that CUDA refuses throws. Dynamic
-// shared memory beyond the default 48 KiB is asked for here.
+// kernel<<<grid, block, shared_bytes, stream>>>(args...); a launch that CUDA refuses throws.
+// Dynamic shared memory beyond the default 48 KiB is asked for here.
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
             void* stream, Arguments&&... arguments) {
@@ -45,7 +45,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
                                     static_cast<int>(shared_bytes)),
                "dynamic shared memory");
   }
-  kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream)>>>(
+  kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream)> > >(
       static_cast<Parameters>(std::forward<Arguments>(arguments))...);
   check_cuda(cudaGetLastError(), "kernel launch");
 }
@@ -119,7 +119,8 @@ __device__ __forceinline__ bool any(bool predicate) { return __any_sync(kAll, pr
 namespace xcorr {
 namespace warp {
 
-// The value of lane `lane() + by` modulo 32: a warp-wise buffer moved by `by` (paper section 4.1.1).
+// The value of lane `lane() + by` modulo 32: a warp-wise buffer moved by `by` (paper
+// section 4.1.1).
 template <typename T>
 __device__ __forceinline__ T rotate(T value, int by) {
   return shuffle(value, lane() + by);

@@ -1,5 +1,6 @@
-// Pairs on the device: Problem::pair without branches and with 32-bit division, which is several times
-// cheaper there than the 64-bit one. For small matrices it is paid every few hundred products.
+// Pairs on the device: Problem::pair without branches and with 32-bit division, which is several
+// times cheaper there than the 64-bit one. For small matrices it is paid every few hundred
+// products.
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
@@ -12,7 +13,8 @@ namespace xcorr {
 struct Pairing {
   explicit Pairing(const Problem& problem)
       : pairs_per_left(static_cast<std::uint32_t>(problem.pairs() / problem.lefts)),
-        rights_back(problem.form == Form::n_to_m ? static_cast<std::uint32_t>(problem.rights) : 0) {}
+        rights_back(problem.form == Form::n_to_m ? static_cast<std::uint32_t>(problem.rights) : 0) {
+  }
 
   __host__ __device__ __forceinline__ Pair pair(std::uint32_t p) const {
     const std::uint32_t left = p / pairs_per_left;

@@ -1,19 +1,19 @@
 // Overlap-wise (paper section 3.2): one thread computes one output element, which is the sum of
-// products over one overlap of the two matrices. A step from cpu_definition: the loops over pairs, sy
-// and sx become threads, the loops over the overlap stay. No value is reused beyond what the caches
-// happen to keep, and each product costs two loads.
+// products over one overlap of the two matrices. A step from cpu_definition: the loops over pairs,
+// sy and sx become threads, the loops over the overlap stay. No value is reused beyond what the
+// caches happen to keep, and each product costs two loads.
 //
 // Parallel over all pairs, unlike the paper's baseline (overlap_wise_serial_batch), so it is the
 // honest baseline of every CUDA variant. Two details are not in the definition and keep it honest:
-// neighbouring threads take neighbouring sx, so that at every step one of the two loads of a warp is
-// consecutive and the other one the same address; and a thread walks its row eight products at a
-// time into eight independent sums, since a lone thread otherwise waits for one load after the other
-// (at 16 x 16 there are fewer threads than the card has lanes).
+// neighbouring threads take neighbouring sx, so that at every step one of the two loads of a warp
+// is consecutive and the other one the same address; and a thread walks its row eight products at a
+// time into eight independent sums, since a lone thread otherwise waits for one load after the
+// other (at 16 x 16 there are fewer threads than the card has lanes).
 //
-// Forms: all. No parameters: the block is 32 columns wide (fewer when the window is narrower); it has
-// one warp while the outputs are too few to fill a card, four otherwise.
-// Limits: at most 2^31 - 1 rows, columns and pairs. About one FMA for two to three cache wavefronts,
-// a tenth of the FP32 peak.
+// Forms: all. No parameters: the block is 32 columns wide (fewer when the window is narrower); it
+// has one warp while the outputs are too few to fill a card, four otherwise.
+// Limits: at most 2^31 - 1 rows, columns and pairs; two loads for each FMA, so the load units fill
+// up long before the FMA units.
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/device/pairs.hpp"
 #include "harness/variant.hpp"
@@ -46,9 +46,9 @@ __device__ __forceinline__ void add_products(T* sums, const T* __restrict__ l,
 
 // Sum of l[y][x] * r[y][x] over rows x cols, where rows are `left_pitch` and `right_pitch` apart.
 template <typename T>
-__device__ __forceinline__ T sum_of_products(const T* __restrict__ left, const T* __restrict__ right,
-                                             int rows, int cols, Index left_pitch,
-                                             Index right_pitch) {
+__device__ __forceinline__ T sum_of_products(const T* __restrict__ left,
+                                             const T* __restrict__ right, int rows, int cols,
+                                             Index left_pitch, Index right_pitch) {
   T sums[kStep] = {};
   for (int y = 0; y < rows; ++y) {
     const T* l = left;
@@ -76,7 +76,7 @@ __device__ __forceinline__ T sum_of_products(const T* __restrict__ left, const T
 
 // grid: columns, rows (in a stride), pairs (in a stride).
 template <typename T>
-__global__ void __launch_bounds__(kWarpsPerBlock * warp::kSize, kBlocksResident)
+__global__ void __launch_bounds__(kWarpsPerBlock* warp::kSize, kBlocksResident)
     overlap_wise_kernel(Problem q, Pairing pairing, const T* __restrict__ left,
                         const T* __restrict__ right, T* __restrict__ out) {
   const Index col = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -110,9 +110,10 @@ class OverlapWisePlan final : public Plan {
     const Index height = rows_of_warp * (warps < kFewWarps ? 1 : kWarpsPerBlock);
     const Index rows = ceil_div(problem.out_rows(), height);
     block_ = dim3(static_cast<unsigned>(width), static_cast<unsigned>(height));
-    grid_ = dim3(static_cast<unsigned>(columns),
-                 static_cast<unsigned>(rows < kGridLimitYZ ? rows : kGridLimitYZ),
-                 static_cast<unsigned>(problem.pairs() < kGridLimitYZ ? problem.pairs() : kGridLimitYZ));
+    grid_ = dim3(
+        static_cast<unsigned>(columns),
+        static_cast<unsigned>(rows < kGridLimitYZ ? rows : kGridLimitYZ),
+        static_cast<unsigned>(problem.pairs() < kGridLimitYZ ? problem.pairs() : kGridLimitYZ));
   }
 
   void compute(const Call& call) override {

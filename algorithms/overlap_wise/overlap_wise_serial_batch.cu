@@ -1,12 +1,12 @@
-// Overlap-wise as the paper measured it (its baseline in section 5; `naive_original` of the replication
-// package), kept so that the paper's ratios can be reproduced. One thread computes one output element
-// in blocks of 16 x 16, and when there are several right matrices it computes that element for one
-// after the other, so the time grows with the batch even while most of the card idles. overlap_wise
-// differs in that: pairs are parallel there.
+// Overlap-wise as the paper measured it (its baseline in section 5; `naive_original` of the
+// replication package), kept so that the paper's ratios can be reproduced. One thread computes one
+// output element in blocks of 16 x 16, and when there are several right matrices it computes that
+// element for one after the other, so the time grows with the batch even while most of the card
+// idles. overlap_wise differs in that: pairs are parallel there.
 //
-// Each left matrix is one kernel, with all its right matrices inside. n-to-m and n-to-mn spread these
-// kernels over eight streams, which start from the caller's stream and are joined with it by events
-// inside compute (the replication package synchronises the device on the host instead).
+// Each left matrix is one kernel, with all its right matrices inside. n-to-m and n-to-mn spread
+// these kernels over eight streams, which start from the caller's stream and are joined with it by
+// events inside compute (the replication package synchronises the device on the host instead).
 //
 // Forms: all. No parameters. Limits: at most 2^31 - 1 rows, columns and pairs.
 #include "algorithms/device/cuda.hpp"
@@ -24,7 +24,7 @@ constexpr int kBlocksResident = 4;
 
 // One left matrix against `rights` right matrices; outputs of consecutive pairs.
 template <typename T>
-__global__ void __launch_bounds__(kBlockSide * kBlockSide, kBlocksResident)
+__global__ void __launch_bounds__(kBlockSide* kBlockSide, kBlocksResident)
     serial_batch_kernel(Problem q, const T* __restrict__ left, const T* __restrict__ right,
                         Index rights, T* __restrict__ out) {
   const Index col = static_cast<Index>(blockIdx.x) * kBlockSide + threadIdx.x;

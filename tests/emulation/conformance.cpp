@@ -1,5 +1,7 @@
 #include "tests/emulation/conformance.hpp"
 
+#include <omp.h>
+
 #include <cstring>
 #include <new>
 
@@ -15,7 +17,8 @@ constexpr std::size_t kKeepBytes = std::size_t{1} << 30;
 
 class GlobalMemory {
  public:
-  explicit GlobalMemory(std::size_t bytes) : bytes_(bytes), data_(::operator new(bytes, kAlignment)) {
+  explicit GlobalMemory(std::size_t bytes)
+      : bytes_(bytes), data_(::operator new(bytes, kAlignment)) {
     poison();
   }
   GlobalMemory(const GlobalMemory&) = delete;
@@ -42,6 +45,8 @@ std::string failure(const Variant& variant, const Params& params, Precision prec
   const auto bytes = [&](Index elements) {
     return static_cast<std::size_t>(elements) * scalar_bytes(precision);
   };
+  // Threads that wait for each other cost more than these small references.
+  omp_set_num_threads(1);
   PlanRequest request{problem, params, precision};
   if (const Support support = variant.supports(request); !support) return "";
   GlobalMemory left(bytes(problem.left_elements())), right(bytes(problem.right_elements()));
@@ -90,12 +95,14 @@ std::vector<Problem> odd_problems() {
     Index lefts, rights;
   };
   std::vector<Problem> problems;
-  for (const auto& [form, lefts, rights] : {Counts{Form::one_to_one, 1, 1}, {Form::one_to_many, 1, 3},
-                                            {Form::n_to_mn, 2, 6}, {Form::n_to_m, 3, 2}}) {
+  for (const auto& [form, lefts, rights] : {Counts{Form::one_to_one, 1, 1},
+                                            {Form::one_to_many, 1, 3},
+                                            {Form::n_to_mn, 2, 6},
+                                            {Form::n_to_m, 3, 2}}) {
     for (const Shapes& shapes : all) {
       for (const char* window : shapes.windows) {
-        problems.push_back(make_problem(form, parse_shape(shapes.left), parse_shape(shapes.right), lefts,
-                                        rights, window));
+        problems.push_back(make_problem(form, parse_shape(shapes.left), parse_shape(shapes.right),
+                                        lefts, rights, window));
       }
     }
   }

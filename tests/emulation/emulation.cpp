@@ -36,7 +36,8 @@ class StackPool {
     }
     std::byte* bottom = free_.back();
     free_.pop_back();
-    // Frames of an ended fiber's first function were never left, so their red zones are still there.
+    // Frames of an ended fiber's first function were never left, so their red zones are still
+    // there.
     ASAN_UNPOISON_MEMORY_REGION(bottom, kStackBytes);
     context::stack_context stack;
     stack.size = kStackBytes;
@@ -96,8 +97,12 @@ Thread* running = nullptr;
 
 class Block {
  public:
-  Block(dim3 size, std::size_t shared_bytes, const std::function<void()>& thread, std::mt19937_64& order)
-      : kernel_(thread), order_(order), threads_(size.count()), exchanged_((size.count() + 31) / 32) {
+  Block(dim3 size, std::size_t shared_bytes, const std::function<void()>& thread,
+        std::mt19937_64& order)
+      : kernel_(thread),
+        order_(order),
+        threads_(size.count()),
+        exchanged_((size.count() + 31) / 32) {
     if (shared_bytes > 0) dynamic_ = garbage(shared_bytes);
     for (unsigned i = 0; i < threads_.size(); ++i) {
       threads_[i].block = this;
@@ -152,7 +157,8 @@ class Block {
     const context::stack_context stack = stacks.take();
     thread.stack_bottom = static_cast<std::byte*>(stack.sp) - stack.size;
     thread.fiber = context::fiber(
-        std::allocator_arg, PooledStack{&stacks, stack}, [this, &thread](context::fiber&& scheduler) {
+        std::allocator_arg, PooledStack{&stacks, stack},
+        [this, &thread](context::fiber&& scheduler) {
           __sanitizer_finish_switch_fiber(nullptr, &scheduler_bottom_, &scheduler_size_);
           scheduler_ = std::move(scheduler);
           try {
@@ -178,20 +184,23 @@ class Block {
     running = nullptr;
   }
 
-  // Nobody is ready: completes warp operations, else the block's barrier. False when all have ended.
+  // Nobody is ready: completes warp operations, else the block's barrier. False when all have
+  // ended.
   bool release() {
     bool released = false;
     for (unsigned first = 0; first < threads_.size(); first += kWarp) {
       released |= release_group(State::at_warp, first, kWarp);
     }
-    return released || release_group(State::at_block_barrier, 0, static_cast<unsigned>(threads_.size()));
+    return released ||
+           release_group(State::at_block_barrier, 0, static_cast<unsigned>(threads_.size()));
   }
 
   // Whether threads of [first, first + count) wait in `state`; all of them must, and at one site.
   bool release_group(State state, unsigned first, unsigned count) {
     const unsigned last = std::min<unsigned>(first + count, static_cast<unsigned>(threads_.size()));
     const auto begin = threads_.begin() + first, end = threads_.begin() + last;
-    const auto waiting = std::find_if(begin, end, [&](const Thread& t) { return t.state == state; });
+    const auto waiting =
+        std::find_if(begin, end, [&](const Thread& t) { return t.state == state; });
     if (waiting == end) return false;
     if (state == State::at_warp && last < first + count) {
       fail(describe(*waiting) + ", but its warp is not whole: the block has " +
@@ -206,7 +215,8 @@ class Block {
     }
     for (auto thread = begin; thread != end; ++thread) {
       thread->state = State::ready;
-      if (state == State::at_warp) exchanged_[first / kWarp].lanes[thread->number % kWarp] = thread->deposit;
+      if (state == State::at_warp)
+        exchanged_[first / kWarp].lanes[thread->number % kWarp] = thread->deposit;
     }
     return true;
   }
@@ -220,8 +230,8 @@ class Block {
   }
 
   void fail(const std::string& what) {
-    error_ = std::make_exception_ptr(Fault("divergence in block (" + std::to_string(blockIdx.x) + ", " +
-                                           std::to_string(blockIdx.y) + ", " +
+    error_ = std::make_exception_ptr(Fault("divergence in block (" + std::to_string(blockIdx.x) +
+                                           ", " + std::to_string(blockIdx.y) + ", " +
                                            std::to_string(blockIdx.z) + "): " + what));
     give_up();
   }
@@ -264,7 +274,8 @@ void check_limits(dim3 grid, dim3 block, std::size_t shared_bytes) {
 
 void set_order(std::uint64_t seed) { order_seed = seed; }
 
-void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& thread) {
+void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes,
+              const std::function<void()>& thread) {
   check_limits(grid, block, shared_bytes);
   std::mt19937_64 order(order_seed);
   std::vector<std::uint64_t> sequence(grid.count());
@@ -293,7 +304,9 @@ const std::uint64_t* exchange(std::uint64_t bits, Site site) {
 
 int lane() { return static_cast<int>(current().number % kWarp); }
 
-void* static_shared_memory(const void* key, std::size_t bytes) { return current().block->shared(key, bytes); }
+void* static_shared_memory(const void* key, std::size_t bytes) {
+  return current().block->shared(key, bytes);
+}
 void* dynamic_shared_memory() { return current().block->dynamic(); }
 
 }  // namespace xcorr::emulation

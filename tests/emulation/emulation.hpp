@@ -1,6 +1,7 @@
-// A CUDA grid on one host thread: blocks in turn, one fiber per CUDA thread, in an order drawn from a
-// seed. A fiber runs until it waits at a barrier or a warp operation or ends; when none can run, what
-// they wait at is resolved or is a fault. See README.md for what this finds and what it cannot.
+// A CUDA grid on one host thread: blocks in turn, one fiber per CUDA thread, in an order drawn from
+// a seed. A fiber runs until it waits at a barrier or a warp operation or ends; when none can run,
+// what they wait at is resolved or is a fault. See README.md for what this finds and what it
+// cannot.
 #pragma once
 
 #include <cstddef>

@@ -28,12 +28,14 @@ TEST_P(Conformance, odd_problems) {
   const std::vector<Params> points = grid_points(variant);
   std::size_t turn = 0, computed = 0;
   for (const Problem& problem : odd_problems()) {
-    if (std::find(variant.forms.begin(), variant.forms.end(), problem.form) == variant.forms.end()) continue;
+    if (std::find(variant.forms.begin(), variant.forms.end(), problem.form) == variant.forms.end())
+      continue;
     for (std::size_t i = 0; i < std::min(kPointsPerProblem, points.size()); ++i) {
       const Params& params = points[turn++ % points.size()];
       for (const Precision precision : variant.precisions) {
         EXPECT_EQ(failure(variant, params, precision, problem, 1), "")
-            << variant.id << " " << params.canonical() << " " << to_string(precision) << " " << problem.id();
+            << variant.id << " " << params.canonical() << " " << to_string(precision) << " "
+            << problem.id();
         ++computed;
       }
     }
@@ -41,9 +43,10 @@ TEST_P(Conformance, odd_problems) {
   EXPECT_GT(computed, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Variants, Conformance, testing::ValuesIn(emulated()), [](const auto& info) {
-  return info.param.id.substr(info.param.id.find('.') + 1);
-});
+INSTANTIATE_TEST_SUITE_P(Variants, Conformance, testing::ValuesIn(emulated()),
+                         [](const auto& info) {
+                           return info.param.id.substr(info.param.id.find('.') + 1);
+                         });
 
 TEST(Pairing, equals_the_pairing_of_the_problem) {
   for (const Problem& problem : odd_problems()) {

@@ -15,7 +15,8 @@ using testing::HasSubstr;
 
 // Overlaps from 1 to 99 terms: fewer than a warp, between warp and block, and more than the block.
 const Problem& problem() {
-  static const Problem made = make_problem(Form::n_to_m, {3, 33}, {3, 33}, 1, 2, "sy:-1..1,sx:-32..4");
+  static const Problem made =
+      make_problem(Form::n_to_m, {3, 33}, {3, 33}, 1, 2, "sy:-1..1,sx:-32..4");
   return made;
 }
 
@@ -40,7 +41,9 @@ TEST(Faults, missing_barrier) {
   }
 }
 
-TEST(Faults, wrong_remainder) { EXPECT_THAT(found<Planted::wrong_remainder>(), HasSubstr("expected")); }
+TEST(Faults, wrong_remainder) {
+  EXPECT_THAT(found<Planted::wrong_remainder>(), HasSubstr("expected"));
+}
 
 TEST(Faults, bad_shuffle) { EXPECT_THAT(found<Planted::bad_shuffle>(), HasSubstr("expected")); }
 

@@ -55,7 +55,8 @@ __global__ void reverse_kernel(float* data, float* before) {
 TEST(Vocabulary, shared_memory_is_garbage_at_first_and_of_the_block) {
   std::vector<float> data(kThreads), before(2 * kThreads);
   std::iota(data.begin(), data.end(), 0.0f);
-  launch(reverse_kernel, 3, kThreads, kThreads * sizeof(float), nullptr, data.data(), before.data());
+  launch(reverse_kernel, 3, kThreads, kThreads * sizeof(float), nullptr, data.data(),
+         before.data());
   for (int i = 0; i < kThreads; ++i) EXPECT_EQ(data[i], kThreads - 1 - i);
   for (const float value : before) EXPECT_TRUE(std::isnan(value));
 }
@@ -93,7 +94,8 @@ TEST(Vocabulary, loads_outside_are_zero) {
       EXPECT_EQ(load_or_zero(matrix.data(), y, x, 2, 3), inside ? matrix[3 * y + x] : 0);
     }
   }
-  for (int x = -2; x < 5; ++x) EXPECT_EQ(load_or_zero(matrix.data(), x, 3), x >= 0 && x < 3 ? x + 1 : 0);
+  for (int x = -2; x < 5; ++x)
+    EXPECT_EQ(load_or_zero(matrix.data(), x, 3), x >= 0 && x < 3 ? x + 1 : 0);
 }
 
 TEST(Vocabulary, launches_that_a_card_refuses) {
@@ -110,7 +112,9 @@ TEST(Vocabulary, launches_that_a_card_refuses) {
 
 __global__ void partial_kernel() { warp::any(true); }
 
-TEST(Vocabulary, a_warp_operation_needs_a_whole_warp) { EXPECT_THROW(launch(partial_kernel, 1, 48, 0, nullptr), Fault); }
+TEST(Vocabulary, a_warp_operation_needs_a_whole_warp) {
+  EXPECT_THROW(launch(partial_kernel, 1, 48, 0, nullptr), Fault);
+}
 
 __global__ void throwing_kernel() {
   if (threadIdx.x == 5) throw std::out_of_range("thread 5");

@@ -15,9 +15,10 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 
-#define XCORR_SHARED(T, name, count)                                          \
-  static const char name##_key = 0;                                           \
-  T(&name)[count] = *static_cast<T(*)[count]>(                                \
+#define XCORR_SHARED(T, name, count)   \
+  static const char name##_key = 0;    \
+  T(&name)                             \
+  [count] = *static_cast<T(*)[count]>( \
       ::xcorr::emulation::static_shared_memory(&name##_key, sizeof(T) * (count)))
 
 namespace xcorr {
@@ -25,11 +26,14 @@ namespace xcorr {
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
             void* /*stream*/, Arguments&&... arguments) {
-  const std::tuple<Parameters...> copied(static_cast<Parameters>(std::forward<Arguments>(arguments))...);
+  const std::tuple<Parameters...> copied(
+      static_cast<Parameters>(std::forward<Arguments>(arguments))...);
   emulation::run_grid(grid, block, shared_bytes, [&] { std::apply(kernel, copied); });
 }
 
-inline void clear(void* memory, std::size_t bytes, void* /*stream*/) { std::memset(memory, 0, bytes); }
+inline void clear(void* memory, std::size_t bytes, void* /*stream*/) {
+  std::memset(memory, 0, bytes);
+}
 
 template <typename T>
 T* dynamic_shared() {
@@ -56,7 +60,9 @@ inline constexpr int kSize = 32;
 
 inline int lane() { return emulation::lane(); }
 
-inline void barrier(emulation::Site site = emulation::Site::current()) { emulation::exchange(0, site); }
+inline void barrier(emulation::Site site = emulation::Site::current()) {
+  emulation::exchange(0, site);
+}
 
 // The value of lane `source`, which is in the warp.
 template <typename T>

@@ -10,14 +10,14 @@ namespace xcorr::faults {
 
 enum class Fault {
   none,
-  out_of_bounds,        // reads one element past the end of the last row
-  missing_barrier,      // sums of the warps are read before they are all written
+  out_of_bounds,           // reads one element past the end of the last row
+  missing_barrier,         // sums of the warps are read before they are all written
   missing_second_barrier,  // the next row's sums are written while the last are still read
-  wrong_remainder,      // the last, incomplete step over the overlap is left out
-  bad_shuffle,          // the tree of shuffles leaves out half of the lanes
-  lost_lane,            // lanes without work end before a shuffle of all lanes
-  diverged_barrier,     // only threads with work come to the block's barrier
-  two_barriers,         // the warps wait at different barriers
+  wrong_remainder,         // the last, incomplete step over the overlap is left out
+  bad_shuffle,             // the tree of shuffles leaves out half of the lanes
+  lost_lane,               // lanes without work end before a shuffle of all lanes
+  diverged_barrier,        // only threads with work come to the block's barrier
+  two_barriers,            // the warps wait at different barriers
 };
 
 constexpr int kThreads = 64;
@@ -31,7 +31,8 @@ __global__ void block_per_overlap_kernel(Problem q, Pairing pairing, const float
   XCORR_SHARED(float, sums, kThreads / warp::kSize);
   const int thread = static_cast<int>(threadIdx.x);
   const Index sy = q.window.sy.first + blockIdx.y, sx = q.window.sx.first + blockIdx.x;
-  const Overlap y = overlap(q.left.rows, q.right.rows, sy), x = overlap(q.left.cols, q.right.cols, sx);
+  const Overlap y = overlap(q.left.rows, q.right.rows, sy),
+                x = overlap(q.left.cols, q.right.cols, sx);
   const Pair lr = pairing.pair(blockIdx.z);
   const float* l = left + lr.left * q.left.size();
   const float* r = right + lr.right * q.right.size();
@@ -74,7 +75,8 @@ __global__ void block_per_overlap_kernel(Problem q, Pairing pairing, const float
       if (warp::lane() == 0) sums[thread / warp::kSize] = 0;
     }
   }
-  if (thread == 0) out[(blockIdx.z * q.out_rows() + blockIdx.y) * q.out_cols() + blockIdx.x] = total;
+  if (thread == 0)
+    out[(blockIdx.z * q.out_rows() + blockIdx.y) * q.out_cols() + blockIdx.x] = total;
 }
 
 template <Fault fault>
@@ -83,7 +85,8 @@ class BlockPerOverlapPlan final : public Plan {
   explicit BlockPerOverlapPlan(const Problem& problem) : problem_(problem) {}
 
   void compute(const Call& call) override {
-    const dim3 grid(static_cast<unsigned>(problem_.out_cols()), static_cast<unsigned>(problem_.out_rows()),
+    const dim3 grid(static_cast<unsigned>(problem_.out_cols()),
+                    static_cast<unsigned>(problem_.out_rows()),
                     static_cast<unsigned>(problem_.pairs()));
     launch(block_per_overlap_kernel<fault>, grid, dim3(kThreads), 0, call.stream, problem_,
            Pairing(problem_), call.lefts<float>(), call.rights<float>(), call.outs<float>());
