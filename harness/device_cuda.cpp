@@ -21,7 +21,9 @@ namespace {
 struct Event {
   cudaEvent_t event{};
   Event() { check_cuda(cudaEventCreate(&event), "event"); }
-  ~Event() { cudaEventDestroy(event); }
+  ~Event() {
+    if (event) cudaEventDestroy(event);
+  }
   Event(Event&& other) noexcept : event(std::exchange(other.event, nullptr)) {}
   void record(cudaStream_t stream) { check_cuda(cudaEventRecord(event, stream), "event"); }
   Seconds since(const Event& start) const {
