@@ -26,6 +26,9 @@
 
 namespace xcorr {
 
+// Limit of gridDim.y and gridDim.z: a kernel walks the rest in a loop of stride gridDim.
+inline constexpr std::int64_t kGridLimitYZ = 65535;
+
 // Throws std::runtime_error "<what>: <CUDA's words> (<CUDA's name>)".
 inline void check_cuda(cudaError_t status, const char* what) {
   if (status != cudaSuccess) {
@@ -45,8 +48,10 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
                                     static_cast<int>(shared_bytes)),
                "dynamic shared memory");
   }
-  kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream)> > >(
+  // clang-format off
+  kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream)>>>(
       static_cast<Parameters>(std::forward<Arguments>(arguments))...);
+  // clang-format on
   check_cuda(cudaGetLastError(), "kernel launch");
 }
 
@@ -149,9 +154,6 @@ __device__ __forceinline__ T load_or_zero(const T* matrix, int y, int x, int row
                       static_cast<unsigned>(x) < static_cast<unsigned>(cols);
   return inside ? matrix[static_cast<std::int64_t>(y) * cols + x] : T(0);
 }
-
-// Limits of gridDim.y and gridDim.z: a kernel walks the rest in a loop of stride gridDim.
-inline constexpr std::int64_t kGridLimitYZ = 65535;
 
 template <typename T>
 __host__ __device__ constexpr T ceil_div(T a, T b) {

@@ -89,6 +89,7 @@ std::vector<Problem> odd_problems() {
       {"2x40", "6x8", {"full", "sy:3..5,sx:-39..-1"}},
       {"1x8", "1x150", {"valid", "full"}},
       {"40x3", "2x3", {"valid", "full"}},
+      {"140x1", "140x1", {"full"}},  // more rows than 16 blocks of 16
   };
   struct Counts {
     Form form;

@@ -23,7 +23,7 @@ namespace context = boost::context;
 constexpr std::size_t kStackBytes = 128 * 1024;
 constexpr unsigned kWarp = 32;
 // Those of compute capabilities 7.0 to 9.0; the largest dynamic shared memory is the last one's.
-constexpr std::uint64_t kMaxThreads = 1024, kMaxGridX = 2147483647, kMaxGridYZ = 65535;
+constexpr std::uint64_t kMaxThreads = 1024, kMaxGridX = 2147483647;
 constexpr std::size_t kMaxSharedBytes = 227 * 1024;
 
 // Stacks are used again: mapping one for each of a million threads would take most of the time.
@@ -266,7 +266,8 @@ void check_limits(dim3 grid, dim3 block, std::size_t shared_bytes) {
   const auto refuse = [](const std::string& what) { throw Fault("kernel launch: " + what); };
   if (grid.count() == 0 || block.count() == 0) refuse("an empty grid or block");
   if (block.count() > kMaxThreads || block.z > 64) refuse("too many threads in a block");
-  if (grid.x > kMaxGridX || grid.y > kMaxGridYZ || grid.z > kMaxGridYZ) refuse("too large a grid");
+  if (grid.x > kMaxGridX || grid.y > kGridLimitYZ || grid.z > kGridLimitYZ)
+    refuse("too large a grid");
   if (shared_bytes > kMaxSharedBytes) refuse("too much shared memory");
 }
 

@@ -28,6 +28,9 @@ namespace xcorr::emulation {
 
 using Site = std::source_location;
 
+// Far below a card's 65535, so that the loops over what lies beyond it run in small problems too.
+inline constexpr std::int64_t kGridLimitYZ = 16;
+
 // What is wrong with a kernel's synchronisation or launch, in words.
 struct Fault : std::runtime_error {
   using std::runtime_error::runtime_error;

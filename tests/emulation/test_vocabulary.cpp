@@ -103,8 +103,8 @@ TEST(Vocabulary, launches_that_a_card_refuses) {
   const auto refused = [&](dim3 grid, dim3 block, std::size_t shared) {
     EXPECT_THROW(launch(count_kernel, grid, block, shared, nullptr, &count, grid, block), Fault);
   };
-  refused(dim3(1, 65536), 1, 0);
-  refused(dim3(1, 1, 65536), 1, 0);
+  refused(dim3(1, kGridLimitYZ + 1), 1, 0);
+  refused(dim3(1, 1, kGridLimitYZ + 1), 1, 0);
   refused(1, 1025, 0);
   refused(0, 32, 0);
   refused(1, 32, 228 * 1024);

@@ -23,6 +23,8 @@
 
 namespace xcorr {
 
+using emulation::kGridLimitYZ;
+
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
             void* /*stream*/, Arguments&&... arguments) {
