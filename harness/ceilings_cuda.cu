@@ -50,7 +50,7 @@ nlohmann::json measure_ceilings(Device& device) {
   float* z = static_cast<float*>(c.get());
   random_floats<<<4096, 256, 0, stream>>>(x, kBytes / 4);
   random_floats<<<4096, 256, 0, stream>>>(y, kBytes / 4);
-  check_cuda(cudaGetLastError(), "random numbers");
+  require_cuda(cudaGetLastError(), "random numbers");
   const auto best = [&](const std::function<void()>& work, Index count, Mode mode = Mode::stream) {
     device.time(work, std::max<Index>(count / 10, 1), mode);  // warm
     Seconds shortest = 1e9;
@@ -65,7 +65,7 @@ nlohmann::json measure_ceilings(Device& device) {
   const int blocks = device.facts().at("multiprocessors").get<int>() * 16;
   const Seconds fma = best([&] { fma_chains<<<blocks, 256, 0, stream>>>(0.999f, z); }, 10);
   random_floats<<<4096, 256, 0, stream>>>(y, kBytes / 4);
-  check_cuda(cudaGetLastError(), "FMA chains");
+  require_cuda(cudaGetLastError(), "FMA chains");
 
   cublasHandle_t handle{};
   check_cublas(cublasCreate(&handle));

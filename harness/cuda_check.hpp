@@ -10,7 +10,8 @@
 
 namespace xcorr {
 
-inline void check_cuda(cudaError_t code, const char* what) {
+// Another name than the one of algorithms/device: both are inline functions of this namespace.
+inline void require_cuda(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
   const std::string text = std::string(what) + ": " + cudaGetErrorString(code);
   if (code == cudaErrorMemoryAllocation) {

@@ -20,15 +20,15 @@ namespace {
 
 struct Event {
   cudaEvent_t event{};
-  Event() { check_cuda(cudaEventCreate(&event), "event"); }
+  Event() { require_cuda(cudaEventCreate(&event), "event"); }
   ~Event() {
     if (event) cudaEventDestroy(event);
   }
   Event(Event&& other) noexcept : event(std::exchange(other.event, nullptr)) {}
-  void record(cudaStream_t stream) { check_cuda(cudaEventRecord(event, stream), "event"); }
+  void record(cudaStream_t stream) { require_cuda(cudaEventRecord(event, stream), "event"); }
   Seconds since(const Event& start) const {
     float milliseconds = 0;
-    check_cuda(cudaEventElapsedTime(&milliseconds, start.event, event), "event");
+    require_cuda(cudaEventElapsedTime(&milliseconds, start.event, event), "event");
     return milliseconds * 1e-3;
   }
 };
@@ -74,13 +74,13 @@ double fmas_per_sm_cycle(int major, int minor, Precision precision) {
 
 int attribute(cudaDeviceAttr which, int index) {
   int value = 0;
-  check_cuda(cudaDeviceGetAttribute(&value, which, index), "device attribute");
+  require_cuda(cudaDeviceGetAttribute(&value, which, index), "device attribute");
   return value;
 }
 
 std::string bus_id(int index) {
   char text[32] = "";
-  check_cuda(cudaDeviceGetPCIBusId(text, sizeof text, index), "bus id");
+  require_cuda(cudaDeviceGetPCIBusId(text, sizeof text, index), "bus id");
   return text;
 }
 
@@ -91,9 +91,9 @@ std::string version_text(int version) {
 class Cuda : public Device {
  public:
   explicit Cuda(int index) : index_(index), nvml_(bus_id(index)) {
-    check_cuda(cudaSetDevice(index), "device");
-    check_cuda(cudaGetDeviceProperties(&properties_, index), "device properties");
-    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+    require_cuda(cudaSetDevice(index), "device");
+    require_cuda(cudaGetDeviceProperties(&properties_, index), "device properties");
+    require_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   }
   ~Cuda() override { cudaStreamDestroy(stream_); }
 
@@ -162,29 +162,29 @@ class Cuda : public Device {
 
   std::size_t available_bytes() const override {
     std::size_t free = 0, total = 0;
-    check_cuda(cudaMemGetInfo(&free, &total), "free memory");
+    require_cuda(cudaMemGetInfo(&free, &total), "free memory");
     return free;
   }
   Buffer allocate(std::size_t bytes) override {
     void* memory = nullptr;
-    check_cuda(cudaMalloc(&memory, bytes), ("allocating " + bytes_text(static_cast<double>(bytes))).c_str());
+    require_cuda(cudaMalloc(&memory, bytes), ("allocating " + bytes_text(static_cast<double>(bytes))).c_str());
     return Buffer(memory, [](void* p) { cudaFree(p); });
   }
   void upload(void* device, const void* host, std::size_t bytes) override {
-    check_cuda(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_), "upload");
+    require_cuda(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_), "upload");
     synchronize();
   }
   void download(void* host, const void* device, std::size_t bytes) override {
-    check_cuda(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "download");
+    require_cuda(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "download");
     synchronize();
   }
   void fill(void* device, unsigned char byte, std::size_t bytes) override {
-    check_cuda(cudaMemsetAsync(device, byte, bytes, stream_), "fill");
+    require_cuda(cudaMemsetAsync(device, byte, bytes, stream_), "fill");
   }
   bool host_memory() const override { return false; }
 
   void* stream() override { return stream_; }
-  void synchronize() override { check_cuda(cudaStreamSynchronize(stream_), "device"); }
+  void synchronize() override { require_cuda(cudaStreamSynchronize(stream_), "device"); }
 
   Seconds time(const std::function<void()>& compute, Index count, Mode mode) override {
     switch (mode) {
@@ -263,14 +263,14 @@ class Cuda : public Device {
   Seconds time_graph(const std::function<void()>& compute, Index count) {
     cudaGraph_t graph{};
     cudaGraphExec_t executable{};
-    check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "graph capture");
+    require_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "graph capture");
     compute();
-    check_cuda(cudaStreamEndCapture(stream_, &graph), "graph capture");
-    check_cuda(cudaGraphInstantiate(&executable, graph, 0), "graph");
-    check_cuda(cudaGraphLaunch(executable, stream_), "graph launch");  // uploads it
+    require_cuda(cudaStreamEndCapture(stream_, &graph), "graph capture");
+    require_cuda(cudaGraphInstantiate(&executable, graph, 0), "graph");
+    require_cuda(cudaGraphLaunch(executable, stream_), "graph launch");  // uploads it
     synchronize();
     const Seconds seconds = time_between([&] {
-      for (Index i = 0; i < count; ++i) check_cuda(cudaGraphLaunch(executable, stream_), "graph launch");
+      for (Index i = 0; i < count; ++i) require_cuda(cudaGraphLaunch(executable, stream_), "graph launch");
     });
     cudaGraphExecDestroy(executable);
     cudaGraphDestroy(graph);

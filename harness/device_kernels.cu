@@ -18,12 +18,12 @@ __global__ void empty() {}
 
 void launch_spin(long long nanoseconds, cudaStream_t stream) {
   spin<<<1, 1, 0, stream>>>(nanoseconds);
-  check_cuda(cudaGetLastError(), "spin kernel");
+  require_cuda(cudaGetLastError(), "spin kernel");
 }
 
 void launch_empty(cudaStream_t stream) {
   empty<<<1, 1, 0, stream>>>();
-  check_cuda(cudaGetLastError(), "empty kernel");
+  require_cuda(cudaGetLastError(), "empty kernel");
 }
 
 }  // namespace xcorr

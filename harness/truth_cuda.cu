@@ -34,7 +34,7 @@ class DeviceArray {
  public:
   DeviceArray() = default;
   explicit DeviceArray(Index count) : count_(count) {
-    check_cuda(cudaMalloc(&data_, std::max<std::size_t>(bytes(), 1)), "memory of the reference");
+    require_cuda(cudaMalloc(&data_, std::max<std::size_t>(bytes(), 1)), "memory of the reference");
   }
   DeviceArray(DeviceArray&& other) noexcept { *this = std::move(other); }
   DeviceArray& operator=(DeviceArray&& other) noexcept {
@@ -128,7 +128,7 @@ class CudaTruth : public Truth {
 
   std::string changed_inputs(InputKind kind, const void* left, const void* right) override {
     const DeviceArray<unsigned long long> changes(2);
-    check_cuda(cudaMemsetAsync(changes.get(), 0, changes.bytes(), stream_), "clearing");
+    require_cuda(cudaMemsetAsync(changes.get(), 0, changes.bytes(), stream_), "clearing");
     with_scalar([&]<typename T>(T) {
       truth::count_changes<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
           static_cast<const T*>(left), problem_.left_elements(), source(kind, Side::left), changes.get());
@@ -169,13 +169,13 @@ class CudaTruth : public Truth {
   }
 
   void finish(const char* what) const {
-    check_cuda(cudaGetLastError(), what);
-    check_cuda(cudaStreamSynchronize(stream_), what);
+    require_cuda(cudaGetLastError(), what);
+    require_cuda(cudaStreamSynchronize(stream_), what);
   }
 
   template <typename T>
   void get(T* host, const T* device, std::size_t count) const {
-    check_cuda(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream_), "copy");
+    require_cuda(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream_), "copy");
     finish("comparison");
   }
 
@@ -277,7 +277,7 @@ class CudaTruth : public Truth {
     }
     const DeviceArray<Index> device_positions(3 * kSampledElements);
     const DeviceArray<double> device_values(kSampledElements);
-    check_cuda(cudaMemcpyAsync(device_positions.get(), positions.data(), device_positions.bytes(),
+    require_cuda(cudaMemcpyAsync(device_positions.get(), positions.data(), device_positions.bytes(),
                                cudaMemcpyHostToDevice, stream_), "copy");
     const auto by_definition = [&](bool absolute) {
       truth::sampled<<<kSampledElements, kThreads, 0, stream_>>>(
