@@ -1,7 +1,7 @@
 """xcorr: cross-correlates a user's matrices with any variant of this tree.
 
-out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx], zero outside either matrix: what lies at (y, x) in the left
-and at (y+sy, x+sx) in the right raises the value at (sy, sx). `scripts/xcorr` is the door.
+out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx], zero outside either matrix: what lies at (y, x) in the
+left and at (y+sy, x+sx) in the right raises the value at (sy, sx). `scripts/xcorr` is the door.
 """
 
 from __future__ import annotations
@@ -11,32 +11,41 @@ import csv
 import os
 import shutil
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Optional
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from experiments.errors import UserError
 from experiments.real import matrices, peaks, stream
+from experiments.real.files import replaced_file
 from harness.library import FORMS, Description, Library, LibraryError, Request
 
-DEFAULT_VARIANT = "cpu_fft"
-PEAK_COLUMNS = ("pair", "left", "right", "sy", "sx", "value", "sub_sy", "sub_sx", "peak_to_second",
-                "border")
+PEAK_COLUMNS = (
+    "pair",
+    "left",
+    "right",
+    "sy",
+    "sx",
+    "value",
+    "sub_sy",
+    "sub_sx",
+    "peak_to_second",
+    "border",
+)
 DESCRIPTION = """\
-Cross-correlates matrices of .npy files (float32, float64 or integers; 2D: one matrix, 3D: a stack,
-4D RIGHT: tiles x patterns x rows x cols).
-  out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]; the same sign as scipy.signal.correlate2d(R, L, mode)."""
+Cross-correlates matrices of .npy files: float32, float64 or integers; 2D: one matrix, 3D: a stack,
+4D (RIGHT only): tiles x patterns x rows x cols.
+  out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]
+The sign is that of scipy.signal.correlate2d(R, L, mode)."""
 EPILOG = """\
-forms (pair p is left, right):
-  one-to-one 0, 0    one-to-many 0, p    n-to-mn p // m, p (m rights a left)    n-to-m p // R, p % R (R rights)
-peaks (CSV): sy, sx of the largest value; sub_sy, sub_sx by a parabola through three points, an axis at a
-  time (on the border of the window the integer shift is kept and border is 1); peak_to_second = peak over
-  the second local peak outside the 3 x 3 neighbourhood, empty where there is none above zero.
+forms, as pair p -> left, right (m rights a left; R rights in all):
+  one-to-one 0, 0    one-to-many 0, p    n-to-mn p // m, p    n-to-m p // R, p % R
+peaks (CSV): sy, sx of the largest value; sub_sy, sub_sx by a parabola through three points, an axis
+  at a time (on the border of the window the integer shift is kept and border is 1); peak_to_second
+  = peak over the second local peak outside the 3 x 3 neighbourhood, empty where none is positive.
 examples:
   xcorr reference.npy deformed.npy                                     peak on stdout
   xcorr template.npy frames.npy --window valid --output maps.npy       every value
@@ -53,25 +62,38 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="xcorr", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(
+        prog="xcorr",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     add = parser.add_argument
     add("left", nargs="?", type=Path, metavar="LEFT.npy")
     add("right", nargs="?", type=Path, metavar="RIGHT.npy")
     add("--form", choices=FORMS, help="how matrices pair; inferred where the counts allow one only")
-    add("--right-order", choices=("tile", "pattern"),
-        help="what the first axis of a 4D RIGHT counts; of a 3D RIGHT: which of the two runs slower")
+    add(
+        "--right-order",
+        choices=("tile", "pattern"),
+        help="what the first axis of a 4D RIGHT counts; in a 3D RIGHT: what runs slower",
+    )
     add("--window", default="full", help="full (default), valid or sy:a..b,sx:c..d, inclusive")
-    add("--variant", default=DEFAULT_VARIANT, help=f"id from --list (default {DEFAULT_VARIANT})")
-    add("--params", default="", help="key=value;key=value, a point of the variant's grid")
+    add("--variant", metavar="ID", help="from --list (default: the first FFT of the device)")
+    add("--params", default="", help="key=value;..., a point of its grid (default: all threads)")
     add("--precision", help="fp32, fp64, ... (default: the variant's first)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
     add("--subtract-mean", action="store_true", help="subtract each matrix's own mean first")
     add("--output", type=Path, metavar="OUT.npy", help="every value: pairs x out_rows x out_cols")
     add("--peaks", metavar="PEAKS.csv", help="the peak of each pair; - is stdout (default)")
     add("--force", action="store_true", help="replace existing output files")
-    add("--chunk-mib", type=_positive, default=256, metavar="N",
-        help="output kept in memory at a time (default 256)")
+    add(
+        "--chunk-mib",
+        type=_positive,
+        default=256,
+        metavar="N",
+        help="output kept in memory at a time (default 256)",
+    )
     add("--quiet", action="store_true", help="no progress bar, no description")
     add("--list", action="store_true", help="the variants of this build")
     return parser
@@ -87,7 +109,7 @@ def _positive(text: str) -> int:
 _positive.__name__ = "positive integer"
 
 
-def main(argv: Optional[Sequence[str]] = None, library: Optional[Any] = None) -> int:
+def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
     """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
     try:
         return run(build_parser().parse_args(argv), library)
@@ -105,7 +127,7 @@ def main(argv: Optional[Sequence[str]] = None, library: Optional[Any] = None) ->
         return 130
 
 
-def run(arguments: argparse.Namespace, library: Optional[Any] = None) -> int:
+def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     if arguments.list:
         print_variants((library or Library()).variants())
         return 0
@@ -116,92 +138,150 @@ def run(arguments: argparse.Namespace, library: Optional[Any] = None) -> int:
     check_outputs(arguments)
     headers = [matrices.read_header(path) for path in (arguments.left, arguments.right)]
     library = library or Library()
-    job = choose_job(library, arguments)
     request = make_request(arguments, *headers)
+    job = choose_job(library, arguments, request.form)
     facts = library.describe(request)
     chunks = stream.plan_chunks(request, pair_bytes(facts, job), arguments.chunk_mib << 20)
     check_room(arguments, headers, facts, job, chunks)
     left, right = read_inputs(arguments, headers, request, job)
-    if not arguments.quiet:
-        text = (f"{request.form}{'' if arguments.form else ' (inferred)'}: {facts.pairs} pairs of "
-                f"{facts.out_rows}x{facts.out_cols} shifts, {job.variant} {job.precision}, "
-                f"{facts.fmas:.3g} multiply-adds\n"
-                f"shift origin: output index [0][0] is shift sy={facts.sy0} sx={facts.sx0}")
-        print(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
     compute(library, arguments, request, facts, job, (left, right), chunks)
     return 0
 
 
-def choose_job(library: Any, arguments: argparse.Namespace) -> stream.Job:
-    """The variant asked for, with its default precision; UserError where it lacks the one asked for."""
-    variant = library.variant(arguments.variant)
+def choose_job(library: Any, arguments: argparse.Namespace, form: str) -> stream.Job:
+    """The variant asked for, else the first FFT; its default precision and parameters likewise."""
+    if arguments.variant is None:
+        found = stream.candidates(library.variants(), "fft", form, arguments.device)
+        if not found:
+            raise UserError(
+                f"device {arguments.device}: this build has no FFT for {form} on it; "
+                "choose a --variant from --list"
+            )
+        variant = found[0]
+    else:
+        variant = library.variant(arguments.variant)
     precision = arguments.precision or variant["precisions"][0]
     if precision not in variant["precisions"]:
-        raise UserError(f"precision '{precision}': {variant['id']} has {', '.join(variant['precisions'])}; "
-                        "choose one of them or another --variant")
-    return stream.Job(variant["id"], arguments.params, precision, arguments.device)
+        raise UserError(
+            f"precision '{precision}': {variant['id']} has {', '.join(variant['precisions'])}; "
+            "choose one of them or another --variant"
+        )
+    params = arguments.params or stream.default_params(variant)
+    return stream.Job(variant["id"], params, precision, arguments.device)
 
 
-def make_request(arguments: argparse.Namespace, left: matrices.Header,
-                 right: matrices.Header) -> Request:
+def make_request(
+    arguments: argparse.Namespace, left: matrices.Header, right: matrices.Header
+) -> Request:
     if len(left.shape) == 4:
-        raise UserError(f"{arguments.left}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols")
+        raise UserError(
+            f"{arguments.left}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols"
+        )
     lefts = left.shape[0] if len(left.shape) == 3 else 1
     form = matrices.infer_form(arguments.form, lefts, right.shape, arguments.right_order)
     rights = int(np.prod(right.shape[:-2], dtype=object))
     return Request(form, left.shape[-2:], right.shape[-2:], lefts, rights, arguments.window)
 
 
+def summary(
+    arguments: argparse.Namespace, request: Request, facts: Description, job: stream.Job
+) -> str:
+    """What was run, and the shift origin of the output."""
+    return (
+        f"{request.form}{'' if arguments.form else ' (inferred)'}: {facts.pairs} pairs of "
+        f"{facts.out_rows}x{facts.out_cols} shifts, {job.variant} {job.precision}, "
+        f"{facts.fmas:.3g} multiply-adds\n"
+        f"shift origin: output index [0][0] is shift sy={facts.sy0} sx={facts.sx0}"
+    )
+
+
 def pair_bytes(facts: Description, job: stream.Job) -> int:
     return facts.out_rows * facts.out_cols * np.dtype(job.scalar).itemsize
 
 
-def check_room(arguments: argparse.Namespace, headers: Sequence[matrices.Header], facts: Description,
-               job: stream.Job, chunks: list[stream.Chunk]) -> None:
+def check_room(
+    arguments: argparse.Namespace,
+    headers: Sequence[matrices.Header],
+    facts: Description,
+    job: stream.Job,
+    chunks: list[stream.Chunk],
+) -> None:
     """UserError naming the bytes where memory or disk cannot hold the run."""
     elements = sum(int(np.prod(header.shape, dtype=object)) for header in headers)
-    as_read = sum(int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize for header in headers)
+    as_read = sum(
+        int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize for header in headers
+    )
     one_pair = pair_bytes(facts, job)
     chunk = max(chunk.pairs for chunk in chunks) * one_pair
-    matrices.check_memory("correlation", {"input files": as_read,
-                                          "inputs": elements * np.dtype(job.scalar).itemsize,
-                                          "output at a time": chunk})
+    matrices.check_memory(
+        "correlation",
+        {
+            "input files": as_read,
+            "inputs": elements * np.dtype(job.scalar).itemsize,
+            "output at a time": chunk,
+        },
+    )
     if arguments.output is not None:
         needed, free = facts.pairs * one_pair, shutil.disk_usage(arguments.output.parent).free
         if needed > free:
-            raise UserError(f"{arguments.output}: needs {needed} bytes of disk, {free} are free; use --peaks "
-                            "or a smaller --window")
+            raise UserError(
+                f"{arguments.output}: needs {needed} bytes of disk, {free} are free; use --peaks "
+                "or a smaller --window"
+            )
 
 
-def read_inputs(arguments: argparse.Namespace, headers: Sequence[matrices.Header], request: Request,
-                job: stream.Job) -> tuple[np.ndarray, np.ndarray]:
+def read_inputs(
+    arguments: argparse.Namespace,
+    headers: Sequence[matrices.Header],
+    request: Request,
+    job: stream.Job,
+) -> tuple[np.ndarray, np.ndarray]:
     """Left and right stacks, checked, ordered and converted to the scalar type."""
-    left = matrices.as_stack(str(arguments.left), matrices.read_matrices(arguments.left, headers[0]))
+    left = matrices.as_stack(
+        str(arguments.left), matrices.read_matrices(arguments.left, headers[0])
+    )
     left = matrices.to_scalar(str(arguments.left), left, job.scalar, arguments.subtract_mean)
     right = matrices.read_matrices(arguments.right, headers[1])
-    right = matrices.order_rights(str(arguments.right), right, request.lefts, request.form,
-                                  arguments.right_order)
-    return left, matrices.to_scalar(str(arguments.right), right, job.scalar, arguments.subtract_mean)
+    right = matrices.order_rights(
+        str(arguments.right), right, request.lefts, request.form, arguments.right_order
+    )
+    return left, matrices.to_scalar(
+        str(arguments.right), right, job.scalar, arguments.subtract_mean
+    )
 
 
-def compute(library: Any, arguments: argparse.Namespace, request: Request, facts: Description,
-            job: stream.Job, inputs: tuple[np.ndarray, np.ndarray], chunks: list[stream.Chunk]) -> None:
+def compute(
+    library: Any,
+    arguments: argparse.Namespace,
+    request: Request,
+    facts: Description,
+    job: stream.Job,
+    inputs: tuple[np.ndarray, np.ndarray],
+    chunks: list[stream.Chunk],
+) -> None:
     """Runs every chunk and writes what was asked for; files appear when all is done."""
     found: list[peaks.Peaks] = []
     origin = (facts.sy0, facts.sx0)
     with replaced_file(arguments.output) as output:
         if output is not None:
-            header = {"descr": np.lib.format.dtype_to_descr(np.dtype(job.scalar)),
-                      "fortran_order": False, "shape": facts.out_shape}
+            header = {
+                "descr": np.lib.format.dtype_to_descr(np.dtype(job.scalar)),
+                "fortran_order": False,
+                "shape": facts.out_shape,
+            }
             np.lib.format.write_array_header_1_0(output, header)
         results = stream.run_chunks(library, request, job, *inputs, chunks)
-        with tqdm(total=facts.pairs, unit="pair", disable=True if arguments.quiet else None,
-                  leave=False) as bar:
+        with tqdm(
+            total=facts.pairs, unit="pair", disable=True if arguments.quiet else None, leave=False
+        ) as bar:
             for chunk, out in results:
                 if arguments.peaks is not None:
                     found.append(find_peaks(out, origin, chunk.first))
                 if output is not None:
                     output.write(memoryview(out).cast("B"))
+                if chunk.first == 0 and not arguments.quiet:  # later than any refusal
+                    text = summary(arguments, request, facts, job)
+                    bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
                 bar.update(chunk.pairs)
     if arguments.peaks is not None:
         write_peaks(arguments.peaks, request, peaks.concatenate(found))
@@ -218,8 +298,18 @@ def find_peaks(out: np.ndarray, origin: tuple[int, int], first: int) -> peaks.Pe
 def write_peaks(where: str, request: Request, found: peaks.Peaks) -> None:
     """The CSV of PEAK_COLUMNS to a file or, for '-', to stdout."""
     left, right = stream.pair_indices(request)
-    columns = [np.arange(len(left)), left, right, found.sy, found.sx, found.value, found.sub_sy,
-               found.sub_sx, found.peak_to_second, found.border]
+    columns = [
+        np.arange(len(left)),
+        left,
+        right,
+        found.sy,
+        found.sx,
+        found.value,
+        found.sub_sy,
+        found.sub_sx,
+        found.peak_to_second,
+        found.border,
+    ]
     rows = ([cell(value) for value in row] for row in zip(*(column.tolist() for column in columns)))
     with replaced_file(None if where == "-" else Path(where)) as binary:
         if binary is None:
@@ -241,12 +331,15 @@ def cell(value: Any) -> str:
 
 def check_outputs(arguments: argparse.Namespace) -> None:
     """UserError, before any work, where an output cannot or must not be written."""
-    targets = [Path(target) for target in (arguments.output, arguments.peaks)
-               if target is not None and str(target) != "-"]
+    targets = [
+        Path(target)
+        for target in (arguments.output, arguments.peaks)
+        if target is not None and str(target) != "-"
+    ]
     inputs = [path.resolve() for path in (arguments.left, arguments.right)]
     for number, target in enumerate(targets):
-        if target.is_dir():
-            raise UserError(f"{target}: is a folder; name a file")
+        if target.exists() and not target.is_file():
+            raise UserError(f"{target}: is not a regular file; name a file")
         if target.resolve() in inputs or target in targets[:number]:
             raise UserError(f"{target}: is named twice; choose another output")
         if target.exists() and not arguments.force:
@@ -255,43 +348,16 @@ def check_outputs(arguments: argparse.Namespace) -> None:
             pass
 
 
-@contextmanager
-def replaced_file(target: Optional[Path], keep: bool = True) -> Iterator[Optional[BinaryIO]]:
-    """A temporary file beside `target` that takes its name when the block ends well (atomic).
-
-    None for no target. UserError where the folder or the disk refuses. With `keep` false only tries.
-    """
-    if target is None:
-        yield None
-        return
-    temporary = None
-    try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if keep:
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
-            os.replace(temporary, target)
-            temporary = None
-    except OSError as error:
-        raise UserError(f"{target}: cannot be written: {error.strerror or error}; "
-                        "choose another place") from None
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-
-
 def print_variants(variants: list[dict[str, Any]]) -> None:
     """Ids, precisions, forms and grid points, a variant a line."""
     width = max(len(variant["id"]) for variant in variants)
     for variant in variants:
         points = [point for point in variant["points"] if point]
-        print(f"{variant['id']:<{width}}  {variant['backend']}  {','.join(variant['precisions'])}  "
-              f"{','.join(variant['forms'])}  {' '.join(points[:4])}{' ...' if len(points) > 4 else ''}")
+        some = points[:4] + ["..."] * (len(points) > 4)
+        print(
+            f"{variant['id']:<{width}}  {variant['backend']}  {','.join(variant['precisions'])}  "
+            f"{','.join(variant['forms'])}  {' '.join(some)}".rstrip()
+        )
         print(f"{'':<{width}}  {variant['summary']}")
 
 

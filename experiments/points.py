@@ -102,7 +102,7 @@ def select_variants(
         found = {v.id for v in variants if name in ("*", v.id, v.family)}
         if not found and _in_source_tree(name):
             if built:
-                raise UserError(f"{where} {name}: not in this build; build with its backend enabled")
+                raise UserError(f"{where} {name}: not in this build; enable its backend")
         elif not found and name != "*":
             known = {v.id for v in variants} | {v.family for v in variants}
             raise UserError(f"{where} {name}: unknown; {nearest(name, known)}")
@@ -162,8 +162,8 @@ def expand(
                 ]
     if not units:
         raise UserError(
-            f"selection: nothing to measure with preset {preset} on {device}; loosen --experiments, "
-            "--variants, --sizes or --forms"
+            f"selection: nothing to measure with preset {preset} on {device}; "
+            "loosen --experiments, --variants, --sizes or --forms"
         )
     return units
 
@@ -182,7 +182,8 @@ def _sizes(
                 for a, b in sorted(known)
             )
             raise UserError(
-                f"size {format_shape(left)}: in no experiment of preset {preset}; choose from {have}"
+                f"size {format_shape(left)}: in no experiment of preset {preset}; "
+                f"choose from {have}"
             )
     return sizes
 

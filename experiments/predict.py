@@ -17,10 +17,15 @@ from experiments.problem import Problem
 from experiments.schema import Preset, Rate, Rates
 from experiments.store import Row
 
-# Google Benchmark aims at 1.4 x the minimum time; finding the iteration count costs about one
-# repetition more; the first launch, the two witnesses and the check afterwards are launches too.
+# What a point is besides its repetitions: a launch for each kind of input, one for the batch size,
+# one for the check afterwards, about half a repetition to find the iteration count (Google
+# Benchmark aims at 1.4 x the minimum time), the median of three plans and, for FFT-based variants,
+# five launches with phases as long as they take less than a second.
 AIM = 1.4
 EXTRA_LAUNCHES = 5
+INPUTS = 3
+PLANS = 3
+PHASE_LAUNCHES = 5
 TIMEOUT_FACTOR = 20
 
 
@@ -31,6 +36,7 @@ class Sample:
     form: str
     work: float
     seconds: float
+    plan_s: float
 
 
 def work_of(problem: Problem, algorithm_class: str) -> float:
@@ -49,6 +55,15 @@ def _problem_of(row: Row) -> Problem:
     )
 
 
+def _nearest(samples: Sequence[Sample], form: str, work: float) -> Sample | None:
+    """Of the samples that are not larger the largest, of the same form if there is one; where all
+    are larger, the smallest."""
+    smaller = [sample for sample in samples if sample.work <= work]
+    if smaller:
+        return max(smaller, key=lambda s: (s.form == form, s.work, -s.seconds))
+    return min(samples, key=lambda s: (s.work, s.seconds), default=None)
+
+
 class Predictor:
     """Predictions for one machine and preset; `learn` refines them while rows arrive."""
 
@@ -60,7 +75,8 @@ class Predictor:
         self._backend = "cuda" if device.startswith("cuda") else "cpu"
         self._preset = preset
         self._preset_name = name
-        self._samples: dict[tuple[str, ...], list[Sample]] = defaultdict(list)
+        # of each (form, work) the fastest repetition
+        self._samples: dict[tuple[str, ...], dict[tuple[str, float], Sample]] = defaultdict(dict)
         self._classes: dict[str, str] = {}
 
     def learn(self, rows: Iterable[Row], variants: Iterable[Variant] = ()) -> None:
@@ -74,7 +90,11 @@ class Predictor:
                 continue  # a variant that this build does not contain
             key = (row["variant"], row["params"], row["precision"], row["mode"])
             work = work_of(_problem_of(row), algorithm_class)
-            self._samples[key].append(Sample(row["form"], work, float(row["compute_us"]) * 1e-6))
+            seconds, plan = float(row["compute_us"]) * 1e-6, float(row["plan_us"] or 0) * 1e-6
+            place = (row["form"], work)
+            known = self._samples[key].get(place)
+            if known is None or seconds < known.seconds:
+                self._samples[key][place] = Sample(row["form"], work, seconds, plan)
 
     def launch_s(self, unit: Unit, params: str) -> float:
         """Predicted seconds of one launch (one computation of the whole problem)."""
@@ -84,17 +104,25 @@ class Predictor:
         work = work_of(unit.problem, variant.algorithm_class)
         rate = self._rate(variant)
         floor = rate.launch_us * 1e-6
-        samples = self._samples.get((variant.id, params, unit.precision, unit.mode))
-        if not samples:
+        samples = self._of(unit, params)
+        near = _nearest(samples, unit.problem.form, work)
+        if near is None:
             return floor + work / self._speed(rate, params)
-        smaller = [sample for sample in samples if sample.work <= work]
-        if smaller:
-            near = max(smaller, key=lambda s: (s.form == unit.problem.form, s.work, -s.seconds))
-        else:
-            near = min(samples, key=lambda s: (s.work, s.seconds))
-        # Of a launch near the floor at least a tenth counts as work, or nothing would ever grow.
-        share = max(near.seconds - floor, 0.1 * near.seconds)
-        return min(floor, near.seconds) + share * work / near.work
+        ratio = work / near.work
+        proportional = min(floor, near.seconds) + max(near.seconds - floor, 0) * ratio
+        # Launch latency, barriers and contention do not grow with the work: where a much smaller
+        # problem is known too, the two give what does. A tenth always counts as work.
+        half = [sample for sample in samples if sample.work <= near.work / 2]
+        far = _nearest(half, near.form, near.work / 2)
+        if far is None or ratio <= 1:
+            return max(proportional, 0.1 * near.seconds * ratio)
+        slope = (near.seconds - far.seconds) / (near.work - far.work)
+        affine = near.seconds + slope * (work - near.work)
+        return max(min(affine, proportional), near.seconds * (0.9 + 0.1 * ratio))
+
+    def _of(self, unit: Unit, params: str) -> list[Sample]:
+        key = (unit.variant.id, params, unit.precision, unit.mode)
+        return list(self._samples.get(key, {}).values())
 
     def _rate(self, variant: Variant) -> Rate:
         known = self._rates.variants.get(variant.id)
@@ -117,12 +145,20 @@ class Predictor:
     def why_not(self, unit: Unit, params: str) -> str:
         """Reason of not_selected, or "" when the point is selected."""
         launch = self.launch_s(unit, params)
-        if launch <= self.limit_s():
-            return ""
-        return (
-            f"predicted {launch:.3g} s per launch, preset {self._preset_name} selects up to "
-            f"{self.limit_s():g} s on {self._backend}"
-        )
+        if launch > self.limit_s():
+            return (
+                f"predicted {launch:.3g} s per launch, preset {self._preset_name} selects up to "
+                f"{self.limit_s():g} s on {self._backend}"
+            )
+        if self._preset.max_point_s is not None:
+            limit = float(getattr(self._preset.max_point_s, self._backend))
+            whole = self.unit_s(unit, [params])
+            if whole > limit:
+                return (
+                    f"predicted {whole:.3g} s with its verification, preset {self._preset_name} "
+                    f"selects up to {limit:g} s on {self._backend}"
+                )
+        return ""
 
     def point_s(self, unit: Unit, params: str) -> float:
         """Predicted seconds of a point without the references that its process computes once."""
@@ -131,12 +167,20 @@ class Predictor:
             return float(check.point_s)
         launch = self.launch_s(unit, params)
         problem = unit.problem
+        work = work_of(problem, unit.variant.algorithm_class)
+        near = _nearest(self._of(unit, params), problem.form, work)
+        plan = near.plan_s if near else float(self._rate(unit.variant).plan_s)
+        phases = 0.0
+        if unit.variant.algorithm_class == "fft":
+            phases = min(PHASE_LAUNCHES * launch, max(launch, 1.0))
         outputs = problem.pairs * math.prod(problem.output)
         repetition = max(launch, AIM * self._preset.min_time_s)
         return (
             check.point_s
-            + outputs / check.output_per_s
+            + INPUTS * outputs / check.output_per_s
+            + PLANS * plan
             + EXTRA_LAUNCHES * launch
+            + phases
             + (self._preset.repetitions + 0.5) * repetition
         )
 
@@ -153,7 +197,7 @@ class Predictor:
         else:
             reference = problem.fft_work / check.fft_per_s
         points = sum(self.point_s(unit, one) for one in params)
-        return check.process_s + 2 * reference + points
+        return check.process_s + INPUTS * reference + points
 
     def timeout_s(self, unit: Unit, params: str) -> float:
         """When a point in flight is given up: far beyond its prediction, references included."""

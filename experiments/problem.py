@@ -25,7 +25,7 @@ def _positive(value: int, what: str) -> int:
 
 
 def parse_size(size: int | str, what: str = "size") -> tuple[Shape, Shape]:
-    """Left and right shape (rows, cols) of `64`, `"36x90"` or, for unequal shapes, `"8x8:32x64"`."""
+    """Left and right shape (rows, cols) of `64`, `"36x90"` or, if unequal, `"8x8:32x64"`."""
     text = str(size)
     match = _SIZE.fullmatch(text)
     if not match:
@@ -72,11 +72,11 @@ class Problem:
         if self.form == "one-to-one" and (self.lefts, self.rights) != (1, 1):
             raise UserError(f"{where}: one-to-one takes counts 1:1; use n-to-mn for several pairs")
         if self.form == "one-to-many" and self.lefts != 1:
-            raise UserError(f"{where}: one-to-many takes one left matrix; use counts 1:{self.rights}")
+            raise UserError(f"{where}: one-to-many takes one left; use counts 1:{self.rights}")
         if self.form == "n-to-mn" and self.rights % self.lefts:
             raise UserError(
-                f"{where}: {self.rights} right matrices cannot be dealt evenly to {self.lefts} left "
-                f"ones; use a multiple of {self.lefts}"
+                f"{where}: {self.rights} right matrices cannot be dealt evenly to {self.lefts} "
+                f"left ones; use a multiple of {self.lefts}"
             )
         rows, cols = self.output
         elements = (
@@ -86,7 +86,7 @@ class Problem:
             self.fmas // 8,
         )
         if max(elements) * 8 >= 2**63:
-            raise UserError(f"{where}: {max(elements)} elements or FMAs overflow; use smaller sizes or counts")
+            raise UserError(f"{where}: its elements or FMAs overflow; use smaller sizes or counts")
 
     @property
     def id(self) -> str:
@@ -121,7 +121,7 @@ class Problem:
             )
         a, b, c, d = map(int, match.groups())
         if a > b or c > d or max(map(abs, (a, b, c, d))) > LIMIT:
-            raise UserError(f"window {self.window}: empty or out of range; the first is the smaller")
+            raise UserError(f"window {self.window}: empty or out of range; the smaller first")
         return range(a, b + 1), range(c, d + 1)
 
     @property

@@ -38,7 +38,8 @@ def select(rows: list[Row], preset: str | None, where: str) -> list[Row]:
     if preset is None:
         preset = next(name for name in (*THOROUGH, *sorted(present)) if name in present)
     elif preset not in present:
-        raise UserError(f"{where}: no rows of preset {preset}; measured: {', '.join(sorted(present))}")
+        have = ", ".join(sorted(present))
+        raise UserError(f"{where}: no rows of preset {preset}; measured: {have}")
     return store.newest_sources([row for row in rows if row["preset"] == preset])
 
 
@@ -81,7 +82,9 @@ def check_loss(target: Path, rows: list[Row]) -> None:
 def _artifacts(folder: Path) -> list[Path]:
     """Files of an experiment that are not standard rows: their own tables, and artifacts/*."""
     tables = [
-        path for path in sorted(folder.glob("*.csv.gz")) if not store.CHUNK_NAME.fullmatch(path.name)
+        path
+        for path in sorted(folder.glob("*.csv.gz"))
+        if not store.CHUNK_NAME.fullmatch(path.name)
     ]
     return tables + [path for path in sorted((folder / "artifacts").glob("*")) if path.is_file()]
 

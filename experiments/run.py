@@ -7,6 +7,7 @@ import dataclasses
 import json
 import re
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
@@ -58,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     add("--forms", type=_words, metavar="A,B",
         help="one-to-one, one-to-many, n-to-mn, n-to-m (default: all)")  # fmt: skip
     add("--device", default="auto",
-        help="cpu, cuda, cuda:N or auto: the first GPU if there is one (default: auto)")  # fmt: skip
+        help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)")  # fmt: skip
     add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
     add("--force", action="store_true", help="measure again; old rows stay, the newest win")
     add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
@@ -138,11 +139,27 @@ def _record(
     run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[str, Any]
 ) -> dict[str, Any]:
     return {
-        "run": run, "argv": [_relative(word) for word in argv], "preset": preset, "seed": SEED, "shard": shard,
+        "run": run, "argv": [_relative(word) for word in argv], "preset": preset,
+        "seed": SEED, "shard": shard,
         "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "before": facts,
         "machine_key": facts["machine_key"], "package_version": facts.get("package_version"),
-        "git_commit": facts.get("git_commit"), "git_dirty": facts.get("git_dirty"),
+        **_git(facts),
     }  # fmt: skip
+
+
+def _git(facts: dict[str, Any]) -> dict[str, Any]:
+    """Commit and dirty flag, from the build or else from git; None where there is neither."""
+    if facts.get("git_commit"):
+        return {"git_commit": facts["git_commit"], "git_dirty": facts.get("git_dirty")}
+    try:
+        answers = [
+            subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True,
+                           check=True, timeout=60).stdout.strip()
+            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
+        ]  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return {"git_commit": None, "git_dirty": None}
+    return {"git_commit": answers[0], "git_dirty": bool(answers[1])}
 
 
 def run(argv: Sequence[str]) -> int:

@@ -80,6 +80,7 @@ class Preset(Base):
     repetitions: StrictInt
     min_time_s: Number
     max_predicted_s: Limits
+    max_point_s: Union[Limits, None] = None
     min_timeout_s: Number = 60
 
 
@@ -92,13 +93,17 @@ class Presets(Base):
 
 
 class Rate(Base):
-    """Speed of a variant: work per second (`per_core`: of one CPU core, `per_s`: of the device)
-    and the least time of a launch. Work is FMAs for definition-based variants, N^2 log N summed
-    over the transforms for FFT-based ones."""
+    """Speed of a variant.
+
+    Work per second (`per_core`: of one CPU core, `per_s`: of the device), the least time of a
+    launch, the time of a plan. Work is FMAs for definition-based variants, N^2 log N summed over
+    the transforms for FFT-based ones.
+    """
 
     per_core: Union[Number, None] = None
     per_s: Union[Number, None] = None
     launch_us: Number
+    plan_s: Number = 0
 
 
 class Verification(Base):
@@ -121,7 +126,8 @@ class Rates(Base):
 
 
 TABLES: dict[str, type[Base]] = {
-    "problems": Problems, "presets": Restriction, "max_predicted_s": Limits, "smoke": Preset,
+    "problems": Problems, "presets": Restriction, "max_predicted_s": Limits, "max_point_s": Limits,
+    "smoke": Preset,
     "quick": Preset, "paper": Preset, "classes": Rate, "variants": Rate,
     "verification": Verification,
 }
@@ -245,7 +251,8 @@ def load_experiment(path: Path) -> Experiment:
                     raise UserError(f"key presets.{name}.sizes: {size} is in no problem; remove it")
             for pair in experiment.presets[name].counts or []:
                 if not any((p.lefts, p.rights) == parse_counts(pair) for p in everything):
-                    raise UserError(f"key presets.{name}.counts: {pair} is in no problem; remove it")
+                    where = f"key presets.{name}.counts"
+                    raise UserError(f"{where}: {pair} is in no problem; remove it")
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return experiment

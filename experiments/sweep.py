@@ -20,6 +20,7 @@ from experiments.schema import Preset
 from experiments.store import COLUMNS, KEY, Chunk, Key, Row, text_of, warn, write_json
 
 REFRESH_S = 5.0
+BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}"
 # What a point is was asked for by the driver; a record tells only what was found.
 IDENTITY = {*KEY, "run", "experiment", "machine_key"}
 
@@ -83,8 +84,9 @@ class Sweep:
             total=sum(costs),
             smoothing=0.05,
             mininterval=0.2 if sys.stderr.isatty() else 20,  # a log file wants few lines
-            bar_format="{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}",
+            bar_format=BAR,
         )
+        self.record["predicted_s"], begin = round(sum(costs), 1), refreshed
         with bar:
             for i, unit in enumerate(units):
                 if time.monotonic() - refreshed > REFRESH_S:
@@ -98,6 +100,7 @@ class Sweep:
                 done += costs[i]
                 bar.update(costs[i])
             bar.set_postfix_str("")
+        self.record["took_s"] = round(time.monotonic() - begin, 1)
 
     def finish(self, after: dict[str, Any]) -> None:
         """Complete the run records."""

@@ -146,8 +146,11 @@ int xcorr_reference(const char* request, const double* left, const double* right
   return xcorr::guarded(error, error_capacity, [&] {
     const nlohmann::json parsed = nlohmann::json::parse(request);
     const xcorr::Problem problem = xcorr::problem_of(parsed);
-    if (parsed.value("method", "definition") == "fft") {
+    const std::string method = parsed.value("method", "definition");
+    if (method == "fft") {
       xcorr::FftReference(problem, left, right).correlate(0, problem.pairs(), out);
+    } else if (method != "definition") {
+      throw xcorr::UserError("method '" + method + "': unknown; use definition or fft");
     } else {
       xcorr::correlate_definition(problem, left, right, 0, problem.pairs(), out);
     }

@@ -2,7 +2,8 @@
 
     library = Library()
     request = Request(form="n-to-mn", left=(96, 96), right=(96, 96), lefts=86, rights=4300)
-    out = library.correlate(request, lefts, rights, variant="cpu_fft")    # pairs x out_rows x out_cols
+    out = library.correlate(request, lefts, rights, variant="cpu_fft")    # pairs x out_rows x
+    out_cols
 
 `out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]`, terms outside either matrix are zero; index 0 is the
 shift (sy0, sx0) that `describe` tells. The C API is that of harness/c_api.cpp.
@@ -15,9 +16,10 @@ import difflib
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping, Optional, Union
+from typing import Any
 
 import numpy as np
 
@@ -43,8 +45,14 @@ class Request:
     window: str = "full"
 
     def as_dict(self) -> dict[str, Any]:
-        return {"form": self.form, "left": list(self.left), "right": list(self.right),
-                "lefts": self.lefts, "rights": self.rights, "window": self.window}
+        return {
+            "form": self.form,
+            "left": list(self.left),
+            "right": list(self.right),
+            "lefts": self.lefts,
+            "rights": self.rights,
+            "window": self.window,
+        }
 
 
 @dataclass(frozen=True)
@@ -92,14 +100,19 @@ def machine(device: str = "cpu") -> dict[str, Any]:
     if not program.exists():
         raise LibraryError(f"{_shown(program)}: not built; run ./scripts/setup.sh and build")
     try:
-        done = subprocess.run([str(program), "--machine", "--device", device], timeout=60,
-                              capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [str(program), "--machine", "--device", device],
+            timeout=60,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode == 0:
             return json.loads(done.stdout)
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         last = str(error).splitlines()[0]
-    last = last[len("error: "):] if last.startswith("error: ") else last
+    last = last[len("error: ") :] if last.startswith("error: ") else last
     raise LibraryError(f"xcorr-bench --machine: {last}")
 
 
@@ -113,24 +126,30 @@ def _shown(path: Path) -> str:
 class Library:
     """A loaded libxcorr.so. Calls hold no state in Python and may be repeated."""
 
-    def __init__(self, path: Optional[Union[str, Path]] = None):
-        """Loads `path`, default libxcorr.so in the build folder. LibraryError says how to get it."""
+    def __init__(self, path: str | Path | None = None):
+        """Loads `path`, default libxcorr.so in the build folder. LibraryError says how to get
+        it."""
         path = Path(path) if path is not None else build_directory() / "libxcorr.so"
         if not path.exists():
-            raise LibraryError(f"{_shown(path)}: not built; run ./scripts/setup.sh and build "
-                               "(env XCORR_BUILD names another build folder)")
+            raise LibraryError(
+                f"{_shown(path)}: not built; run ./scripts/setup.sh and build "
+                "(env XCORR_BUILD names another build folder)"
+            )
         try:
             self._dll = ctypes.CDLL(str(path))
-            self._functions = {name: getattr(self._dll, "xcorr_" + name)
-                               for name in ("list", "describe", "correlate", "reference")}
+            self._functions = {
+                name: getattr(self._dll, "xcorr_" + name)
+                for name in ("list", "describe", "correlate", "reference")
+            }
         except (OSError, AttributeError) as error:
             raise LibraryError(f"{_shown(path)}: cannot be loaded: {error}; build again") from None
         text, size, pointer = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
-        for name, arguments in {"list": (text, size, text, size),
-                                "describe": (text, text, size, text, size),
-                                "correlate": (text, pointer, pointer, pointer, text, size),
-                                "reference": (text, pointer, pointer, pointer, text, size),
-                                }.items():
+        for name, arguments in {
+            "list": (text, size, text, size),
+            "describe": (text, text, size, text, size),
+            "correlate": (text, pointer, pointer, pointer, text, size),
+            "reference": (text, pointer, pointer, pointer, text, size),
+        }.items():
             self._functions[name].restype = ctypes.c_int
             self._functions[name].argtypes = arguments
 
@@ -147,9 +166,18 @@ class Library:
         facts = self._json("describe", json.dumps(request.as_dict()).encode())
         return Description(**{key: int(facts[key]) for key in Description.__dataclass_fields__})
 
-    def correlate(self, request: Request, left: np.ndarray, right: np.ndarray, *, variant: str,
-                  params: str = "", precision: str = "fp32", device: str = "cpu",
-                  out: Optional[np.ndarray] = None) -> np.ndarray:
+    def correlate(
+        self,
+        request: Request,
+        left: np.ndarray,
+        right: np.ndarray,
+        *,
+        variant: str,
+        params: str = "",
+        precision: str = "fp32",
+        device: str = "cpu",
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Runs one variant once.
 
         `left` (lefts x rows x cols, or rows x cols for one) and `right` are converted to the scalar
@@ -159,23 +187,46 @@ class Library:
         fields = {"variant": variant, "params": params, "precision": precision, "device": device}
         return self._compute("correlate", request, fields, left, right, scalar_type(precision), out)
 
-    def reference(self, request: Request, left: np.ndarray, right: np.ndarray, *,
-                  method: str = "fft", out: Optional[np.ndarray] = None) -> np.ndarray:
+    def reference(
+        self,
+        request: Request,
+        left: np.ndarray,
+        right: np.ndarray,
+        *,
+        method: str = "fft",
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
         """The float64 truth by `method` definition or fft; shapes as in `correlate`."""
+        if method not in ("definition", "fft"):
+            raise LibraryError(f"method '{method}': unknown; use definition or fft")
         return self._compute("reference", request, {"method": method}, left, right, np.float64, out)
 
-    def _compute(self, function: str, request: Request, fields: Mapping[str, str],
-                 left: np.ndarray, right: np.ndarray, scalar: type,
-                 out: Optional[np.ndarray]) -> np.ndarray:
+    def _compute(
+        self,
+        function: str,
+        request: Request,
+        fields: Mapping[str, str],
+        left: np.ndarray,
+        right: np.ndarray,
+        scalar: type,
+        out: np.ndarray | None,
+    ) -> np.ndarray:
         shape = self.describe(request).out_shape
         left = _dense("left", left, (request.lefts, *request.left), scalar)
         right = _dense("right", right, (request.rights, *request.right), scalar)
         if out is None:
             out = np.empty(shape, scalar)
         elif out.shape != shape or out.dtype != scalar or not out.flags.c_contiguous:
-            raise LibraryError(f"out: {out.dtype} {out.shape}; dense {np.dtype(scalar)} {shape} needed")
-        self._call(function, json.dumps({**fields, **request.as_dict()}).encode(),
-                   left.ctypes.data, right.ctypes.data, out.ctypes.data)
+            raise LibraryError(
+                f"out: {out.dtype} {out.shape}; dense {np.dtype(scalar)} {shape} needed"
+            )
+        self._call(
+            function,
+            json.dumps({**fields, **request.as_dict()}).encode(),
+            left.ctypes.data,
+            right.ctypes.data,
+            out.ctypes.data,
+        )
         return out
 
     def _call(self, name: str, *arguments: Any) -> int:

@@ -16,7 +16,16 @@ def inline(svg: str, name: str, label: str) -> str:
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.DOTALL)
     prefix = re.sub(r"[^A-Za-z0-9_-]", "-", name)
-    body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}.\1"', body)
+    seen: dict[str, int] = {}
+
+    def renamed(match: re.Match[str]) -> str:
+        # matplotlib names equal images alike; references may mean either of two equals
+        name = match[1]
+        seen[name] = seen.get(name, 0) + 1
+        again = f".{seen[name]}" if seen[name] > 1 else ""
+        return f'id="{prefix}.{name}{again}"'
+
+    body = re.sub(r'\bid="([^"]+)"', renamed, body)
     body = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}.\1"', body)
     body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}.\1)", body)
     body = body.replace("*{", f"[id='{prefix}'] *{{")

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -51,7 +52,7 @@ def load(folder: Path, experiment: str) -> RealData | str:
             summary = json.loads(paths[1].read_text(encoding="utf-8"))
             with np.load(paths[2], allow_pickle=False) as arrays:
                 previews = {name: arrays[name] for name in arrays.files}
-        except (OSError, EOFError, ValueError, KeyError) as error:
+        except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
             return f"{experiment}: cannot be read ({error})"
         if rows.empty:
             return f"{experiment}: no rows"

@@ -110,7 +110,8 @@ def method(results: ResultSet) -> list[str]:
         "Before a point was timed its whole output was compared with a float64 reference; only "
         "points that passed appear in figures and tables.",
         "Times are per computation of the whole problem; allocation and transfers are not in them, "
-        "whatever a variant must do on every call is. Mode " + ", ".join(means.get(m, m) for m in modes)
+        "whatever a variant must do on every call is. Mode "
+        + ", ".join(means.get(m, m) for m in modes)
         + ".",
         f"{len(points)} points with a time (preset "
         + ", ".join(f"{name}: {count}" for name, count in presets.items())
@@ -159,6 +160,7 @@ def _figure(drawing: Drawing) -> dict[str, Any]:
         "title": drawing.title,
         "caption": drawing.caption,
         "alt": drawing.alt,
+        "wide": drawing.figure.get_figwidth() > style.COLUMN_IN + 0.5,
     }
 
 

@@ -1,8 +1,8 @@
 """The only reader of result rows: outlier rule, statistics, one tidy frame.
 
 A row of a result set is one repetition (DESIGN.md section 6). A row of the tidy frame is one point:
-a variant with its parameters on one problem in one mode. Only `passed` rows are kept, and `published`
-ones (imported, unverified), which figures draw hollow and tables never use.
+a variant with its parameters on one problem in one mode. Only `passed` rows are kept, and
+`published` ones (imported, unverified), which figures draw hollow and tables never use.
 """
 
 from __future__ import annotations
@@ -92,10 +92,11 @@ def _joined(names: pd.Series) -> str:
 def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     """One line per point: mean, SD (n-1), median and n of the kept repetitions, in microseconds.
 
-    Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`); `<time>` (mean) for every column of
-    TIMES; `sd_us`, `median_us` (of compute_us), `n`, `dropped`; pairs, outputs (elements per pair),
-    side (for the size axis), size and counts (labels). An outlier repetition is dropped whole, so
-    that phases still add up to their compute time. Empty input gives an empty frame.
+    Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`);
+    `<time>` (mean) for every column of TIMES; `sd_us`, `median_us` (of compute_us), `n`, `dropped`;
+    pairs, outputs (elements per pair), side (for the size axis), size and counts (labels). An
+    outlier repetition is dropped whole, so that phases still add up to their compute time. Empty
+    input gives an empty frame.
     """
     rows = rows.copy()
     for column in ("params", "family", "backend", "source_hash", "preset", "run", "input"):
@@ -190,4 +191,5 @@ def load(folder: Path, key: str, kind: str) -> ResultSet:
     Raises experiments.errors.UserError when a published file is damaged.
     """
     rows = store.read_set(folder)
-    return ResultSet(key, kind, folder, rows, tidy(rows), store.read_runs(folder), experiment_feeds())
+    runs = store.read_runs(folder)
+    return ResultSet(key, kind, folder, rows, tidy(rows), runs, experiment_feeds())

@@ -22,29 +22,27 @@ source "$scripts/env.sh"
 started=$SECONDS
 command_line="$0 $*"
 
-run=() render=() device=() preset=smoke dry_run='' real=yes results=$XCORR_ROOT/results
+selection=() force=() dry_run=() device=() preset=smoke results=$XCORR_ROOT/results
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
-    --dry-run) dry_run=yes run+=(--dry-run) ;;
-    --force) run+=(--force) ;;
+    --dry-run) dry_run=(--dry-run) ;;
+    --force) force=(--force) ;;
     --preset | --experiments | --variants | --sizes | --forms | --device | --results)
       if (($# < 2)); then refuse "$1: a value is missing; see scripts/reproduce.sh --help"; fi
       case $1 in
         --preset) preset=$2 ;;
         --device) device=(--device "$2") ;;
         --results) results=$(realpath -m -- "$2") ;;
-        *) real='' run+=("$1" "$2") ;;
+        *) selection+=("$1" "$2") ;;
       esac
       shift ;;
     *) refuse "$1: unknown option; see scripts/reproduce.sh --help" ;;
   esac
   shift
 done
-run+=(--preset "$preset" --results "$results" "${device[@]}")
-render+=(--local --results "$results")
-
-trap 'printf "\ninterrupted: the same command resumes: %s\n" "$command_line" >&2; exit 130' INT
+told='' # the driver says it itself, with what is saved
+trap '[[ -n $told ]] || printf "\ninterrupted: the same command resumes: %s\n" "$command_line" >&2; exit 130' INT
 
 echo "[1/5] set up"
 "$scripts/setup.sh"
@@ -52,30 +50,28 @@ echo "[1/5] set up"
 source "$scripts/env.sh"
 echo "[2/5] build"
 "$scripts/build.sh"
-key=$("$XCORR_BUILD/xcorr-bench" --machine "${device[@]}" |
-  "$XCORR_PYTHON" -c 'import json, sys; print(json.load(sys.stdin)["machine_key"])')
+facts=$(run_python -m experiments.run --machine-facts "${device[@]}")
+read -r key chosen < <("$XCORR_PYTHON" -c \
+  'import json, sys; facts = json.loads(sys.argv[1]); print(facts["machine_key"], facts["device"])' "$facts")
+common=(--preset "$preset" --device "$chosen" --results "$results" "${force[@]}")
 
 echo "[3/5] measure on $key, preset $preset"
-status=0
-run_python -m experiments.run "${run[@]}" || status=$?
-if [[ -n $dry_run || $status == 2 || $status == 130 ]]; then exit "$status"; fi
+status=0 told=yes
+run_python -m experiments.run "${common[@]}" "${selection[@]}" "${dry_run[@]}" || status=$?
+if ((${#dry_run[@]})) || [[ $status == 2 || $status == 130 ]]; then exit "$status"; fi
 
+told=''
 echo "[4/5] real input"
-if [[ -n $real ]]; then
-  run_python -m experiments.real.ebsd --results "$results" || status=1
-  run_python -m experiments.real.photo --results "$results" || status=1
+if ((${#selection[@]} == 0)); then
+  run_python -m experiments.real.ebsd "${common[@]}" || status=1
+  run_python -m experiments.real.photo "${common[@]}" || status=1
 else
   echo "left out: this run is a selection"
 fi
 
 echo "[5/5] draw"
-run_python -m plots.render "$key" "${render[@]}" || status=1
+run_python -m plots.render --local "$key" --results "$results" || status=1
 
-set_folder=$results/local/$key
-echo
 echo "done in $(((SECONDS - started) / 60)) min $(((SECONDS - started) % 60)) s"
-echo "report:  $set_folder/report.html"
-echo "figures: $set_folder/figures/"
-echo "table:   $set_folder/tables/best_algorithm.md"
 if ((status)); then echo "error: something was incorrect or failed; the report names it" >&2; fi
 exit "$status"

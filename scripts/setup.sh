@@ -125,8 +125,8 @@ make_venv() {
     fi
   done < <(python_candidates)
   if [[ -z $base ]]; then return 1; fi
-  echo "[setup] making a virtual environment in .venv with $(command -v "$base")"
   local log=$XCORR_ROOT/.cache/venv.log
+  echo "[setup] making .venv with $(command -v "$base") and pip: a minute or more (log: $log)"
   mkdir -p "$XCORR_ROOT/.cache"
   # shellcheck disable=SC2046  # one requirement a word
   { "$base" -m venv .venv >"$log" 2>&1 &&

@@ -1,6 +1,7 @@
 // The definition as it stands: the four loops of the paper (section 2) for each pair, one thread,
 // one multiply-add after the other. It is the root that every other variant is a step from, the
-// time that speed-ups are stated over, and the shortest file of the house: copy it to start a variant.
+// time that speed-ups are stated over, and the shortest file of the house: copy it to start a
+// variant.
 //
 // Forms: all four, any shapes, any window. No parameters. Sums are kept in the scalar type, in the
 // order of the definition (y, then x), so the compiler may not vectorise them.

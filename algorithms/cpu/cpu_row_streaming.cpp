@@ -1,26 +1,27 @@
 // Row streaming: the ISS autocorrelation paper's section 4.2 carried further.
 //
 // Step from cpu_definition: the loops are reordered so that the innermost runs over consecutive sx.
-// Neighbouring outputs then need neighbouring right elements: one vector of the right, multiplied by
-// one left element broadcast, adds a product to as many outputs as the vector has lanes. The paper
-// stops there and lets a compiler vectorise. Here a block of outputs (kRows shifts sy x kVectors
-// vectors of shifts sx) also stays in registers while the overlap streams past: each right vector
-// serves kRows products, each left element kVectors, so that the loop waits for its multiply-adds, not for
-// its loads (12 of them on 3 + 4 loads with AVX2). The paper's symmetry of an autocorrelation is not
-// used: left and right differ here.
+// Neighbouring outputs then need neighbouring right elements: one vector of the right, multiplied
+// by one left element broadcast, adds a product to as many outputs as the vector has lanes. The
+// paper stops there and lets a compiler vectorise. Here a block of outputs (kRows shifts sy x
+// kVectors vectors of shifts sx) also stays in registers while the overlap streams past: each right
+// vector serves kRows products, each left element kVectors, so that the loop waits for its
+// multiply-adds, not for its loads (12 of them on 3 + 4 loads with AVX2). The paper's symmetry of
+// an autocorrelation is not used: left and right differ here.
 //
 // Borders: each right is copied between columns of zeros (inside compute, each thread into its own
-// workspace), rows outside the left are replaced by a row of zeros, so the inner loop has no branch. The
-// products with those zeros are the waste: about (block rows + block columns) / 2 per overlap side.
-// Columns are visited in blocks of kColumnBlock, so that the rows in use stay in the L1 cache.
+// workspace), rows outside the left are replaced by a row of zeros, so the inner loop has no
+// branch. The products with those zeros are the waste: about (block rows + block columns) / 2 per
+// overlap side. Columns are visited in blocks of kColumnBlock, so that the rows in use stay in the
+// L1 cache.
 //
-// SIMD: vector types of GCC and Clang, compiled once per instruction set (AVX-512, AVX2 + FMA, and the
-// baseline of the architecture: SSE2, NEON) and chosen at run time.
+// SIMD: vector types of GCC and Clang, compiled once per instruction set (AVX-512, AVX2 + FMA, and
+// the baseline of the architecture: SSE2, NEON) and chosen at run time.
 //
-// Forms: all four, any shapes, any window. Parameters: threads (run time) 1 | all: tasks are blocks of
-// sy of a pair, whole pairs when there are many. Every output has one summation order, the same for any
-// number of threads. Limits: a NaN or infinity meets the zeros of the border, so it spreads to
-// outputs that its own overlap does not reach; single rows leave block rows unused.
+// Forms: all four, any shapes, any window. Parameters: threads (run time) 1 | all: tasks are blocks
+// of sy of a pair, whole pairs when there are many. Every output has one summation order, the same
+// for any number of threads. Limits: a NaN or infinity meets the zeros of the border, so it spreads
+// to outputs that its own overlap does not reach; single rows leave block rows unused.
 #include <omp.h>
 
 #include <algorithm>
@@ -41,7 +42,7 @@ struct Block {
   Index left_rows, left_cols;
   const T* right;  // column 0 of row 0; zeros lie left and right of each row
   Index right_rows, right_pitch;
-  const T* zeros;  // left_cols of them
+  const T* zeros;        // left_cols of them
   Index sy = 0, sx = 0;  // the smallest shifts of the block
   Index first_x = 0, end_x = 0;
   T* out = nullptr;
@@ -150,7 +151,8 @@ Kernels<T> choose_kernels() {
            {correlate_baseline<T, 4, 3>, 4, 48 / kScalar}}};
 }
 
-// Where everything lies in the workspace, in elements: a row of zeros, then each thread's copy of a right.
+// Where everything lies in the workspace, in elements: a row of zeros, then each thread's copy of a
+// right.
 struct Layout {
   Index border;  // zeros on either side of a row
   Index pitch;
@@ -167,7 +169,8 @@ Layout layout(const PlanRequest& request) {
   const auto lines = [](Index n) { return (n + kLine - 1) / kLine * kLine; };
   const Problem& q = request.problem;
   Layout at{};
-  for (const Kernel<T>& kernel : choose_kernels<T>()) at.border = std::max<Index>(at.border, kernel.cols);
+  for (const Kernel<T>& kernel : choose_kernels<T>())
+    at.border = std::max<Index>(at.border, kernel.cols);
   at.pitch = lines(q.right.cols + 2 * at.border);
   at.zeros = lines(q.left.cols);
   at.copy = at.pitch * q.right.rows;
@@ -190,16 +193,17 @@ class RowStreamingPlan final : public Plan {
     const Index parts = std::max<Index>(1, wanted / problem_.pairs());
     constexpr Index kCommonRows = 24;
     const Index rows = (problem_.out_rows() + parts - 1) / parts;
-    task_rows_ = parts == 1 ? problem_.out_rows() : (rows + kCommonRows - 1) / kCommonRows * kCommonRows;
+    task_rows_ =
+        parts == 1 ? problem_.out_rows() : (rows + kCommonRows - 1) / kCommonRows * kCommonRows;
   }
 
   void compute(const Call& call) override {
     const Index parts = (problem_.out_rows() + task_rows_ - 1) / task_rows_;
     const Index tasks = problem_.pairs() * parts;
     const int threads = static_cast<int>(std::min<Index>(threads_, tasks));
-    if (threads == 1) return work(call, 0, parts, [next = Index{0}, tasks]() mutable {
-      return next < tasks ? next++ : -1;
-    });
+    if (threads == 1)
+      return work(call, 0, parts,
+                  [next = Index{0}, tasks]() mutable { return next < tasks ? next++ : -1; });
     Index shared = 0;
 #pragma omp parallel num_threads(threads)
     work(call, omp_get_thread_num(), parts, [&shared, tasks] {
@@ -227,8 +231,9 @@ class RowStreamingPlan final : public Plan {
         }
         copied = right;
       }
-      correlate_rows(call.lefts<T>() + left * q.left.size(), copy, call.outs<T>() + p * q.out_size(),
-                     first, std::min(q.out_rows(), first + task_rows_));
+      correlate_rows(call.lefts<T>() + left * q.left.size(), copy,
+                     call.outs<T>() + p * q.out_size(), first,
+                     std::min(q.out_rows(), first + task_rows_));
     }
   }
 
@@ -240,7 +245,8 @@ class RowStreamingPlan final : public Plan {
       const Kernel<T>* kernel = &kernels_[0];
       while (kernel != &kernels_[2] && left_over > kernel->cols) ++kernel;
       const Index sx = q.window.sx.first + column;
-      Block<T> block{left, q.left.rows, q.left.cols, right, q.right.rows, layout_.pitch, workspace_};
+      Block<T> block{left,         q.left.rows,   q.left.cols, right,
+                     q.right.rows, layout_.pitch, workspace_};
       block.sx = sx;
       block.first_x = std::max<Index>(0, -(sx + kernel->cols - 1));
       block.end_x = std::min(q.left.cols, q.right.cols - sx);
@@ -270,7 +276,8 @@ std::size_t workspace_bytes(const PlanRequest& request) {
 }
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64) return std::make_unique<RowStreamingPlan<double>>(request);
+  if (request.precision == Precision::fp64)
+    return std::make_unique<RowStreamingPlan<double>>(request);
   return std::make_unique<RowStreamingPlan<float>>(request);
 }
 

@@ -1,7 +1,7 @@
 """A user's matrices: read and check .npy files, decide the form, put the rights in order.
 
-Every refusal is an UserError of one line. Nothing is read before the header has been checked against
-the size of the file, and nothing allocated before the memory has.
+Every refusal is a UserError of one line. Nothing is read before the header has been checked
+against the size of the file, and nothing allocated before the memory has.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
 
 import numpy as np
 
@@ -41,16 +40,23 @@ def read_header(path: Path) -> Header:
             try:
                 version = np.lib.format.read_magic(file)
                 if version > (2, 0):
-                    raise UserError(f"{name}: .npy version {version[0]}.{version[1]}, which is for "
-                                     "structured types; save a plain float or integer array")
-                read = (np.lib.format.read_array_header_1_0 if version == (1, 0)
-                        else np.lib.format.read_array_header_2_0)
+                    raise UserError(
+                        f"{name}: .npy version {version[0]}.{version[1]}, which is for "
+                        "structured types; save a plain float or integer array"
+                    )
+                read = (
+                    np.lib.format.read_array_header_1_0
+                    if version == (1, 0)
+                    else np.lib.format.read_array_header_2_0
+                )
                 header = Header(*read(file), file.tell())
             except (ValueError, TypeError, SyntaxError, EOFError, tokenize.TokenError) as error:
                 cause = str(error).splitlines()[0] if str(error) else type(error).__name__
                 raise UserError(f"{name}: damaged .npy header: {cause}; write it again") from None
     except OSError as error:
-        raise UserError(f"{name}: cannot be read: {error.strerror or error}; check the path") from None
+        raise UserError(
+            f"{name}: cannot be read: {error.strerror or error}; check the path"
+        ) from None
     _check_header(name, header, size)
     return header
 
@@ -64,8 +70,10 @@ def _check_header(name: str, header: Header, file_size: int) -> None:
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise UserError(f"{name}: type {dtype}; save float32, float64 or integers")
     if not 2 <= len(header.shape) <= 4:
-        raise UserError(f"{name}: {len(header.shape)} dimensions; a matrix has 2, a stack 3, "
-                         "tiles of patterns 4")
+        raise UserError(
+            f"{name}: {len(header.shape)} dimensions; a matrix has 2, a stack 3, "
+            "tiles of patterns 4"
+        )
     if 0 in header.shape:
         raise UserError(f"{name}: shape {_by(header.shape)} holds no element; nothing to correlate")
     count = 1
@@ -73,18 +81,29 @@ def _check_header(name: str, header: Header, file_size: int) -> None:
         count *= int(extent)
     needed = header.offset + count * dtype.itemsize
     if file_size < needed:
-        raise UserError(f"{name}: truncated: {file_size} bytes where {_by(header.shape)} {dtype} needs "
-                         f"{needed}; copy or write it again")
+        raise UserError(
+            f"{name}: truncated: {file_size} bytes where {_by(header.shape)} {dtype} needs "
+            f"{needed}; copy or write it again"
+        )
 
 
 def read_matrices(path: Path, header: Header) -> np.ndarray:
-    """The array of a checked file in native byte order, C order; UserError at a NaN or an infinity."""
-    check_memory(f"{path}", {"matrices": int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
-                             * (2 if header.fortran_order or not header.dtype.isnative else 1)})
+    """The array of a checked file in native byte order, C order; UserError at a NaN or an
+    infinity."""
+    check_memory(
+        f"{path}",
+        {
+            "matrices": int(np.prod(header.shape, dtype=object))
+            * header.dtype.itemsize
+            * (2 if header.fortran_order or not header.dtype.isnative else 1)
+        },
+    )
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read: {str(error).splitlines()[0]}; write it again") from None
+        raise UserError(
+            f"{path}: cannot be read: {str(error).splitlines()[0]}; write it again"
+        ) from None
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     check_finite(str(path), array)
     return array
@@ -96,7 +115,7 @@ def check_finite(name: str, array: np.ndarray) -> None:
         return
     flat = array.reshape(-1)
     for start in range(0, flat.size, _SLAB_ELEMENTS):
-        finite = np.isfinite(flat[start:start + _SLAB_ELEMENTS])
+        finite = np.isfinite(flat[start : start + _SLAB_ELEMENTS])
         if not finite.all():
             index = start + int(np.argmin(finite))
             where = ", ".join(str(int(i)) for i in np.unravel_index(index, array.shape))
@@ -110,8 +129,9 @@ def as_stack(name: str, array: np.ndarray) -> np.ndarray:
     return array[np.newaxis] if array.ndim == 2 else array
 
 
-def infer_form(form: Optional[str], lefts: int, right_shape: tuple[int, ...],
-               right_order: Optional[str]) -> str:
+def infer_form(
+    form: str | None, lefts: int, right_shape: tuple[int, ...], right_order: str | None
+) -> str:
     """The form, as asked for or as the only one that the counts allow; UserError otherwise.
 
     One to one, one to many and n to one allow a single pairing; a 4D right or `right_order` means
@@ -130,26 +150,31 @@ def infer_form(form: Optional[str], lefts: int, right_shape: tuple[int, ...],
         elif rights == 1 or rights % lefts:
             form = "n-to-m"
         else:
-            raise UserError(f"{counts}: n-to-mn ({rights} pairs) or n-to-m ({lefts * rights} pairs); "
-                             "choose with --form")
+            raise UserError(
+                f"{counts}: n-to-mn ({rights} pairs) or n-to-m ({lefts * rights} pairs); "
+                "choose with --form"
+            )
     if form == "one-to-one" and (lefts, rights) != (1, 1):
         raise UserError(f"{counts}: one-to-one takes one of each; use --form n-to-mn or n-to-m")
     if form == "one-to-many" and lefts != 1:
         raise UserError(f"{counts}: one-to-many takes one left; use --form n-to-mn or n-to-m")
     if form == "n-to-mn" and rights % lefts:
-        raise UserError(f"{counts}: {rights} does not divide by {lefts}; n-to-mn pairs right r with "
-                         "left r // (rights / lefts): complete the stack or use --form n-to-m")
+        raise UserError(
+            f"{counts}: {rights} does not divide by {lefts}; n-to-mn pairs right r with "
+            "left r // (rights / lefts): complete the stack or use --form n-to-m"
+        )
     if right_order is not None and form != "n-to-mn":
         raise UserError(f"--right-order {right_order}: only for n-to-mn, not {form}; leave it out")
     return form
 
 
-def order_rights(name: str, array: np.ndarray, lefts: int, form: str,
-                 right_order: Optional[str]) -> np.ndarray:
+def order_rights(
+    name: str, array: np.ndarray, lefts: int, form: str, right_order: str | None
+) -> np.ndarray:
     """Rights x rows x cols, grouped by left where the form is n-to-mn.
 
-    4D: axes tile, pattern (`right_order` tile) or pattern, tile (pattern); inferred when only one axis
-    has `lefts` entries. 3D with `pattern`: right r belongs to left r mod lefts, and is moved.
+    4D: axes tile, pattern (`right_order` tile) or pattern, tile (pattern); inferred when only one
+    axis has `lefts` entries. 3D with `pattern`: right r belongs to left r mod lefts, and is moved.
     """
     rows, cols = array.shape[-2:]
     if array.ndim == 2 or (array.ndim == 3 and right_order != "pattern"):
@@ -162,15 +187,19 @@ def order_rights(name: str, array: np.ndarray, lefts: int, form: str,
     if tile_axis is None:
         fitting = [axis for axis in (0, 1) if array.shape[axis] == lefts]
         if len(fitting) != 1:
-            raise UserError(f"{name}: {_by(array.shape)} for {lefts} left: which axis counts the tiles? "
-                             "say --right-order tile (first axis) or pattern (second)")
+            raise UserError(
+                f"{name}: {_by(array.shape)} for {lefts} left: which axis counts the tiles? "
+                "say --right-order tile (first axis) or pattern (second)"
+            )
         tile_axis = fitting[0]
     if array.shape[tile_axis] != lefts:
-        raise UserError(f"{name}: {_by(array.shape)} has {array.shape[tile_axis]} tiles on axis {tile_axis} "
-                         f"for {lefts} left; turn --right-order or check the files")
+        raise UserError(
+            f"{name}: {_by(array.shape)} has {array.shape[tile_axis]} tiles on axis {tile_axis} "
+            f"for {lefts} left; turn --right-order or check the files"
+        )
     if tile_axis == 1:
         array = array.swapaxes(0, 1)
-    return array.reshape(-1, rows, cols)     # a copy where the axes were swapped
+    return array.reshape(-1, rows, cols)  # a copy where the axes were swapped
 
 
 def to_scalar(name: str, stack: np.ndarray, scalar: type, subtract_mean: bool) -> np.ndarray:
@@ -186,7 +215,9 @@ def to_scalar(name: str, stack: np.ndarray, scalar: type, subtract_mean: bool) -
         with np.errstate(over="ignore"):
             out[index] = values
         if not np.isfinite(out[index]).all():
-            raise UserError(f"{name}: matrix {index} holds values beyond {np.dtype(scalar)}; scale it")
+            raise UserError(
+                f"{name}: matrix {index} holds values beyond {np.dtype(scalar)}; scale it"
+            )
     return out
 
 
@@ -211,8 +242,10 @@ def check_memory(what: str, parts: dict[str, int]) -> None:
     needed, free = sum(parts.values()), available_memory()
     if needed > free:
         detail = ", ".join(f"{name} {size}" for name, size in parts.items())
-        raise UserError(f"{what}: needs {needed} bytes of memory ({detail}), {free} are available; "
-                         "use fewer matrices or a smaller --window")
+        raise UserError(
+            f"{what}: needs {needed} bytes of memory ({detail}), {free} are available; "
+            "use fewer matrices or a smaller --window"
+        )
 
 
 def _by(shape: tuple[int, ...]) -> str:

@@ -1,9 +1,9 @@
 """Electron backscatter patterns with known sub-pixel shifts, and their preparation for correlation.
 
-A pattern is kinematic: the Kossel cones of a B2 FeAl crystal (the alloy of the JPDC paper, figure 24) at
-20 kV on a flat detector, smooth bright bands two Bragg angles wide over a smooth background. It is
-evaluated as a function of position, so a tile can be shifted by any fraction of a pixel exactly, without
-interpolation. The background belongs to the detector and does not move.
+A pattern is kinematic: the Kossel cones of a B2 FeAl crystal (the alloy of the JPDC paper, figure
+24) at 20 kV on a flat detector, smooth bright bands two Bragg angles wide over a smooth
+background. It is evaluated as a function of position, so a tile can be shifted by any fraction of
+a pixel exactly, without interpolation. The background belongs to the detector and does not move.
 """
 
 from __future__ import annotations
@@ -15,14 +15,20 @@ from itertools import permutations, product
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-LATTICE_NM = 0.2909           # FeAl
-WAVELENGTH_NM = 0.00859       # electrons of 20 kV
-REFLECTIONS = {(1, 1, 0): 1.0, (2, 0, 0): 0.8, (2, 1, 1): 0.8, (3, 1, 0): 0.6, (2, 2, 2): 0.5,
-               (3, 2, 1): 0.4}
+LATTICE_NM = 0.2909  # FeAl
+WAVELENGTH_NM = 0.00859  # electrons of 20 kV
+REFLECTIONS = {
+    (1, 1, 0): 1.0,
+    (2, 0, 0): 0.8,
+    (2, 1, 1): 0.8,
+    (3, 1, 0): 0.6,
+    (2, 2, 2): 0.5,
+    (3, 2, 1): 0.4,
+}
 FULL_SCALE = 255
-ELECTRONS_PER_COUNT = 40.0    # shot noise
-READ_NOISE = 1.0              # counts
-REFERENCE_FRAMES = 4          # the reference is averaged over this many exposures
+ELECTRONS_PER_COUNT = 40.0  # shot noise
+READ_NOISE = 1.0  # counts
+REFERENCE_FRAMES = 4  # the reference is averaged over this many exposures
 
 
 @dataclass(frozen=True)
@@ -37,9 +43,12 @@ class Layout:
     def corners(self) -> list[tuple[int, int]]:
         """Upper left pixel (y, x) of each tile, row by row."""
         last_row, last_col = self.grid_rows - 1, self.grid_cols - 1
-        return [(row * self.tile, col * self.tile)
-                for row in range(self.grid_rows) for col in range(self.grid_cols)
-                if not (row in (0, last_row) and col in (0, last_col))]
+        return [
+            (row * self.tile, col * self.tile)
+            for row in range(self.grid_rows)
+            for col in range(self.grid_cols)
+            if not (row in (0, last_row) and col in (0, last_col))
+        ]
 
     @property
     def tiles(self) -> int:
@@ -53,8 +62,8 @@ class Layout:
 def known_shifts(layout: Layout, patterns: int, seed: int) -> np.ndarray:
     """Shift (sy, sx) in pixels of each tile in each pattern: tiles x patterns x 2.
 
-    Each pattern has a displacement, up to 2 % of a tile, and a displacement gradient, up to 2.5 % of a
-    tile at the rim: smooth over the pattern, as strain and rotation are.
+    Each pattern has a displacement, up to 2 % of a tile, and a displacement gradient, up to 2.5 %
+    of a tile at the rim: smooth over the pattern, as strain and rotation are.
     """
     rng = np.random.default_rng([seed, 2])
     centre = (np.array(layout.corners) + layout.tile / 2) / np.array(layout.pattern_shape) * 2 - 1
@@ -71,28 +80,36 @@ class Generator:
         self.layout, self.seed = layout, seed
         rng = np.random.default_rng([seed, 3])
         rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-        planes = np.array([(*plane, strength) for family, strength in REFLECTIONS.items()
-                           for plane in _equivalent(family)])
+        planes = np.array(
+            [
+                (*plane, strength)
+                for family, strength in REFLECTIONS.items()
+                for plane in _equivalent(family)
+            ]
+        )
         lengths = np.linalg.norm(planes[:, :3], axis=1)
         self._normals = planes[:, :3] / lengths[:, np.newaxis] @ rotation.T
-        self._sines = WAVELENGTH_NM * lengths / (2 * LATTICE_NM)      # of the Bragg angles
+        self._sines = WAVELENGTH_NM * lengths / (2 * LATTICE_NM)  # of the Bragg angles
         self._strengths = planes[:, 3]
         rows, cols = layout.pattern_shape
-        self._centre = (0.45 * rows, 0.5 * cols)       # of the projection
-        self._distance = 0.6 * cols                    # of the detector, in pixels
+        self._centre = (0.45 * rows, 0.5 * cols)  # of the projection
+        self._distance = 0.6 * cols  # of the detector, in pixels
 
     def _bands_near(self, corner: tuple[int, int]) -> np.ndarray:
         """Indices of the bands that come within three Bragg angles of the tile's circle, or so."""
-        middle = self._directions(corner, np.zeros(2))[:, self.layout.tile // 2, self.layout.tile // 2]
+        middle = self._directions(corner, np.zeros(2))[
+            :, self.layout.tile // 2, self.layout.tile // 2
+        ]
         margin = self.layout.tile / self._distance
         return np.flatnonzero(np.abs(self._normals @ middle) < 3 * self._sines + margin)
 
     def _directions(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
-        """Unit vectors from the source to the pixels of a tile shifted by -shift: 3 x tile x tile."""
+        """Unit vectors from the source to the pixels of a tile shifted by -shift: 3 x tile x
+        tile."""
         steps = np.arange(self.layout.tile)
         dy = (corner[0] + steps - shift[0] - self._centre[0])[:, np.newaxis]
         dx = (corner[1] + steps - shift[1] - self._centre[1])[np.newaxis, :]
-        scale = 1 / np.sqrt(dy * dy + dx * dx + self._distance ** 2)
+        scale = 1 / np.sqrt(dy * dy + dx * dx + self._distance**2)
         return np.stack([dx * scale, dy * scale, self._distance * scale])
 
     def bands(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
@@ -104,11 +121,14 @@ class Generator:
         directions = self._directions(corner, shift).reshape(3, -1).astype(np.float32)
         # Sine of the angle to the plane, in Bragg angles: the band is where it is within -1 .. 1.
         normals = (self._normals[near] / self._sines[near, np.newaxis]).astype(np.float32)
-        intensity = self._strengths[near].astype(np.float32) @ _profile(normals @ directions)
-        return intensity.reshape(self.layout.tile, self.layout.tile)
+        total = np.zeros(directions.shape[1], np.float32)
+        for normal, strength in zip(normals, self._strengths[near].astype(np.float32)):
+            total += strength * _profile(normal @ directions)  # band by band: it stays in cache
+        return total.reshape(self.layout.tile, self.layout.tile)
 
     def _counts(self, corner: tuple[int, int], shift: np.ndarray) -> np.ndarray:
-        """Expected detector counts of the tile at `corner`, its bands shifted by `shift` (sy, sx)."""
+        """Expected detector counts of the tile at `corner`, its bands shifted by `shift` (sy,
+        sx)."""
         steps = np.arange(self.layout.tile)
         y, x = (corner[0] + steps)[:, np.newaxis], (corner[1] + steps)[np.newaxis, :]
         rows, cols = self.layout.pattern_shape
@@ -130,13 +150,17 @@ class Generator:
 
 def _equivalent(family: tuple[int, int, int]) -> list[tuple[int, int, int]]:
     """Planes of a cubic family, one of each pair of opposite normals."""
-    every = {tuple(sign * index for sign, index in zip(signs, order))
-             for order in permutations(family) for signs in product((1, -1), repeat=3)}
+    every = {
+        tuple(sign * index for sign, index in zip(signs, order))
+        for order in permutations(family)
+        for signs in product((1, -1), repeat=3)
+    }
     return sorted(plane for plane in every if plane > tuple(-index for index in plane))
 
 
 def _profile(across: np.ndarray) -> np.ndarray:
-    """A band across: bright to one Bragg angle with the fringes of dynamical diffraction, dark outside.
+    """A band across: bright to one Bragg angle with the fringes of dynamical diffraction, dark
+    outside.
 
     The second order is a narrower step to two Bragg angles. Mean near zero.
     """
@@ -144,28 +168,35 @@ def _profile(across: np.ndarray) -> np.ndarray:
     edge = square * square
     edge *= edge
     edge *= edge
-    return ((1 + 0.5 * np.cos(3 * np.pi * across)) / (1 + edge) + 0.3 / (1 + edge / 65536)
-            - 0.25 / (1 + square / 4))
+    return (
+        (1 + 0.5 * np.cos(3 * np.pi * across)) / (1 + edge)
+        + 0.3 / (1 + edge / 65536)
+        - 0.25 / (1 + square / 4)
+    )
 
 
 def _expose(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """One exposure: shot noise, read noise, 8-bit digitisation."""
-    noise = np.sqrt(counts / ELECTRONS_PER_COUNT + READ_NOISE ** 2)
+    noise = np.sqrt(counts / ELECTRONS_PER_COUNT + READ_NOISE**2)
     exposed = counts + noise * rng.standard_normal(counts.shape)
     return np.clip(np.rint(exposed), 0, FULL_SCALE)
 
 
-def tile_stack(patterns: np.ndarray, corners: list[tuple[int, int]], tile: tuple[int, int]) -> np.ndarray:
+def tile_stack(
+    patterns: np.ndarray, corners: list[tuple[int, int]], tile: tuple[int, int]
+) -> np.ndarray:
     """tiles x patterns x rows x cols cut from `patterns` (patterns x rows x cols)."""
-    return np.stack([patterns[:, y:y + tile[0], x:x + tile[1]] for y, x in corners])
+    return np.stack([patterns[:, y : y + tile[0], x : x + tile[1]] for y, x in corners])
 
 
 def band_pass(tiles: np.ndarray) -> np.ndarray:
-    """`tiles` (... x rows x cols) without background and pixel noise and with even contrast; float64.
+    """`tiles` (... x rows x cols) without background and pixel noise and with even contrast;
+    float64.
 
-    Gaussian blurs, in fractions of a side: details below 1/96 and above 1/8 are removed, contrast is
-    taken relative to that of a neighbourhood of 1/12. Zero mean, unit variance or so.
+    Gaussian blurs, in fractions of a side: details below 1/96 and above 1/8 are removed, contrast
+    is taken relative to that of a neighbourhood of 1/12. Zero mean, unit variance or so.
     """
+
     def blur(stack: np.ndarray, fraction: float) -> np.ndarray:
         sigma = [0.0] * (tiles.ndim - 2) + [fraction * extent for extent in tiles.shape[-2:]]
         return gaussian_filter(stack, sigma, mode="nearest", truncate=3)
@@ -179,8 +210,8 @@ def band_pass(tiles: np.ndarray) -> np.ndarray:
 def taper(tiles: np.ndarray) -> np.ndarray:
     """`tiles` weighted by a Hann window in y and x, then with zero mean.
 
-    Done to the left only: what a shift moves out of the tile counts little, so the peak is not drawn
-    towards zero as it is between two tiles with hard edges.
+    Done to the left only: what a shift moves out of the tile counts little, so the peak is not
+    drawn towards zero as it is between two tiles with hard edges.
     """
     rows, cols = tiles.shape[-2:]
     weight = np.outer(*(np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in (rows, cols)))

@@ -2,18 +2,18 @@
 
 Conventions, also of the CSV that `xcorr --peaks` writes:
 - the peak is the largest value; of equal ones the first in row-major order;
-- the sub-pixel shift is the vertex of the parabola through the peak and its two neighbours, for each
-  axis alone, at most half a pixel from the peak. Along an axis where the peak lies on the border of
-  the window (no second neighbour) the integer shift is kept, and `border` is 1;
-- `peak_to_second` is the peak divided by the second local peak: the largest element outside the 3 x 3
-  neighbourhood of the peak that is not below any of its (up to 8) neighbours. NaN where there is none
-  or where it is not positive.
+- the sub-pixel shift is the vertex of the parabola through the peak and its two neighbours, for
+  each axis alone, at most half a pixel from the peak. Along an axis where the peak lies on the
+  border of the window (no second neighbour) the integer shift is kept, and `border` is 1;
+- `peak_to_second` is the peak divided by the second local peak: the largest element outside the 3
+  x 3 neighbourhood of the peak that is not below any of its (up to 8) neighbours. NaN where there
+  is none or where it is not positive.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Sequence
 
 import numpy as np
 
@@ -33,8 +33,9 @@ class Peaks:
 
 def concatenate(parts: Sequence[Peaks]) -> Peaks:
     """One `Peaks` from the parts, in order."""
-    return Peaks(*(np.concatenate([getattr(part, field.name) for part in parts])
-                   for field in fields(Peaks)))
+    return Peaks(
+        *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Peaks))
+    )
 
 
 def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:
@@ -44,7 +45,7 @@ def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:
     """
     pairs, rows, cols = out.shape
     flat = out.reshape(pairs, -1)
-    index = flat.argmax(axis=1)              # a NaN wins, +inf too
+    index = flat.argmax(axis=1)  # a NaN wins, +inf too
     each = np.arange(pairs)
     value = flat[each, index].astype(np.float64)
     # NaN or +inf is the maximum itself; -inf only shows in the minimum.
@@ -53,7 +54,9 @@ def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:
         raise ValueError(f"pair {int(np.argmin(finite))}: the correlation is not finite")
     y, x = np.divmod(index, cols)
 
-    def neighbours(axis: np.ndarray, size: int, row: int, col: int) -> tuple[np.ndarray, np.ndarray]:
+    def neighbours(
+        axis: np.ndarray, size: int, row: int, col: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         inside = (axis > 0) & (axis < size - 1)
         low = out[each, np.where(inside, y - row, y), np.where(inside, x - col, x)]
         high = out[each, np.where(inside, y + row, y), np.where(inside, x + col, x)]
@@ -62,12 +65,20 @@ def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:
     delta_y, inside_y = neighbours(y, rows, 1, 0)
     delta_x, inside_x = neighbours(x, cols, 0, 1)
     sy, sx = y + origin[0], x + origin[1]
-    return Peaks(sy, sx, value, sy + delta_y, sx + delta_x, _peak_to_second(out, y, x, value),
-                 (~(inside_y & inside_x)).astype(np.int8))
+    return Peaks(
+        sy,
+        sx,
+        value,
+        sy + delta_y,
+        sx + delta_x,
+        _peak_to_second(out, y, x, value),
+        (~(inside_y & inside_x)).astype(np.int8),
+    )
 
 
 def _vertex(low: np.ndarray, peak: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Offset of the vertex of a parabola through (-1, low), (0, peak), (1, high); 0 where it is flat."""
+    """Offset of the vertex of a parabola through (-1, low), (0, peak), (1, high); 0 where it is
+    flat."""
     curvature = (peak - low) + (peak - high)
     bent = curvature > 0
     return np.where(bent, (high - low) / (2 * np.where(bent, curvature, 1)), 0.0)
@@ -77,7 +88,7 @@ def _peak_to_second(out: np.ndarray, y: np.ndarray, x: np.ndarray, value: np.nda
     ratio = np.full(len(out), np.nan)
     for pair, matrix in enumerate(out):
         local = matrix >= _largest_of_3x3(matrix)
-        local[max(y[pair] - 1, 0):y[pair] + 2, max(x[pair] - 1, 0):x[pair] + 2] = False
+        local[max(y[pair] - 1, 0) : y[pair] + 2, max(x[pair] - 1, 0) : x[pair] + 2] = False
         if local.any():
             second = float(matrix[local].max())
             if second > 0:
@@ -86,7 +97,8 @@ def _peak_to_second(out: np.ndarray, y: np.ndarray, x: np.ndarray, value: np.nda
 
 
 def _largest_of_3x3(matrix: np.ndarray) -> np.ndarray:
-    """Maximum of each element and its neighbours inside the matrix; separable, rows then columns."""
+    """Maximum of each element and its neighbours inside the matrix; separable, rows then
+    columns."""
     largest = matrix.copy()
     np.maximum(largest[1:], matrix[:-1], out=largest[1:])
     np.maximum(largest[:-1], matrix[1:], out=largest[:-1])

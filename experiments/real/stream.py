@@ -1,14 +1,15 @@
 """Correlations in chunks of pairs, so that the memory of the output is bounded.
 
 A chunk covers consecutive pairs: whole lefts with all their rights where they fit the bound, else a
-part of one left's rights. It is a problem of the same form, so any variant that runs the whole runs it.
+part of one left's rights. It is a problem of the same form, so any variant that runs the whole
+runs it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,26 @@ class Job:
         return scalar_type(self.precision)
 
 
+def candidates(
+    variants: list[dict[str, Any]], algorithm_class: str, form: str, device: str
+) -> list[dict[str, Any]]:
+    """Variants of this class that run `form` in fp32 on the device's backend."""
+    return [
+        variant
+        for variant in variants
+        if variant["algorithm_class"] == algorithm_class
+        and variant["backend"] == device.partition(":")[0]
+        and "fp32" in variant["precisions"]
+        and form in variant["forms"]
+    ]
+
+
+def default_params(variant: dict[str, Any]) -> str:
+    """The grid's first point that uses all threads, else its first point; canonical text."""
+    points = variant["points"] or [""]
+    return next((point for point in points if "threads=all" in point.split(";")), points[0])
+
+
 def rights_of_a_left(request: Request) -> int:
     """Number of rights that each left meets."""
     return request.rights // request.lefts if request.form == "n-to-mn" else request.rights
@@ -70,18 +91,30 @@ def plan_chunks(request: Request, pair_bytes: int, limit: int) -> list[Chunk]:
         base = left * each if grouped else 0
         for start in range(0, each, most):
             end = min(start + most, each)
-            chunks.append(Chunk(left * each + start, end - start, slice(left, left + 1),
-                                slice(base + start, base + end)))
+            chunks.append(
+                Chunk(
+                    left * each + start,
+                    end - start,
+                    slice(left, left + 1),
+                    slice(base + start, base + end),
+                )
+            )
     return chunks
 
 
-def run_chunks(library: Any, request: Request, job: Job, left: np.ndarray, right: np.ndarray,
-               chunks: list[Chunk],
-               compute: Optional[Callable[..., np.ndarray]] = None) -> Iterator[tuple[Chunk, np.ndarray]]:
+def run_chunks(
+    library: Any,
+    request: Request,
+    job: Job,
+    left: np.ndarray,
+    right: np.ndarray,
+    chunks: list[Chunk],
+    compute: Callable[..., np.ndarray] | None = None,
+) -> Iterator[tuple[Chunk, np.ndarray]]:
     """Each chunk with its output (pairs x out_rows x out_cols), valid until the next is asked for.
 
-    `left` and `right` are stacks of the job's scalar type. `compute(request, left, right, out)` runs
-    in place of the job's variant where it is given (the float64 reference).
+    `left` and `right` are stacks of the job's scalar type. `compute(request, left, right, out)`
+    runs in place of the job's variant where it is given (the float64 reference).
     """
     shape = library.describe(request).out_shape[1:]
     scalar = np.float64 if compute else job.scalar
@@ -89,10 +122,18 @@ def run_chunks(library: Any, request: Request, job: Job, left: np.ndarray, right
     for chunk in chunks:
         lefts, rights = left[chunk.lefts], right[chunk.rights]
         part = replace(request, lefts=len(lefts), rights=len(rights))
-        out = buffer[:chunk.pairs]
+        out = buffer[: chunk.pairs]
         if compute:
             compute(part, lefts, rights, out=out)
         else:
-            library.correlate(part, lefts, rights, variant=job.variant, params=job.params,
-                              precision=job.precision, device=job.device, out=out)
+            library.correlate(
+                part,
+                lefts,
+                rights,
+                variant=job.variant,
+                params=job.params,
+                precision=job.precision,
+                device=job.device,
+                out=out,
+            )
         yield chunk, out

@@ -59,7 +59,7 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Fi
     handles: dict[str, object] = {}
     for one, (counts, frame) in zip(flat, facets):
         for line in lines:
-            own = line.points[line.points["counts"] == counts].sort_values(["side", "size"])
+            own = _with_gaps(line.points[line.points["counts"] == counts], frame)
             (artist,) = one.plot(
                 own["side"],
                 own["y"],
@@ -81,6 +81,13 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Fi
         row[0].set_ylabel(metric.axis_label)
     panels.legend_below(figure, handles, width)
     return figure
+
+
+def _with_gaps(own: pd.DataFrame, facet: pd.DataFrame) -> pd.DataFrame:
+    """`own` by size, with NaN where only others have a time: a curve does not bridge such a size."""
+    sizes = facet.drop_duplicates("size")[["side", "size"]]
+    shown = sizes.merge(own[["size", "y"]], on="size", how="left") if len(own) else own
+    return shown.sort_values(["side", "size"])
 
 
 def spread_text(points: pd.DataFrame) -> str:

@@ -18,8 +18,8 @@ from plots.tidy import form_order
 
 DEFAULTS = {"mode": "stream", "window": "full", "input": "uniform"}
 FORM_TITLES = {
-    "one-to-one": "one-to-one",
-    "one-to-many": "one-to-many",
+    "one-to-one": "One-to-one",
+    "one-to-many": "One-to-many",
     "n-to-mn": "n-to-mn",
     "n-to-m": "n-to-m",
 }
@@ -37,7 +37,7 @@ def groups(points: pd.DataFrame) -> Iterator[Group]:
         special = [named[k] for k in DEFAULTS if named[k] != DEFAULTS[k]]
         suffix = "_".join([named["form"], *special])
         suffix = re.sub(r"[^A-Za-z0-9_-]+", "-", suffix).strip("-")
-        title = ", ".join([FORM_TITLES.get(named["form"], named["form"]), *special])
+        title = ", ".join([named["form"], *special])
         yield suffix, title, frame
 
 
@@ -57,14 +57,15 @@ def left_out(points: pd.DataFrame) -> str:
 
 
 def grid(
-    count: int, rows_of: int = 1, width: float | None = None, height: float = 2.15, legend: int = 1
+    count: int, rows_of: int = 1, height: float = 2.15, legend: int = 1, gap: float = 0.72
 ) -> tuple[Figure, list[list[Axes]], float]:
-    """Figure with `count` columns (wrapped above 4 when there is one row of facets) and margins in
-    inches: returns figure, axes by row, and the figure's width. `legend`: lines of the legend."""
+    """Figure with `count` columns (wrapped above 4 when there is one row of facets): returns
+    figure, axes by row, and width. `height` of a facet, `gap` between rows and all margins are in
+    inches; `legend`: lines of the legend."""
     per_row = count if rows_of > 1 or count <= 4 else (4 if count in (7, 8) else 3)
     rows = rows_of if rows_of > 1 else math.ceil(count / per_row)
-    width = width or (style.COLUMN_IN if per_row == 1 else style.PAGE_IN)
-    bottom, top, left, right, gap = 0.53 + 0.155 * legend, 0.27, 0.68, 0.1, 0.72
+    width = style.COLUMN_IN if per_row == 1 else style.PAGE_IN
+    bottom, top, left, right = 0.53 + 0.155 * legend, 0.27, 0.68, 0.14
     total = rows * height + (rows - 1) * gap + bottom + top
     figure = Figure(figsize=(width, total))
     axes = figure.subplots(rows, per_row, squeeze=False, sharey=True)
@@ -170,8 +171,8 @@ def log_axis(axes: Axes, values: np.ndarray, text: FuncFormatter, margin: float 
     """Logarithmic y axis around `values`, labelled at decades, or at 1-2-5 when it is short."""
     values = values[np.isfinite(values) & (values > 0)]
     low, high = float(values.min()) / margin, float(values.max()) * margin
-    axes.set_yscale("log")
     axes.set_ylim(low, high)
+    axes.set_yscale("log")
     decades = math.log10(high / low)
     subs = (1.0, 2.0, 5.0) if decades < 2.2 else (1.0,)
     step = 1 if decades <= 7 else 2

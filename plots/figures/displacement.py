@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FuncFormatter
 
 from plots import real, style
 from plots.figures import Drawing, Omitted, Result
@@ -34,7 +36,7 @@ def draw(results: ResultSet) -> list[Result]:
         len(sets), 3, squeeze=False, gridspec_kw={"width_ratios": [1.0, 1.0, 1.25]}
     )
     figure.subplots_adjust(
-        left=0.015, right=0.985, top=1 - 0.3 / height, bottom=0.5 / height, wspace=0.16, hspace=0.42
+        left=0.015, right=0.985, top=1 - 0.3 / height, bottom=0.5 / height, wspace=0.24, hspace=0.42
     )
     notes = []
     for row, dataset in zip(axes, sets):
@@ -105,31 +107,34 @@ def _arrows(axes: Axes, pattern: pd.DataFrame, scale: float, shape: tuple[int, .
     factor = float(f"{factor:.1g}")
     y, x = pattern["centre_y"].to_numpy(float) * scale, pattern["centre_x"].to_numpy(float) * scale
     length = factor * scale
-    for colour, width in (("black", 0.011), ("#ffd23f", 0.006)):
-        axes.quiver(
-            x, y, dx * length, dy * length, angles="xy", scale_units="xy", scale=1.0,
-            color=colour, width=width, headwidth=3.6, headlength=4.0, headaxislength=3.6,
-        )  # fmt: skip
+    arrows = axes.quiver(
+        x, y, dx * length, dy * length, angles="xy", scale_units="xy", scale=1.0,
+        color="#ffd23f", width=0.007, headwidth=3.6, headlength=4.0, headaxislength=3.6,
+    )  # fmt: skip
+    arrows.set_path_effects([withStroke(linewidth=1.6, foreground="black")])
     return factor
 
 
 def _errors(axes: Axes, known: pd.DataFrame) -> None:
     """Cumulative share of pairs over error, a curve per variant."""
-    for (variant, precision), own in known.groupby(["variant", "precision"], sort=True):
+    groups = known.groupby(["variant", "precision"], sort=True)
+    for place, ((variant, precision), own) in enumerate(groups):
         errors = np.sort(own["error_px"].to_numpy(float))
         share = np.arange(1, len(errors) + 1) / len(errors)
         text = f"{style.label(variant, precision)} ({len(errors)} pairs)"
         look = style.look(variant, "", precision)
         errors = np.maximum(errors, 1e-4)
         axes.step(
-            errors, share, where="post", label=text, color=look.colour, linestyle=look.dash
-        )
+            errors, share, where="post", label=text, color=look.colour, linestyle=look.dash,
+            linewidth=max(1.0, 2.8 - 1.6 * place),  # equal curves stay visible below each other
+        )  # fmt: skip
     axes.axvline(LIMIT_PX, color="#444444", linewidth=0.8, linestyle=(0, (4, 2)))
     axes.set_xscale("log")
     axes.set_ylim(0.0, 1.03)
     axes.set_xlabel("error of the displacement [pixel]")
     axes.set_title("share of pairs below an error")
-    axes.legend(loc="best", fontsize=6.2, handlelength=2.0)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axes.legend(loc="best", fontsize=6.2, handlelength=2.0, frameon=True, edgecolor="none")
 
 
 def _cloud(axes: Axes, own: pd.DataFrame) -> None:
@@ -139,5 +144,4 @@ def _cloud(axes: Axes, own: pd.DataFrame) -> None:
     axes.axvline(0.0, color="#444444", linewidth=0.6)
     axes.invert_yaxis()
     axes.set_xlabel("displacement in x [pixel]")
-    axes.set_ylabel("in y [pixel]")
-    axes.set_title("measured displacements")
+    axes.set_title("measured displacements (down: y)")

@@ -48,15 +48,21 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Drawing:
     single = len(facets) == 1
     width = style.COLUMN_IN if single else style.PAGE_IN
     figure, axes, width = _panels.grid(
-        len(facets), rows_of=max(2, len(series)) if len(series) > 1 else 1, height=1.75, legend=_panels.legend_lines(PARTS, width)
+        len(facets),
+        rows_of=len(series),
+        height=1.75,
+        gap=1.05,
+        legend=_panels.legend_lines(PARTS, width),
     )
     flat = axes if len(series) > 1 else [[one for row in axes for one in row]]
     for row, ((variant, precision), own) in zip(flat, series):
         for one, counts in zip(row, facets):
             _bars(one, own[own["counts"] == counts].sort_values(["side", "size"]))
-            text = counts if single or len(series) == 1 else f"{style.label(variant)}, {counts}"
-            one.set_title(text, pad=26)
-    for row in axes:
+            one.set_title(counts, pad=26)
+        if len(series) > 1:
+            text = f"{style.label(variant, precision)}\nShare of compute time"
+            row[0].set_ylabel(text, labelpad=0.5)
+    for row in axes if len(series) == 1 else []:
         row[0].set_ylabel("Share of compute time")
     handles = {
         part: Patch(
@@ -75,7 +81,7 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Drawing:
         caption=(
             f"Shares of compute time of {names}, {title}, with the best parameters at each size; "
             "above each bar the compute time. Rest: padding, cropping and whatever lies between "
-            "the marked phases. The plan is not part of compute."
+            "the marked phases. The plan is not part of compute." + _panels.left_out(best)
         ),
         alt=f"Stacked bars: shares of forward, Hadamard, inverse and rest by size, {title}.",
         figure=figure,

@@ -16,7 +16,7 @@ from plots.tidy import ResultSet
 ORDER = 50
 TITLE = "Recovered shift of two crops"
 EXPERIMENT = "real-photo"
-ROW_IN = 2.05
+ROW_IN = 1.95
 LEFT, RIGHT = "#56b4e9", "#ff8c42"
 
 
@@ -32,8 +32,8 @@ def draw(results: ResultSet) -> list[Result]:
     figure = Figure(figsize=(style.PAGE_IN, height))
     axes = figure.subplots(len(sets), 4, squeeze=False)
     figure.subplots_adjust(
-        left=0.015, right=0.985, top=1 - 0.26 / height, bottom=0.36 / height, wspace=0.14,
-        hspace=0.38,
+        left=0.015, right=0.985, top=1 - 0.26 / height, bottom=0.36 / height, wspace=0.26,
+        hspace=0.3,
     )  # fmt: skip
     notes = [_row(row, data, dataset) for row, dataset in zip(axes, sets)]
     return [

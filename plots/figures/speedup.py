@@ -11,14 +11,13 @@ from plots.tidy import PROBLEM, ResultSet, best_parameters
 
 ORDER = 20
 TITLE = "Speed-up over the baseline"
-BASELINES = ("overlap_wise", "cpu_definition")  # the first one present is used
 KEYS = [*PROBLEM, "mode", "input", "precision"]
 
 
 def baseline_of(points: pd.DataFrame) -> str | None:
     """Id of the baseline variant of a figure, or None when neither was measured."""
     present = set(points.loc[points["outcome"] == "passed", "variant"])
-    return next((name for name in BASELINES if name in present), None)
+    return next((name for name in style.BASELINES if name in present), None)
 
 
 def reference_times(points: pd.DataFrame, baseline: str) -> pd.DataFrame:
@@ -45,7 +44,7 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Result:
     name = f"speedup_{suffix}"
     baseline = baseline_of(frame)
     if baseline is None:
-        return Omitted(name, f"no baseline measured ({' or '.join(BASELINES)})")
+        return Omitted(name, f"no baseline measured ({' or '.join(style.BASELINES)})")
     reference = reference_times(frame, baseline)
     text = style.label(baseline)
     metric = Metric(
@@ -72,7 +71,7 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Result:
             f"Time of {text} divided by the time of each variant at the same point, {title}; best "
             f"parameters of each. Plans are not counted. Points without a time of {text} are left "
             f"out. Largest: {top['y']:.3g}x, {style.label(top['variant'])}, {top['counts']}, "
-            f"{top['size']}."
+            f"{top['size']}." + _panels.left_out(shown)
         ),
         alt=f"Line chart: speed-up over {text} against matrix size, {title}.",
         figure=figure,

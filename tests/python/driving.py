@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -53,6 +54,9 @@ class Driver:
         self.experiment("many", EXPERIMENT)
         self.presets()
         monkeypatch.setenv("FAKE_LOG", str(self.log))
+        # Runs of one test follow each other within a second; their order must still be known.
+        order = itertools.count()
+        monkeypatch.setattr(store, "new_run_id", lambda: f"20300101T{next(order):06d}-abcdef")
 
     def build(self, path: Path) -> None:
         path.mkdir()
@@ -98,10 +102,10 @@ class Driver:
     def rows(self) -> list[store.Row]:
         return store.read_rows(self.local)
 
-    def outcomes(self) -> dict[tuple[str, str, str, str], str]:
+    def outcomes(self) -> dict[tuple[str, ...], str]:
         """(variant, params, left rows, rights) -> outcome."""
         names = ("variant", "params", "left_rows", "rights")
-        return {tuple(row[name] for name in names): row["outcome"] for row in self.rows()}  # type: ignore[misc]
+        return {tuple(row[name] for name in names): row["outcome"] for row in self.rows()}
 
     def calls(self) -> list[list[str]]:
         """Arguments of every measuring process so far, its process id first."""

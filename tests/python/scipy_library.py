@@ -7,6 +7,7 @@ import re
 import numpy as np
 import scipy.signal
 
+from experiments import correlate
 from experiments.real.stream import pair_indices
 from harness.library import Description, LibraryError, find_variant, scalar_type
 
@@ -20,8 +21,10 @@ def window_of(request) -> tuple[range, range]:
         else:
             ranges.append(range(-(left - 1), right))
     if request.window.startswith("sy:"):
-        a, b, c, d = map(int, re.fullmatch(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)",
-                                           request.window).groups())
+        a, b, c, d = map(
+            int,
+            re.fullmatch(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)", request.window).groups(),
+        )
         ranges = [range(a, b + 1), range(c, d + 1)]
     elif request.window not in ("full", "valid"):
         raise LibraryError(f"window '{request.window}': not understood")
@@ -30,11 +33,16 @@ def window_of(request) -> tuple[range, range]:
 
 def scipy_correlation(request, left, right) -> np.ndarray:
     """The truth by scipy.signal.correlate(R, L, 'full'), cut to the window; float64."""
+    left = np.reshape(left, (request.lefts, *request.left))
+    right = np.reshape(right, (request.rights, *request.right))
     sy, sx = window_of(request)
     y0, x0 = sy[0] + request.left[0] - 1, sx[0] + request.left[1] - 1
-    out = [scipy.signal.correlate(np.asarray(right[r], np.float64), np.asarray(left[l], np.float64),
-                                  "full")[y0:y0 + len(sy), x0:x0 + len(sx)]
-           for l, r in zip(*pair_indices(request))]
+    out = [
+        scipy.signal.correlate(
+            np.asarray(right[r], np.float64), np.asarray(left[l], np.float64), "full"
+        )[y0 : y0 + len(sy), x0 : x0 + len(sx)]
+        for l, r in zip(*pair_indices(request))
+    ]
     return np.stack(out)
 
 
@@ -46,11 +54,24 @@ class ScipyLibrary:
 
     def variants(self):
         forms = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
-        return [{"id": name, "family": "cpu", "backend": "cpu", "precisions": precisions, "forms": forms,
-                 "points": ["threads=1", "threads=all"], "summary": "stands in", "source_hash": name[-8:],
-                 "algorithm_class": "fft" if name == "cpu_fft" else "definition"}
-                for name, precisions in (("cpu_definition", ["fp32", "fp64"]), ("cpu_fft", ["fp32"]),
-                                         ("cpu_row_streaming", ["fp32"]))]
+        return [
+            {
+                "id": name,
+                "family": "cpu",
+                "backend": "cpu",
+                "precisions": precisions,
+                "forms": forms,
+                "points": ["threads=1", "threads=all"],
+                "summary": "stands in",
+                "source_hash": name[-8:],
+                "algorithm_class": "fft" if name == "cpu_fft" else "definition",
+            }
+            for name, precisions in (
+                ("cpu_definition", ["fp32", "fp64"]),
+                ("cpu_fft", ["fp32"]),
+                ("cpu_row_streaming", ["fp32"]),
+            )
+        ]
 
     def variant(self, name):
         return find_variant(self.variants(), name)
@@ -59,10 +80,13 @@ class ScipyLibrary:
         sy, sx = window_of(request)
         pairs = len(pair_indices(request)[0])
         area = request.left[0] * request.left[1]
-        return Description(pairs, len(sy), len(sx), sy[0], sx[0], pairs * area * len(sy) * len(sx), 1, area)
+        return Description(
+            pairs, len(sy), len(sx), sy[0], sx[0], pairs * area * len(sy) * len(sx), 1, area
+        )
 
-    def correlate(self, request, left, right, *, variant, params="", precision="fp32", device="cpu",
-                  out=None):
+    def correlate(
+        self, request, left, right, *, variant, params="", precision="fp32", device="cpu", out=None
+    ):
         self.calls.append((request, variant, params, precision, device))
         assert left.dtype == right.dtype == scalar_type(precision)
         result = scipy_correlation(request, left, right).astype(scalar_type(precision))
@@ -77,3 +101,12 @@ class ScipyLibrary:
             return result
         out[:] = result
         return out
+
+
+def refused(capsys, *argv, library=None) -> str:
+    """The one line of stderr of a run of xcorr that must end with exit code 2."""
+    assert correlate.main(list(map(str, argv)), library or ScipyLibrary()) == 2
+    captured = capsys.readouterr()
+    lines = captured.err.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: "), captured.err
+    return lines[0]

@@ -17,7 +17,8 @@ CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda", points=("a=1
 
 
 def units(**filters: object) -> list[Unit]:
-    return expand(load_experiments(), VARIANTS, "quick", "cpu", Filters(**filters))  # type: ignore[arg-type]
+    chosen = Filters(**filters)  # type: ignore[arg-type]
+    return expand(load_experiments(), VARIANTS, "quick", "cpu", chosen)
 
 
 def brute_force(problem: Problem) -> int:
@@ -59,7 +60,7 @@ def test_work_of_a_problem() -> None:
         ("n-to-m", (2**31 - 1, 2**31 - 1), (1, 1), 9, 9, "full", "overflow"),
     ],
 )  # fmt: skip
-def test_illegal_problems(form, left, right, lefts, rights, window, says) -> None:  # type: ignore[no-untyped-def]
+def test_illegal_problems(form, left, right, lefts, rights, window, says):  # type: ignore
     with pytest.raises(UserError, match=says) as caught:
         Problem(form, left, right, lefts, rights, window)
     assert "\n" not in str(caught.value) and "; " in str(caught.value)

@@ -10,6 +10,7 @@ from experiments.points import Unit, Variant
 from experiments.predict import Predictor, work_of
 from experiments.problem import Problem
 from experiments.schema import Limits, Preset, Rate, Rates, Verification, load_rates
+from experiments.store import Row
 from test_store import row
 
 SCALAR, FFT = (Variant.from_list(entry) for entry in fake_bench.VARIANTS)
@@ -21,8 +22,14 @@ CHECK = Verification(
 )  # fmt: skip
 RATES = Rates(
     classes={
-        "cpu": {"definition": Rate(per_core=1e9, launch_us=1), "fft": Rate(per_core=1e8, launch_us=1)},
-        "cuda": {"definition": Rate(per_s=1e12, launch_us=5), "fft": Rate(per_s=1e11, launch_us=9)},
+        "cpu": {
+            "definition": Rate(per_core=1e9, launch_us=1),
+            "fft": Rate(per_core=1e8, launch_us=1),
+        },
+        "cuda": {
+            "definition": Rate(per_s=1e12, launch_us=5),
+            "fft": Rate(per_s=1e11, launch_us=9),
+        },
     },
     variants={},
     verification={"cpu": CHECK, "cuda": CHECK},
@@ -43,7 +50,9 @@ def predictor(device: str = "cpu") -> Predictor:
     return made
 
 
-def measured(size: int, us: float, variant: Variant = SCALAR, rights: int = 1, **cells: object):  # type: ignore[no-untyped-def]
+def measured(
+    size: int, us: float, variant: Variant = SCALAR, rights: int = 1, **cells: object
+) -> Row:
     shapes = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), size)
     about = {"variant": variant.id, "form": "one-to-many", "rights": rights, "compute_us": us}
     return row(**{**shapes, **about, **cells})
@@ -68,10 +77,19 @@ def test_rows_scale_with_the_work_of_their_class() -> None:
 
 def test_nearest_smaller_problem_is_taken_and_refines() -> None:
     made = predictor()
-    made.learn([measured(50, 1e5), measured(100, 2e5), measured(200, 9e9)])
+    made.learn([measured(100, 2e5), measured(200, 9e9)])
     assert made.launch_s(unit(120), "") == pytest.approx(0.2 * 1.2**4, rel=1e-3)
     made.learn([measured(110, 1e5)])
     assert made.launch_s(unit(120), "") == pytest.approx(0.1 * (120 / 110) ** 4, rel=1e-3)
+
+
+def test_what_does_not_grow_with_the_work_is_told_apart() -> None:
+    """Half a second of overhead in both launches: only the rest is scaled."""
+    made = predictor()
+    made.learn([measured(50, 0.5e6 + 1e6 / 16), measured(100, 1.5e6)])
+    assert made.launch_s(unit(200), "") == pytest.approx(0.5 + 16, rel=1e-3)
+    made.learn([measured(120, 1e6)])
+    assert made.launch_s(unit(240), "") > 2, "a tenth of a launch counts as work at least"
 
 
 def test_a_launch_never_costs_less_than_its_overhead() -> None:
@@ -111,4 +129,17 @@ def test_cost_counts_repetitions_references_and_checks() -> None:
 def test_shipped_rates_know_every_class() -> None:
     rates = load_rates()
     for backend in ("cpu", "cuda"):
-        assert set(rates.classes[backend]) == {"definition", "fft"} and backend in rates.verification
+        assert set(rates.classes[backend]) == {"definition", "fft"}
+        assert backend in rates.verification
+
+
+def test_a_point_with_a_long_verification_is_not_selected() -> None:
+    preset = Preset(
+        repetitions=3, min_time_s=0.001, max_predicted_s=Limits(cpu=5, cuda=5),
+        max_point_s=Limits(cpu=2, cuda=2),
+    )  # fmt: skip
+    made = Predictor(RATES, {"cores": 4}, "cpu", preset, "quick")
+    made.learn([], [SCALAR, FFT, CUDA])
+    assert made.why_not(unit(32), "") == ""
+    assert made.launch_s(unit(180), "") < 5
+    assert "with its verification" in made.why_not(unit(180), "")

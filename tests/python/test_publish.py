@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import fake_bench
@@ -32,7 +31,6 @@ def test_only_newest_sources_and_one_preset(driver: Driver) -> None:
     driver.run()
     edited = [dict(entry, source_hash="b" * 16) for entry in fake_bench.VARIANTS]
     driver.variants(edited)
-    time.sleep(1.1)  # run ids tell seconds apart
     driver.run()
     driver.run(preset="quick")
     assert driver.publish("--preset", "smoke") == 0
@@ -64,7 +62,6 @@ def test_fewer_passed_points_need_force(driver: Driver, capsys: pytest.CaptureFi
     driver.run()
     driver.publish()
     before = (target(driver) / "many.csv.gz").read_bytes()
-    time.sleep(1.1)
     driver.faults({"kind": "incorrect", "variant": "cpu_definition", "left": "12x12"})
     driver.run("--force")
     capsys.readouterr()

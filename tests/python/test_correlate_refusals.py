@@ -1,0 +1,187 @@
+"""What xcorr refuses: one line, exit code 2, nothing lost; on a stand-in library."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy_library import ScipyLibrary, refused
+
+from experiments import correlate
+from experiments.real import matrices
+from harness.library import LibraryError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def save(tmp_path):
+    def write(name, array):
+        np.save(tmp_path / name, array)
+        return str(tmp_path / name)
+
+    return write
+
+
+def xcorr(*argv, library=None):
+    return correlate.main([*map(str, argv), "--quiet"], library or ScipyLibrary())
+
+
+def with_value(value, index=(1, 2, 3)):
+    array = np.zeros((3, 4, 5))
+    array[index] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    "array, words",
+    [
+        (np.array([["a", "b"]], object), "Python objects"),
+        (np.ones((4, 4), complex), "complex"),
+        (np.zeros((4, 4), [("a", "f4")]), "save float32"),
+        (np.ones((4, 4), "M8[s]"), "save float32"),
+        (np.ones((4, 4), np.longdouble), "save float32"),
+        (np.ones((0, 4)), "no element"),
+        (np.ones((4, 0)), "no element"),
+        (np.ones((0, 4, 4)), "no element"),
+        (np.ones(4), "1 dimensions"),
+        (np.ones((1, 1, 1, 2, 2)), "5 dimensions"),
+        (np.float32(3), "0 dimensions"),
+        (with_value(np.nan), "nan at index [1, 2, 3]"),
+        (with_value(np.inf), "inf at index [1, 2, 3]"),
+        (np.asfortranarray(with_value(-np.inf, (0, 3, 4))), "-inf at index [0, 3, 4]"),
+        (with_value(np.nan).astype(">f4"), "nan at index [1, 2, 3]"),
+        (with_value(1e300), "beyond float32"),
+    ],
+)
+def test_wrong_arrays(save, capsys, array, words):
+    good, bad = save("good.npy", np.ones((4, 4))), save("bad.npy", array)
+    line = refused(capsys, good, bad)
+    assert "bad.npy" in line and words in line
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (b"", "not a .npy"),
+        (b"PK\x03\x04 not", "not a .npy"),
+        (b"\x93NUMPY", "damaged"),
+        (b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f4',", "damaged"),
+        (b"\x93NUMPY\x09\x00", "version 9.0"),
+    ],
+)
+def test_wrong_files(save, capsys, tmp_path, content, words):
+    (tmp_path / "bad.npy").write_bytes(content)
+    line = refused(capsys, save("good.npy", np.ones((4, 4))), tmp_path / "bad.npy")
+    assert "bad.npy" in line and words in line
+
+
+def test_truncated_missing_and_folder(save, capsys, tmp_path):
+    good = save("good.npy", np.ones((4, 4)))
+    data = Path(good).read_bytes()
+    for cut in (len(data) - 1, len(data) - 100, 100, 9):
+        (tmp_path / "cut.npy").write_bytes(data[:cut])
+        line = refused(capsys, good, tmp_path / "cut.npy")
+        assert "truncated" in line or "damaged" in line
+    assert "No such file" in refused(capsys, good, tmp_path / "none.npy")
+    assert "Is a directory" in refused(capsys, good, tmp_path)
+
+
+def test_counts_forms_and_orders_that_do_not_fit(save, capsys):
+    two, three, five = (save(f"{n}.npy", np.ones((n, 4, 4))) for n in (2, 3, 5))
+    assert "does not divide by 2" in refused(capsys, two, five, "--form", "n-to-mn")
+    assert "one of each" in refused(capsys, two, five, "--form", "one-to-one")
+    assert "one left" in refused(capsys, two, five, "--form", "one-to-many")
+    assert "only for n-to-mn" in refused(
+        capsys, two, five, "--form", "n-to-m", "--right-order", "tile"
+    )
+    tiles = save("tiles.npy", np.ones((2, 5, 4, 4)))
+    assert "has 5 tiles on axis 1 for 2 left" in refused(
+        capsys, two, tiles, "--right-order", "pattern"
+    )
+    assert "does not divide" in refused(capsys, three, tiles)
+    assert "only RIGHT" in refused(capsys, tiles, two)
+    assert "window 'half'" in refused(capsys, two, tiles, "--window", "half")
+
+
+def test_command_line_mistakes(save, capsys):
+    path = save("l.npy", np.ones((4, 4)))
+    assert "did you mean cpu_fft?" in refused(capsys, path, path, "--variant", "cpu_ftf")
+    line = refused(capsys, path, path, "--device", "cuda:0")
+    assert "no FFT for one-to-one" in line
+    assert "fp32" in refused(capsys, path, path, "--precision", "fp99")
+    assert "RIGHT.npy" in refused(capsys, path)
+    assert "--nothing" in refused(capsys, path, path, "--nothing")
+    assert "invalid choice" in refused(capsys, path, path, "--form", "m-to-n")
+    assert "positive integer" in refused(capsys, path, path, "--chunk-mib", "0")
+
+
+def test_outputs_are_never_lost(save, capsys, tmp_path):
+    path, other = save("l.npy", np.ones((4, 4))), save("r.npy", np.ones((4, 4)))
+    out = tmp_path / "out.npy"
+    out.write_text("precious")
+    assert "exists; use --force" in refused(capsys, path, other, "--output", out)
+    assert out.read_text() == "precious"
+    library = ScipyLibrary()
+    library.correlate = lambda *a, **k: (_ for _ in ()).throw(
+        LibraryError("broken: on purpose; no way out")
+    )
+    assert "on purpose" in refused(capsys, path, other, "--output", out, "--force", library=library)
+    assert out.read_text() == "precious"
+    assert xcorr(path, other, "--output", out, "--force") == 0
+    assert np.load(out).shape == (1, 7, 7)
+    assert "named twice" in refused(capsys, path, other, "--output", path, "--force")
+    assert "named twice" in refused(
+        capsys, path, other, "--output", tmp_path / "x", "--peaks", tmp_path / "x"
+    )
+    assert "not a regular file" in refused(capsys, path, other, "--output", tmp_path)
+    assert "cannot be written" in refused(
+        capsys, path, other, "--peaks", tmp_path / "none" / "p.csv"
+    )
+    assert "cannot be written" in refused(capsys, path, other, "--output", "/proc/out.npy")
+    assert sorted(os.listdir(tmp_path)) == ["l.npy", "out.npy", "r.npy"]
+
+
+def test_memory_and_disk_are_checked_first(save, capsys, tmp_path, monkeypatch):
+    path = save("l.npy", np.ones((8, 64, 64)))
+    monkeypatch.setattr(matrices, "available_memory", lambda: 100_000)
+    line = refused(capsys, path, path, "--form", "n-to-m")
+    assert "needs" in line and "bytes of memory" in line and "100000 are available" in line
+    monkeypatch.undo()
+    usage = type("Usage", (), {"free": 1000})
+    monkeypatch.setattr(correlate.shutil, "disk_usage", lambda _: usage)
+    line = refused(capsys, path, path, "--form", "n-to-m", "--output", tmp_path / "o.npy")
+    assert "bytes of disk, 1000 are free" in line
+
+
+def test_overflowing_correlation_is_named(save, capsys):
+    left, right = save("l.npy", np.full((4, 4), 1e30)), save("r.npy", np.full((2, 4, 4), 1e30))
+    with np.errstate(over="ignore"):
+        assert "pair 0: the correlation overflows" in refused(capsys, left, right)
+
+
+def test_door_names_a_missing_library(save, tmp_path):
+    """Through the shell, from another folder, with relative paths and a module that must not be
+    found."""
+    save("l.npy", np.eye(4))
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "__init__.py").write_text("raise SystemExit('the wrong one')")
+    door = ROOT / "scripts" / "xcorr"
+    environment = {**os.environ, "XCORR_BUILD": str(tmp_path / "nothing")}
+    done = subprocess.run(
+        [door, "l.npy", "l.npy"],
+        cwd=tmp_path,
+        env=environment,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "not built; run ./scripts/setup.sh and build" in done.stderr
+    helped = subprocess.run(
+        [door, "--help"], cwd=tmp_path, text=True, capture_output=True, check=False
+    )
+    assert helped.returncode == 0 and "examples:" in helped.stdout

@@ -1,0 +1,270 @@
+"""Series, labels, ranges and scales of the figures, asserted from a fixture set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+
+from fixtures import real, sets
+from plots import figures, style, tidy
+from plots.figures import Drawing, Omitted, _panels, comparison, displacement, phases, photo, speedup
+from plots.metrics import METRICS
+
+
+def result_set(rows, folder=Path("nowhere"), feeds=None):
+    raw = sets.frame(rows)
+    return tidy.ResultSet("k", "published", folder, raw, tidy.tidy(raw), {}, feeds or {})
+
+
+@pytest.fixture(scope="module")
+def cpu():
+    return result_set(sets.model_rows())
+
+
+def draw(module, results, *args):
+    with style.context():
+        drawn = module.draw(results, *args)
+    return {one.name: one for one in drawn}
+
+
+def curves(drawing, facet=0):
+    """label -> line of a facet; straight helper lines have labels with an underscore."""
+    lines = drawing.figure.axes[facet].get_lines()
+    return {line.get_label(): line for line in lines if not line.get_label().startswith("_")}
+
+
+def tick_texts(axis):
+    return [text.get_text() for text in axis.get_ticklabels() if text.get_text()]
+
+
+def test_modules_are_found_in_report_order():
+    assert list(figures.modules()) == ["comparison", "speedup", "phases", "displacement", "photo"]
+
+
+def test_comparison_has_a_figure_per_form_and_a_facet_per_count(cpu):
+    drawn = draw(comparison, cpu)
+    assert list(drawn) == [f"comparison_{form}" for form in tidy.FORMS]
+    titles = [axes.get_title() for axes in drawn["comparison_n-to-m"].figure.axes]
+    assert titles == ["2-to-2", "8-to-8", "32-to-32"]
+    assert drawn["comparison_one-to-one"].figure.get_figwidth() == style.COLUMN_IN
+    assert drawn["comparison_n-to-m"].figure.get_figwidth() == style.PAGE_IN
+
+
+def test_comparison_series_scales_and_values(cpu):
+    drawing = draw(comparison, cpu)["comparison_one-to-one"]
+    axes = drawing.figure.axes[0]
+    lines = curves(drawing)
+    assert set(lines) == {"definition", "row streaming", "FFT (FFTW)", "FFT (FFTW) + plan"}
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    assert axes.get_ylabel() == "Wall time"
+    points = cpu.points[(cpu.points["variant"] == "cpu_fft") & (cpu.points["form"] == "one-to-one")]
+    best = points.groupby("side")["compute_us"].min()
+    np.testing.assert_allclose(lines["FFT (FFTW)"].get_xdata(), best.index)
+    np.testing.assert_allclose(lines["FFT (FFTW)"].get_ydata(), best * 1e-6)
+    with_plan = (points["compute_us"] + points["plan_us"]).groupby(points["side"]).min()
+    np.testing.assert_allclose(lines["FFT (FFTW) + plan"].get_ydata(), with_plan * 1e-6)
+    low, high = axes.get_ylim()
+    values = np.concatenate([line.get_ydata() for line in lines.values()])
+    assert low < np.nanmin(values) and np.nanmax(values) < high
+    assert axes.get_xlim()[0] < 16 and axes.get_xlim()[1] > 256
+    assert {"16x16", "64x64", "256x256"} <= set(tick_texts(axes.xaxis))
+    assert {"10 µs", "1 ms", "100 ms"} <= set(tick_texts(axes.yaxis))
+
+
+def test_a_curve_does_not_bridge_a_size_that_only_others_have():
+    rows = [r for r in sets.model_rows(counts={"one-to-one": [(1, 1)]})
+            if not (r["variant"] == "cpu_fft" and r["left_rows"] == 48)]  # fmt: skip
+    lines = curves(draw(comparison, result_set(rows))["comparison_one-to-one"])
+    assert np.isnan(lines["FFT (FFTW)"].get_ydata()).tolist() == [False] * 3 + [True] + [False] * 5
+
+
+def test_rows_that_did_not_pass_are_never_drawn():
+    rows = sets.model_rows(sizes=[16, 32], counts={"one-to-one": [(1, 1)]})
+    for outcome in ("incorrect", "failed", "not_selected", "timeout"):
+        rows.append(sets.row(variant=f"bad_{outcome}", outcome=outcome, compute_us=1e9))
+        rows.append(sets.row(variant="cpu_fft", family="cpu", params="threads=2", outcome=outcome,
+                             compute_us=1e-9))  # fmt: skip
+    drawing = draw(comparison, result_set(rows))["comparison_one-to-one"]
+    assert not any("bad" in label for label in curves(drawing))
+    low, high = drawing.figure.axes[0].get_ylim()
+    assert 1e-7 < low and high < 1.0
+
+
+def test_published_rows_are_hollow():
+    rows = sets.model_rows(sizes=[16, 32], counts={"one-to-one": [(1, 1)]})
+    rows += [sets.row(variant="paper_best", outcome="published", left_rows=s, right_rows=s,
+                      left_cols=s, right_cols=s) for s in (16, 32)]  # fmt: skip
+    drawing = draw(comparison, result_set(rows))["comparison_one-to-one"]
+    lines = curves(drawing)
+    assert to_hex(lines["paper-best, published"].get_markerfacecolor()) == "#ffffff"
+    assert to_hex(lines["definition"].get_markerfacecolor()) != "#ffffff"
+    assert "not verified" in drawing.caption
+
+
+def test_a_variant_nobody_has_heard_of_is_drawn_and_changes_no_other():
+    rows = sets.model_rows(sizes=[16, 32, 64], counts={"one-to-one": [(1, 1)]})
+    before = curves(draw(comparison, result_set(rows))["comparison_one-to-one"])
+    new = [("quantum_leap", "never_seen_family", ["a=1"], 0.01)]
+    rows += sets.model_rows(new, sizes=[16, 32, 64], counts={"one-to-one": [(1, 1)]})
+    after = curves(draw(comparison, result_set(rows))["comparison_one-to-one"])
+    assert set(after) - set(before) == {"quantum-leap"}
+    for label, line in before.items():
+        assert line.get_color() == after[label].get_color()
+        assert line.get_marker() == after[label].get_marker()
+
+
+def test_looks_of_the_usual_variants_differ_without_colour():
+    for group in (["cpu_definition", "cpu_row_streaming", "cpu_fft"],
+                  ["overlap_wise", "warp_shuffle", "split_row", "grouped_overlap",
+                   "multi_matrix_right", "multi_matrix_both", "warp_per_overlap",
+                   "cufft"]):  # fmt: skip
+        looks = [style.look(name, "") for name in group]
+        assert len({look.marker for look in looks}) == len(group)
+        assert len({look.colour for look in looks}) == len(group)
+
+
+def test_non_square_unequal_and_single_sizes_do_not_break():
+    shapes = [(20, 20, 20, 20), (36, 90, 36, 90), (100, 100, 100, 100), (24, 24, 480, 640)]
+    names = ("left_rows", "left_cols", "right_rows", "right_cols")
+    rows = [sets.row(variant=v, family="cpu", compute_us=1.0 + i * 7, forward_us=0.5,
+                     **dict(zip(names, s)))
+            for i, s in enumerate(shapes) for v in ("cpu_definition", "cpu_fft")]  # fmt: skip
+    for module in (comparison, speedup, phases):
+        (drawing,) = draw(module, result_set(rows)).values()
+        assert {"20x20", "36x90", "24x24:480x640"} <= set(tick_texts(drawing.figure.axes[0].xaxis))
+    one = result_set([sets.row(variant="cpu_definition")])
+    (drawing,) = draw(comparison, one).values()
+    assert tick_texts(drawing.figure.axes[0].xaxis) == ["16x16"]
+
+
+def test_other_modes_windows_and_inputs_get_figures_of_their_own():
+    rows = [sets.row(), sets.row(mode="cold"), sets.row(window="sy:-2..3,sx:0..4")]
+    names = set(draw(comparison, result_set(rows)))
+    assert names == {"comparison_one-to-one", "comparison_one-to-one_cold",
+                     "comparison_one-to-one_sy--2-3-sx-0-4"}  # fmt: skip
+
+
+def test_counts_with_one_size_are_left_to_the_table():
+    rows = sets.model_rows(sizes=[16, 32], counts={"n-to-mn": [(2, 8)]})
+    rows += sets.model_rows(sizes=[96], counts={"n-to-mn": [(8, 32)]})
+    drawing = draw(comparison, result_set(rows))["comparison_n-to-mn"]
+    assert [axes.get_title() for axes in drawing.figure.axes] == ["2-to-8"]
+    assert "one size only, see the table: 8-to-32" in drawing.caption
+
+
+def test_an_experiment_that_feeds_only_the_table_is_not_drawn():
+    rows = [sets.row(experiment="off-grid"), sets.row(experiment="off-grid", left_rows=20)]
+    results = result_set(rows, feeds={"off-grid": ["best_table"]})
+    (omitted,) = comparison.draw(results)
+    assert isinstance(omitted, Omitted) and len(results.feeding("best_table")) == 2
+
+
+def test_speedup_is_over_the_first_baseline_present(cpu):
+    drawing = draw(speedup, cpu)["speedup_one-to-one"]
+    lines = curves(drawing)
+    assert set(lines) == {"row streaming", "FFT (FFTW)"}
+    assert drawing.figure.axes[0].get_ylabel() == "Speed-up over definition"
+    points = cpu.points[cpu.points["form"] == "one-to-one"]
+    base = points[points["variant"] == "cpu_definition"].set_index("side")["compute_us"]
+    fast = points[points["variant"] == "cpu_row_streaming"].groupby("side")["compute_us"].min()
+    expected = (base / fast).dropna()
+    np.testing.assert_allclose(lines["row streaming"].get_ydata(), expected)
+    assert "10x" in tick_texts(drawing.figure.axes[0].yaxis)
+    gpu = result_set(sets.model_rows(sets.GPU + sets.CPU[:1], sizes=[16, 32]))
+    assert "overlap-wise" in draw(speedup, gpu)["speedup_n-to-m"].title
+
+
+def test_speedup_without_a_baseline_is_left_out():
+    (omitted,) = speedup.draw(result_set([sets.row()]))
+    assert isinstance(omitted, Omitted) and "no baseline" in omitted.reason
+
+
+def test_phases_add_up_and_show_only_variants_that_mark_them(cpu):
+    points = cpu.points[cpu.points["variant"] == "cpu_fft"]
+    parts = phases.shares(points)
+    np.testing.assert_allclose(parts.sum(axis=1), 1.0)
+    assert (parts >= 0).all().all()
+    drawing = draw(phases, cpu)["phases_one-to-one"]
+    axes = drawing.figure.axes[0]
+    assert axes.get_ylim() == (0.0, 1.0)
+    assert tick_texts(axes.xaxis)[0] == "16x16" and "50" not in tick_texts(axes.yaxis)
+    assert len(axes.patches) == 4 * 9
+    assert "definition" not in drawing.caption
+    (omitted,) = phases.draw(result_set([sets.row()]))
+    assert isinstance(omitted, Omitted)
+
+
+def test_phases_of_several_variants_stand_in_rows():
+    rows = sets.model_rows(sets.CPU[2:] + [("other_fft", "fft", [""], None)], sizes=[16, 32],
+                           counts={"n-to-m": [(2, 2), (8, 8)], "one-to-one": [(1, 1)]})  # fmt: skip
+    drawn = draw(phases, result_set(rows))
+    assert len(drawn["phases_n-to-m"].figure.axes) == 4
+    axes = drawn["phases_one-to-one"].figure.axes
+    assert [one.get_ylabel().split("\n")[0] for one in axes] == ["FFT (FFTW)", "other-fft"]
+
+
+def test_every_metric_can_be_drawn():
+    cpu = result_set(sets.model_rows(counts={"one-to-one": [(1, 1)]}))
+    for metric in METRICS.values():
+        drawn = draw(comparison, cpu, metric)
+        tail = "" if metric.name == "time" else f"_{metric.name}"
+        axes = drawn[f"comparison_one-to-one{tail}"].figure.axes[0]
+        assert axes.get_ylabel() == metric.axis_label and tick_texts(axes.yaxis)
+
+
+def test_no_data_no_figure():
+    empty = result_set([])
+    for module in (comparison, speedup, phases, displacement, photo):
+        (omitted,) = module.draw(empty)
+        assert isinstance(omitted, Omitted) and omitted.reason
+
+
+def test_text_stays_inside_the_figure_and_legends_do_not_cover_axes():
+    counts = {form: sets.COUNTS[form] for form in ("one-to-one", "n-to-m")}
+    counts["n-to-m"] = [*counts["n-to-m"], (128, 128)]
+    gpu = result_set(sets.model_rows(sets.GPU, counts=counts))
+    for module in (comparison, speedup, phases):
+        for drawing in draw(module, gpu).values():
+            figure = drawing.figure
+            renderer = FigureCanvasAgg(figure).get_renderer()
+            box = figure.bbox
+            for axes in figure.axes:
+                tight = axes.get_tightbbox(renderer)
+                assert tight.x0 >= box.x0 - 1 and tight.x1 <= box.x1 + 1, drawing.name
+                assert tight.y1 <= box.y1 + 1, drawing.name
+                legend = figure.legends[0].get_window_extent(renderer)
+                assert legend.y1 <= tight.y0 + 2 and legend.x0 >= 0, drawing.name
+
+
+def test_slanted_labels_keep_their_distance():
+    kept = _panels._thin([16.0, 24.0, 32.0, 48.0, 64.0], 0.3, 0.2)
+    assert kept == [16.0, 32.0, 64.0]
+
+
+def test_real_figures_draw_their_data_and_say_what_is_a_substitute(tmp_path):
+    real.write_ebsd(tmp_path)
+    real.write_photo(tmp_path)
+    results = result_set([], folder=tmp_path)
+    ebsd = draw(displacement, results)["displacement"]
+    assert "nickel patterns (substitute: package not reachable)" in ebsd.caption
+    assert ebsd.section == "real" and len(ebsd.figure.axes) == 6
+    errors = ebsd.figure.axes[2]
+    assert [t.get_text() for t in errors.get_legend().get_texts()] == [
+        "FFT (FFTW) (180 pairs)", "row streaming (24 pairs)",
+    ]  # fmt: skip
+    crops = draw(photo, results)["photo"]
+    assert "known shift (-30, 40), recovered by FFT (FFTW) (-30.02, 40.05)" in crops.caption
+    assert "4 of 4 cases" in crops.caption
+    peak = crops.figure.axes[3]
+    assert peak.get_lines()[0].get_xdata() == [40] and peak.get_lines()[0].get_ydata() == [-30]
+
+
+def test_damaged_real_data_is_left_out_with_its_cause(tmp_path):
+    real.write_ebsd(tmp_path)
+    (tmp_path / "real-ebsd.previews.npz").write_bytes(b"PK\x03\x04 truncated")
+    (omitted,) = displacement.draw(result_set([], folder=tmp_path))
+    assert isinstance(omitted, Omitted) and "cannot be read" in omitted.reason

@@ -1,0 +1,134 @@
+"""The command that draws a set: which set, what is written, the same bytes twice."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fixtures import sets
+from plots import render
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def small(**options):
+    options = {"sizes": [16, 32], "counts": {"one-to-one": [(1, 1)]}, **options}
+    return sets.model_rows(**options)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def test_twice_the_same_bytes_and_in_another_process_too(tmp_path, capsys):
+    sets.write_set(tmp_path, small())
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert render.main([sets.KEY, "--results", str(tmp_path), "--out", str(first)]) == 0
+    command = [sys.executable, "-m", "plots.render", "--results", str(tmp_path)]
+    done = subprocess.run([*command, "--out", str(second)], cwd=ROOT, capture_output=True,
+                          text=True, env={"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "7",
+                                          "TZ": "Asia/Tokyo"})  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert digests(first) == digests(second)
+    names = set(digests(first))
+    assert {"report.html", "tables/best_algorithm.md", "tables/best_algorithm.csv",
+            "tables/best_algorithm.tex"} <= names  # fmt: skip
+    for figure in ("comparison", "speedup", "phases"):
+        assert {f"figures/{figure}_one-to-one.{e}" for e in ("svg", "pdf", "png")} <= names
+    told = capsys.readouterr().out
+    for path in ("report.html", "figures", "best_algorithm.md"):
+        assert str(first / path) in told or str(first / "tables" / path) in told
+
+
+def test_no_date_and_no_version_in_any_file(tmp_path):
+    folder = sets.write_set(tmp_path, small())
+    assert render.main(["--results", str(tmp_path)]) == 0
+    for path in folder.glob("figures/*"):
+        data = path.read_bytes()
+        for stamp in (b"CreationDate", b"Matplotlib v", b"Software", b"dc:date"):
+            assert stamp not in data, path
+
+
+def test_figures_without_data_any_more_are_removed_and_foreign_files_stay(tmp_path):
+    folder = sets.write_set(tmp_path, small(sizes=[16]))
+    old = folder / "figures" / "comparison_n-to-m.svg"
+    mine = folder / "figures" / "notes.svg"
+    old.parent.mkdir()
+    old.write_text("old")
+    mine.write_text("mine")
+    assert render.main(["--results", str(tmp_path)]) == 0
+    assert not old.exists() and mine.exists()
+
+
+def test_an_unknown_variant_needs_no_edit(tmp_path):
+    rows = small() + small(variants=[("brand_new", "new_family", ["k=1", "k=2"], 0.001)])
+    folder = sets.write_set(tmp_path, rows)
+    assert render.main(["--results", str(tmp_path)]) == 0
+    assert "brand-new" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "brand-new" in (folder / "tables" / "best_algorithm.md").read_text(encoding="utf-8")
+
+
+def test_another_metric_is_drawn_beside(tmp_path):
+    folder = sets.write_set(tmp_path, small(sizes=[16]))
+    assert render.main(["--results", str(tmp_path), "--metric", "useful_flops"]) == 0
+    assert (folder / "figures" / "comparison_one-to-one_useful_flops.svg").exists()
+
+
+def test_which_set_is_drawn(tmp_path):
+    with pytest.raises(render.UserError, match="no results; measure first"):
+        render.choose(tmp_path, [], False)
+    sets.write_set(tmp_path, [sets.row()], key="a", kind="local")
+    assert render.choose(tmp_path, [], False) == [("local", "a")]
+    sets.write_set(tmp_path, [sets.row()], key="b", kind="local")
+    with pytest.raises(render.UserError, match="several local sets; name one of a, b"):
+        render.choose(tmp_path, [], False)
+    sets.write_set(tmp_path, [sets.row()], key="b")
+    sets.write_set(tmp_path, [sets.row()], key="c")
+    assert render.choose(tmp_path, [], False) == [("published", "b"), ("published", "c")]
+    assert render.choose(tmp_path, ["a", "b"], False) == [("local", "a"), ("published", "b")]
+    assert render.choose(tmp_path, ["b"], True) == [("local", "b")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["test-cpu-2-core"], "did you mean test-cpu-2-cores?"),
+        (["--metric", "time_per_fm"], "did you mean time_per_fma?"),
+        (["--nonsense"], "see --help"),
+    ],
+)
+def test_mistakes_end_in_one_line(tmp_path, capsys, arguments, told):
+    sets.write_set(tmp_path, [sets.row()])
+    assert render.main([*arguments, "--results", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and told in error and error.count("\n") == 1
+
+
+def test_a_damaged_published_file_is_named(tmp_path, capsys):
+    folder = sets.write_set(tmp_path, [sets.row()])
+    (folder / "one-to-one.csv.gz").write_bytes(b"no gzip")
+    assert render.main(["--results", str(tmp_path)]) == 2
+    assert "one-to-one.csv.gz" in capsys.readouterr().err
+
+
+def test_help_has_an_example():
+    done = subprocess.run([sys.executable, "-m", "plots.render", "--help"], cwd=ROOT,
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0 and "example:" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX")
+def test_latex_compiles(tmp_path):
+    folder = sets.write_set(tmp_path, small())
+    assert render.main(["--results", str(tmp_path)]) == 0
+    table = (folder / "tables" / "best_algorithm.tex").read_text(encoding="utf-8")
+    source = tmp_path / "t.tex"
+    source.write_text("\\documentclass{article}\\begin{document}" + table + "\\end{document}")
+    done = subprocess.run(["pdflatex", "-interaction=batchmode", "t.tex"], cwd=tmp_path)
+    assert done.returncode == 0

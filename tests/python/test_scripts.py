@@ -1,0 +1,144 @@
+"""Every door says what it is for, refuses a mistake in one line, and set-up chooses well."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from test_structure import ROOT, TREE
+
+SOURCED = {"env.sh"}
+DOORS = [
+    path for path in TREE
+    if path.parts[0] in ("scripts", ".ci") and len(path.parts) == 2
+    and path.suffix in (".sh", ".py", "") and path.name not in SOURCED
+]
+SHELL = [path for path in TREE if path.suffix == ".sh" or path == Path(".ci/run")]
+
+
+def call(*command: object, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [str(word) for word in command], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize("door", DOORS, ids=str)
+def test_help_with_an_example(door):
+    done = call(ROOT / door, "--help")
+    assert done.returncode == 0, done.stderr
+    assert re.search("example", done.stdout, re.IGNORECASE), "no example"
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("door", [path for path in SHELL if path.name not in SOURCED], ids=str)
+def test_an_unknown_option_is_one_line(door):
+    done = call(ROOT / door, "--no-such-option")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: --no-such-option") and done.stderr.count("\n") == 1
+    assert not done.stdout
+
+
+@pytest.mark.parametrize("script", SHELL, ids=str)
+def test_shell_scripts_are_strict_and_clean(script):
+    if script.name not in SOURCED:
+        assert "\nset -euo pipefail\n" in (ROOT / script).read_text()
+        assert os.access(ROOT / script, os.X_OK), f"{script} is not executable"
+    if shutil.which("shellcheck"):
+        done = call("shellcheck", "-x", script)
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture
+def bare(tmp_path) -> Path:
+    """The scripts in a tree of their own, so that set-up writes no choice into this one."""
+    shutil.copytree(ROOT / "scripts", tmp_path / "tree" / "scripts")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path / "tree")
+    return tmp_path / "tree"
+
+
+def lacking(folder: Path, modules: str) -> Path:
+    """A python3 on PATH that has neither the packages nor, if named, `modules`."""
+    folder.mkdir(exist_ok=True)
+    program = folder / "python3"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in *"{modules}"*) exit 1 ;; *missing*) echo "pandas>=1.5"; exit 1 ;; esac\n'
+        f'exec {sys.executable} "$@"\n'
+    )
+    program.chmod(0o755)
+    return program
+
+
+def has_packages(python: str) -> bool:
+    checker = ROOT / "scripts/python_packages.py"
+    return Path(python).exists() and call(python, checker, "missing").returncode == 0
+
+
+def test_set_up_is_quick_when_nothing_is_missing(bare):
+    first = call(bare / "scripts/setup.sh", "--no-apt", XCORR_PYTHON=sys.executable)
+    assert first.returncode == 0, first.stderr
+    started = time.monotonic()
+    again = call(bare / "scripts/setup.sh", "--no-apt", XCORR_PYTHON=sys.executable)
+    assert again.returncode == 0 and time.monotonic() - started < 2
+    assert "XCORR_PYTHON=" in (bare / ".xcorr-env").read_text()
+
+
+@pytest.mark.skipif(not has_packages("/usr/bin/python3"), reason="/usr/bin/python3 lacks packages")
+def test_a_python_on_path_without_the_packages_does_no_harm(bare, tmp_path):
+    lacking(tmp_path / "bin", "nothing in particular")
+    done = call(bare / "scripts/setup.sh", "--python-only", "--no-apt", XCORR_PYTHON="",
+                PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    assert "XCORR_PYTHON='/usr/bin/python3" in (bare / ".xcorr-env").read_text()
+
+
+def test_what_is_missing_is_named_with_its_package(bare):
+    done = call(bare / "scripts/setup.sh", "--no-apt", XCORR_PYTHON=sys.executable,
+                CXX="no-such-compiler", PKG_CONFIG_LIBDIR="/nonexistent", PKG_CONFIG_PATH="")
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    for package in ("g++", "libbenchmark-dev", "libfftw3-dev", "nlohmann-json3-dev", "libgtest-dev"):
+        assert any(line.startswith("missing: ") and line.endswith(f"package: {package})")
+                   for line in lines), package
+    assert lines[-1].startswith("error: set-up is not complete; as root: apt-get install")
+    assert not (bare / ".xcorr-env").exists()
+
+
+def test_a_python_that_can_make_no_environment_is_said_in_one_line(bare, tmp_path):
+    """No interpreter has the packages, none has ensurepip."""
+    program = lacking(tmp_path / "bin", "ensurepip")
+    text = (bare / "scripts/setup.sh").read_text().replace("/usr/bin/python3", str(program))
+    (bare / "scripts/setup.sh").write_text(text)
+    done = call(bare / "scripts/setup.sh", "--python-only", "--no-apt", XCORR_PYTHON="",
+                PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert done.returncode == 1
+    said = [line for line in done.stderr.splitlines() if line.startswith("missing: ")]
+    assert len(said) == 1 and "ensurepip" in said[0] and "python3-venv" in said[0]
+
+
+def test_the_list_of_packages_is_the_one_of_pyproject():
+    listed = call(sys.executable, ROOT / "scripts/python_packages.py", "list").stdout.split()
+    text = (ROOT / "pyproject.toml").read_text()
+    assert len(listed) >= 10
+    assert all(f'"{requirement}' in text for requirement in listed)
+    lean = call(sys.executable, ROOT / "scripts/python_packages.py", "list", "--no-tests").stdout
+    assert not re.search("pytest|hypothesis", lean) and "pandas" in lean
+
+
+def test_the_table_of_variants_in_the_readme_is_what_the_program_lists(tmp_path):
+    program = Path(os.environ.get("XCORR_BUILD", ROOT / "build")) / "xcorr-bench"
+    if not program.exists() and not os.environ.get("XCORR_REQUIRE_BUILD"):
+        pytest.skip("xcorr-bench is not built")
+    block = re.search(
+        r"<!-- generated:variants -->.*?<!-- /generated -->", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    page = tmp_path / "README.md"
+    page.write_text(block[0] + "\n")
+    done = call(sys.executable, "-m", "plots.readme_blocks", "--check", "--readme", page)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun python3 -m plots.readme_blocks"

@@ -1,0 +1,135 @@
+"""Outlier rule, statistics and which rows reach the tidy frame."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fixtures import sets
+from plots import tidy
+
+
+def points(rows):
+    return tidy.tidy(sets.frame(rows))
+
+
+def repeated(times, **cells):
+    return [sets.row(repetition=i, compute_us=t, **cells) for i, t in enumerate(times)]
+
+
+def test_outliers_by_hand():
+    # Q1 = 10.375, Q3 = 12.25 by linear interpolation, IQR = 1.875: kept within [7.5625, 15.0625]
+    samples = [10, 11, 12, 10, 13, 50, 10.5, 12]
+    q1, q3 = np.quantile(samples, [0.25, 0.75])
+    assert (q1, q3) == (10.375, 12.25)
+    assert tidy.drop_outliers(np.array(samples)).tolist() == [True] * 5 + [False] + [True] * 2
+
+
+def test_bounds_of_the_outlier_rule_are_inclusive():
+    # quartiles 1 and 3 of 0 1 2 3 4: bounds -2 and 6
+    assert tidy.drop_outliers(np.array([0.0, 1, 2, 3, 4])).all()
+    kept = tidy.drop_outliers(np.array([2.0, 2, 2, 2, 2.001]))
+    assert kept.tolist() == [True] * 4 + [False]
+
+
+def test_fewer_than_four_samples_are_all_kept():
+    assert tidy.drop_outliers(np.array([1.0, 1.0, 99.0])).all()
+
+
+def test_statistics_by_hand():
+    frame = points(repeated([10.0, 12.0, 11.0, 11.0, 500.0], forward_us=2.0))
+    (line,) = frame.to_dict("records")
+    assert line["n"] == 4 and line["dropped"] == 1
+    assert line["compute_us"] == 11.0 and line["median_us"] == 11.0
+    assert line["sd_us"] == pytest.approx(math.sqrt(2 / 3))
+    assert line["forward_us"] == 2.0 and math.isnan(line["hadamard_us"])
+    assert line["size"] == "16x16" and line["counts"] == "1-to-1" and line["side"] == 16
+    assert line["outputs"] == 31 * 31 and line["pairs"] == 1
+
+
+def test_a_single_sample_has_no_spread():
+    (line,) = points([sets.row()]).to_dict("records")
+    assert line["n"] == 1 and math.isnan(line["sd_us"])
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    ["incorrect", "not_supported", "invalid_params", "not_selected", "out_of_memory", "timeout",
+     "failed"],
+)  # fmt: skip
+def test_only_passed_and_published_rows_are_kept(outcome):
+    rows = [sets.row(), sets.row(variant="bad", outcome=outcome, compute_us=1.0)]
+    assert points(rows)["variant"].tolist() == ["some_variant"]
+    rows.append(sets.row(variant="elsewhere", outcome="published"))
+    assert set(points(rows)["outcome"]) == {"passed", "published"}
+
+
+def test_the_more_thorough_preset_wins_then_the_newest_run():
+    old, new = "20250101T000000-aaaaaa", "20250201T000000-aaaaaa"
+    rows = [
+        sets.row(preset="paper", compute_us=5.0, run=old),
+        sets.row(preset="quick", compute_us=9.0, run=new),
+        sets.row(preset="smoke", compute_us=7.0, run=new),
+    ]
+    (line,) = points(rows).to_dict("records")
+    assert (line["preset"], line["compute_us"], line["n"]) == ("paper", 5.0, 1)
+    rows.append(sets.row(preset="paper", compute_us=6.0, run=new, experiment="again"))
+    (line,) = points(rows).to_dict("records")
+    assert (line["compute_us"], line["experiments"]) == (6.0, "again;one-to-one")
+
+
+def test_no_rows_give_an_empty_frame_with_all_columns():
+    frame = points([])
+    assert frame.empty and {"compute_us", "size", "pairs", "experiments"} <= set(frame.columns)
+
+
+def test_pairs_shapes_and_windows():
+    rows = [
+        sets.row(form="n-to-m", lefts=3, rights=5),
+        sets.row(form="n-to-mn", lefts=2, rights=8),
+        sets.row(left_rows=8, left_cols=8, right_rows=32, right_cols=64, window="valid"),
+        sets.row(left_rows=8, left_cols=8, right_rows=32, right_cols=64,
+                window="sy:-2..3,sx:0..0"),  # fmt: skip
+    ]
+    frame = points(rows).set_index(["form", "window"])
+    assert frame.loc[("n-to-m", "full"), "pairs"].item() == 15
+    assert frame.loc[("n-to-mn", "full"), "pairs"].item() == 8
+    assert frame.loc[("one-to-one", "valid"), "outputs"].item() == 25 * 57
+    assert frame.loc[("one-to-one", "sy:-2..3,sx:0..0"), "outputs"].item() == 6
+    assert frame.loc[("one-to-one", "valid"), "size"] == "8x8:32x64"
+
+
+def test_best_parameters_per_point():
+    rows = [
+        sets.row(params="threads=1", compute_us=10.0, plan_us=1.0),
+        sets.row(params="threads=all", compute_us=8.0, plan_us=5.0),
+        sets.row(params="threads=1", compute_us=3.0, left_rows=8, right_rows=8),
+    ]
+    frame = points(rows)
+    assert tidy.best_parameters(frame)["params"].tolist() == ["threads=1", "threads=all"]
+    by = frame["compute_us"] + frame["plan_us"].fillna(0)
+    assert tidy.best_parameters(frame, by)["params"].tolist() == ["threads=1", "threads=1"]
+
+
+def test_experiments_feed_only_what_they_say(tmp_path):
+    (tmp_path / "a.toml").write_text('title = "A"\nfeeds = ["comparison"]\n')
+    (tmp_path / "presets.toml").write_text("[smoke]\nrepetitions = 2\n")
+    feeds = tidy.experiment_feeds(tmp_path)
+    assert feeds == {"a": ["comparison"]}
+    frame = points([sets.row(experiment="a"), sets.row(experiment="gone", variant="other")])
+    results = tidy.ResultSet("k", "local", tmp_path, sets.frame([]), frame, {}, feeds)
+    assert len(results.feeding("comparison")) == 2
+    assert results.feeding("phases")["variant"].tolist() == ["other"]
+
+
+def test_load_reads_published_and_local_sets_alike(tmp_path):
+    rows = sets.model_rows(sizes=[16], counts={"one-to-one": [(1, 1)]})
+    frames = []
+    for kind in ("published", "local"):
+        folder = sets.write_set(tmp_path, rows, kind=kind)
+        loaded = tidy.load(folder, sets.KEY, kind)
+        assert set(loaded.runs) == {"20250101T000000-abcdef"}
+        frames.append(loaded.points)
+    assert len(frames[0]) == 5 and frames[0].equals(frames[1])
