@@ -140,7 +140,7 @@ class Cuda : public Device {
             {"driver", nvml_.driver_version()},
             {"cuda", version_text(runtime)},
             {"cuda_driver", version_text(driver)},
-            {"cufft", std::to_string(cufft)},
+            {"cufft_version", std::to_string(cufft)},
             {"guard", fp32.fmas_per_s > 0 ? "SMs x lanes x maximum clock"
                                           : "off: this compute capability is not known"},
             {"peak_fma_per_s", fp32.fmas_per_s},
