@@ -3,9 +3,11 @@
 #include <benchmark/benchmark.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "harness/catalogue.hpp"
 #include "harness/error.hpp"
@@ -15,7 +17,7 @@ namespace xcorr {
 namespace {
 
 struct Options {
-  std::string list = "no";
+  std::string list;
   bool machine = false, ceilings = false;
   std::string device = "cpu";
   std::vector<std::string> variants;
@@ -63,8 +65,13 @@ class PointReporter : public benchmark::ConsoleReporter {
 
   void ReportRuns(const std::vector<Run>& runs) override {
     if (!silent_) ConsoleReporter::ReportRuns(runs);
-    if (runs.front().run_type == Run::RT_Aggregate) return;  // follows the repetitions
     Point& point = *points_.at(runs.front().run_name.function_name);
+    if (runs.front().run_type == Run::RT_Aggregate) {  // follows the repetitions
+      if (finished_.count(&point)) return;
+      throw UserError("arguments: aggregates alone hide the repetitions that a record is made of; "
+                      "leave --benchmark_report_aggregates_only and _display_aggregates_only out");
+    }
+    finished_.insert(&point);
     std::vector<Repetition> repetitions;
     for (const Run& run : runs) {
       if (!run.error_occurred) repetitions.push_back({run.iterations, run.GetAdjustedRealTime()});
@@ -81,17 +88,20 @@ class PointReporter : public benchmark::ConsoleReporter {
 
  private:
   std::map<std::string, Point*> points_;
+  std::set<Point*> finished_;
   Records& records_;
   bool silent_;
   bool failed_ = false;
 };
 
 void run_point(benchmark::State& state, Point& point) {
-  if (const Outcome outcome = point.prepare(); outcome != Outcome::passed) {
-    state.SkipWithError((std::string(to_string(outcome)) + ": " + point.reason()).c_str());
-    return;
+  point.prepare();
+  while (point.outcome() == Outcome::passed && state.KeepRunningBatch(point.batch())) {
+    state.SetIterationTime(point.time(point.batch()));
   }
-  while (state.KeepRunningBatch(point.batch())) state.SetIterationTime(point.time(point.batch()));
+  if (point.outcome() != Outcome::passed) {
+    state.SkipWithError((std::string(to_string(point.outcome())) + ": " + point.reason()).c_str());
+  }
 }
 
 std::vector<std::unique_ptr<Point>> make_points(const Options& options, Device& device) {
@@ -153,8 +163,7 @@ int run(int argc, char** argv) {
       "Example: xcorr-bench --variant cpu_fft --form n-to-m --left 64x64 --lefts 8 --rights 8\n"
       "Every --benchmark_* flag of Google Benchmark is understood too.");
   app.add_option("--list", options.list, "what the build contains; --list=json for programs")
-      ->expected(0, 1)
-      ->default_str("table");
+      ->expected(0, 1);
   app.add_flag("--machine", options.machine, "machine and build facts as JSON");
   app.add_flag("--ceilings", options.ceilings, "measures what the device can do at most, as JSON");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
@@ -176,7 +185,10 @@ int run(int argc, char** argv) {
   app.add_option("--min-time", options.min_time, "seconds of each measurement, at least");
   app.add_option("--records", options.records, "JSON lines to this file, - for standard output alone");
 
-  benchmark::Initialize(&argc, argv);  // takes the --benchmark_* flags out of argv
+  const auto asks_help = [](std::string_view argument) { return argument == "--help"; };
+  if (std::none_of(argv, argv + argc, asks_help)) {  // it would print its own and exit
+    benchmark::Initialize(&argc, argv);              // takes the --benchmark_* flags out of argv
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
@@ -185,6 +197,9 @@ int run(int argc, char** argv) {
     throw UserError("arguments: " + std::string(error.what()) + "; see --help");
   }
   if (app.count("--list")) {
+    if (!options.list.empty() && options.list != "json") {
+      throw UserError("list '" + options.list + "': unknown; use --list or --list=json");
+    }
     std::cout << (options.list == "json" ? catalogue().dump(2) + "\n" : catalogue_table());
     return 0;
   }

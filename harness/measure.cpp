@@ -35,7 +35,8 @@ void worsen(std::optional<Check>& into, const Check& check) {
     into = check;
     return;
   }
-  if (check.error * into->bound > into->error * check.bound) {
+  // The later one when it is wrong: a point ends at its first wrong output.
+  if (!check.passed() || check.error * into->bound > into->error * check.bound) {
     into->error = check.error;
     into->bound = check.bound;
   }
@@ -108,6 +109,8 @@ void Point::guarded(const std::function<void()>& steps) {
     reject(Outcome::out_of_memory, "the system refused an allocation of the variant");
   } catch (const std::exception& error) {
     reject(Outcome::failed, error.what());
+  } catch (...) {
+    reject(Outcome::failed, "something that is no exception was thrown");
   }
 }
 
@@ -131,12 +134,13 @@ Outcome Point::prepare() {
     reject(Outcome::not_supported, "precision " + std::string(to_string(request_.precision)));
   } else if (const Support mode = device_.supports(request_.mode); !mode) {
     reject(Outcome::not_supported, mode.reason);
-  } else if (const Support support = variant.supports(plan); !support) {
-    reject(Outcome::not_supported, support.reason);
   }
   if (outcome_ != Outcome::passed) return outcome_;
 
   guarded([&] {
+    if (const Support support = variant.supports(plan); !support) {
+      return reject(Outcome::not_supported, support.reason);
+    }
     const std::size_t scalar = scalar_bytes(request_.precision);
     const auto bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * scalar; };
     const std::size_t workspace = variant.workspace_bytes(plan);
@@ -190,6 +194,9 @@ Outcome Point::prepare() {
     const Seconds once = device_.time([&] { memory_->plan->compute(memory_->call); }, 1, request_.mode);
     batch_ = std::clamp<Index>(static_cast<Index>(device_.shortest_batch() / std::max(once, 1e-9)), 1,
                                10000);
+    // So that what finish() finds was written in the timed loop.
+    device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
+    device_.synchronize();
   });
   return outcome_;
 }
@@ -242,7 +249,11 @@ void Point::measure_phases() {
 }
 
 Seconds Point::time(Index count) {
-  return device_.time([&] { memory_->plan->compute(memory_->call); }, count, request_.mode);
+  Seconds seconds = 0;
+  guarded([&] {
+    seconds = device_.time([&] { memory_->plan->compute(memory_->call); }, count, request_.mode);
+  });
+  return seconds;
 }
 
 void Point::finish(std::vector<Repetition> repetitions) {

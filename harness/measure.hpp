@@ -44,6 +44,7 @@ class Point {
   Outcome prepare();
   // Calls of compute in one timed batch.
   Index batch() const { return batch_; }
+  // 0 after a fault of the variant, which the outcome then tells.
   Seconds time(Index count);
 
   // After the last repetition: verifies the outputs of the timed loop and the inputs, applies the

@@ -1,0 +1,22 @@
+// A variant of known length: 2 ms on the steady clock, then the right answer to a 1 x 1 problem.
+#include <chrono>
+
+#include "tests/cpp/negative/broken.hpp"
+
+namespace xcorr::broken {
+namespace {
+
+struct Spin : Sound {
+  using Sound::Sound;
+  void compute(const Call& call) override {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+    Sound::compute(call);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+  }
+};
+
+const bool kAdded = add("spin_2ms", "Takes 2 ms", plan<Spin>);
+
+}  // namespace
+}  // namespace xcorr::broken

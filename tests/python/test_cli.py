@@ -1,0 +1,180 @@
+"""The program xcorr-bench: exit codes, one-line errors, JSON, records, and a known time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("XCORR_BUILD", ROOT / "build"))
+PROGRAM = BUILD / "xcorr-bench"
+# The same program with variants that are wrong on purpose; built with the C++ tests.
+BROKEN = BUILD / "tests" / "cpp" / "xcorr-bench-broken"
+SMALL = ["--form", "n-to-m", "--left", "5x6", "--right", "7x4", "--lefts", "2", "--rights", "3"]
+ONCE = ["--repetitions", "1", "--min-time", "0.001"]
+
+
+def run(*arguments: str, program: Path = PROGRAM) -> subprocess.CompletedProcess[str]:
+    """One call of the program; skips when it is not built, unless XCORR_REQUIRE_BUILD=1."""
+    if not program.exists() and os.environ.get("XCORR_REQUIRE_BUILD") != "1":
+        pytest.skip(f"{program.name} is not built")
+    return subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=300)
+
+
+def records(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+FFT = ["--variant", "cpu_fft"]
+ONE = [*FFT, "--form", "one-to-one"]
+AGGREGATES = "--benchmark_report_aggregates_only=true"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ([], "nothing to measure"),
+        (["--variant", "cpu_ftt", *SMALL], "the nearest is 'cpu_fft'"),
+        ([*FFT, "--params", "threads=2", *SMALL], "the nearest is 'threads=1'"),
+        ([*FFT, "--precision", "fp31", *SMALL], "the nearest is 'fp32'"),
+        ([*FFT, "--mode", "hot", *SMALL], "mode 'hot'"),
+        ([*FFT, "--input", "ones", *SMALL], "input 'ones'"),
+        ([*FFT, "--window", "same", *SMALL], "window 'same'"),
+        ([*FFT, "--window", "valid", *SMALL], "neither 5x6 nor 7x4 contains"),
+        ([*FFT, "--window", "sy:0..7,sx:0..0", *SMALL], "leaves the full window"),
+        ([*FFT, "--form", "1-to-1", "--left", "4x4"], "form '1-to-1'"),
+        ([*ONE, "--left", "0x4"], "left rows = 0"),
+        ([*ONE, "--left", "4x-4"], "left cols = -4"),
+        ([*ONE, "--left", "4"], "write ROWSxCOLS"),
+        ([*ONE, "--left", "9" * 30 + "x4"], "overflows"),
+        ([*ONE, "--left", "4294967296x4294967296"], "overflows"),
+        ([*ONE, "--left", "4x4", "--rights", "5"], "1:1"),
+        ([*FFT, "--form", "n-to-m", "--left", "4x4", "--lefts", "9" * 30], "lefts"),
+        ([*FFT, "--form", "n-to-mn", "--left", "4x4", "--lefts", "3", "--rights", "5"], "divisible"),
+        ([*FFT, *SMALL, "--records", "/no/such/folder/r.jsonl"], "cannot be written"),
+        ([*FFT, *SMALL, "--device", "tpu"], "use cpu, cuda or cuda:N"),
+        (["--no-such-option"], "--no-such-option"),
+        (["--list=jsno"], "list 'jsno'"),
+        ([*FFT, *SMALL, "--repetitions", "2", "--min-time", "0.001", AGGREGATES], "aggregates"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)
+def test_a_mistake_is_one_line_and_exit_code_2(arguments: list[str], part: str):
+    done = run(*arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1 and part in lines[0], done.stderr
+    if AGGREGATES not in arguments:  # Google Benchmark speaks first
+        assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_help_has_an_example():
+    done = run("--help")
+    assert done.returncode == 0
+    assert "Example: xcorr-bench" in done.stdout
+
+
+def test_the_list_is_json_sorted_and_complete():
+    catalogue = json.loads(run("--list=json").stdout)
+    assert catalogue["grid"] in ("quick", "paper")
+    ids = [variant["id"] for variant in catalogue["variants"]]
+    assert ids == sorted(ids) and {"cpu_definition", "cpu_fft", "cpu_row_streaming"} <= set(ids)
+    for variant in catalogue["variants"]:
+        assert Path(variant["source_file"]).stem == variant["id"]
+        assert Path(variant["source_file"]).parent.name == variant["family"]
+        assert len(variant["source_hash"]) == 16
+        assert all(variant[name] for name in ("points", "forms", "precisions", "summary"))
+        assert not variant["parent"] or variant["parent"] in ids
+    table = run("--list").stdout
+    assert all(name in table for name in ids)
+
+
+def test_the_machine_is_json():
+    facts = json.loads(run("--machine").stdout)
+    assert facts["device"] == "cpu" and facts["machine_key"] and facts["cores"] >= 1
+
+
+def test_records_to_a_file_and_to_standard_output(tmp_path: Path):
+    path = tmp_path / "records.jsonl"
+    options = ["--variant", "cpu_fft", "--variant", "cpu_definition", *SMALL, *ONCE, "--seed", "5"]
+    assert run(*options, "--records", str(path)).returncode == 0
+    for text in (path.read_text(), run(*options, "--records", "-").stdout):
+        lines = records(text)
+        points = [("cpu_fft", "threads=1"), ("cpu_fft", "threads=all"), ("cpu_definition", "")]
+        assert [next(iter(line)) for line in lines] == ["starting", "record"] * 3
+        for point, started, finished in zip(points, lines[::2], lines[1::2]):
+            started, finished = started["starting"], finished["record"]
+            assert (started["variant"], started["params"]) == point
+            assert (finished["variant"], finished["params"]) == point
+            assert started["problem"] == "n-to-m/5x6/7x4/2:3/full"
+            assert finished["outcome"] == "passed" and finished["reason"] == ""
+            assert finished["seed"] == 5 and finished["input"] == "uniform"
+            assert finished["exact_error"] <= finished["exact_bound"]
+            assert finished["max_error"] <= finished["error_bound"]
+            assert finished["fmas"] == 5 * 6 * 7 * 4 * 6
+            (repetition,) = finished["repetitions"]
+            assert repetition["iterations"] >= 1 and repetition["compute_us"] > 0
+            phases = [repetition[name] for name in ("forward_us", "hadamard_us", "inverse_us")]
+            assert all((phase is not None) == (point[0] == "cpu_fft") for phase in phases)
+
+
+def test_records_are_appended(tmp_path: Path):
+    path = tmp_path / "records.jsonl"
+    for _ in range(2):
+        run("--variant", "cpu_definition", *SMALL, *ONCE, "--records", str(path))
+    assert len(records(path.read_text())) == 4
+
+
+def test_a_full_disk_is_an_error():
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    done = run("--variant", "cpu_definition", *SMALL, *ONCE, "--records", "/dev/full")
+    assert done.returncode == 2
+    assert "error: records: writing failed" in done.stderr
+
+
+def test_what_cannot_run_here_is_a_record_and_no_failure():
+    options = ["--params", "threads=1", "--mode", "graph", "--records", "-"]
+    done = run(*FFT, *SMALL, *options)
+    (_, line) = records(done.stdout)
+    assert done.returncode == 0
+    assert line["record"]["outcome"] == "not_supported" and line["record"]["reason"]
+    assert line["record"]["repetitions"] == []
+
+
+def test_too_little_memory_names_the_bytes():
+    done = run("--variant", "cpu_definition", "--form", "one-to-one", "--left", "1x1",
+               "--right", "1048576x1048576", "--records", "-")
+    (_, line) = records(done.stdout)
+    assert done.returncode == 0
+    assert line["record"]["outcome"] == "out_of_memory" and "TB" in line["record"]["reason"]
+
+
+@pytest.mark.parametrize(
+    "variant", ["broken_sign", "broken_later", "broken_throws", "broken_throws_later"]
+)
+def test_a_wrong_or_failing_variant_is_exit_code_1_and_the_others_go_on(variant: str):
+    done = run("--variant", variant, "--variant", "broken_nothing", *SMALL, "--repetitions", "2",
+               "--min-time", "0.001", "--records", "-", program=BROKEN)
+    assert done.returncode == 1, done.stderr
+    lines = [line["record"] for line in records(done.stdout) if "record" in line]
+    assert [line["variant"] for line in lines] == [variant, "broken_nothing"]
+    assert lines[0]["outcome"] == ("failed" if "throws" in variant else "incorrect")
+    assert lines[0]["reason"] and lines[0]["repetitions"] == []
+    assert lines[1]["outcome"] == "passed" and len(lines[1]["repetitions"]) == 2
+
+
+def test_a_known_time_arrives_in_the_record():
+    """A variant of 2 ms: a wrong count of iterations or of batches would be a factor."""
+    done = run("--variant", "spin_2ms", "--form", "one-to-one", "--left", "1x1", "--repetitions", "8",
+               "--min-time", "0.01", "--records", "-", program=BROKEN)
+    (_, line) = records(done.stdout)
+    times = [repetition["compute_us"] for repetition in line["record"]["repetitions"]]
+    assert len(times) == 8
+    assert 2000 <= min(times) <= 2040, times
+    assert all(repetition["iterations"] >= 3 for repetition in line["record"]["repetitions"])
