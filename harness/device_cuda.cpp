@@ -114,10 +114,10 @@ class Cuda : public Device {
   }
 
   nlohmann::json facts() const override {
-    int runtime = 0, driver = 0, cufft = 0;
+    int runtime = 0, driver = 0, transforms = 0;
     cudaRuntimeGetVersion(&runtime);
     cudaDriverGetVersion(&driver);
-    cufftGetVersion(&cufft);
+    cufftGetVersion(&transforms);
     std::uint64_t uuid = 0;  // tells two cards apart without naming one
     for (const char c : properties_.uuid.bytes) uuid = mix(uuid ^ static_cast<unsigned char>(c));
     const Peaks fp32 = peaks(Precision::fp32);
@@ -140,7 +140,7 @@ class Cuda : public Device {
             {"driver", nvml_.driver_version()},
             {"cuda", version_text(runtime)},
             {"cuda_driver", version_text(driver)},
-            {"cufft_version", std::to_string(cufft)},
+            {"cufft_version", std::to_string(transforms)},
             {"guard", fp32.fmas_per_s > 0 ? "SMs x lanes x maximum clock"
                                           : "off: this compute capability is not known"},
             {"peak_fma_per_s", fp32.fmas_per_s},

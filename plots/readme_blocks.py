@@ -110,7 +110,7 @@ def variants_block(sources: Sources, _: Sequence[str]) -> str:
     listed = {one["id"] for one in sources.variants()}
     for row in sources.body.splitlines(keepends=True):
         found = UNBUILT.match(row)
-        if found and found["id"] not in listed and (sources.root / found["path"]).is_file():
+        if found and found["id"] not in listed and (ROOT / found["path"]).is_file():
             rows.append(row)
     return "".join(rows[:2] + sorted(rows[2:]))
 
