@@ -97,7 +97,7 @@ nlohmann::json machine_facts(const Device& device) {
   facts["package_version"] = XCORR_VERSION;
   facts["google_benchmark"] = XCORR_BENCHMARK_VERSION
       " (a distribution's package may be a debug build; manual time does not pass through it)";
-  for (const char* key : {"driver", "cuda", "cufft"}) {
+  for (const char* key : {"driver", "cuda", "cufft_version"}) {
     if (!facts.contains(key)) facts[key] = "";
   }
   return facts;

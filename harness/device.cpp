@@ -14,7 +14,39 @@ constexpr std::pair<Mode, std::string_view> kModes[] = {{Mode::stream, "stream"}
                                                         {Mode::graph, "graph"},
                                                         {Mode::cold, "cold"}};
 
+std::string truth_name(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
+                       std::uint64_t seed) {
+  return problem.id() + "/" + std::string(to_string(precision)) + "/" +
+         std::string(to_string(algorithm_class)) + "/" + std::to_string(seed);
+}
+
+int device_index(const std::string& name, const std::string& digits) {
+  if (!digits.empty() && digits.size() < 4 && digits.find_first_not_of("0123456789") == std::string::npos) {
+    return std::stoi(digits);
+  }
+  throw UserError("device '" + name + "': '" + digits + "' is no device number; write cuda:0");
+}
+
 }  // namespace
+
+std::shared_ptr<Truth> Device::truth(const Problem& problem, Precision precision,
+                                     AlgorithmClass algorithm_class, std::uint64_t seed) {
+  const std::string name = truth_name(problem, precision, algorithm_class, seed);
+  if (name != kept_truth_name_) {
+    kept_truth_.reset();
+    kept_truth_ = make_truth(problem, precision, algorithm_class, seed);
+    kept_truth_name_ = name;
+  }
+  return kept_truth_;
+}
+
+std::size_t Device::truth_bytes(const Problem& problem, Precision precision,
+                                AlgorithmClass algorithm_class, std::uint64_t seed) {
+  if (truth_name(problem, precision, algorithm_class, seed) == kept_truth_name_) return 0;
+  kept_truth_.reset();
+  kept_truth_name_.clear();
+  return new_truth_bytes(problem);
+}
 
 std::string_view to_string(Mode mode) {
   for (const auto& [value, name] : kModes) {
@@ -33,7 +65,13 @@ Mode parse_mode(const std::string& text) {
 std::unique_ptr<Device> open_device(const std::string& name) {
   if (name == "cpu") return open_cpu();
   if (name == "cuda" || name.rfind("cuda:", 0) == 0) {
-    throw UserError("device '" + name + "': this build has no CUDA device support; use --device cpu");
+#ifdef XCORR_WITH_CUDA
+    return open_cuda(name == "cuda" ? 0 : device_index(name, name.substr(5)));
+#else
+    device_index(name, name == "cuda" ? "0" : name.substr(5));
+    throw UserError("device '" + name +
+                    "': this build has no CUDA; build where nvcc is found, or use --device cpu");
+#endif
   }
   throw UserError("device '" + name + "': unknown; use cpu, cuda or cuda:N");
 }

@@ -24,14 +24,6 @@ using Buffer = std::unique_ptr<void, std::function<void(void*)>>;
 
 using Seconds = double;
 
-// Phases of one compute by name, in seconds.
-class PhaseClock : public PhaseMarks {
- public:
-  virtual void start() = 0;
-  // Ends the running phase and the recording.
-  virtual std::map<std::string, Seconds> stop() = 0;
-};
-
 class Device {
  public:
   virtual ~Device() = default;
@@ -42,6 +34,8 @@ class Device {
   virtual nlohmann::json facts() const = 0;
   virtual Peaks peaks(Precision precision) const = 0;
   virtual Support supports(Mode mode) const = 0;
+  // What the device can do at most, measured (--ceilings); empty where nobody has written it.
+  virtual nlohmann::json ceilings() = 0;
 
   virtual std::size_t available_bytes() const = 0;
   virtual Buffer allocate(std::size_t bytes) = 0;
@@ -58,13 +52,33 @@ class Device {
   virtual Seconds time(const std::function<void()>& compute, Index count, Mode mode) = 0;
   // The shortest batch that this device's clock measures well.
   virtual Seconds shortest_batch() const = 0;
-  virtual std::unique_ptr<PhaseClock> phase_clock() = 0;
+  // Mean duration of each phase of `compute`, "rest" included, by name.
+  virtual std::map<std::string, Seconds> phases(
+      const std::function<void(PhaseMarks&)>& compute) = 0;
+
+  // Truth for this device's memory, shared by all points of one problem; the last one is kept.
+  std::shared_ptr<Truth> truth(const Problem& problem, Precision precision,
+                               AlgorithmClass algorithm_class, std::uint64_t seed);
+  // Bytes of this device that making this truth takes; 0 when it is the one that is kept. Releases a
+  // kept one of another problem.
+  std::size_t truth_bytes(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
+                          std::uint64_t seed);
+
+ protected:
+  virtual std::unique_ptr<Truth> make_truth(const Problem& problem, Precision precision,
+                                            AlgorithmClass algorithm_class, std::uint64_t seed) = 0;
+  virtual std::size_t new_truth_bytes(const Problem& problem) const = 0;
+
+ private:
+  std::string kept_truth_name_;
+  std::shared_ptr<Truth> kept_truth_;
 };
 
 // "cpu", "cuda" or "cuda:N". UserError when there is no such device.
 std::unique_ptr<Device> open_device(const std::string& name);
 
 std::unique_ptr<Device> open_cpu();
+std::unique_ptr<Device> open_cuda(int index);  // only in builds with CUDA
 
 // "4.29 GB": what a message about memory shows.
 std::string bytes_text(double bytes);

@@ -85,26 +85,21 @@ double fmas_per_cycle() {
 // No CPU is sold with a higher clock; stands in where the kernel does not tell the maximum.
 constexpr double kHighestClock = 6.5e9;
 
-class CpuPhaseClock : public PhaseClock {
+class CpuMarks : public PhaseMarks {
  public:
-  void start() override {
-    times_.clear();
+  void start() {
     current_ = "rest";
     since_ = Clock::now();
   }
   void mark(std::string_view name) override {
     const Clock::time_point now = Clock::now();
-    times_[current_] += std::chrono::duration<double>(now - since_).count();
+    totals[current_] += std::chrono::duration<double>(now - since_).count();
     current_ = name;
     since_ = now;
   }
-  std::map<std::string, Seconds> stop() override {
-    mark("rest");
-    return times_;
-  }
+  std::map<std::string, Seconds> totals;
 
  private:
-  std::map<std::string, Seconds> times_;
   std::string current_;
   Clock::time_point since_;
 };
@@ -144,6 +139,8 @@ class Cpu : public Device {
   Support supports(Mode mode) const override {
     return mode == Mode::graph ? no("mode graph needs a CUDA device") : yes();
   }
+
+  nlohmann::json ceilings() override { return nlohmann::json::object(); }
 
   std::size_t available_bytes() const override {
     double available = std::atof(first_match("/proc/meminfo", "MemAvailable").c_str()) * 1024;
@@ -191,9 +188,35 @@ class Cpu : public Device {
 
   Seconds shortest_batch() const override { return 100e-6; }  // clock read: tens of nanoseconds
 
-  std::unique_ptr<PhaseClock> phase_clock() override { return std::make_unique<CpuPhaseClock>(); }
+  std::map<std::string, Seconds> phases(const std::function<void(PhaseMarks&)>& compute) override {
+    constexpr int kRepetitions = 5;
+    CpuMarks marks;
+    int done = 0;
+    // A variant without phases has only its rest: one look is enough, and so it is for long calls.
+    do {
+      const Clock::time_point start = Clock::now();
+      marks.start();
+      compute(marks);
+      marks.mark("rest");
+      ++done;
+      if (since(start) > 1) break;
+    } while (done < kRepetitions && marks.totals.size() > 1);
+    for (auto& [name, seconds] : marks.totals) seconds /= done;
+    return marks.totals;
+  }
+
+ protected:
+  std::unique_ptr<Truth> make_truth(const Problem& problem, Precision precision,
+                                    AlgorithmClass algorithm_class, std::uint64_t seed) override {
+    return std::make_unique<HostTruth>(problem, precision, algorithm_class, seed, keep_bytes());
+  }
+  std::size_t new_truth_bytes(const Problem& problem) const override {
+    return HostTruth::host_bytes(problem, keep_bytes());
+  }
 
  private:
+  std::size_t keep_bytes() const { return available_bytes() / 2; }
+
   // Writes twice the last-level cache, from every core.
   void flush_caches() {
     if (flush_.empty()) {

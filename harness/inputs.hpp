@@ -47,7 +47,9 @@ constexpr double input_value(InputKind kind, std::uint64_t seed, Side side, std:
 template <typename T>
 void fill_inputs(T* data, InputKind kind, std::uint64_t seed, Side side, Index first, Index count,
                  Index amplitude) {
+#ifdef _OPENMP
 #pragma omp parallel for
+#endif
   for (Index i = 0; i < count; ++i) {
     data[i] = static_cast<T>(
         input_value(kind, seed, side, static_cast<std::uint64_t>(first + i), amplitude));

@@ -18,7 +18,7 @@ namespace {
 
 struct Options {
   std::string list;
-  bool machine = false;
+  bool machine = false, ceilings = false;
   std::string device = "cpu";
   std::vector<std::string> variants;
   std::vector<std::string> params;
@@ -165,6 +165,7 @@ int run(int argc, char** argv) {
   app.add_option("--list", options.list, "what the build contains; --list=json for programs")
       ->expected(0, 1);
   app.add_flag("--machine", options.machine, "machine and build facts as JSON");
+  app.add_flag("--ceilings", options.ceilings, "measures what the device can do at most, as JSON");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
   app.add_option("--variant", options.variants, "id, may be repeated");
   app.add_option("--params", options.params, "a point 'key=value;key=value', may be repeated; default all")
@@ -205,6 +206,12 @@ int run(int argc, char** argv) {
   const std::unique_ptr<Device> device = open_device(options.device);
   if (options.machine) {
     std::cout << machine_facts(*device).dump(2) << "\n";
+    return 0;
+  }
+  if (options.ceilings) {
+    const nlohmann::json ceilings = device->ceilings();
+    if (ceilings.empty()) throw UserError("ceilings: not written for " + options.device + "; use --device cuda");
+    std::cout << ceilings.dump(2) << "\n";
     return 0;
   }
   return measure(options, *device);

@@ -10,7 +10,8 @@ namespace xcorr {
 namespace {
 
 constexpr int kPlanRepetitions = 3;
-constexpr int kPhaseRepetitions = 5;
+// Larger transfers would take longer than the measurement that they accompany.
+constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;
 // Outputs lie between two bands of this size; a write beyond the end, or before the start, shows.
 constexpr std::size_t kBand = 256;
 constexpr unsigned char kPoison = 0xff;  // all bits set is a NaN in every floating-point type
@@ -64,8 +65,7 @@ struct Banded {
 struct Point::Memory {
   Banded left, right, out;
   Buffer workspace;
-  Truth truth;
-  std::vector<char> host_left, host_right, host_out;  // empty where the host reads device memory
+  std::shared_ptr<Truth> truth;
   std::unique_ptr<Plan> plan;
   Call call;
 };
@@ -146,8 +146,8 @@ Outcome Point::prepare() {
     const std::size_t workspace = variant.workspace_bytes(plan);
     const std::size_t data = bytes(problem.left_elements() + problem.right_elements() + problem.out_elements());
     const std::size_t available = device_.available_bytes();
-    const std::size_t keep = available / 2;
-    const std::size_t checking = device_.host_memory() ? Truth::host_bytes(problem, keep) : 0;
+    const std::size_t checking = device_.truth_bytes(problem, request_.precision,
+                                                     variant.algorithm_class, request_.seed);
     const std::size_t needed = data + workspace + checking + 6 * kBand;
     if (needed > available) {
       throw OutOfMemory("needs " + bytes_text(static_cast<double>(needed)) + " (inputs and outputs " +
@@ -161,17 +161,12 @@ Outcome Point::prepare() {
                                Banded(device_, bytes(problem.right_elements())),
                                Banded(device_, bytes(problem.out_elements())),
                                device_.allocate(std::max<std::size_t>(workspace, 1)),
-                               Truth(problem, request_.precision, variant.algorithm_class,
-                                     request_.seed, keep),
-                               {}, {}, {}, nullptr, {}});
+                               nullptr, nullptr, {}});
     });
+    memory_->truth =
+        device_.truth(problem, request_.precision, variant.algorithm_class, request_.seed);
     for (const Banded* buffer : {&memory_->left, &memory_->right, &memory_->out}) {
       buffer->poison(device_);
-    }
-    if (!device_.host_memory()) {
-      memory_->host_left.resize(memory_->left.bytes);
-      memory_->host_right.resize(memory_->right.bytes);
-      memory_->host_out.resize(memory_->out.bytes);
     }
     memory_->call = {memory_->left.data(), memory_->right.data(), memory_->out.data(),
                      device_.stream(), nullptr};
@@ -195,6 +190,7 @@ Outcome Point::prepare() {
       if (outcome_ != Outcome::passed) return;
     }
     measure_phases();
+    measure_transfers();
     const Seconds once = device_.time([&] { memory_->plan->compute(memory_->call); }, 1, request_.mode);
     batch_ = std::clamp<Index>(static_cast<Index>(device_.shortest_batch() / std::max(once, 1e-9)), 1,
                                10000);
@@ -206,36 +202,16 @@ Outcome Point::prepare() {
 }
 
 void Point::verify(InputKind kind) {
-  Memory& m = *memory_;
-  if (device_.host_memory()) {
-    m.truth.fill(kind, m.left.data(), m.right.data());
-  } else {
-    m.truth.fill(kind, m.host_left.data(), m.host_right.data());
-    upload_us_ = microseconds([&] {
-      device_.upload(m.left.data(), m.host_left.data(), m.left.bytes);
-      device_.upload(m.right.data(), m.host_right.data(), m.right.bytes);
-      device_.synchronize();
-    });
-  }
-  device_.fill(m.out.data(), kPoison, m.out.bytes);
+  memory_->truth->fill(kind, memory_->left.data(), memory_->right.data());
+  device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
   run_once();
   check_output(kind, "");
 }
 
 void Point::check_output(InputKind kind, const std::string& when) {
   Memory& m = *memory_;
-  const void *left = m.left.data(), *right = m.right.data(), *out = m.out.data();
-  if (!device_.host_memory()) {
-    download_us_ = microseconds([&] {
-      device_.download(m.host_out.data(), m.out.data(), m.out.bytes);
-      device_.synchronize();
-    });
-    device_.download(m.host_left.data(), m.left.data(), m.left.bytes);
-    device_.download(m.host_right.data(), m.right.data(), m.right.bytes);
-    left = m.host_left.data(), right = m.host_right.data(), out = m.host_out.data();
-  }
   const std::string where = std::string(to_string(kind)) + " input" + when + ": ";
-  const Check check = m.truth.check(kind, out);
+  const Check check = m.truth->check(kind, m.out.data());
   worsen(kind == InputKind::integer ? exact_ : statistical_, check);
   if (!check.passed()) {
     return reject(Outcome::incorrect, where + std::to_string(check.wrong) + " of " +
@@ -245,27 +221,31 @@ void Point::check_output(InputKind kind, const std::string& when) {
   if (!m.out.bands_intact(device_)) {
     return reject(Outcome::incorrect, where + "memory beside the output was written");
   }
-  if (const std::string changed = m.truth.changed_inputs(kind, left, right); !changed.empty()) {
-    return reject(Outcome::incorrect, where + changed);
-  }
+  const std::string changed = m.truth->changed_inputs(kind, m.left.data(), m.right.data());
+  if (!changed.empty()) return reject(Outcome::incorrect, where + changed);
+}
+
+void Point::measure_transfers() {
+  const Memory& m = *memory_;
+  if (device_.host_memory() || m.left.bytes + m.right.bytes + m.out.bytes > kLargestTransfer) return;
+  std::vector<char> left(m.left.bytes), right(m.right.bytes), out(m.out.bytes);
+  device_.download(left.data(), m.left.data(), left.size());
+  device_.download(right.data(), m.right.data(), right.size());
+  upload_us_ = microseconds([&] {
+    device_.upload(m.left.data(), left.data(), left.size());
+    device_.upload(m.right.data(), right.data(), right.size());
+    device_.synchronize();
+  });
+  download_us_ = microseconds([&] { device_.download(out.data(), m.out.data(), out.size()); });
 }
 
 void Point::measure_phases() {
-  const std::unique_ptr<PhaseClock> clock = device_.phase_clock();
-  Call call = memory_->call;
-  call.marks = clock.get();
-  std::map<std::string, std::vector<double>> samples;
-  for (int i = 0; i < kPhaseRepetitions; ++i) {
-    clock->start();
-    const double total = microseconds([&] {
-      memory_->plan->compute(call);
-      device_.synchronize();
-    });
-    for (const auto& [phase, seconds] : clock->stop()) samples[phase].push_back(seconds * 1e6);
-    // A variant without phases has only its rest; one look is enough, and so it is for long calls.
-    if (samples.size() <= 1 || total > 1e6) break;
-  }
-  for (const auto& [phase, values] : samples) phases_us_[phase] = median(values);
+  const auto phases = device_.phases([&](PhaseMarks& marks) {
+    Call call = memory_->call;
+    call.marks = &marks;
+    memory_->plan->compute(call);
+  });
+  for (const auto& [name, seconds] : phases) phases_us_[name] = seconds * 1e6;
 }
 
 Seconds Point::time(Index count) {
@@ -299,9 +279,13 @@ nlohmann::json Point::record() const {
   const auto number = [](const std::optional<double>& value) {
     return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
   };
-  const auto phase = [&](const char* name) {
+  // Marks cost time of their own, more than a short phase on a GPU; the phases share the unmarked time.
+  double marked_us = 0;
+  for (const auto& [name, us] : phases_us_) marked_us += us;
+  const auto phase = [&](const char* name, double compute_us) {
     const auto found = phases_us_.find(name);
-    return found == phases_us_.end() ? nlohmann::json(nullptr) : nlohmann::json(found->second);
+    return found == phases_us_.end() ? nlohmann::json(nullptr)
+                                     : nlohmann::json(found->second * compute_us / marked_us);
   };
   nlohmann::json repetitions = nlohmann::json::array();
   if (outcome_ == Outcome::passed) {
@@ -309,9 +293,9 @@ nlohmann::json Point::record() const {
       repetitions.push_back({{"repetition", i},
                              {"iterations", repetitions_[i].iterations},
                              {"compute_us", repetitions_[i].compute_us},
-                             {"forward_us", phase("forward")},
-                             {"hadamard_us", phase("hadamard")},
-                             {"inverse_us", phase("inverse")}});
+                             {"forward_us", phase("forward", repetitions_[i].compute_us)},
+                             {"hadamard_us", phase("hadamard", repetitions_[i].compute_us)},
+                             {"inverse_us", phase("inverse", repetitions_[i].compute_us)}});
     }
   }
   const auto of = [](const std::optional<Check>& check, double Check::*member) {

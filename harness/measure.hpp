@@ -61,6 +61,7 @@ class Point {
   void verify(InputKind kind);
   void check_output(InputKind kind, const std::string& when);
   void measure_phases();
+  void measure_transfers();
   void reject(Outcome outcome, std::string reason);
   void run_once();
   void guarded(const std::function<void()>& steps);

@@ -12,10 +12,8 @@
 namespace xcorr {
 namespace {
 
-constexpr double kDouble = 0x1p-53;
 // Up to this much work the definition itself is the reference for every element.
 constexpr Index kSmallFmas = Index{1} << 27;
-constexpr Index kSampledElements = 96;
 
 std::vector<double> norms(const std::vector<double>& matrices, Index size) {
   std::vector<double> result(matrices.size() / static_cast<std::size_t>(size));
@@ -39,7 +37,9 @@ bool fits(const Problem& problem, std::size_t keep_bytes) {
   return static_cast<std::size_t>(problem.out_elements()) * sizeof(double) <= keep_bytes / 4;
 }
 
-std::string describe(const Problem& problem, Index pair, Index element, double got, double want,
+}  // namespace
+
+std::string describe_element(const Problem& problem, Index pair, Index element, double got, double want,
                      double bound) {
   const Pair lr = problem.pair(pair);
   char text[256];
@@ -53,10 +53,8 @@ std::string describe(const Problem& problem, Index pair, Index element, double g
   return text;
 }
 
-}  // namespace
-
 // One kind of input in float64, its norms, and whatever of the truth is kept.
-struct Truth::Kept {
+struct HostTruth::Kept {
   struct Stack {
     std::vector<double> left, right;
     std::unique_ptr<FftReference> transform;  // null where the definition is the reference
@@ -98,28 +96,31 @@ struct Truth::Kept {
   }
 };
 
-Truth::Truth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
-             std::uint64_t seed, std::size_t keep_bytes)
-    : problem_(problem),
-      precision_(precision),
-      definition_(algorithm_class == AlgorithmClass::definition),
-      seed_(seed),
-      keep_bytes_(keep_bytes),
-      amplitude_(integer_amplitude(problem.max_overlap())) {
-  if (definition_) return;
-  // Smaller integers for a transform, where that brings its bound below the half it must round at.
+Index witness_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class) {
+  Index amplitude = integer_amplitude(problem.max_overlap());
+  if (algorithm_class == AlgorithmClass::definition) return amplitude;
   const double elements = static_cast<double>(std::max(problem.left.size(), problem.right.size()));
   const auto expected_bound = [&](Index a) {
     const double norm2 = elements * static_cast<double>(a * (a + 1)) / 3.0;
     return fft_bound(log2_transform_points(problem), std::sqrt(norm2), std::sqrt(norm2),
                      unit_roundoff(precision));
   };
-  while (amplitude_ > 1 && expected_bound(amplitude_) > 0.4) amplitude_ = amplitude_ * 7 / 8;
+  while (amplitude > 1 && expected_bound(amplitude) > 0.4) amplitude = amplitude * 7 / 8;
+  return amplitude;
 }
 
-Truth::~Truth() = default;
+HostTruth::HostTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
+                     std::uint64_t seed, std::size_t keep_bytes)
+    : problem_(problem),
+      precision_(precision),
+      definition_(algorithm_class == AlgorithmClass::definition),
+      seed_(seed),
+      keep_bytes_(keep_bytes),
+      amplitude_(witness_amplitude(problem, precision, algorithm_class)) {}
 
-void Truth::fill(InputKind kind, void* left, void* right) const {
+HostTruth::~HostTruth() = default;
+
+void HostTruth::fill(InputKind kind, void* left, void* right) {
   const auto fill_both = [&](auto* l, auto* r) {
     fill_inputs(l, kind, seed_, Side::left, 0, problem_.left_elements(), amplitude_);
     fill_inputs(r, kind, seed_, Side::right, 0, problem_.right_elements(), amplitude_);
@@ -131,7 +132,7 @@ void Truth::fill(InputKind kind, void* left, void* right) const {
   }
 }
 
-std::string Truth::changed_inputs(InputKind kind, const void* left, const void* right) const {
+std::string HostTruth::changed_inputs(InputKind kind, const void* left, const void* right) {
   const std::size_t size = scalar_bytes(precision_);
   std::vector<char> l(static_cast<std::size_t>(problem_.left_elements()) * size);
   std::vector<char> r(static_cast<std::size_t>(problem_.right_elements()) * size);
@@ -141,7 +142,7 @@ std::string Truth::changed_inputs(InputKind kind, const void* left, const void* 
   return "";
 }
 
-Truth::Kept& Truth::kept(InputKind kind) {
+HostTruth::Kept& HostTruth::kept(InputKind kind) {
   std::unique_ptr<Kept>& entry = kept_[kind];
   if (!entry) {
     entry = std::make_unique<Kept>();
@@ -156,51 +157,12 @@ Truth::Kept& Truth::kept(InputKind kind) {
   return *entry;
 }
 
-Check Truth::check(InputKind kind, const void* out) {
+Check HostTruth::check(InputKind kind, const void* out) {
   if (scalar_bytes(precision_) == sizeof(double)) {
     return compare(kind, static_cast<const double*>(out));
   }
   return compare(kind, static_cast<const float*>(out));
 }
-
-// What one comparison knows of its inputs and variant; gives the bound of every element.
-struct Truth::Rule {
-  const Problem& problem;
-  const Kept& kept;
-  bool exact, definition, by_fft, sums_exact;
-  double u, log2_points;
-
-  // Error of the float64 reference itself, and the bound of a transform, for a pair.
-  struct PairBounds {
-    double reference, transform;
-  };
-  PairBounds pair(Index p) const {
-    const Pair lr = problem.pair(p);
-    const double ln = kept.left_norm[static_cast<std::size_t>(lr.left)];
-    const double rn = kept.right_norm[static_cast<std::size_t>(lr.right)];
-    const double reference = by_fft ? fft_bound(log2_points, ln, rn, kDouble) : 0.0;
-    return {reference, fft_bound(log2_points, ln, rn, u) + reference};
-  }
-
-  // `absolute`: (|L| correlated with |R|) at the element.
-  double bound(const PairBounds& pair, Index element, double absolute) const {
-    if (exact && definition) return sums_exact ? 0.0 : std::numeric_limits<double>::infinity();
-    if (exact) return pair.transform < 0.5 ? 0.5 : pair.transform;
-    if (!definition) return pair.transform;
-    const Index sy = problem.window.sy.first + element / problem.out_cols();
-    const Index sx = problem.window.sx.first + element % problem.out_cols();
-    const Index terms = overlap(problem.left.rows, problem.right.rows, sy).count *
-                        overlap(problem.left.cols, problem.right.cols, sx).count;
-    return definition_bound(static_cast<double>(terms), std::abs(absolute) + pair.reference,
-                            u + kDouble) +
-           pair.reference;
-  }
-
-  // NaN is never right; a transform must round to the integer, so exactly a half is wrong.
-  bool right(double error, double bound) const {
-    return exact && !definition ? error < bound : error <= bound;
-  }
-};
 
 namespace {
 
@@ -227,16 +189,16 @@ struct Tally {
   }
 };
 
-template <typename T, typename Rule>
-Tally compare_pair(const Rule& rule, Index p, const T* out, const double* ref, const double* abs_ref) {
-  const auto bounds = rule.pair(p);
+template <typename T>
+Tally compare_pair(const Bounds& bounds, const Bounds::OfPair& of_pair, Index p, const T* out,
+                   const double* ref, const double* abs_ref) {
   Tally tally;
   Index out_max = 0, ref_max = 0;
-  for (Index e = 0; e < rule.problem.out_size(); ++e) {
+  for (Index e = 0; e < bounds.problem.out_size(); ++e) {
     const double got = static_cast<double>(out[e]), want = ref[e];
-    const double bound = rule.bound(bounds, e, abs_ref[e]);
+    const double bound = bounds.at(of_pair, e, abs_ref[e]);
     const double error = std::abs(got - want);
-    const bool right = rule.right(error, bound);
+    const bool right = bounds.right(error, bound);
     double ratio = bound > 0 ? error / bound : 0.0;
     if (!right && !(ratio > 1)) ratio = std::numeric_limits<double>::max();  // NaN, or no tolerance
     if (ratio > tally.worst_ratio) {
@@ -246,7 +208,7 @@ Tally compare_pair(const Rule& rule, Index p, const T* out, const double* ref, c
     }
     if (!right && tally.check.wrong++ == 0) {
       tally.first_wrong_pair = p;
-      tally.check.first_wrong = describe(rule.problem, p, e, got, want, bound);
+      tally.check.first_wrong = describe_element(bounds.problem, p, e, got, want, bound);
     }
     tally.difference2 += (got - want) * (got - want);
     tally.reference2 += want * want;
@@ -276,21 +238,38 @@ Index sampled_position(Index choice, Shifts shifts, std::uint64_t random) {
 
 }  // namespace
 
+Bounds make_bounds(const Problem& problem, Precision precision, bool exact, bool definition,
+                   Index amplitude, bool reference_by_fft) {
+  return {problem,
+          exact,
+          definition,
+          reference_by_fft,
+          problem.max_overlap() * amplitude * amplitude <= (Index{1} << 24),
+          unit_roundoff(precision),
+          log2_transform_points(problem)};
+}
+
+SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index i) {
+  const std::uint64_t random = mix(seed ^ (static_cast<std::uint64_t>(i) * 0x9e3779b9u));
+  return {sampled_position(i % 7, {0, problem.pairs() - 1}, random),
+          sampled_position(i % 5, problem.window.sy, random >> 16),
+          sampled_position(i / 5 % 5, problem.window.sx, random >> 32)};
+}
+
 template <typename T>
-Check Truth::compare(InputKind kind, const T* out) {
+Check HostTruth::compare(InputKind kind, const T* out) {
   Kept& k = kept(kind);
   const bool exact = kind == InputKind::integer;
   // Uniform inputs are their own absolute values, integers need no bound.
   const bool needs_abs = definition_ && kind == InputKind::zero_mean;
   if (needs_abs) k.make_absolute();
-  const Rule rule{problem_,
-                  k,
-                  exact,
-                  definition_,
-                  problem_.fmas() > kSmallFmas,
-                  problem_.max_overlap() * amplitude_ * amplitude_ <= (Index{1} << 24),
-                  unit_roundoff(precision_),
-                  log2_transform_points(problem_)};
+  const Bounds bounds = make_bounds(problem_, precision_, exact, definition_, amplitude_,
+                                    problem_.fmas() > kSmallFmas);
+  const auto of_pair = [&](Index p) {
+    const Pair lr = problem_.pair(p);
+    return bounds.of_pair(k.left_norm[static_cast<std::size_t>(lr.left)],
+                          k.right_norm[static_cast<std::size_t>(lr.right)]);
+  };
   const Index size = problem_.out_size();
   const bool keep = fits(problem_, keep_bytes_);
   const Index per_chunk = keep ? problem_.pairs() : pairs_per_chunk(problem_);
@@ -301,8 +280,8 @@ Check Truth::compare(InputKind kind, const T* out) {
     const double* abs_ref = needs_abs ? k.reference(problem_, k.absolute, first, count, keep, false) : ref;
 #pragma omp parallel for schedule(static)
     for (Index i = 0; i < count; ++i) {
-      const Tally tally = compare_pair(rule, first + i, out + (first + i) * size, ref + i * size,
-                                       abs_ref + i * size);
+      const Tally tally = compare_pair(bounds, of_pair(first + i), first + i,
+                                       out + (first + i) * size, ref + i * size, abs_ref + i * size);
 #pragma omp critical
       total.add(tally);
     }
@@ -313,26 +292,23 @@ Check Truth::compare(InputKind kind, const T* out) {
 
   // Large problems: a sample by the definition as well, so that a transform is never the only
   // witness for a transform.
-  for (Index i = 0; rule.by_fft && i < kSampledElements; ++i) {
-    const std::uint64_t random = mix(seed_ ^ (static_cast<std::uint64_t>(i) * 0x9e3779b9u));
-    const Index row = sampled_position(i % 5, problem_.window.sy, random >> 16);
-    const Index col = sampled_position(i / 5 % 5, problem_.window.sx, random >> 32);
-    const Index p = sampled_position(i % 7, {0, problem_.pairs() - 1}, random);
+  for (Index i = 0; bounds.reference_by_fft && i < kSampledElements; ++i) {
+    const auto [p, row, col] = sampled_element(problem_, seed_, i);
     const double want = correlate_element(problem_, k.plain.left.data(), k.plain.right.data(), p, row, col);
     const double absolute =
         needs_abs ? correlate_element(problem_, k.absolute.left.data(), k.absolute.right.data(), p, row, col)
                   : want;
-    const double got = static_cast<double>(out[p * size + row * problem_.out_cols() + col]);
     const Index element = row * problem_.out_cols() + col;
-    const double bound = rule.bound(rule.pair(p), element, absolute);
-    if (!rule.right(std::abs(got - want), bound) && check.wrong++ == 0) {
-      check.first_wrong = describe(problem_, p, element, got, want, bound);
+    const double got = static_cast<double>(out[p * size + element]);
+    const double bound = bounds.at(of_pair(p), element, absolute);
+    if (!bounds.right(std::abs(got - want), bound) && check.wrong++ == 0) {
+      check.first_wrong = describe_element(problem_, p, element, got, want, bound);
     }
   }
   return check;
 }
 
-std::size_t Truth::host_bytes(const Problem& problem, std::size_t keep_bytes) {
+std::size_t HostTruth::host_bytes(const Problem& problem, std::size_t keep_bytes) {
   const std::size_t inputs =
       static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) * sizeof(double) * 4;
   const std::size_t element = sizeof(double);
@@ -346,10 +322,11 @@ std::size_t Truth::host_bytes(const Problem& problem, std::size_t keep_bytes) {
 std::string roofline_guard(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
                            double seconds, const Peaks& peaks) {
   char text[200];
-  const double bytes_rate = static_cast<double>(problem.bytes(scalar_bytes(precision))) / seconds;
-  if (peaks.bytes_per_s > 0 && bytes_rate > peaks.bytes_per_s) {
+  const double bytes = static_cast<double>(problem.bytes(scalar_bytes(precision)));
+  const double bytes_peak = bytes <= peaks.cache_bytes ? peaks.cache_bytes_per_s : peaks.bytes_per_s;
+  if (bytes_peak > 0 && bytes / seconds > bytes_peak) {
     std::snprintf(text, sizeof text, "faster than the hardware: %.3g B/s of compulsory traffic, peak %.3g",
-                  bytes_rate, peaks.bytes_per_s);
+                  bytes / seconds, bytes_peak);
     return text;
   }
   const double fma_rate = static_cast<double>(problem.fmas()) / seconds;

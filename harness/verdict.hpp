@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/bounds.hpp"
 #include "harness/inputs.hpp"
 #include "harness/reference.hpp"
 #include "harness/variant.hpp"
@@ -24,29 +25,51 @@ struct Check {
   bool passed() const { return wrong == 0; }
 };
 
-// float64 truth of one problem on the host. References are kept while they fit in `keep_bytes`, else
-// made again for every chunk of pairs.
+// float64 truth of one problem, for memory of one device. `left`, `right` and `out` are pointers to
+// that device's memory, in the scalar type of the precision class.
 class Truth {
  public:
-  Truth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
-        std::uint64_t seed, std::size_t keep_bytes);
-  ~Truth();
-
-  // Inputs of a kind in the scalar type of the precision class; the pointers hold
-  // left_elements() / right_elements() scalars.
-  void fill(InputKind kind, void* left, void* right) const;
+  virtual ~Truth() = default;
+  // Inputs of a kind: left_elements() and right_elements() scalars.
+  virtual void fill(InputKind kind, void* left, void* right) = 0;
   // "" or what differs between these inputs and those that `fill` gave.
-  std::string changed_inputs(InputKind kind, const void* left, const void* right) const;
-
+  virtual std::string changed_inputs(InputKind kind, const void* left, const void* right) = 0;
   // Compares out[pairs][out_rows][out_cols] with the truth.
-  Check check(InputKind kind, const void* out);
+  virtual Check check(InputKind kind, const void* out) = 0;
+};
+
+// Amplitude of the integer inputs: exact sums for a definition-based variant, and for a transform
+// small enough to bring its bound below the half that it must round at, where that is possible.
+Index witness_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class);
+
+Bounds make_bounds(const Problem& problem, Precision precision, bool exact, bool definition,
+                   Index amplitude, bool reference_by_fft);
+
+// Elements of a large problem that are checked by the definition as well, so that a transform is never
+// the only witness for a transform: corners, edges, centre, shift zero, random.
+constexpr Index kSampledElements = 96;
+struct SampledElement {
+  Index pair, row, col;
+};
+SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index i);
+
+// On the host. References are kept while they fit in `keep_bytes`, else made again for every chunk of
+// pairs.
+class HostTruth : public Truth {
+ public:
+  HostTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
+            std::uint64_t seed, std::size_t keep_bytes);
+  ~HostTruth() override;
+
+  void fill(InputKind kind, void* left, void* right) override;
+  std::string changed_inputs(InputKind kind, const void* left, const void* right) override;
+  Check check(InputKind kind, const void* out) override;
 
   // Host bytes that checking needs beyond the variant's own buffers.
   static std::size_t host_bytes(const Problem& problem, std::size_t keep_bytes);
 
  private:
   struct Kept;
-  struct Rule;
   Kept& kept(InputKind kind);
   template <typename T>
   Check compare(InputKind kind, const T* out);
@@ -60,14 +83,21 @@ class Truth {
   std::map<InputKind, std::unique_ptr<Kept>> kept_;
 };
 
-// Peaks that no real measurement can pass; 0 switches a side of the guard off.
+// Peaks that no real measurement can pass; 0 switches a side of the guard off. Problems that stay
+// in the last-level cache (cache_bytes) from one call to the next are held to its rate.
 struct Peaks {
   double fmas_per_s = 0;
   double bytes_per_s = 0;
+  double cache_bytes = 0;
+  double cache_bytes_per_s = 0;
 };
 
 // "" or why a time this short is impossible on this device.
 std::string roofline_guard(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
                            double seconds, const Peaks& peaks);
+
+// "pair 3 (left 0, right 3) at sy=-2 sx=5 is 1.5, expected 2 +- 0.1": how a wrong element is named.
+std::string describe_element(const Problem& problem, Index pair, Index element, double got, double want,
+                             double bound);
 
 }  // namespace xcorr

@@ -28,7 +28,7 @@ FACTS = {  # fact of --machine -> what a reader calls it
     "guard": "Roofline guard",
     "driver": "Driver",
     "cuda": "CUDA",
-    "cufft": "cuFFT",
+    "cufft_version": "cuFFT",
     "fftw": "FFTW",
     "throttle_reasons": "Throttle reasons",
     "compiler": "Compiler",

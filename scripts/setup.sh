@@ -72,6 +72,9 @@ missing_packages() {
   if ! command -v pkg-config >/dev/null; then
     echo "pkg-config pkg-config (the libraries below cannot be found without it)"
   fi
+  if ! ${CXX:-c++} -x c++ -fsyntax-only - <<<'#include <boost/context/detail/fcontext.hpp>' 2>/dev/null; then
+    echo "libboost-context-dev C++ library: Boost.Context"
+  fi
   local package module
   while read -r package module; do
     pkg-config --exists "$module" 2>/dev/null || echo "$package C++ library: ${module/ >/>}"
@@ -81,6 +84,7 @@ libfftw3-dev fftw3f >= 3.3
 nlohmann-json3-dev nlohmann_json >= 3.10
 libcli11-dev CLI11 >= 2.1
 libgtest-dev gtest >= 1.11
+libgmock-dev gmock >= 1.11
 END
 }
 

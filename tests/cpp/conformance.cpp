@@ -30,7 +30,6 @@ namespace xcorr {
 namespace {
 
 constexpr std::uint64_t kSeed = 7;
-constexpr std::size_t kKeep = std::size_t{1} << 30;
 
 struct ShapePair {
   const char *left, *right;
@@ -170,8 +169,7 @@ std::string run_case(const Variant& variant, PlanRequest request, Truth& truth, 
   Banded out(device, bytes(problem.out_elements()));
   Banded workspace(device, std::max<std::size_t>(variant.workspace_bytes(request), 1));
   request.workspace = workspace.data();
-  std::vector<char> host_left(left.size()), host_right(right.size()), first(out.size()),
-      again(out.size());
+  std::vector<char> first(out.size()), again(out.size());
 
   const std::unique_ptr<Plan> plan = variant.plan(request);
   const Call call{left.data(), right.data(), out.data(), device.stream(), nullptr};
@@ -182,23 +180,19 @@ std::string run_case(const Variant& variant, PlanRequest request, Truth& truth, 
   };
   for (const InputKind kind : {InputKind::integer, InputKind::zero_mean}) {
     const std::string where = std::string(to_string(kind)) + " input: ";
-    truth.fill(kind, host_left.data(), host_right.data());
-    device.upload(left.data(), host_left.data(), left.size());
-    device.upload(right.data(), host_right.data(), right.size());
+    truth.fill(kind, left.data(), right.data());
     device.fill(out.data(), 0xff, out.size());
     compute(first);
-    if (const Check check = truth.check(kind, first.data()); !check.passed()) {
+    if (const Check check = truth.check(kind, out.data()); !check.passed()) {
       return where + std::to_string(check.wrong) + " wrong; " + check.first_wrong;
     }
-    device.download(host_left.data(), left.data(), left.size());
-    device.download(host_right.data(), right.data(), right.size());
-    const std::string changed = truth.changed_inputs(kind, host_left.data(), host_right.data());
+    const std::string changed = truth.changed_inputs(kind, left.data(), right.data());
     if (!changed.empty()) return where + changed;
   }
   compute(again);
   if (device.host_memory()) {
     if (first != again) return "a second call of the same plan gives other bits";
-  } else if (const Check check = truth.check(InputKind::zero_mean, again.data()); !check.passed()) {
+  } else if (const Check check = truth.check(InputKind::zero_mean, out.data()); !check.passed()) {
     return "second call: " +
            check.first_wrong;  // atomics may sum in another order, within the bound
   }
@@ -218,7 +212,7 @@ struct Tally {
 
 void run_problem(const std::vector<const Variant*>& chosen, const Problem& problem, Device& device,
                  Tally& tally) {
-  std::map<std::pair<Precision, AlgorithmClass>, Truth> truths;
+  std::map<std::pair<Precision, AlgorithmClass>, std::shared_ptr<Truth>> truths;
   for (const Variant* v : chosen) {
     if (std::count(v->forms.begin(), v->forms.end(), problem.form) == 0) continue;
     for (const Precision precision : v->precisions) {
@@ -231,10 +225,9 @@ void run_problem(const std::vector<const Variant*>& chosen, const Problem& probl
             ++tally.reasons[{v->id, support.reason}];
             continue;
           }
-          const std::pair key{precision, v->algorithm_class};
-          auto [truth, is_new] =
-              truths.try_emplace(key, problem, precision, v->algorithm_class, kSeed, kKeep);
-          wrong = run_case(*v, request, truth->second, device);
+          auto& truth = truths[{precision, v->algorithm_class}];
+          if (!truth) truth = device.truth(problem, precision, v->algorithm_class, kSeed);
+          wrong = run_case(*v, request, *truth, device);
         } catch (const std::exception& error) {
           wrong = std::string("threw: ") + error.what();
         }

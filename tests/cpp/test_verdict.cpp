@@ -16,8 +16,8 @@ constexpr std::size_t kKeep = std::size_t{1} << 30;
 constexpr InputKind kKinds[] = {InputKind::integer, InputKind::zero_mean, InputKind::uniform};
 constexpr AlgorithmClass kClasses[] = {AlgorithmClass::definition, AlgorithmClass::fft};
 
-Truth truth_of(const Problem& problem, AlgorithmClass algorithm_class, std::size_t keep = kKeep) {
-  return Truth(problem, Precision::fp32, algorithm_class, 1, keep);
+HostTruth truth_of(const Problem& problem, AlgorithmClass algorithm_class, std::size_t keep = kKeep) {
+  return HostTruth(problem, Precision::fp32, algorithm_class, 1, keep);
 }
 
 std::string named(const Check& check) { return check.first_wrong; }
@@ -28,7 +28,7 @@ TEST(Verdict, TheTruthRoundedToFloatPasses) {
         "n-to-mn/9x7/9x7/2:4/sy:-8..-7,sx:2..6", "one-to-one/160x160/160x160/1:1/full"}) {
     const Problem problem = problem_of(id);
     for (const AlgorithmClass algorithm_class : kClasses) {
-      Truth truth = truth_of(problem, algorithm_class);
+      HostTruth truth = truth_of(problem, algorithm_class);
       for (const InputKind kind : kKinds) {
         const Check check = truth.check(kind, Sample(problem, truth, kind).out.data());
         EXPECT_TRUE(check.passed()) << id << ": " << named(check);
@@ -60,7 +60,7 @@ void lose_row(const Problem& q, Sample& sample, Index y) {
 TEST(Verdict, ALostRowAt256IsSeenWhereAWorstCaseBoundSeesNothing) {
   const Problem problem = problem_of("one-to-one/256x256/256x256/1:1/sy:0..0,sx:-32..32");
   for (const AlgorithmClass algorithm_class : kClasses) {
-    Truth truth = truth_of(problem, algorithm_class);
+    HostTruth truth = truth_of(problem, algorithm_class);
     for (const InputKind kind : kKinds) {
       Sample sample(problem, truth, kind);
       const float before = sample.out[32];
@@ -77,7 +77,7 @@ TEST(Verdict, ALostRowAt256IsSeenWhereAWorstCaseBoundSeesNothing) {
 
 TEST(Verdict, TheLeastErrorOnIntegersIsSeenInTheDefinition) {
   const Problem problem = problem_of("n-to-m/9x7/5x12/2:3/full");
-  Truth truth = truth_of(problem, AlgorithmClass::definition);
+  HostTruth truth = truth_of(problem, AlgorithmClass::definition);
   Sample sample(problem, truth, InputKind::integer);
   const auto at = static_cast<std::size_t>(4 * problem.out_size() + 6 * problem.out_cols() + 7);
   const float right = sample.out[at];
@@ -92,7 +92,7 @@ TEST(Verdict, TheLeastErrorOnIntegersIsSeenInTheDefinition) {
 
 TEST(Verdict, ATransformMustRoundToTheInteger) {
   const Problem problem = problem_of("n-to-m/9x7/5x12/2:3/full");
-  Truth truth = truth_of(problem, AlgorithmClass::fft);
+  HostTruth truth = truth_of(problem, AlgorithmClass::fft);
   Sample sample(problem, truth, InputKind::integer);
   const float right = sample.out[100];
   for (const auto& [error, passes] :
@@ -108,7 +108,7 @@ TEST(Verdict, ATransformMustRoundToTheInteger) {
 TEST(Verdict, NanAndInfinityAreNeverRight) {
   const Problem problem = problem_of("one-to-many/9x7/9x7/1:3/full");
   for (const AlgorithmClass algorithm_class : kClasses) {
-    Truth truth = truth_of(problem, algorithm_class);
+    HostTruth truth = truth_of(problem, algorithm_class);
     for (const InputKind kind : kKinds) {
       for (const float bad :
            {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
@@ -126,7 +126,7 @@ TEST(Verdict, OneWrongElementOfALargeProblemIsSeen) {
   // Beyond the size up to which the definition is the reference.
   const Problem problem = problem_of("one-to-one/160x160/160x160/1:1/full");
   for (const AlgorithmClass algorithm_class : kClasses) {
-    Truth truth = truth_of(problem, algorithm_class);
+    HostTruth truth = truth_of(problem, algorithm_class);
     for (const InputKind kind : kKinds) {
       Sample sample(problem, truth, kind);
       sample.out[77777] += 1.0f;
@@ -139,8 +139,8 @@ TEST(Verdict, OneWrongElementOfALargeProblemIsSeen) {
 TEST(Verdict, ByPartsOrKeptIsTheSame) {
   // More than the 2^23 outputs of one part.
   const Problem problem = problem_of("one-to-many/1x1/1024x1024/1:9/full");
-  Truth kept = truth_of(problem, AlgorithmClass::definition);
-  Truth by_parts = truth_of(problem, AlgorithmClass::definition, 0);
+  HostTruth kept = truth_of(problem, AlgorithmClass::definition);
+  HostTruth by_parts = truth_of(problem, AlgorithmClass::definition, 0);
   Sample sample(problem, kept, InputKind::zero_mean);
   for (int wrong = 0; wrong < 2; ++wrong) {
     // In the second part; a maximum elsewhere than it was.
@@ -156,12 +156,12 @@ TEST(Verdict, ByPartsOrKeptIsTheSame) {
     EXPECT_EQ(a.bound, b.bound);
     EXPECT_NEAR(a.rel_l2_error, b.rel_l2_error, 1e-12 * (1 + a.rel_l2_error));
   }
-  EXPECT_LT(Truth::host_bytes(problem, 0), Truth::host_bytes(problem, std::size_t{1} << 40));
+  EXPECT_LT(HostTruth::host_bytes(problem, 0), HostTruth::host_bytes(problem, std::size_t{1} << 40));
 }
 
 TEST(Verdict, TheArgmaxIsComparedForEveryPair) {
   const Problem problem = problem_of("one-to-many/4x4/4x4/1:2/full");
-  Truth truth = truth_of(problem, AlgorithmClass::definition);
+  HostTruth truth = truth_of(problem, AlgorithmClass::definition);
   Sample sample(problem, truth, InputKind::uniform);
   EXPECT_TRUE(truth.check(InputKind::uniform, sample.out.data()).argmax_agrees);
   sample.out.back() = 1000;
@@ -170,7 +170,7 @@ TEST(Verdict, TheArgmaxIsComparedForEveryPair) {
 
 TEST(Verdict, ChangedInputsAreNamed) {
   const Problem problem = problem_of("one-to-many/4x4/4x4/1:2/full");
-  const Truth truth = truth_of(problem, AlgorithmClass::definition);
+  HostTruth truth = truth_of(problem, AlgorithmClass::definition);
   std::vector<float> left(16), right(32);
   truth.fill(InputKind::uniform, left.data(), right.data());
   EXPECT_EQ(truth.changed_inputs(InputKind::uniform, left.data(), right.data()), "");
@@ -199,7 +199,7 @@ TEST(Amplitude, IsSmallEnoughForATransformToRound) {
        {"one-to-one/16x16/16x16/1:1/full", "one-to-one/96x96/96x96/1:1/full",
         "one-to-one/256x256/256x256/1:1/sy:0..0,sx:0..3", "one-to-one/1x8/1x4000/1:1/full"}) {
     const Problem problem = problem_of(id);
-    Truth truth = truth_of(problem, AlgorithmClass::fft);
+    HostTruth truth = truth_of(problem, AlgorithmClass::fft);
     Sample sample(problem, truth, InputKind::integer);
     for (float& v : sample.out) v += 0.49f;
     EXPECT_TRUE(truth.check(InputKind::integer, sample.out.data()).passed()) << id;

@@ -1,0 +1,163 @@
+// The narrow vocabulary that a CUDA-core kernel is written in (DESIGN section 8). Under nvcc every
+// name is the intrinsic itself. With XCORR_EMULATE defined (tests only: the path of the emulation's
+// header) the same names work under a host compiler, one fiber per thread, so that a kernel meets
+// every shape, AddressSanitizer and a check of its barriers on a machine without a GPU.
+//
+// Beside these names a kernel uses ordinary CUDA C++: __global__, __device__, __forceinline__,
+// __launch_bounds__, threadIdx, blockIdx, blockDim, gridDim, dim3, #pragma unroll. What is not here
+// (tensor cores, clusters, cp.async, libraries) cannot be emulated; such a variant says
+// `.emulated = false`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#ifdef XCORR_EMULATE
+#include XCORR_EMULATE
+#else
+
+#include <cuda_runtime.h>
+
+// Static shared memory: XCORR_SHARED(float, tile, 32 * 33); declares the array `tile`.
+#define XCORR_SHARED(T, name, count) __shared__ T name[count]
+
+namespace xcorr {
+
+// Limit of gridDim.y and gridDim.z: a kernel walks the rest in a loop of stride gridDim.
+inline constexpr std::int64_t kGridLimitYZ = 65535;
+
+// Throws std::runtime_error "<what>: <CUDA's words> (<CUDA's name>)".
+inline void check_cuda(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) {
+    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status) + " (" +
+                             cudaGetErrorName(status) + ")");
+  }
+}
+
+// kernel<<<grid, block, shared_bytes, stream>>>(args...); a launch that CUDA refuses throws.
+// Dynamic shared memory beyond the default 48 KiB is asked for here.
+template <typename... Parameters, typename... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+            void* stream, Arguments&&... arguments) {
+  if (shared_bytes > 48 * 1024) {
+    check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(shared_bytes)),
+               "dynamic shared memory");
+  }
+  // clang-format off
+  kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream)>>>(
+      static_cast<Parameters>(std::forward<Arguments>(arguments))...);
+  // clang-format on
+  check_cuda(cudaGetLastError(), "kernel launch");
+}
+
+// Sets `bytes` bytes of device memory to zero, in the order of the stream.
+inline void clear(void* memory, std::size_t bytes, void* stream) {
+  check_cuda(cudaMemsetAsync(memory, 0, bytes, static_cast<cudaStream_t>(stream)), "clear");
+}
+
+// The block's dynamic shared memory, aligned to 16 bytes.
+template <typename T>
+__device__ __forceinline__ T* dynamic_shared() {
+  extern __shared__ __align__(16) unsigned char xcorr_dynamic_shared[];
+  return reinterpret_cast<T*>(xcorr_dynamic_shared);
+}
+
+// Adds and returns the value before; the order of the additions is unspecified.
+template <typename T>
+__device__ __forceinline__ T atomic_add(T* address, T value) {
+  return atomicAdd(address, value);
+}
+
+namespace block {
+
+// Every thread of the block must come here, and none may have ended before.
+__device__ __forceinline__ void barrier() { __syncthreads(); }
+
+}  // namespace block
+
+// The 32 threads of a warp. All of them must take part in every call: T is 4 or 8 bytes.
+namespace warp {
+
+inline constexpr int kSize = 32;
+inline constexpr unsigned kAll = 0xffffffffu;
+
+__device__ __forceinline__ int lane() {
+  int result;
+  asm("mov.u32 %0, %%laneid;" : "=r"(result));
+  return result;
+}
+__device__ __forceinline__ void barrier() { __syncwarp(kAll); }
+
+// The value of lane `source` modulo 32.
+template <typename T>
+__device__ __forceinline__ T shuffle(T value, int source) {
+  return __shfl_sync(kAll, value, source);
+}
+// The value of lane `lane() + by`; its own value where that is beyond the warp.
+template <typename T>
+__device__ __forceinline__ T shuffle_down(T value, int by) {
+  return __shfl_down_sync(kAll, value, by);
+}
+// The value of lane `lane() - by`; its own value where that is below the warp.
+template <typename T>
+__device__ __forceinline__ T shuffle_up(T value, int by) {
+  return __shfl_up_sync(kAll, value, by);
+}
+// The value of lane `lane() ^ mask`.
+template <typename T>
+__device__ __forceinline__ T shuffle_xor(T value, int mask) {
+  return __shfl_xor_sync(kAll, value, mask);
+}
+// Whether the predicate holds in any lane.
+__device__ __forceinline__ bool any(bool predicate) { return __any_sync(kAll, predicate) != 0; }
+
+}  // namespace warp
+}  // namespace xcorr
+
+#endif  // XCORR_EMULATE
+
+namespace xcorr {
+namespace warp {
+
+// The value of lane `lane() + by` modulo 32: a warp-wise buffer moved by `by` (paper
+// section 4.1.1).
+template <typename T>
+__device__ __forceinline__ T rotate(T value, int by) {
+  return shuffle(value, lane() + by);
+}
+
+// The sum over all lanes, the same bits in each.
+template <typename T>
+__device__ __forceinline__ T reduce_add(T value) {
+#pragma unroll
+  for (int offset = kSize / 2; offset > 0; offset /= 2) value += shuffle_xor(value, offset);
+  return value;
+}
+
+}  // namespace warp
+
+// row[x], or zero where x is not in [0, count).
+template <typename T>
+__device__ __forceinline__ T load_or_zero(const T* row, int x, int count) {
+  return static_cast<unsigned>(x) < static_cast<unsigned>(count) ? row[x] : T(0);
+}
+
+// matrix[y][x] of a dense rows x cols matrix, or zero outside.
+template <typename T>
+__device__ __forceinline__ T load_or_zero(const T* matrix, int y, int x, int rows, int cols) {
+  const bool inside = static_cast<unsigned>(y) < static_cast<unsigned>(rows) &&
+                      static_cast<unsigned>(x) < static_cast<unsigned>(cols);
+  return inside ? matrix[static_cast<std::int64_t>(y) * cols + x] : T(0);
+}
+
+template <typename T>
+__host__ __device__ constexpr T ceil_div(T a, T b) {
+  return (a + b - 1) / b;
+}
+
+}  // namespace xcorr

@@ -1,0 +1,39 @@
+// Pairs on the device: Problem::pair without branches and with 32-bit division, which is several
+// times cheaper there than the 64-bit one. For small matrices it is paid every few hundred
+// products.
+#pragma once
+
+#include "algorithms/device/cuda.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+
+// Made on the host, given to the kernel by value. pair(p) equals problem.pair(p) for each pair of a
+// problem whose indices fit.
+struct Pairing {
+  explicit Pairing(const Problem& problem)
+      : pairs_per_left(static_cast<std::uint32_t>(problem.pairs() / problem.lefts)),
+        rights_back(problem.form == Form::n_to_m ? static_cast<std::uint32_t>(problem.rights) : 0) {
+  }
+
+  __host__ __device__ __forceinline__ Pair pair(std::uint32_t p) const {
+    const std::uint32_t left = p / pairs_per_left;
+    return {left, p - left * rights_back};
+  }
+
+  std::uint32_t pairs_per_left;
+  std::uint32_t rights_back;  // n-to-m: each left matrix starts over at the first right one
+};
+
+// Kernels index rows, columns and pairs with 32 bits, elements with 64.
+inline Support indices_fit(const Problem& problem) {
+  constexpr Index kLimit = (Index{1} << 31) - 1;
+  if (problem.pairs() > kLimit) return no("more than 2^31 - 1 pairs");
+  for (const Index length : {problem.left.rows, problem.left.cols, problem.right.rows,
+                             problem.right.cols, problem.out_rows(), problem.out_cols()}) {
+    if (length > kLimit) return no("more than 2^31 - 1 rows or columns");
+  }
+  return yes();
+}
+
+}  // namespace xcorr

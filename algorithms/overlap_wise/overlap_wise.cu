@@ -1,0 +1,147 @@
+// Overlap-wise (paper section 3.2): one thread computes one output element, which is the sum of
+// products over one overlap of the two matrices. A step from cpu_definition: the loops over pairs,
+// sy and sx become threads, the loops over the overlap stay. No value is reused beyond what the
+// caches happen to keep, and each product costs two loads.
+//
+// Parallel over all pairs, unlike the paper's baseline (overlap_wise_serial_batch), so it is the
+// honest baseline of every CUDA variant. Two details are not in the definition and keep it honest:
+// neighbouring threads take neighbouring sx, so that at every step one of the two loads of a warp
+// is consecutive and the other one the same address; and a thread walks its row eight products at a
+// time into eight independent sums, since a lone thread otherwise waits for one load after the
+// other (at 16 x 16 there are fewer threads than the card has lanes).
+//
+// Forms: all. No parameters: the block is 32 columns wide (fewer when the window is narrower); it
+// has one warp while the outputs are too few to fill a card, four otherwise.
+// Limits: at most 2^31 - 1 rows, columns and pairs; two loads for each FMA, so the load units fill
+// up long before the FMA units.
+#include "algorithms/device/cuda.hpp"
+#include "algorithms/device/pairs.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr int kWarpsPerBlock = 4;
+// Promised to the compiler, which otherwise saves registers by waiting for the loads one by one.
+constexpr int kBlocksResident = 8;
+// Below this many warps each gets a block, and so a multiprocessor, of its own as far as they go.
+constexpr Index kFewWarps = 4096;
+// Products of a row that are in flight at a time, each with its own sum.
+constexpr int kStep = 8;
+
+// sums[i] += l[i] * r[i] for i below both kCount and `cols`.
+template <int kCount, bool kWhole, typename T>
+__device__ __forceinline__ void add_products(T* sums, const T* __restrict__ l,
+                                             const T* __restrict__ r, int cols) {
+  T a[kCount], b[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const bool inside = kWhole || i < cols;
+    a[i] = inside ? l[i] : T(0);
+    b[i] = inside ? r[i] : T(0);
+  }
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) sums[i] += a[i] * b[i];
+}
+
+// Sum of l[y][x] * r[y][x] over rows x cols, where rows are `left_pitch` and `right_pitch` apart.
+template <typename T>
+__device__ __forceinline__ T sum_of_products(const T* __restrict__ left,
+                                             const T* __restrict__ right, int rows, int cols,
+                                             Index left_pitch, Index right_pitch) {
+  T sums[kStep] = {};
+  for (int y = 0; y < rows; ++y) {
+    const T* l = left;
+    const T* r = right;
+    int rest = cols;
+#pragma unroll 1
+    for (; rest >= kStep; rest -= kStep, l += kStep, r += kStep) {
+      add_products<kStep, true>(sums, l, r, rest);
+    }
+    // Four predicates at a time: with eight the compiler runs out of predicate registers.
+#pragma unroll 1
+    for (; rest > 0; rest -= kStep / 2, l += kStep / 2, r += kStep / 2) {
+      add_products<kStep / 2, false>(sums, l, r, rest);
+    }
+    left += left_pitch;
+    right += right_pitch;
+  }
+#pragma unroll
+  for (int step = kStep / 2; step > 0; step /= 2) {
+#pragma unroll
+    for (int i = 0; i < step; ++i) sums[i] += sums[i + step];
+  }
+  return sums[0];
+}
+
+// grid: columns, rows (in a stride), pairs (in a stride).
+template <typename T>
+__global__ void __launch_bounds__(kWarpsPerBlock* warp::kSize, kBlocksResident)
+    overlap_wise_kernel(Problem q, Pairing pairing, const T* __restrict__ left,
+                        const T* __restrict__ right, T* __restrict__ out) {
+  const Index col = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (col >= q.out_cols()) return;
+  const Index sx = q.window.sx.first + col;
+  const Overlap x = overlap(q.left.cols, q.right.cols, sx);
+  for (Index p = blockIdx.z; p < q.pairs(); p += gridDim.z) {
+    const Pair lr = pairing.pair(static_cast<std::uint32_t>(p));
+    const T* l = left + lr.left * q.left.size() + x.first;
+    const T* r = right + lr.right * q.right.size() + x.first + sx;
+    for (Index row = static_cast<Index>(blockIdx.y) * blockDim.y + threadIdx.y; row < q.out_rows();
+         row += static_cast<Index>(gridDim.y) * blockDim.y) {
+      const Index sy = q.window.sy.first + row;
+      const Overlap y = overlap(q.left.rows, q.right.rows, sy);
+      out[(p * q.out_rows() + row) * q.out_cols() + col] = sum_of_products(
+          l + y.first * q.left.cols, r + (y.first + sy) * q.right.cols, static_cast<int>(y.count),
+          static_cast<int>(x.count), q.left.cols, q.right.cols);
+    }
+  }
+}
+
+template <typename T>
+class OverlapWisePlan final : public Plan {
+ public:
+  explicit OverlapWisePlan(const Problem& problem) : problem_(problem) {
+    Index width = warp::kSize;
+    while (width / 2 >= problem.out_cols()) width /= 2;
+    const Index rows_of_warp = warp::kSize / width;
+    const Index columns = ceil_div(problem.out_cols(), width);
+    const Index warps = columns * ceil_div(problem.out_rows(), rows_of_warp) * problem.pairs();
+    const Index height = rows_of_warp * (warps < kFewWarps ? 1 : kWarpsPerBlock);
+    const Index rows = ceil_div(problem.out_rows(), height);
+    block_ = dim3(static_cast<unsigned>(width), static_cast<unsigned>(height));
+    grid_ = dim3(
+        static_cast<unsigned>(columns),
+        static_cast<unsigned>(rows < kGridLimitYZ ? rows : kGridLimitYZ),
+        static_cast<unsigned>(problem.pairs() < kGridLimitYZ ? problem.pairs() : kGridLimitYZ));
+  }
+
+  void compute(const Call& call) override {
+    launch(overlap_wise_kernel<T>, grid_, block_, 0, call.stream, problem_, Pairing(problem_),
+           call.lefts<T>(), call.rights<T>(), call.outs<T>());
+  }
+
+ private:
+  Problem problem_;
+  dim3 grid_, block_;
+};
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  if (request.precision == Precision::fp64) {
+    return std::make_unique<OverlapWisePlan<double>>(request.problem);
+  }
+  return std::make_unique<OverlapWisePlan<float>>(request.problem);
+}
+
+XCORR_VARIANT({
+    .summary = "One thread per output element, all pairs at once",
+    .parent = "cpu_definition",
+    .source = "section 3.2",
+    .backend = Backend::cuda,
+    .precisions = {Precision::fp32, Precision::fp64},
+    .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr

@@ -1,0 +1,104 @@
+// Overlap-wise as the paper measured it (its baseline in section 5; `naive_original` of the
+// replication package), kept so that the paper's ratios can be reproduced. One thread computes one
+// output element in blocks of 16 x 16, and when there are several right matrices it computes that
+// element for one after the other, so the time grows with the batch even while most of the card
+// idles. overlap_wise differs in that: pairs are parallel there.
+//
+// Each left matrix is one kernel, with all its right matrices inside. n-to-m and n-to-mn spread
+// these kernels over eight streams, which start from the caller's stream and are joined with it by
+// events inside compute (the replication package synchronises the device on the host instead).
+//
+// Forms: all. No parameters. Limits: at most 2^31 - 1 rows, columns and pairs.
+#include "algorithms/device/cuda.hpp"
+#include "algorithms/device/pairs.hpp"
+#include "algorithms/device/streams.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr int kBlockSide = 16;
+constexpr int kStreams = 8;
+// Promised to the compiler, which otherwise spills in float64 to make room for more.
+constexpr int kBlocksResident = 4;
+
+// One left matrix against `rights` right matrices; outputs of consecutive pairs.
+template <typename T>
+__global__ void __launch_bounds__(kBlockSide* kBlockSide, kBlocksResident)
+    serial_batch_kernel(Problem q, const T* __restrict__ left, const T* __restrict__ right,
+                        Index rights, T* __restrict__ out) {
+  const Index col = static_cast<Index>(blockIdx.x) * kBlockSide + threadIdx.x;
+  if (col >= q.out_cols()) return;
+  const Index sx = q.window.sx.first + col;
+  const Overlap x = overlap(q.left.cols, q.right.cols, sx);
+  const int cols = static_cast<int>(x.count);
+  for (Index row = static_cast<Index>(blockIdx.y) * kBlockSide + threadIdx.y; row < q.out_rows();
+       row += static_cast<Index>(gridDim.y) * kBlockSide) {
+    const Index sy = q.window.sy.first + row;
+    const Overlap y = overlap(q.left.rows, q.right.rows, sy);
+    for (Index matrix = 0; matrix < rights; ++matrix) {
+      const T* l = left + y.first * q.left.cols + x.first;
+      const T* r = right + matrix * q.right.size() + (y.first + sy) * q.right.cols + x.first + sx;
+      T sum = 0;
+      for (int i = 0; i < static_cast<int>(y.count); ++i) {
+        for (int j = 0; j < cols; ++j) sum += l[j] * r[j];
+        l += q.left.cols;
+        r += q.right.cols;
+      }
+      out[(matrix * q.out_rows() + row) * q.out_cols() + col] = sum;
+    }
+  }
+}
+
+template <typename T>
+class SerialBatchPlan final : public Plan {
+ public:
+  explicit SerialBatchPlan(const Problem& problem) : problem_(problem) {
+    if (problem.lefts > 1) {
+      streams_ = std::make_unique<Streams>(
+          static_cast<int>(problem.lefts < kStreams ? problem.lefts : kStreams));
+    }
+    const Index rows = ceil_div<Index>(problem.out_rows(), kBlockSide);
+    grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(problem.out_cols(), kBlockSide)),
+                 static_cast<unsigned>(rows < kGridLimitYZ ? rows : kGridLimitYZ));
+  }
+
+  void compute(const Call& call) override {
+    const Problem& q = problem_;
+    const Index rights = q.pairs() / q.lefts;  // of one left matrix
+    if (streams_) streams_->fork(call.stream);
+    for (Index left = 0; left < q.lefts; ++left) {
+      const Index pair = left * rights;
+      launch(serial_batch_kernel<T>, grid_, dim3(kBlockSide, kBlockSide), 0,
+             streams_ ? (*streams_)[left] : call.stream, q, call.lefts<T>() + left * q.left.size(),
+             call.rights<T>() + q.pair(pair).right * q.right.size(), rights,
+             call.outs<T>() + pair * q.out_size());
+    }
+    if (streams_) streams_->join(call.stream);
+  }
+
+ private:
+  Problem problem_;
+  dim3 grid_;
+  std::unique_ptr<Streams> streams_;
+};
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  if (request.precision == Precision::fp64) {
+    return std::make_unique<SerialBatchPlan<double>>(request.problem);
+  }
+  return std::make_unique<SerialBatchPlan<float>>(request.problem);
+}
+
+XCORR_VARIANT({
+    .summary = "The paper's baseline: a thread per output element loops over the right matrices",
+    .parent = "overlap_wise",
+    .source = "section 3.2, baseline of section 5",
+    .backend = Backend::cuda,
+    .precisions = {Precision::fp32, Precision::fp64},
+    .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr

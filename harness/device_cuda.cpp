@@ -1,0 +1,315 @@
+#include <cuda_runtime.h>
+#include <cufft.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "harness/ceilings_cuda.hpp"
+#include "harness/cuda_check.hpp"
+#include "harness/device.hpp"
+#include "harness/device_kernels.hpp"
+#include "harness/error.hpp"
+#include "harness/nvml.hpp"
+#include "harness/truth_cuda.hpp"
+
+namespace xcorr {
+namespace {
+
+struct Event {
+  cudaEvent_t event{};
+  Event() { require_cuda(cudaEventCreate(&event), "event"); }
+  ~Event() {
+    if (event) cudaEventDestroy(event);
+  }
+  Event(Event&& other) noexcept : event(std::exchange(other.event, nullptr)) {}
+  void record(cudaStream_t stream) { require_cuda(cudaEventRecord(event, stream), "event"); }
+  Seconds since(const Event& start) const {
+    float milliseconds = 0;
+    require_cuda(cudaEventElapsedTime(&milliseconds, start.event, event), "event");
+    return milliseconds * 1e-3;
+  }
+};
+
+// Marks as events in the stream; the kernels of a phase are between two of them.
+class CudaMarks : public PhaseMarks {
+ public:
+  explicit CudaMarks(cudaStream_t stream) : stream_(stream) {}
+  void mark(std::string_view name) override {
+    marks.emplace_back(name, Event());
+    marks.back().second.record(stream_);
+  }
+  std::vector<std::pair<std::string, Event>> marks;
+
+ private:
+  cudaStream_t stream_;
+};
+
+// FMA lanes of one SM and clock, per precision class; 0 where the capability is not known.
+double fmas_per_sm_cycle(int major, int minor, Precision precision) {
+  const int capability = 10 * major + minor;
+  const bool fast_fp64 = capability == 70 || capability == 80 || capability == 90 || capability == 100;
+  const double fp32 = capability == 70 || capability == 75 || capability == 80 ? 64
+                      : capability >= 86 && capability <= 121                  ? 128
+                                                                               : 0;
+  // Dense tensor-core products of the classes with a known rate.
+  const double tf32 = capability == 80 ? 512 : capability == 90 ? 1024 : 0;
+  switch (precision) {
+    case Precision::fp64:
+      return fp32 == 0 ? 0 : capability == 90 || capability == 100 ? 128  // tensor cores included
+                         : capability == 80                        ? 64
+                         : fast_fp64                               ? 32
+                                                                   : 2;
+    case Precision::fp32:
+      return fp32;
+    case Precision::tf32:
+    case Precision::three_tf32:
+      return tf32;
+    default:
+      return 2 * tf32;
+  }
+}
+
+int attribute(cudaDeviceAttr which, int index) {
+  int value = 0;
+  require_cuda(cudaDeviceGetAttribute(&value, which, index), "device attribute");
+  return value;
+}
+
+std::string bus_id(int index) {
+  char text[32] = "";
+  require_cuda(cudaDeviceGetPCIBusId(text, sizeof text, index), "bus id");
+  return text;
+}
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+class Cuda : public Device {
+ public:
+  explicit Cuda(int index) : index_(index), nvml_(bus_id(index)) {
+    require_cuda(cudaSetDevice(index), "device");
+    require_cuda(cudaGetDeviceProperties(&properties_, index), "device properties");
+    require_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+  }
+  ~Cuda() override { cudaStreamDestroy(stream_); }
+
+  Backend backend() const override { return Backend::cuda; }
+
+  std::string machine_key() const override {
+    std::string name;
+    for (const char c : std::string(properties_.name)) {
+      if (std::isalnum(static_cast<unsigned char>(c))) {
+        name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      } else if (!name.empty() && name.back() != '-') {
+        name += '-';
+      }
+    }
+    const double gib = static_cast<double>(properties_.totalGlobalMem) / (1 << 30);
+    return name + "-" + std::to_string(properties_.multiProcessorCount) + "-sm-" +
+           std::to_string(std::lround(gib)) + "-gib";
+  }
+
+  nlohmann::json facts() const override {
+    int runtime = 0, driver = 0, transforms = 0;
+    cudaRuntimeGetVersion(&runtime);
+    cudaDriverGetVersion(&driver);
+    cufftGetVersion(&transforms);
+    std::uint64_t uuid = 0;  // tells two cards apart without naming one
+    for (const char c : properties_.uuid.bytes) uuid = mix(uuid ^ static_cast<unsigned char>(c));
+    const Peaks fp32 = peaks(Precision::fp32);
+    const auto number = [](const auto& value) {
+      return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+    };
+    return {{"device", "cuda:" + std::to_string(index_)},
+            {"device_name", properties_.name},
+            {"compute_capability", std::to_string(properties_.major) + "." + std::to_string(properties_.minor)},
+            {"multiprocessors", properties_.multiProcessorCount},
+            {"memory_bytes", properties_.totalGlobalMem},
+            {"l2_bytes", properties_.l2CacheSize},
+            {"shared_bytes_per_block", properties_.sharedMemPerBlockOptin},
+            {"max_clock_mhz", attribute(cudaDevAttrClockRate, index_) / 1e3},
+            {"clock_mhz", number(nvml_.sm_clock_mhz())},
+            {"memory_clock_mhz", number(nvml_.memory_clock_mhz())},
+            {"temperature_c", number(nvml_.temperature_c())},
+            {"throttle_reasons", nvml_.throttle_reasons()},
+            {"uuid_hash", uuid},
+            {"driver", nvml_.driver_version()},
+            {"cuda", version_text(runtime)},
+            {"cuda_driver", version_text(driver)},
+            {"cufft_version", std::to_string(transforms)},
+            {"guard", fp32.fmas_per_s > 0 ? "SMs x lanes x maximum clock"
+                                          : "off: this compute capability is not known"},
+            {"peak_fma_per_s", fp32.fmas_per_s},
+            {"peak_bytes_per_s", fp32.bytes_per_s}};
+  }
+
+  Peaks peaks(Precision precision) const override {
+    const double clock = attribute(cudaDevAttrClockRate, index_) * 1e3;
+    const double sms = properties_.multiProcessorCount;
+    const double lanes = fmas_per_sm_cycle(properties_.major, properties_.minor, precision);
+    const double memory = 2.0 * attribute(cudaDevAttrMemoryClockRate, index_) * 1e3 *
+                          attribute(cudaDevAttrGlobalMemoryBusWidth, index_) / 8;
+    // An SM moves at most 64 bytes in and 64 out a cycle through its L2 port.
+    return {sms * lanes * clock, memory, 2.0 * properties_.l2CacheSize, sms * 128 * clock};
+  }
+
+  Support supports(Mode) const override { return yes(); }
+  nlohmann::json ceilings() override { return measure_ceilings(*this); }
+
+  std::size_t available_bytes() const override {
+    std::size_t free = 0, total = 0;
+    require_cuda(cudaMemGetInfo(&free, &total), "free memory");
+    return free;
+  }
+  Buffer allocate(std::size_t bytes) override {
+    void* memory = nullptr;
+    require_cuda(cudaMalloc(&memory, bytes), ("allocating " + bytes_text(static_cast<double>(bytes))).c_str());
+    return Buffer(memory, [](void* p) { cudaFree(p); });
+  }
+  void upload(void* device, const void* host, std::size_t bytes) override {
+    require_cuda(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_), "upload");
+    synchronize();
+  }
+  void download(void* host, const void* device, std::size_t bytes) override {
+    require_cuda(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "download");
+    synchronize();
+  }
+  void fill(void* device, unsigned char byte, std::size_t bytes) override {
+    require_cuda(cudaMemsetAsync(device, byte, bytes, stream_), "fill");
+  }
+  bool host_memory() const override { return false; }
+
+  void* stream() override { return stream_; }
+  void synchronize() override { require_cuda(cudaStreamSynchronize(stream_), "device"); }
+
+  Seconds time(const std::function<void()>& compute, Index count, Mode mode) override {
+    switch (mode) {
+      case Mode::latency:
+        return time_latency(compute, count);
+      case Mode::graph:
+        return time_graph(compute, count);
+      case Mode::cold:
+        return time_cold(compute, count);
+      default:
+        return time_between([&] {
+          for (Index i = 0; i < count; ++i) compute();
+        });
+    }
+  }
+
+  Seconds shortest_batch() const override { return 2e-3; }  // event resolution: half a microsecond
+
+  std::map<std::string, Seconds> phases(const std::function<void(PhaseMarks&)>& compute) override {
+    constexpr int kRepetitions = 10;
+    const Seconds once = time_between([&] {
+      CudaMarks marks(stream_);
+      compute(marks);
+    });
+    const int repetitions = once < 0.1 ? kRepetitions : 1;
+    std::vector<CudaMarks> all;
+    // Short phases: hold the stream back until all is queued, so that no event waits for the host.
+    if (once < 1e-3) launch_spin(5'000'000, stream_);
+    for (int i = 0; i < repetitions; ++i) {
+      all.emplace_back(stream_);
+      all.back().mark("rest");
+      compute(all.back());
+      all.back().mark("end");
+    }
+    synchronize();
+    std::map<std::string, Seconds> totals;
+    for (const CudaMarks& marks : all) {
+      for (std::size_t i = 0; i + 1 < marks.marks.size(); ++i) {
+        totals[marks.marks[i].first] += marks.marks[i + 1].second.since(marks.marks[i].second) / repetitions;
+      }
+    }
+    return totals;
+  }
+
+ protected:
+  std::unique_ptr<Truth> make_truth(const Problem& problem, Precision precision,
+                                    AlgorithmClass algorithm_class, std::uint64_t seed) override {
+    return make_cuda_truth(problem, precision, algorithm_class, seed, stream_);
+  }
+  std::size_t new_truth_bytes(const Problem& problem) const override {
+    return cuda_truth_bytes(problem);
+  }
+
+ private:
+  // Device time between an event before and one after what `work` enqueues.
+  template <typename Work>
+  Seconds time_between(Work&& work) {
+    Event start, stop;
+    start.record(stream_);
+    work();
+    stop.record(stream_);
+    synchronize();
+    return stop.since(start);
+  }
+
+  Seconds time_latency(const std::function<void()>& compute, Index count) {
+    synchronize();
+    const auto start = std::chrono::steady_clock::now();
+    for (Index i = 0; i < count; ++i) {
+      compute();
+      synchronize();
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  Seconds time_graph(const std::function<void()>& compute, Index count) {
+    cudaGraph_t graph{};
+    cudaGraphExec_t executable{};
+    require_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "graph capture");
+    compute();
+    require_cuda(cudaStreamEndCapture(stream_, &graph), "graph capture");
+    require_cuda(cudaGraphInstantiate(&executable, graph, 0), "graph");
+    require_cuda(cudaGraphLaunch(executable, stream_), "graph launch");  // uploads it
+    synchronize();
+    const Seconds seconds = time_between([&] {
+      for (Index i = 0; i < count; ++i) require_cuda(cudaGraphLaunch(executable, stream_), "graph launch");
+    });
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+    return seconds;
+  }
+
+  Seconds time_cold(const std::function<void()>& compute, Index count) {
+    if (!flush_) flush_ = allocate(flush_bytes());
+    Seconds total = 0;
+    for (Index i = 0; i < count; ++i) {
+      fill(flush_.get(), static_cast<unsigned char>(i), flush_bytes());
+      total += time_between(compute);
+    }
+    return total;
+  }
+  std::size_t flush_bytes() const { return 4 * static_cast<std::size_t>(properties_.l2CacheSize); }
+
+  int index_;
+  Nvml nvml_;
+  cudaDeviceProp properties_{};
+  cudaStream_t stream_{};
+  Buffer flush_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_cuda(int index) {
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code != cudaSuccess || count == 0) {
+    throw UserError("device 'cuda': " +
+                    (code == cudaSuccess ? std::string("no CUDA device") : cudaGetErrorString(code)) +
+                    "; use --device cpu");
+  }
+  if (index >= count) {
+    throw UserError("device 'cuda:" + std::to_string(index) + "': there are " + std::to_string(count) +
+                    "; the first is cuda:0");
+  }
+  return std::make_unique<Cuda>(index);
+}
+
+}  // namespace xcorr

@@ -1,0 +1,340 @@
+#include "harness/truth_cuda.hpp"
+
+#include <cufft.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "harness/cuda_check.hpp"
+#include "harness/registry.hpp"
+#include "harness/truth_kernels.cuh"
+
+namespace xcorr {
+namespace {
+
+using truth::kThreads;
+using truth::PairTally;
+using truth::Source;
+
+// Up to this much work the definition itself is the reference: about a tenth of a second.
+constexpr Index kSmallFmas = Index{1} << 36;
+constexpr std::size_t kKeepBytes = std::size_t{2} << 30;   // per kind of input
+constexpr std::size_t kChunkBytes = std::size_t{512} << 20;  // of one padded stack
+
+void check_cufft(cufftResult code, const char* what) {
+  if (code == CUFFT_ALLOC_FAILED) throw OutOfMemory(std::string(what) + ": cuFFT found no memory");
+  if (code != CUFFT_SUCCESS) {
+    throw std::runtime_error(std::string(what) + ": cuFFT error " + std::to_string(code));
+  }
+}
+
+template <typename T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  explicit DeviceArray(Index count) : count_(count) {
+    require_cuda(cudaMalloc(&data_, std::max<std::size_t>(bytes(), 1)), "memory of the reference");
+  }
+  DeviceArray(DeviceArray&& other) noexcept { *this = std::move(other); }
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+  ~DeviceArray() { cudaFree(data_); }
+  T* get() const { return data_; }
+  bool empty() const { return count_ == 0; }
+  std::size_t bytes() const { return static_cast<std::size_t>(count_) * sizeof(T); }
+
+ private:
+  T* data_ = nullptr;
+  Index count_ = 0;
+};
+
+int blocks(Index elements) {
+  return static_cast<int>(std::clamp<Index>((elements + kThreads - 1) / kThreads, 1, 65536));
+}
+
+Index smooth_size(Index n) {
+  for (Index candidate = n;; ++candidate) {
+    Index rest = candidate;
+    for (const Index prime : {2, 3, 5, 7}) {
+      while (rest % prime == 0) rest /= prime;
+    }
+    if (rest == 1) return candidate;
+  }
+}
+
+struct Layout {
+  bool by_fft, keep;
+  Index rows, cols, bins, chunk;
+
+  explicit Layout(const Problem& p)
+      : by_fft(p.fmas() > kSmallFmas),
+        keep(static_cast<std::size_t>(p.out_elements()) * sizeof(double) <= kKeepBytes),
+        rows(smooth_size(p.left.rows + p.right.rows - 1)),
+        cols(smooth_size(p.left.cols + p.right.cols - 1)),
+        bins(cols / 2 + 1) {
+    const Index elements = by_fft ? rows * bins * 2 : p.out_size();
+    chunk = std::clamp<Index>(static_cast<Index>(kChunkBytes / sizeof(double)) / elements, 1, p.pairs());
+  }
+};
+
+// A batch of two-dimensional float64 transforms of Layout::chunk matrices.
+class Transforms {
+ public:
+  explicit Transforms(const Layout& layout, cudaStream_t stream) {
+    int n[2] = {static_cast<int>(layout.rows), static_cast<int>(layout.cols)};
+    const int batch = static_cast<int>(layout.chunk);
+    check_cufft(cufftPlanMany(&forward, 2, n, nullptr, 1, 0, nullptr, 1, 0, CUFFT_D2Z, batch), "plan");
+    check_cufft(cufftPlanMany(&inverse, 2, n, nullptr, 1, 0, nullptr, 1, 0, CUFFT_Z2D, batch), "plan");
+    check_cufft(cufftSetStream(forward, stream), "stream");
+    check_cufft(cufftSetStream(inverse, stream), "stream");
+    padded = DeviceArray<double>(layout.chunk * layout.rows * layout.cols);
+    left = DeviceArray<cufftDoubleComplex>(layout.chunk * layout.rows * layout.bins);
+    right = DeviceArray<cufftDoubleComplex>(layout.chunk * layout.rows * layout.bins);
+  }
+  ~Transforms() {
+    cufftDestroy(forward);
+    cufftDestroy(inverse);
+  }
+  cufftHandle forward{}, inverse{};
+  DeviceArray<double> padded;
+  DeviceArray<cufftDoubleComplex> left, right;
+};
+
+class CudaTruth : public Truth {
+ public:
+  CudaTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
+            std::uint64_t seed, cudaStream_t stream)
+      : problem_(problem),
+        precision_(precision),
+        definition_(algorithm_class == AlgorithmClass::definition),
+        seed_(seed),
+        amplitude_(witness_amplitude(problem, precision, algorithm_class)),
+        stream_(stream),
+        layout_(problem) {}
+
+  void fill(InputKind kind, void* left, void* right) override {
+    with_scalar([&]<typename T>(T) {
+      truth::fill_source<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
+          static_cast<T*>(left), problem_.left_elements(), source(kind, Side::left));
+      truth::fill_source<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
+          static_cast<T*>(right), problem_.right_elements(), source(kind, Side::right));
+    });
+    finish("filling inputs");
+  }
+
+  std::string changed_inputs(InputKind kind, const void* left, const void* right) override {
+    const DeviceArray<unsigned long long> changes(2);
+    require_cuda(cudaMemsetAsync(changes.get(), 0, changes.bytes(), stream_), "clearing");
+    with_scalar([&]<typename T>(T) {
+      truth::count_changes<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
+          static_cast<const T*>(left), problem_.left_elements(), source(kind, Side::left), changes.get());
+      truth::count_changes<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
+          static_cast<const T*>(right), problem_.right_elements(), source(kind, Side::right),
+          changes.get() + 1);
+    });
+    unsigned long long counts[2];
+    get(counts, changes.get(), 2);
+    if (counts[0]) return "the left matrices were overwritten";
+    if (counts[1]) return "the right matrices were overwritten";
+    return "";
+  }
+
+  Check check(InputKind kind, const void* out) override {
+    Check result;
+    with_scalar([&]<typename T>(T) { result = compare(kind, static_cast<const T*>(out)); });
+    return result;
+  }
+
+ private:
+  struct Kept {
+    DeviceArray<double> out;  // of all pairs when they fit, else of one chunk
+    bool complete = false;
+  };
+
+  template <typename F>
+  void with_scalar(F&& f) const {
+    if (scalar_bytes(precision_) == sizeof(double)) {
+      f(double{});
+    } else {
+      f(float{});
+    }
+  }
+
+  Source source(InputKind kind, Side side, bool absolute = false) const {
+    return {kind, seed_, side, amplitude_, absolute};
+  }
+
+  void finish(const char* what) const {
+    require_cuda(cudaGetLastError(), what);
+    require_cuda(cudaStreamSynchronize(stream_), what);
+  }
+
+  template <typename T>
+  void get(T* host, const T* device, std::size_t count) const {
+    require_cuda(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream_), "copy");
+    finish("comparison");
+  }
+
+  // References of the pairs [first, first + count) of a chunk.
+  const double* reference(InputKind kind, bool absolute, Index first, Index count) {
+    Kept& kept = kept_[{kind, absolute}];
+    const Index size = problem_.out_size();
+    if (kept.out.empty()) {
+      kept.out = DeviceArray<double>((layout_.keep ? problem_.pairs() : layout_.chunk) * size);
+    }
+    double* out = kept.out.get() + (layout_.keep ? first * size : 0);
+    if (layout_.keep && kept.complete) return out;
+    const bool round = kind == InputKind::integer;  // integers are known exactly
+    if (layout_.by_fft) {
+      by_fft(kind, absolute, round, first, count, out);
+    } else {
+      const DeviceArray<double> left(problem_.left_elements()), right(problem_.right_elements());
+      truth::fill_source<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
+          left.get(), problem_.left_elements(), source(kind, Side::left, absolute));
+      truth::fill_source<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
+          right.get(), problem_.right_elements(), source(kind, Side::right, absolute));
+      truth::definition<<<blocks(count * size), kThreads, 0, stream_>>>(
+          problem_, left.get(), right.get(), first, count, round, out);
+      finish("reference by the definition");
+    }
+    kept.complete = first + count == problem_.pairs();
+    return out;
+  }
+
+  void by_fft(InputKind kind, bool absolute, bool round, Index first, Index count, double* out) {
+    if (!transforms_) transforms_ = std::make_unique<Transforms>(layout_, stream_);
+    Transforms& t = *transforms_;
+    const Index real = count * layout_.rows * layout_.cols, spectrum = count * layout_.rows * layout_.bins;
+    for (const Side side : {Side::left, Side::right}) {
+      truth::pad<<<blocks(real), kThreads, 0, stream_>>>(problem_, source(kind, side, absolute), first,
+                                                         count, layout_.rows, layout_.cols, t.padded.get());
+      check_cufft(cufftExecD2Z(t.forward, t.padded.get(),
+                               side == Side::left ? t.left.get() : t.right.get()), "reference");
+    }
+    truth::hadamard<<<blocks(spectrum), kThreads, 0, stream_>>>(spectrum, t.left.get(), t.right.get());
+    check_cufft(cufftExecZ2D(t.inverse, t.right.get(), t.padded.get()), "reference");
+    truth::crop<<<blocks(count * problem_.out_size()), kThreads, 0, stream_>>>(
+        problem_, count, layout_.rows, layout_.cols, round, t.padded.get(), out);
+    finish("reference by transform");
+  }
+
+  void make_norms(InputKind kind) {
+    left_norm_ = DeviceArray<double>(problem_.lefts);
+    right_norm_ = DeviceArray<double>(problem_.rights);
+    truth::norms<<<static_cast<unsigned>(problem_.lefts), kThreads, 0, stream_>>>(
+        source(kind, Side::left), problem_.left.size(), left_norm_.get());
+    truth::norms<<<static_cast<unsigned>(problem_.rights), kThreads, 0, stream_>>>(
+        source(kind, Side::right), problem_.right.size(), right_norm_.get());
+    finish("norms");
+  }
+
+  template <typename T>
+  Check compare(InputKind kind, const T* out) {
+    const bool exact = kind == InputKind::integer;
+    const bool needs_abs = definition_ && kind == InputKind::zero_mean;
+    const Bounds bounds =
+        make_bounds(problem_, precision_, exact, definition_, amplitude_, layout_.by_fft);
+    make_norms(kind);
+    Check check;
+    double worst = -1, difference2 = 0, reference2 = 0;
+    const DeviceArray<PairTally> device_tallies(layout_.chunk);
+    std::vector<PairTally> tallies(static_cast<std::size_t>(layout_.chunk));
+    for (Index first = 0; first < problem_.pairs(); first += layout_.chunk) {
+      const Index count = std::min(layout_.chunk, problem_.pairs() - first);
+      const double* ref = reference(kind, false, first, count);
+      const double* abs_ref = needs_abs ? reference(kind, true, first, count) : ref;
+      truth::compare<<<static_cast<unsigned>(count), kThreads, 0, stream_>>>(
+          bounds, left_norm_.get(), right_norm_.get(), first, out, ref, abs_ref, device_tallies.get());
+      get(tallies.data(), device_tallies.get(), static_cast<std::size_t>(count));
+      for (Index i = 0; i < count; ++i) {
+        const PairTally& t = tallies[static_cast<std::size_t>(i)];
+        if (t.worst_ratio > worst) worst = t.worst_ratio, check.error = t.error, check.bound = t.bound;
+        if (t.wrong && check.wrong == 0) {
+          check.first_wrong =
+              describe_element(problem_, first + i, t.first_wrong, t.wrong_got, t.wrong_want, t.wrong_bound);
+        }
+        check.wrong += t.wrong;
+        check.argmax_agrees &= t.ref_at_out_max == t.ref_max;
+        difference2 += t.difference2;
+        reference2 += t.reference2;
+      }
+    }
+    check.rel_l2_error = reference2 > 0 ? std::sqrt(difference2 / reference2) : std::sqrt(difference2);
+    if (layout_.by_fft) compare_sample(kind, bounds, needs_abs, out, check);
+    return check;
+  }
+
+  template <typename T>
+  void compare_sample(InputKind kind, const Bounds& bounds, bool needs_abs, const T* out, Check& check) {
+    std::vector<Index> positions;
+    for (Index i = 0; i < kSampledElements; ++i) {
+      const SampledElement e = sampled_element(problem_, seed_, i);
+      positions.insert(positions.end(), {e.pair, e.row, e.col});
+    }
+    const DeviceArray<Index> device_positions(3 * kSampledElements);
+    const DeviceArray<double> device_values(kSampledElements);
+    require_cuda(cudaMemcpyAsync(device_positions.get(), positions.data(), device_positions.bytes(),
+                               cudaMemcpyHostToDevice, stream_), "copy");
+    const auto by_definition = [&](bool absolute) {
+      truth::sampled<<<kSampledElements, kThreads, 0, stream_>>>(
+          problem_, source(kind, Side::left, absolute), source(kind, Side::right, absolute),
+          device_positions.get(), device_values.get());
+      std::vector<double> values(kSampledElements);
+      get(values.data(), device_values.get(), values.size());
+      return values;
+    };
+    const std::vector<double> want = by_definition(false);
+    const std::vector<double> absolute = needs_abs ? by_definition(true) : want;
+    std::vector<double> left_norm(static_cast<std::size_t>(problem_.lefts));
+    std::vector<double> right_norm(static_cast<std::size_t>(problem_.rights));
+    get(left_norm.data(), left_norm_.get(), left_norm.size());
+    get(right_norm.data(), right_norm_.get(), right_norm.size());
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const Index p = positions[3 * i], element = positions[3 * i + 1] * problem_.out_cols() + positions[3 * i + 2];
+      T got;
+      get(&got, out + p * problem_.out_size() + element, 1);
+      const Pair pair = problem_.pair(p);
+      const double bound = bounds.at(bounds.of_pair(left_norm[static_cast<std::size_t>(pair.left)],
+                                                    right_norm[static_cast<std::size_t>(pair.right)]),
+                                     element, absolute[i]);
+      if (!bounds.right(std::abs(static_cast<double>(got) - want[i]), bound) && check.wrong++ == 0) {
+        check.first_wrong = describe_element(problem_, p, element, static_cast<double>(got), want[i], bound);
+      }
+    }
+  }
+
+  Problem problem_;
+  Precision precision_;
+  bool definition_;
+  std::uint64_t seed_;
+  Index amplitude_;
+  cudaStream_t stream_;
+  Layout layout_;
+  std::unique_ptr<Transforms> transforms_;
+  DeviceArray<double> left_norm_, right_norm_;
+  std::map<std::pair<InputKind, bool>, Kept> kept_;
+};
+
+}  // namespace
+
+std::unique_ptr<Truth> make_cuda_truth(const Problem& problem, Precision precision,
+                                       AlgorithmClass algorithm_class, std::uint64_t seed,
+                                       cudaStream_t stream) {
+  return std::make_unique<CudaTruth>(problem, precision, algorithm_class, seed, stream);
+}
+
+std::size_t cuda_truth_bytes(const Problem& problem) {
+  const Layout layout(problem);
+  const std::size_t out = static_cast<std::size_t>((layout.keep ? problem.pairs() : layout.chunk) *
+                                                   problem.out_size()) * sizeof(double);
+  const std::size_t inputs =
+      static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) * sizeof(double);
+  // Three kinds of input and the absolute values of one; a transform's work area is as large as its data.
+  return 4 * out + (layout.by_fft ? 5 * kChunkBytes : inputs) + (std::size_t{64} << 20);
+}
+
+}  // namespace xcorr

@@ -1,0 +1,20 @@
+// float64 truth on a CUDA device: reference and comparison run there, in chunks of pairs, so that
+// checking neither dominates a sweep nor bounds the problem (DESIGN section 4).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <memory>
+
+#include "harness/verdict.hpp"
+
+namespace xcorr {
+
+std::unique_ptr<Truth> make_cuda_truth(const Problem& problem, Precision precision,
+                                       AlgorithmClass algorithm_class, std::uint64_t seed,
+                                       cudaStream_t stream);
+
+// Device bytes that it takes, at most.
+std::size_t cuda_truth_bytes(const Problem& problem);
+
+}  // namespace xcorr

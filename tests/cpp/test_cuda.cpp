@@ -1,0 +1,129 @@
+// The CUDA device: its clock in every mode, its truth against the host's, an output beyond 2^32
+// elements. Skipped, and said so, where there is no CUDA device.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/device.hpp"
+#include "harness/device_kernels.hpp"
+#include "harness/error.hpp"
+#include "harness/registry.hpp"
+
+namespace xcorr {
+namespace {
+
+class CudaDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      device = open_device("cuda");
+    } catch (const UserError& error) {
+      GTEST_SKIP() << error.what();
+    }
+    stream = static_cast<cudaStream_t>(device->stream());
+  }
+
+  Seconds shortest(const std::function<void()>& work, Index count, Mode mode) {
+    Seconds best = 1e9;
+    for (int i = 0; i < 5; ++i) {
+      best = std::min(best, device->time(work, count, mode) / static_cast<double>(count));
+    }
+    return best;
+  }
+
+  std::unique_ptr<Device> device;
+  cudaStream_t stream{};
+};
+
+TEST_F(CudaDevice, ReadsASpinOfKnownLengthInEveryMode) {
+  constexpr long long kNanoseconds = 4'000'000;
+  for (const Mode mode : {Mode::stream, Mode::latency, Mode::graph, Mode::cold}) {
+    const Seconds read = shortest([&] { launch_spin(kNanoseconds, stream); }, 5, mode);
+    EXPECT_NEAR(read, kNanoseconds * 1e-9, 0.02 * kNanoseconds * 1e-9) << to_string(mode);
+  }
+}
+
+TEST_F(CudaDevice, PhasesAreTimedOnTheDevice) {
+  const auto phases = device->phases([&](PhaseMarks& marks) {
+    marks.mark("forward");
+    launch_spin(300'000, stream);
+    marks.mark("inverse");
+    launch_spin(600'000, stream);
+  });
+  EXPECT_NEAR(phases.at("forward"), 300e-6, 20e-6);
+  EXPECT_NEAR(phases.at("inverse"), 600e-6, 20e-6);
+}
+
+// Truth of the device, judged by the truth of the host: the device fills inputs, the host computes.
+TEST_F(CudaDevice, TruthAgreesWithTheHosts) {
+  const Problem problem = make_problem(Form::n_to_m, {9, 7}, {6, 11}, 2, 3, "full");
+  for (const InputKind kind : {InputKind::uniform, InputKind::zero_mean, InputKind::integer}) {
+    const auto truth = device->truth(problem, Precision::fp64, AlgorithmClass::definition, 5);
+    HostTruth host(problem, Precision::fp64, AlgorithmClass::definition, 5, 1 << 20);
+    const auto elements = [](Index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
+    std::vector<double> left = elements(problem.left_elements()), right = elements(problem.right_elements());
+    std::vector<double> out = elements(problem.out_elements());
+    const Buffer l = device->allocate(left.size() * 8), r = device->allocate(right.size() * 8),
+                 o = device->allocate(out.size() * 8);
+    truth->fill(kind, l.get(), r.get());
+    device->download(left.data(), l.get(), left.size() * 8);
+    device->download(right.data(), r.get(), right.size() * 8);
+    EXPECT_EQ(host.changed_inputs(kind, left.data(), right.data()), "");
+    correlate_definition(problem, left.data(), right.data(), 0, problem.pairs(), out.data());
+    device->upload(o.get(), out.data(), out.size() * 8);
+    EXPECT_TRUE(truth->check(kind, o.get()).passed()) << truth->check(kind, o.get()).first_wrong;
+    EXPECT_EQ(truth->changed_inputs(kind, l.get(), r.get()), "");
+
+    out[17] += 1;
+    device->upload(o.get(), out.data(), out.size() * 8);
+    const Check wrong = truth->check(kind, o.get());
+    EXPECT_EQ(wrong.wrong, 1);
+    EXPECT_EQ(wrong.first_wrong, host.check(kind, out.data()).first_wrong);
+
+    device->fill(o.get(), 0xff, out.size() * 8);
+    EXPECT_EQ(truth->check(kind, o.get()).wrong, problem.out_elements());  // NaN is never right
+
+    left[3] += 1;
+    device->upload(l.get(), left.data(), left.size() * 8);
+    EXPECT_EQ(truth->changed_inputs(kind, l.get(), r.get()), "the left matrices were overwritten");
+  }
+}
+
+// 67,126 pairs of 64,009 outputs: the last ones lie beyond 2^32 elements. Filled by a kernel that
+// needs no correlation: one-element lefts make the output a copy of the right.
+TEST_F(CudaDevice, ChecksOutputsBeyondFourGigaElements) {
+  const Problem problem = make_problem(Form::one_to_many, {1, 1}, {253, 253}, 1, 67126, "full");
+  ASSERT_GT(problem.out_elements(), Index{1} << 32);
+  const auto bytes = static_cast<std::size_t>(problem.out_elements()) * 4;
+  if (2 * bytes + device->truth_bytes(problem, Precision::fp32, AlgorithmClass::definition, 1) >
+      device->available_bytes()) {
+    GTEST_SKIP() << "needs " << bytes_text(2.0 * static_cast<double>(bytes)) << " on the device";
+  }
+  const auto truth = device->truth(problem, Precision::fp32, AlgorithmClass::definition, 1);
+  const Buffer left = device->allocate(4), right = device->allocate(bytes), out = device->allocate(bytes);
+  truth->fill(InputKind::integer, left.get(), right.get());
+  float scale = 0;
+  device->download(&scale, left.get(), 4);
+  std::vector<float> host(static_cast<std::size_t>(problem.right.size()));
+  for (Index p = 0; p < problem.rights; ++p) {
+    const std::size_t offset = static_cast<std::size_t>(p) * host.size() * 4;
+    device->download(host.data(), static_cast<char*>(right.get()) + offset, host.size() * 4);
+    for (float& v : host) v *= scale;
+    device->upload(static_cast<char*>(out.get()) + offset, host.data(), host.size() * 4);
+  }
+  EXPECT_TRUE(truth->check(InputKind::integer, out.get()).passed());
+  const std::size_t last = bytes - 4;
+  const float wrong = 1e6f;
+  device->upload(static_cast<char*>(out.get()) + last, &wrong, 4);
+  const Check check = truth->check(InputKind::integer, out.get());
+  EXPECT_EQ(check.wrong, 1);
+  EXPECT_NE(check.first_wrong.find("pair 67125"), std::string::npos) << check.first_wrong;
+}
+
+TEST_F(CudaDevice, RefusesAnImpossibleAllocationInOneLine) {
+  EXPECT_THROW(device->allocate(std::size_t{1} << 50), OutOfMemory);
+}
+
+}  // namespace
+}  // namespace xcorr

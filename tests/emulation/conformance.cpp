@@ -1,0 +1,116 @@
+#include "tests/emulation/conformance.hpp"
+
+#include <omp.h>
+
+#include <cstring>
+#include <new>
+
+#include "harness/registry.hpp"
+#include "harness/verdict.hpp"
+#include "tests/emulation/emulation.hpp"
+
+namespace xcorr::emulation {
+namespace {
+
+constexpr std::align_val_t kAlignment{256};  // the contract's, of the workspace
+constexpr std::size_t kKeepBytes = std::size_t{1} << 30;
+
+class GlobalMemory {
+ public:
+  explicit GlobalMemory(std::size_t bytes)
+      : bytes_(bytes), data_(::operator new(bytes, kAlignment)) {
+    poison();
+  }
+  GlobalMemory(const GlobalMemory&) = delete;
+  GlobalMemory& operator=(const GlobalMemory&) = delete;
+  ~GlobalMemory() { ::operator delete(data_, kAlignment); }
+
+  void* data() const { return data_; }
+  void poison() { std::memset(data_, 0xff, bytes_); }  // NaN
+
+ private:
+  std::size_t bytes_;
+  void* data_;
+};
+
+struct Shapes {
+  const char *left, *right;
+  std::vector<const char*> windows;
+};
+
+}  // namespace
+
+std::string failure(const Variant& variant, const Params& params, Precision precision,
+                    const Problem& problem, std::uint64_t seed) {
+  const auto bytes = [&](Index elements) {
+    return static_cast<std::size_t>(elements) * scalar_bytes(precision);
+  };
+  // Threads that wait for each other cost more than these small references.
+  omp_set_num_threads(1);
+  PlanRequest request{problem, params, precision};
+  if (const Support support = variant.supports(request); !support) return "";
+  GlobalMemory left(bytes(problem.left_elements())), right(bytes(problem.right_elements()));
+  GlobalMemory out(bytes(problem.out_elements())), workspace(variant.workspace_bytes(request));
+  request.workspace = workspace.data();
+  HostTruth truth(problem, precision, variant.algorithm_class, seed, kKeepBytes);
+  try {
+    set_order(seed);
+    const std::unique_ptr<Plan> plan = variant.plan(request);
+    for (const InputKind kind : {InputKind::integer, InputKind::integer, InputKind::zero_mean}) {
+      truth.fill(kind, left.data(), right.data());
+      out.poison();
+      set_order(++seed);
+      plan->compute({left.data(), right.data(), out.data()});
+      if (const Check check = truth.check(kind, out.data()); !check.passed()) {
+        return std::string(to_string(kind)) + ": " + check.first_wrong;
+      }
+      if (std::string what = truth.changed_inputs(kind, left.data(), right.data()); !what.empty()) {
+        return what;
+      }
+    }
+  } catch (const Fault& fault) {
+    return fault.what();
+  }
+  return "";
+}
+
+std::vector<Problem> odd_problems() {
+  const std::vector<Shapes> all = {
+      {"1x1", "1x1", {"full"}},
+      {"1x7", "1x7", {"full", "valid"}},
+      {"5x1", "5x1", {"full", "sy:-4..-2,sx:0..0"}},
+      {"3x31", "3x31", {"full"}},
+      {"2x32", "2x32", {"full", "sy:1..1,sx:-31..2"}},
+      {"3x33", "3x33", {"full", "sy:-1..2,sx:-3..5"}},
+      {"17x16", "17x16", {"full", "sy:-9..16,sx:7..15"}},
+      {"2x65", "2x65", {"full", "sy:0..0,sx:-64..-60"}},
+      {"3x5", "9x33", {"full", "valid", "sy:-2..0,sx:20..32"}},
+      {"9x33", "3x5", {"full", "valid"}},
+      {"2x40", "6x8", {"full", "sy:3..5,sx:-39..-1"}},
+      {"1x8", "1x150", {"valid", "full"}},
+      {"40x3", "2x3", {"valid", "full"}},
+      {"140x1", "140x1", {"full"}},  // more rows than 16 blocks of 16
+  };
+  struct Counts {
+    Form form;
+    Index lefts, rights;
+  };
+  std::vector<Problem> problems;
+  for (const auto& [form, lefts, rights] : {Counts{Form::one_to_one, 1, 1},
+                                            {Form::one_to_many, 1, 3},
+                                            {Form::n_to_mn, 2, 6},
+                                            {Form::n_to_m, 3, 2}}) {
+    for (const Shapes& shapes : all) {
+      for (const char* window : shapes.windows) {
+        problems.push_back(make_problem(form, parse_shape(shapes.left), parse_shape(shapes.right),
+                                        lefts, rights, window));
+      }
+    }
+  }
+  // More left matrices than streams, more pairs than a block has warps.
+  problems.push_back(make_problem(Form::n_to_m, {2, 3}, {2, 3}, 11, 5, "full"));
+  problems.push_back(make_problem(Form::n_to_mn, {3, 2}, {4, 2}, 10, 40, "full"));
+  return problems;
+}
+
+}  // namespace xcorr::emulation

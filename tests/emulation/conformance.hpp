@@ -1,0 +1,21 @@
+// One problem computed by one variant under the emulation and compared with float64 truth.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/problem.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::emulation {
+
+// "" or what went wrong first: an element, an overwritten input, or a fault of synchronisation.
+// Global memory is exact in size, so that AddressSanitizer sees an access beyond it. Integer inputs
+// (to the bit, twice, in two orders of threads) and zero-mean ones.
+std::string failure(const Variant& variant, const Params& params, Precision precision,
+                    const Problem& problem, std::uint64_t seed);
+
+// Every form with odd shapes, equal and not, and full, valid and partial windows.
+std::vector<Problem> odd_problems();
+
+}  // namespace xcorr::emulation

@@ -1,0 +1,313 @@
+#include "tests/emulation/emulation.hpp"
+
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+
+#include <algorithm>
+#include <boost/context/fiber.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <vector>
+
+namespace xcorr::emulation {
+namespace {
+
+namespace context = boost::context;
+
+constexpr std::size_t kStackBytes = 128 * 1024;
+constexpr unsigned kWarp = 32;
+// Those of compute capabilities 7.0 to 9.0; the largest dynamic shared memory is the last one's.
+constexpr std::uint64_t kMaxThreads = 1024, kMaxGridX = 2147483647;
+constexpr std::size_t kMaxSharedBytes = 227 * 1024;
+
+// Stacks are used again: mapping one for each of a million threads would take most of the time.
+class StackPool {
+ public:
+  context::stack_context take() {
+    if (free_.empty()) {
+      all_.push_back(std::make_unique<std::byte[]>(kStackBytes));
+      free_.push_back(all_.back().get());
+    }
+    std::byte* bottom = free_.back();
+    free_.pop_back();
+    // Frames of an ended fiber's first function were never left, so their red zones are still
+    // there.
+    ASAN_UNPOISON_MEMORY_REGION(bottom, kStackBytes);
+    context::stack_context stack;
+    stack.size = kStackBytes;
+    stack.sp = bottom + kStackBytes;
+    return stack;
+  }
+  void give(const context::stack_context& stack) {
+    free_.push_back(static_cast<std::byte*>(stack.sp) - stack.size);
+  }
+
+ private:
+  std::vector<std::unique_ptr<std::byte[]>> all_;
+  std::vector<std::byte*> free_;
+};
+
+struct PooledStack {
+  StackPool* pool;
+  context::stack_context stack;
+  context::stack_context allocate() { return stack; }
+  void deallocate(context::stack_context& used) { pool->give(used); }
+};
+
+enum class State { ready, at_block_barrier, at_warp, ended };
+
+// Thrown into fibers that wait while their block is given up, so that their destructors run.
+struct GivenUp {};
+
+class Block;
+
+// One CUDA thread.
+struct Thread {
+  Block* block = nullptr;
+  unsigned number = 0;
+  uint3 index;
+  State state = State::ready;
+  Site site;
+  std::uint64_t deposit = 0;
+  context::fiber fiber;
+  const void* stack_bottom = nullptr;
+};
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<void, Free>;
+
+Memory garbage(std::size_t bytes) {
+  Memory memory(std::malloc(bytes));
+  if (!memory) throw std::bad_alloc();
+  std::memset(memory.get(), 0xff, bytes);
+  return memory;
+}
+
+StackPool stacks;
+std::uint64_t order_seed = 0;
+Thread* running = nullptr;
+
+class Block {
+ public:
+  Block(dim3 size, std::size_t shared_bytes, const std::function<void()>& thread,
+        std::mt19937_64& order)
+      : kernel_(thread),
+        order_(order),
+        threads_(size.count()),
+        exchanged_((size.count() + 31) / 32) {
+    if (shared_bytes > 0) dynamic_ = garbage(shared_bytes);
+    for (unsigned i = 0; i < threads_.size(); ++i) {
+      threads_[i].block = this;
+      threads_[i].number = i;
+      threads_[i].index = {i % size.x, i / size.x % size.y, i / size.x / size.y};
+    }
+  }
+
+  void run() {
+    std::vector<unsigned> sequence(threads_.size());
+    std::iota(sequence.begin(), sequence.end(), 0u);
+    do {
+      std::shuffle(sequence.begin(), sequence.end(), order_);
+      for (const unsigned i : sequence) {
+        if (threads_[i].state == State::ready) resume(threads_[i]);
+        if (error_) give_up();
+      }
+    } while (release());
+  }
+
+  // Switches from the fiber of `thread` to the scheduler; returns when everybody it waits for came.
+  void wait(Thread& thread, State state, Site site) {
+    thread.state = state;
+    thread.site = site;
+    void* fake_stack = nullptr;
+    __sanitizer_start_switch_fiber(&fake_stack, scheduler_bottom_, scheduler_size_);
+    scheduler_ = std::move(scheduler_).resume();
+    __sanitizer_finish_switch_fiber(fake_stack, &scheduler_bottom_, &scheduler_size_);
+    if (giving_up_) throw GivenUp{};
+  }
+
+  const std::uint64_t* exchanged(const Thread& thread) const {
+    return exchanged_[thread.number / kWarp].lanes;
+  }
+
+  void* shared(const void* key, std::size_t bytes) {
+    Memory& memory = static_[key];
+    if (!memory) memory = garbage(bytes);
+    return memory.get();
+  }
+  void* dynamic() const {
+    if (!dynamic_) throw Fault("dynamic shared memory is used, but the launch asks for none");
+    return dynamic_.get();
+  }
+
+ private:
+  struct Lanes {
+    std::uint64_t lanes[kWarp];
+  };
+
+  void start(Thread& thread) {
+    const context::stack_context stack = stacks.take();
+    thread.stack_bottom = static_cast<std::byte*>(stack.sp) - stack.size;
+    thread.fiber = context::fiber(
+        std::allocator_arg, PooledStack{&stacks, stack},
+        [this, &thread](context::fiber&& scheduler) {
+          __sanitizer_finish_switch_fiber(nullptr, &scheduler_bottom_, &scheduler_size_);
+          scheduler_ = std::move(scheduler);
+          try {
+            kernel_();
+          } catch (const GivenUp&) {
+          } catch (...) {
+            error_ = std::current_exception();
+          }
+          thread.state = State::ended;
+          __sanitizer_start_switch_fiber(nullptr, scheduler_bottom_, scheduler_size_);
+          return std::move(scheduler_);
+        });
+  }
+
+  void resume(Thread& thread) {
+    if (!thread.fiber && !thread.stack_bottom) start(thread);
+    running = &thread;
+    threadIdx = thread.index;
+    void* fake_stack = nullptr;
+    __sanitizer_start_switch_fiber(&fake_stack, thread.stack_bottom, kStackBytes);
+    thread.fiber = std::move(thread.fiber).resume();
+    __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
+    running = nullptr;
+  }
+
+  // Nobody is ready: completes warp operations, else the block's barrier. False when all have
+  // ended.
+  bool release() {
+    bool released = false;
+    for (unsigned first = 0; first < threads_.size(); first += kWarp) {
+      released |= release_group(State::at_warp, first, kWarp);
+    }
+    return released ||
+           release_group(State::at_block_barrier, 0, static_cast<unsigned>(threads_.size()));
+  }
+
+  // Whether threads of [first, first + count) wait in `state`; all of them must, and at one site.
+  bool release_group(State state, unsigned first, unsigned count) {
+    const unsigned last = std::min<unsigned>(first + count, static_cast<unsigned>(threads_.size()));
+    const auto begin = threads_.begin() + first, end = threads_.begin() + last;
+    const auto waiting =
+        std::find_if(begin, end, [&](const Thread& t) { return t.state == state; });
+    if (waiting == end) return false;
+    if (state == State::at_warp && last < first + count) {
+      fail(describe(*waiting) + ", but its warp is not whole: the block has " +
+           std::to_string(threads_.size()) + " threads");
+    }
+    for (auto other = begin; other != end; ++other) {
+      if (other->state != state || other->site.line() != waiting->site.line() ||
+          other->site.column() != waiting->site.column() ||
+          std::strcmp(other->site.file_name(), waiting->site.file_name()) != 0) {
+        fail(describe(*waiting) + ", but " + describe(*other));
+      }
+    }
+    for (auto thread = begin; thread != end; ++thread) {
+      thread->state = State::ready;
+      if (state == State::at_warp)
+        exchanged_[first / kWarp].lanes[thread->number % kWarp] = thread->deposit;
+    }
+    return true;
+  }
+
+  static std::string describe(const Thread& thread) {
+    const std::string who = "thread " + std::to_string(thread.number);
+    if (thread.state == State::ended) return who + " has ended";
+    return who + " waits at the " +
+           (thread.state == State::at_warp ? "warp operation" : "block's barrier") + " of " +
+           thread.site.file_name() + ":" + std::to_string(thread.site.line());
+  }
+
+  void fail(const std::string& what) {
+    error_ = std::make_exception_ptr(Fault("divergence in block (" + std::to_string(blockIdx.x) +
+                                           ", " + std::to_string(blockIdx.y) + ", " +
+                                           std::to_string(blockIdx.z) + "): " + what));
+    give_up();
+  }
+
+  [[noreturn]] void give_up() {
+    giving_up_ = true;
+    for (Thread& thread : threads_) {
+      if (thread.fiber) resume(thread);
+    }
+    std::rethrow_exception(error_);
+  }
+
+  const std::function<void()>& kernel_;
+  std::mt19937_64& order_;
+  std::vector<Thread> threads_;
+  std::vector<Lanes> exchanged_;  // of each warp: what its last complete operation exchanged
+  std::map<const void*, Memory> static_;
+  Memory dynamic_;
+  context::fiber scheduler_;
+  const void* scheduler_bottom_ = nullptr;
+  std::size_t scheduler_size_ = 0;
+  std::exception_ptr error_;
+  bool giving_up_ = false;
+};
+
+Thread& current() {
+  if (!running) throw Fault("a device function is called outside a kernel");
+  return *running;
+}
+
+void check_limits(dim3 grid, dim3 block, std::size_t shared_bytes) {
+  const auto refuse = [](const std::string& what) { throw Fault("kernel launch: " + what); };
+  if (grid.count() == 0 || block.count() == 0) refuse("an empty grid or block");
+  if (block.count() > kMaxThreads || block.z > 64) refuse("too many threads in a block");
+  if (grid.x > kMaxGridX || grid.y > kGridLimitYZ || grid.z > kGridLimitYZ)
+    refuse("too large a grid");
+  if (shared_bytes > kMaxSharedBytes) refuse("too much shared memory");
+}
+
+}  // namespace
+
+void set_order(std::uint64_t seed) { order_seed = seed; }
+
+void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes,
+              const std::function<void()>& thread) {
+  check_limits(grid, block, shared_bytes);
+  std::mt19937_64 order(order_seed);
+  std::vector<std::uint64_t> sequence(grid.count());
+  std::iota(sequence.begin(), sequence.end(), std::uint64_t{0});
+  std::shuffle(sequence.begin(), sequence.end(), order);
+  gridDim = grid;
+  blockDim = block;
+  for (const std::uint64_t i : sequence) {
+    blockIdx = {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
+                static_cast<unsigned>(i / grid.x / grid.y)};
+    Block(block, shared_bytes, thread, order).run();
+  }
+}
+
+void block_barrier(Site site) {
+  Thread& thread = current();
+  thread.block->wait(thread, State::at_block_barrier, site);
+}
+
+const std::uint64_t* exchange(std::uint64_t bits, Site site) {
+  Thread& thread = current();
+  thread.deposit = bits;
+  thread.block->wait(thread, State::at_warp, site);
+  return thread.block->exchanged(thread);
+}
+
+int lane() { return static_cast<int>(current().number % kWarp); }
+
+void* static_shared_memory(const void* key, std::size_t bytes) {
+  return current().block->shared(key, bytes);
+}
+void* dynamic_shared_memory() { return current().block->dynamic(); }
+
+}  // namespace xcorr::emulation

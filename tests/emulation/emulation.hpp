@@ -1,0 +1,54 @@
+// A CUDA grid on one host thread: blocks in turn, one fiber per CUDA thread, in an order drawn from
+// a seed. A fiber runs until it waits at a barrier or a warp operation or ends; when none can run,
+// what they wait at is resolved or is a fault. See README.md for what this finds and what it
+// cannot.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+// The names that CUDA declares at global scope.
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr std::uint64_t count() const { return std::uint64_t{x} * y * z; }
+};
+struct uint3 {
+  unsigned x = 0, y = 0, z = 0;
+};
+// Of the fiber that runs.
+inline uint3 threadIdx, blockIdx;
+inline dim3 blockDim, gridDim;
+
+namespace xcorr::emulation {
+
+using Site = std::source_location;
+
+// Far below a card's 65535, so that the loops over what lies beyond it run in small problems too.
+inline constexpr std::int64_t kGridLimitYZ = 16;
+
+// What is wrong with a kernel's synchronisation or launch, in words.
+struct Fault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Order of blocks and of fibers between barriers, from the next launch on.
+void set_order(std::uint64_t seed);
+
+// Runs `thread` once for every thread of the grid. Throws Fault, or what `thread` throws.
+void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& thread);
+
+// Called from within a kernel.
+void block_barrier(Site site);
+// Deposits 8 bytes of the calling lane; returns those of all 32 lanes, valid until its next call.
+const std::uint64_t* exchange(std::uint64_t bits, Site site);
+int lane();
+// Shared memory of the running block: exact in size, filled with 0xff (NaN) when the block starts.
+void* static_shared_memory(const void* key, std::size_t bytes);
+void* dynamic_shared_memory();
+
+}  // namespace xcorr::emulation

@@ -1,0 +1,64 @@
+// Every CUDA variant that can be emulated, on every odd problem, against the definition in float64.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "algorithms/device/pairs.hpp"
+#include "harness/registry.hpp"
+#include "tests/emulation/conformance.hpp"
+
+namespace xcorr::emulation {
+namespace {
+
+// The library may hold the same variants compiled for a GPU; the emulated units say what they are.
+std::vector<Variant> emulated() {
+  std::vector<Variant> found;
+  std::copy_if(variants().begin(), variants().end(), std::back_inserter(found),
+               [](const Variant& v) { return v.source_hash == "emulated"; });
+  return found;
+}
+
+class Conformance : public testing::TestWithParam<Variant> {};
+
+// Points of a large grid take turns: all of them are met over the problems of a form.
+constexpr std::size_t kPointsPerProblem = 3;
+
+TEST_P(Conformance, odd_problems) {
+  const Variant& variant = GetParam();
+  const std::vector<Params> points = grid_points(variant);
+  std::size_t turn = 0, computed = 0;
+  for (const Problem& problem : odd_problems()) {
+    if (std::find(variant.forms.begin(), variant.forms.end(), problem.form) == variant.forms.end())
+      continue;
+    for (std::size_t i = 0; i < std::min(kPointsPerProblem, points.size()); ++i) {
+      const Params& params = points[turn++ % points.size()];
+      for (const Precision precision : variant.precisions) {
+        EXPECT_EQ(failure(variant, params, precision, problem, 1), "")
+            << variant.id << " " << params.canonical() << " " << to_string(precision) << " "
+            << problem.id();
+        ++computed;
+      }
+    }
+  }
+  EXPECT_GT(computed, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, Conformance, testing::ValuesIn(emulated()),
+                         [](const auto& info) {
+                           return info.param.id.substr(info.param.id.find('.') + 1);
+                         });
+
+TEST(Pairing, equals_the_pairing_of_the_problem) {
+  for (const Problem& problem : odd_problems()) {
+    ASSERT_TRUE(indices_fit(problem));
+    const Pairing pairing(problem);
+    for (Index p = 0; p < problem.pairs(); ++p) {
+      const Pair got = pairing.pair(static_cast<std::uint32_t>(p)), want = problem.pair(p);
+      EXPECT_EQ(got.left, want.left) << problem.id() << " pair " << p;
+      EXPECT_EQ(got.right, want.right) << problem.id() << " pair " << p;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace xcorr::emulation

@@ -1,0 +1,129 @@
+// The emulated names mean what CUDA's do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "algorithms/device/cuda.hpp"
+
+namespace xcorr::emulation {
+namespace {
+
+constexpr int kWarps = 2, kThreads = kWarps * warp::kSize;
+
+// Eight results of each thread.
+__global__ void warp_kernel(double* out) {
+  const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+  const double value = 100 + thread;
+  double* mine = out + 8 * thread;
+  mine[0] = warp::shuffle(value, 35);
+  mine[1] = warp::shuffle_down(value, 30);
+  mine[2] = warp::shuffle_up(value, 3);
+  mine[3] = warp::shuffle_xor(value, 1);
+  mine[4] = warp::rotate(value, 1);
+  mine[5] = warp::reduce_add(value);
+  mine[6] = warp::any(thread == 40);
+  mine[7] = warp::lane();
+}
+
+TEST(Vocabulary, warp_operations) {
+  std::vector<double> out(8 * kThreads);
+  launch(warp_kernel, 1, dim3(16, 4), 0, nullptr, out.data());
+  for (int thread = 0; thread < kThreads; ++thread) {
+    const int lane = thread % 32, first = 100 + thread - lane;
+    EXPECT_THAT(std::vector<double>(out.begin() + 8 * thread, out.begin() + 8 * thread + 8),
+                testing::ElementsAre(first + 3, first + (lane < 2 ? lane + 30 : lane),
+                                     first + (lane < 3 ? lane : lane - 3), first + (lane ^ 1),
+                                     first + (lane + 1) % 32, 32 * first + 31 * 16,
+                                     thread >= 32 ? 1 : 0, lane));
+  }
+}
+
+__global__ void reverse_kernel(float* data, float* before) {
+  XCORR_SHARED(float, tile, kThreads);
+  float* dynamic = dynamic_shared<float>();
+  before[2 * threadIdx.x] = tile[threadIdx.x];
+  before[2 * threadIdx.x + 1] = dynamic[threadIdx.x];
+  tile[threadIdx.x] = data[threadIdx.x];
+  block::barrier();
+  dynamic[threadIdx.x] = tile[kThreads - 1 - threadIdx.x];
+  warp::barrier();
+  data[threadIdx.x] = dynamic[threadIdx.x];
+}
+
+TEST(Vocabulary, shared_memory_is_garbage_at_first_and_of_the_block) {
+  std::vector<float> data(kThreads), before(2 * kThreads);
+  std::iota(data.begin(), data.end(), 0.0f);
+  launch(reverse_kernel, 3, kThreads, kThreads * sizeof(float), nullptr, data.data(),
+         before.data());
+  for (int i = 0; i < kThreads; ++i) EXPECT_EQ(data[i], kThreads - 1 - i);
+  for (const float value : before) EXPECT_TRUE(std::isnan(value));
+}
+
+__global__ void overrun_kernel(std::size_t index) { dynamic_shared<float>()[index] = 1; }
+
+TEST(VocabularyDeathTest, shared_memory_is_exact) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  launch(overrun_kernel, 1, 1, 4 * sizeof(float), nullptr, 3);
+  EXPECT_DEATH(launch(overrun_kernel, 1, 1, 4 * sizeof(float), nullptr, 4), "heap-buffer-overflow");
+}
+
+__global__ void count_kernel(std::uint64_t* count, dim3 grid, dim3 block) {
+  const bool same = gridDim.x == grid.x && gridDim.y == grid.y && gridDim.z == grid.z &&
+                    blockDim.x == block.x && blockDim.y == block.y && blockDim.z == block.z;
+  const std::uint64_t blocks = blockIdx.x + grid.x * (blockIdx.y + grid.y * blockIdx.z);
+  const std::uint64_t threads = threadIdx.x + block.x * (threadIdx.y + block.y * threadIdx.z);
+  if (same) atomic_add(count, std::uint64_t{1} + 1000 * (blocks * block.count() + threads));
+}
+
+TEST(Vocabulary, indices_and_atomics) {
+  std::uint64_t count = 1;
+  clear(&count, sizeof count, nullptr);
+  const dim3 grid(3, 2, 2), block(5, 4, 3);
+  launch(count_kernel, grid, block, 0, nullptr, &count, grid, block);
+  const std::uint64_t n = grid.count() * block.count();
+  EXPECT_EQ(count, n + 1000 * (n * (n - 1) / 2));
+}
+
+TEST(Vocabulary, loads_outside_are_zero) {
+  const std::vector<int> matrix = {1, 2, 3, 4, 5, 6};
+  for (int y = -2; y < 4; ++y) {
+    for (int x = -2; x < 5; ++x) {
+      const bool inside = y >= 0 && y < 2 && x >= 0 && x < 3;
+      EXPECT_EQ(load_or_zero(matrix.data(), y, x, 2, 3), inside ? matrix[3 * y + x] : 0);
+    }
+  }
+  for (int x = -2; x < 5; ++x)
+    EXPECT_EQ(load_or_zero(matrix.data(), x, 3), x >= 0 && x < 3 ? x + 1 : 0);
+}
+
+TEST(Vocabulary, launches_that_a_card_refuses) {
+  std::uint64_t count = 0;
+  const auto refused = [&](dim3 grid, dim3 block, std::size_t shared) {
+    EXPECT_THROW(launch(count_kernel, grid, block, shared, nullptr, &count, grid, block), Fault);
+  };
+  refused(dim3(1, kGridLimitYZ + 1), 1, 0);
+  refused(dim3(1, 1, kGridLimitYZ + 1), 1, 0);
+  refused(1, 1025, 0);
+  refused(0, 32, 0);
+  refused(1, 32, 228 * 1024);
+}
+
+__global__ void partial_kernel() { warp::any(true); }
+
+TEST(Vocabulary, a_warp_operation_needs_a_whole_warp) {
+  EXPECT_THROW(launch(partial_kernel, 1, 48, 0, nullptr), Fault);
+}
+
+__global__ void throwing_kernel() {
+  if (threadIdx.x == 5) throw std::out_of_range("thread 5");
+  block::barrier();
+}
+
+TEST(Vocabulary, exceptions_of_a_thread_reach_the_caller) {
+  EXPECT_THROW(launch(throwing_kernel, 1, 64, 0, nullptr), std::out_of_range);
+}
+
+}  // namespace
+}  // namespace xcorr::emulation

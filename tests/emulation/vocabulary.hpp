@@ -1,0 +1,104 @@
+// The names of algorithms/device/cuda.hpp for a host compiler; meanings are documented there.
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "tests/emulation/emulation.hpp"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+
+#define XCORR_SHARED(T, name, count)   \
+  static const char name##_key = 0;    \
+  T(&name)                             \
+  [count] = *static_cast<T(*)[count]>( \
+      ::xcorr::emulation::static_shared_memory(&name##_key, sizeof(T) * (count)))
+
+namespace xcorr {
+
+using emulation::kGridLimitYZ;
+
+template <typename... Parameters, typename... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+            void* /*stream*/, Arguments&&... arguments) {
+  const std::tuple<Parameters...> copied(
+      static_cast<Parameters>(std::forward<Arguments>(arguments))...);
+  emulation::run_grid(grid, block, shared_bytes, [&] { std::apply(kernel, copied); });
+}
+
+inline void clear(void* memory, std::size_t bytes, void* /*stream*/) {
+  std::memset(memory, 0, bytes);
+}
+
+template <typename T>
+T* dynamic_shared() {
+  return static_cast<T*>(emulation::dynamic_shared_memory());
+}
+
+// Fibers change only at barriers, so this is atomic.
+template <typename T>
+T atomic_add(T* address, T value) {
+  return std::exchange(*address, *address + value);
+}
+
+namespace block {
+
+inline void barrier(emulation::Site site = emulation::Site::current()) {
+  emulation::block_barrier(site);
+}
+
+}  // namespace block
+
+namespace warp {
+
+inline constexpr int kSize = 32;
+
+inline int lane() { return emulation::lane(); }
+
+inline void barrier(emulation::Site site = emulation::Site::current()) {
+  emulation::exchange(0, site);
+}
+
+// The value of lane `source`, which is in the warp.
+template <typename T>
+T value_of(T value, int source, emulation::Site site) {
+  static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = emulation::exchange(bits, site)[source];
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+template <typename T>
+T shuffle(T value, int source, emulation::Site site = emulation::Site::current()) {
+  return value_of(value, source & (kSize - 1), site);
+}
+template <typename T>
+T shuffle_down(T value, int by, emulation::Site site = emulation::Site::current()) {
+  return value_of(value, lane() + by < kSize ? lane() + by : lane(), site);
+}
+template <typename T>
+T shuffle_up(T value, int by, emulation::Site site = emulation::Site::current()) {
+  return value_of(value, lane() >= by ? lane() - by : lane(), site);
+}
+template <typename T>
+T shuffle_xor(T value, int mask, emulation::Site site = emulation::Site::current()) {
+  return value_of(value, (lane() ^ mask) & (kSize - 1), site);
+}
+inline bool any(bool predicate, emulation::Site site = emulation::Site::current()) {
+  const std::uint64_t* all = emulation::exchange(predicate, site);
+  bool result = false;
+  for (int i = 0; i < kSize; ++i) result |= all[i] != 0;
+  return result;
+}
+
+}  // namespace warp
+}  // namespace xcorr
