@@ -234,7 +234,7 @@ void run_problem(const std::vector<const Variant*>& chosen, const Problem& probl
         ++tally.ran[v->id];
         ++(wrong.empty() ? tally.passed : tally.failed);
         if (!wrong.empty()) {
-          std::cout << "FAILED " << v->id << " " << params.canonical() << " "
+          std::cout << "FAILED " << v->id << " (" << params.canonical() << ") "
                     << to_string(precision) << " " << problem.id() << ": " << wrong << std::endl;
         }
       }
@@ -285,6 +285,7 @@ int run(int argc, char** argv) {
       ++tally.failed;
     }
   }
+  if (tally.passed + tally.failed == 0) std::cout << "FAILED: nothing ran\n";
   std::cout << tally.passed << " passed, " << tally.failed << " failed, " << tally.skipped
             << " skipped\n";
   return tally.failed > 0 || tally.passed == 0 ? 1 : 0;

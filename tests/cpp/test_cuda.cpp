@@ -62,7 +62,8 @@ TEST_F(CudaDevice, TruthAgreesWithTheHosts) {
     const auto truth = device->truth(problem, Precision::fp64, AlgorithmClass::definition, 5);
     HostTruth host(problem, Precision::fp64, AlgorithmClass::definition, 5, 1 << 20);
     const auto elements = [](Index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
-    std::vector<double> left = elements(problem.left_elements()), right = elements(problem.right_elements());
+    std::vector<double> left = elements(problem.left_elements()),
+                        right = elements(problem.right_elements());
     std::vector<double> out = elements(problem.out_elements());
     const Buffer l = device->allocate(left.size() * 8), r = device->allocate(right.size() * 8),
                  o = device->allocate(out.size() * 8);
@@ -101,7 +102,8 @@ TEST_F(CudaDevice, ChecksOutputsBeyondFourGigaElements) {
     GTEST_SKIP() << "needs " << bytes_text(2.0 * static_cast<double>(bytes)) << " on the device";
   }
   const auto truth = device->truth(problem, Precision::fp32, AlgorithmClass::definition, 1);
-  const Buffer left = device->allocate(4), right = device->allocate(bytes), out = device->allocate(bytes);
+  const Buffer left = device->allocate(4), right = device->allocate(bytes),
+               out = device->allocate(bytes);
   truth->fill(InputKind::integer, left.get(), right.get());
   float scale = 0;
   device->download(&scale, left.get(), 4);

@@ -16,7 +16,8 @@ constexpr std::size_t kKeep = std::size_t{1} << 30;
 constexpr InputKind kKinds[] = {InputKind::integer, InputKind::zero_mean, InputKind::uniform};
 constexpr AlgorithmClass kClasses[] = {AlgorithmClass::definition, AlgorithmClass::fft};
 
-HostTruth truth_of(const Problem& problem, AlgorithmClass algorithm_class, std::size_t keep = kKeep) {
+HostTruth truth_of(const Problem& problem, AlgorithmClass algorithm_class,
+                   std::size_t keep = kKeep) {
   return HostTruth(problem, Precision::fp32, algorithm_class, 1, keep);
 }
 
@@ -156,7 +157,8 @@ TEST(Verdict, ByPartsOrKeptIsTheSame) {
     EXPECT_EQ(a.bound, b.bound);
     EXPECT_NEAR(a.rel_l2_error, b.rel_l2_error, 1e-12 * (1 + a.rel_l2_error));
   }
-  EXPECT_LT(HostTruth::host_bytes(problem, 0), HostTruth::host_bytes(problem, std::size_t{1} << 40));
+  EXPECT_LT(HostTruth::host_bytes(problem, 0),
+            HostTruth::host_bytes(problem, std::size_t{1} << 40));
 }
 
 TEST(Verdict, TheArgmaxIsComparedForEveryPair) {
@@ -191,6 +193,16 @@ TEST(Amplitude, KeepsEverySumExactInFloat) {
     const Index a = integer_amplitude(overlap);
     EXPECT_LE(overlap * a * a, 1 << 24);
     EXPECT_GT(overlap * (a + 1) * (a + 1), 1 << 24);
+  }
+}
+
+TEST(Amplitude, FitsTheSignificandOfANarrowPrecision) {
+  const Problem problem = problem_of("one-to-many/1x1/1x1/1:200/full");
+  for (const Precision precision : {Precision::tf32, Precision::fp16}) {
+    const Truth truth(problem, precision, AlgorithmClass::definition, 1, kKeep);
+    std::vector<float> left(1), right(200);
+    truth.fill(InputKind::integer, left.data(), right.data());
+    for (const float v : right) EXPECT_LE(std::abs(v), 2048) << to_string(precision);
   }
 }
 
