@@ -97,7 +97,9 @@ struct HostTruth::Kept {
 };
 
 Index witness_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class) {
-  Index amplitude = integer_amplitude(problem.max_overlap());
+  // Of a narrow precision class no more than it represents exactly.
+  Index amplitude = std::min(integer_amplitude(problem.max_overlap()),
+                             static_cast<Index>(1.0 / unit_roundoff(precision)));
   if (algorithm_class == AlgorithmClass::definition) return amplitude;
   const double elements = static_cast<double>(std::max(problem.left.size(), problem.right.size()));
   const auto expected_bound = [&](Index a) {

@@ -199,7 +199,7 @@ TEST(Amplitude, KeepsEverySumExactInFloat) {
 TEST(Amplitude, FitsTheSignificandOfANarrowPrecision) {
   const Problem problem = problem_of("one-to-many/1x1/1x1/1:200/full");
   for (const Precision precision : {Precision::tf32, Precision::fp16}) {
-    const Truth truth(problem, precision, AlgorithmClass::definition, 1, kKeep);
+    HostTruth truth(problem, precision, AlgorithmClass::definition, 1, kKeep);
     std::vector<float> left(1), right(200);
     truth.fill(InputKind::integer, left.data(), right.data());
     for (const float v : right) EXPECT_LE(std::abs(v), 2048) << to_string(precision);
