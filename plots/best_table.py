@@ -127,9 +127,10 @@ def _margin(row: pd.Series) -> str:
     return "–" if math.isnan(row["margin"]) else f"{row['margin']:.2f}x"
 
 
-def overview(table: pd.DataFrame) -> pd.DataFrame:
+def overview(table: pd.DataFrame, least: int = 1) -> pd.DataFrame:
     """Winners only, lines form and count, columns size: the paper's Table 1. One accounting and the
-    usual window, mode and input; of several precisions fp32."""
+    usual window, mode and input; of several precisions fp32. Sizes with fewer than `least` cells (in
+    a small table: than half of them), and lines without a cell, are left out."""
     usual = table
     for name, value in USUAL.items():
         usual = usual[usual[name] == value]
@@ -144,7 +145,10 @@ def overview(table: pd.DataFrame) -> pd.DataFrame:
         {"Form": form, "Matrices": counts, **{size: cells.get(size, "") for size in sizes}}
         for (form, counts), cells in lines.items()
     ]
-    return pd.DataFrame(shown, columns=["Form", "Matrices", *sizes])
+    wide = pd.DataFrame(shown, columns=["Form", "Matrices", *sizes])
+    least = min(least, (len(wide) + 1) // 2)
+    kept = [size for size in sizes if (wide[size] != "").sum() >= least]
+    return wide.loc[(wide[kept] != "").any(axis=1), ["Form", "Matrices", *kept]]
 
 
 def present_accountings(table: pd.DataFrame) -> list[str]:

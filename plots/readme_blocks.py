@@ -29,6 +29,7 @@ BLOCK = re.compile(
     re.DOTALL,
 )
 UNBUILT = re.compile(r"\| \[`(?P<id>\w+)`\]\((?P<path>[\w/]+\.cu)\) \|")
+README_CELLS = 3  # a size measured for fewer forms and counts is in the report only
 DEFAULT_FIGURES = ("comparison_one-to-one", "comparison_n-to-m")
 EPILOG = """example:
   python3 -m plots.readme_blocks            rewrite README.md
@@ -112,7 +113,7 @@ def variants_block(sources: Sources, _: Sequence[str]) -> str:
         found = UNBUILT.match(row)
         if found and found["id"] not in listed and (ROOT / found["path"]).is_file():
             rows.append(row)
-    return "".join(rows[:2] + sorted(rows[2:]))
+    return "".join(rows[:2] + sorted(rows[2:], key=lambda row: row.partition("]")[0].strip("`")))
 
 
 def best_table_block(sources: Sources, words: Sequence[str]) -> str:
@@ -122,7 +123,7 @@ def best_table_block(sources: Sources, words: Sequence[str]) -> str:
     table = best_table.best_table(results.feeding("best_table"))
     parts = []
     for name in best_table.present_accountings(table):
-        shown = best_table.overview(table[table["accounting"] == name])
+        shown = best_table.overview(table[table["accounting"] == name], README_CELLS)
         meaning = best_table.ACCOUNTINGS[name][0]
         parts.append(
             f"`{key}`, {name} ({meaning}); `=` joins ties:\n\n" + best_table.markdown(shown)

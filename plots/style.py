@@ -62,6 +62,7 @@ LABELS: dict[str, str] = {
     "warp_per_overlap": "warp-per-overlap",
     "block_per_overlap": "block-per-overlap",
     "cufft": "FFT (cuFFT)",
+    "cufft_paper": "FFT (cuFFT, paper)",
 }
 # What speed-ups are taken over: the first of these that was measured.
 BASELINES = ("overlap_wise", "cpu_definition")
