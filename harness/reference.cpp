@@ -32,17 +32,6 @@ void correlate_pair(const Problem& problem, const double* left, const double* ri
   }
 }
 
-// Smallest 2^a 3^b 5^c 7^d that is at least n.
-Index smooth_size(Index n) {
-  for (Index candidate = n;; ++candidate) {
-    Index rest = candidate;
-    for (const Index prime : {2, 3, 5, 7}) {
-      while (rest % prime == 0) rest /= prime;
-    }
-    if (rest == 1) return candidate;
-  }
-}
-
 struct FftwFree {
   void operator()(void* p) const { fftw_free(p); }
 };
@@ -56,6 +45,16 @@ FftwArray<T> fftw_array(Index count) {
 }
 
 }  // namespace
+
+Index smooth_size(Index n) {
+  for (Index candidate = n;; ++candidate) {
+    Index rest = candidate;
+    for (const Index prime : {2, 3, 5, 7}) {
+      while (rest % prime == 0) rest /= prime;
+    }
+    if (rest == 1) return candidate;
+  }
+}
 
 void correlate_definition(const Problem& problem, const double* left, const double* right,
                           Index first, Index count, double* out) {

@@ -29,6 +29,9 @@ class FftReference {
   std::unique_ptr<State> state_;
 };
 
+// Smallest 2^a 3^b 5^c 7^d that is at least n: lengths that transforms are fast at.
+Index smooth_size(Index n);
+
 // log2 of the number of points of the smallest linear (not wrapping) transform of the problem.
 double log2_transform_points(const Problem& problem);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/cuda_check.hpp"
+#include "harness/reference.hpp"
 #include "harness/registry.hpp"
 #include "harness/truth_kernels.cuh"
 
@@ -54,16 +55,6 @@ class DeviceArray {
 
 int blocks(Index elements) {
   return static_cast<int>(std::clamp<Index>((elements + kThreads - 1) / kThreads, 1, 65536));
-}
-
-Index smooth_size(Index n) {
-  for (Index candidate = n;; ++candidate) {
-    Index rest = candidate;
-    for (const Index prime : {2, 3, 5, 7}) {
-      while (rest % prime == 0) rest /= prime;
-    }
-    if (rest == 1) return candidate;
-  }
 }
 
 struct Layout {
