@@ -1,5 +1,5 @@
-// The error bounds of DESIGN section 4, in one place, for host and device. Calibrated once, frozen: a
-// change here changes what "passed" means in every published row.
+// The error bounds of DESIGN section 4, in one place, for host and device. Calibrated once, frozen:
+// a change here changes what "passed" means in every published row.
 #pragma once
 
 #include <cmath>

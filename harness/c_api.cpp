@@ -1,6 +1,6 @@
-// The C interface of libxcorr, for harness/library.py: one call computes one problem on the caller's
-// data. Every function returns 0, or 1 with one line in `error`; functions that give JSON return 2
-// when the buffer is too small and then leave the needed size in it as decimal text.
+// The C interface of libxcorr, for harness/library.py: one call computes one problem on the
+// caller's data. Every function returns 0, or 1 with one line in `error`; functions that give JSON
+// return 2 when the buffer is too small and then leave the needed size in it as decimal text.
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,9 +16,9 @@ Problem problem_of(const nlohmann::json& request) {
   const auto shape = [&](const char* key) {
     return Shape{request.at(key).at(0).get<Index>(), request.at(key).at(1).get<Index>()};
   };
-  return make_problem(parse_form(request.at("form").get<std::string>()), shape("left"), shape("right"),
-                      request.at("lefts").get<Index>(), request.at("rights").get<Index>(),
-                      request.value("window", "full"));
+  return make_problem(parse_form(request.at("form").get<std::string>()), shape("left"),
+                      shape("right"), request.at("lefts").get<Index>(),
+                      request.at("rights").get<Index>(), request.value("window", "full"));
 }
 
 void put(const std::string& text, char* buffer, std::size_t capacity) {
@@ -55,7 +55,8 @@ void correlate(const nlohmann::json& request, const void* left, const void* righ
                    parse_precision(request.value("precision", "fp32")), nullptr, nullptr};
   const std::unique_ptr<Device> device = open_device(request.value("device", "cpu"));
   const auto refuse = [&](const std::string& why) {
-    throw UserError("variant '" + variant.id + "': not supported: " + why + "; --list names others");
+    throw UserError("variant '" + variant.id + "': not supported: " + why +
+                    "; --list names others");
   };
   if (variant.backend != device->backend()) {
     refuse("it needs a " + std::string(to_string(variant.backend)) + " device");
@@ -74,12 +75,13 @@ void correlate(const nlohmann::json& request, const void* left, const void* righ
   const auto bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * scalar; };
   const std::size_t workspace = variant.workspace_bytes(plan);
   // On the host the caller's own arrays are used; elsewhere they are copied.
-  const std::size_t data = device->host_memory() ? 0
-                                                 : bytes(problem.left_elements() + problem.right_elements() +
-                                                         problem.out_elements());
+  const std::size_t data =
+      device->host_memory()
+          ? 0
+          : bytes(problem.left_elements() + problem.right_elements() + problem.out_elements());
   if (workspace + data > device->available_bytes()) {
-    throw OutOfMemory("memory: " + bytes_text(static_cast<double>(workspace + data)) + " are needed, " +
-                      bytes_text(static_cast<double>(device->available_bytes())) +
+    throw OutOfMemory("memory: " + bytes_text(static_cast<double>(workspace + data)) +
+                      " are needed, " + bytes_text(static_cast<double>(device->available_bytes())) +
                       " are available; use fewer or smaller matrices");
   }
   const Buffer scratch = device->allocate(std::max<std::size_t>(workspace, 1));
@@ -133,8 +135,8 @@ int xcorr_describe(const char* request, char* json, std::size_t capacity, char* 
   });
 }
 
-int xcorr_correlate(const char* request, const void* left, const void* right, void* out, char* error,
-                    std::size_t error_capacity) {
+int xcorr_correlate(const char* request, const void* left, const void* right, void* out,
+                    char* error, std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
     xcorr::correlate(nlohmann::json::parse(request), left, right, out);
     return 0;

@@ -23,7 +23,8 @@ std::vector<std::string> names(const Values& values) {
 nlohmann::json describe(const Variant& v) {
   nlohmann::json axes = nlohmann::json::array(), drops = nlohmann::json::array();
   for (const Axis& axis : v.axes) {
-    axes.push_back({{"name", axis.name}, {"values", axis.values}, {"compile_time", axis.compile_time}});
+    axes.push_back(
+        {{"name", axis.name}, {"values", axis.values}, {"compile_time", axis.compile_time}});
   }
   for (const Drop& drop : v.drops) {
     drops.push_back({{"when", drop.name + "=" + drop.value}, {"drops", drop.drops}});
@@ -59,15 +60,17 @@ nlohmann::json catalogue() {
 }
 
 std::string catalogue_table() {
-  std::vector<std::vector<std::string>> rows = {{"id", "family", "backend", "precisions", "points",
-                                                 "without a GPU", "summary"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"id", "family", "backend", "precisions", "points", "without a GPU", "summary"}};
   const auto join = [](const std::vector<std::string>& parts) {
     std::string text;
     for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
     return text;
   };
   for (const Variant& v : variants()) {
-    const std::string testable = v.backend == Backend::cpu ? "runs" : v.emulated ? "emulated" : "exempt";
+    const std::string testable = v.backend == Backend::cpu ? "runs"
+                                 : v.emulated              ? "emulated"
+                                                           : "exempt";
     rows.push_back({v.id, v.family, std::string(to_string(v.backend)), join(names(v.precisions)),
                     std::to_string(grid_points(v).size()), testable, v.summary});
   }
@@ -91,7 +94,8 @@ nlohmann::json machine_facts(const Device& device) {
   utsname system{};
   uname(&system);
   facts["machine_key"] = device.machine_key();
-  facts["host"] = {{"system", system.sysname}, {"release", system.release}, {"machine", system.machine}};
+  facts["host"] = {
+      {"system", system.sysname}, {"release", system.release}, {"machine", system.machine}};
   facts["compiler"] = XCORR_COMPILER;
   facts["flags"] = XCORR_FLAGS;
   facts["package_version"] = XCORR_VERSION;

@@ -8,8 +8,8 @@
 
 namespace xcorr {
 
-nlohmann::json catalogue();         // --list=json
-std::string catalogue_table();      // --list
+nlohmann::json catalogue();                          // --list=json
+std::string catalogue_table();                       // --list
 nlohmann::json machine_facts(const Device& device);  // --machine
 
 }  // namespace xcorr

@@ -21,7 +21,8 @@ std::string truth_name(const Problem& problem, Precision precision, AlgorithmCla
 }
 
 int device_index(const std::string& name, const std::string& digits) {
-  if (!digits.empty() && digits.size() < 4 && digits.find_first_not_of("0123456789") == std::string::npos) {
+  if (!digits.empty() && digits.size() < 4 &&
+      digits.find_first_not_of("0123456789") == std::string::npos) {
     return std::stoi(digits);
   }
   throw UserError("device '" + name + "': '" + digits + "' is no device number; write cuda:0");

@@ -1,4 +1,5 @@
-// A place where variants run: memory, clock, facts. The harness knows devices only through this page.
+// A place where variants run: memory, clock, facts. The harness knows devices only through this
+// page.
 #pragma once
 
 #include <cstddef>
@@ -59,10 +60,10 @@ class Device {
   // Truth for this device's memory, shared by all points of one problem; the last one is kept.
   std::shared_ptr<Truth> truth(const Problem& problem, Precision precision,
                                AlgorithmClass algorithm_class, std::uint64_t seed);
-  // Bytes of this device that making this truth takes; 0 when it is the one that is kept. Releases a
-  // kept one of another problem.
-  std::size_t truth_bytes(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
-                          std::uint64_t seed);
+  // Bytes of this device that making this truth takes; 0 when it is the one that is kept. Releases
+  // a kept one of another problem.
+  std::size_t truth_bytes(const Problem& problem, Precision precision,
+                          AlgorithmClass algorithm_class, std::uint64_t seed);
 
  protected:
   virtual std::unique_ptr<Truth> make_truth(const Problem& problem, Precision precision,

@@ -2,8 +2,8 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cctype>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -114,11 +114,13 @@ class Cpu : public Device {
   }
 
   nlohmann::json facts() const override {
-    const double max_clock = number_in("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq") * 1e3;
+    const double max_clock =
+        number_in("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq") * 1e3;
     return {{"device", "cpu"},
             {"device_name", model_name()},
             {"cores", usable_cores()},
-            {"memory_bytes", static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))},
+            {"memory_bytes", static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                                 static_cast<double>(sysconf(_SC_PAGESIZE))},
             {"clock_mhz", std::atof(first_match("/proc/cpuinfo", "cpu MHz").c_str())},
             {"throttle_reasons", ""},
             {"guard", max_clock > 0 ? "maximum clock from the kernel"

@@ -50,7 +50,8 @@ class CudaMarks : public PhaseMarks {
 // FMA lanes of one SM and clock, per precision class; 0 where the capability is not known.
 double fmas_per_sm_cycle(int major, int minor, Precision precision) {
   const int capability = 10 * major + minor;
-  const bool fast_fp64 = capability == 70 || capability == 80 || capability == 90 || capability == 100;
+  const bool fast_fp64 =
+      capability == 70 || capability == 80 || capability == 90 || capability == 100;
   const double fp32 = capability == 70 || capability == 75 || capability == 80 ? 64
                       : capability >= 86 && capability <= 121                  ? 128
                                                                                : 0;
@@ -58,10 +59,11 @@ double fmas_per_sm_cycle(int major, int minor, Precision precision) {
   const double tf32 = capability == 80 ? 512 : capability == 90 ? 1024 : 0;
   switch (precision) {
     case Precision::fp64:
-      return fp32 == 0 ? 0 : capability == 90 || capability == 100 ? 128  // tensor cores included
-                         : capability == 80                        ? 64
-                         : fast_fp64                               ? 32
-                                                                   : 2;
+      return fp32 == 0                               ? 0
+             : capability == 90 || capability == 100 ? 128  // tensor cores included
+             : capability == 80                      ? 64
+             : fast_fp64                             ? 32
+                                                     : 2;
     case Precision::fp32:
       return fp32;
     case Precision::tf32:
@@ -126,7 +128,8 @@ class Cuda : public Device {
     };
     return {{"device", "cuda:" + std::to_string(index_)},
             {"device_name", properties_.name},
-            {"compute_capability", std::to_string(properties_.major) + "." + std::to_string(properties_.minor)},
+            {"compute_capability",
+             std::to_string(properties_.major) + "." + std::to_string(properties_.minor)},
             {"multiprocessors", properties_.multiProcessorCount},
             {"memory_bytes", properties_.totalGlobalMem},
             {"l2_bytes", properties_.l2CacheSize},
@@ -167,7 +170,8 @@ class Cuda : public Device {
   }
   Buffer allocate(std::size_t bytes) override {
     void* memory = nullptr;
-    require_cuda(cudaMalloc(&memory, bytes), ("allocating " + bytes_text(static_cast<double>(bytes))).c_str());
+    require_cuda(cudaMalloc(&memory, bytes),
+                 ("allocating " + bytes_text(static_cast<double>(bytes))).c_str());
     return Buffer(memory, [](void* p) { cudaFree(p); });
   }
   void upload(void* device, const void* host, std::size_t bytes) override {
@@ -223,7 +227,8 @@ class Cuda : public Device {
     std::map<std::string, Seconds> totals;
     for (const CudaMarks& marks : all) {
       for (std::size_t i = 0; i + 1 < marks.marks.size(); ++i) {
-        totals[marks.marks[i].first] += marks.marks[i + 1].second.since(marks.marks[i].second) / repetitions;
+        totals[marks.marks[i].first] +=
+            marks.marks[i + 1].second.since(marks.marks[i].second) / repetitions;
       }
     }
     return totals;
@@ -263,14 +268,16 @@ class Cuda : public Device {
   Seconds time_graph(const std::function<void()>& compute, Index count) {
     cudaGraph_t graph{};
     cudaGraphExec_t executable{};
-    require_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "graph capture");
+    require_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+                 "graph capture");
     compute();
     require_cuda(cudaStreamEndCapture(stream_, &graph), "graph capture");
     require_cuda(cudaGraphInstantiate(&executable, graph, 0), "graph");
     require_cuda(cudaGraphLaunch(executable, stream_), "graph launch");  // uploads it
     synchronize();
     const Seconds seconds = time_between([&] {
-      for (Index i = 0; i < count; ++i) require_cuda(cudaGraphLaunch(executable, stream_), "graph launch");
+      for (Index i = 0; i < count; ++i)
+        require_cuda(cudaGraphLaunch(executable, stream_), "graph launch");
     });
     cudaGraphExecDestroy(executable);
     cudaGraphDestroy(graph);
@@ -301,13 +308,14 @@ std::unique_ptr<Device> open_cuda(int index) {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess || count == 0) {
-    throw UserError("device 'cuda': " +
-                    (code == cudaSuccess ? std::string("no CUDA device") : cudaGetErrorString(code)) +
-                    "; use --device cpu");
+    throw UserError(
+        "device 'cuda': " +
+        (code == cudaSuccess ? std::string("no CUDA device") : cudaGetErrorString(code)) +
+        "; use --device cpu");
   }
   if (index >= count) {
-    throw UserError("device 'cuda:" + std::to_string(index) + "': there are " + std::to_string(count) +
-                    "; the first is cuda:0");
+    throw UserError("device 'cuda:" + std::to_string(index) + "': there are " +
+                    std::to_string(count) + "; the first is cuda:0");
   }
   return std::make_unique<Cuda>(index);
 }

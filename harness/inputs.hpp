@@ -10,7 +10,8 @@
 
 namespace xcorr {
 
-// uniform: [0, 1), the paper's; zero_mean: [-1, 1); integer: whole numbers in [-amplitude, amplitude].
+// uniform: [0, 1), the paper's; zero_mean: [-1, 1); integer: whole numbers in [-amplitude,
+// amplitude].
 enum class InputKind { uniform, zero_mean, integer };
 enum class Side { left, right };
 
@@ -36,8 +37,8 @@ constexpr double input_value(InputKind kind, std::uint64_t seed, Side side, std:
     case InputKind::zero_mean:
       return 2.0 * unit - 1.0;
     case InputKind::integer:
-      return static_cast<double>(static_cast<Index>(bits % static_cast<std::uint64_t>(2 * amplitude + 1)) -
-                                 amplitude);
+      return static_cast<double>(
+          static_cast<Index>(bits % static_cast<std::uint64_t>(2 * amplitude + 1)) - amplitude);
     default:
       return unit;
   }

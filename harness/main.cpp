@@ -57,7 +57,10 @@ class Records {
 class PointReporter : public benchmark::ConsoleReporter {
  public:
   PointReporter(std::map<std::string, Point*> points, Records& records, bool silent)
-      : ConsoleReporter(OO_Tabular), points_(std::move(points)), records_(records), silent_(silent) {}
+      : ConsoleReporter(OO_Tabular),
+        points_(std::move(points)),
+        records_(records),
+        silent_(silent) {}
 
   bool ReportContext(const Context& context) override {
     return silent_ || ConsoleReporter::ReportContext(context);
@@ -68,8 +71,9 @@ class PointReporter : public benchmark::ConsoleReporter {
     Point& point = *points_.at(runs.front().run_name.function_name);
     if (runs.front().run_type == Run::RT_Aggregate) {  // follows the repetitions
       if (finished_.count(&point)) return;
-      throw UserError("arguments: aggregates alone hide the repetitions that a record is made of; "
-                      "leave --benchmark_report_aggregates_only and _display_aggregates_only out");
+      throw UserError(
+          "arguments: aggregates alone hide the repetitions that a record is made of; "
+          "leave --benchmark_report_aggregates_only and _display_aggregates_only out");
     }
     finished_.insert(&point);
     std::vector<Repetition> repetitions;
@@ -80,7 +84,8 @@ class PointReporter : public benchmark::ConsoleReporter {
     records_.write({{"record", point.record()}});
     failed_ |= point.outcome() == Outcome::incorrect || point.outcome() == Outcome::failed;
     if (!silent_ && point.outcome() != Outcome::passed) {
-      std::cout << point.name() << ": " << to_string(point.outcome()) << ": " << point.reason() << "\n";
+      std::cout << point.name() << ": " << to_string(point.outcome()) << ": " << point.reason()
+                << "\n";
     }
   }
 
@@ -168,7 +173,8 @@ int run(int argc, char** argv) {
   app.add_flag("--ceilings", options.ceilings, "measures what the device can do at most, as JSON");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
   app.add_option("--variant", options.variants, "id, may be repeated");
-  app.add_option("--params", options.params, "a point 'key=value;key=value', may be repeated; default all")
+  app.add_option("--params", options.params,
+                 "a point 'key=value;key=value', may be repeated; default all")
       ->delimiter('\0');
   app.add_option("--precision", options.precision, "fp64, fp32, ...")->capture_default_str();
   app.add_option("--form", options.form, "one-to-one, one-to-many, n-to-mn or n-to-m");
@@ -176,14 +182,16 @@ int run(int argc, char** argv) {
   app.add_option("--right", options.right, "shape of a right matrix; default that of the left");
   app.add_option("--lefts", options.lefts, "left matrices")->capture_default_str();
   app.add_option("--rights", options.rights, "right matrices in total")->capture_default_str();
-  app.add_option("--window", options.window, "full, valid or sy:a..b,sx:c..d")->capture_default_str();
+  app.add_option("--window", options.window, "full, valid or sy:a..b,sx:c..d")
+      ->capture_default_str();
   app.add_option("--mode", options.mode, "stream, latency, graph or cold")->capture_default_str();
   app.add_option("--input", options.input, "timed input: uniform, zero-mean or integer")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
   app.add_option("--repetitions", options.repetitions, "measurements of each point");
   app.add_option("--min-time", options.min_time, "seconds of each measurement, at least");
-  app.add_option("--records", options.records, "JSON lines to this file, - for standard output alone");
+  app.add_option("--records", options.records,
+                 "JSON lines to this file, - for standard output alone");
 
   const auto asks_help = [](std::string_view argument) { return argument == "--help"; };
   if (std::none_of(argv, argv + argc, asks_help)) {  // it would print its own and exit
@@ -210,7 +218,8 @@ int run(int argc, char** argv) {
   }
   if (options.ceilings) {
     const nlohmann::json ceilings = device->ceilings();
-    if (ceilings.empty()) throw UserError("ceilings: not written for " + options.device + "; use --device cuda");
+    if (ceilings.empty())
+      throw UserError("ceilings: not written for " + options.device + "; use --device cuda");
     std::cout << ceilings.dump(2) << "\n";
     return 0;
   }

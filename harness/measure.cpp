@@ -20,7 +20,8 @@ template <typename F>
 double microseconds(F&& steps) {
   const auto start = std::chrono::steady_clock::now();
   steps();
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 double median(std::vector<double> values) {
@@ -49,7 +50,8 @@ struct Banded {
   Buffer memory;
   std::size_t bytes = 0;
 
-  Banded(Device& device, std::size_t size) : memory(device.allocate(size + 2 * kBand)), bytes(size) {}
+  Banded(Device& device, std::size_t size)
+      : memory(device.allocate(size + 2 * kBand)), bytes(size) {}
   void poison(Device& device) const { device.fill(memory.get(), kPoison, bytes + 2 * kBand); }
   char* data() const { return static_cast<char*>(memory.get()) + kBand; }
   bool bands_intact(Device& device) const {
@@ -85,7 +87,8 @@ std::string_view to_string(Outcome outcome) {
   }
 }
 
-Point::Point(PointRequest request, Device& device) : request_(std::move(request)), device_(device) {}
+Point::Point(PointRequest request, Device& device)
+    : request_(std::move(request)), device_(device) {}
 Point::~Point() = default;
 
 std::string Point::name() const {
@@ -130,7 +133,8 @@ Outcome Point::prepare() {
                                        " device, this is " + device_.machine_key());
   } else if (std::count(variant.forms.begin(), variant.forms.end(), problem.form) == 0) {
     reject(Outcome::not_supported, "form " + std::string(to_string(problem.form)));
-  } else if (std::count(variant.precisions.begin(), variant.precisions.end(), request_.precision) == 0) {
+  } else if (std::count(variant.precisions.begin(), variant.precisions.end(), request_.precision) ==
+             0) {
     reject(Outcome::not_supported, "precision " + std::string(to_string(request_.precision)));
   } else if (const Support mode = device_.supports(request_.mode); !mode) {
     reject(Outcome::not_supported, mode.reason);
@@ -144,16 +148,17 @@ Outcome Point::prepare() {
     const std::size_t scalar = scalar_bytes(request_.precision);
     const auto bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * scalar; };
     const std::size_t workspace = variant.workspace_bytes(plan);
-    const std::size_t data = bytes(problem.left_elements() + problem.right_elements() + problem.out_elements());
+    const std::size_t data =
+        bytes(problem.left_elements() + problem.right_elements() + problem.out_elements());
     const std::size_t available = device_.available_bytes();
-    const std::size_t checking = device_.truth_bytes(problem, request_.precision,
-                                                     variant.algorithm_class, request_.seed);
+    const std::size_t checking =
+        device_.truth_bytes(problem, request_.precision, variant.algorithm_class, request_.seed);
     const std::size_t needed = data + workspace + checking + 6 * kBand;
     if (needed > available) {
-      throw OutOfMemory("needs " + bytes_text(static_cast<double>(needed)) + " (inputs and outputs " +
-                        bytes_text(static_cast<double>(data)) + ", workspace " +
-                        bytes_text(static_cast<double>(workspace)) + ", checking " +
-                        bytes_text(static_cast<double>(checking)) + "), " +
+      throw OutOfMemory("needs " + bytes_text(static_cast<double>(needed)) +
+                        " (inputs and outputs " + bytes_text(static_cast<double>(data)) +
+                        ", workspace " + bytes_text(static_cast<double>(workspace)) +
+                        ", checking " + bytes_text(static_cast<double>(checking)) + "), " +
                         bytes_text(static_cast<double>(available)) + " are available");
     }
     allocate_us_ = microseconds([&] {
@@ -161,7 +166,9 @@ Outcome Point::prepare() {
                                Banded(device_, bytes(problem.right_elements())),
                                Banded(device_, bytes(problem.out_elements())),
                                device_.allocate(std::max<std::size_t>(workspace, 1)),
-                               nullptr, nullptr, {}});
+                               nullptr,
+                               nullptr,
+                               {}});
     });
     memory_->truth =
         device_.truth(problem, request_.precision, variant.algorithm_class, request_.seed);
@@ -191,9 +198,10 @@ Outcome Point::prepare() {
     }
     measure_phases();
     measure_transfers();
-    const Seconds once = device_.time([&] { memory_->plan->compute(memory_->call); }, 1, request_.mode);
-    batch_ = std::clamp<Index>(static_cast<Index>(device_.shortest_batch() / std::max(once, 1e-9)), 1,
-                               10000);
+    const Seconds once =
+        device_.time([&] { memory_->plan->compute(memory_->call); }, 1, request_.mode);
+    batch_ = std::clamp<Index>(static_cast<Index>(device_.shortest_batch() / std::max(once, 1e-9)),
+                               1, 10000);
     // So that what finish() finds was written in the timed loop.
     device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
     device_.synchronize();
@@ -227,7 +235,8 @@ void Point::check_output(InputKind kind, const std::string& when) {
 
 void Point::measure_transfers() {
   const Memory& m = *memory_;
-  if (device_.host_memory() || m.left.bytes + m.right.bytes + m.out.bytes > kLargestTransfer) return;
+  if (device_.host_memory() || m.left.bytes + m.right.bytes + m.out.bytes > kLargestTransfer)
+    return;
   std::vector<char> left(m.left.bytes), right(m.right.bytes), out(m.out.bytes);
   device_.download(left.data(), m.left.data(), left.size());
   device_.download(right.data(), m.right.data(), right.size());
@@ -279,7 +288,8 @@ nlohmann::json Point::record() const {
   const auto number = [](const std::optional<double>& value) {
     return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
   };
-  // Marks cost time of their own, more than a short phase on a GPU; the phases share the unmarked time.
+  // Marks cost time of their own, more than a short phase on a GPU; the phases share the unmarked
+  // time.
   double marked_us = 0;
   for (const auto& [name, us] : phases_us_) marked_us += us;
   const auto phase = [&](const char* name, double compute_us) {
@@ -328,8 +338,8 @@ nlohmann::json Point::record() const {
           {"exact_error", of(exact_, &Check::error)},
           {"exact_bound", of(exact_, &Check::bound)},
           {"rel_l2_error", of(statistical_, &Check::rel_l2_error)},
-          {"argmax_agrees", statistical_ ? nlohmann::json(statistical_->argmax_agrees)
-                                         : nlohmann::json(nullptr)},
+          {"argmax_agrees",
+           statistical_ ? nlohmann::json(statistical_->argmax_agrees) : nlohmann::json(nullptr)},
           {"fmas", p.fmas()},
           {"bytes", p.bytes(scalar_bytes(request_.precision))},
           {"source_hash", v.source_hash},

@@ -1,4 +1,5 @@
-// One point (variant, parameters, problem, mode, input): checked first, then timed, then checked again.
+// One point (variant, parameters, problem, mode, input): checked first, then timed, then checked
+// again.
 #pragma once
 
 #include <memory>
@@ -39,8 +40,8 @@ class Point {
   // `variant/params/precision/problem/mode`
   std::string name() const;
 
-  // Allocates, plans, verifies by both witnesses; memoised, since Google Benchmark calls a benchmark
-  // several times. Never throws for a variant's fault: the outcome says what happened.
+  // Allocates, plans, verifies by both witnesses; memoised, since Google Benchmark calls a
+  // benchmark several times. Never throws for a variant's fault: the outcome says what happened.
   Outcome prepare();
   // Calls of compute in one timed batch.
   Index batch() const { return batch_; }

@@ -24,9 +24,11 @@ constexpr int kGraphicsSm = 1;  // nvmlClockType_t: NVML_CLOCK_SM
 constexpr int kMemory = 2;      // NVML_CLOCK_MEM
 
 // nvmlClocksEventReasons; "idle" and "application setting" are no throttling.
-constexpr std::pair<unsigned long long, const char*> kReasons[] = {
-    {0x4, "software power cap"},    {0x8, "hardware slowdown"},    {0x20, "software thermal"},
-    {0x40, "hardware thermal"},     {0x80, "hardware power brake"}};
+constexpr std::pair<unsigned long long, const char*> kReasons[] = {{0x4, "software power cap"},
+                                                                   {0x8, "hardware slowdown"},
+                                                                   {0x20, "software thermal"},
+                                                                   {0x40, "hardware thermal"},
+                                                                   {0x80, "hardware power brake"}};
 
 }  // namespace
 
@@ -49,7 +51,8 @@ Nvml::~Nvml() {
 
 std::string Nvml::driver_version() const {
   char text[96] = "";
-  if (!device_ || !library_->call("nvmlSystemGetDriverVersion", static_cast<char*>(text), 96u)) return "";
+  if (!device_ || !library_->call("nvmlSystemGetDriverVersion", static_cast<char*>(text), 96u))
+    return "";
   return text;
 }
 
@@ -73,7 +76,8 @@ std::optional<unsigned> Nvml::temperature_c() const {
 
 std::string Nvml::throttle_reasons() const {
   unsigned long long bits = 0;
-  if (!device_ || !library_->call("nvmlDeviceGetCurrentClocksThrottleReasons", device_, &bits)) return "";
+  if (!device_ || !library_->call("nvmlDeviceGetCurrentClocksThrottleReasons", device_, &bits))
+    return "";
   std::string text;
   for (const auto& [bit, name] : kReasons) {
     if (bits & bit) text += (text.empty() ? "" : ", ") + std::string(name);
@@ -83,7 +87,8 @@ std::string Nvml::throttle_reasons() const {
 
 std::optional<double> Nvml::energy_uj() const {
   unsigned long long millijoules = 0;
-  if (!device_ || !library_->call("nvmlDeviceGetTotalEnergyConsumption", device_, &millijoules)) return {};
+  if (!device_ || !library_->call("nvmlDeviceGetTotalEnergyConsumption", device_, &millijoules))
+    return {};
   return static_cast<double>(millijoules) * 1e3;
 }
 

@@ -1,5 +1,6 @@
-// What only the driver's management library knows: clocks, throttling, energy. Loaded at run time, so
-// that nothing links to it; every answer is empty where the library, or the card's answer, is missing.
+// What only the driver's management library knows: clocks, throttling, energy. Loaded at run time,
+// so that nothing links to it; every answer is empty where the library, or the card's answer, is
+// missing.
 #pragma once
 
 #include <optional>
@@ -19,8 +20,8 @@ class Nvml {
   std::optional<unsigned> sm_clock_mhz() const;
   std::optional<unsigned> memory_clock_mhz() const;
   std::optional<unsigned> temperature_c() const;
-  std::string throttle_reasons() const;            // names, comma-separated; "" when none
-  std::optional<double> energy_uj() const;         // since the driver was loaded
+  std::string throttle_reasons() const;     // names, comma-separated; "" when none
+  std::optional<double> energy_uj() const;  // since the driver was loaded
 
  private:
   struct Library;

@@ -94,12 +94,13 @@ Index product(Index a, Index b, const char* what) {
   return result;
 }
 
-// Sum of the overlap lengths along one axis over shifts of the full window; the overlap area is separable.
-// In closed form: sizes reach 2^32, a sum of them 2^64.
+// Sum of the overlap lengths along one axis over shifts of the full window; the overlap area is
+// separable. In closed form: sizes reach 2^32, a sum of them 2^64.
 Index overlap_sum(Index left, Index right, Shifts shifts) {
   using Wide = __int128;
   const auto up_to = [](Index n) { return n > 0 ? Wide{n} * (n + 1) / 2 : Wide{0}; };  // 1 + .. + n
-  // Over -left < s <= last: an ascent to the smaller size, minus what its cut and the descent take away.
+  // Over -left < s <= last: an ascent to the smaller size, minus what its cut and the descent take
+  // away.
   const auto sum_to = [&](Index last) {
     return up_to(left + last) - up_to(left + last - std::min(left, right)) -
            up_to(last - std::max<Index>(0, right - left));
@@ -145,9 +146,12 @@ Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index righ
                      std::string_view window) {
   // Keeps every sum of two sizes, and a shift, far inside 64 bits.
   constexpr Index kLargestSide = Index{1} << 32;
-  for (const auto& [name, value] : {std::pair{"left rows", left.rows}, {"left cols", left.cols},
-                                    {"right rows", right.rows}, {"right cols", right.cols},
-                                    {"lefts", lefts}, {"rights", rights}}) {
+  for (const auto& [name, value] : {std::pair{"left rows", left.rows},
+                                    {"left cols", left.cols},
+                                    {"right rows", right.rows},
+                                    {"right cols", right.cols},
+                                    {"lefts", lefts},
+                                    {"rights", rights}}) {
     if (value < 1 || value > kLargestSide) {
       throw UserError(std::string(name) + " = " + std::to_string(value) +
                       ": out of range; use 1.." + std::to_string(kLargestSide));
@@ -161,7 +165,8 @@ Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index righ
     throw UserError("counts " + counts + ": one-to-many has one left; use n-to-mn or n-to-m");
   }
   if (form == Form::n_to_mn && rights % lefts != 0) {
-    throw UserError("counts " + counts + ": n-to-mn needs rights divisible by lefts (rights is the " +
+    throw UserError("counts " + counts +
+                    ": n-to-mn needs rights divisible by lefts (rights is the " +
                     "total number); the next is " + std::to_string((rights / lefts + 1) * lefts));
   }
   Problem problem{form, left, right, lefts, rights, {}};
@@ -194,9 +199,11 @@ Shape parse_shape(std::string_view text) {
   std::string_view rest = text;
   Shape shape;
   shape.rows = take_index(rest, text, "shape");
-  if (!take(rest, "x")) throw UserError("shape '" + std::string(text) + "': write ROWSxCOLS, as 64x48");
+  if (!take(rest, "x"))
+    throw UserError("shape '" + std::string(text) + "': write ROWSxCOLS, as 64x48");
   shape.cols = take_index(rest, text, "shape");
-  if (!rest.empty()) throw UserError("shape '" + std::string(text) + "': write ROWSxCOLS, as 64x48");
+  if (!rest.empty())
+    throw UserError("shape '" + std::string(text) + "': write ROWSxCOLS, as 64x48");
   return shape;
 }
 
@@ -213,7 +220,9 @@ std::string to_string(const Window& window) {
     default:
       break;
   }
-  const auto range = [](Shifts s) { return std::to_string(s.first) + ".." + std::to_string(s.last); };
+  const auto range = [](Shifts s) {
+    return std::to_string(s.first) + ".." + std::to_string(s.last);
+  };
   return "sy:" + range(window.sy) + ",sx:" + range(window.sx);
 }
 

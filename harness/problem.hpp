@@ -81,7 +81,8 @@ struct Problem {
   constexpr Index out_cols() const { return window.sx.count(); }
   constexpr Index out_size() const { return out_rows() * out_cols(); }  // of one pair
 
-  // Useful work: total overlap area, in fused multiply-adds ((h*w)^2 a pair for equal shapes, full).
+  // Useful work: total overlap area, in fused multiply-adds ((h*w)^2 a pair for equal shapes,
+  // full).
   Index fmas() const;
   // Largest number of products in one output element.
   Index max_overlap() const;
@@ -103,9 +104,9 @@ Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index righ
                      std::string_view window);
 
 std::string_view to_string(Form form);
-Form parse_form(std::string_view text);                  // "n-to-mn"
-Shape parse_shape(std::string_view text);                // "64x48"
-std::string to_string(const Shape& shape);               // "64x48"
-std::string to_string(const Window& window);             // "full", "valid", "sy:-3..3,sx:0..7"
+Form parse_form(std::string_view text);       // "n-to-mn"
+Shape parse_shape(std::string_view text);     // "64x48"
+std::string to_string(const Shape& shape);    // "64x48"
+std::string to_string(const Window& window);  // "full", "valid", "sy:-3..3,sx:0..7"
 
 }  // namespace xcorr

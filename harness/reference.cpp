@@ -66,8 +66,8 @@ void correlate_definition(const Problem& problem, const double* left, const doub
   }
 }
 
-double correlate_element(const Problem& problem, const double* left, const double* right, Index pair,
-                         Index out_row, Index out_col) {
+double correlate_element(const Problem& problem, const double* left, const double* right,
+                         Index pair, Index out_row, Index out_col) {
   const auto [l, r] = problem.pair(pair);
   const double* lm = left + l * problem.left.size();
   const double* rm = right + r * problem.right.size();
@@ -136,9 +136,9 @@ struct FftReference::State {
 };
 
 FftReference::FftReference(const Problem& problem, const double* left, const double* right)
-    : state_(new State{problem, left, right, smooth_size(problem.left.rows + problem.right.rows - 1),
-                       smooth_size(problem.left.cols + problem.right.cols - 1), 0, nullptr, nullptr,
-                       nullptr}) {
+    : state_(new State{
+          problem, left, right, smooth_size(problem.left.rows + problem.right.rows - 1),
+          smooth_size(problem.left.cols + problem.right.cols - 1), 0, nullptr, nullptr, nullptr}) {
   State& s = *state_;
   s.bins = s.cols / 2 + 1;
   State::Scratch scratch = s.scratch();

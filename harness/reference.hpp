@@ -1,4 +1,5 @@
-// float64 truth on the host: by the definition (small problems and samples) and by FFTW (large ones).
+// float64 truth on the host: by the definition (small problems and samples) and by FFTW (large
+// ones).
 #pragma once
 
 #include <memory>
@@ -14,8 +15,8 @@ void correlate_definition(const Problem& problem, const double* left, const doub
                           Index first, Index count, double* out);
 
 // One output element by the definition.
-double correlate_element(const Problem& problem, const double* left, const double* right, Index pair,
-                         Index out_row, Index out_col);
+double correlate_element(const Problem& problem, const double* left, const double* right,
+                         Index pair, Index out_row, Index out_col);
 
 // The same by a zero-padded float64 FFT; left and right must outlive it.
 class FftReference {

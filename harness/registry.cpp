@@ -17,9 +17,9 @@ struct PrecisionFacts {
 };
 // tf32 and bf16 keep 10 and 7 fraction bits; the compensated classes come near fp32.
 constexpr PrecisionFacts kPrecisions[] = {
-    {Precision::fp64, "fp64", 8, 0x1p-53},        {Precision::fp32, "fp32", 4, 0x1p-24},
-    {Precision::tf32, "tf32", 4, 0x1p-11},        {Precision::three_tf32, "3xtf32", 4, 0x1p-21},
-    {Precision::bf16x3, "bf16x3", 4, 0x1p-21},    {Precision::fp16, "fp16", 4, 0x1p-11}};
+    {Precision::fp64, "fp64", 8, 0x1p-53},     {Precision::fp32, "fp32", 4, 0x1p-24},
+    {Precision::tf32, "tf32", 4, 0x1p-11},     {Precision::three_tf32, "3xtf32", 4, 0x1p-21},
+    {Precision::bf16x3, "bf16x3", 4, 0x1p-21}, {Precision::fp16, "fp16", 4, 0x1p-11}};
 
 const PrecisionFacts& facts(Precision precision) {
   return *std::find_if(std::begin(kPrecisions), std::end(kPrecisions),
@@ -69,9 +69,8 @@ const std::vector<Variant>& variants() {
     std::vector<Variant> all = registered();
     std::sort(all.begin(), all.end(),
               [](const Variant& a, const Variant& b) { return a.id < b.id; });
-    const auto twin = std::adjacent_find(all.begin(), all.end(), [](const auto& a, const auto& b) {
-      return a.id == b.id;
-    });
+    const auto twin = std::adjacent_find(all.begin(), all.end(),
+                                         [](const auto& a, const auto& b) { return a.id == b.id; });
     if (twin != all.end()) {
       throw UserError("variant '" + twin->id + "': two files have this name (" + twin->source_file +
                       ", " + (twin + 1)->source_file + "); rename one");
@@ -132,10 +131,10 @@ Params parse_params(const Variant& variant, const std::string& text) {
 }
 
 std::string nearest(const std::string& text, const std::vector<std::string>& candidates) {
-  const auto best = std::min_element(
-      candidates.begin(), candidates.end(), [&](const std::string& a, const std::string& b) {
-        return edit_distance(text, a) < edit_distance(text, b);
-      });
+  const auto best = std::min_element(candidates.begin(), candidates.end(),
+                                     [&](const std::string& a, const std::string& b) {
+                                       return edit_distance(text, a) < edit_distance(text, b);
+                                     });
   return best == candidates.end() ? "" : *best;
 }
 
@@ -159,7 +158,8 @@ Precision parse_precision(const std::string& text) {
     if (f.name == text) return f.precision;
     names.emplace_back(f.name);
   }
-  throw UserError("precision '" + text + "': unknown; the nearest is '" + nearest(text, names) + "'");
+  throw UserError("precision '" + text + "': unknown; the nearest is '" + nearest(text, names) +
+                  "'");
 }
 
 std::size_t scalar_bytes(Precision precision) { return facts(precision).bytes; }

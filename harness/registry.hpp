@@ -13,8 +13,8 @@ const std::vector<Variant>& variants();
 // UserError naming the nearest id when there is none.
 const Variant& find_variant(const std::string& id);
 
-// The exact points of the variant's grid: the product of its axes, each Drop applied, no duplicates,
-// in the order of the axes' values. One empty point when there is no axis.
+// The exact points of the variant's grid: the product of its axes, each Drop applied, no
+// duplicates, in the order of the axes' values. One empty point when there is no axis.
 std::vector<Params> grid_points(const Variant& variant);
 
 // "key=value;key=value" to a point of the variant's grid; UserError when it is not one.

@@ -1,8 +1,8 @@
 // The contract between a variant and the harness; a variant includes this page and
 // algorithms/device/, nothing else of the project.
 //
-// A variant is one translation unit. Its file stem is its id, its folder its family. It says what it
-// is (struct Variant, filled with designated initialisers) and does four things: supports,
+// A variant is one translation unit. Its file stem is its id, its folder its family. It says what
+// it is (struct Variant, filled with designated initialisers) and does four things: supports,
 // workspace_bytes, plan, and compute of the planned object. The harness allocates, fills, uploads,
 // times, downloads, checks and names. Example: algorithms/cpu/cpu_definition.cpp.
 #pragma once
@@ -99,8 +99,9 @@ struct Call {
 class Plan {
  public:
   virtual ~Plan() = default;
-  // Computes every output of the problem; may be called any number of times. Whatever must happen on
-  // every call (clearing, padding, transposing) happens here. Asynchronous on call.stream if cuda.
+  // Computes every output of the problem; may be called any number of times. Whatever must happen
+  // on every call (clearing, padding, transposing) happens here. Asynchronous on call.stream if
+  // cuda.
   virtual void compute(const Call& call) = 0;
 };
 
@@ -145,6 +146,6 @@ bool register_variant(Variant variant, const char* id, const char* family, const
 
 // XCORR_VARIANT({.summary = "...", .plan = ...}); once in a file. The build stamps the four macros
 // from the file's path and content (scripts/stamp_sources.py).
-#define XCORR_VARIANT(...)                                                                      \
-  static const bool xcorr_registered = ::xcorr::register_variant(                              \
+#define XCORR_VARIANT(...)                                        \
+  static const bool xcorr_registered = ::xcorr::register_variant( \
       ::xcorr::Variant __VA_ARGS__, XCORR_ID, XCORR_FAMILY, XCORR_SOURCE_FILE, XCORR_SOURCE_HASH)

@@ -39,17 +39,18 @@ bool fits(const Problem& problem, std::size_t keep_bytes) {
 
 }  // namespace
 
-std::string describe_element(const Problem& problem, Index pair, Index element, double got, double want,
-                     double bound) {
+std::string describe_element(const Problem& problem, Index pair, Index element, double got,
+                             double want, double bound) {
   const Pair lr = problem.pair(pair);
   char text[256];
-  std::snprintf(text, sizeof text,
-                "pair %lld (left %lld, right %lld) at sy=%lld sx=%lld is %.9g, expected %.9g +- %.3g",
-                static_cast<long long>(pair), static_cast<long long>(lr.left),
-                static_cast<long long>(lr.right),
-                static_cast<long long>(problem.window.sy.first + element / problem.out_cols()),
-                static_cast<long long>(problem.window.sx.first + element % problem.out_cols()), got,
-                want, bound);
+  std::snprintf(
+      text, sizeof text,
+      "pair %lld (left %lld, right %lld) at sy=%lld sx=%lld is %.9g, expected %.9g +- %.3g",
+      static_cast<long long>(pair), static_cast<long long>(lr.left),
+      static_cast<long long>(lr.right),
+      static_cast<long long>(problem.window.sy.first + element / problem.out_cols()),
+      static_cast<long long>(problem.window.sx.first + element % problem.out_cols()), got, want,
+      bound);
   return text;
 }
 
@@ -73,7 +74,8 @@ struct HostTruth::Kept {
     for (double& v : absolute.right) v = std::abs(v);
   }
 
-  // References of the pairs [first, first + count); `rounded` for integers, which are known exactly.
+  // References of the pairs [first, first + count); `rounded` for integers, which are known
+  // exactly.
   const double* reference(const Problem& problem, Stack& stack, Index first, Index count, bool keep,
                           bool rounded) {
     if (keep && stack.complete) return stack.out.data();
@@ -96,7 +98,8 @@ struct HostTruth::Kept {
   }
 };
 
-Index witness_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class) {
+Index witness_amplitude(const Problem& problem, Precision precision,
+                        AlgorithmClass algorithm_class) {
   // Of a narrow precision class no more than it represents exactly.
   Index amplitude = std::min(integer_amplitude(problem.max_overlap()),
                              static_cast<Index>(1.0 / unit_roundoff(precision)));
@@ -279,11 +282,13 @@ Check HostTruth::compare(InputKind kind, const T* out) {
   for (Index first = 0; first < problem_.pairs(); first += per_chunk) {
     const Index count = std::min(per_chunk, problem_.pairs() - first);
     const double* ref = k.reference(problem_, k.plain, first, count, keep, exact);
-    const double* abs_ref = needs_abs ? k.reference(problem_, k.absolute, first, count, keep, false) : ref;
+    const double* abs_ref =
+        needs_abs ? k.reference(problem_, k.absolute, first, count, keep, false) : ref;
 #pragma omp parallel for schedule(static)
     for (Index i = 0; i < count; ++i) {
-      const Tally tally = compare_pair(bounds, of_pair(first + i), first + i,
-                                       out + (first + i) * size, ref + i * size, abs_ref + i * size);
+      const Tally tally =
+          compare_pair(bounds, of_pair(first + i), first + i, out + (first + i) * size,
+                       ref + i * size, abs_ref + i * size);
 #pragma omp critical
       total.add(tally);
     }
@@ -296,10 +301,11 @@ Check HostTruth::compare(InputKind kind, const T* out) {
   // witness for a transform.
   for (Index i = 0; bounds.reference_by_fft && i < kSampledElements; ++i) {
     const auto [p, row, col] = sampled_element(problem_, seed_, i);
-    const double want = correlate_element(problem_, k.plain.left.data(), k.plain.right.data(), p, row, col);
-    const double absolute =
-        needs_abs ? correlate_element(problem_, k.absolute.left.data(), k.absolute.right.data(), p, row, col)
-                  : want;
+    const double want =
+        correlate_element(problem_, k.plain.left.data(), k.plain.right.data(), p, row, col);
+    const double absolute = needs_abs ? correlate_element(problem_, k.absolute.left.data(),
+                                                          k.absolute.right.data(), p, row, col)
+                                      : want;
     const Index element = row * problem_.out_cols() + col;
     const double got = static_cast<double>(out[p * size + element]);
     const double bound = bounds.at(of_pair(p), element, absolute);
@@ -312,7 +318,8 @@ Check HostTruth::compare(InputKind kind, const T* out) {
 
 std::size_t HostTruth::host_bytes(const Problem& problem, std::size_t keep_bytes) {
   const std::size_t inputs =
-      static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) * sizeof(double) * 4;
+      static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) *
+      sizeof(double) * 4;
   const std::size_t element = sizeof(double);
   if (fits(problem, keep_bytes)) {
     return inputs + 4 * element * static_cast<std::size_t>(problem.out_elements());
@@ -321,21 +328,23 @@ std::size_t HostTruth::host_bytes(const Problem& problem, std::size_t keep_bytes
          2 * element * static_cast<std::size_t>(pairs_per_chunk(problem) * problem.out_size());
 }
 
-std::string roofline_guard(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
-                           double seconds, const Peaks& peaks) {
+std::string roofline_guard(const Problem& problem, Precision precision,
+                           AlgorithmClass algorithm_class, double seconds, const Peaks& peaks) {
   char text[200];
   const double bytes = static_cast<double>(problem.bytes(scalar_bytes(precision)));
-  const double bytes_peak = bytes <= peaks.cache_bytes ? peaks.cache_bytes_per_s : peaks.bytes_per_s;
+  const double bytes_peak =
+      bytes <= peaks.cache_bytes ? peaks.cache_bytes_per_s : peaks.bytes_per_s;
   if (bytes_peak > 0 && bytes / seconds > bytes_peak) {
-    std::snprintf(text, sizeof text, "faster than the hardware: %.3g B/s of compulsory traffic, peak %.3g",
+    std::snprintf(text, sizeof text,
+                  "faster than the hardware: %.3g B/s of compulsory traffic, peak %.3g",
                   bytes / seconds, bytes_peak);
     return text;
   }
   const double fma_rate = static_cast<double>(problem.fmas()) / seconds;
   if (algorithm_class == AlgorithmClass::definition && peaks.fmas_per_s > 0 &&
       fma_rate > peaks.fmas_per_s) {
-    std::snprintf(text, sizeof text, "faster than the hardware: %.3g useful FMA/s, peak %.3g", fma_rate,
-                  peaks.fmas_per_s);
+    std::snprintf(text, sizeof text, "faster than the hardware: %.3g useful FMA/s, peak %.3g",
+                  fma_rate, peaks.fmas_per_s);
     return text;
   }
   return "";

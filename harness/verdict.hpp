@@ -16,12 +16,12 @@ namespace xcorr {
 
 // What the comparison of one output with the truth of one kind of input saw.
 struct Check {
-  double error = 0;          // at the element that came nearest to its bound, or passed it most
-  double bound = 0;          // allowed there
-  double rel_l2_error = 0;   // ||out - ref|| / ||ref||
+  double error = 0;           // at the element that came nearest to its bound, or passed it most
+  double bound = 0;           // allowed there
+  double rel_l2_error = 0;    // ||out - ref|| / ||ref||
   bool argmax_agrees = true;  // for every pair
-  std::int64_t wrong = 0;    // elements beyond their bound, NaN included
-  std::string first_wrong;   // where the first of them is, what was found and expected
+  std::int64_t wrong = 0;     // elements beyond their bound, NaN included
+  std::string first_wrong;    // where the first of them is, what was found and expected
   bool passed() const { return wrong == 0; }
 };
 
@@ -40,21 +40,22 @@ class Truth {
 
 // Amplitude of the integer inputs: exact sums for a definition-based variant, and for a transform
 // small enough to bring its bound below the half that it must round at, where that is possible.
-Index witness_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class);
+Index witness_amplitude(const Problem& problem, Precision precision,
+                        AlgorithmClass algorithm_class);
 
 Bounds make_bounds(const Problem& problem, Precision precision, bool exact, bool definition,
                    Index amplitude, bool reference_by_fft);
 
-// Elements of a large problem that are checked by the definition as well, so that a transform is never
-// the only witness for a transform: corners, edges, centre, shift zero, random.
+// Elements of a large problem that are checked by the definition as well, so that a transform is
+// never the only witness for a transform: corners, edges, centre, shift zero, random.
 constexpr Index kSampledElements = 96;
 struct SampledElement {
   Index pair, row, col;
 };
 SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index i);
 
-// On the host. References are kept while they fit in `keep_bytes`, else made again for every chunk of
-// pairs.
+// On the host. References are kept while they fit in `keep_bytes`, else made again for every chunk
+// of pairs.
 class HostTruth : public Truth {
  public:
   HostTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
@@ -93,11 +94,11 @@ struct Peaks {
 };
 
 // "" or why a time this short is impossible on this device.
-std::string roofline_guard(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
-                           double seconds, const Peaks& peaks);
+std::string roofline_guard(const Problem& problem, Precision precision,
+                           AlgorithmClass algorithm_class, double seconds, const Peaks& peaks);
 
 // "pair 3 (left 0, right 3) at sy=-2 sx=5 is 1.5, expected 2 +- 0.1": how a wrong element is named.
-std::string describe_element(const Problem& problem, Index pair, Index element, double got, double want,
-                             double bound);
+std::string describe_element(const Problem& problem, Index pair, Index element, double got,
+                             double want, double bound);
 
 }  // namespace xcorr
