@@ -31,7 +31,7 @@ command -v debootstrap >/dev/null || refuse "debootstrap: not found; apt-get ins
 debian=$(mktemp -d "${TMPDIR:-/tmp}/xcorr-debian.XXXXXX")
 # shellcheck disable=SC2317  # called by the trap
 leave() {
-  umount "$debian/proc" "$debian/sys" "$debian/dev/shm" 2>/dev/null || true
+  umount --lazy "$debian/proc" "$debian/sys" "$debian/dev/shm" 2>/dev/null || true
   if [[ -n $keep ]]; then echo "kept: $debian"; else rm -rf --one-file-system "$debian"; fi
 }
 trap leave EXIT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,11 @@ repetitions = 3
 min_time_s = 0.001
 max_predicted_s = {{ cpu = 5, cuda = 1 }}
 """
+
+
+def _heed_interrupts() -> None:
+    """What is started in the background of a script without job control inherits SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Driver:
@@ -89,8 +95,9 @@ class Driver:
         command = [sys.executable, "-m", "experiments.run", *self.arguments(*more)]
         pipe = subprocess.PIPE
         return subprocess.Popen(
-            command, cwd=ROOT, env=dict(os.environ), stdout=pipe, stderr=pipe, text=True
-        )
+            command, cwd=ROOT, env=dict(os.environ), stdout=pipe, stderr=pipe, text=True,
+            preexec_fn=_heed_interrupts,
+        )  # fmt: skip
 
     def publish(self, *more: str) -> int:
         return publish.main(["--results", str(self.results), *more])
