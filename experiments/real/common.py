@@ -159,15 +159,7 @@ def fastest(context: Context, algorithm_class: str, request: Request) -> Job | N
         try:
             for _ in range(2):
                 start = time.perf_counter()
-                context.library.correlate(
-                    probe,
-                    left,
-                    right,
-                    variant=job.variant,
-                    params=job.params,
-                    precision=job.precision,
-                    device=job.device,
-                )
+                job.correlate(context.library, probe, left, right)
                 seconds = time.perf_counter() - start
         except LibraryError:
             continue

@@ -182,13 +182,6 @@ def _expose(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.clip(np.rint(exposed), 0, FULL_SCALE)
 
 
-def tile_stack(
-    patterns: np.ndarray, corners: list[tuple[int, int]], tile: tuple[int, int]
-) -> np.ndarray:
-    """tiles x patterns x rows x cols cut from `patterns` (patterns x rows x cols)."""
-    return np.stack([patterns[:, y : y + tile[0], x : x + tile[1]] for y, x in corners])
-
-
 def band_pass(tiles: np.ndarray) -> np.ndarray:
     """`tiles` (... x rows x cols) without background and pixel noise and with even contrast;
     float64.

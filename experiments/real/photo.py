@@ -102,15 +102,7 @@ def correlate(
     left, right = (remove_means(crop).astype(np.float32) for crop in crops)
     request = Request("one-to-one", left.shape, right.shape)
     facts = library.describe(request)
-    out = library.correlate(
-        request,
-        left,
-        right,
-        variant=job.variant,
-        params=job.params,
-        precision=job.precision,
-        device=job.device,
-    )
+    out = job.correlate(library, request, left, right)
     return out[0], (facts.sy0, facts.sx0)
 
 

@@ -41,6 +41,22 @@ class Job:
     def scalar(self) -> type:
         return scalar_type(self.precision)
 
+    def correlate(
+        self, library: Any, request: Request, left: np.ndarray, right: np.ndarray,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """`library.correlate` of these matrices by this job: pairs x out_rows x out_cols."""
+        return library.correlate(
+            request,
+            left,
+            right,
+            variant=self.variant,
+            params=self.params,
+            precision=self.precision,
+            device=self.device,
+            out=out,
+        )
+
 
 def candidates(
     variants: list[dict[str, Any]], algorithm_class: str, form: str, device: str
@@ -126,14 +142,5 @@ def run_chunks(
         if compute:
             compute(part, lefts, rights, out=out)
         else:
-            library.correlate(
-                part,
-                lefts,
-                rights,
-                variant=job.variant,
-                params=job.params,
-                precision=job.precision,
-                device=job.device,
-                out=out,
-            )
+            job.correlate(library, part, lefts, rights, out)
         yield chunk, out
