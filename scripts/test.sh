@@ -30,6 +30,9 @@ echo "[1/4] set up"
 source "$scripts/env.sh"
 echo "[2/4] build"
 "$scripts/build.sh" --tests
+if ! "$XCORR_MESON" test -C "$XCORR_BUILD" --list 2>/dev/null | grep -q emulation; then
+  refuse "Boost.Context: not found by the build, so no kernel would be tested; run scripts/setup.sh"
+fi
 status=0
 echo "[3/4] C++ suites"
 "$XCORR_MESON" test -C "$XCORR_BUILD" --no-rebuild --print-errorlogs || status=$?

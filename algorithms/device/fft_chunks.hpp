@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "algorithms/device/fft_layout.hpp"
+#include "algorithms/device/padding.hpp"
 
 namespace xcorr {
 
@@ -15,12 +16,9 @@ inline bool is_smooth(Index n) {
   return n == 1;
 }
 
-// Length of a circular correlation that is right at `shifts`: shift s also collects s + n and s -
-// n, which must lie outside the full window -(left - 1) .. right - 1, and both inputs must fit. Of
-// the smooth lengths that are long enough the one of least cost: radices above 3, and lengths that
-// no 4 divides, make cuFFT slower.
-inline Index padded_size(Index left, Index right, Shifts shifts) {
-  const Index least = std::max({left, right, right - shifts.first, left + shifts.last});
+// Of the smooth lengths from `least` on the one of least cost: radices above 3, and lengths that no
+// 4 divides, make cuFFT slower.
+inline Index cufft_size(Index least) {
   if (least <= 2) return least;
   Index best = 0;
   double best_cost = 0;
@@ -36,6 +34,14 @@ inline Index padded_size(Index left, Index right, Shifts shifts) {
   return best;
 }
 
+// How a batch of 2D transforms is run.
+enum class Transform {
+  real,          // real to complex and back, one 2D plan each, in place
+  complex,       // two right matrices as one complex one, 2D plans, in place
+  complex_rows,  // the same; row y of all matrices together, a plan for rows and one for columns:
+                 // the rows of padding, zero before and after, are not transformed
+};
+
 // Equal parts of `n`, none longer than `most`: the length of a part.
 inline Index balanced(Index n, Index most) {
   const Index parts = (n + most - 1) / most;
@@ -46,25 +52,40 @@ struct Rectangle {
   Index lefts, rights;  // rights of each left
 };
 
-// The rectangle of at most `slots` spectra that wastes least at the edges and transforms least
-// twice.
-inline Rectangle choose_rectangle(const Problem& q, Index slots, bool keeps_all) {
+// What a chunk may hold: `slots` spectra in all, of which each takes `pack` right matrices; whether
+// the spectra of the inputs are not among them, and whether products are, besides the rights'.
+struct ChunkLimits {
+  Index slots, pack;
+  bool keeps_spectra, extra_products;
+};
+
+// The rectangle within the limits that wastes least at the edges and transforms least twice.
+inline Rectangle choose_rectangle(const Problem& q, const ChunkLimits& most) {
   const Index rights = q.form == Form::n_to_m ? q.rights : q.rights / q.lefts;
+  const Index right_slots = ceil_div(rights, most.pack);
+  const auto whole_slots = [&](Index n) {
+    return std::min(rights, ceil_div(n, most.pack) * most.pack);
+  };
   if (q.form != Form::n_to_m) {
-    if (slots > rights) return {balanced(q.lefts, std::min(q.lefts, slots / (1 + rights))), rights};
-    return {1, balanced(rights, std::max<Index>(1, slots - 1))};
+    const Index a_right = most.extra_products ? 2 : 1;
+    const Index lefts = most.slots / (1 + a_right * right_slots);
+    if (lefts > 0) return {balanced(q.lefts, std::min(q.lefts, lefts)), rights};
+    const Index part = std::max<Index>(1, (most.slots - 1) / a_right) * most.pack;
+    return {1, whole_slots(balanced(rights, part))};
   }
-  Rectangle best{1, 1};
+  Rectangle best{1, whole_slots(1)};
   double best_cost = 0;
-  for (Index b = 1; b <= rights; ++b) {
-    const Index most = keeps_all ? slots / b : (slots - b) / (b + 1);
-    if (most < 1) break;
-    const Rectangle at{balanced(q.lefts, std::min(q.lefts, most)), balanced(rights, b)};
-    const double chunks = static_cast<double>((q.lefts + at.lefts - 1) / at.lefts) *
-                          static_cast<double>((rights + at.rights - 1) / at.rights);
+  for (Index b = 1; b <= right_slots; ++b) {
+    const Index lefts = most.keeps_spectra ? most.slots / b : (most.slots - b) / (b + 1);
+    if (lefts < 1) break;
+    const Rectangle at{balanced(q.lefts, std::min(q.lefts, lefts)),
+                       whole_slots(balanced(rights, b * most.pack))};
+    const double chunks = static_cast<double>(ceil_div(q.lefts, at.lefts)) *
+                          static_cast<double>(ceil_div(rights, at.rights));
+    const Index at_slots = ceil_div(at.rights, most.pack);
     const double cost =
-        chunks * (static_cast<double>(at.lefts * at.rights) +
-                  static_cast<double>(at.lefts + at.rights) * (keeps_all ? 0.25 : 1.0));
+        chunks * (static_cast<double>(at.lefts * at_slots) +
+                  static_cast<double>(at.lefts + at_slots) * (most.keeps_spectra ? 0.25 : 1.0));
     if (best_cost == 0 || cost < best_cost) {
       best = at;
       best_cost = cost;
@@ -73,56 +94,63 @@ inline Rectangle choose_rectangle(const Problem& q, Index slots, bool keeps_all)
   return best;
 }
 
-// A layout in memory: spectra of the inputs' slots, then (n-to-m) of products, then (out of place)
-// real images. In place, images and spectra share memory, and rows of an image are as long as those
-// of a spectrum.
+// A layout in memory, in bytes: padded rows of the inputs (complex_rows alone; in the other
+// transforms images and spectra share memory), spectra of the inputs' slots, products.
 struct FftChunks {
   FftGeometry g{};
   Rectangle chunk{};
-  bool in_place = true;
   bool all_spectra = false;  // n-to-m: spectra of all matrices are kept, each is transformed once
-  Index products = 0;        // slots of products; 0: they replace the spectra of the rights
-  Index real = 0, end = 0;   // bytes before the images, and in all
+  bool in_place = false;     // products replace the spectra of the rights
+  Index spectra = 0, products = 0, end = 0;
 
   bool single(const Problem& q) const {
     return chunk.lefts >= q.lefts && chunk.rights >= g.pair_pitch;
   }
 };
 
-// Chunks of at most `chunk_bytes` of spectra and images, but at least one pair. n-to-m keeps the
+// Chunks of at most `chunk_bytes` of spectra, but at least one slot of pairs. n-to-m keeps the
 // spectra of all matrices, beside that, up to `all_spectra_bytes`.
-inline FftChunks fft_chunks(const Problem& q, Index scalar_bytes, bool in_place, Index chunk_bytes,
-                            Index all_spectra_bytes) {
+inline FftChunks fft_chunks(const Problem& q, Index scalar_bytes, Transform transform,
+                            Index chunk_bytes, Index all_spectra_bytes) {
   const bool n_to_m = q.form == Form::n_to_m;
   FftChunks at;
   FftGeometry& g = at.g;
-  g.rows = padded_size(q.left.rows, q.right.rows, q.window.sy);
-  g.cols = std::max<Index>(2, padded_size(q.left.cols, q.right.cols, q.window.sx));
-  const Index half = g.cols / 2 + 1;
-  g.spectrum = (g.rows * half + 1) / 2 * 2;  // whole 16-byte vectors
-  g.real_pitch = in_place ? 2 * half : g.cols;
-  g.real_size = in_place ? 2 * g.spectrum : (g.rows * g.cols + 31) / 32 * 32;
+  g.rows = cufft_size(padded_size(q.left.rows, q.right.rows, q.window.sy));
+  g.cols = std::max<Index>(2, cufft_size(padded_size(q.left.cols, q.right.cols, q.window.sx)));
+  g.pack = transform == Transform::real ? 1 : 2;
+  g.by_rows = transform == Transform::complex_rows;
+  g.padded_rows = g.by_rows ? std::max(q.left.rows, q.right.rows) : g.rows;
+  // Rows of whole 16-byte accesses.
+  g.pitch = transform == Transform::real ? (g.cols / 2 + 2) / 2 * 2 : g.cols;
+  g.real_pitch = 2 * g.pitch;
+  g.spectrum = g.rows * g.pitch;
   g.left = q.left;
   g.right = q.right;
   g.sy = q.window.sy;
   g.sx = q.window.sx;
   const Index spectrum_bytes = 2 * g.spectrum * scalar_bytes;
-  const Index slot_bytes = spectrum_bytes + (in_place ? 0 : g.real_size * scalar_bytes);
-  at.in_place = in_place;
-  at.all_spectra = n_to_m && (q.lefts + q.rights) * spectrum_bytes <= all_spectra_bytes;
-  at.chunk = choose_rectangle(q, std::max<Index>(2, chunk_bytes / slot_bytes), at.all_spectra);
+  const Index all_slots = q.lefts + ceil_div(q.rights, g.pack);
+  at.all_spectra = n_to_m && all_slots * spectrum_bytes <= all_spectra_bytes;
+  at.in_place = !n_to_m && !g.by_rows;
+  at.chunk = choose_rectangle(q, {std::max<Index>(2, chunk_bytes / spectrum_bytes), g.pack,
+                                  at.all_spectra, !n_to_m && !at.in_place});
   g.left_slots = at.all_spectra ? q.lefts : at.chunk.lefts;
-  g.pair_slots = at.chunk.lefts * at.chunk.rights;
-  g.right_run = at.all_spectra ? q.rights : at.chunk.rights;
+  g.pair_run = ceil_div(at.chunk.rights, g.pack);
+  g.pair_slots = at.chunk.lefts * g.pair_run;
+  g.right_run = at.all_spectra ? ceil_div(q.rights, g.pack) : g.pair_run;
   g.right_slots = n_to_m ? g.right_run : g.pair_slots;
-  g.pair_run = at.chunk.rights;
-  g.pair_pitch = n_to_m ? q.rights : q.rights / q.lefts;
-  g.right_pitch = g.pair_pitch;
-  at.products = n_to_m ? g.pair_slots : 0;
+  g.pair_pitch = g.right_pitch = n_to_m ? q.rights : q.rights / q.lefts;
+  const auto image = [&](Index slots) {
+    return g.by_rows ? Strides{g.real_pitch, slots * g.real_pitch}
+                     : Strides{2 * g.spectrum, g.real_pitch};
+  };
+  g.in = image(g.input_slots());
+  g.out = image(g.pair_slots);
   const auto after = [](Index offset, Index bytes) { return (offset + bytes + 255) / 256 * 256; };
-  at.real = after(0, (g.input_slots() + at.products) * spectrum_bytes);
-  const Index images = in_place ? 0 : std::max(g.input_slots(), g.pair_slots);
-  at.end = after(at.real, images * g.real_size * scalar_bytes);
+  at.spectra = g.by_rows ? after(0, g.input_slots() * spectrum_bytes) : 0;
+  at.products = at.in_place ? at.spectra + g.left_slots * spectrum_bytes
+                            : after(at.spectra, g.input_slots() * spectrum_bytes);
+  at.end = after(at.products, g.pair_slots * spectrum_bytes);
   return at;
 }
 

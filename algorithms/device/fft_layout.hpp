@@ -1,31 +1,48 @@
 // The data movement around a batched 2D transform: zero padding of the inputs, and the definition's
 // layout (shifts of the window in order) of its circular output. Shared by the cuFFT pipelines.
 //
-// A transform is rows x cols real elements and rows x (cols / 2 + 1) complex ones. Lefts and rights
-// of a chunk of pairs lie in slots: first left_slots matrices, then right_slots. Rights and pairs
-// come in runs of consecutive matrices (the rights of one left matrix), so that one rectangle of
-// lefts and rights of any form is a chunk; slots beyond its valid part are zero on the way in,
-// skipped on the way out.
+// A transform is rows x cols elements. It holds one real matrix, or (`pack` 2) two right matrices
+// of one left matrix as the real and the imaginary part of a complex one: correlation with a real
+// left matrix is linear, so its output holds both outputs in the same way, and no spectrum is ever
+// unpacked.
+//
+// Transforms of a chunk of pairs lie in slots: first left_slots matrices, then right_slots. Rights
+// and pairs come in runs (the rights of one left matrix), so that one rectangle of lefts and rights
+// of any form is a chunk; what is beyond its valid part is zero on the way in, skipped on the way
+// out. Either all rows of a slot lie together, or (`by_rows`) row y of all slots does.
 #pragma once
 
+#include <algorithm>
+
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/device/divide.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {
 
+// Scalars from slot to slot and from row to row of images.
+struct Strides {
+  Index slot = 0, row = 0;
+};
+
 // What stays the same from chunk to chunk.
 struct FftGeometry {
-  Index rows, cols;             // of a transform
-  Index real_pitch, real_size;  // reals from row to row and from slot to slot
-  Index spectrum;               // complex elements from slot to slot
-  Shape left, right;            // of the inputs
+  Index rows, cols;  // of a transform
+  Index pack = 1;    // real matrices in a transform: 1 or 2
+  bool by_rows = false;
+  Index padded_rows;  // rows that padding writes: all, or those that are not zero anyway
+  Index real_pitch;   // scalars in a row of an image, with what fills it up
+  Index pitch;        // complex elements in a row of a spectrum
+  Index spectrum;     // complex elements of a spectrum, with what fills it up
+  Strides in, out;    // of the images: padded inputs, circular outputs
+  Shape left, right;  // of the inputs
   Index left_slots, right_slots;
   Index right_run, right_pitch;  // right slots of a run; right matrices from run to run
   Index pair_slots;
   Index pair_run, pair_pitch;  // likewise for pairs and their outputs
   Shifts sy, sx;               // the window
 
-  __host__ __device__ Index input_slots() const { return left_slots + right_slots; }
+  Index input_slots() const { return left_slots + right_slots; }
 };
 
 // What differs: the first matrices and the first output of a chunk, and how much of it is valid.
@@ -40,68 +57,220 @@ struct FftChunk {
   Index pair_runs, pairs;
 };
 
-constexpr Index kLayoutRows = 8;  // rows of a thread block, one warp each
+constexpr unsigned kLayoutThreads = 256;
 
-// real[slot][y][x] = the matrix of that slot, zero outside it. A warp writes a row.
+// Scalars of one access of 16 bytes.
 template <typename T>
-__global__ void __launch_bounds__(32 * kLayoutRows)
-    pad_rows(FftGeometry g, FftChunk<T> chunk, T* real) {
-  const Index row = blockIdx.x * kLayoutRows + threadIdx.y;
-  const Index slot = row / g.rows, y = row % g.rows;
-  if (slot >= g.input_slots()) return;
-  const T* from = chunk.left;
-  Index cols = 0;
-  if (slot < g.left_slots) {
-    if (slot < chunk.lefts && y < g.left.rows) {
-      cols = g.left.cols;
-      from = chunk.left + (slot * g.left.rows + y) * cols;
+constexpr int kWide = 16 / static_cast<int>(sizeof(T));
+
+template <typename T, int kCount>
+struct alignas(sizeof(T) * kCount) Wide {
+  T at[kCount];
+};
+
+// A store whose line leaves the caches first: outputs are not read again.
+template <typename T, int kCount>
+__device__ __forceinline__ void store_last(T* to, const Wide<T, kCount>& value) {
+#ifndef XCORR_EMULATE
+  if constexpr (sizeof value == 16) {
+    if constexpr (sizeof(T) == 4) {
+      __stcs(reinterpret_cast<float4*>(to),
+             float4{value.at[0], value.at[1], value.at[2], value.at[3]});
+    } else {
+      __stcs(reinterpret_cast<double2*>(to), double2{value.at[0], value.at[1]});
+    }
+    return;
+  }
+#endif
+  *reinterpret_cast<Wide<T, kCount>*>(to) = value;
+}
+
+// What the kernel that pads needs, in 32 bits where that is enough.
+template <typename T>
+struct PadArguments {
+  FftChunk<T> from;
+  T* to;
+  Strides strides;
+  Divider row, line, run;  // accesses in a row; lines of the inner index; slots of a run
+  std::uint32_t accesses;
+  bool by_rows;
+  std::uint32_t left_slots;
+  int left_rows, left_cols, right_rows, right_cols;
+  Index right_pitch;
+};
+
+// to[slot][y][x] = the matrix (two: re, im in turn) of that slot, zero outside it. A thread writes
+// kCount consecutive scalars of a row.
+template <typename T, int kPack, int kCount>
+__global__ void __launch_bounds__(kLayoutThreads) pad_kernel(PadArguments<T> p) {
+  std::uint32_t access = blockIdx.x * kLayoutThreads + threadIdx.x;
+  if (access >= p.accesses) return;
+  std::uint32_t inner = p.row.split(access);  // access: within the row
+  const std::uint32_t outer = p.line.split(inner);
+  const std::uint32_t slot = p.by_rows ? inner : outer;
+  const int y = static_cast<int>(p.by_rows ? outer : inner);
+  const int x = static_cast<int>(access) * (kCount / kPack);
+
+  const T* from[kPack] = {};  // null: zero
+  int cols = 0;
+  if (slot < p.left_slots) {
+    if (slot < p.from.lefts && y < p.left_rows) {
+      cols = p.left_cols;
+      from[0] = p.from.left + (static_cast<Index>(slot) * p.left_rows + y) * cols;
     }
   } else {
-    const Index run = (slot - g.left_slots) / g.right_run,
-                item = (slot - g.left_slots) % g.right_run;
-    if (run < chunk.right_runs && item < chunk.rights && y < g.right.rows) {
-      cols = g.right.cols;
-      from = chunk.right + ((run * g.right_pitch + item) * g.right.rows + y) * cols;
+    std::uint32_t item = slot - p.left_slots;
+    const std::uint32_t run = p.run.split(item);
+    if (run < p.from.right_runs && y < p.right_rows) {
+      cols = p.right_cols;
+#pragma unroll
+      for (int part = 0; part < kPack; ++part) {
+        const Index matrix = static_cast<Index>(item) * kPack + part;
+        if (matrix < p.from.rights) {
+          from[part] = p.from.right + ((run * p.right_pitch + matrix) * p.right_rows + y) * cols;
+        }
+      }
     }
   }
-  T* to = real + slot * g.real_size + y * g.real_pitch;
-#pragma unroll 4
-  for (Index x = threadIdx.x; x < g.cols; x += 32) to[x] = x < cols ? from[x] : T{0};
+  Wide<T, kCount> value;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const int col = x + i / kPack;
+    value.at[i] = from[i % kPack] && col < cols ? from[i % kPack][col] : T(0);
+  }
+  T* to = p.to + slot * p.strides.slot + y * p.strides.row;
+  reinterpret_cast<Wide<T, kCount>*>(to)[access] = value;
 }
 
-// out[pair][sy][sx] = scale * real[slot][sy mod rows][sx mod cols] over the window. A warp writes a
-// row; outputs are not read again, so they leave the caches to the transforms.
+// What the kernel that crops needs: `count` consecutive outputs of one run of pairs, beginning with
+// row first_row of item 0.
 template <typename T>
-__global__ void __launch_bounds__(32 * kLayoutRows)
-    crop_rows(FftGeometry g, FftChunk<T> chunk, const T* real, T scale) {
-  const Index row = blockIdx.x * kLayoutRows + threadIdx.y;
-  const Index slot = row / g.sy.count(), y = row % g.sy.count();
-  const Index run = slot / g.pair_run, item = slot % g.pair_run;
-  if (run >= chunk.pair_runs || item >= chunk.pairs) return;
-  const Index sy = g.sy.first + y;
-  const T* from = real + slot * g.real_size + (sy < 0 ? sy + g.rows : sy) * g.real_pitch;
-  T* to = chunk.out + ((run * g.pair_pitch + item) * g.sy.count() + y) * g.sx.count();
-#pragma unroll 4
-  for (Index x = threadIdx.x; x < g.sx.count(); x += 32) {
-    const Index sx = g.sx.first + x;
-    __stcs(to + x, scale * from[sx < 0 ? sx + g.cols : sx]);
+struct CropArguments {
+  const T* from;
+  T* to;
+  Strides strides;
+  std::uint32_t count, lead;  // lead: scalars by which `to` is beyond an access of full width
+  Divider item, row;          // outputs of an item and of a row
+  int pack, rows, cols, first_sy, first_sx;
+  T scale;
+
+  __device__ __forceinline__ const T* row_of(std::uint32_t index, std::uint32_t y) const {
+    const int sy = static_cast<int>(y) + first_sy;
+    const T* slot =
+        pack == 2 ? from + (index >> 1) * strides.slot + (index & 1) : from + index * strides.slot;
+    return slot + (sy < 0 ? sy + rows : sy) * strides.row;
+  }
+};
+
+// to[i] = scale * the image at the shift of output i. A thread writes what a store of full width
+// holds, so outputs of any alignment leave in whole lines.
+template <typename T>
+__global__ void __launch_bounds__(kLayoutThreads) crop_kernel(CropArguments<T> c) {
+  constexpr int kCount = kWide<T>;
+  const std::uint32_t access = blockIdx.x * kLayoutThreads + threadIdx.x;
+  const std::int64_t first = static_cast<std::int64_t>(access) * kCount - c.lead;
+  if (first >= c.count) return;
+  const bool whole = first >= 0 && first + kCount <= c.count;
+  std::uint32_t column = first < 0 ? 0 : static_cast<std::uint32_t>(first);
+  std::uint32_t item = c.item.split(column);
+  std::uint32_t y = c.row.split(column);
+  const T* row = c.row_of(item, y);
+  Wide<T, kCount> value;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    if (first + i < 0 || first + i >= c.count) continue;
+    const int sx = static_cast<int>(column) + c.first_sx;
+    value.at[i] = c.scale * row[(sx < 0 ? sx + c.cols : sx) * static_cast<Index>(c.pack)];
+    if (!whole) c.to[first + i] = value.at[i];
+    if (++column < c.row.by) continue;
+    column = 0;
+    if (++y * c.row.by == c.item.by) {
+      y = 0;
+      ++item;
+    }
+    if (first + i + 1 < c.count) row = c.row_of(item, y);
+  }
+  if (whole) store_last(c.to + first, value);
+}
+
+inline unsigned layout_blocks(Index threads) {
+  return static_cast<unsigned>(ceil_div<Index>(threads, kLayoutThreads));
+}
+
+template <typename T, int kPack, int kCount>
+void pad_as(const FftGeometry& g, const FftChunk<T>& chunk, T* images, void* stream) {
+  const Index row = g.real_pitch / kCount;
+  PadArguments<T> p{};
+  p.from = chunk;
+  p.to = images;
+  p.strides = g.in;
+  p.row = Divider(row);
+  p.line = Divider(g.by_rows ? g.input_slots() : g.padded_rows);
+  p.run = Divider(g.right_run);
+  p.accesses = static_cast<std::uint32_t>(g.input_slots() * g.padded_rows * row);
+  p.by_rows = g.by_rows;
+  p.left_slots = static_cast<std::uint32_t>(g.left_slots);
+  p.left_rows = static_cast<int>(g.left.rows);
+  p.left_cols = static_cast<int>(g.left.cols);
+  p.right_rows = static_cast<int>(g.right.rows);
+  p.right_cols = static_cast<int>(g.right.cols);
+  p.right_pitch = g.right_pitch;
+  launch(pad_kernel<T, kPack, kCount>, dim3(layout_blocks(p.accesses)), dim3(kLayoutThreads), 0,
+         stream, p);
+}
+
+// Pads the inputs of a chunk into `images`.
+template <typename T>
+void pad(const FftGeometry& g, const FftChunk<T>& chunk, T* images, void* stream) {
+  if (g.pack == 2) {
+    pad_as<T, 2, kWide<T>>(g, chunk, images, stream);
+  } else if (g.real_pitch % kWide<T> == 0 && g.in.slot % kWide<T> == 0) {
+    pad_as<T, 1, kWide<T>>(g, chunk, images, stream);
+  } else {
+    pad_as<T, 1, 1>(g, chunk, images, stream);
   }
 }
 
-inline unsigned layout_blocks(Index rows) {
-  return static_cast<unsigned>(ceil_div(rows, kLayoutRows));
-}
+// Outputs that one launch of the crop kernel counts, but at least those of a slot or of a row.
+constexpr Index kCropOutputs = Index{1} << 30;
 
+// The circular outputs in `images` to the outputs of a chunk, times `scale`.
 template <typename T>
-void pad(const FftGeometry& g, const FftChunk<T>& chunk, T* real, void* stream) {
-  launch(pad_rows<T>, dim3(layout_blocks(g.input_slots() * g.rows)), dim3(32, kLayoutRows), 0,
-         stream, g, chunk, real);
-}
-
-template <typename T>
-void crop(const FftGeometry& g, const FftChunk<T>& chunk, const T* real, T scale, void* stream) {
-  launch(crop_rows<T>, dim3(layout_blocks(g.pair_slots * g.sy.count())), dim3(32, kLayoutRows), 0,
-         stream, g, chunk, real, scale);
+void crop(const FftGeometry& g, const FftChunk<T>& chunk, const T* images, T scale, void* stream,
+          Index most_outputs = kCropOutputs) {
+  const Index row = g.sx.count(), item = g.sy.count() * row;
+  // Runs that follow each other without a gap, here and there, are one.
+  const bool one = chunk.pairs == g.pair_pitch && g.pair_run * g.pack == chunk.pairs;
+  const Index runs = one ? 1 : chunk.pair_runs;
+  const Index items = one ? chunk.pair_runs * chunk.pairs : chunk.pairs;
+  // Whole slots in a launch, or rows of one item that is too large.
+  const bool whole = item <= most_outputs;
+  const Index step = whole ? std::max(g.pack, most_outputs / item / g.pack * g.pack) : 1;
+  const Index step_rows = whole ? g.sy.count() : std::max<Index>(1, most_outputs / row);
+  for (Index run = 0; run < runs; ++run) {
+    for (Index i = 0; i < items; i += step) {
+      for (Index y = 0; y < g.sy.count(); y += step_rows) {
+        const Index rows = std::min(step_rows, g.sy.count() - y);
+        CropArguments<T> c{};
+        c.from = images + (run * g.pair_run + i / g.pack) * g.out.slot + i % g.pack;
+        c.to = chunk.out + (run * g.pair_pitch + i) * item + y * row;
+        c.strides = g.out;
+        c.count = static_cast<std::uint32_t>(std::min(step, items - i) * rows * row);
+        c.lead = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(c.to) / sizeof(T) %
+                                            kWide<T>);
+        c.item = Divider(rows * row);
+        c.row = Divider(row);
+        c.pack = static_cast<int>(g.pack);
+        c.rows = static_cast<int>(g.rows);
+        c.cols = static_cast<int>(g.cols);
+        c.first_sy = static_cast<int>(g.sy.first + y);
+        c.first_sx = static_cast<int>(g.sx.first);
+        c.scale = scale;
+        const Index accesses = ceil_div<Index>(Index{c.count} + c.lead, kWide<T>);
+        launch(crop_kernel<T>, dim3(layout_blocks(accesses)), dim3(kLayoutThreads), 0, stream, c);
+      }
+    }
+  }
 }
 
 }  // namespace xcorr

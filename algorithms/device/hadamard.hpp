@@ -2,102 +2,99 @@
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
-#include "harness/variant.hpp"
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/fft_layout.hpp"
 
 namespace xcorr {
 
-constexpr unsigned kHadamardThreads = 256;
+constexpr std::uint32_t kHadamardThreads = 256;
+// Slots of products that a thread takes: a left spectrum is then read once for two products, and
+// there are threads enough to fill a card from some 20 small matrices on.
+constexpr int kHadamardSlots = 2;
+
+// `lines` lines of `vectors` accesses of 16 bytes in each slot; all lines of a slot together, or
+// line y of all slots. Right spectra are those of the item in its run (n-to-m) or of the slot,
+// which may be the product itself.
+template <typename T>
+struct Hadamard {
+  using V = Wide<T, kWide<T>>;
+  const V* left;
+  const V* right;
+  V* product;
+  Index in_line, out_line;     // accesses from line to line of inputs and products
+  Index vectors;               // accesses from slot to slot
+  Divider vector, group, run;  // accesses of a line; groups of slots; slots of a run
+  std::uint32_t threads, slots, runs, items;
+  bool shared_rights;
+  T scale;
+};
 
 template <typename T>
-struct Vector;  // 16 bytes of a spectrum
-template <>
-struct Vector<float> {
-  using Type = float4;
-};
-template <>
-struct Vector<double> {
-  using Type = double2;
-};
-
-__device__ float4 conj_product(float4 l, float4 r, float scale) {
-  return {scale * (l.x * r.x + l.y * r.y), scale * (l.x * r.y - l.y * r.x),
-          scale * (l.z * r.z + l.w * r.w), scale * (l.z * r.w - l.w * r.z)};
-}
-__device__ double2 conj_product(double2 l, double2 r, double scale) {
-  return {scale * (l.x * r.x + l.y * r.y), scale * (l.x * r.y - l.y * r.x)};
-}
-
-// product[slot] = scale * conj(left[run]) * right[...] over the valid pairs of a chunk; a thread
-// takes one vector of kPairs consecutive slots. Right spectra are those of the item in its run
-// (n-to-m) or of the slot, which may be the product itself. U: an unsigned type that counts all
-// vectors, since 64-bit division is slow.
-template <typename T, int kPairs, typename U>
-__global__ void __launch_bounds__(kHadamardThreads)
-    hadamard(const typename Vector<T>::Type* left, const typename Vector<T>::Type* right,
-             typename Vector<T>::Type* product, U vectors, U slots, U run_slots, U runs, U items,
-             bool shared_rights, T scale) {
-  using V = typename Vector<T>::Type;
-  const U at = static_cast<U>(blockIdx.x) * kHadamardThreads + threadIdx.x;
-  const U first = at / vectors * kPairs, element = at % vectors;
-  if (first >= slots) return;
-  U run = first / run_slots, item = first % run_slots;
-  V l[kPairs], r[kPairs];
-  bool valid[kPairs];
+__global__ void __launch_bounds__(kHadamardThreads) hadamard_kernel(Hadamard<T> h) {
+  using V = typename Hadamard<T>::V;
+  std::uint32_t element = blockIdx.x * kHadamardThreads + threadIdx.x;
+  if (element >= h.threads) return;
+  std::uint32_t group = h.vector.split(element);
+  const std::uint32_t line = h.group.split(group);
+  const std::uint32_t first = group * kHadamardSlots;
+  std::uint32_t item = first;
+  std::uint32_t run = h.run.split(item);
+  const V* left = h.left + line * h.in_line + element;
+  const V* right = h.right + line * h.in_line + element;
+  V* product = h.product + line * h.out_line + element;
+  V l[kHadamardSlots], r[kHadamardSlots];
+  bool valid[kHadamardSlots];
 #pragma unroll
-  for (int i = 0; i < kPairs; ++i) {
-    valid[i] = run < runs && item < items;
+  for (int i = 0; i < kHadamardSlots; ++i) {
+    valid[i] = first + i < h.slots && run < h.runs && item < h.items;
     if (valid[i]) {
-      l[i] = left[run * vectors + element];
-      r[i] = right[(shared_rights ? item : first + i) * vectors + element];
+      l[i] = left[run * h.vectors];
+      r[i] = right[(h.shared_rights ? item : first + i) * h.vectors];
     }
-    if (++item == run_slots) {
+    if (++item == h.run.by) {
       item = 0;
       ++run;
     }
   }
 #pragma unroll
-  for (int i = 0; i < kPairs; ++i) {
-    if (valid[i]) product[(first + i) * vectors + element] = conj_product(l[i], r[i], scale);
+  for (int i = 0; i < kHadamardSlots; ++i) {
+    if (!valid[i]) continue;
+    V p;
+#pragma unroll
+    for (int c = 0; c < kWide<T>; c += 2) {
+      const T lx = l[i].at[c], ly = l[i].at[c + 1], rx = r[i].at[c], ry = r[i].at[c + 1];
+      p.at[c] = h.scale * (lx * rx + ly * ry);
+      p.at[c + 1] = h.scale * (lx * ry - ly * rx);
+    }
+    product[(first + i) * h.vectors] = p;
   }
 }
 
-// Operands of one chunk; `spectrum` complex elements, an even number, from slot to slot.
+// Products of the valid slots of a chunk: `runs` runs (one a left spectrum) of `items` slots each.
 template <typename T>
-struct HadamardChunk {
-  const void* left;
-  const void* right;
-  void* product;
-  Index spectrum;
-  Index slots, run_slots;  // of pairs
-  Index runs, items;       // of them valid
-  bool shared_rights;      // a right spectrum is that of the item (n-to-m), not of the slot
-  T scale;
-};
-
-template <typename T, int kPairs, typename U>
-void hadamard_as(const HadamardChunk<T>& c, void* stream) {
-  using V = typename Vector<T>::Type;
-  const Index vectors = c.spectrum * 2 * static_cast<Index>(sizeof(T)) / 16;
-  const Index threads = ceil_div<Index>(c.slots, kPairs) * vectors;
-  const auto blocks = static_cast<unsigned>(ceil_div<Index>(threads, kHadamardThreads));
-  launch(hadamard<T, kPairs, U>, dim3(blocks), dim3(kHadamardThreads), 0, stream,
-         static_cast<const V*>(c.left), static_cast<const V*>(c.right), static_cast<V*>(c.product),
-         vectors, c.slots, c.run_slots, c.runs, c.items, c.shared_rights, c.scale);
-}
-
-template <typename T>
-void hadamard_chunk(const HadamardChunk<T>& c, void* stream) {
-  // Below this many vectors one pair a thread: more threads are worth more than a left spectrum in
-  // registers.
-  constexpr Index kMany = Index{1} << 20;
-  const Index vectors = c.slots * c.spectrum * 2 * static_cast<Index>(sizeof(T)) / 16;
-  if (vectors >= Index{1} << 31) {
-    hadamard_as<T, 4, unsigned long long>(c, stream);
-  } else if (vectors >= kMany) {
-    hadamard_as<T, 4, unsigned>(c, stream);
-  } else {
-    hadamard_as<T, 1, unsigned>(c, stream);
-  }
+void hadamard(const FftGeometry& g, const void* left, const void* right, void* product, Index runs,
+              Index items, bool shared_rights, void* stream) {
+  using V = typename Hadamard<T>::V;
+  const Index complexes = kWide<T> / 2;  // of an access
+  Hadamard<T> h{};
+  h.left = static_cast<const V*>(left);
+  h.right = static_cast<const V*>(right);
+  h.product = static_cast<V*>(product);
+  h.vectors = (g.by_rows ? g.pitch : g.spectrum) / complexes;
+  h.in_line = g.input_slots() * h.vectors;
+  h.out_line = g.pair_slots * h.vectors;
+  const Index groups = ceil_div<Index>(g.pair_slots, kHadamardSlots);
+  h.vector = Divider(h.vectors);
+  h.group = Divider(groups);
+  h.run = Divider(g.pair_run);
+  h.threads = static_cast<std::uint32_t>((g.by_rows ? g.rows : 1) * groups * h.vectors);
+  h.slots = static_cast<std::uint32_t>(g.pair_slots);
+  h.runs = static_cast<std::uint32_t>(runs);
+  h.items = static_cast<std::uint32_t>(items);
+  h.shared_rights = shared_rights;
+  h.scale = T(1) / static_cast<T>(g.rows * g.cols);
+  launch(hadamard_kernel<T>, dim3(ceil_div(h.threads, kHadamardThreads)), dim3(kHadamardThreads), 0,
+         stream, h);
 }
 
 }  // namespace xcorr

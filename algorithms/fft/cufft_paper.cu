@@ -69,9 +69,11 @@ FftGeometry geometry(const Problem& q) {
   FftGeometry g{};
   g.rows = q.left.rows + q.right.rows;
   g.cols = q.left.cols + q.right.cols;
+  g.padded_rows = g.rows;
   g.real_pitch = g.cols;
-  g.real_size = g.rows * g.cols;
-  g.spectrum = g.rows * (g.cols / 2 + 1);
+  g.pitch = g.cols / 2 + 1;
+  g.spectrum = g.rows * g.pitch;
+  g.in = g.out = {g.rows * g.cols, g.cols};
   g.left = q.left;
   g.right = q.right;
   g.left_slots = q.lefts;
@@ -94,15 +96,14 @@ Places places(const Problem& q, const FftGeometry& g) {
   at.products = after(0, g.input_slots() * spectrum_bytes);
   at.real =
       q.form == Form::n_to_m ? after(at.products, g.pair_slots * spectrum_bytes) : at.products;
-  at.work =
-      after(at.real, std::max(g.input_slots(), g.pair_slots) * g.real_size * Index{sizeof(T)});
+  at.work = after(at.real, std::max(g.input_slots(), g.pair_slots) * g.in.slot * Index{sizeof(T)});
   return at;
 }
 
 class PaperPlan final : public Plan {
  public:
   explicit PaperPlan(const PlanRequest& request)
-      : problem_(request.problem), g_(geometry(problem_)) {
+      : problem_(request.problem), g_(geometry(problem_)), transforms_(g_) {
     const Places at = places(problem_, g_);
     char* base = static_cast<char*>(request.workspace);
     lefts_ = reinterpret_cast<Complex*>(base);
@@ -110,10 +111,8 @@ class PaperPlan final : public Plan {
     products_ =
         problem_.form == Form::n_to_m ? reinterpret_cast<Complex*>(base + at.products) : rights_;
     real_ = reinterpret_cast<T*>(base + at.real);
-    forward_.make(g_, true, g_.input_slots());
-    inverse_.make(g_, false, g_.pair_slots);
-    forward_.use(base + at.work);
-    inverse_.use(base + at.work);
+    transforms_.make(g_);
+    transforms_.use(base + at.work);
   }
 
   void compute(const Call& call) override {
@@ -123,11 +122,11 @@ class PaperPlan final : public Plan {
         call.lefts<T>(), call.rights<T>(), call.outs<T>(), q.lefts, 1, q.rights, 1, q.pairs()};
     pad(g_, all, real_, stream);
     call.phase("forward");
-    forward_.forward(real_, lefts_, stream);
+    transforms_.forward(real_, lefts_, stream);
     call.phase("hadamard");
     hadamard(stream);
     call.phase("inverse");
-    inverse_.inverse(products_, real_, stream);
+    transforms_.inverse(products_, real_, stream);
     call.phase("rest");
     crop(g_, all, real_, T(1) / static_cast<T>(g_.rows * g_.cols), stream);
   }
@@ -153,7 +152,7 @@ class PaperPlan final : public Plan {
   FftGeometry g_;
   Complex *lefts_, *rights_, *products_;
   T* real_;  // padded inputs, later the circular outputs
-  CufftPlan<T> forward_, inverse_;
+  CufftTransforms<T> transforms_;
 };
 
 std::size_t workspace_bytes(const PlanRequest& request) {
