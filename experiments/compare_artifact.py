@@ -29,8 +29,8 @@ EPILOG = """example:
   python3 -m experiments.compare_artifact --set nvidia-h200-132-sm-141-gb --markdown
 
 A ratio is ours / the baseline's: below 1 ours is faster; ! marks what is above its bar. `phases` is forward +
-hadamard + inverse (the baseline's two transforms are host enqueue rates), `compute` all of ours, padding
-and layout included, against the same time. Exit code: 0; 1 when a cell is above a bar; 2 for a mistake in the request."""
+hadamard + inverse (the baseline's two transforms are host enqueue rates) of the point that is fastest in them,
+`compute` all of the fastest point, padding and layout included, against the same time. Exit code: 0; 1 when a cell is above a bar; 2 for a mistake in the request."""
 PHASES = ("forward_us", "hadamard_us", "inverse_us")
 
 Cell = tuple[str, int, int, int]  # form, size, lefts, rights
@@ -86,17 +86,18 @@ def choose_set(root: Path, machine: str | None, local: bool, variants: set[str])
     return fitting[0]
 
 
-def best_points(frame: pd.DataFrame) -> dict[Cell, dict[str, Any]]:
-    """Of each cell the point with the least median compute_us: its times, variant and params.
+def best_points(frame: pd.DataFrame, time: str = "compute_us") -> dict[Cell, dict[str, Any]]:
+    """Of each cell the point with the least median `time`: its times, variant and params.
 
     `frame` holds rows of read_set, one per repetition. `phases_us` is NaN where forward or inverse was not
-    marked; a Hadamard product inside the inverse transform counts as no time of its own.
+    marked; a Hadamard product inside the inverse transform counts as no time of its own. Cells whose points
+    all lack `time` are left out.
     """
     point = ["form", "left_rows", "lefts", "rights", "variant", "params", "preset"]
     medians = frame.groupby(point)[["compute_us", *PHASES]].median().reset_index()
     medians["phases_us"] = medians["forward_us"] + medians["hadamard_us"].fillna(0) + medians["inverse_us"]
     best: dict[Cell, dict[str, Any]] = {}
-    for row in medians.sort_values("compute_us", kind="stable").to_dict("records"):
+    for row in medians.dropna(subset=[time]).sort_values(time, kind="stable").to_dict("records"):
         best.setdefault((row["form"], row["left_rows"], row["lefts"], row["rights"]), row)
     return best
 
@@ -150,6 +151,7 @@ def compare(what: dict[str, Any], baseline: dict[Cell, dict[str, str]],
     """Lines of the table, its headers, and the four columns of ratios."""
     rows = comparable(frame)
     fft = best_points(rows[rows["variant"] == what["fft"]["variant"]])
+    phases = best_points(rows[rows["variant"] == what["fft"]["variant"]], "phases_us")
     naive = best_points(rows[rows["variant"] == what["naive"]["variant"]])
     definition = best_points(rows[~rows["family"].isin(what["transform_families"])])
     columns = [
@@ -163,19 +165,20 @@ def compare(what: dict[str, Any], baseline: dict[Cell, dict[str, str]],
     lines = []
     for cell, theirs in baseline.items():
         form, size, lefts, rights = cell
-        ours, slow, direct = fft.get(cell), naive.get(cell), definition.get(cell)
+        ours, bare = fft.get(cell), phases.get(cell)
+        slow, direct = naive.get(cell), definition.get(cell)
         lines.append([
             form, str(size), f"{lefts}:{rights}", f"{float(theirs['fft_us']):.1f}",
-            text(ours, "phases_us"), columns[0].cell(ours and ours["phases_us"], theirs["fft_us"]),
-            text(ours, "compute_us"), columns[1].cell(ours and ours["compute_us"], theirs["fft_us"]),
+            text(bare, "phases_us"), columns[0].cell(bare and bare["phases_us"], theirs["fft_us"]),
+            bare["params"] if bare else "-", text(ours, "compute_us"), columns[1].cell(ours and ours["compute_us"], theirs["fft_us"]),
             ours["params"] if ours else "-",
             text(slow, "compute_us"), columns[2].cell(slow and slow["compute_us"], theirs["overlap_wise_us"]),
             text(direct, "compute_us"),
             columns[3].cell(direct and direct["compute_us"], theirs["best_definition_us"]),
         ])  # fmt: skip
-    lines.append(["geometric mean", "", "", "", "", columns[0].mean(), "", columns[1].mean(), "",
+    lines.append(["geometric mean", "", "", "", "", columns[0].mean(), "", "", columns[1].mean(), "",
                   "", columns[2].mean(), "", columns[3].mean()])  # fmt: skip
-    headers = ["form", "size", "counts", "their fft us", "phases us", "ratio", "compute us", "ratio", "params",
+    headers = ["form", "size", "counts", "their fft us", "phases us", "ratio", "of params", "compute us", "ratio", "params",
                "overlap-wise us", "ratio", "best definition us", "ratio"]  # fmt: skip
     return lines, headers, columns
 

@@ -1,6 +1,6 @@
-// The data movement of fft_layout.hpp and the products as callbacks inside cuFFT's kernels: the
-// forward transform loads from the unpadded inputs, the inverse stores into the outputs, and may
-// load products. Slots with all their rows together, one real matrix each.
+// The data movement of fft_layout.hpp as callbacks inside cuFFT's kernels: the forward transform
+// loads from the unpadded inputs, the inverse stores into the outputs. Slots with all their rows
+// together, one real matrix each.
 #pragma once
 
 #include <algorithm>
@@ -11,28 +11,20 @@
 
 namespace xcorr {
 
-// What callbacks read; in device memory, since cuFFT fixes the address when it plans.
+// Brings the chunk to where the callbacks of a plan read it: in device memory, since cuFFT fixes
+// the address when it plans.
 template <typename T>
-struct CallbackInfo {
-  FftChunk<T> chunk;
-  const void* left_spectra;
-  const void* right_spectra;
-};
-
-// Brings `info` to where the callbacks of a plan read it.
-template <typename T>
-__global__ void store_info(CallbackInfo<T>* to, CallbackInfo<T> info) {
-  *to = info;
+__global__ void store_chunk(FftChunk<T>* to, FftChunk<T> chunk) {
+  *to = chunk;
 }
 
-// Follows definitions of T, T2 (complex), U (an unsigned type that counts a batch's elements) and
+// Follows definitions of T, U (an unsigned type that counts a batch's elements) and
 // the constants below. One image a callback: cuFFT links an image once for each callback of a plan,
 // and would find others twice.
 inline constexpr const char* kCallbackSource = R"(
-struct Info {  // CallbackInfo of the file that holds this text
+struct Info {  // FftChunk
   const T* left; const T* right; T* out;
   long long lefts, right_runs, rights, pair_runs, pairs;
-  const T2* left_spectra; const T2* right_spectra;
 };
 
 #ifdef XCORR_PAD
@@ -65,40 +57,21 @@ __device__ void xcorr_crop(void*, unsigned long long offset, T value, void* call
   __stcs(info->out + (pair * kOutRows + y) * kOutCols + x, value);
 }
 #endif
-
-#ifdef XCORR_PRODUCT
-__device__ T2 xcorr_product(void* products, unsigned long long offset, void* caller, void*) {
-  const Info* info = static_cast<const Info*>(caller);
-  const U slot = U(offset) / kSpectrum, element = U(offset) % kSpectrum;
-  const U run = slot / kPairRun, item = slot % kPairRun;
-  T2 product = {T(0), T(0)};
-  if (run >= info->pair_runs || item >= info->pairs) return product;
-  const T2 l = info->left_spectra[run * kSpectrum + element];
-  const T2 r = kSharedRights ? info->right_spectra[item * kSpectrum + element]
-                             : static_cast<const T2*>(products)[offset];
-  const T scale = T(1) / (T(kRows) * T(kCols));
-  product.x = scale * (l.x * r.x + l.y * r.y);
-  product.y = scale * (l.x * r.y - l.y * r.x);
-  return product;
-}
-#endif
 )";
 
-// The definitions before that text; the callback is one of XCORR_PAD, XCORR_CROP, XCORR_PRODUCT.
+// The definitions before that text; the callback is XCORR_PAD or XCORR_CROP.
 template <typename T>
-inline std::string callback_source(const FftGeometry& g, bool shared_rights, const char* callback) {
+inline std::string callback_source(const FftGeometry& g, const char* callback) {
   const bool single = sizeof(T) == sizeof(float);
   const Index slots = std::max(g.input_slots(), g.pair_slots);
   const bool narrow = slots * 2 * g.spectrum < Index{1} << 32;
   std::string text = std::string("#define ") + callback +
-                     "\nusing T = " + (single ? "float" : "double") +
-                     ";\nusing T2 = " + (single ? "float2" : "double2") + ";\nusing U = unsigned " +
+                     "\nusing T = " + (single ? "float" : "double") + ";\nusing U = unsigned " +
                      (narrow ? "int" : "long long") + ";\n";
   const std::pair<const char*, Index> sizes[] = {{"kRows", g.rows},
                                                  {"kCols", g.cols},
                                                  {"kRealPitch", g.real_pitch},
                                                  {"kRealSize", 2 * g.spectrum},
-                                                 {"kSpectrum", g.spectrum},
                                                  {"kLeftSlots", g.left_slots},
                                                  {"kLeftRows", g.left.rows},
                                                  {"kLeftCols", g.left.cols},
@@ -109,8 +82,7 @@ inline std::string callback_source(const FftGeometry& g, bool shared_rights, con
                                                  {"kPairRun", g.pair_run},
                                                  {"kPairPitch", g.pair_pitch},
                                                  {"kOutRows", g.sy.count()},
-                                                 {"kOutCols", g.sx.count()},
-                                                 {"kSharedRights", shared_rights}};
+                                                 {"kOutCols", g.sx.count()}};
   for (const auto& [name, value] : sizes) {
     text += std::string("constexpr U ") + name + " = " + std::to_string(value) + ";\n";
   }

@@ -142,55 +142,79 @@ __global__ void __launch_bounds__(kLayoutThreads) pad_kernel(PadArguments<T> p) 
   reinterpret_cast<Wide<T, kCount>*>(to)[access] = value;
 }
 
-// What the kernel that crops needs: `count` consecutive outputs of one run of pairs, beginning with
-// row first_row of item 0.
+// What the kernel that crops needs: rows of each output from `first_sy` on, `count` outputs.
 template <typename T>
 struct CropArguments {
+  FftChunk<T> to;  // out: at the first of those rows
   const T* from;
-  T* to;
   Strides strides;
-  std::uint32_t count, lead;  // lead: scalars by which `to` is beyond an access of full width
-  Divider item, row;          // outputs of an item and of a row
-  int pack, rows, cols, first_sy, first_sx;
+  Divider access, run, row;  // accesses of an output; slots of a run; outputs of a row
+  std::uint32_t accesses, count;
+  Index item, pair_pitch;  // outputs from pair to pair; pairs from run to run
+  int rows, cols, first_sy, first_sx;
   T scale;
-
-  __device__ __forceinline__ const T* row_of(std::uint32_t index, std::uint32_t y) const {
-    const int sy = static_cast<int>(y) + first_sy;
-    const T* slot =
-        pack == 2 ? from + (index >> 1) * strides.slot + (index & 1) : from + index * strides.slot;
-    return slot + (sy < 0 ? sy + rows : sy) * strides.row;
-  }
 };
 
-// to[i] = scale * the image at the shift of output i. A thread writes what a store of full width
-// holds, so outputs of any alignment leave in whole lines.
-template <typename T>
+// Outputs first .. first + kCount - 1, where they are among those of a pair, from its image.
+template <typename T, int kPack>
+__device__ __forceinline__ Wide<T, kWide<T>> cropped(const CropArguments<T>& c, const T* image,
+                                                     std::int64_t first) {
+  Wide<T, kWide<T>> value;
+  std::uint32_t x = first < 0 ? 0 : static_cast<std::uint32_t>(first);
+  int sy = static_cast<int>(c.row.split(x)) + c.first_sy;
+  const T* row = image + (sy < 0 ? sy + c.rows : sy) * c.strides.row;
+#pragma unroll
+  for (int i = 0; i < kWide<T>; ++i) {
+    if (first + i < 0 || first + i >= c.count) continue;
+    if (x == c.row.by) {
+      x = 0;
+      ++sy;
+      row = image + (sy < 0 ? sy + c.rows : sy) * c.strides.row;
+    }
+    const int sx = static_cast<int>(x++) + c.first_sx;
+    value.at[i] = c.scale * row[static_cast<Index>(sx < 0 ? sx + c.cols : sx) * kPack];
+  }
+  return value;
+}
+
+// out = scale * the image at the shift of each output. A thread takes what a store of full width
+// holds, wherever outputs begin, so they leave in whole lines; of two packed outputs the same place
+// in both, so that the image comes from memory once.
+template <typename T, int kPack>
 __global__ void __launch_bounds__(kLayoutThreads) crop_kernel(CropArguments<T> c) {
   constexpr int kCount = kWide<T>;
-  const std::uint32_t access = blockIdx.x * kLayoutThreads + threadIdx.x;
-  const std::int64_t first = static_cast<std::int64_t>(access) * kCount - c.lead;
-  if (first >= c.count) return;
-  const bool whole = first >= 0 && first + kCount <= c.count;
-  std::uint32_t column = first < 0 ? 0 : static_cast<std::uint32_t>(first);
-  std::uint32_t item = c.item.split(column);
-  std::uint32_t y = c.row.split(column);
-  const T* row = c.row_of(item, y);
-  Wide<T, kCount> value;
+  std::uint32_t access = blockIdx.x * kLayoutThreads + threadIdx.x;
+  if (access >= c.accesses) return;
+  const std::uint32_t slot = c.access.split(access);  // access: within the output
+  std::uint32_t item = slot;
+  const std::uint32_t run = c.run.split(item);
+  item *= kPack;
+  if (run >= c.to.pair_runs) return;
+  const T* image = c.from + slot * c.strides.slot;
+  T* to[kPack] = {};
+  std::int64_t first[kPack];
+  Wide<T, kCount> value[kPack];
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    if (first + i < 0 || first + i >= c.count) continue;
-    const int sx = static_cast<int>(column) + c.first_sx;
-    value.at[i] = c.scale * row[(sx < 0 ? sx + c.cols : sx) * static_cast<Index>(c.pack)];
-    if (!whole) c.to[first + i] = value.at[i];
-    if (++column < c.row.by) continue;
-    column = 0;
-    if (++y * c.row.by == c.item.by) {
-      y = 0;
-      ++item;
-    }
-    if (first + i + 1 < c.count) row = c.row_of(item, y);
+  for (int part = 0; part < kPack; ++part) {
+    if (item + part >= c.to.pairs) continue;
+    to[part] = c.to.out + (run * c.pair_pitch + item + part) * c.item;
+    const auto lead = reinterpret_cast<std::uintptr_t>(to[part]) / sizeof(T) % kCount;
+    first[part] = static_cast<std::int64_t>(access) * kCount - static_cast<std::int64_t>(lead);
+    value[part] = cropped<T, kPack>(c, image + part, first[part]);
   }
-  if (whole) store_last(c.to + first, value);
+#pragma unroll
+  for (int part = 0; part < kPack; ++part) {
+    if (!to[part]) continue;
+    if (first[part] >= 0 && first[part] + kCount <= c.count) {
+      store_last(to[part] + first[part], value[part]);
+      continue;
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const std::int64_t at = first[part] + i;
+      if (at >= 0 && at < c.count) to[part][at] = value[part].at[i];
+    }
+  }
 }
 
 inline unsigned layout_blocks(Index threads) {
@@ -231,45 +255,36 @@ void pad(const FftGeometry& g, const FftChunk<T>& chunk, T* images, void* stream
   }
 }
 
-// Outputs that one launch of the crop kernel counts, but at least those of a slot or of a row.
-constexpr Index kCropOutputs = Index{1} << 30;
+// Outputs of a pair that the crop kernel counts with 32 bits, but at least those of a row.
+constexpr Index kCropOutputs = Index{1} << 31;
 
 // The circular outputs in `images` to the outputs of a chunk, times `scale`.
 template <typename T>
 void crop(const FftGeometry& g, const FftChunk<T>& chunk, const T* images, T scale, void* stream,
           Index most_outputs = kCropOutputs) {
-  const Index row = g.sx.count(), item = g.sy.count() * row;
-  // Runs that follow each other without a gap, here and there, are one.
-  const bool one = chunk.pairs == g.pair_pitch && g.pair_run * g.pack == chunk.pairs;
-  const Index runs = one ? 1 : chunk.pair_runs;
-  const Index items = one ? chunk.pair_runs * chunk.pairs : chunk.pairs;
-  // Whole slots in a launch, or rows of one item that is too large.
-  const bool whole = item <= most_outputs;
-  const Index step = whole ? std::max(g.pack, most_outputs / item / g.pack * g.pack) : 1;
-  const Index step_rows = whole ? g.sy.count() : std::max<Index>(1, most_outputs / row);
-  for (Index run = 0; run < runs; ++run) {
-    for (Index i = 0; i < items; i += step) {
-      for (Index y = 0; y < g.sy.count(); y += step_rows) {
-        const Index rows = std::min(step_rows, g.sy.count() - y);
-        CropArguments<T> c{};
-        c.from = images + (run * g.pair_run + i / g.pack) * g.out.slot + i % g.pack;
-        c.to = chunk.out + (run * g.pair_pitch + i) * item + y * row;
-        c.strides = g.out;
-        c.count = static_cast<std::uint32_t>(std::min(step, items - i) * rows * row);
-        c.lead = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(c.to) / sizeof(T) %
-                                            kWide<T>);
-        c.item = Divider(rows * row);
-        c.row = Divider(row);
-        c.pack = static_cast<int>(g.pack);
-        c.rows = static_cast<int>(g.rows);
-        c.cols = static_cast<int>(g.cols);
-        c.first_sy = static_cast<int>(g.sy.first + y);
-        c.first_sx = static_cast<int>(g.sx.first);
-        c.scale = scale;
-        const Index accesses = ceil_div<Index>(Index{c.count} + c.lead, kWide<T>);
-        launch(crop_kernel<T>, dim3(layout_blocks(accesses)), dim3(kLayoutThreads), 0, stream, c);
-      }
-    }
+  const Index row = g.sx.count(), step = std::max<Index>(1, most_outputs / row);
+  for (Index y = 0; y < g.sy.count(); y += step) {
+    const Index count = std::min(step, g.sy.count() - y) * row;
+    const Index accesses = ceil_div<Index>(count + kWide<T> - 1, kWide<T>);
+    CropArguments<T> c{};
+    c.to = chunk;
+    c.to.out += y * row;
+    c.from = images;
+    c.strides = g.out;
+    c.access = Divider(accesses);
+    c.run = Divider(g.pair_run);
+    c.row = Divider(row);
+    c.accesses = static_cast<std::uint32_t>(g.pair_slots * accesses);
+    c.count = static_cast<std::uint32_t>(count);
+    c.item = g.sy.count() * row;
+    c.pair_pitch = g.pair_pitch;
+    c.rows = static_cast<int>(g.rows);
+    c.cols = static_cast<int>(g.cols);
+    c.first_sy = static_cast<int>(g.sy.first + y);
+    c.first_sx = static_cast<int>(g.sx.first);
+    c.scale = scale;
+    launch(g.pack == 2 ? crop_kernel<T, 2> : crop_kernel<T, 1>, dim3(layout_blocks(c.accesses)),
+           dim3(kLayoutThreads), 0, stream, c);
   }
 }
 

@@ -155,6 +155,16 @@ class PaperPlan final : public Plan {
   CufftTransforms<T> transforms_;
 };
 
+// The kernels around the transforms count their accesses with 32 bits.
+Support supports(const PlanRequest& request) {
+  const FftGeometry g = geometry(request.problem);
+  const Index most = Index{1} << 32;
+  if (g.input_slots() * g.in.slot > most || g.pair_slots * g.out.slot > 4 * most) {
+    return no("more than 16 GiB of padded inputs or 64 GiB of padded outputs");
+  }
+  return yes();
+}
+
 std::size_t workspace_bytes(const PlanRequest& request) {
   const FftGeometry g = geometry(request.problem);
   return static_cast<std::size_t>(places(request.problem, g).work) + cufft_work_bytes<T>(g);
@@ -173,6 +183,7 @@ XCORR_VARIANT({
     .algorithm_class = AlgorithmClass::fft,
     .precisions = {Precision::fp32},
     .emulated = false,
+    .supports = supports,
     .workspace_bytes = workspace_bytes,
     .plan = plan,
 });
