@@ -49,6 +49,9 @@ class Device {
   virtual void* stream() = 0;
   // Waits for the stream; throws std::runtime_error with the device's own words after a fault.
   virtual void synchronize() = 0;
+  // Asked after an error: true when no later call of this process can succeed, as after an illegal
+  // address on CUDA. An error that harms no later call is forgotten.
+  virtual bool lost() { return false; }
   // Duration of `count` calls of `compute` in `mode`.
   virtual Seconds time(const std::function<void()>& compute, Index count, Mode mode) = 0;
   // The shortest batch that this device's clock measures well.

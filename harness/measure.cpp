@@ -105,7 +105,7 @@ void Point::reject(Outcome outcome, std::string reason) {
 
 void Point::guarded(const std::function<void()>& steps) {
   try {
-    steps();
+    return steps();
   } catch (const OutOfMemory& error) {
     reject(Outcome::out_of_memory, error.what());
   } catch (const std::bad_alloc&) {
@@ -115,6 +115,7 @@ void Point::guarded(const std::function<void()>& steps) {
   } catch (...) {
     reject(Outcome::failed, "something that is no exception was thrown");
   }
+  device_lost_ = device_.lost();
 }
 
 void Point::run_once() {
