@@ -35,6 +35,9 @@ class Device {
   virtual nlohmann::json facts() const = 0;
   virtual Peaks peaks(Precision precision) const = 0;
   virtual Support supports(Mode mode) const = 0;
+  // Whether the variant can compute this here: its backend, forms, precision classes, and then what
+  // it says itself, which may throw. The one place where that is decided.
+  Support runs(const Variant& variant, const PlanRequest& request) const;
   // What the device can do at most, measured (--ceilings); empty where nobody has written it.
   virtual nlohmann::json ceilings() = 0;
 

@@ -142,12 +142,15 @@ def test_a_full_disk_is_an_error():
     assert "error: records: writing failed" in done.stderr
 
 
-def test_what_cannot_run_here_is_a_record_and_no_failure():
-    options = ["--params", "threads=1", "--mode", "graph", "--records", "-"]
-    done = run(*FFT, *SMALL, *options)
+@pytest.mark.parametrize(
+    ("wish", "reason"),
+    [(["--mode", "graph"], "mode graph needs a CUDA device"), (["--precision", "tf32"], "precision tf32")],
+)
+def test_what_cannot_run_here_is_a_record_and_no_failure(wish: list[str], reason: str):
+    done = run(*FFT, *SMALL, "--params", "threads=1", *wish, "--records", "-")
     (_, line) = records(done.stdout)
     assert done.returncode == 0
-    assert line["record"]["outcome"] == "not_supported" and line["record"]["reason"]
+    assert line["record"]["outcome"] == "not_supported" and line["record"]["reason"] == reason
     assert line["record"]["repetitions"] == []
 
 
