@@ -23,6 +23,8 @@ from experiments.problem import format_shape
 from experiments.schema import Preset
 
 SEED = 1
+# Exit codes of xcorr-bench, see its --help.
+USER_ERROR, DEVICE_LOST = 2, 3
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -55,11 +57,16 @@ class Record:
 
 @dataclass(frozen=True)
 class Ended:
-    """How the process ended. `reason` is empty when it ended by itself with exit code 0 or 1."""
+    """How the process ended. `reason` is empty when it ended by itself with exit code 0 or 1.
+
+    `device_lost`: the last point that it reported took the device with it, and the process stopped
+    there; the points that it did not report are unharmed.
+    """
 
     reason: str
     timed_out: bool = False
     user_error: bool = False
+    device_lost: bool = False
 
 
 def program() -> Path:
@@ -231,4 +238,8 @@ def _ended(code: int, timed_out: bool, stderr: str) -> Ended:
             reason += " (the system may have run out of memory)"
     else:
         reason = f"exit code {code}"
-    return Ended(f"{reason}: {said}" if said else reason, user_error=code == 2)
+    return Ended(
+        f"{reason}: {said}" if said else reason,
+        user_error=code == USER_ERROR,
+        device_lost=code == DEVICE_LOST,
+    )

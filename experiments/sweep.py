@@ -130,8 +130,11 @@ class Sweep:
         alone = ""
         while todo:
             batch = [alone] if alone else list(todo)
+            before = len(todo)
             flight, ended = self._process(chunk, unit, batch, todo)
             alone = ""
+            if ended.device_lost and len(todo) < before:
+                continue  # the culprit is stored as failed; a new process has a device for the rest
             if flight not in todo:
                 if ended.reason and not ended.timed_out:
                     warn(f"{unit.name}: {ended.reason}, after its points were stored")

@@ -54,22 +54,12 @@ void correlate(const nlohmann::json& request, const void* left, const void* righ
                    params.empty() ? grid_points(variant).front() : parse_params(variant, params),
                    parse_precision(request.value("precision", "fp32")), nullptr, nullptr};
   const std::unique_ptr<Device> device = open_device(request.value("device", "cpu"));
-  const auto refuse = [&](const std::string& why) {
-    throw UserError("variant '" + variant.id + "': not supported: " + why +
-                    "; --list names others");
-  };
-  if (variant.backend != device->backend()) {
-    refuse("it needs a " + std::string(to_string(variant.backend)) + " device");
-  }
   const Problem& problem = plan.problem;
-  if (std::count(variant.forms.begin(), variant.forms.end(), problem.form) == 0) {
-    refuse("form " + std::string(to_string(problem.form)));
-  }
-  if (std::count(variant.precisions.begin(), variant.precisions.end(), plan.precision) == 0) {
-    refuse("precision " + std::string(to_string(plan.precision)));
-  }
   plan.stream = device->stream();
-  if (const Support support = variant.supports(plan); !support) refuse(support.reason);
+  if (const Support support = device->runs(variant, plan); !support) {
+    throw UserError("variant '" + variant.id + "': not supported: " + support.reason +
+                    "; --list names others");
+  }
 
   const std::size_t scalar = scalar_bytes(plan.precision);
   const auto bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * scalar; };

@@ -1,5 +1,6 @@
 #include "harness/device.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -29,6 +30,23 @@ int device_index(const std::string& name, const std::string& digits) {
 }
 
 }  // namespace
+
+Support Device::runs(const Variant& variant, const PlanRequest& request) const {
+  const auto has = [](const auto& values, auto value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  };
+  if (variant.backend != backend()) {
+    return no("needs a " + std::string(to_string(variant.backend)) + " device, this is " +
+              machine_key());
+  }
+  if (!has(variant.forms, request.problem.form)) {
+    return no("form " + std::string(to_string(request.problem.form)));
+  }
+  if (!has(variant.precisions, request.precision)) {
+    return no("precision " + std::string(to_string(request.precision)));
+  }
+  return variant.supports(request);
+}
 
 std::shared_ptr<Truth> Device::truth(const Problem& problem, Precision precision,
                                      AlgorithmClass algorithm_class, std::uint64_t seed) {

@@ -35,6 +35,9 @@ class Device {
   virtual nlohmann::json facts() const = 0;
   virtual Peaks peaks(Precision precision) const = 0;
   virtual Support supports(Mode mode) const = 0;
+  // Whether the variant can compute this here: its backend, forms, precision classes, and then what
+  // it says itself, which may throw. The one place where that is decided.
+  Support runs(const Variant& variant, const PlanRequest& request) const;
   // What the device can do at most, measured (--ceilings); empty where nobody has written it.
   virtual nlohmann::json ceilings() = 0;
 
@@ -49,6 +52,9 @@ class Device {
   virtual void* stream() = 0;
   // Waits for the stream; throws std::runtime_error with the device's own words after a fault.
   virtual void synchronize() = 0;
+  // Asked after an error: true when no later call of this process can succeed, as after an illegal
+  // address on CUDA. An error that harms no later call is forgotten.
+  virtual bool lost() { return false; }
   // Duration of `count` calls of `compute` in `mode`.
   virtual Seconds time(const std::function<void()>& compute, Index count, Mode mode) = 0;
   // The shortest batch that this device's clock measures well.

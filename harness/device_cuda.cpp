@@ -189,6 +189,10 @@ class Cuda : public Device {
 
   void* stream() override { return stream_; }
   void synchronize() override { require_cuda(cudaStreamSynchronize(stream_), "device"); }
+  bool lost() override {
+    cudaGetLastError();  // or the next launch would be blamed for an error of this one
+    return cudaDeviceSynchronize() != cudaSuccess;
+  }
 
   Seconds time(const std::function<void()>& compute, Index count, Mode mode) override {
     switch (mode) {
@@ -270,7 +274,13 @@ class Cuda : public Device {
     cudaGraphExec_t executable{};
     require_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
                  "graph capture");
-    compute();
+    try {
+      compute();
+    } catch (...) {  // a stream that is left capturing refuses everything that follows
+      cudaStreamEndCapture(stream_, &graph);
+      if (graph) cudaGraphDestroy(graph);
+      throw;
+    }
     require_cuda(cudaStreamEndCapture(stream_, &graph), "graph capture");
     require_cuda(cudaGraphInstantiate(&executable, graph, 0), "graph");
     require_cuda(cudaGraphLaunch(executable, stream_), "graph launch");  // uploads it

@@ -14,4 +14,10 @@ struct OutOfMemory : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A fault after which no call to the device succeeds: the process ends, and what it had not yet
+// measured is measured by a new one.
+struct DeviceLost : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace xcorr

@@ -87,6 +87,10 @@ class PointReporter : public benchmark::ConsoleReporter {
       std::cout << point.name() << ": " << to_string(point.outcome()) << ": " << point.reason()
                 << "\n";
     }
+    if (point.device_lost()) {
+      throw DeviceLost("device: lost by " + point.name() + ": " + point.reason() +
+                       "; run the points that have no record yet again");
+    }
   }
 
   bool failed() const { return failed_; }
@@ -166,7 +170,10 @@ int run(int argc, char** argv) {
   CLI::App app(
       "Measures cross-correlation variants, each output verified against float64 first.\n"
       "Example: xcorr-bench --variant cpu_fft --form n-to-m --left 64x64 --lefts 8 --rights 8\n"
-      "Every --benchmark_* flag of Google Benchmark is understood too.");
+      "Every --benchmark_* flag of Google Benchmark is understood too.\n"
+      "Exit code: 0 all that can run here passed; 1 a point is incorrect or failed; 2 a mistake "
+      "in\n"
+      "the request; 3 a point failed and took the device with it: those after it have no record.");
   app.add_option("--list", options.list, "what the build contains; --list=json for programs")
       ->expected(0, 1);
   app.add_flag("--machine", options.machine, "machine and build facts as JSON");
@@ -235,6 +242,9 @@ int main(int argc, char** argv) {
   } catch (const xcorr::UserError& error) {
     std::cerr << "error: " << error.what() << "\n";
     return 2;
+  } catch (const xcorr::DeviceLost& error) {
+    std::cerr << "error: " << error.what() << "\n";
+    return 3;
   } catch (const std::exception& error) {
     std::cerr << "error: " << error.what() << "\n";
     return 1;

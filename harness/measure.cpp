@@ -105,7 +105,7 @@ void Point::reject(Outcome outcome, std::string reason) {
 
 void Point::guarded(const std::function<void()>& steps) {
   try {
-    steps();
+    return steps();
   } catch (const OutOfMemory& error) {
     reject(Outcome::out_of_memory, error.what());
   } catch (const std::bad_alloc&) {
@@ -115,6 +115,7 @@ void Point::guarded(const std::function<void()>& steps) {
   } catch (...) {
     reject(Outcome::failed, "something that is no exception was thrown");
   }
+  device_lost_ = device_.lost();
 }
 
 void Point::run_once() {
@@ -128,22 +129,12 @@ Outcome Point::prepare() {
   const Variant& variant = *request_.variant;
   const Problem& problem = request_.problem;
   PlanRequest plan{problem, request_.params, request_.precision, nullptr, device_.stream()};
-  if (variant.backend != device_.backend()) {
-    reject(Outcome::not_supported, "needs a " + std::string(to_string(variant.backend)) +
-                                       " device, this is " + device_.machine_key());
-  } else if (std::count(variant.forms.begin(), variant.forms.end(), problem.form) == 0) {
-    reject(Outcome::not_supported, "form " + std::string(to_string(problem.form)));
-  } else if (std::count(variant.precisions.begin(), variant.precisions.end(), request_.precision) ==
-             0) {
-    reject(Outcome::not_supported, "precision " + std::string(to_string(request_.precision)));
-  } else if (const Support mode = device_.supports(request_.mode); !mode) {
-    reject(Outcome::not_supported, mode.reason);
-  }
-  if (outcome_ != Outcome::passed) return outcome_;
-
   guarded([&] {
-    if (const Support support = variant.supports(plan); !support) {
+    if (const Support support = device_.runs(variant, plan); !support) {
       return reject(Outcome::not_supported, support.reason);
+    }
+    if (const Support mode = device_.supports(request_.mode); !mode) {
+      return reject(Outcome::not_supported, mode.reason);
     }
     const std::size_t scalar = scalar_bytes(request_.precision);
     const auto bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * scalar; };

@@ -54,6 +54,8 @@ class Point {
 
   Outcome outcome() const { return outcome_; }
   const std::string& reason() const { return reason_; }
+  // True when this point's fault took the device with it: points that follow would fail innocently.
+  bool device_lost() const { return device_lost_; }
   // One line of --records; the times of a point that did not pass are left out.
   nlohmann::json record() const;
 
@@ -72,6 +74,7 @@ class Point {
   bool prepared_ = false;
   Outcome outcome_ = Outcome::passed;
   std::string reason_;
+  bool device_lost_ = false;
   std::unique_ptr<Memory> memory_;
   Index batch_ = 1;
 

@@ -11,14 +11,22 @@ import argparse
 import difflib
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 from stamp_sources import NOT_VARIANTS, variant_files  # noqa: E402  (the folder of this script)
 
 ROOT = Path(__file__).resolve().parent.parent
+TEMPLATES = ROOT / "scripts" / "templates"
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 EXTENSION = {"cpu": "cpp", "cuda": "cu"}
+# What a registration says of the variant itself, and what a skeleton says instead.
+FIELDS = {
+    r'\.summary = "[^"]*"': '.summary = "@ID@: one line for the table"',
+    r'\.parent = ""': '.parent = "@PARENT@"',
+    r'\.source = "[^"]*"': '.source = "none"',
+}
 
 
 def refuse(message: str) -> None:
@@ -29,6 +37,21 @@ def refuse(message: str) -> None:
 def check_name(what: str, name: str) -> None:
     if not NAME.fullmatch(name) or len(name) > 60:
         refuse(f"{what} {name!r}: not a name; use lower-case words joined by _, e.g. warp_shuffle")
+
+
+def cpu_skeleton(variants: Iterable[Path]) -> str:
+    """The code of the root (the variant without a parent) under a new opening."""
+    sources = {path: (ROOT / path).read_text(encoding="utf-8") for path in variants}
+    roots = [p for p, text in sources.items() if p.suffix == ".cpp" and '.parent = ""' in text]
+    if len(roots) != 1:
+        refuse(f"backend cpu: {len(roots)} variants have no parent, not one; copy a variant instead")
+    code = sources[roots[0]]
+    code = code[code.index("#include"):]
+    for field, skeleton in FIELDS.items():
+        code, found = re.subn(field, skeleton, code)
+        if found != 1:
+            refuse(f"{roots[0]}: has {found} times {field}, needed once; copy a variant instead")
+    return (TEMPLATES / "opening.txt").read_text(encoding="utf-8") + code
 
 
 def main() -> None:
@@ -51,15 +74,11 @@ def main() -> None:
     if args.parent not in known:
         nearest = difflib.get_close_matches(args.parent, known, n=1, cutoff=0.0)
         refuse(f"parent {args.parent}: no such variant; nearest: {''.join(nearest) or 'none'}")
-    if args.backend == "cuda" and not (ROOT / "algorithms/device/cuda.hpp").is_file():
-        refuse("backend cuda: algorithms/device/cuda.hpp does not exist yet; only cpu can be made")
-    extension = EXTENSION[args.backend]
-    template = ROOT / "scripts" / "templates" / f"variant.{extension}"
-    if not template.is_file():
-        refuse(f"backend {args.backend}: has no skeleton yet; copy {known[args.parent]} instead")
-
-    text = template.read_text(encoding="utf-8")
-    path = ROOT / "algorithms" / args.family / f"{args.id}.{extension}"
+    if args.backend == "cpu":
+        text = cpu_skeleton(known.values())
+    else:
+        text = (TEMPLATES / "variant.cu").read_text(encoding="utf-8")
+    path = ROOT / "algorithms" / args.family / f"{args.id}.{EXTENSION[args.backend]}"
     new_family = not path.parent.is_dir()
     path.parent.mkdir(exist_ok=True)
     path.write_text(text.replace("@ID@", args.id).replace("@PARENT@", args.parent), encoding="utf-8")

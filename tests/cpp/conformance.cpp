@@ -236,6 +236,7 @@ void run_problem(const std::vector<const Variant*>& chosen, const Problem& probl
         if (!wrong.empty()) {
           std::cout << "FAILED " << v->id << " (" << params.canonical() << ") "
                     << to_string(precision) << " " << problem.id() << ": " << wrong << std::endl;
+          if (device.lost()) throw DeviceLost("device: lost by this case; the others did not run");
         }
       }
     }

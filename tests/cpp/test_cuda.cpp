@@ -1,5 +1,5 @@
-// The CUDA device: its clock in every mode, its truth against the host's, an output beyond 2^32
-// elements. Skipped, and said so, where there is no CUDA device.
+// The CUDA device: its clock in every mode and against its own ceilings, its truth against the
+// host's, an output beyond 2^32 elements. Skipped, and said so, where there is no CUDA device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,9 +9,22 @@
 #include "harness/device_kernels.hpp"
 #include "harness/error.hpp"
 #include "harness/registry.hpp"
+#include "tests/cpp/fixture.hpp"
 
 namespace xcorr {
 namespace {
+
+// Computes truly until it is emptied, so that its point passes the check and is then timed as rows
+// are, with nothing left in it but a launch.
+struct Emptied final : Plan {
+  explicit Emptied(std::unique_ptr<Plan> plan) : whole(std::move(plan)) {}
+  void compute(const Call& call) override {
+    if (empty) return launch_empty(static_cast<cudaStream_t>(call.stream));
+    whole->compute(call);
+  }
+  std::unique_ptr<Plan> whole;
+  static inline bool empty = false;
+};
 
 class CudaDevice : public testing::Test {
  protected:
@@ -41,6 +54,40 @@ TEST_F(CudaDevice, ReadsASpinOfKnownLengthInEveryMode) {
   for (const Mode mode : {Mode::stream, Mode::latency, Mode::graph, Mode::cold}) {
     const Seconds read = shortest([&] { launch_spin(kNanoseconds, stream); }, 5, mode);
     EXPECT_NEAR(read, kNanoseconds * 1e-9, 0.02 * kNanoseconds * 1e-9) << to_string(mode);
+  }
+}
+
+// Floors are ceilings and launches divided; that holds only while rows and ceilings are read from
+// one clock in one way. The best of several points, each with a batch of its own, against the best
+// that --ceilings found: how fast the host launches differs from one moment to the next.
+TEST_F(CudaDevice, AnEmptyRowReadsWhatTheCeilingsSayOfAnEmptyLaunch) {
+  constexpr std::size_t kCeilingsNeed = std::size_t{13} << 30;
+  if (device->available_bytes() < kCeilingsNeed) {
+    GTEST_SKIP() << "needs " << bytes_text(static_cast<double>(kCeilingsNeed)) << " on the device";
+  }
+  const nlohmann::json ceilings = device->ceilings();
+  Variant variant = find_variant("overlap_wise");
+  variant.plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+    return std::make_unique<Emptied>(find_variant("overlap_wise").plan(request));
+  };
+  for (const Mode mode : {Mode::stream, Mode::graph}) {
+    double read_us = 1e9;
+    for (int i = 0; i < 5; ++i) {
+      Emptied::empty = false;
+      Point point(
+          {&variant, Params{}, Precision::fp32, problem_of("one-to-one/1x1/1x1/1:1/full"), mode},
+          *device);
+      ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
+      Emptied::empty = true;
+      for (int batch = 0; batch < 10; ++batch) {
+        read_us =
+            std::min(read_us, point.time(point.batch()) * 1e6 / static_cast<double>(point.batch()));
+      }
+      ASSERT_EQ(point.outcome(), Outcome::passed) << point.reason();
+    }
+    const std::string name = "empty_launch_" + std::string(to_string(mode)) + "_us";
+    const double said_us = ceilings.at(name).get<double>();
+    EXPECT_NEAR(read_us, said_us, 0.15 * said_us) << name;
   }
 }
 

@@ -2,7 +2,8 @@
 
 Told by the environment: FAKE_LIST (JSON file with the variants), FAKE_LOG (every measuring call is
 appended as JSON), FAKE_FAULTS (JSON list of {"kind", "variant", "params", "left", "once"}; kind is
-crash, crash-silently, hang, exit2, no-answer, incorrect; "once" names a file that remembers).
+crash, crash-silently, hang, exit2, no-answer, incorrect, lost, lost-silently; "once" names a file
+that remembers).
 """
 
 import json
@@ -97,13 +98,15 @@ def measure(device):
         if kind == "exit2":
             print("error: window: not legal", file=sys.stderr)
             return 2
-        if kind == "no-answer":
-            return 0
+        if kind in ("no-answer", "lost-silently"):
+            return 0 if kind == "no-answer" else 3
         outcome, reason = "passed", ""
         if entry["backend"] == "cuda" and device == "cpu":
             outcome, reason = "not_supported", "needs a GPU"
         if kind == "incorrect":
             outcome, reason, bad = "incorrect", "element 3 is NaN", True
+        if kind == "lost":
+            outcome, reason = "failed", "an illegal memory access was encountered"
         rows, cols = left.split("x")
         right_rows, right_cols = right.split("x")
         fmas = (int(rows) * int(cols)) ** 2 * int(rights)
@@ -124,6 +127,9 @@ def measure(device):
                 for i in range(int(option("--repetitions")))
             ]  # fmt: skip
         print(json.dumps({"record": record}), flush=True)
+        if kind == "lost":
+            print("error: device: lost", file=sys.stderr)
+            return 3
     return int(bad)
 
 

@@ -16,6 +16,8 @@ BUILD = Path(os.environ.get("XCORR_BUILD", ROOT / "build"))
 PROGRAM = BUILD / "xcorr-bench"
 # The same program with variants that are wrong on purpose; built with the C++ tests.
 BROKEN = BUILD / "tests" / "cpp" / "xcorr-bench-broken"
+# And on a device that the first error takes with it.
+LOST = BROKEN.with_name("xcorr-bench-lost")
 SMALL = ["--form", "n-to-m", "--left", "5x6", "--right", "7x4", "--lefts", "2", "--rights", "3"]
 ONCE = ["--repetitions", "1", "--min-time", "0.001"]
 
@@ -140,12 +142,15 @@ def test_a_full_disk_is_an_error():
     assert "error: records: writing failed" in done.stderr
 
 
-def test_what_cannot_run_here_is_a_record_and_no_failure():
-    options = ["--params", "threads=1", "--mode", "graph", "--records", "-"]
-    done = run(*FFT, *SMALL, *options)
+@pytest.mark.parametrize(
+    ("wish", "reason"),
+    [(["--mode", "graph"], "mode graph needs a CUDA device"), (["--precision", "tf32"], "precision tf32")],
+)
+def test_what_cannot_run_here_is_a_record_and_no_failure(wish: list[str], reason: str):
+    done = run(*FFT, *SMALL, "--params", "threads=1", *wish, "--records", "-")
     (_, line) = records(done.stdout)
     assert done.returncode == 0
-    assert line["record"]["outcome"] == "not_supported" and line["record"]["reason"]
+    assert line["record"]["outcome"] == "not_supported" and line["record"]["reason"] == reason
     assert line["record"]["repetitions"] == []
 
 
@@ -169,6 +174,30 @@ def test_a_wrong_or_failing_variant_is_exit_code_1_and_the_others_go_on(variant:
     assert lines[0]["outcome"] == ("failed" if "throws" in variant else "incorrect")
     assert lines[0]["reason"] and lines[0]["repetitions"] == []
     assert lines[1]["outcome"] == "passed" and len(lines[1]["repetitions"]) == 2
+
+
+@pytest.mark.parametrize("variant", ["broken_throws", "broken_throws_later"])
+def test_a_lost_device_is_exit_code_3_and_blames_no_other_point(variant: str):
+    named = ["broken_nothing", variant, "broken_remembers"]
+    done = run(*(word for name in named for word in ("--variant", name)), *SMALL, "--repetitions",
+               "2", "--min-time", "0.001", "--records", "-", program=LOST)
+    assert done.returncode == 3, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: device: lost by " + variant) and "thrown" in line
+    lines = records(done.stdout)
+    assert [next(iter(line)) for line in lines] == ["starting", "record"] * 2, "nothing after it"
+    found = [line["record"] for line in lines if "record" in line]
+    assert [one["variant"] for one in found] == named[:2]
+    assert [one["outcome"] for one in found] == ["passed", "failed"]
+    assert "thrown" in found[1]["reason"]
+
+
+def test_a_wrong_result_loses_no_device():
+    done = run("--variant", "broken_sign", "--variant", "broken_nothing", *SMALL, *ONCE,
+               "--records", "-", program=LOST)
+    assert done.returncode == 1, done.stderr
+    found = [line["record"]["outcome"] for line in records(done.stdout) if "record" in line]
+    assert found == ["incorrect", "passed"]
 
 
 def test_a_known_time_arrives_in_the_record():

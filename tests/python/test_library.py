@@ -149,6 +149,7 @@ def test_bad_problems_are_refused_in_one_line(library, request_, words):
         ({"variant": "cpu_fft", "params": "nonsense=1"}, "nonsense"),
         ({"variant": "cpu_fft", "precision": "fp99"}, "fp99"),
         ({"variant": "cpu_fft", "device": "tpu"}, "tpu"),
+        ({"variant": "cpu_fft", "precision": "tf32"}, "'cpu_fft': not supported: precision tf32; "),
     ],
 )
 def test_bad_choices_are_refused_in_one_line(library, options, words):

@@ -19,6 +19,7 @@ import pytest
 from test_structure import ROOT, TREE
 
 ID = "brand_new_variant"
+KERNEL = "brand_new_kernel"
 pytestmark = pytest.mark.slow
 
 
@@ -140,6 +141,23 @@ def test_a_removed_variant_fails_naming_it_and_leaves_with_the_next_build(house:
     assert f"algorithms/cpu/{ID}.cpp" in house.ninja(fails=True)
     house.call("scripts/build.sh")
     assert ID not in house.listed()
+
+
+def test_a_kernel_is_one_new_file_and_right_under_the_emulation(house: House):
+    """No nvcc and no card: the skeleton meets the odd problems of every form, under the sanitizers."""
+    before = set(house.root.rglob("*"))
+    said = house.call("scripts/new_variant.py", KERNEL, "--family", "brand_new", "--backend", "cuda",
+                      "--parent", min(house.listed()))
+    assert "brand_new is a new family" in said
+    path = house.root / "algorithms" / "brand_new" / f"{KERNEL}.cu"
+    assert set(house.root.rglob("*")) - before == {path.parent, path}
+    house.call("meson", "setup", "--reconfigure", house.build, "-Dtests=true")
+    house.ninja("tests/emulation/emulation-tests")
+    said = house.call(house.build / "tests" / "emulation" / "emulation-tests",
+                      f"--gtest_filter=*Conformance*/{KERNEL}")
+    assert "[  PASSED  ] 1 test" in said
+    path.unlink()
+    house.call("meson", "setup", "--reconfigure", house.build, "-Dtests=false")
 
 
 def test_an_edited_header_rebuilds_what_includes_it(house: House):

@@ -92,6 +92,29 @@ def test_crash_that_does_not_repeat_costs_nothing(driver: Driver, tmp_path: Path
     assert set(driver.outcomes().values()) == {"passed"} and len(driver.rows()) == 2 * POINTS
 
 
+@pytest.mark.parametrize("params", ["threads=1", "threads=all"])
+def test_a_lost_device_costs_only_the_point_that_lost_it(driver: Driver, params: str) -> None:
+    """The first of two points, whose successor would fail with it, and the last."""
+    driver.faults({"kind": "lost", **CRASH, "params": params})
+    assert driver.run() == 1
+    bad = {place for place, outcome in driver.outcomes().items() if outcome != "passed"}
+    assert bad == {("cpu_fft", params, "8", "2"), ("cpu_fft", params, "8", "3")}
+    reasons = {row["reason"] for row in driver.rows() if row["outcome"] == "failed"}
+    assert reasons == {"an illegal memory access was encountered"}, "once is enough: it has told"
+    assert len(driver.rows()) == 2 * (POINTS - 2) + 2
+    asked = [call for call in driver.calls() if "cpu_fft" in call and "8x8" in call]
+    assert len(asked) == (4 if params == "threads=1" else 2), "a new process for what is left"
+
+
+def test_a_device_that_is_lost_before_it_answers_is_a_crash(driver: Driver) -> None:
+    """Without a record nobody knows whose fault it was; the sweep must end all the same."""
+    driver.faults({"kind": "lost-silently", **CRASH})
+    assert driver.run() == 1
+    failed = [row for row in driver.rows() if row["outcome"] == "failed"]
+    assert {row["params"] for row in failed} == {"threads=1"}
+    assert {row["reason"] for row in failed} == {"exit code 3, twice"}
+
+
 def test_hanging_point_times_out(driver: Driver) -> None:
     driver.presets(timeout=2)
     rates = (FOLDER / "rates.toml").read_text()
