@@ -113,4 +113,16 @@ std::vector<Problem> odd_problems() {
   return problems;
 }
 
+std::vector<Problem> remainder_problems() {
+  std::vector<Problem> problems;
+  for (const Shape shape : {Shape{1, 1}, {3, 33}, {9, 17}, {17, 5}}) {
+    problems.push_back(make_problem(Form::one_to_one, shape, shape, 1, 1, "full"));
+    problems.push_back(make_problem(Form::one_to_many, shape, shape, 1, 3, "full"));
+    problems.push_back(make_problem(Form::n_to_mn, shape, shape, 2, 6, "full"));
+    problems.push_back(make_problem(Form::n_to_m, shape, shape, 3, 2, "full"));
+  }
+  problems.push_back(make_problem(Form::one_to_one, {40, 33}, {40, 33}, 1, 1, "full"));
+  return problems;
+}
+
 }  // namespace xcorr::emulation

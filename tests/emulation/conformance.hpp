@@ -18,4 +18,7 @@ std::string failure(const Variant& variant, const Params& params, Precision prec
 // Every form with odd shapes, equal and not, and full, valid and partial windows.
 std::vector<Problem> odd_problems();
 
+// Every form with shapes that no tile of several rows, columns or matrices divides.
+std::vector<Problem> remainder_problems();
+
 }  // namespace xcorr::emulation

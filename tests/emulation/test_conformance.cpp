@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "algorithms/device/pairs.hpp"
 #include "harness/registry.hpp"
@@ -41,6 +42,33 @@ TEST_P(Conformance, odd_problems) {
     }
   }
   EXPECT_GT(computed, 0u);
+}
+
+// Each point that is a kernel of its own in every form, on shapes that its tiles do not divide. What
+// is chosen at run time takes turns.
+TEST_P(Conformance, every_compile_time_point) {
+  const Variant& variant = GetParam();
+  std::map<std::vector<std::string>, std::vector<Params>> kernels;
+  for (const Params& point : grid_points(variant)) {
+    std::vector<std::string> kernel;
+    for (const Axis& axis : variant.axes) {
+      if (axis.compile_time) kernel.push_back(point.get(axis.name));
+    }
+    kernels[kernel].push_back(point);
+  }
+  std::size_t turn = 0;
+  for (const Problem& problem : remainder_problems()) {
+    if (std::find(variant.forms.begin(), variant.forms.end(), problem.form) == variant.forms.end())
+      continue;
+    for (const auto& [kernel, points] : kernels) {
+      const Params& params = points[turn++ % points.size()];
+      for (const Precision precision : variant.precisions) {
+        EXPECT_EQ(failure(variant, params, precision, problem, 1), "")
+            << variant.id << " " << params.canonical() << " " << to_string(precision) << " "
+            << problem.id();
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, Conformance, testing::ValuesIn(emulated()),
