@@ -78,7 +78,9 @@ class WarpPlan final : public Plan {
 
   void compute(const Call& call) override {
     if (work_.accumulates) {
+      call.phase("clear");
       clear(call.out, static_cast<std::size_t>(problem_.out_elements()) * sizeof(T), call.stream);
+      call.phase("rest");
     }
     if (!streams_) {
       launch_from(call.lefts<T>(), call.rights<T>(), call.outs<T>(), call.stream);
