@@ -21,7 +21,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-KERNELS = Path(__file__).with_suffix(".toml")
+KERNELS = Path(__file__).resolve().parent / "baselines" / "instruction_mix.toml"
 EPILOG = """example:
   python3 -m experiments.instruction_mix --library build/libxcorr.so --arch sm_90
 
@@ -93,7 +93,7 @@ def main_loop(code: Sequence[Instruction]) -> Mix | None:
 
 
 def claimed(arguments: dict[str, int]) -> tuple[int, int]:
-    """FMAs and shuffles of a step, by the paper's counts; see instruction_mix.toml."""
+    """FMAs and shuffles of a step, by the paper's counts; see baselines/instruction_mix.toml."""
     a, b, s, l = (arguments.get(name, 1) for name in "absl")  # noqa: E741
     return a * b * s * l, 2 * a * l + b * (s + l - 1)
 
