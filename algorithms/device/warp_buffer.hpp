@@ -6,6 +6,11 @@
 // Here lane t computes shift sx + t, so its item is column c - sx - t: items are numbered against
 // the columns, and a step to the next c moves each value to the next higher lane. Lane 0 gets its
 // value from lane 31 of the top.
+//
+// The buffer does not move from step to step: after `step` steps lane t has what lane t - step of
+// the bottom began with, or, where there is none, lane t - step + 32 of the top. So a step does not
+// wait for the shuffles of the step before (some 30 cycles), and a lone warp is several times as
+// fast.
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
@@ -17,21 +22,24 @@ template <typename T, int kCount>
 struct RegisterBuffers {
   T bottom[kCount], top[kCount];
 
-  __device__ __forceinline__ T item(int i) const { return bottom[i]; }
   __device__ __forceinline__ void set_bottom(int i, T value) { bottom[i] = value; }
   __device__ __forceinline__ void set_top(int i, T value) { top[i] = value; }
 
-  __device__ __forceinline__ void move(int lane) {
+  // Item of this lane after lane - source steps.
+  __device__ __forceinline__ T item(int i, int source) const {
+    const T low = warp::shuffle(bottom[i], source), high = warp::shuffle(top[i], source);
+    return select(source >= 0, low, high);
+  }
+  __device__ __forceinline__ void step(int) {}
+  // After 32 steps.
+  __device__ __forceinline__ void next() {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const T from = select(lane == warp::kSize - 1, top[i], bottom[i]);
-      bottom[i] = warp::shuffle(from, lane - 1);
-      top[i] = warp::shuffle_up(top[i], 1);
-    }
+    for (int i = 0; i < kCount; ++i) bottom[i] = top[i];
   }
 };
 
-// The same in one array whose half is chosen at run time: the ablation of thesis section 3.5.4. No
+// The same in one array that moves with every step and whose half is chosen at run time: the
+// ablation of thesis section 3.5.4. No
 // register can be indexed so: the array lies in local memory, and every step loads and stores it.
 // The halves are longer than they need be, since compilers have learned to keep an array of few
 // elements in registers behind chains of selects.
@@ -41,11 +49,12 @@ struct LocalMemoryBuffers {
   static_assert(kCount <= kHalf);
   T halves[2 * kHalf];
 
-  __device__ __forceinline__ T item(int i) const { return halves[i]; }
+  __device__ __forceinline__ T item(int i, int) const { return halves[i]; }
   __device__ __forceinline__ void set_bottom(int i, T value) { halves[i] = value; }
   __device__ __forceinline__ void set_top(int i, T value) { halves[kHalf + i] = value; }
 
-  __device__ __forceinline__ void move(int lane) {
+  __device__ __forceinline__ void next() {}
+  __device__ __forceinline__ void step(int lane) {
     const int half = opaque(lane == warp::kSize - 1 ? kHalf : 0);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {

@@ -57,10 +57,11 @@ class WarpTile {
         for (int step = 0; step < steps; step += kUnrolled) {
 #pragma unroll
           for (int i = 0; i < kUnrolled; ++i) {
-            multiply(left, right, step + i);
-            left.move(lane);
+            multiply(left, right, step + i, lane - step - i);
+            left.step(lane);
           }
         }
+        left.next();
       }
     }
   }
@@ -106,15 +107,16 @@ class WarpTile {
  private:
   static constexpr int kRightRows = kOverlaps + kLeftRows - 1;
   static constexpr int kFmas = kLeftMats * kRightMats * kOverlaps * kLeftRows;
-  // Steps in a row without a branch: enough to hide it, few enough for the instruction cache, and
-  // no more than a narrow matrix has columns.
-  static constexpr int kUnrolled = kFmas >= 64 ? 2 : kFmas >= 16 ? 4 : 8;
+  // Steps in a row without a branch: enough shuffles in flight for a lone warp, few enough to waste
+  // little on the last columns.
+  static constexpr int kUnrolled = kFmas >= 16 ? 2 : 4;
 
   __device__ __forceinline__ void multiply(const Buffers<T, kLeftMats * kLeftRows>& left,
-                                           const T (&right)[kRightMats][kRightRows], int step) {
+                                           const T (&right)[kRightMats][kRightRows], int step,
+                                           int source) {
     T items[kLeftMats * kLeftRows];
 #pragma unroll
-    for (int i = 0; i < kLeftMats * kLeftRows; ++i) items[i] = left.item(i);
+    for (int i = 0; i < kLeftMats * kLeftRows; ++i) items[i] = left.item(i, source);
 #pragma unroll
     for (int j = 0; j < kRightMats; ++j) {
 #pragma unroll
