@@ -73,22 +73,28 @@ class WarpTile {
     const int lane = opaque(warp::lane());
     if (lane >= at.lanes) return;
     out += pairs.first_pair * q.out_size() + static_cast<Index>(row) * q.out_cols + at.out + lane;
+    // Opaque, or the distances of all outputs would be kept in registers through all tasks.
+    const Index size = static_cast<Index>(opaque(q.out_rows)) * q.out_cols;
 #pragma unroll
     for (int i = 0; i < kLeftMats; ++i) {
+      T* pair = out;
 #pragma unroll
       for (int j = 0; j < kRightMats; ++j) {
-        T* const pair = out + (static_cast<Index>(i) * q.rights + j) * q.out_size();
+        T* element = pair;
 #pragma unroll
         for (int o = 0; o < kOverlaps; ++o) {
-          if (i >= pairs.lefts.count || j >= pairs.rights.count || o >= rows) continue;
-          T* const element = pair + static_cast<Index>(o) * q.out_cols;
-          if constexpr (kAdd) {
-            atomic_add(element, sums_[i][j][o]);
-          } else {
-            *element = sums_[i][j][o];
+          if (i < pairs.lefts.count && j < pairs.rights.count && o < rows) {
+            if constexpr (kAdd) {
+              atomic_add(element, sums_[i][j][o]);
+            } else {
+              *element = sums_[i][j][o];
+            }
           }
+          element += q.out_cols;
         }
+        pair += size;
       }
+      out += q.rights * size;
     }
   }
 
