@@ -98,6 +98,12 @@ def claimed(arguments: dict[str, int]) -> tuple[int, int]:
     return a * b * s * l, 2 * a * l + b * (s + l - 1)
 
 
+def as_claimed(mix: Mix, fmas: int, shuffles: int) -> bool:
+    """Whether a loop has the mix of a step; of 32 steps written out the first moves no buffer."""
+    seen, wanted = mix.shuffles * fmas, shuffles * mix.fmas
+    return wanted * 31 <= seen * 32 and seen <= wanted
+
+
 def kernel_of(function: str, kernels: dict[str, list[str]]) -> tuple[str, dict[str, int]] | None:
     """Variant and template arguments by name, when the function is one of the kernels."""
     for found in KERNEL.finditer(function):
@@ -146,7 +152,7 @@ def table(sass: Iterable[str]) -> tuple[list[list[str]], int]:
             continue
         variant, arguments = kernel
         mix, (fmas, shuffles) = main_loop(code), claimed(arguments)
-        good = mix is not None and mix.fmas * shuffles == mix.shuffles * fmas
+        good = mix is not None and as_claimed(mix, fmas, shuffles)
         wrong += not good
         precision = "fp64" if mix and any(one.name.startswith("DFMA") for one in code) else "fp32"
         lines.append([

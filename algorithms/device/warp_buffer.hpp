@@ -7,10 +7,10 @@
 // the columns, and a step to the next c moves each value to the next higher lane. Lane 0 gets its
 // value from lane 31 of the top.
 //
-// The buffer does not move from step to step: after `step` steps lane t has what lane t - step of
-// the bottom began with, or, where there is none, lane t - step + 32 of the top. So a step does not
-// wait for the shuffles of the step before (some 30 cycles), and a lone warp is several times as
-// fast.
+// The buffer may also stay where it is: after k steps lane t has what lane t - k of the bottom
+// began with, or, where there is none, lane t + 32 - k of the top. The same two shuffles and
+// select, but with k known to the compiler nothing is computed for them, and a step does not wait
+// for the shuffles of the one before; the price is that all 32 steps are written out.
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
@@ -25,13 +25,24 @@ struct RegisterBuffers {
   __device__ __forceinline__ void set_bottom(int i, T value) { bottom[i] = value; }
   __device__ __forceinline__ void set_top(int i, T value) { top[i] = value; }
 
-  // Item of this lane after lane - source steps.
-  __device__ __forceinline__ T item(int i, int source) const {
-    const T low = warp::shuffle(bottom[i], source), high = warp::shuffle(top[i], source);
-    return select(source >= 0, low, high);
+  __device__ __forceinline__ T item(int i) const { return bottom[i]; }
+  __device__ __forceinline__ void move(int lane) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const T from = select(lane == warp::kSize - 1, top[i], bottom[i]);
+      bottom[i] = warp::shuffle(from, lane - 1);
+      top[i] = warp::shuffle_up(top[i], 1);
+    }
   }
-  __device__ __forceinline__ void step(int) {}
-  // After 32 steps.
+
+  // What item(i) were after `steps` moves, 1 to 31, of a buffer that has not moved.
+  static constexpr bool kMayStay = true;
+  __device__ __forceinline__ T item_after(int i, int steps, int lane) const {
+    const T low = warp::shuffle_up(bottom[i], steps);
+    const T high = warp::shuffle_down(top[i], warp::kSize - steps);
+    return select(lane >= steps, low, high);
+  }
+  // In place of 32 moves.
   __device__ __forceinline__ void next() {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) bottom[i] = top[i];
@@ -49,12 +60,12 @@ struct LocalMemoryBuffers {
   static_assert(kCount <= kHalf);
   T halves[2 * kHalf];
 
-  __device__ __forceinline__ T item(int i, int) const { return halves[i]; }
+  __device__ __forceinline__ T item(int i) const { return halves[i]; }
   __device__ __forceinline__ void set_bottom(int i, T value) { halves[i] = value; }
   __device__ __forceinline__ void set_top(int i, T value) { halves[kHalf + i] = value; }
 
-  __device__ __forceinline__ void next() {}
-  __device__ __forceinline__ void step(int lane) {
+  static constexpr bool kMayStay = false;
+  __device__ __forceinline__ void move(int lane) {
     const int half = opaque(lane == warp::kSize - 1 ? kHalf : 0);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {

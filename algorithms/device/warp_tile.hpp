@@ -53,15 +53,29 @@ class WarpTile {
         }
         const int steps = at.end - x < warp::kSize ? at.end - x : warp::kSize;
         // Steps beyond `steps` meet zeros.
-#pragma unroll 1
-        for (int step = 0; step < steps; step += kUnrolled) {
+        if constexpr (kStays) {
 #pragma unroll
-          for (int i = 0; i < kUnrolled; ++i) {
-            multiply(left, right, step + i, lane - step - i);
-            left.step(lane);
+          for (int first = 0; first < warp::kSize; first += kUnrolled) {
+            if (first > 0 && first >= steps) break;
+#pragma unroll
+            for (int i = 0; i < kUnrolled; ++i) {
+              const int step = first + i;
+              multiply(right, step, [&](int k) {
+                return step > 0 ? left.item_after(k, step, lane) : left.item(k);
+              });
+            }
+          }
+          left.next();
+        } else {
+#pragma unroll 1
+          for (int step = 0; step < steps; step += kUnrolled) {
+#pragma unroll
+            for (int i = 0; i < kUnrolled; ++i) {
+              multiply(right, step + i, [&](int k) { return left.item(k); });
+              left.move(lane);
+            }
           }
         }
-        left.next();
       }
     }
   }
@@ -114,15 +128,17 @@ class WarpTile {
   static constexpr int kRightRows = kOverlaps + kLeftRows - 1;
   static constexpr int kFmas = kLeftMats * kRightMats * kOverlaps * kLeftRows;
   // Steps in a row without a branch: enough shuffles in flight for a lone warp, few enough to waste
-  // little on the last columns.
-  static constexpr int kUnrolled = kFmas >= 16 ? 2 : 4;
+  // little on the last columns. The 32 steps of a large tile do not fit the instruction cache:
+  // there the buffers move.
+  static constexpr int kUnrolled = 4;
+  static constexpr bool kStays = Buffers<T, 1>::kMayStay && kFmas <= 16;
 
-  __device__ __forceinline__ void multiply(const Buffers<T, kLeftMats * kLeftRows>& left,
-                                           const T (&right)[kRightMats][kRightRows], int step,
-                                           int source) {
+  template <typename Item>
+  __device__ __forceinline__ void multiply(const T (&right)[kRightMats][kRightRows], int step,
+                                           const Item& item) {
     T items[kLeftMats * kLeftRows];
 #pragma unroll
-    for (int i = 0; i < kLeftMats * kLeftRows; ++i) items[i] = left.item(i, source);
+    for (int i = 0; i < kLeftMats * kLeftRows; ++i) items[i] = item(i);
 #pragma unroll
     for (int j = 0; j < kRightMats; ++j) {
 #pragma unroll
