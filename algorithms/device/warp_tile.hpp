@@ -17,8 +17,20 @@
 #include "algorithms/device/overlap_geometry.hpp"
 #include "algorithms/device/row_distribution.hpp"
 #include "algorithms/device/warp_buffer.hpp"
+#include "algorithms/device/warp_plan.hpp"
 
 namespace xcorr {
+
+// Blocks of kMostWarpsPerBlock warps that are to be resident on a multiprocessor: as many as its
+// registers hold for the tile's sums, buffers and addresses and some 36 others. Said to the
+// compiler, which otherwise guesses, and spills a few registers to be right.
+__host__ __device__ constexpr int resident_blocks(int left_mats, int right_mats, int overlaps,
+                                                  int left_rows) {
+  const int registers = left_mats * right_mats * overlaps + 2 * left_mats * left_rows +
+                        right_mats * (overlaps + left_rows - 1) + 4 * (left_mats + right_mats) + 36;
+  const int blocks = 65536 / (kMostWarpsPerBlock * warp::kSize) / registers;
+  return blocks > 1 ? blocks : 1;
+}
 
 template <typename T, int kLeftMats, int kRightMats, int kOverlaps, int kLeftRows,
           template <typename, int> class Buffers = RegisterBuffers>
