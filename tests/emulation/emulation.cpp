@@ -209,7 +209,9 @@ class Block {
     for (auto other = begin; other != end; ++other) {
       if (other->state != state || other->site.line() != waiting->site.line() ||
           other->site.column() != waiting->site.column() ||
-          std::strcmp(other->site.file_name(), waiting->site.file_name()) != 0) {
+          // Mostly the same text at the same place; comparing it takes a sixth of the time.
+          (other->site.file_name() != waiting->site.file_name() &&
+           std::strcmp(other->site.file_name(), waiting->site.file_name()) != 0)) {
         fail(describe(*waiting) + ", but " + describe(*other));
       }
     }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "algorithms/device/pairs.hpp"
 #include "harness/registry.hpp"
@@ -18,6 +19,10 @@ std::vector<Variant> emulated() {
   return found;
 }
 
+bool has_form(const Variant& variant, Form form) {
+  return std::find(variant.forms.begin(), variant.forms.end(), form) != variant.forms.end();
+}
+
 class Conformance : public testing::TestWithParam<Variant> {};
 
 // Points of a large grid take turns: all of them are met over the problems of a form.
@@ -28,8 +33,7 @@ TEST_P(Conformance, odd_problems) {
   const std::vector<Params> points = grid_points(variant);
   std::size_t turn = 0, computed = 0;
   for (const Problem& problem : odd_problems()) {
-    if (std::find(variant.forms.begin(), variant.forms.end(), problem.form) == variant.forms.end())
-      continue;
+    if (!has_form(variant, problem.form)) continue;
     for (std::size_t i = 0; i < std::min(kPointsPerProblem, points.size()); ++i) {
       const Params& params = points[turn++ % points.size()];
       for (const Precision precision : variant.precisions) {
@@ -41,6 +45,46 @@ TEST_P(Conformance, odd_problems) {
     }
   }
   EXPECT_GT(computed, 0u);
+}
+
+// Each point that is a kernel of its own, in every form, on shapes that its tiles do not divide;
+// what is chosen at run time takes turns.
+TEST_P(Conformance, every_compile_time_point) {
+  const Variant& variant = GetParam();
+  std::map<std::vector<std::string>, std::vector<Params>> kernels;
+  for (const Params& point : grid_points(variant)) {
+    std::vector<std::string> kernel;
+    for (const Axis& axis : variant.axes) {
+      if (axis.compile_time) kernel.push_back(point.get(axis.name));
+    }
+    kernels[kernel].push_back(point);
+  }
+  std::size_t turn = 0;
+  for (const Problem& problem : remainder_problems()) {
+    if (!has_form(variant, problem.form)) continue;
+    for (const auto& [kernel, points] : kernels) {
+      std::vector<Params> supported;
+      for (const Params& point : points) {
+        if (variant.supports({problem, point})) supported.push_back(point);
+      }
+      ASSERT_FALSE(supported.empty()) << variant.id << " " << problem.id();
+      const Params& params = supported[turn++ % supported.size()];
+      for (const Precision precision : variant.precisions) {
+        EXPECT_EQ(failure(variant, params, precision, problem, 1, Effort::brief), "")
+            << variant.id << " " << params.canonical() << " " << to_string(precision) << " "
+            << problem.id();
+      }
+    }
+  }
+}
+
+TEST_P(Conformance, large_problem) {
+  const Variant& variant = GetParam();
+  if (!has_form(variant, Form::one_to_one)) GTEST_SKIP() << "one-to-one is not among its forms";
+  const Params params = grid_points(variant).back();
+  EXPECT_EQ(failure(variant, params, variant.precisions.front(), large_problem(), 1, Effort::brief),
+            "")
+      << variant.id << " " << params.canonical();
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, Conformance, testing::ValuesIn(emulated()),

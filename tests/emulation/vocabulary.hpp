@@ -48,6 +48,12 @@ T atomic_add(T* address, T value) {
   return std::exchange(*address, *address + value);
 }
 
+inline int opaque(int value) { return value; }
+template <typename T>
+T select(bool condition, T yes, T no) {
+  return condition ? yes : no;
+}
+
 namespace block {
 
 inline void barrier(emulation::Site site = emulation::Site::current()) {
