@@ -10,6 +10,7 @@
 #include "tests/emulation/emulation.hpp"
 
 #define __global__
+#define __grid_constant__
 #define __device__
 #define __host__
 #define __forceinline__ inline
