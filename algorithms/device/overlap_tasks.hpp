@@ -212,8 +212,8 @@ class OverlapPlan final : public Plan {
     // Where there are more warps than many cards hold, each takes several pairs at one shift.
     const Index most = std::min<Index>(kGridLimitYZ, ceil_div(kManyWarps, count));
     const Index pairs = ceil_div(q.pairs(), std::min(q.pairs(), most));
-    grid_ = dim3(static_cast<unsigned>(blocks), 1,
-                 static_cast<unsigned>(ceil_div(q.pairs(), pairs)));
+    grid_ =
+        dim3(static_cast<unsigned>(blocks), 1, static_cast<unsigned>(ceil_div(q.pairs(), pairs)));
     block_ = dim3(warp::kSize, static_cast<unsigned>(warps));
   }
 

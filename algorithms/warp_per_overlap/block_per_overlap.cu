@@ -32,9 +32,8 @@ __global__ void __launch_bounds__(kMostBlock)
   const std::uint32_t at = thread / cols, step = threads / cols;
   const FlatWalk walk{static_cast<int>(at), static_cast<int>(thread - at * cols),
                       static_cast<int>(step), static_cast<int>(threads - step * cols)};
-  float sum = warp::reduce_add(flat_sum<kSamePitch>(overlap, rows_of_a_part, walk,
-                                                    static_cast<int>(thread),
-                                                    static_cast<int>(threads)));
+  float sum = warp::reduce_add(flat_sum<kSamePitch>(
+      overlap, rows_of_a_part, walk, static_cast<int>(thread), static_cast<int>(threads)));
   if (warp::lane() == 0) sums[thread / warp::kSize] = sum;
   block::barrier();
   if (thread >= warp::kSize) return;

@@ -21,8 +21,9 @@ namespace {
 // Two of the largest blocks would fit with 32 registers, but then loads wait for each other.
 template <typename T, bool kSamePitch>
 __global__ void __launch_bounds__(kMostThreads)
-    warp_per_overlap_kernel(DeviceProblem q, const __grid_constant__ OverlapTasks tasks, const T* __restrict__ left,
-                            const T* __restrict__ right, T* __restrict__ out) {
+    warp_per_overlap_kernel(DeviceProblem q, const __grid_constant__ OverlapTasks tasks,
+                            const T* __restrict__ left, const T* __restrict__ right,
+                            T* __restrict__ out) {
   const std::uint32_t task = tasks.mine();
   if (task >= tasks.count) return;
   std::uint32_t col = task;
@@ -44,11 +45,11 @@ __global__ void __launch_bounds__(kMostThreads)
 template <typename T>
 std::unique_ptr<Plan> plan_of(const PlanRequest& request) {
   const Problem& q = request.problem;
-  return std::make_unique<OverlapPlan<T>>(
-      q, request.params.get_int("overlaps_per_block"),
-      q.left.cols == q.right.cols ? warp_per_overlap_kernel<T, true>
-                                  : warp_per_overlap_kernel<T, false>,
-      q.out_rows(), false);
+  return std::make_unique<OverlapPlan<T>>(q, request.params.get_int("overlaps_per_block"),
+                                          q.left.cols == q.right.cols
+                                              ? warp_per_overlap_kernel<T, true>
+                                              : warp_per_overlap_kernel<T, false>,
+                                          q.out_rows(), false);
 }
 
 XCORR_VARIANT({

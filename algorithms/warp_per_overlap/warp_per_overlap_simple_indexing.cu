@@ -2,8 +2,8 @@
 // walk the flattened overlap. Here lane t takes columns t, t + 32, ... of every row, so the loads
 // of a warp are consecutive and the next row is one addition away; but where rows of an overlap are
 // not a multiple of 32 wide, lanes idle in every row: half of them on average at 32 x 32. Since our
-// warp_per_overlap does not divide either, what is compared is five additions for a product against
-// idle lanes.
+// warp_per_overlap does not divide either, what is compared is one addition for a product instead
+// of five, against idle lanes.
 //
 // A lane goes down its column first, four rows at a time; which products it takes is the same as
 // row by row.

@@ -34,6 +34,8 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   emulation::run_grid(grid, block, shared_bytes, [&] { std::apply(kernel, copied); });
 }
 
+inline std::size_t shared_limit() { return emulation::kMaxSharedBytes; }
+
 inline void clear(void* memory, std::size_t bytes, void* /*stream*/) {
   std::memset(memory, 0, bytes);
 }
