@@ -89,7 +89,7 @@ struct MatrixRun {
   // matrix or below its first `height` rows, and for a matrix that does not exist.
   template <int kRows, typename Use>
   __device__ __forceinline__ void load(int matrix, int y, int x, int height, const Use& use) const {
-    const T* element = first + matrix * size + static_cast<Index>(y) * cols + x;
+    const T* element = first + opaque(matrix) * size + static_cast<Index>(y) * cols + x;
     const bool inside = matrix < count && static_cast<unsigned>(x) < static_cast<unsigned>(cols);
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {

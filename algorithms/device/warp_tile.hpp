@@ -17,8 +17,20 @@
 #include "algorithms/device/overlap_geometry.hpp"
 #include "algorithms/device/row_distribution.hpp"
 #include "algorithms/device/warp_buffer.hpp"
+#include "algorithms/device/warp_plan.hpp"
 
 namespace xcorr {
+
+// Blocks of kMostWarpsPerBlock warps that are to be resident on a multiprocessor: as many as its
+// registers hold for the tile's sums, buffers and addresses and some 36 others. Said to the
+// compiler, which otherwise guesses, and spills a few registers to be right.
+__host__ __device__ constexpr int resident_blocks(int left_mats, int right_mats, int overlaps,
+                                                  int left_rows) {
+  const int registers = left_mats * right_mats * overlaps + 2 * left_mats * left_rows +
+                        right_mats * (overlaps + left_rows - 1) + 4 * (left_mats + right_mats) + 36;
+  const int blocks = 65536 / (kMostWarpsPerBlock * warp::kSize) / registers;
+  return blocks > 1 ? blocks : 1;
+}
 
 template <typename T, int kLeftMats, int kRightMats, int kOverlaps, int kLeftRows,
           template <typename, int> class Buffers = RegisterBuffers>
@@ -72,22 +84,28 @@ class WarpTile {
     const int lane = opaque(warp::lane());
     if (lane >= at.lanes) return;
     out += pairs.first_pair * q.out_size() + static_cast<Index>(row) * q.out_cols + at.out + lane;
+    // Opaque, or the distances of all outputs would be kept in registers through all tasks.
+    const Index size = static_cast<Index>(opaque(q.out_rows)) * q.out_cols;
 #pragma unroll
     for (int i = 0; i < kLeftMats; ++i) {
+      T* pair = out;
 #pragma unroll
       for (int j = 0; j < kRightMats; ++j) {
-        T* const pair = out + (static_cast<Index>(i) * q.rights + j) * q.out_size();
+        T* element = pair;
 #pragma unroll
         for (int o = 0; o < kOverlaps; ++o) {
-          if (i >= pairs.lefts.count || j >= pairs.rights.count || o >= rows) continue;
-          T* const element = pair + static_cast<Index>(o) * q.out_cols;
-          if constexpr (kAdd) {
-            atomic_add(element, sums_[i][j][o]);
-          } else {
-            *element = sums_[i][j][o];
+          if (i < pairs.lefts.count && j < pairs.rights.count && o < rows) {
+            if constexpr (kAdd) {
+              atomic_add(element, sums_[i][j][o]);
+            } else {
+              *element = sums_[i][j][o];
+            }
           }
+          element += q.out_cols;
         }
+        pair += size;
       }
+      out += q.rights * size;
     }
   }
 

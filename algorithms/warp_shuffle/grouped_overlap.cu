@@ -23,7 +23,8 @@ using Overlaps = PointAxis<Values<1, 2, 4, 8>, Values<1, 4>>;
 using LeftRows = PointAxis<Values<1, 2, 4, 8>, Values<1, 2, 4>>;
 
 template <int kOverlaps, int kLeftRows>
-__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize)
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
+                                  resident_blocks(1, 1, kOverlaps, kLeftRows))
     grouped_overlap_kernel(DeviceProblem q, const float* __restrict__ left,
                            const float* __restrict__ right, float* __restrict__ out) {
   const WarpColumns columns(q, static_cast<int>(blockIdx.x));

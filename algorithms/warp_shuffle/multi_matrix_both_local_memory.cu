@@ -17,7 +17,8 @@ using LeftMats = PointAxis<Values<2, 4>>;
 using RightMats = PointAxis<Values<2, 4>, Values<4>>;
 
 template <int kLeftMats, int kRightMats>
-__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize)
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
+                                  resident_blocks(kLeftMats, kRightMats, 1, 1))
     multi_matrix_both_local_memory_kernel(DeviceProblem q, const float* __restrict__ left,
                                           const float* __restrict__ right,
                                           float* __restrict__ out) {

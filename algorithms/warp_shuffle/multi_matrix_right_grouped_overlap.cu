@@ -20,7 +20,8 @@ using Overlaps = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
 using LeftRows = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
 
 template <int kRightMats, int kOverlaps, int kLeftRows>
-__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize)
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
+                                  resident_blocks(1, kRightMats, kOverlaps, kLeftRows))
     multi_matrix_right_grouped_overlap_kernel(DeviceProblem q, const float* __restrict__ left,
                                               const float* __restrict__ right,
                                               float* __restrict__ out) {

@@ -17,7 +17,8 @@ namespace {
 using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 4, 8>>;
 
 template <int kRightMats>
-__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize)
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
+                                  resident_blocks(1, kRightMats, 1, 1))
     multi_matrix_right_split_row_kernel(DeviceProblem q, const float* __restrict__ left,
                                         const float* __restrict__ right, float* __restrict__ out,
                                         RowDistribution rows) {

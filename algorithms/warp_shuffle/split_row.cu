@@ -21,7 +21,7 @@
 namespace xcorr {
 namespace {
 
-__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize)
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, resident_blocks(1, 1, 1, 1))
     split_row_kernel(DeviceProblem q, const float* __restrict__ left,
                      const float* __restrict__ right, float* __restrict__ out,
                      RowDistribution rows) {

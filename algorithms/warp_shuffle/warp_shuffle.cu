@@ -21,7 +21,7 @@ namespace xcorr {
 namespace {
 
 template <typename T>
-__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize)
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, resident_blocks(1, 1, 1, 1))
     warp_shuffle_kernel(DeviceProblem q, const T* __restrict__ left, const T* __restrict__ right,
                         T* __restrict__ out) {
   const WarpColumns columns(q, static_cast<int>(blockIdx.x));
