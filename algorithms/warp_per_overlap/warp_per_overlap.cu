@@ -20,7 +20,7 @@ namespace {
 
 // Two of the largest blocks would fit with 32 registers, but then loads wait for each other.
 template <typename T, bool kSamePitch>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMostThreads, 1)
     warp_per_overlap_kernel(DeviceProblem q, const __grid_constant__ OverlapTasks tasks,
                             const T* __restrict__ left, const T* __restrict__ right,
                             T* __restrict__ out) {

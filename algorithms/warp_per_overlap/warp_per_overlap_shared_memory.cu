@@ -7,7 +7,7 @@
 // computes shift sy + k and meets right row y with left row y - sy - k, so a tile of right rows
 // needs twice the rows of the left matrix: a ring of two tiles, of which each step replaces one.
 // Both matrices are staged without gaps between rows and from the same column of the overlap on, so
-// a warp's share of a step is the product of two contiguous vectors, read 16 bytes a lane.
+// a warp's share of a step is the product of two contiguous vectors, read 8 or 16 bytes a lane.
 //
 // Several right matrices (thesis 3.6.5) share the left tile: 1 + r loads for r products.
 //
@@ -37,9 +37,10 @@
 namespace xcorr {
 namespace {
 
-constexpr int kWide = 4;  // floats of an access
-struct alignas(16) Four {
-  float at[kWide];
+constexpr int kWide = 4;  // floats of the widest access; rows of a tile begin at one
+template <int kCount>
+struct alignas(sizeof(float) * kCount) Vector {
+  float at[kCount];
 };
 using RightMats = PointAxis<Values<1, 2, 4, 8>>;
 
@@ -108,25 +109,27 @@ class SharedTiles {
                                       float (&sums)[kRights][kParts]) const {
     const int shift = half * tile_ - up * pitch_;
 #pragma unroll 1
-    for (int i = begin * pitch_ + warp::lane() * kWide; i < end * pitch_;
-         i += warp::kSize * kWide) {
+    for (int i = begin * pitch_ + warp::lane() * kRead; i < end * pitch_;
+         i += warp::kSize * kRead) {
       const int at = i + shift;
-      const Four l = wide(left_ + (at < 0 ? at + 2 * tile_ : at));
+      const Read l = read(left_ + (at < 0 ? at + 2 * tile_ : at));
 #pragma unroll
       for (int m = 0; m < kRights; ++m) {
-        const Four r = wide(left_ + (2 + m) * tile_ + i);
+        const Read r = read(left_ + (2 + m) * tile_ + i);
 #pragma unroll
-        for (int j = 0; j < kWide; ++j) sums[m][j % kParts] += l.at[j] * r.at[j];
+        for (int j = 0; j < kRead; ++j) sums[m][j % kParts] += l.at[j] * r.at[j];
       }
     }
   }
 
  private:
-  // Matrices x elements that are on their way at once.
+  // Elements that a thread has on their way at once, over all matrices at least.
   static constexpr int kBatch = 2;
-
-  static __device__ __forceinline__ Four wide(const float* at) {
-    return *reinterpret_cast<const Four*>(at);
+  // Floats that a lane reads at once: as many as there are registers for.
+  static constexpr int kRead = kRights < 8 ? kWide : kWide / 2;
+  using Read = Vector<kRead>;
+  static __device__ __forceinline__ Read read(const float* at) {
+    return *reinterpret_cast<const Read*>(at);
   }
 
   template <int kMats>

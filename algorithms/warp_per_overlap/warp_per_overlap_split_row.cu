@@ -21,7 +21,7 @@ namespace xcorr {
 namespace {
 
 template <bool kSamePitch>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMostThreads, 1)
     warp_per_overlap_split_row_kernel(DeviceProblem q, const __grid_constant__ OverlapTasks tasks,
                                       const float* __restrict__ left,
                                       const float* __restrict__ right, float* __restrict__ out,
