@@ -55,6 +55,15 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   check_cuda(cudaGetLastError(), "kernel launch");
 }
 
+// Bytes of dynamic shared memory that the current device has for one block.
+inline std::size_t shared_limit() {
+  int device = 0, bytes = 0;
+  check_cuda(cudaGetDevice(&device), "device");
+  check_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+             "shared memory of a block");
+  return static_cast<std::size_t>(bytes);
+}
+
 // Sets `bytes` bytes of device memory to zero, in the order of the stream.
 inline void clear(void* memory, std::size_t bytes, void* stream) {
   check_cuda(cudaMemsetAsync(memory, 0, bytes, static_cast<cudaStream_t>(stream)), "clear");

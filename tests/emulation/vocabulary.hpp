@@ -10,6 +10,7 @@
 #include "tests/emulation/emulation.hpp"
 
 #define __global__
+#define __grid_constant__
 #define __device__
 #define __host__
 #define __forceinline__ inline
@@ -32,6 +33,8 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
       static_cast<Parameters>(std::forward<Arguments>(arguments))...);
   emulation::run_grid(grid, block, shared_bytes, [&] { std::apply(kernel, copied); });
 }
+
+inline std::size_t shared_limit() { return emulation::kMaxSharedBytes; }
 
 inline void clear(void* memory, std::size_t bytes, void* /*stream*/) {
   std::memset(memory, 0, bytes);
