@@ -79,11 +79,11 @@ def innermost_loops(code: Sequence[Instruction]) -> list[list[Instruction]]:
 
 
 def mix_of(loop: Iterable[Instruction]) -> Mix:
-    """FMAs (single or double), shuffles and all else of a loop."""
+    """FMAs, shuffles and all else of a loop; a shuffle of doubles is two instructions."""
     names = [one.name.split(".")[0] for one in loop]
-    fmas = sum(name in ("FFMA", "DFMA") for name in names)
-    shuffles = names.count("SHFL")
-    return Mix(fmas, shuffles, len(names) - fmas - shuffles)
+    single, double, halves = names.count("FFMA"), names.count("DFMA"), names.count("SHFL")
+    shuffles = halves // 2 if double > single else halves
+    return Mix(single + double, shuffles, len(names) - single - double - halves)
 
 
 def main_loop(code: Sequence[Instruction]) -> Mix | None:

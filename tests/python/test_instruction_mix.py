@@ -34,6 +34,12 @@ def test_one_shuffle_too_many_differs() -> None:
     assert wrong == 1 and lines[0][:4] == ["warp_shuffle", "-", "fp32", "1:3"] and lines[0][-1] == "differs"
 
 
+def test_a_shuffle_of_doubles_is_two_instructions() -> None:
+    steps = ["DFMA R4, R6, R8, R4"] * 2 + ["SHFL.UP PT, R1, R1, 0x1"] * 12
+    lines, wrong = instruction_mix.table(listing(PLAIN.replace("kernelIf", "kernelId"), steps))
+    assert wrong == 0 and lines[0][2:6] == ["fp64", "1:3", "2", "6"]
+
+
 def test_a_kernel_without_a_loop_differs() -> None:
     lines, wrong = instruction_mix.table(listing(PLAIN, ["FFMA R4, R5, R6, R4"]))
     assert wrong == 1 and lines[0][4:7] == ["-", "-", "-"]
