@@ -30,7 +30,7 @@ class Conformance : public testing::TestWithParam<Variant> {};
 constexpr std::size_t kPointsPerProblem = 3;
 // Beyond, one point of a problem is enough: variants whose workers are warps start 32 times the
 // threads of others, and would take minutes each.
-constexpr std::uint64_t kManyThreads = 8192;
+constexpr std::uint64_t kManyThreads = 1024;
 
 TEST_P(Conformance, odd_problems) {
   const Variant& variant = GetParam();
