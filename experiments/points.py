@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from experiments.errors import UserError, choose, nearest
 from experiments.problem import FORMS, Problem, format_shape, parse_size
-from experiments.schema import Experiment, grid
+from experiments.schema import Experiment, Restriction, grid
 from experiments.store import Key
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -110,6 +110,43 @@ def select_variants(
     return ids
 
 
+def select_points(
+    points: Sequence[str], params: Mapping[str, Sequence[Any]] | None
+) -> tuple[str, ...]:
+    """The canonical points whose parameters, where `params` names them, have one of its values."""
+    kept = {name: {str(value) for value in values} for name, values in (params or {}).items()}
+
+    def fits(point: str) -> bool:
+        pairs = (pair.partition("=") for pair in point.split(";") if pair)
+        return all(value in kept.get(name, {value}) for name, _, value in pairs)
+
+    return tuple(point for point in points if fits(point))
+
+
+def _check_params(
+    params: Mapping[str, Sequence[Any]] | None, variants: Sequence[Variant], where: str
+) -> None:
+    """UserError for a parameter that no variant has, or a value that none of the build has."""
+    known: dict[str, set[str]] = {}
+    for variant in variants:
+        for point in variant.points:
+            for pair in filter(None, point.split(";")):
+                name, _, value = pair.partition("=")
+                known.setdefault(name, set()).add(value)
+    for name, values in (params or {}).items():
+        if name not in known:  # its variants may not be built here
+            if not any(f'"{name}"' in path.read_text() for path in ROOT.glob("algorithms/*/*")
+                       if path.suffix in (".cpp", ".cu", ".hpp")):  # fmt: skip
+                raise UserError(f"{where}: parameter {name}: unknown; {nearest(name, known)}")
+            continue
+        for value in map(str, values):
+            if value not in known[name]:
+                choices = ", ".join(sorted(known[name]))
+                raise UserError(
+                    f"{where}: {name} = {value}: no variant has it; choose from {choices}"
+                )
+
+
 def _on_device(variant: Variant, device: str) -> bool:
     # On the CPU the CUDA variants stay in the list: the program itself answers not_supported.
     return variant.backend == "cuda" if device.startswith("cuda") else True
@@ -143,6 +180,8 @@ def expand(
         chosen = wanted & select_variants(
             experiment.variants, variants, f"experiment {name}: variant", built=False
         )
+        params = experiment.presets.get(preset, Restriction()).params
+        _check_params(params, variants, f"experiment {name}, preset {preset}")
         for problem in grid(experiment, preset):
             if problem.form not in forms:
                 continue
@@ -153,8 +192,11 @@ def expand(
                     continue
                 if problem.form not in variant.forms:
                     continue
+                points = select_points(variant.points, params)
+                if not points:
+                    continue
                 units += [
-                    Unit(name, problem, variant, precision, mode, experiment.input, variant.points)
+                    Unit(name, problem, variant, precision, mode, experiment.input, points)
                     for precision in experiment.precisions
                     if precision in variant.precisions
                     for mode in experiment.modes

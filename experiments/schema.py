@@ -46,10 +46,14 @@ class Problems(Base):
 
 
 class Restriction(Base):
-    """What a preset keeps of an experiment; a key that is left out keeps everything."""
+    """What a preset keeps of an experiment; a key that is left out keeps everything.
+
+    `params` keeps the points that have, of each parameter named there, one of the values or none.
+    """
 
     sizes: Union[list[Size], None] = None
     counts: Union[list[StrictStr], None] = None
+    params: Union[dict[str, list[Size]], None] = None
 
 
 class Experiment(Base):
@@ -141,7 +145,8 @@ ALLOWED = {
     "feeds": "a list of names of figures and tables",
     "variants": 'a list of variant ids, families or "*"',
     "problems": "[[problems]] tables with sizes and counts",
-    "presets": "[presets.<name>] tables with sizes or counts",
+    "presets": "[presets.<name>] tables with sizes, counts or params",
+    "params": "a list of values for each parameter, as in { warps_per_block = [4] }",
     "title": "a string",
     "window": 'a string: "full", "valid" or "sy:a..b,sx:c..d"',
     "repetitions": "a positive integer",

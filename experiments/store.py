@@ -32,8 +32,9 @@ COLUMNS = (
     "right_rows right_cols lefts rights window params mode preset repetition iterations outcome "
     "reason compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "
     "energy_uj max_error error_bound exact_error exact_bound rel_l2_error argmax_agrees fmas bytes "
-    "seed source_hash"
+    "seed source_hash clear_us"
 ).split()
+ADDED = ("clear_us",)  # absent from sets that are older than they are: read as empty
 KEY = (
     "variant params precision form left_rows left_cols right_rows right_cols lefts rights window "
     "mode input preset source_hash"
@@ -43,7 +44,7 @@ INTEGERS = (
 ).split()
 FLOATS = (
     "compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "
-    "energy_uj max_error error_bound exact_error exact_bound rel_l2_error"
+    "energy_uj max_error error_bound exact_error exact_bound rel_l2_error clear_us"
 ).split()
 OUTCOMES = (
     "passed incorrect not_supported invalid_params not_selected out_of_memory timeout failed "
@@ -169,10 +170,11 @@ def decode(path: Path) -> list[Row]:
     try:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
+            absent = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
+            missing = [name for name in absent if name not in ADDED]
             if missing:
                 raise Damaged(f"column {missing[0]} is missing")
-            rows = list(reader)
+            rows = [row | dict.fromkeys(absent, "") for row in reader]
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise Damaged(f"truncated or not gzip ({error})") from error
     except (csv.Error, UnicodeDecodeError) as error:

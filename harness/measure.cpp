@@ -294,6 +294,7 @@ nlohmann::json Point::record() const {
       repetitions.push_back({{"repetition", i},
                              {"iterations", repetitions_[i].iterations},
                              {"compute_us", repetitions_[i].compute_us},
+                             {"clear_us", phase("clear", repetitions_[i].compute_us)},
                              {"forward_us", phase("forward", repetitions_[i].compute_us)},
                              {"hadamard_us", phase("hadamard", repetitions_[i].compute_us)},
                              {"inverse_us", phase("inverse", repetitions_[i].compute_us)}});

@@ -63,7 +63,7 @@ inline Support yes() { return {}; }
 inline Support no(std::string reason) { return {std::move(reason)}; }
 
 // Marks the phases of one compute: call.phase("forward") ends the previous phase and starts the
-// named one (forward, hadamard, inverse); what no phase claims is "rest". Costs nothing unless the
+// named one (forward, hadamard, inverse, clear); what no phase claims is "rest". Costs nothing unless the
 // harness is measuring phases.
 class PhaseMarks {
  public:
@@ -146,8 +146,21 @@ bool register_variant(Variant variant, const char* id, const char* family, const
 
 }  // namespace xcorr
 
+// XCORR_COMPILE_IN_PARTS(4); in a file whose points take long to compile: the build compiles it
+// four times, at once, with XCORR_PART 0 to 3 of XCORR_PARTS, and each is to make its share of the
+// points (algorithms/device/points.hpp does). Without it, and under the emulation, part 0 of 1 is
+// all.
+#ifndef XCORR_PARTS
+#define XCORR_PART 0
+#define XCORR_PARTS 1
+#endif
+#define XCORR_COMPILE_IN_PARTS(count) static_assert(XCORR_PARTS == 1 || XCORR_PARTS == (count))
+
 // XCORR_VARIANT({.summary = "...", .plan = ...}); once in a file. The build stamps the four macros
-// from the file's path and content (scripts/stamp_sources.py).
-#define XCORR_VARIANT(...)                                        \
-  static const bool xcorr_registered = ::xcorr::register_variant( \
-      ::xcorr::Variant __VA_ARGS__, XCORR_ID, XCORR_FAMILY, XCORR_SOURCE_FILE, XCORR_SOURCE_HASH)
+// from the file's path and content (scripts/stamp_sources.py). Of several parts the first
+// registers.
+#define XCORR_VARIANT(...)                                                            \
+  static const bool xcorr_registered =                                                \
+      XCORR_PART != 0 ||                                                              \
+      ::xcorr::register_variant(::xcorr::Variant __VA_ARGS__, XCORR_ID, XCORR_FAMILY, \
+                                XCORR_SOURCE_FILE, XCORR_SOURCE_HASH)

@@ -32,7 +32,8 @@ done
 cd "$XCORR_ROOT"
 mkdir -p "$XCORR_BUILD"
 log=$XCORR_BUILD/configure.log applied=$XCORR_BUILD/options.list sources=$XCORR_BUILD/sources.list
-present=$(find algorithms harness tests -name '*.cpp' -o -name '*.cu' -o -name meson.build | sort)
+present=$(find algorithms harness tests -name '*.cpp' -o -name '*.cu' -o -name meson.build | sort
+  grep -r '^XCORR_COMPILE_IN_PARTS' algorithms | sort || true)
 changed=()
 for option in "${options[@]}"; do
   if ! grep -qxFs -- "$option" "$applied"; then changed+=("$option"); fi

@@ -36,7 +36,7 @@ def refuse(message: str) -> None:
 
 def check_name(what: str, name: str) -> None:
     if not NAME.fullmatch(name) or len(name) > 60:
-        refuse(f"{what} {name!r}: not a name; use lower-case words joined by _, e.g. warp_shuffle")
+        refuse(f"{what} {name!r}: not a name; use lower-case words joined by _, e.g. cuda_tiled")
 
 
 def cpu_skeleton(variants: Iterable[Path]) -> str:

@@ -6,9 +6,11 @@ compiled through a small generated unit that holds its id, family and two hashes
 includes (a changed header changes the unit, so the variant is rebuilt) and of the variant with its
 device headers alone (`source_hash`, the resume key of its rows).
 
-  stamp_sources.py list ROOT                      prints id:extension:path, one line a variant
-  stamp_sources.py stamp ROOT OUTDIR PATH...      writes OUTDIR/<id>.<extension> for each path; fails,
-                                                  naming the file, when PATH... is not what `list` finds
+A variant that says XCORR_COMPILE_IN_PARTS(n) becomes n units, so that its points are compiled at once.
+
+  stamp_sources.py list ROOT                      prints id:extension:path:unit,unit..., one line a variant
+  stamp_sources.py stamp ROOT OUTDIR UNIT...      writes the units; fails, naming the file, when UNIT...
+                                                  are not those that `list` finds
 Example: scripts/stamp_sources.py list .
 """
 
@@ -21,6 +23,7 @@ from pathlib import Path
 EXTENSIONS = (".cpp", ".cu")
 NOT_VARIANTS = ("device",)  # building blocks
 INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+PARTS = re.compile(r"^XCORR_COMPILE_IN_PARTS\((\d+)\);", re.MULTILINE)
 
 
 def variant_files(root: Path) -> list[Path]:
@@ -57,8 +60,15 @@ def digest(parts: dict[Path, bytes]) -> str:
     return total.hexdigest()[:16]
 
 
-def unit(root: Path, path: Path) -> str:
-    """The generated unit of one variant."""
+def units(root: Path, path: Path) -> list[str]:
+    """Names of the units of one variant: `<id>.cu`, then `<id>.part1.cu` and so on."""
+    declared = PARTS.search((root / path).read_text())
+    parts = int(declared[1]) if declared else 1
+    return [f"{path.stem}{f'.part{i}' if i else ''}{path.suffix}" for i in range(parts)]
+
+
+def unit(root: Path, path: Path, part: int, parts: int) -> str:
+    """The generated unit of one part of a variant."""
     everything = includes(root, path, {})
     own = {p: c for p, c in everything.items() if p == path or p.parts[:2] == ("algorithms", "device")}
     return (
@@ -67,23 +77,27 @@ def unit(root: Path, path: Path) -> str:
         f'#define XCORR_FAMILY "{path.parent.name}"\n'
         f'#define XCORR_SOURCE_FILE "{path.as_posix()}"\n'
         f'#define XCORR_SOURCE_HASH "{digest(own)}"\n'
+        f"#define XCORR_PART {part}\n"
+        f"#define XCORR_PARTS {parts}\n"
         f'#include "{path.as_posix()}"\n'
     )
 
 
-def stamp(root: Path, out: Path, configured: list[Path]) -> None:
-    present = set(variant_files(root))
-    for path in sorted(present.symmetric_difference(configured)):
-        state = "is new" if path in present else "is gone"
+def stamp(root: Path, out: Path, configured: list[str]) -> None:
+    present = {path: units(root, path) for path in variant_files(root)}
+    names = {name: path for path, its in present.items() for name in its}
+    for name in sorted(names.keys() ^ set(configured)):
+        state = "is new" if name in names else "is gone"
         sys.exit(
-            f"error: {path}: {state} since the build was configured; run ./scripts/build.sh, or "
-            "meson setup --reconfigure on the build folder"
+            f"error: {names.get(name, name)}: {state} since the build was configured; run "
+            "./scripts/build.sh, or meson setup --reconfigure on the build folder"
         )
-    for path in configured:
-        target = out / f"{path.stem}{path.suffix}"
-        text = unit(root, path)
-        if not target.is_file() or target.read_text() != text:
-            target.write_text(text)
+    for path, its in present.items():
+        for part, name in enumerate(its):
+            text = unit(root, path, part, len(its))
+            target = out / name
+            if not target.is_file() or target.read_text() != text:
+                target.write_text(text)
 
 
 def main() -> None:
@@ -93,13 +107,14 @@ def main() -> None:
     parser.add_argument("action", choices=("list", "stamp"))
     parser.add_argument("root", type=Path)
     parser.add_argument("out", type=Path, nargs="?")
-    parser.add_argument("paths", type=Path, nargs="*")
+    parser.add_argument("units", nargs="*")
     args = parser.parse_args()
     if args.action == "list":
         for path in variant_files(args.root):
-            print(f"{path.stem}:{path.suffix[1:]}:{path.as_posix()}")
+            names = ",".join(units(args.root, path))
+            print(f"{path.stem}:{path.suffix[1:]}:{path.as_posix()}:{names}")
     else:
-        stamp(args.root, args.out, args.paths)
+        stamp(args.root, args.out, args.units)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,15 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   check_cuda(cudaGetLastError(), "kernel launch");
 }
 
+// Bytes of dynamic shared memory that the current device has for one block.
+inline std::size_t shared_limit() {
+  int device = 0, bytes = 0;
+  check_cuda(cudaGetDevice(&device), "device");
+  check_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+             "shared memory of a block");
+  return static_cast<std::size_t>(bytes);
+}
+
 // Sets `bytes` bytes of device memory to zero, in the order of the stream.
 inline void clear(void* memory, std::size_t bytes, void* stream) {
   check_cuda(cudaMemsetAsync(memory, 0, bytes, static_cast<cudaStream_t>(stream)), "clear");
@@ -71,6 +80,29 @@ __device__ __forceinline__ T* dynamic_shared() {
 template <typename T>
 __device__ __forceinline__ T atomic_add(T* address, T value) {
   return atomicAdd(address, value);
+}
+
+// The compiler takes a condition that stays the same out of a loop and makes two loops of it; where
+// it differs between lanes, the lanes of a warp then no longer run together. Two remedies: a number
+// of which it does not know that it stays the same,
+__device__ __forceinline__ int opaque(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+// and condition ? yes : no without a branch.
+__device__ __forceinline__ float select(bool condition, float yes, float no) {
+  float result;
+  asm("{.reg .pred p; setp.ne.u32 p, %3, 0; selp.f32 %0, %1, %2, p;}"
+      : "=f"(result)
+      : "f"(yes), "f"(no), "r"(static_cast<unsigned>(condition)));
+  return result;
+}
+__device__ __forceinline__ double select(bool condition, double yes, double no) {
+  double result;
+  asm("{.reg .pred p; setp.ne.u32 p, %3, 0; selp.f64 %0, %1, %2, p;}"
+      : "=d"(result)
+      : "d"(yes), "d"(no), "r"(static_cast<unsigned>(condition)));
+  return result;
 }
 
 namespace block {

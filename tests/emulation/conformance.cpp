@@ -41,7 +41,7 @@ struct Shapes {
 }  // namespace
 
 std::string failure(const Variant& variant, const Params& params, Precision precision,
-                    const Problem& problem, std::uint64_t seed) {
+                    const Problem& problem, std::uint64_t seed, Effort effort) {
   const auto bytes = [&](Index elements) {
     return static_cast<std::size_t>(elements) * scalar_bytes(precision);
   };
@@ -56,7 +56,11 @@ std::string failure(const Variant& variant, const Params& params, Precision prec
   try {
     set_order(seed);
     const std::unique_ptr<Plan> plan = variant.plan(request);
-    for (const InputKind kind : {InputKind::integer, InputKind::integer, InputKind::zero_mean}) {
+    std::vector<InputKind> kinds = {InputKind::integer};
+    if (effort == Effort::thorough) {
+      kinds.insert(kinds.end(), {InputKind::integer, InputKind::zero_mean});
+    }
+    for (const InputKind kind : kinds) {
       truth.fill(kind, left.data(), right.data());
       out.poison();
       set_order(++seed);
@@ -112,5 +116,18 @@ std::vector<Problem> odd_problems() {
   problems.push_back(make_problem(Form::n_to_mn, {3, 2}, {4, 2}, 10, 40, "full"));
   return problems;
 }
+
+std::vector<Problem> remainder_problems() {
+  std::vector<Problem> problems;
+  for (const Shape shape : {Shape{1, 1}, {3, 33}, {9, 17}, {17, 5}}) {
+    problems.push_back(make_problem(Form::one_to_one, shape, shape, 1, 1, "full"));
+    problems.push_back(make_problem(Form::one_to_many, shape, shape, 1, 3, "full"));
+    problems.push_back(make_problem(Form::n_to_mn, shape, shape, 2, 6, "full"));
+    problems.push_back(make_problem(Form::n_to_m, shape, shape, 3, 2, "full"));
+  }
+  return problems;
+}
+
+Problem large_problem() { return make_problem(Form::one_to_one, {40, 33}, {40, 33}, 1, 1, "full"); }
 
 }  // namespace xcorr::emulation

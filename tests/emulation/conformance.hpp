@@ -10,12 +10,19 @@
 namespace xcorr::emulation {
 
 // "" or what went wrong first: an element, an overwritten input, or a fault of synchronisation.
-// Global memory is exact in size, so that AddressSanitizer sees an access beyond it. Integer inputs
-// (to the bit, twice, in two orders of threads) and zero-mean ones.
+// Global memory is exact in size, so that AddressSanitizer sees an access beyond it. Thorough:
+// integer inputs (to the bit, twice, in two orders of threads) and zero-mean ones. Brief: integer
+// inputs once.
+enum class Effort { thorough, brief };
 std::string failure(const Variant& variant, const Params& params, Precision precision,
-                    const Problem& problem, std::uint64_t seed);
+                    const Problem& problem, std::uint64_t seed, Effort effort = Effort::thorough);
 
 // Every form with odd shapes, equal and not, and full, valid and partial windows.
 std::vector<Problem> odd_problems();
+
+// Every form with shapes that no tile of several rows, columns or matrices divides.
+std::vector<Problem> remainder_problems();
+// One-to-one, larger than a warp and than any tile in both directions.
+Problem large_problem();
 
 }  // namespace xcorr::emulation

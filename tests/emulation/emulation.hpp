@@ -31,6 +31,9 @@ using Site = std::source_location;
 // Far below a card's 65535, so that the loops over what lies beyond it run in small problems too.
 inline constexpr std::int64_t kGridLimitYZ = 16;
 
+// Of a block, of compute capability 9.0.
+inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;
+
 // What is wrong with a kernel's synchronisation or launch, in words.
 struct Fault : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -38,6 +41,9 @@ struct Fault : std::runtime_error {
 
 // Order of blocks and of fibers between barriers, from the next launch on.
 void set_order(std::uint64_t seed);
+
+// By all launches so far: what a test costs.
+std::uint64_t threads_started();
 
 // Runs `thread` once for every thread of the grid. Throws Fault, or what `thread` throws.
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& thread);

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "algorithms/device/pairs.hpp"
 #include "harness/registry.hpp"
 #include "tests/emulation/conformance.hpp"
+#include "tests/emulation/emulation.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -18,29 +20,93 @@ std::vector<Variant> emulated() {
   return found;
 }
 
+bool has_form(const Variant& variant, Form form) {
+  return std::find(variant.forms.begin(), variant.forms.end(), form) != variant.forms.end();
+}
+
 class Conformance : public testing::TestWithParam<Variant> {};
 
 // Points of a large grid take turns: all of them are met over the problems of a form.
 constexpr std::size_t kPointsPerProblem = 3;
+// Beyond, one point of a problem is enough: variants whose workers are warps start 32 times the
+// threads of others, and would take minutes each.
+constexpr std::uint64_t kManyThreads = 1024;
 
 TEST_P(Conformance, odd_problems) {
   const Variant& variant = GetParam();
   const std::vector<Params> points = grid_points(variant);
   std::size_t turn = 0, computed = 0;
+  const auto check = [&](const Params& params, const Problem& problem, std::size_t precision,
+                         Effort effort) {
+    const Precision of = variant.precisions[precision];
+    EXPECT_EQ(failure(variant, params, of, problem, 1, effort), "")
+        << variant.id << " " << params.canonical() << " " << to_string(of) << " " << problem.id();
+    ++computed;
+  };
   for (const Problem& problem : odd_problems()) {
-    if (std::find(variant.forms.begin(), variant.forms.end(), problem.form) == variant.forms.end())
+    if (!has_form(variant, problem.form)) continue;
+    const std::uint64_t before = threads_started();
+    check(points[turn % points.size()], problem, turn % variant.precisions.size(), Effort::brief);
+    if (threads_started() - before > kManyThreads) {
+      ++turn;
       continue;
-    for (std::size_t i = 0; i < std::min(kPointsPerProblem, points.size()); ++i) {
-      const Params& params = points[turn++ % points.size()];
-      for (const Precision precision : variant.precisions) {
-        EXPECT_EQ(failure(variant, params, precision, problem, 1), "")
-            << variant.id << " " << params.canonical() << " " << to_string(precision) << " "
-            << problem.id();
-        ++computed;
+    }
+    for (std::size_t i = 0; i < std::min(kPointsPerProblem, points.size()); ++i, ++turn) {
+      for (std::size_t precision = 0; precision < variant.precisions.size(); ++precision) {
+        check(points[turn % points.size()], problem, precision, Effort::thorough);
       }
     }
   }
   EXPECT_GT(computed, 0u);
+}
+
+// Each point that is a kernel of its own, in every form, on shapes that its tiles do not divide;
+// what is chosen at run time takes turns.
+TEST_P(Conformance, every_compile_time_point) {
+  const Variant& variant = GetParam();
+  std::map<std::vector<std::string>, std::vector<Params>> kernels;
+  for (const Params& point : grid_points(variant)) {
+    std::vector<std::string> kernel;
+    for (const Axis& axis : variant.axes) {
+      if (axis.compile_time) kernel.push_back(point.get(axis.name));
+    }
+    kernels[kernel].push_back(point);
+  }
+  std::size_t turn = 0;
+  std::map<std::vector<std::string>, int> met;
+  for (const Problem& problem : remainder_problems()) {
+    if (!has_form(variant, problem.form)) continue;
+    for (const auto& [kernel, points] : kernels) {
+      std::vector<Params> supported;
+      for (const Params& point : points) {
+        if (variant.supports({problem, point})) supported.push_back(point);
+      }
+      met[kernel] += !supported.empty();
+      if (supported.empty()) continue;
+      const Params& params = supported[turn++ % supported.size()];
+      for (const Precision precision : variant.precisions) {
+        EXPECT_EQ(failure(variant, params, precision, problem, 1, Effort::brief), "")
+            << variant.id << " " << params.canonical() << " " << to_string(precision) << " "
+            << problem.id();
+      }
+    }
+  }
+  for (const auto& [kernel, problems] : met) {
+    EXPECT_GT(problems, 0) << variant.id << ": a kernel that no problem reaches";
+  }
+}
+
+TEST_P(Conformance, large_problem) {
+  const Variant& variant = GetParam();
+  if (!has_form(variant, Form::one_to_one)) GTEST_SKIP() << "one-to-one is not among its forms";
+  // The last point that is one of one-to-one.
+  std::vector<Params> points = grid_points(variant);
+  std::erase_if(points, [&](const Params& p) { return !variant.supports({large_problem(), p}); });
+  ASSERT_FALSE(points.empty());
+  const Params params = points.back();
+  EXPECT_EQ(failure(variant, params, variant.precisions.front(), large_problem(), 1, Effort::brief),
+            "")
+      << variant.id << " " << params.canonical();
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, Conformance, testing::ValuesIn(emulated()),

@@ -10,6 +10,7 @@
 #include "tests/emulation/emulation.hpp"
 
 #define __global__
+#define __grid_constant__
 #define __device__
 #define __host__
 #define __forceinline__ inline
@@ -33,6 +34,8 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   emulation::run_grid(grid, block, shared_bytes, [&] { std::apply(kernel, copied); });
 }
 
+inline std::size_t shared_limit() { return emulation::kMaxSharedBytes; }
+
 inline void clear(void* memory, std::size_t bytes, void* /*stream*/) {
   std::memset(memory, 0, bytes);
 }
@@ -46,6 +49,12 @@ T* dynamic_shared() {
 template <typename T>
 T atomic_add(T* address, T value) {
   return std::exchange(*address, *address + value);
+}
+
+inline int opaque(int value) { return value; }
+template <typename T>
+T select(bool condition, T yes, T no) {
+  return condition ? yes : no;
 }
 
 namespace block {

@@ -8,7 +8,7 @@ from pathlib import Path
 import fake_bench
 import pytest
 from experiments.errors import UserError
-from experiments.points import Filters, Unit, Variant, expand, parse_shard, take_shard
+from experiments.points import Filters, Unit, Variant, expand, parse_shard, select_points, take_shard
 from experiments.problem import Problem, parse_counts, parse_size
 from experiments.schema import load_experiments
 
@@ -114,6 +114,26 @@ def test_filters() -> None:
 def test_unknown_filters(filters: dict[str, list[str]], says: str) -> None:
     with pytest.raises(UserError, match=says.replace("?", r"\?")):
         units(**filters)
+
+
+def test_a_preset_keeps_points_by_their_parameters(tmp_path: Path) -> None:
+    points = ("", "a=1;b=2", "a=1;b=3", "a=2;b=2", "c=1")
+    assert select_points(points, None) == points
+    assert select_points(points, {"a": [1], "b": ["2", 4]}) == ("", "a=1;b=2", "c=1")
+
+    def expanded(params: str) -> list[Unit]:
+        (tmp_path / "one.toml").write_text(
+            'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n'
+            f"[presets.quick]\nparams = {params}\n"
+        )
+        return expand(load_experiments(tmp_path), [CUDA], "quick", "cuda")
+
+    assert [unit.params for unit in expanded("{ a = [2] }")] == [("a=2",)]
+    assert [unit.params for unit in expanded("{ threads = [1] }")] == [("a=1", "a=2")]
+    with pytest.raises(UserError, match="a = 3: no variant has it; choose from 1, 2"):
+        expanded("{ a = [3] }")
+    with pytest.raises(UserError, match="parameter nobody: unknown"):
+        expanded("{ nobody = [1] }")
 
 
 def test_device_decides_the_backend() -> None:

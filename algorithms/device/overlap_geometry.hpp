@@ -1,0 +1,131 @@
+// Where overlaps lie, in 32 bits: a problem as a kernel sees it, the 32 neighbouring shifts that a
+// warp computes, and the groups of neighbouring output rows and of matrices that it takes at once.
+#pragma once
+
+#include "algorithms/device/pairs.hpp"
+
+namespace xcorr {
+
+// Made on the host, given to the kernel by value.
+struct DeviceProblem {
+  explicit DeviceProblem(const Problem& q)
+      : left_rows(static_cast<int>(q.left.rows)),
+        left_cols(static_cast<int>(q.left.cols)),
+        right_rows(static_cast<int>(q.right.rows)),
+        right_cols(static_cast<int>(q.right.cols)),
+        first_sy(static_cast<int>(q.window.sy.first)),
+        first_sx(static_cast<int>(q.window.sx.first)),
+        out_rows(static_cast<int>(q.out_rows())),
+        out_cols(static_cast<int>(q.out_cols())),
+        lefts(static_cast<int>(q.lefts)),
+        rights(static_cast<int>(q.pairs() / q.lefts)),
+        rights_shared(q.form == Form::n_to_m) {}
+
+  __host__ __device__ Index left_size() const { return static_cast<Index>(left_rows) * left_cols; }
+  __host__ __device__ Index right_size() const {
+    return static_cast<Index>(right_rows) * right_cols;
+  }
+  __host__ __device__ Index out_size() const { return static_cast<Index>(out_rows) * out_cols; }
+
+  int left_rows, left_cols, right_rows, right_cols;
+  int first_sy, first_sx;  // shift of the first output
+  int out_rows, out_cols;
+  int lefts, rights;   // rights of each left
+  bool rights_shared;  // by all lefts (n-to-m); else each left has its own, one after the other
+};
+
+// Kernels step a few tiles beyond a matrix before they stop.
+inline Support steps_fit(const Problem& problem) {
+  constexpr Index kLimit = Index{1} << 30;
+  for (const Index length :
+       {problem.left.rows, problem.left.cols, problem.right.rows, problem.right.cols}) {
+    if (length > kLimit) return no("more than 2^30 rows or columns");
+  }
+  return indices_fit(problem);
+}
+
+// The columns of 32 neighbouring shifts, one a lane, from output column 32 * block on.
+struct WarpColumns {
+  __device__ WarpColumns(const DeviceProblem& q, int block) {
+    out = block * warp::kSize;
+    const int rest = q.out_cols - out;
+    lanes = rest < warp::kSize ? rest : warp::kSize;
+    sx = q.first_sx + out;
+    const int right = sx + lanes - 1 + q.left_cols;
+    begin = sx > 0 ? sx : 0;
+    end = right < q.right_cols ? right : q.right_cols;
+  }
+  int out;         // output column of lane 0
+  int lanes;       // that have an output
+  int sx;          // shift of lane 0
+  int begin, end;  // right columns that any of these lanes needs
+};
+
+// Up to kCount vertically adjacent outputs from output row `out` on.
+struct OverlapGroup {
+  __device__ OverlapGroup(const DeviceProblem& q, int row, int most) {
+    out = row;
+    const int rest = q.out_rows - out;
+    count = rest < most ? rest : most;
+    sy = q.first_sy + out;
+    const int down = sy + count - 1, height = q.right_rows - sy;
+    begin = down < 0 ? -down : 0;
+    end = height < q.left_rows ? height : q.left_rows;
+  }
+  int out;
+  int count;
+  int sy;          // shift of the first
+  int begin, end;  // left rows that any of them needs
+};
+
+// Several dense matrices of one shape, of which the first `count` exist.
+template <typename T>
+struct MatrixRun {
+  const T* first;
+  Index size;
+  int rows, cols, count;
+
+  // use(k, value) for column x of rows y .. y + kRows - 1. Zero stands for what lies outside the
+  // matrix or below its first `height` rows, and for a matrix that does not exist.
+  template <int kRows, typename Use>
+  __device__ __forceinline__ void load(int matrix, int y, int x, int height, const Use& use) const {
+    const T* element = first + opaque(matrix) * size + static_cast<Index>(y) * cols + x;
+    const bool inside = matrix < count && static_cast<unsigned>(x) < static_cast<unsigned>(cols);
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) {
+      use(k,
+          inside && static_cast<unsigned>(y + k) < static_cast<unsigned>(height) ? *element : T(0));
+      element += cols;
+    }
+  }
+};
+
+// Up to left_mats x right_mats pairs that are computed at once: group number `group`, rights first.
+template <typename T>
+struct PairGroup {
+  __device__ PairGroup(const DeviceProblem& q, unsigned group, int left_mats, int right_mats,
+                       const T* left, const T* right) {
+    const unsigned groups = ceil_div(q.rights, right_mats);  // of each left
+    const unsigned row = group / groups;
+    const int l = static_cast<int>(row) * left_mats;
+    const int r = static_cast<int>(group - row * groups) * right_mats;
+    const int lefts_rest = q.lefts - l, rights_rest = q.rights - r;
+    first_pair = static_cast<Index>(l) * q.rights + r;
+    lefts = {left + l * q.left_size(), q.left_size(), q.left_rows, q.left_cols,
+             lefts_rest < left_mats ? lefts_rest : left_mats};
+    rights = {right + (q.rights_shared ? r : first_pair) * q.right_size(), q.right_size(),
+              q.right_rows, q.right_cols, rights_rest < right_mats ? rights_rest : right_mats};
+  }
+  Index first_pair;
+  MatrixRun<T> lefts, rights;
+};
+
+__host__ __device__ inline unsigned pair_groups(const DeviceProblem& q, int left_mats,
+                                                int right_mats) {
+  return static_cast<unsigned>(ceil_div(q.lefts, left_mats)) *
+         static_cast<unsigned>(ceil_div(q.rights, right_mats));
+}
+
+inline Index rights_of_a_left(const Problem& q) { return q.pairs() / q.lefts; }
+
+}  // namespace xcorr

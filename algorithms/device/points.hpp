@@ -1,0 +1,107 @@
+// Compile-time grids: exact points, each value named once, in the type from which both the axis of
+// the registration and the kernels of all points are made.
+//
+//   using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 8>>;   // paper, quick
+//   const bool kKernels = add_kernels<RightMats>([]<int kRightMats>() { return kernel<kRightMats>;
+//   }); axis:  RightMats::axis("right_mats") plan:  find_kernel<Kernel>(XCORR_ID, {right_mats})
+//
+// A variant that is compiled in parts (XCORR_COMPILE_IN_PARTS) adds every XCORR_PARTS-th point in
+// each, so all parts fill one table.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/variant.hpp"
+
+namespace xcorr {
+
+template <int... kValues>
+struct Values {
+  static constexpr std::array<int, sizeof...(kValues)> all = {kValues...};
+};
+
+// Values in ascending order; `Quick`, a subset, is what the option grid=quick builds.
+template <typename Paper, typename Quick = Paper>
+struct PointAxis {
+#ifdef XCORR_GRID_QUICK
+  using Built = Quick;
+#else
+  using Built = Paper;
+#endif
+
+  static Axis axis(const std::string& name) {
+    const auto words = [](const auto& values) {
+      std::vector<std::string> result;
+      for (const int value : values) result.push_back(std::to_string(value));
+      return result;
+    };
+    return {name, words(Paper::all), true, words(Quick::all)};
+  }
+
+  // The built value to use for `present` things when groups of `asked` are wanted: groups are not
+  // larger than needed, since what does not exist costs as much as what does.
+  static int fitting(int asked, Index present) {
+    for (const int value : Built::all) {
+      if (value >= present || value >= asked) return value;
+    }
+    return asked;
+  }
+};
+
+namespace points_detail {
+
+// By variant, then by point; filled before main.
+template <typename Kernel>
+std::map<std::string, std::map<std::vector<int>, Kernel>>& tables() {
+  static std::map<std::string, std::map<std::vector<int>, Kernel>> all;
+  return all;
+}
+
+// Point number i of the product of axes, the last axis fastest.
+template <typename... Axes>
+constexpr std::array<int, sizeof...(Axes)> point(std::size_t i) {
+  constexpr std::size_t kAxes = sizeof...(Axes);
+  const std::array<std::size_t, kAxes> sizes = {Axes::Built::all.size()...};
+  std::array<std::size_t, kAxes> digits = {};
+  for (std::size_t axis = kAxes; axis-- > 0; i /= sizes[axis]) digits[axis] = i % sizes[axis];
+  std::size_t axis = 0;
+  return {Axes::Built::all[digits[axis++]]...};
+}
+
+template <typename... Axes, typename Make, std::size_t... kAxis>
+void add_point(auto index, const char* variant, const Make& make, std::index_sequence<kAxis...>) {
+  constexpr std::size_t kIndex = decltype(index)::value;
+  if constexpr (kIndex % XCORR_PARTS == XCORR_PART) {
+    constexpr auto kPoint = point<Axes...>(kIndex);
+    const auto kernel = make(std::integral_constant<int, kPoint[kAxis]>{}...);
+    tables<std::decay_t<decltype(kernel)>>()[variant][{kPoint.begin(), kPoint.end()}] = kernel;
+  }
+}
+
+}  // namespace points_detail
+
+// Adds the kernel make(values...), values being std::integral_constant, of every point of this part
+// to the table of `variant`.
+template <typename... Axes, typename Make>
+bool add_kernels(const char* variant, const Make& make) {
+  constexpr std::size_t kPoints = (Axes::Built::all.size() * ...);
+  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    (points_detail::add_point<Axes...>(std::integral_constant<std::size_t, kIndex>{}, variant, make,
+                                       std::index_sequence_for<Axes...>{}),
+     ...);
+  }
+  (std::make_index_sequence<kPoints>{});
+  return true;
+}
+
+template <typename Kernel>
+Kernel find_kernel(const char* variant, const std::vector<int>& point) {
+  return points_detail::tables<Kernel>().at(variant).at(point);
+}
+
+}  // namespace xcorr

@@ -1,0 +1,81 @@
+// Block-per-overlap (thesis 3.6.8): a whole block of threads computes one output element. The last
+// step from warp_per_overlap towards more threads: the flattened overlap is walked by 64 to 512
+// threads, each warp adds the sums of its lanes by shuffles, and the first warp those of the warps
+// through shared memory.
+//
+// Forms: one-to-one. Parameters, run-time: block_size (64, 128, 256, 512). More threads shorten the
+// longest chain of products, and pay for it with more threads that have none (at 16 x 16 no overlap
+// has more than 256 products) and a barrier.
+// Limits: as warp_per_overlap.
+#include "algorithms/device/overlap_tasks.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr int kMostBlock = 512;
+
+template <bool kSamePitch>
+__global__ void __launch_bounds__(kMostBlock)
+    block_per_overlap_kernel(DeviceProblem q, Divider columns, int rows_of_a_part,
+                             const float* __restrict__ left, const float* __restrict__ right,
+                             float* __restrict__ out) {
+  XCORR_SHARED(float, sums, kMostBlock / warp::kSize);
+  std::uint32_t col = blockIdx.x;
+  const int row = static_cast<int>(columns.split(col));
+  const int sy = q.first_sy + row, sx = q.first_sx + static_cast<int>(col);
+  const Span y(q.left_rows, q.right_rows, sy), x(q.left_cols, q.right_cols, sx);
+  const PairOverlap<float> overlap(q, left, right, y.first, y.count, x, sy, sx);
+
+  const std::uint32_t threads = blockDim.x, thread = threadIdx.x;
+  const auto cols = static_cast<std::uint32_t>(x.count);
+  const std::uint32_t at = thread / cols, step = threads / cols;
+  const FlatWalk walk{static_cast<int>(at), static_cast<int>(thread - at * cols),
+                      static_cast<int>(step), static_cast<int>(threads - step * cols)};
+  float sum = warp::reduce_add(flat_sum<kSamePitch>(
+      overlap, rows_of_a_part, walk, static_cast<int>(thread), static_cast<int>(threads)));
+  if (warp::lane() == 0) sums[thread / warp::kSize] = sum;
+  block::barrier();
+  if (thread >= warp::kSize) return;
+  sum = warp::reduce_add(thread < threads / warp::kSize ? sums[thread] : 0.0f);
+  if (thread == 0) out[blockIdx.x] = sum;
+}
+
+class BlockPerOverlapPlan final : public Plan {
+ public:
+  explicit BlockPerOverlapPlan(const PlanRequest& request)
+      : problem_(request.problem),
+        threads_(static_cast<unsigned>(request.params.get_int("block_size"))) {}
+
+  void compute(const Call& call) override {
+    const Problem& q = problem_;
+    launch(q.left.cols == q.right.cols ? block_per_overlap_kernel<true>
+                                       : block_per_overlap_kernel<false>,
+           dim3(static_cast<unsigned>(q.out_size())), dim3(threads_), 0, call.stream,
+           DeviceProblem(q), Divider(q.out_cols()), rows_of_a_part(q), call.lefts<float>(),
+           call.rights<float>(), call.outs<float>());
+  }
+
+ private:
+  Problem problem_;
+  unsigned threads_;
+};
+
+XCORR_VARIANT({
+    .summary = "A whole block per output element; sums of its warps meet in shared memory",
+    .parent = "warp_per_overlap",
+    .source = "thesis 3.6.8",
+    .backend = Backend::cuda,
+    .forms = {Form::one_to_one},
+    .axes = {{"block_size", {"64", "128", "256", "512"}}},
+    .supports =
+        [](const PlanRequest& request) {
+          return tasks_fit(request.problem, request.problem.out_rows());
+        },
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<BlockPerOverlapPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr

@@ -1,0 +1,74 @@
+// Warp-per-overlap (paper section 4.4, thesis 3.6.1): a whole warp computes one output element. A
+// step from overlap_wise, where one thread does: the overlap is flattened, lane t takes products t,
+// t + 32, t + 64, ..., and the partial sums of the lanes are added by shuffles. So there are 32
+// times as many threads, none of them has more than one product more than another, and a problem of
+// few outputs fills the card; nothing is reused and every product still costs two loads, so large
+// problems belong to warp_shuffle.
+//
+// The flattened overlap is walked without division: 32 elements further are 32 / w rows and 32 % w
+// columns further, one row more where that passes the end of a row of w.
+//
+// Forms: all; fp32 and fp64. Parameters, run-time: overlaps_per_block (4, 16, 32), the warps of a
+// block. Few: the card's multiprocessors are filled evenly. Many: fewer blocks to start.
+// Limits: at most 2^30 rows or columns of a matrix, 2^31 - 1 pairs and outputs of a pair. Loads of
+// a warp are consecutive only within a row.
+#include "algorithms/device/overlap_tasks.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+// Two of the largest blocks would fit with 32 registers, but then loads wait for each other.
+template <typename T, bool kSamePitch>
+__global__ void __launch_bounds__(kMostThreads, 1)
+    warp_per_overlap_kernel(DeviceProblem q, const __grid_constant__ OverlapTasks tasks,
+                            const T* __restrict__ left, const T* __restrict__ right,
+                            T* __restrict__ out) {
+  const std::uint32_t task = tasks.mine();
+  if (task >= tasks.count) return;
+  std::uint32_t col = task;
+  const int row = static_cast<int>(tasks.columns.split(col));
+  const int sy = q.first_sy + row, sx = q.first_sx + static_cast<int>(col);
+  const Span y(q.left_rows, q.right_rows, sy), x(q.left_cols, q.right_cols, sx);
+  const FlatWalk walk = lane_walk(tasks.lanes, x.count);
+  const PairOverlap<T> first(q, left, right, y.first, y.count, x, sy, sx);
+  out += task;
+  for (std::uint32_t p = blockIdx.z; p < tasks.pairs; p += gridDim.z) {
+    PairOverlap<T> overlap = first;
+    tasks.move_to_pair(p, q, overlap.left, overlap.right);
+    const T sum = warp::reduce_add(
+        flat_sum<kSamePitch>(overlap, tasks.rows_of_a_part, walk, warp::lane(), warp::kSize));
+    if (warp::lane() == 0) out[p * q.out_size()] = sum;
+  }
+}
+
+template <typename T>
+std::unique_ptr<Plan> plan_of(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  return std::make_unique<OverlapPlan<T>>(q, request.params.get_int("overlaps_per_block"),
+                                          q.left.cols == q.right.cols
+                                              ? warp_per_overlap_kernel<T, true>
+                                              : warp_per_overlap_kernel<T, false>,
+                                          q.out_rows(), false);
+}
+
+XCORR_VARIANT({
+    .summary = "A warp per output element: its lanes walk the flattened overlap",
+    .parent = "overlap_wise",
+    .source = "section 4.4",
+    .backend = Backend::cuda,
+    .precisions = {Precision::fp32, Precision::fp64},
+    .axes = {overlaps_per_block_axis()},
+    .supports =
+        [](const PlanRequest& request) {
+          return tasks_fit(request.problem, request.problem.out_rows());
+        },
+    .plan =
+        [](const PlanRequest& request) {
+          return request.precision == Precision::fp64 ? plan_of<double>(request)
+                                                      : plan_of<float>(request);
+        },
+});
+
+}  // namespace
+}  // namespace xcorr

@@ -1,0 +1,345 @@
+// Warp-per-overlap with shared memory (thesis 3.6.3 to 3.6.6): a step from warp_per_overlap, where
+// each product is two loads from global memory. The warps of a block take vertically adjacent
+// outputs, whose overlaps have the same columns and, but for a few, the same rows; so tiles of both
+// matrices are staged in shared memory by all warps and read by each of them.
+//
+// A tile has as many rows as the block has warps and up to shmem_row columns of the overlap. Warp k
+// computes shift sy + k and meets right row y with left row y - sy - k, so a tile of right rows
+// needs twice the rows of the left matrix: a ring of two tiles, of which each step replaces one.
+// Both matrices are staged without gaps between rows and from the same column of the overlap on, so
+// a warp's share of a step is the product of two contiguous vectors, read 8 or 16 bytes a lane.
+//
+// Several right matrices (thesis 3.6.5) share the left tile: 1 + r loads for r products.
+//
+// Forms: all; fp32. Parameters; compile-time:
+//   right_mats_per_block    1, 2, 4, 8: sums, so registers, of a lane. Above 1 only where a left
+//                           matrix has several rights.
+// run-time:
+//   overlaps_per_block      8, 16, 32: warps of a block, and rows of a tile. More reuse of what is
+//                           staged (a value is read once by each warp), fewer blocks.
+//   shmem_row               32, 128, 256: most columns of a tile. An overlap is cut into slabs
+//                           ("column groups") of about equal width; wider ones need fewer barriers
+//                           and more shared memory. A tile is not wider than the widest overlap.
+//   strided_load            1: all threads of a block take consecutive elements of a tile in turn.
+//                           0: each warp stages one row of it (thesis 3.6.4).
+//   column_group_per_block  0: a block walks the slabs of its overlaps. 1: a block has one slab,
+//   and
+//                           the partial sums are added atomically into a cleared output (3.6.6);
+//                           nothing is cleared where no overlap has two slabs.
+// The thesis's shmem_rows is always overlaps_per_block, as in its measurements.
+// Limits: as warp_per_overlap; (2 + rights) tiles must fit the shared memory of a block.
+#include <algorithm>
+
+#include "algorithms/device/overlap_tasks.hpp"
+#include "algorithms/device/points.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr int kWide = 4;  // floats of the widest access; rows of a tile begin at one
+template <int kCount>
+struct alignas(sizeof(float) * kCount) Vector {
+  float at[kCount];
+};
+using RightMats = PointAxis<Values<1, 2, 4, 8>>;
+
+__host__ __device__ constexpr int round_up(int cols) { return (cols + kWide - 1) / kWide * kWide; }
+
+// The slabs of an overlap: as few as possible, equally wide but for the last.
+struct Slabs {
+  __device__ __forceinline__ Slabs(int cols, int most_log) {
+    count = (cols + (1 << most_log) - 1) >> most_log;
+    width = round_up(count == 1 ? cols : ceil_div(cols, count));
+  }
+  int count, width;
+};
+
+// How the host set up tiles and slabs.
+struct Staging {
+  int shmem_row_log;
+  bool strided, slab_per_block;
+  unsigned tasks;  // groups of pairs, times the slabs of the widest overlap if each gets a block
+  Divider slabs;   // those, else 1
+};
+
+// Elements of a tile that a thread stages: (y, x), then steps of (dy, dx), one row further where x
+// passes `wrap`; in shared memory from `at` on in steps of `step`, below `end`.
+struct StagingWalk {
+  int y, x, dy, dx, wrap, at, step, end;
+};
+
+template <int kRights>
+class SharedTiles {
+ public:
+  static constexpr int kParts = kRights < 4 ? 2 : 1;  // independent sums
+
+  // Rows of a tile and columns, a multiple of kWide.
+  __device__ __forceinline__ SharedTiles(int rows, int pitch)
+      : rows_(rows), pitch_(pitch), tile_(rows * pitch), left_(dynamic_shared<float>()) {}
+
+  __device__ __forceinline__ StagingWalk walk(bool strided) const {
+    const int warp = static_cast<int>(threadIdx.y), lane = warp::lane();
+    if (!strided) {
+      constexpr int kNever = 1 << 30;
+      const int at = warp * pitch_;
+      return {warp, lane, 0, warp::kSize, kNever, at + lane, warp::kSize, at + pitch_};
+    }
+    const int thread = warp * warp::kSize + lane, threads = rows_ * warp::kSize;
+    const auto pitch = static_cast<std::uint32_t>(pitch_);
+    const int y = static_cast<int>(static_cast<std::uint32_t>(thread) / pitch);
+    const int dy = static_cast<int>(static_cast<std::uint32_t>(threads) / pitch);
+    return {y, thread - y * pitch_, dy, threads - dy * pitch_, pitch_, thread, threads, tile_};
+  }
+
+  // Stages rows [y, y + rows) of the left matrix as half `half` of the ring. What lies outside the
+  // matrix or beyond `cols` columns becomes zero.
+  __device__ __forceinline__ void stage_left(const StagingWalk& walk, const MatrixRun<float>& m,
+                                             int half, int y, int x, int cols) const {
+    stage<1>(walk, m, left_ + half * tile_, y, x, cols);
+  }
+  __device__ __forceinline__ void stage_right(const StagingWalk& walk, const MatrixRun<float>& m,
+                                              int y, int x, int cols) const {
+    stage<kRights>(walk, m, left_ + 2 * tile_, y, x, cols);
+  }
+
+  // Adds the products of rows [begin, end) of the right tile with the left rows `up` rows above
+  // the same rows of half `half`.
+  __device__ __forceinline__ void add(int half, int up, int begin, int end,
+                                      float (&sums)[kRights][kParts]) const {
+    const int shift = half * tile_ - up * pitch_;
+#pragma unroll 1
+    for (int i = begin * pitch_ + warp::lane() * kRead; i < end * pitch_;
+         i += warp::kSize * kRead) {
+      const int at = i + shift;
+      const Read l = read(left_ + (at < 0 ? at + 2 * tile_ : at));
+#pragma unroll
+      for (int m = 0; m < kRights; ++m) {
+        const Read r = read(left_ + (2 + m) * tile_ + i);
+#pragma unroll
+        for (int j = 0; j < kRead; ++j) sums[m][j % kParts] += l.at[j] * r.at[j];
+      }
+    }
+  }
+
+ private:
+  // Elements that a thread has on their way at once, over all matrices at least.
+  static constexpr int kBatch = 2;
+  // Floats that a lane reads at once: as many as there are registers for.
+  static constexpr int kRead = kRights < 8 ? kWide : kWide / 2;
+  using Read = Vector<kRead>;
+  static __device__ __forceinline__ Read read(const float* at) {
+    return *reinterpret_cast<const Read*>(at);
+  }
+
+  template <int kMats>
+  __device__ __forceinline__ void stage(StagingWalk walk, const MatrixRun<float>& m, float* tile,
+                                        int y, int x, int cols) const {
+    constexpr int kSteps = kMats >= kBatch ? 1 : kBatch / kMats;
+    // Rows of the tile that are rows of the matrix.
+    const int above = y < 0 ? -y : 0, below = m.rows - y < rows_ ? m.rows - y : rows_;
+    const unsigned height = below > above ? static_cast<unsigned>(below - above) : 0;
+    const float* element = m.first + static_cast<Index>(y + walk.y) * m.cols + x + walk.x;
+    const Index step = static_cast<Index>(walk.dy) * m.cols + walk.dx;
+    walk.y -= above;
+#pragma unroll 1
+    for (int rest = pitch_; rest > 0; rest -= kSteps * warp::kSize) {
+      float values[kSteps][kMats];
+#pragma unroll
+      for (int i = 0; i < kSteps; ++i) {
+        const bool exists = static_cast<unsigned>(walk.y) < height && walk.x < cols;
+        const float* from = element;
+#pragma unroll
+        for (int k = 0; k < kMats; ++k) {
+          values[i][k] = exists ? *from : 0.0f;
+          if (k + 1 < m.count) from += m.size;  // one that does not exist: the last again
+        }
+        walk.x += walk.dx;
+        walk.y += walk.dy;
+        element += step;
+        if (walk.x >= walk.wrap) {
+          walk.x -= pitch_;
+          ++walk.y;
+          element += m.cols - pitch_;
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kSteps; ++i) {
+#pragma unroll
+        for (int k = 0; k < kMats; ++k) {
+          if (walk.at < walk.end) tile[k * tile_ + walk.at] = values[i][k];
+        }
+        walk.at += walk.step;
+      }
+    }
+  }
+
+  int rows_, pitch_, tile_;
+  float* left_;
+};
+
+template <int kRights>
+__global__ void __launch_bounds__(kMostThreads, kRights == 1 ? 2 : 1)
+    shared_memory_kernel(DeviceProblem q, Staging staging, const float* __restrict__ left,
+                         const float* __restrict__ right, float* __restrict__ out) {
+  using Tiles = SharedTiles<kRights>;
+  const int warps = static_cast<int>(blockDim.y), warp = static_cast<int>(threadIdx.y);
+  const int col = static_cast<int>(blockIdx.x), sx = q.first_sx + col;
+  const Span x(q.left_cols, q.right_cols, sx);
+  const Slabs slabs(x.count, staging.shmem_row_log);
+  for (unsigned task = blockIdx.z; task < staging.tasks; task += gridDim.z) {
+    unsigned slab = task;
+    const unsigned group = staging.slabs.split(slab);
+    const int first = static_cast<int>(slab);
+    if (first >= slabs.count) continue;
+    const int end = staging.slab_per_block ? first + 1 : slabs.count;
+    const PairGroup<float> pairs(q, group, 1, kRights, left, right);
+    for (int row = static_cast<int>(blockIdx.y) * warps; row < q.out_rows;
+         row += static_cast<int>(gridDim.y) * warps) {
+      float sums[kRights][Tiles::kParts] = {};
+      const int sy = q.first_sy + row, my_sy = sy + warp;
+      const int live = q.out_rows - row < warps ? q.out_rows - row : warps;
+      // Right rows of the whole block and of this warp.
+      const Span all(q.left_rows + live - 1, q.right_rows, sy);
+      const Span mine(q.left_rows, q.right_rows, my_sy);
+      const int begin = all.first + sy, stop = begin + all.count;
+      const int my_begin = mine.first + my_sy;
+      const int my_end = warp < live ? my_begin + mine.count : my_begin;
+      for (int n = first; n < end; ++n) {
+        const int at = n * slabs.width;
+        const int cols = x.count - at < slabs.width ? x.count - at : slabs.width;
+        const Tiles tiles(warps, round_up(cols));
+        const StagingWalk walk = tiles.walk(staging.strided);
+        const int lx = x.first + at, rx = lx + sx;
+        int half = 0;
+        // Left rows before the first ones, for shifts further down.
+        if (begin > sy) tiles.stage_left(walk, pairs.lefts, 1, begin - sy - warps, lx, cols);
+        for (int y = begin; y < stop; y += warps, half ^= 1) {
+          tiles.stage_left(walk, pairs.lefts, half, y - sy, lx, cols);
+          tiles.stage_right(walk, pairs.rights, y, rx, cols);
+          block::barrier();
+          const int from = my_begin > y ? my_begin - y : 0;
+          const int to = my_end - y < warps ? my_end - y : warps;
+          tiles.add(half, warp, from, to, sums);
+          block::barrier();
+        }
+      }
+      float* const element =
+          out + pairs.first_pair * q.out_size() + static_cast<Index>(row + warp) * q.out_cols + col;
+#pragma unroll
+      for (int m = 0; m < kRights; ++m) {
+        float sum = 0;
+#pragma unroll
+        for (int j = 0; j < Tiles::kParts; ++j) sum += sums[m][j];
+        sum = warp::reduce_add(sum);
+        if (warp::lane() != 0 || warp >= live || m >= pairs.rights.count) continue;
+        if (end - first == slabs.count) {
+          element[m * q.out_size()] = sum;
+        } else {
+          atomic_add(element + m * q.out_size(), sum);
+        }
+      }
+    }
+  }
+}
+
+using Kernel = void (*)(DeviceProblem, Staging, const float*, const float*, float*);
+const bool kKernels = add_kernels<RightMats>(
+    XCORR_ID, [](auto rights) -> Kernel { return shared_memory_kernel<rights()>; });
+
+// The widest overlap of the window: that of its shift nearest to those where one matrix contains
+// the other.
+Index widest_overlap(const Problem& q) {
+  const Shifts& sx = q.window.sx;
+  const Index contained = std::min<Index>(0, q.right.cols - q.left.cols);
+  return overlap(q.left.cols, q.right.cols, std::min(std::max(sx.first, contained), sx.last)).count;
+}
+
+// What a point makes of a problem.
+struct Launch {
+  explicit Launch(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    const auto param = [&](const char* name) { return request.params.get_int(name); };
+    const Index row = param("shmem_row"), widest = widest_overlap(q);
+    rights = param("right_mats_per_block");
+    warps = static_cast<int>(std::min<Index>(param("overlaps_per_block"), q.out_rows()));
+    const int pitch = round_up(static_cast<int>(std::min(row, widest)));
+    shared_bytes = sizeof(float) * static_cast<std::size_t>((2 + rights) * warps * pitch);
+    staging.strided = param("strided_load") == 1;
+    staging.slab_per_block = param("column_group_per_block") == 1;
+    while (1 << staging.shmem_row_log < row) ++staging.shmem_row_log;
+    slabs = staging.slab_per_block ? ceil_div(widest, row) : 1;
+    tasks = slabs * q.lefts * ceil_div<Index>(rights_of_a_left(q), rights);
+    staging.slabs = Divider(slabs);
+    staging.tasks = static_cast<unsigned>(tasks);
+  }
+  int rights, warps;
+  std::size_t shared_bytes;
+  Index slabs, tasks;
+  Staging staging = {};
+};
+
+class SharedMemoryPlan final : public Plan {
+ public:
+  explicit SharedMemoryPlan(const PlanRequest& request)
+      : problem_(request.problem),
+        launch_(request),
+        kernel_(find_kernel<Kernel>(XCORR_ID, {launch_.rights})) {}
+
+  void compute(const Call& call) override {
+    const Problem& q = problem_;
+    const auto within = [](Index count) {
+      return static_cast<unsigned>(std::min<Index>(count, kGridLimitYZ));
+    };
+    if (launch_.slabs > 1) {
+      clear(call.out, static_cast<std::size_t>(q.out_elements()) * sizeof(float), call.stream);
+    }
+    const auto warps = static_cast<unsigned>(launch_.warps);
+    launch(kernel_,
+           dim3(static_cast<unsigned>(q.out_cols()),
+                within(ceil_div<Index>(q.out_rows(), launch_.warps)), within(launch_.tasks)),
+           dim3(warp::kSize, warps), launch_.shared_bytes, call.stream, DeviceProblem(q),
+           launch_.staging, call.lefts<float>(), call.rights<float>(), call.outs<float>());
+  }
+
+ private:
+  Problem problem_;
+  Launch launch_;
+  Kernel kernel_;
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support steps = steps_fit(q); !steps) return steps;
+  const Launch launch(request);
+  if (launch.rights > 1 && rights_of_a_left(q) == 1) {
+    return no("right_mats_per_block=" + std::to_string(launch.rights) +
+              ": a left matrix has one right matrix");
+  }
+  if (launch.tasks > (Index{1} << 31) - 1) return no("more than 2^31 - 1 slabs");
+  constexpr std::size_t kEveryDevice = 48 * 1024;
+  if (launch.shared_bytes > kEveryDevice && launch.shared_bytes > shared_limit()) {
+    return no("tiles of " + std::to_string(launch.shared_bytes) +
+              " bytes; shared memory of a block has " + std::to_string(shared_limit()));
+  }
+  return yes();
+}
+
+XCORR_VARIANT({
+    .summary = "Warps of a block take outputs below each other and share tiles in shared memory",
+    .parent = "warp_per_overlap",
+    .source = "thesis 3.6.3-3.6.6",
+    .backend = Backend::cuda,
+    .axes = {{"overlaps_per_block", {"8", "16", "32"}},
+             {"shmem_row", {"32", "128", "256"}},
+             {"strided_load", {"0", "1"}},
+             {"column_group_per_block", {"0", "1"}},
+             RightMats::axis("right_mats_per_block")},
+    .supports = supports,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<SharedMemoryPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr

@@ -1,0 +1,61 @@
+// Grouped-overlap in local memory: the ablation of thesis section 3.5.4. The kernel of
+// grouped_overlap, but the half of the left buffers that a lane passes on is chosen by an index at
+// run time. Registers cannot be indexed, so the compiler puts the buffers into local memory and
+// every step stores and loads them; shuffles and FMAs are the same. What is lost against
+// grouped_overlap is the worth of static indexing.
+//
+// Forms: one-to-one. Parameters: overlaps_per_thread and left_rows (2, 4 each), compile-time;
+// warps_per_block (4, 8), run-time. Limits: as grouped_overlap.
+#include "algorithms/device/points.hpp"
+#include "algorithms/device/warp_plan.hpp"
+#include "algorithms/device/warp_tile.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+using Overlaps = PointAxis<Values<2, 4>, Values<4>>;
+using LeftRows = PointAxis<Values<2, 4>>;
+
+template <int kOverlaps, int kLeftRows>
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
+                                  resident_blocks(1, 1, kOverlaps, kLeftRows))
+    grouped_overlap_local_memory_kernel(DeviceProblem q, const float* __restrict__ left,
+                                        const float* __restrict__ right, float* __restrict__ out) {
+  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
+  const int tasks = ceil_div(q.out_rows, kOverlaps);
+  const PairGroup<float> pair(q, 0, 1, 1, left, right);
+  for (int task = first_task(); task < tasks; task += task_stride()) {
+    const OverlapGroup group(q, task * kOverlaps, kOverlaps);
+    WarpTile<float, 1, 1, kOverlaps, kLeftRows, LocalMemoryBuffers> tile;
+    tile.add(pair, columns, group.sy, group.begin, group.end);
+    tile.write(q, pair, columns, group.out, group.count, out);
+  }
+}
+
+const bool kKernels = add_kernels<Overlaps, LeftRows>(XCORR_ID, [](auto overlaps, auto rows) {
+  return grouped_overlap_local_memory_kernel<overlaps, rows>;
+});
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  const int overlaps = request.params.get_int("overlaps_per_thread");
+  const auto kernel = find_kernel<WarpPlan<float>::Kernel>(
+      XCORR_ID, {overlaps, request.params.get_int("left_rows")});
+  return std::make_unique<WarpPlan<float>>(
+      request, kernel, WarpWork{.tasks = ceil_div<Index>(request.problem.out_rows(), overlaps)});
+}
+
+XCORR_VARIANT({
+    .summary = "Ablation: grouped-overlap whose left buffers lie in local memory",
+    .parent = "grouped_overlap",
+    .source = "thesis section 3.5.4",
+    .backend = Backend::cuda,
+    .forms = {Form::one_to_one},
+    .axes = {warps_per_block_axis(), Overlaps::axis("overlaps_per_thread"),
+             LeftRows::axis("left_rows")},
+    .supports = [](const PlanRequest& request) { return steps_fit(request.problem); },
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr

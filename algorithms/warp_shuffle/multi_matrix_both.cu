@@ -1,0 +1,62 @@
+// Multi-matrix-both (paper section 4.3.2, thesis 3.5.2): a step from multi_matrix_right, for
+// n-to-m, where several left matrices meet the same right ones. A lane computes the same shift of
+// all pairs of `left_mats` lefts and `right_mats` rights: l r FMAs cost 2 l + r shuffles (16 : 12
+// for 4 and 4).
+//
+// Forms: n-to-m. Parameters: left_mats and right_mats (1, 2, 4 each), compile-time: more reuse and
+// registers (one sum for each pair), fewer tasks; where there are fewer matrices, the smallest
+// built values that hold them are used; warps_per_block (4, 8), run-time. Limits: as warp_shuffle;
+// a last group that is not full costs as much as a full one.
+#include "algorithms/device/points.hpp"
+#include "algorithms/device/warp_plan.hpp"
+#include "algorithms/device/warp_tile.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+using LeftMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
+using RightMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
+
+template <int kLeftMats, int kRightMats>
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
+                                  resident_blocks(kLeftMats, kRightMats, 1, 1))
+    multi_matrix_both_kernel(DeviceProblem q, const float* __restrict__ left,
+                             const float* __restrict__ right, float* __restrict__ out) {
+  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
+  for (unsigned g = blockIdx.z; g < pair_groups(q, kLeftMats, kRightMats); g += gridDim.z) {
+    const PairGroup<float> pairs(q, g, kLeftMats, kRightMats, left, right);
+    for (int row = first_task(); row < q.out_rows; row += task_stride()) {
+      const OverlapGroup overlap(q, row, 1);
+      WarpTile<float, kLeftMats, kRightMats, 1, 1> tile;
+      tile.add(pairs, columns, overlap.sy, overlap.begin, overlap.end);
+      tile.write(q, pairs, columns, row, 1, out);
+    }
+  }
+}
+
+const bool kKernels = add_kernels<LeftMats, RightMats>(
+    XCORR_ID, [](auto lefts, auto rights) { return multi_matrix_both_kernel<lefts, rights>; });
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  const int left_mats = LeftMats::fitting(request.params.get_int("left_mats"), q.lefts);
+  const int right_mats = RightMats::fitting(request.params.get_int("right_mats"), q.rights);
+  return std::make_unique<WarpPlan<float>>(
+      request, find_kernel<WarpPlan<float>::Kernel>(XCORR_ID, {left_mats, right_mats}),
+      WarpWork{.tasks = q.out_rows(), .left_mats = left_mats, .right_mats = right_mats});
+}
+
+XCORR_VARIANT({
+    .summary = "Warp-shuffle of several left matrices with several right ones at once",
+    .parent = "multi_matrix_right",
+    .source = "section 4.3.2",
+    .backend = Backend::cuda,
+    .forms = {Form::n_to_m},
+    .axes = {warps_per_block_axis(), LeftMats::axis("left_mats"), RightMats::axis("right_mats")},
+    .supports = [](const PlanRequest& request) { return steps_fit(request.problem); },
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr

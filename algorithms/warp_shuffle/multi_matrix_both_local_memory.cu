@@ -1,0 +1,62 @@
+// Multi-matrix-both in local memory: the ablation of thesis section 3.5.4. The kernel of
+// multi_matrix_both, but the half of the left buffers that a lane passes on is chosen by an index
+// at run time, so the compiler puts the buffers into local memory (see
+// grouped_overlap_local_memory).
+//
+// Forms: n-to-m. Parameters: left_mats and right_mats (2, 4 each), compile-time; warps_per_block
+// (4, 8), run-time. Limits: as multi_matrix_both.
+#include "algorithms/device/points.hpp"
+#include "algorithms/device/warp_plan.hpp"
+#include "algorithms/device/warp_tile.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+using LeftMats = PointAxis<Values<2, 4>>;
+using RightMats = PointAxis<Values<2, 4>, Values<4>>;
+
+template <int kLeftMats, int kRightMats>
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
+                                  resident_blocks(kLeftMats, kRightMats, 1, 1))
+    multi_matrix_both_local_memory_kernel(DeviceProblem q, const float* __restrict__ left,
+                                          const float* __restrict__ right,
+                                          float* __restrict__ out) {
+  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
+  for (unsigned g = blockIdx.z; g < pair_groups(q, kLeftMats, kRightMats); g += gridDim.z) {
+    const PairGroup<float> pairs(q, g, kLeftMats, kRightMats, left, right);
+    for (int row = first_task(); row < q.out_rows; row += task_stride()) {
+      const OverlapGroup overlap(q, row, 1);
+      WarpTile<float, kLeftMats, kRightMats, 1, 1, LocalMemoryBuffers> tile;
+      tile.add(pairs, columns, overlap.sy, overlap.begin, overlap.end);
+      tile.write(q, pairs, columns, row, 1, out);
+    }
+  }
+}
+
+const bool kKernels = add_kernels<LeftMats, RightMats>(XCORR_ID, [](auto lefts, auto rights) {
+  return multi_matrix_both_local_memory_kernel<lefts, rights>;
+});
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  const int left_mats = LeftMats::fitting(request.params.get_int("left_mats"), q.lefts);
+  const int right_mats = RightMats::fitting(request.params.get_int("right_mats"), q.rights);
+  return std::make_unique<WarpPlan<float>>(
+      request, find_kernel<WarpPlan<float>::Kernel>(XCORR_ID, {left_mats, right_mats}),
+      WarpWork{.tasks = q.out_rows(), .left_mats = left_mats, .right_mats = right_mats});
+}
+
+XCORR_VARIANT({
+    .summary = "Ablation: multi-matrix-both whose left buffers lie in local memory",
+    .parent = "multi_matrix_both",
+    .source = "thesis section 3.5.4",
+    .backend = Backend::cuda,
+    .forms = {Form::n_to_m},
+    .axes = {warps_per_block_axis(), LeftMats::axis("left_mats"), RightMats::axis("right_mats")},
+    .supports = [](const PlanRequest& request) { return steps_fit(request.problem); },
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr

@@ -1,0 +1,75 @@
+// Multi-matrix-both with split-row (paper section 4.3.3): multi_matrix_both whose overlaps are cut
+// into stripes of rows as in split_row, for few matrices that do not fill the card. l r FMAs cost
+// 2 l + r shuffles; a stripe ends with l r atomic additions in each lane.
+//
+// Forms: n-to-m. Parameters: left_mats, right_mats (1, 2, 4 each), compile-time; rows_per_thread
+// (1, 4, 8, 16), distribution and warps_per_block (4, 8), run-time, as in split_row.
+// Limits: as split_row and multi_matrix_both.
+#include "algorithms/device/points.hpp"
+#include "algorithms/device/row_distribution.hpp"
+#include "algorithms/device/warp_plan.hpp"
+#include "algorithms/device/warp_tile.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+using LeftMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
+using RightMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
+
+template <int kLeftMats, int kRightMats>
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
+                                  resident_blocks(kLeftMats, kRightMats, 1, 1))
+    multi_matrix_both_split_row_kernel(DeviceProblem q, const float* __restrict__ left,
+                                       const float* __restrict__ right, float* __restrict__ out,
+                                       RowDistribution rows) {
+  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
+  const int tasks = rows.task_count();
+  for (unsigned g = blockIdx.z; g < pair_groups(q, kLeftMats, kRightMats); g += gridDim.z) {
+    const PairGroup<float> pairs(q, g, kLeftMats, kRightMats, left, right);
+    for (int task = first_task(); task < tasks; task += task_stride()) {
+      const Stripe stripe = rows.stripe(task);
+      WarpTile<float, kLeftMats, kRightMats, 1, 1> tile;
+      tile.add(pairs, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
+      tile.write_stripe(q, pairs, columns, stripe, out);
+    }
+  }
+}
+
+const bool kKernels = add_kernels<LeftMats, RightMats>(XCORR_ID, [](auto lefts, auto rights) {
+  return multi_matrix_both_split_row_kernel<lefts, rights>;
+});
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  using Plan = WarpPlan<float, RowDistribution>;
+  const Problem& q = request.problem;
+  const RowDistribution rows = row_distribution(request);
+  const int left_mats = LeftMats::fitting(request.params.get_int("left_mats"), q.lefts);
+  const int right_mats = RightMats::fitting(request.params.get_int("right_mats"), q.rights);
+  return std::make_unique<Plan>(request,
+                                find_kernel<Plan::Kernel>(XCORR_ID, {left_mats, right_mats}),
+                                WarpWork{.tasks = rows.tasks(),
+                                         .left_mats = left_mats,
+                                         .right_mats = right_mats,
+                                         .accumulates = rows.splits()},
+                                rows);
+}
+
+XCORR_VARIANT({
+    .summary = "Several left and right matrices at once, overlaps cut into stripes of rows",
+    .parent = "multi_matrix_both",
+    .source = "section 4.3.3",
+    .backend = Backend::cuda,
+    .forms = {Form::n_to_m},
+    .axes = {warps_per_block_axis(),
+             LeftMats::axis("left_mats"),
+             RightMats::axis("right_mats"),
+             distribution_axis(),
+             {"rows_per_thread", {"1", "4", "8", "16"}}},
+    .drops = {distribution_drop()},
+    .supports = [](const PlanRequest& request) { return stripes_fit(request); },
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr

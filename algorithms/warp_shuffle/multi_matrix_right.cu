@@ -1,0 +1,60 @@
+// Multi-matrix-right (paper section 4.3.1, thesis 3.4.4): a step from warp_shuffle, for forms in
+// which a left matrix meets several right ones. A lane computes the same shift against `right_mats`
+// of them: the left row moves once for all, so r FMAs cost r + 2 shuffles instead of 3 r.
+//
+// Forms: one-to-many, n-to-mn, n-to-m. Parameters: right_mats (1, 2, 4, 8), compile-time: more
+// reuse, fewer tasks; where a left has fewer rights, the smallest built value that holds them is
+// used; warps_per_block (4, 8), run-time; streams, run-time, for n-to-mn: one launch for each left
+// matrix over 1, 8 or 20 streams, or one kernel for all (paper section 5.3.4).
+// Limits: as warp_shuffle; a last group that is not full costs as much as a full one.
+#include "algorithms/device/points.hpp"
+#include "algorithms/device/warp_plan.hpp"
+#include "algorithms/device/warp_tile.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+using RightMats = PointAxis<Values<1, 2, 4, 8>>;
+
+template <int kRightMats>
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
+                                  resident_blocks(1, kRightMats, 1, 1))
+    multi_matrix_right_kernel(DeviceProblem q, const float* __restrict__ left,
+                              const float* __restrict__ right, float* __restrict__ out) {
+  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
+  for (unsigned g = blockIdx.z; g < pair_groups(q, 1, kRightMats); g += gridDim.z) {
+    const PairGroup<float> pairs(q, g, 1, kRightMats, left, right);
+    for (int row = first_task(); row < q.out_rows; row += task_stride()) {
+      const OverlapGroup overlap(q, row, 1);
+      WarpTile<float, 1, kRightMats, 1, 1> tile;
+      tile.add(pairs, columns, overlap.sy, overlap.begin, overlap.end);
+      tile.write(q, pairs, columns, row, 1, out);
+    }
+  }
+}
+
+const bool kKernels =
+    add_kernels<RightMats>(XCORR_ID, [](auto rights) { return multi_matrix_right_kernel<rights>; });
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  const int right_mats =
+      RightMats::fitting(request.params.get_int("right_mats"), rights_of_a_left(request.problem));
+  return std::make_unique<WarpPlan<float>>(
+      request, find_kernel<WarpPlan<float>::Kernel>(XCORR_ID, {right_mats}),
+      WarpWork{.tasks = request.problem.out_rows(), .right_mats = right_mats});
+}
+
+XCORR_VARIANT({
+    .summary = "Warp-shuffle of one left matrix with several right ones at once",
+    .parent = "warp_shuffle",
+    .source = "section 4.3.1",
+    .backend = Backend::cuda,
+    .forms = {Form::one_to_many, Form::n_to_mn, Form::n_to_m},
+    .axes = {warps_per_block_axis(), RightMats::axis("right_mats"), streams_axis()},
+    .supports = [](const PlanRequest& request) { return streams_and_steps_fit(request); },
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr

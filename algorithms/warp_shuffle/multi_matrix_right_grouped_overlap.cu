@@ -1,0 +1,72 @@
+// Multi-matrix-right with grouped-overlap (paper section 4.3.3; thesis 3.5.5): the tile of
+// grouped_overlap for several right matrices at once. With r right matrices, s overlaps and l left
+// rows, r l s FMAs cost 2 l + r (s + l - 1) shuffles: the left rows move once for all r.
+//
+// Forms: one-to-many, n-to-mn, n-to-m. Parameters: right_mats, overlaps_per_thread, left_rows
+// (1, 2, 4 each), compile-time; warps_per_block (4, 8) and streams, run-time, as in
+// multi_matrix_right. Limits: as grouped_overlap and multi_matrix_right.
+#include "algorithms/device/points.hpp"
+#include "algorithms/device/warp_plan.hpp"
+#include "algorithms/device/warp_tile.hpp"
+#include "harness/variant.hpp"
+
+XCORR_COMPILE_IN_PARTS(2);
+
+namespace xcorr {
+namespace {
+
+using RightMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
+using Overlaps = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
+using LeftRows = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
+
+template <int kRightMats, int kOverlaps, int kLeftRows>
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
+                                  resident_blocks(1, kRightMats, kOverlaps, kLeftRows))
+    multi_matrix_right_grouped_overlap_kernel(DeviceProblem q, const float* __restrict__ left,
+                                              const float* __restrict__ right,
+                                              float* __restrict__ out) {
+  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
+  const int tasks = ceil_div(q.out_rows, kOverlaps);
+  for (unsigned g = blockIdx.z; g < pair_groups(q, 1, kRightMats); g += gridDim.z) {
+    const PairGroup<float> pairs(q, g, 1, kRightMats, left, right);
+    for (int task = first_task(); task < tasks; task += task_stride()) {
+      const OverlapGroup group(q, task * kOverlaps, kOverlaps);
+      WarpTile<float, 1, kRightMats, kOverlaps, kLeftRows> tile;
+      tile.add(pairs, columns, group.sy, group.begin, group.end);
+      tile.write(q, pairs, columns, group.out, group.count, out);
+    }
+  }
+}
+
+const bool kKernels =
+    add_kernels<RightMats, Overlaps, LeftRows>(XCORR_ID, [](auto rights, auto overlaps, auto rows) {
+      return multi_matrix_right_grouped_overlap_kernel<rights, overlaps, rows>;
+    });
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  const Params& params = request.params;
+  const int right_mats =
+      RightMats::fitting(params.get_int("right_mats"), rights_of_a_left(request.problem));
+  const int overlaps = params.get_int("overlaps_per_thread");
+  return std::make_unique<WarpPlan<float>>(
+      request,
+      find_kernel<WarpPlan<float>::Kernel>(XCORR_ID,
+                                           {right_mats, overlaps, params.get_int("left_rows")}),
+      WarpWork{.tasks = ceil_div<Index>(request.problem.out_rows(), overlaps),
+               .right_mats = right_mats});
+}
+
+XCORR_VARIANT({
+    .summary = "Several right matrices and several outputs below each other at once",
+    .parent = "multi_matrix_right",
+    .source = "section 4.3.3",
+    .backend = Backend::cuda,
+    .forms = {Form::one_to_many, Form::n_to_mn, Form::n_to_m},
+    .axes = {warps_per_block_axis(), RightMats::axis("right_mats"),
+             Overlaps::axis("overlaps_per_thread"), LeftRows::axis("left_rows"), streams_axis()},
+    .supports = [](const PlanRequest& request) { return streams_and_steps_fit(request); },
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr

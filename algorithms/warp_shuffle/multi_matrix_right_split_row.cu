@@ -1,0 +1,73 @@
+// Multi-matrix-right with split-row (paper section 4.3.3): multi_matrix_right whose overlaps are
+// cut into stripes of rows as in split_row, for few matrices that do not fill the card. r FMAs cost
+// r + 2 shuffles; a stripe ends with r atomic additions in each lane.
+//
+// Forms: one-to-many, n-to-mn, n-to-m. Parameters: right_mats (1, 2, 4, 8), compile-time;
+// rows_per_thread (1, 4, 8, 16), distribution, warps_per_block (4, 8) and streams, run-time, as in
+// split_row and multi_matrix_right. Limits: as these two.
+#include "algorithms/device/points.hpp"
+#include "algorithms/device/row_distribution.hpp"
+#include "algorithms/device/warp_plan.hpp"
+#include "algorithms/device/warp_tile.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 4, 8>>;
+
+template <int kRightMats>
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
+                                  resident_blocks(1, kRightMats, 1, 1))
+    multi_matrix_right_split_row_kernel(DeviceProblem q, const float* __restrict__ left,
+                                        const float* __restrict__ right, float* __restrict__ out,
+                                        RowDistribution rows) {
+  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
+  const int tasks = rows.task_count();
+  for (unsigned g = blockIdx.z; g < pair_groups(q, 1, kRightMats); g += gridDim.z) {
+    const PairGroup<float> pairs(q, g, 1, kRightMats, left, right);
+    for (int task = first_task(); task < tasks; task += task_stride()) {
+      const Stripe stripe = rows.stripe(task);
+      WarpTile<float, 1, kRightMats, 1, 1> tile;
+      tile.add(pairs, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
+      tile.write_stripe(q, pairs, columns, stripe, out);
+    }
+  }
+}
+
+const bool kKernels = add_kernels<RightMats>(
+    XCORR_ID, [](auto rights) { return multi_matrix_right_split_row_kernel<rights>; });
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  using Plan = WarpPlan<float, RowDistribution>;
+  const RowDistribution rows = row_distribution(request);
+  const int right_mats =
+      RightMats::fitting(request.params.get_int("right_mats"), rights_of_a_left(request.problem));
+  return std::make_unique<Plan>(
+      request, find_kernel<Plan::Kernel>(XCORR_ID, {right_mats}),
+      WarpWork{.tasks = rows.tasks(), .right_mats = right_mats, .accumulates = rows.splits()},
+      rows);
+}
+
+XCORR_VARIANT({
+    .summary = "Several right matrices at once, overlaps cut into stripes of rows",
+    .parent = "multi_matrix_right",
+    .source = "section 4.3.3",
+    .backend = Backend::cuda,
+    .forms = {Form::one_to_many, Form::n_to_mn, Form::n_to_m},
+    .axes = {warps_per_block_axis(),
+             RightMats::axis("right_mats"),
+             distribution_axis(),
+             {"rows_per_thread", {"1", "4", "8", "16"}},
+             streams_axis()},
+    .drops = {distribution_drop()},
+    .supports =
+        [](const PlanRequest& request) {
+          const Support streams = streams_fit(request);
+          return streams ? stripes_fit(request) : streams;
+        },
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr

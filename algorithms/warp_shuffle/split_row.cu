@@ -1,0 +1,62 @@
+// Split-row (paper section 4.2.1 and thesis 3.4.2, "work distribution"): a step from warp_shuffle,
+// for problems with too few overlaps to fill the card. Each overlap is cut into stripes of at most
+// rows_per_thread rows, a warp computes one stripe for 32 neighbouring shifts, and the partial sums
+// of an overlap are added atomically into the output, which is cleared first. The ratio of FMAs to
+// shuffles stays 1 : 3; there are more and more equal warps.
+//
+// Forms: all. Parameters, run-time: warps_per_block (4, 8); distribution, how stripes are numbered:
+// `triangle` has exactly one task for each stripe and finds it by a square root, `rectangle` gives
+// every overlap as many tasks as the tallest has, so about half of them end at once, `none` splits
+// nothing and so has no rows_per_thread; rows_per_thread (1 to 16): fewer rows, more warps, each
+// with its loads, index arithmetic and 32 atomic additions.
+//
+// An overlap of a single stripe is written, not added; where all are, nothing is cleared.
+// Limits: as warp_shuffle; at most 2^31 - 1 stripes. Sums of reals depend on the order of
+// additions.
+#include "algorithms/device/row_distribution.hpp"
+#include "algorithms/device/warp_plan.hpp"
+#include "algorithms/device/warp_tile.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, resident_blocks(1, 1, 1, 1))
+    split_row_kernel(DeviceProblem q, const float* __restrict__ left,
+                     const float* __restrict__ right, float* __restrict__ out,
+                     RowDistribution rows) {
+  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
+  const int tasks = rows.task_count();
+  for (unsigned p = blockIdx.z; p < pair_groups(q, 1, 1); p += gridDim.z) {
+    const PairGroup<float> pair(q, p, 1, 1, left, right);
+    for (int task = first_task(); task < tasks; task += task_stride()) {
+      const Stripe stripe = rows.stripe(task);
+      WarpTile<float, 1, 1, 1, 1> tile;
+      tile.add(pair, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
+      tile.write_stripe(q, pair, columns, stripe, out);
+    }
+  }
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  const RowDistribution rows = row_distribution(request);
+  return std::make_unique<WarpPlan<float, RowDistribution>>(
+      request, split_row_kernel, WarpWork{.tasks = rows.tasks(), .accumulates = rows.splits()},
+      rows);
+}
+
+XCORR_VARIANT({
+    .summary = "Warp-shuffle whose overlaps are cut into stripes of rows, added atomically",
+    .parent = "warp_shuffle",
+    .source = "section 4.2.1",
+    .backend = Backend::cuda,
+    .axes = {warps_per_block_axis(),
+             distribution_axis(),
+             {"rows_per_thread", {"1", "2", "4", "8", "16"}}},
+    .drops = {distribution_drop()},
+    .supports = [](const PlanRequest& request) { return stripes_fit(request); },
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr

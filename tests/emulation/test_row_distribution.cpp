@@ -1,0 +1,117 @@
+// Row distributions are pure arithmetic: every task of every kind against the stripes that the
+// overlaps of a problem are cut into, one row at a time.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "algorithms/device/row_distribution.hpp"
+
+namespace xcorr {
+namespace {
+
+using Kind = RowDistribution::Kind;
+
+Problem rows_only(Index left, Index right, const std::string& window = "full") {
+  return make_problem(Form::one_to_one, {left, 1}, {right, 1}, 1, 1, window);
+}
+
+// Every stripe of every overlap is some task's, once, and no task has anything else.
+void expect_exact(const Problem& q, Kind kind, Index rows) {
+  const RowDistribution distribution(q, kind, rows);
+  const std::string what = q.id() + " rows " + std::to_string(rows);
+  ASSERT_TRUE(distribution.fits()) << what;
+  bool splits = false;
+  Index stripes = 0;
+  std::vector<std::vector<char>> met;
+  for (Index row = 0; row < q.out_rows(); ++row) {
+    const Index tall = overlap(q.left.rows, q.right.rows, q.window.sy.first + row).count;
+    const Index count = kind == Kind::none ? 1 : ceil_div(tall, rows);
+    splits |= count > 1;
+    stripes += count;
+    met.emplace_back(static_cast<std::size_t>(count), 0);
+  }
+  EXPECT_EQ(distribution.splits(), splits) << what;
+  if (kind == Kind::triangle) {
+    EXPECT_EQ(distribution.tasks(), stripes) << what;
+  }
+  if (kind == Kind::none) {
+    EXPECT_EQ(distribution.tasks(), q.out_rows()) << what;
+  }
+  for (Index task = 0; task < distribution.tasks(); ++task) {
+    const Stripe got = distribution.stripe(static_cast<int>(task));
+    ASSERT_TRUE(got.row >= 0 && got.row < q.out_rows()) << what << " task " << task;
+    const Overlap whole = overlap(q.left.rows, q.right.rows, q.window.sy.first + got.row);
+    if (got.first == got.end) {
+      ASSERT_EQ(kind, Kind::rectangle) << what << " task " << task << " is idle";
+      continue;
+    }
+    const Index height = kind == Kind::none ? whole.count : rows;
+    const Index number = (got.first - whole.first) / height;
+    ASSERT_EQ(got.first, whole.first + number * height) << what << " task " << task;
+    ASSERT_EQ(got.end, std::min(whole.first + whole.count, Index{got.first} + height))
+        << what << " task " << task;
+    auto& its = met[static_cast<std::size_t>(got.row)];
+    ASSERT_LT(static_cast<std::size_t>(number), its.size()) << what << " task " << task;
+    ASSERT_EQ(got.whole, its.size() == 1) << what << " task " << task;
+    ASSERT_EQ(its[static_cast<std::size_t>(number)]++, 0) << what << " task " << task;
+  }
+  for (const auto& its : met) {
+    for (const char times : its) ASSERT_EQ(times, 1) << what;
+  }
+}
+
+void expect_all_exact(const Problem& q) {
+  expect_exact(q, Kind::none, 0);
+  for (const Index rows : {1, 2, 4, 8, 16}) {
+    expect_exact(q, Kind::rectangle, rows);
+    expect_exact(q, Kind::triangle, rows);
+  }
+}
+
+TEST(RowDistribution, equal_heights) {
+  for (Index height = 1; height <= 300; ++height) expect_all_exact(rows_only(height, height));
+}
+
+TEST(RowDistribution, different_heights) {
+  for (Index left = 1; left <= 300; left += left < 40 ? 1 : 13) {
+    for (const Index right : {1, 2, 3, 7, 16, 17, 33, 64, 150, 299}) {
+      expect_all_exact(rows_only(left, right));
+    }
+  }
+}
+
+TEST(RowDistribution, partial_windows) {
+  std::mt19937 random(1);
+  const auto between = [&](Index low, Index high) {
+    return std::uniform_int_distribution<Index>(low, high)(random);
+  };
+  for (int i = 0; i < 2000; ++i) {
+    const Index left = between(1, 60), right = between(1, 60);
+    const Index first = between(1 - left, right - 1), last = between(first, right - 1);
+    expect_all_exact(rows_only(
+        left, right, "sy:" + std::to_string(first) + ".." + std::to_string(last) + ",sx:0..0"));
+  }
+}
+
+// Over all 32-bit arguments the root changes only at triangular numbers.
+TEST(RowDistribution, triangular_root_is_exact) {
+  for (std::uint32_t q = 0; q <= 65535; ++q) {
+    const auto first = static_cast<std::uint32_t>(triangular(q));
+    const std::uint64_t last = std::min<std::uint64_t>(triangular(q + 1) - 1, (1u << 31) - 1);
+    ASSERT_EQ(triangular_root(first), q);
+    ASSERT_EQ(triangular_root(static_cast<std::uint32_t>((first + last) / 2)), q);
+    ASSERT_EQ(triangular_root(static_cast<std::uint32_t>(last)), q);
+  }
+}
+
+TEST(RowDistribution, refuses_more_tasks_than_it_can_number) {
+  const Problem q = rows_only(65536, 65536);
+  EXPECT_FALSE(RowDistribution(q, Kind::triangle, 1).fits());
+  EXPECT_FALSE(RowDistribution(q, Kind::rectangle, 1).fits());
+  EXPECT_TRUE(RowDistribution(q, Kind::triangle, 16).fits());
+  EXPECT_TRUE(RowDistribution(q, Kind::none, 0).fits());
+}
+
+}  // namespace
+}  // namespace xcorr
