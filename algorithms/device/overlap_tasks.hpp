@@ -219,7 +219,9 @@ class OverlapPlan final : public Plan {
 
   void compute(const Call& call) override {
     if (accumulates_) {
+      call.phase("clear");
       clear(call.out, static_cast<std::size_t>(problem_.out_elements()) * sizeof(T), call.stream);
+      call.phase("rest");
     }
     std::apply(
         [&](const Extra&... extra) {

@@ -292,7 +292,9 @@ class SharedMemoryPlan final : public Plan {
       return static_cast<unsigned>(std::min<Index>(count, kGridLimitYZ));
     };
     if (launch_.slabs > 1) {
+      call.phase("clear");
       clear(call.out, static_cast<std::size_t>(q.out_elements()) * sizeof(float), call.stream);
+      call.phase("rest");
     }
     const auto warps = static_cast<unsigned>(launch_.warps);
     launch(kernel_,
