@@ -63,8 +63,8 @@ inline Support yes() { return {}; }
 inline Support no(std::string reason) { return {std::move(reason)}; }
 
 // Marks the phases of one compute: call.phase("forward") ends the previous phase and starts the
-// named one (forward, hadamard, inverse, clear); what no phase claims is "rest". Costs nothing unless the
-// harness is measuring phases.
+// named one (forward, hadamard, inverse, clear); what no phase claims is "rest". Costs nothing
+// unless the harness is measuring phases.
 class PhaseMarks {
  public:
   virtual ~PhaseMarks() = default;
