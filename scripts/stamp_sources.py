@@ -9,8 +9,8 @@ device headers alone (`source_hash`, the resume key of its rows).
 A variant that says XCORR_COMPILE_IN_PARTS(n) becomes n units, so that its points are compiled at once.
 
   stamp_sources.py list ROOT                      prints id:extension:path:unit,unit..., one line a variant
-  stamp_sources.py stamp ROOT OUTDIR UNIT...      writes the units; fails, naming the file, when UNIT...
-                                                  are not those that `list` finds
+  stamp_sources.py stamp ROOT OUTDIR PATH:UNIT,UNIT...    writes the units; fails, naming the file, when
+                                                  they are not those that `list` finds
 Example: scripts/stamp_sources.py list .
 """
 
@@ -83,13 +83,18 @@ def unit(root: Path, path: Path, part: int, parts: int) -> str:
     )
 
 
-def stamp(root: Path, out: Path, configured: list[str]) -> None:
+def stamp(root: Path, out: Path, variants: list[str]) -> None:
     present = {path: units(root, path) for path in variant_files(root)}
     names = {name: path for path, its in present.items() for name in its}
-    for name in sorted(names.keys() ^ set(configured)):
+    configured = {
+        name: Path(path)
+        for path, its in (line.split(":") for line in variants)
+        for name in its.split(",")
+    }
+    for name in sorted(names.keys() ^ configured.keys()):
         state = "is new" if name in names else "is gone"
         sys.exit(
-            f"error: {names.get(name, name)}: {state} since the build was configured; run "
+            f"error: {(names | configured)[name]}: {state} since the build was configured; run "
             "./scripts/build.sh, or meson setup --reconfigure on the build folder"
         )
     for path, its in present.items():
@@ -107,14 +112,14 @@ def main() -> None:
     parser.add_argument("action", choices=("list", "stamp"))
     parser.add_argument("root", type=Path)
     parser.add_argument("out", type=Path, nargs="?")
-    parser.add_argument("units", nargs="*")
+    parser.add_argument("variants", nargs="*")
     args = parser.parse_args()
     if args.action == "list":
         for path in variant_files(args.root):
             names = ",".join(units(args.root, path))
             print(f"{path.stem}:{path.suffix[1:]}:{path.as_posix()}:{names}")
     else:
-        stamp(args.root, args.out, args.units)
+        stamp(args.root, args.out, args.variants)
 
 
 if __name__ == "__main__":
