@@ -19,19 +19,17 @@ struct DeviceProblem {
         out_cols(static_cast<int>(q.out_cols())),
         lefts(static_cast<int>(q.lefts)),
         rights(static_cast<int>(q.pairs() / q.lefts)),
-        rights_shared(q.form == Form::n_to_m) {}
-
-  __host__ __device__ Index left_size() const { return static_cast<Index>(left_rows) * left_cols; }
-  __host__ __device__ Index right_size() const {
-    return static_cast<Index>(right_rows) * right_cols;
-  }
-  __host__ __device__ Index out_size() const { return static_cast<Index>(out_rows) * out_cols; }
+        rights_shared(q.form == Form::n_to_m),
+        left_size(q.left.size()),
+        right_size(q.right.size()),
+        out_size(q.out_size()) {}
 
   int left_rows, left_cols, right_rows, right_cols;
   int first_sy, first_sx;  // shift of the first output
   int out_rows, out_cols;
   int lefts, rights;   // rights of each left
   bool rights_shared;  // by all lefts (n-to-m); else each left has its own, one after the other
+  Index left_size, right_size, out_size;  // elements of a matrix
 };
 
 // Kernels step a few tiles beyond a matrix before they stop.
@@ -85,46 +83,46 @@ struct MatrixRun {
   Index size;
   int rows, cols, count;
 
-  // use(k, value) for column x of rows y .. y + kRows - 1. Zero stands for what lies outside the
-  // matrix or below its first `height` rows, and for a matrix that does not exist.
-  template <int kRows, typename Use>
-  __device__ __forceinline__ void load(int matrix, int y, int x, int height, const Use& use) const {
-    const T* element = first + opaque(matrix) * size + static_cast<Index>(y) * cols + x;
-    const bool inside = matrix < count && static_cast<unsigned>(x) < static_cast<unsigned>(cols);
+  // use(matrix, k, value) for column x of rows y .. y + kRows - 1 of the first kMats matrices. Zero
+  // stands for what lies outside a matrix or below its first `height` rows, and for a matrix that
+  // does not exist.
+  template <int kMats, int kRows, typename Use>
+  __device__ __forceinline__ void load(int y, int x, int height, const Use& use) const {
+    const T* matrix = first + (static_cast<Index>(y) * cols + x);
+    const bool inside = static_cast<unsigned>(x) < static_cast<unsigned>(cols);
 #pragma unroll
-    for (int k = 0; k < kRows; ++k) {
-      use(k,
-          inside && static_cast<unsigned>(y + k) < static_cast<unsigned>(height) ? *element : T(0));
-      element += cols;
+    for (int m = 0; m < kMats; ++m) {
+      const T* element = matrix;
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) {
+        const bool exists =
+            inside && m < count && static_cast<unsigned>(y + k) < static_cast<unsigned>(height);
+        use(m, k, exists ? *element : T(0));
+        element += cols;
+      }
+      matrix += size;
     }
   }
 };
 
-// Up to left_mats x right_mats pairs that are computed at once: group number `group`, rights first.
+// Up to left_mats x right_mats pairs that are computed at once: of the groups of neighbouring lefts
+// number l, of the groups of neighbouring rights of a left number r.
 template <typename T>
 struct PairGroup {
-  __device__ PairGroup(const DeviceProblem& q, unsigned group, int left_mats, int right_mats,
-                       const T* left, const T* right) {
-    const unsigned groups = ceil_div(q.rights, right_mats);  // of each left
-    const unsigned row = group / groups;
-    const int l = static_cast<int>(row) * left_mats;
-    const int r = static_cast<int>(group - row * groups) * right_mats;
+  __device__ __forceinline__ PairGroup(const DeviceProblem& q, int l, int r, int left_mats,
+                                       int right_mats, const T* left, const T* right) {
+    l *= left_mats;
+    r *= right_mats;
     const int lefts_rest = q.lefts - l, rights_rest = q.rights - r;
     first_pair = static_cast<Index>(l) * q.rights + r;
-    lefts = {left + l * q.left_size(), q.left_size(), q.left_rows, q.left_cols,
+    lefts = {left + l * q.left_size, q.left_size, q.left_rows, q.left_cols,
              lefts_rest < left_mats ? lefts_rest : left_mats};
-    rights = {right + (q.rights_shared ? r : first_pair) * q.right_size(), q.right_size(),
-              q.right_rows, q.right_cols, rights_rest < right_mats ? rights_rest : right_mats};
+    rights = {right + (q.rights_shared ? r : first_pair) * q.right_size, q.right_size, q.right_rows,
+              q.right_cols, rights_rest < right_mats ? rights_rest : right_mats};
   }
   Index first_pair;
   MatrixRun<T> lefts, rights;
 };
-
-__host__ __device__ inline unsigned pair_groups(const DeviceProblem& q, int left_mats,
-                                                int right_mats) {
-  return static_cast<unsigned>(ceil_div(q.lefts, left_mats)) *
-         static_cast<unsigned>(ceil_div(q.rights, right_mats));
-}
 
 inline Index rights_of_a_left(const Problem& q) { return q.pairs() / q.lefts; }
 

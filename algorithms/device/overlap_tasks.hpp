@@ -162,8 +162,8 @@ struct OverlapTasks {
                                                const T*& left, const T*& right) const {
     if (p == 0) return;
     const std::uint32_t l = rights.quotient(p);
-    left += l * q.left_size();
-    right += (p - l * rights_back) * q.right_size();
+    left += l * q.left_size;
+    right += (p - l * rights_back) * q.right_size;
   }
   std::uint32_t count = 0;
   Divider columns, rights;

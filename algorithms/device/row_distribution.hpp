@@ -17,15 +17,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/device/divide.hpp"
 #include "algorithms/device/overlap_geometry.hpp"
 
 namespace xcorr {
 
-__host__ __device__ constexpr std::uint64_t triangular(std::uint32_t q) {
-  return static_cast<std::uint64_t>(q) * (q + std::uint64_t{1}) / 2;
-}
+__host__ __device__ constexpr std::uint32_t triangular(std::uint32_t q) { return q * (q + 1) / 2; }
 
-// The largest q with triangular(q) <= n, exact for n < 2^31. sqrt(2 n) lies above q and below
+// The largest q with triangular(q) <= n, exact for n <= 2^30. sqrt(2 n) lies above q and below
 // q + 3/2, by margins that the rounding of a float does not reach, so its integer part is q or one
 // too many.
 __host__ __device__ inline std::uint32_t triangular_root(std::uint32_t n) {
@@ -41,6 +40,8 @@ struct Stripe {
   bool whole = false;  // no other task has rows of this overlap
 };
 
+// A stripe of one row is some 150 instructions of products, so what finds it counts: 32-bit
+// numbers, and divisors prepared on the host.
 class RowDistribution {
  public:
   enum class Kind { none, rectangle, triangle };
@@ -50,47 +51,52 @@ class RowDistribution {
 
   // `rows_per_task` is not read for Kind::none.
   RowDistribution(const Problem& q, Kind kind, Index rows_per_task)
-      : left_(q.left.rows), right_(q.right.rows), sy_(q.window.sy), triangle_(false) {
-    const Index ramp = height_limit() - 1;  // shifts on either side whose overlaps are lower
-    const Index first = sy_.first + left_ - 1, end = sy_.last + left_;
+      : left_last_(static_cast<int>(q.left.rows - 1)),
+        last_(static_cast<int>(q.left.rows + q.right.rows - 2)),
+        limit_(static_cast<int>(std::min(q.left.rows, q.right.rows))),
+        first_(static_cast<int>(q.window.sy.first + q.left.rows - 1)),
+        by_shifts_(q.out_rows()) {
+    const int ramp = limit_ - 1;  // shifts on either side whose overlaps are lower
+    const int end = first_ + static_cast<int>(q.out_rows());
     const Index tallest =
-        std::max({height(first), height(end - 1), first <= ramp && end > ramp ? ramp + 1 : 0});
-    rows_ = kind == Kind::none ? tallest : std::min(rows_per_task, tallest);
-    tasks_ = q.out_rows() * ceil_div(tallest, rows_);
-    splits_ = tallest > rows_;
+        std::max({height(first_), height(end - 1), first_ <= ramp && end > ramp ? ramp + 1 : 0});
+    const Index rows = kind == Kind::none ? tallest : std::min(rows_per_task, tallest);
+    rows_ = static_cast<int>(rows);
+    tasks_ = all_ = q.out_rows() * ceil_div(tallest, rows);
+    splits_ = tallest > rows;
     if (kind != Kind::triangle || !splits_) return;
     triangle_ = true;
-    ramp_stripes_ = rising_stripes(ramp);
-    all_stripes_ = stripes_before(full_shifts());
-    skipped_ = stripes_before(first);
-    tasks_ = stripes_before(end) - skipped_;
+    all_ = stripes_before(last_ + 1);
+    const Index skipped = stripes_before(first_);
+    tasks_ = stripes_before(end) - skipped;
+    by_rows_ = Divider(rows);
+    by_tall_ = Divider(ceil_div<Index>(limit_, rows));
+    ramp_stripes_ = static_cast<std::uint32_t>(rising_stripes(ramp));
+    all_stripes_ = static_cast<std::uint32_t>(all_);
+    skipped_ = static_cast<std::uint32_t>(skipped);
   }
 
   Index tasks() const { return tasks_; }
-  __device__ int task_count() const { return static_cast<int>(tasks_); }
   // Whether any overlap has several stripes, so that outputs are sums over tasks.
   bool splits() const { return splits_; }
-  // Tasks are numbered in 32 bits.
+  // The limit of triangular_root.
   Support fits() const {
-    constexpr Index kLimit = (Index{1} << 31) - 1;
-    if (std::max(tasks_, all_stripes_) > kLimit) return no("more than 2^31 - 1 stripes of rows");
+    if (all_ > Index{1} << 30) return no("more than 2^30 stripes of rows");
     return yes();
   }
 
   // The stripe of task 0 .. tasks() - 1.
-  __host__ __device__ Stripe stripe(int task) const {
+  __host__ __device__ __forceinline__ Stripe stripe(int task) const {
     const auto n = static_cast<std::uint32_t>(task);
-    return triangle_ ? triangle(n) : rectangle(n);
+    return triangle_ ? triangle(n + skipped_) : rectangle(n);
   }
 
  private:
-  __host__ __device__ Index height_limit() const { return left_ < right_ ? left_ : right_; }
-  __host__ __device__ Index full_shifts() const { return left_ + right_ - 1; }
   // Of the overlap at shift number k of the full window.
-  __host__ __device__ Index height(Index k) const {
-    const Index rising = k + 1, falling = full_shifts() - k, limit = height_limit();
-    const Index lower = rising < falling ? rising : falling;
-    return lower < limit ? lower : limit;
+  __host__ __device__ int height(int k) const {
+    const int rising = k + 1, falling = last_ + 1 - k;
+    const int lower = rising < falling ? rising : falling;
+    return lower < limit_ ? lower : limit_;
   }
 
   // T(h).
@@ -100,56 +106,53 @@ class RowDistribution {
   }
   // Of shifts 0 .. k - 1 of the full window.
   Index stripes_before(Index k) const {
-    const Index ramp = height_limit() - 1, plateau = full_shifts() - 2 * ramp;
-    const Index tall = ceil_div(height_limit(), rows_);
+    const Index ramp = limit_ - 1, plateau = last_ + 1 - 2 * ramp;
+    const Index tall = ceil_div(limit_, rows_);
     if (k <= ramp) return rising_stripes(k);
     if (k <= ramp + plateau) return rising_stripes(ramp) + (k - ramp) * tall;
-    return 2 * rising_stripes(ramp) + plateau * tall - rising_stripes(full_shifts() - k);
+    return 2 * rising_stripes(ramp) + plateau * tall - rising_stripes(last_ + 1 - k);
   }
 
   // Stripe number `n` of the overlap at shift number `k` of the full window.
-  __host__ __device__ Stripe cut(int k, int n) const {
-    const int sy = k - static_cast<int>(left_ - 1);
-    const int tall = static_cast<int>(height(k)), rows = static_cast<int>(rows_);
-    const int begin = sy < 0 ? -sy : 0;
-    // In this order a surplus stripe cannot overflow.
-    const int skipped = n < ceil_div(tall, rows) ? n * rows : tall;
-    const int count = tall - skipped < rows ? tall - skipped : rows;
-    return {sy - static_cast<int>(sy_.first), begin + skipped, begin + skipped + count,
-            tall <= rows};
+  __host__ __device__ __forceinline__ Stripe cut(int k, int n) const {
+    const int sy = k - left_last_, tall = height(k);
+    const int skipped = n * rows_ < tall ? n * rows_ : tall;
+    const int begin = (sy < 0 ? -sy : 0) + skipped, rest = tall - skipped;
+    return {k - first_, begin, begin + (rest < rows_ ? rest : rows_), tall <= rows_};
   }
 
-  __host__ __device__ Stripe rectangle(std::uint32_t task) const {
-    const auto shifts = static_cast<std::uint32_t>(sy_.count());
-    const std::uint32_t n = task / shifts;
-    return cut(static_cast<int>(sy_.first + left_ - 1) + static_cast<int>(task - n * shifts),
-               static_cast<int>(n));
+  __host__ __device__ __forceinline__ Stripe rectangle(std::uint32_t task) const {
+    const std::uint32_t n = by_shifts_.split(task);
+    return cut(first_ + static_cast<int>(task), static_cast<int>(n));
   }
 
-  __host__ __device__ Stripe triangle(std::uint32_t task) const {
-    const auto rows = static_cast<std::uint32_t>(rows_);
-    const auto ramp = static_cast<std::uint32_t>(ramp_stripes_);
-    const auto all = static_cast<std::uint32_t>(all_stripes_);
-    task += static_cast<std::uint32_t>(skipped_);
-    if (task >= ramp && task < all - ramp) {
-      const auto tall = static_cast<std::uint32_t>(height_limit());
-      const std::uint32_t stripes = ceil_div(tall, rows), k = (task - ramp) / stripes;
-      return cut(static_cast<int>(tall - 1 + k), static_cast<int>(task - ramp - k * stripes));
+  __host__ __device__ __forceinline__ Stripe triangle(std::uint32_t task) const {
+    if (task >= ramp_stripes_ && task < all_stripes_ - ramp_stripes_) {
+      task -= ramp_stripes_;
+      const std::uint32_t k = by_tall_.split(task);
+      return cut(limit_ - 1 + static_cast<int>(k), static_cast<int>(task));
     }
-    const bool falls = task >= ramp;
-    const std::uint32_t mirrored = falls ? all - 1 - task : task;
-    const std::uint32_t q = triangular_root(mirrored / rows);
-    const std::uint32_t rest = mirrored - rows * static_cast<std::uint32_t>(triangular(q));
-    const std::uint32_t up = rest / (q + 1), k = q * rows + up;
-    const auto last = static_cast<std::uint32_t>(full_shifts() - 1);
-    return cut(static_cast<int>(falls ? last - k : k), static_cast<int>(rest - up * (q + 1)));
+    const bool falls = task >= ramp_stripes_;
+    std::uint32_t rest = falls ? all_stripes_ - 1 - task : task;
+    const std::uint32_t q = triangular_root(by_rows_.quotient(rest));
+    rest -= by_rows_.by * triangular(q);
+    std::uint32_t up = 0;
+    if (by_rows_.by > 1) {  // else every q has a single height
+      up = rest / (q + 1);
+      rest -= up * (q + 1);
+    }
+    const auto k = static_cast<int>(q * by_rows_.by + up);
+    return cut(falls ? last_ - k : k, static_cast<int>(rest));
   }
 
-  Index left_, right_;  // rows
-  Shifts sy_;
-  Index rows_ = 1, tasks_ = 0;
-  Index ramp_stripes_ = 0, all_stripes_ = 0, skipped_ = 0;
-  bool splits_ = false, triangle_;
+  int left_last_, last_;  // left row, shift number of the full window
+  int limit_;             // height of the tallest overlap of the full window
+  int first_;             // shift number of the first output row
+  int rows_ = 1;
+  bool splits_ = false, triangle_ = false;
+  std::uint32_t ramp_stripes_ = 0, all_stripes_ = 0, skipped_ = 0;
+  Divider by_shifts_, by_rows_, by_tall_;
+  Index tasks_ = 0, all_ = 0;
 };
 
 // The parameters and limits of variants that split rows.

@@ -1,14 +1,21 @@
 // The plan of a kernel whose warps each take 32 neighbouring shifts: the grid, the clear, and the
 // two ways of n-to-mn.
 //
-// Grid: x is the block of 32 output columns, y the tasks of such a block (`warps_per_block` of them
-// in a block of threads), z the groups of pairs; y and z are walked in a stride. Tasks and groups
+// Grid: x are the tasks of 32 output columns (`warps_per_block` of them in a block of threads), y
+// the groups of pairs, z the blocks of columns; y and z are walked in a stride. Tasks and groups
 // are what the variant makes of them: rows, groups of rows, stripes; pairs, groups of matrices.
+//
+// Overlaps in the middle of the output are larger than those at its rim, and a kernel ends with its
+// last warp. So the blocks of columns are given out from the middle to the rim, the largest first;
+// and where tasks are unequal too, the warps of a block take tasks that lie evenly over all rows,
+// whose work adds up to the same for every block.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <tuple>
 
+#include "algorithms/device/divide.hpp"
 #include "algorithms/device/overlap_geometry.hpp"
 #include "algorithms/device/streams.hpp"
 
@@ -38,78 +45,125 @@ struct WarpWork {
   Index tasks = 0;  // of a block of columns
   int left_mats = 1;
   int right_mats = 1;
+  bool equal = false;        // tasks are of equal size: neighbours share a block and what they load
   bool accumulates = false;  // outputs are sums over tasks: they are cleared first
 };
 
-// Comes from lane 0, which tells the compiler that it is the same in all lanes: what depends on it
-// needs one register for the warp, and loops bounded by it no check that the lanes are together.
-__device__ inline int first_task() {
-  return warp::shuffle(static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y), 0);
-}
-__device__ inline int task_stride() { return static_cast<int>(gridDim.y * blockDim.y); }
+// Which tiles a warp takes. Made on the host, given to the kernel by value.
+class WarpTiles {
+ public:
+  WarpTiles(const Problem& q, const WarpWork& work, int warps)
+      : tasks_(static_cast<int>(work.tasks)),
+        column_blocks_(static_cast<int>(ceil_div<Index>(q.out_cols(), warp::kSize))),
+        groups_of_a_left_(ceil_div<Index>(rights_of_a_left(q), work.right_mats)),
+        groups_(static_cast<std::uint32_t>(ceil_div<Index>(q.lefts, work.left_mats)) *
+                groups_of_a_left_.by) {
+    const auto blocks = static_cast<int>(ceil_div<Index>(work.tasks, warps));
+    block_stride_ = work.equal ? warps : 1;
+    warp_stride_ = work.equal ? 1 : blocks;
+    const auto within = [](Index count) {
+      return static_cast<unsigned>(count < kGridLimitYZ ? count : kGridLimitYZ);
+    };
+    grid_ = dim3(static_cast<unsigned>(blocks), within(groups_), within(column_blocks_));
+  }
+
+  dim3 grid() const { return grid_; }
+
+  // Comes from lane 0, which tells the compiler that it is the same in all lanes: what depends on
+  // it needs one register for the warp, and loops bounded by it no check that the lanes are
+  // together.
+  __device__ __forceinline__ int task() const {
+    return warp::shuffle(
+        static_cast<int>(blockIdx.x) * block_stride_ + static_cast<int>(threadIdx.y) * warp_stride_,
+        0);
+  }
+  __device__ __forceinline__ bool exists(int task) const { return task < tasks_; }
+
+  // use(pairs, columns) for each group of kLeftMats x kRightMats pairs and block of columns.
+  template <int kLeftMats, int kRightMats, typename T, typename Use>
+  __device__ __forceinline__ void for_each(const DeviceProblem& q, const T* left, const T* right,
+                                           const Use& use) const {
+#pragma unroll 1
+    for (int rank = static_cast<int>(blockIdx.z); rank < column_blocks_;
+         rank += static_cast<int>(gridDim.z)) {
+      const int half = (rank + 1) / 2;
+      const WarpColumns columns(q, column_blocks_ / 2 + (rank % 2 == 0 ? half : -half));
+#pragma unroll 1
+      for (unsigned group = blockIdx.y; group < groups_; group += gridDim.y) {
+        std::uint32_t r = group;
+        const std::uint32_t l = groups_of_a_left_.split(r);
+        use(PairGroup<T>(q, static_cast<int>(l), static_cast<int>(r), kLeftMats, kRightMats, left,
+                         right),
+            columns);
+      }
+    }
+  }
+
+ private:
+  int tasks_, column_blocks_;
+  int block_stride_ = 1, warp_stride_ = 1;
+  Divider groups_of_a_left_;
+  std::uint32_t groups_;
+  dim3 grid_;
+};
 
 template <typename T, typename... Extra>
 class WarpPlan final : public Plan {
  public:
-  using Kernel = void (*)(DeviceProblem, const T*, const T*, T*, Extra...);
+  using Kernel = void (*)(DeviceProblem, WarpTiles, const T*, const T*, T*, Extra...);
 
   WarpPlan(const PlanRequest& request, Kernel kernel, const WarpWork& work, Extra... extra)
       : problem_(request.problem),
-        launched_(request.problem),
+        launched_(of_one_launch(request)),
+        tiles_(launched_, work, request.params.get_int("warps_per_block")),
+        block_(warp::kSize, static_cast<unsigned>(request.params.get_int("warps_per_block"))),
         kernel_(kernel),
-        work_(work),
+        accumulates_(work.accumulates),
         extra_(extra...) {
-    if (request.params.has("streams") && request.params.get("streams") != kOneKernel) {
-      streams_ = std::make_unique<Streams>(request.params.get_int("streams"));
-      // Each launch sees one left matrix with its rights.
-      launched_.form = Form::one_to_many;
-      launched_.lefts = 1;
-      launched_.rights = problem_.rights / problem_.lefts;
-    }
-    const auto within = [](Index count) {
-      return static_cast<unsigned>(count < kGridLimitYZ ? count : kGridLimitYZ);
-    };
-    const int warps = request.params.get_int("warps_per_block");
-    block_ = dim3(warp::kSize, static_cast<unsigned>(warps));
-    grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(problem_.out_cols(), warp::kSize)),
-                 within(ceil_div<Index>(work.tasks, warps)),
-                 within(pair_groups(DeviceProblem(launched_), work.left_mats, work.right_mats)));
+    if (launched_.lefts == problem_.lefts) return;
+    // A single stream is the caller's.
+    const Index streams = std::min<Index>(request.params.get_int("streams"), problem_.lefts);
+    if (streams > 1) streams_ = std::make_unique<Streams>(static_cast<int>(streams));
   }
 
   void compute(const Call& call) override {
-    if (work_.accumulates) {
+    if (accumulates_) {
       call.phase("clear");
       clear(call.out, static_cast<std::size_t>(problem_.out_elements()) * sizeof(T), call.stream);
       call.phase("rest");
     }
-    if (!streams_) {
-      launch_from(call.lefts<T>(), call.rights<T>(), call.outs<T>(), call.stream);
-      return;
+    if (streams_) streams_->fork(call.stream);
+    for (Index left = 0; left < problem_.lefts; left += launched_.lefts) {
+      const T* const lefts = call.lefts<T>() + left * problem_.left.size();
+      const T* const rights = call.rights<T>() + left * launched_.right_elements();
+      T* const outs = call.outs<T>() + left * launched_.out_elements();
+      std::apply(
+          [&](const Extra&... extra) {
+            launch(kernel_, tiles_.grid(), block_, 0, streams_ ? (*streams_)[left] : call.stream,
+                   DeviceProblem(launched_), tiles_, lefts, rights, outs, extra...);
+          },
+          extra_);
     }
-    streams_->fork(call.stream);
-    for (Index left = 0; left < problem_.lefts; ++left) {
-      launch_from(call.lefts<T>() + left * problem_.left.size(),
-                  call.rights<T>() + left * launched_.right_elements(),
-                  call.outs<T>() + left * launched_.out_elements(), (*streams_)[left]);
-    }
-    streams_->join(call.stream);
+    if (streams_) streams_->join(call.stream);
   }
 
  private:
-  void launch_from(const T* left, const T* right, T* out, void* stream) const {
-    std::apply(
-        [&](const Extra&... extra) {
-          launch(kernel_, grid_, block_, 0, stream, DeviceProblem(launched_), left, right, out,
-                 extra...);
-        },
-        extra_);
+  // All, or one left matrix with its rights.
+  static Problem of_one_launch(const PlanRequest& request) {
+    Problem q = request.problem;
+    if (!request.params.has("streams") || request.params.get("streams") == kOneKernel) return q;
+    q.form = Form::one_to_many;
+    q.rights /= q.lefts;
+    q.lefts = 1;
+    return q;
   }
 
   Problem problem_, launched_;
+  WarpTiles tiles_;
+  dim3 block_;
   Kernel kernel_;
-  WarpWork work_;
+  bool accumulates_;
   std::tuple<Extra...> extra_;
-  dim3 grid_, block_;
   std::unique_ptr<Streams> streams_;
 };
 

@@ -43,26 +43,18 @@ class WarpTile {
     const int lane = warp::lane();
     for (int y = begin; y < end; y += kLeftRows) {
       Buffers<T, kLeftMats * kLeftRows> left;
-#pragma unroll
-      for (int i = 0; i < kLeftMats; ++i) {
-        pairs.lefts.template load<kLeftRows>(
-            i, y, at.begin - at.sx - opaque(lane), end,
-            [&](int k, T value) { left.set_bottom(i * kLeftRows + k, value); });
-      }
+      pairs.lefts.template load<kLeftMats, kLeftRows>(
+          y, at.begin - at.sx - opaque(lane), end,
+          [&](int i, int k, T value) { left.set_bottom(i * kLeftRows + k, value); });
 #pragma unroll 1
       for (int x = at.begin; x < at.end; x += warp::kSize) {
         T right[kRightMats][kRightRows];
-#pragma unroll
-        for (int j = 0; j < kRightMats; ++j) {
-          pairs.rights.template load<kRightRows>(j, y + sy, x + opaque(lane), pairs.rights.rows,
-                                                 [&](int k, T value) { right[j][k] = value; });
-        }
-#pragma unroll
-        for (int i = 0; i < kLeftMats; ++i) {
-          pairs.lefts.template load<kLeftRows>(
-              i, y, x - at.sx + warp::kSize - opaque(lane), end,
-              [&](int k, T value) { left.set_top(i * kLeftRows + k, value); });
-        }
+        pairs.rights.template load<kRightMats, kRightRows>(
+            y + sy, x + opaque(lane), pairs.rights.rows,
+            [&](int j, int k, T value) { right[j][k] = value; });
+        pairs.lefts.template load<kLeftMats, kLeftRows>(
+            y, x - at.sx + warp::kSize - opaque(lane), end,
+            [&](int i, int k, T value) { left.set_top(i * kLeftRows + k, value); });
         const int steps = at.end - x < warp::kSize ? at.end - x : warp::kSize;
         // Steps beyond `steps` meet zeros.
         if constexpr (kStays) {
@@ -98,7 +90,7 @@ class WarpTile {
                                         const WarpColumns& at, int row, int rows, T* out) const {
     const int lane = opaque(warp::lane());
     if (lane >= at.lanes) return;
-    out += pairs.first_pair * q.out_size() + static_cast<Index>(row) * q.out_cols + at.out + lane;
+    out += pairs.first_pair * q.out_size + static_cast<Index>(row) * q.out_cols + at.out + lane;
     // Opaque, or the distances of all outputs would be kept in registers through all tasks.
     const Index size = static_cast<Index>(opaque(q.out_rows)) * q.out_cols;
 #pragma unroll
@@ -128,7 +120,6 @@ class WarpTile {
   __device__ __forceinline__ void write_stripe(const DeviceProblem& q, const PairGroup<T>& pairs,
                                                const WarpColumns& at, const Stripe& stripe,
                                                T* out) const {
-    if (stripe.first == stripe.end) return;  // a surplus task
     if (stripe.whole) {
       write(q, pairs, at, stripe.row, 1, out);
     } else {

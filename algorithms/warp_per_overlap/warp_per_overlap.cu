@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     tasks.move_to_pair(p, q, overlap.left, overlap.right);
     const T sum = warp::reduce_add(
         flat_sum<kSamePitch>(overlap, tasks.rows_of_a_part, walk, warp::lane(), warp::kSize));
-    if (warp::lane() == 0) out[p * q.out_size()] = sum;
+    if (warp::lane() == 0) out[p * q.out_size] = sum;
   }
 }
 

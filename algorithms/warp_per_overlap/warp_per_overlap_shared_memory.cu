@@ -61,6 +61,7 @@ struct Staging {
   bool strided, slab_per_block;
   unsigned tasks;  // groups of pairs, times the slabs of the widest overlap if each gets a block
   Divider slabs;   // those, else 1
+  Divider groups_of_a_left;
 };
 
 // Elements of a tile that a thread stages: (y, x), then steps of (dy, dx), one row further where x
@@ -193,7 +194,10 @@ __global__ void __launch_bounds__(kMostThreads, kRights == 1 ? 2 : 1)
     const int first = static_cast<int>(slab);
     if (first >= slabs.count) continue;
     const int end = staging.slab_per_block ? first + 1 : slabs.count;
-    const PairGroup<float> pairs(q, group, 1, kRights, left, right);
+    std::uint32_t r = group;
+    const std::uint32_t l = staging.groups_of_a_left.split(r);
+    const PairGroup<float> pairs(q, static_cast<int>(l), static_cast<int>(r), 1, kRights, left,
+                                 right);
     for (int row = static_cast<int>(blockIdx.y) * warps; row < q.out_rows;
          row += static_cast<int>(gridDim.y) * warps) {
       float sums[kRights][Tiles::kParts] = {};
@@ -225,7 +229,7 @@ __global__ void __launch_bounds__(kMostThreads, kRights == 1 ? 2 : 1)
         }
       }
       float* const element =
-          out + pairs.first_pair * q.out_size() + static_cast<Index>(row + warp) * q.out_cols + col;
+          out + pairs.first_pair * q.out_size + static_cast<Index>(row + warp) * q.out_cols + col;
 #pragma unroll
       for (int m = 0; m < kRights; ++m) {
         float sum = 0;
@@ -234,9 +238,9 @@ __global__ void __launch_bounds__(kMostThreads, kRights == 1 ? 2 : 1)
         sum = warp::reduce_add(sum);
         if (warp::lane() != 0 || warp >= live || m >= pairs.rights.count) continue;
         if (end - first == slabs.count) {
-          element[m * q.out_size()] = sum;
+          element[m * q.out_size] = sum;
         } else {
-          atomic_add(element + m * q.out_size(), sum);
+          atomic_add(element + m * q.out_size, sum);
         }
       }
     }
@@ -269,8 +273,10 @@ struct Launch {
     staging.slab_per_block = param("column_group_per_block") == 1;
     while (1 << staging.shmem_row_log < row) ++staging.shmem_row_log;
     slabs = staging.slab_per_block ? ceil_div(widest, row) : 1;
-    tasks = slabs * q.lefts * ceil_div<Index>(rights_of_a_left(q), rights);
+    const Index groups = ceil_div<Index>(rights_of_a_left(q), rights);
+    tasks = slabs * q.lefts * groups;
     staging.slabs = Divider(slabs);
+    staging.groups_of_a_left = Divider(groups);
     staging.tasks = static_cast<unsigned>(tasks);
   }
   int rights, warps;

@@ -11,7 +11,7 @@
 // arithmetic, its reduction and one atomic addition.
 //
 // An overlap of a single stripe is written, not added; where all are, nothing is cleared.
-// Limits: as warp_per_overlap; at most 2^31 - 1 stripes, and as many times columns. Sums of reals
+// Limits: as warp_per_overlap; at most 2^30 stripes, and as many times columns. Sums of reals
 // depend on the order of additions.
 #include "algorithms/device/overlap_tasks.hpp"
 #include "algorithms/device/row_distribution.hpp"
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     const float sum = warp::reduce_add(
         flat_sum<kSamePitch>(overlap, tasks.rows_of_a_part, walk, warp::lane(), warp::kSize));
     if (warp::lane() != 0) continue;
-    float* const element = out + p * q.out_size();
+    float* const element = out + p * q.out_size;
     if (stripe.whole) {
       *element = sum;
     } else {

@@ -20,17 +20,18 @@ using LeftRows = PointAxis<Values<2, 4>>;
 template <int kOverlaps, int kLeftRows>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                   resident_blocks(1, 1, kOverlaps, kLeftRows))
-    grouped_overlap_local_memory_kernel(DeviceProblem q, const float* __restrict__ left,
+    grouped_overlap_local_memory_kernel(DeviceProblem q, WarpTiles tiles,
+                                        const float* __restrict__ left,
                                         const float* __restrict__ right, float* __restrict__ out) {
-  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
-  const int tasks = ceil_div(q.out_rows, kOverlaps);
-  const PairGroup<float> pair(q, 0, 1, 1, left, right);
-  for (int task = first_task(); task < tasks; task += task_stride()) {
-    const OverlapGroup group(q, task * kOverlaps, kOverlaps);
-    WarpTile<float, 1, 1, kOverlaps, kLeftRows, LocalMemoryBuffers> tile;
-    tile.add(pair, columns, group.sy, group.begin, group.end);
-    tile.write(q, pair, columns, group.out, group.count, out);
-  }
+  const int task = tiles.task();
+  if (!tiles.exists(task)) return;
+  const OverlapGroup group(q, task * kOverlaps, kOverlaps);
+  tiles.for_each<1, 1>(q, left, right,
+                       [&](const PairGroup<float>& pair, const WarpColumns& columns) {
+                         WarpTile<float, 1, 1, kOverlaps, kLeftRows, LocalMemoryBuffers> tile;
+                         tile.add(pair, columns, group.sy, group.begin, group.end);
+                         tile.write(q, pair, columns, group.out, group.count, out);
+                       });
 }
 
 const bool kKernels = add_kernels<Overlaps, LeftRows>(XCORR_ID, [](auto overlaps, auto rows) {

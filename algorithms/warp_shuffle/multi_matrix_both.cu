@@ -21,18 +21,17 @@ using RightMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
 template <int kLeftMats, int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                   resident_blocks(kLeftMats, kRightMats, 1, 1))
-    multi_matrix_both_kernel(DeviceProblem q, const float* __restrict__ left,
+    multi_matrix_both_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                              const float* __restrict__ right, float* __restrict__ out) {
-  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
-  for (unsigned g = blockIdx.z; g < pair_groups(q, kLeftMats, kRightMats); g += gridDim.z) {
-    const PairGroup<float> pairs(q, g, kLeftMats, kRightMats, left, right);
-    for (int row = first_task(); row < q.out_rows; row += task_stride()) {
-      const OverlapGroup overlap(q, row, 1);
-      WarpTile<float, kLeftMats, kRightMats, 1, 1> tile;
-      tile.add(pairs, columns, overlap.sy, overlap.begin, overlap.end);
-      tile.write(q, pairs, columns, row, 1, out);
-    }
-  }
+  const int task = tiles.task();
+  if (!tiles.exists(task)) return;
+  const OverlapGroup overlap(q, task, 1);
+  tiles.for_each<kLeftMats, kRightMats>(
+      q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
+        WarpTile<float, kLeftMats, kRightMats, 1, 1> tile;
+        tile.add(pairs, columns, overlap.sy, overlap.begin, overlap.end);
+        tile.write(q, pairs, columns, overlap.out, overlap.count, out);
+      });
 }
 
 const bool kKernels = add_kernels<LeftMats, RightMats>(

@@ -25,20 +25,19 @@ using LeftRows = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
 template <int kLeftMats, int kRightMats, int kOverlaps, int kLeftRows>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                   resident_blocks(kLeftMats, kRightMats, kOverlaps, kLeftRows))
-    multi_matrix_both_grouped_overlap_kernel(DeviceProblem q, const float* __restrict__ left,
+    multi_matrix_both_grouped_overlap_kernel(DeviceProblem q, WarpTiles tiles,
+                                             const float* __restrict__ left,
                                              const float* __restrict__ right,
                                              float* __restrict__ out) {
-  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
-  const int tasks = ceil_div(q.out_rows, kOverlaps);
-  for (unsigned g = blockIdx.z; g < pair_groups(q, kLeftMats, kRightMats); g += gridDim.z) {
-    const PairGroup<float> pairs(q, g, kLeftMats, kRightMats, left, right);
-    for (int task = first_task(); task < tasks; task += task_stride()) {
-      const OverlapGroup group(q, task * kOverlaps, kOverlaps);
-      WarpTile<float, kLeftMats, kRightMats, kOverlaps, kLeftRows> tile;
-      tile.add(pairs, columns, group.sy, group.begin, group.end);
-      tile.write(q, pairs, columns, group.out, group.count, out);
-    }
-  }
+  const int task = tiles.task();
+  if (!tiles.exists(task)) return;
+  const OverlapGroup group(q, task * kOverlaps, kOverlaps);
+  tiles.for_each<kLeftMats, kRightMats>(
+      q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
+        WarpTile<float, kLeftMats, kRightMats, kOverlaps, kLeftRows> tile;
+        tile.add(pairs, columns, group.sy, group.begin, group.end);
+        tile.write(q, pairs, columns, group.out, group.count, out);
+      });
 }
 
 const bool kKernels = add_kernels<LeftMats, RightMats, Overlaps, LeftRows>(

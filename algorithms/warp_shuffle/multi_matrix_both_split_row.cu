@@ -20,20 +20,20 @@ using RightMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
 template <int kLeftMats, int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                   resident_blocks(kLeftMats, kRightMats, 1, 1))
-    multi_matrix_both_split_row_kernel(DeviceProblem q, const float* __restrict__ left,
+    multi_matrix_both_split_row_kernel(DeviceProblem q, WarpTiles tiles,
+                                       const float* __restrict__ left,
                                        const float* __restrict__ right, float* __restrict__ out,
                                        RowDistribution rows) {
-  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
-  const int tasks = rows.task_count();
-  for (unsigned g = blockIdx.z; g < pair_groups(q, kLeftMats, kRightMats); g += gridDim.z) {
-    const PairGroup<float> pairs(q, g, kLeftMats, kRightMats, left, right);
-    for (int task = first_task(); task < tasks; task += task_stride()) {
-      const Stripe stripe = rows.stripe(task);
-      WarpTile<float, kLeftMats, kRightMats, 1, 1> tile;
-      tile.add(pairs, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
-      tile.write_stripe(q, pairs, columns, stripe, out);
-    }
-  }
+  const int task = tiles.task();
+  if (!tiles.exists(task)) return;
+  const Stripe stripe = rows.stripe(task);
+  if (stripe.first == stripe.end) return;  // a surplus task
+  tiles.for_each<kLeftMats, kRightMats>(
+      q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
+        WarpTile<float, kLeftMats, kRightMats, 1, 1> tile;
+        tile.add(pairs, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
+        tile.write_stripe(q, pairs, columns, stripe, out);
+      });
 }
 
 const bool kKernels = add_kernels<LeftMats, RightMats>(XCORR_ID, [](auto lefts, auto rights) {
@@ -51,6 +51,7 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
                                 WarpWork{.tasks = rows.tasks(),
                                          .left_mats = left_mats,
                                          .right_mats = right_mats,
+                                         .equal = rows.splits(),
                                          .accumulates = rows.splits()},
                                 rows);
 }

@@ -19,20 +19,20 @@ using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 4, 8>>;
 template <int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
                                   resident_blocks(1, kRightMats, 1, 1))
-    multi_matrix_right_split_row_kernel(DeviceProblem q, const float* __restrict__ left,
+    multi_matrix_right_split_row_kernel(DeviceProblem q, WarpTiles tiles,
+                                        const float* __restrict__ left,
                                         const float* __restrict__ right, float* __restrict__ out,
                                         RowDistribution rows) {
-  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
-  const int tasks = rows.task_count();
-  for (unsigned g = blockIdx.z; g < pair_groups(q, 1, kRightMats); g += gridDim.z) {
-    const PairGroup<float> pairs(q, g, 1, kRightMats, left, right);
-    for (int task = first_task(); task < tasks; task += task_stride()) {
-      const Stripe stripe = rows.stripe(task);
-      WarpTile<float, 1, kRightMats, 1, 1> tile;
-      tile.add(pairs, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
-      tile.write_stripe(q, pairs, columns, stripe, out);
-    }
-  }
+  const int task = tiles.task();
+  if (!tiles.exists(task)) return;
+  const Stripe stripe = rows.stripe(task);
+  if (stripe.first == stripe.end) return;  // a surplus task
+  tiles.for_each<1, kRightMats>(
+      q, left, right, [&](const PairGroup<float>& pairs, const WarpColumns& columns) {
+        WarpTile<float, 1, kRightMats, 1, 1> tile;
+        tile.add(pairs, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
+        tile.write_stripe(q, pairs, columns, stripe, out);
+      });
 }
 
 const bool kKernels = add_kernels<RightMats>(
@@ -43,10 +43,12 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const RowDistribution rows = row_distribution(request);
   const int right_mats =
       RightMats::fitting(request.params.get_int("right_mats"), rights_of_a_left(request.problem));
-  return std::make_unique<Plan>(
-      request, find_kernel<Plan::Kernel>(XCORR_ID, {right_mats}),
-      WarpWork{.tasks = rows.tasks(), .right_mats = right_mats, .accumulates = rows.splits()},
-      rows);
+  return std::make_unique<Plan>(request, find_kernel<Plan::Kernel>(XCORR_ID, {right_mats}),
+                                WarpWork{.tasks = rows.tasks(),
+                                         .right_mats = right_mats,
+                                         .equal = rows.splits(),
+                                         .accumulates = rows.splits()},
+                                rows);
 }
 
 XCORR_VARIANT({

@@ -11,7 +11,7 @@
 // with its loads, index arithmetic and 32 atomic additions.
 //
 // An overlap of a single stripe is written, not added; where all are, nothing is cleared.
-// Limits: as warp_shuffle; at most 2^31 - 1 stripes. Sums of reals depend on the order of
+// Limits: as warp_shuffle; at most 2^30 stripes. Sums of reals depend on the order of
 // additions.
 #include "algorithms/device/row_distribution.hpp"
 #include "algorithms/device/warp_plan.hpp"
@@ -22,27 +22,26 @@ namespace xcorr {
 namespace {
 
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, resident_blocks(1, 1, 1, 1))
-    split_row_kernel(DeviceProblem q, const float* __restrict__ left,
+    split_row_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                      const float* __restrict__ right, float* __restrict__ out,
                      RowDistribution rows) {
-  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
-  const int tasks = rows.task_count();
-  for (unsigned p = blockIdx.z; p < pair_groups(q, 1, 1); p += gridDim.z) {
-    const PairGroup<float> pair(q, p, 1, 1, left, right);
-    for (int task = first_task(); task < tasks; task += task_stride()) {
-      const Stripe stripe = rows.stripe(task);
-      WarpTile<float, 1, 1, 1, 1> tile;
-      tile.add(pair, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
-      tile.write_stripe(q, pair, columns, stripe, out);
-    }
-  }
+  const int task = tiles.task();
+  if (!tiles.exists(task)) return;
+  const Stripe stripe = rows.stripe(task);
+  if (stripe.first == stripe.end) return;  // a surplus task
+  tiles.for_each<1, 1>(q, left, right,
+                       [&](const PairGroup<float>& pair, const WarpColumns& columns) {
+                         WarpTile<float, 1, 1, 1, 1> tile;
+                         tile.add(pair, columns, q.first_sy + stripe.row, stripe.first, stripe.end);
+                         tile.write_stripe(q, pair, columns, stripe, out);
+                       });
 }
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const RowDistribution rows = row_distribution(request);
   return std::make_unique<WarpPlan<float, RowDistribution>>(
-      request, split_row_kernel, WarpWork{.tasks = rows.tasks(), .accumulates = rows.splits()},
-      rows);
+      request, split_row_kernel,
+      WarpWork{.tasks = rows.tasks(), .equal = rows.splits(), .accumulates = rows.splits()}, rows);
 }
 
 XCORR_VARIANT({

@@ -22,18 +22,16 @@ namespace {
 
 template <typename T>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, resident_blocks(1, 1, 1, 1))
-    warp_shuffle_kernel(DeviceProblem q, const T* __restrict__ left, const T* __restrict__ right,
-                        T* __restrict__ out) {
-  const WarpColumns columns(q, static_cast<int>(blockIdx.x));
-  for (unsigned p = blockIdx.z; p < pair_groups(q, 1, 1); p += gridDim.z) {
-    const PairGroup<T> pair(q, p, 1, 1, left, right);
-    for (int row = first_task(); row < q.out_rows; row += task_stride()) {
-      const OverlapGroup overlap(q, row, 1);
-      WarpTile<T, 1, 1, 1, 1> tile;
-      tile.add(pair, columns, overlap.sy, overlap.begin, overlap.end);
-      tile.write(q, pair, columns, row, 1, out);
-    }
-  }
+    warp_shuffle_kernel(DeviceProblem q, WarpTiles tiles, const T* __restrict__ left,
+                        const T* __restrict__ right, T* __restrict__ out) {
+  const int task = tiles.task();
+  if (!tiles.exists(task)) return;
+  const OverlapGroup overlap(q, task, 1);
+  tiles.for_each<1, 1>(q, left, right, [&](const PairGroup<T>& pair, const WarpColumns& columns) {
+    WarpTile<T, 1, 1, 1, 1> tile;
+    tile.add(pair, columns, overlap.sy, overlap.begin, overlap.end);
+    tile.write(q, pair, columns, overlap.out, overlap.count, out);
+  });
 }
 
 template <typename T>
