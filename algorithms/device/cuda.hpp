@@ -84,9 +84,13 @@ __device__ __forceinline__ T atomic_add(T* address, T value) {
 
 // The compiler takes a condition that stays the same out of a loop and makes two loops of it; where
 // it differs between lanes, the lanes of a warp then no longer run together. Two remedies: a number
-// of which it does not know that it stays the same,
+// of which it does not know that it stays the same, nor how to compute it again,
 __device__ __forceinline__ int opaque(int value) {
   asm volatile("" : "+r"(value));
+  return value;
+}
+__device__ __forceinline__ std::int64_t opaque(std::int64_t value) {
+  asm volatile("" : "+l"(value));
   return value;
 }
 // and condition ? yes : no without a branch.

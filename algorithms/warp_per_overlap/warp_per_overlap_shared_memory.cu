@@ -27,7 +27,8 @@
 //                           the partial sums are added atomically into a cleared output (3.6.6);
 //                           nothing is cleared where no overlap has two slabs.
 // The thesis's shmem_rows is always overlaps_per_block, as in its measurements.
-// Limits: as warp_per_overlap; (2 + rights) tiles must fit the shared memory of a block.
+// Limits: as warp_per_overlap; (2 + rights) tiles must fit the shared memory of a block; at most
+// 2^31 - 1 elements in a matrix.
 #include <algorithm>
 
 #include "algorithms/device/overlap_tasks.hpp"
@@ -64,10 +65,16 @@ struct Staging {
   Divider groups_of_a_left;
 };
 
-// Elements of a tile that a thread stages: (y, x), then steps of (dy, dx), one row further where x
-// passes `wrap`; in shared memory from `at` on in steps of `step`, below `end`.
+// Elements of a tile that a thread stages, the same ones of all tiles: (y, x), then steps of (dy,
+// dx), one row further where x passes `wrap`; in shared memory from `at` on in steps of `step`,
+// below `end`.
 struct StagingWalk {
   int y, x, dy, dx, wrap, at, step, end;
+};
+
+// Where the tiles of a slab come from: first columns, and columns that are not padding.
+struct SlabColumns {
+  int left, right, count;
 };
 
 template <int kRights>
@@ -89,19 +96,46 @@ class SharedTiles {
     const int thread = warp * warp::kSize + lane, threads = rows_ * warp::kSize;
     const auto pitch = static_cast<std::uint32_t>(pitch_);
     const int y = static_cast<int>(static_cast<std::uint32_t>(thread) / pitch);
-    const int dy = static_cast<int>(static_cast<std::uint32_t>(threads) / pitch);
+    // A narrow tile takes no second step.
+    const int dy =
+        pitch_ <= warp::kSize ? 0 : static_cast<int>(static_cast<std::uint32_t>(threads) / pitch);
     return {y, thread - y * pitch_, dy, threads - dy * pitch_, pitch_, thread, threads, tile_};
   }
 
-  // Stages rows [y, y + rows) of the left matrix as half `half` of the ring. What lies outside the
-  // matrix or beyond `cols` columns becomes zero.
-  __device__ __forceinline__ void stage_left(const StagingWalk& walk, const MatrixRun<float>& m,
-                                             int half, int y, int x, int cols) const {
-    stage<1>(walk, m, left_ + half * tile_, y, x, cols);
-  }
-  __device__ __forceinline__ void stage_right(const StagingWalk& walk, const MatrixRun<float>& m,
-                                              int y, int x, int cols) const {
-    stage<kRights>(walk, m, left_ + 2 * tile_, y, x, cols);
+  // Stages left rows [ly, ly + rows) as half `half` of the ring, and of kMats right matrices, all
+  // or none, rows [ry, ry + rows). What lies outside a matrix or is padding becomes zero.
+  template <int kMats>
+  __device__ __forceinline__ void stage(StagingWalk walk, const PairGroup<float>& pairs, int half,
+                                        int ly, int ry, const SlabColumns& columns) const {
+    const MatrixRun<float>&lefts = pairs.lefts, &rights = pairs.rights;
+    float* const left = left_ + half * tile_;
+    float* const right = left_ + 2 * tile_;
+#pragma unroll 1
+    for (int rest = pitch_;;) {
+      const bool inside = walk.x < columns.count;
+      const float l = element(lefts, lefts.first, inside, ly + walk.y, columns.left + walk.x);
+      float r[kMats + 1];
+      const float* matrix = rights.first;
+#pragma unroll
+      for (int k = 0; k < kMats; ++k) {
+        r[k] = element(rights, matrix, inside, ry + walk.y, columns.right + walk.x);
+        if (k + 1 < rights.count) matrix += rights.size;  // one that does not exist: the last again
+      }
+      if (walk.at < walk.end) {
+        left[walk.at] = l;
+#pragma unroll
+        for (int k = 0; k < kMats; ++k) right[k * tile_ + walk.at] = r[k];
+      }
+      rest -= warp::kSize;
+      if (rest <= 0) return;
+      walk.at += walk.step;
+      walk.x += walk.dx;
+      walk.y += walk.dy;
+      if (walk.x >= walk.wrap) {
+        walk.x -= pitch_;
+        ++walk.y;
+      }
+    }
   }
 
   // Adds the products of rows [begin, end) of the right tile with the left rows `up` rows above
@@ -124,8 +158,6 @@ class SharedTiles {
   }
 
  private:
-  // Elements that a thread has on their way at once, over all matrices at least.
-  static constexpr int kBatch = 2;
   // Floats that a lane reads at once: as many as there are registers for.
   static constexpr int kRead = kRights < 8 ? kWide : kWide / 2;
   using Read = Vector<kRead>;
@@ -133,46 +165,11 @@ class SharedTiles {
     return *reinterpret_cast<const Read*>(at);
   }
 
-  template <int kMats>
-  __device__ __forceinline__ void stage(StagingWalk walk, const MatrixRun<float>& m, float* tile,
-                                        int y, int x, int cols) const {
-    constexpr int kSteps = kMats >= kBatch ? 1 : kBatch / kMats;
-    // Rows of the tile that are rows of the matrix.
-    const int above = y < 0 ? -y : 0, below = m.rows - y < rows_ ? m.rows - y : rows_;
-    const unsigned height = below > above ? static_cast<unsigned>(below - above) : 0;
-    const float* element = m.first + static_cast<Index>(y + walk.y) * m.cols + x + walk.x;
-    const Index step = static_cast<Index>(walk.dy) * m.cols + walk.dx;
-    walk.y -= above;
-#pragma unroll 1
-    for (int rest = pitch_; rest > 0; rest -= kSteps * warp::kSize) {
-      float values[kSteps][kMats];
-#pragma unroll
-      for (int i = 0; i < kSteps; ++i) {
-        const bool exists = static_cast<unsigned>(walk.y) < height && walk.x < cols;
-        const float* from = element;
-#pragma unroll
-        for (int k = 0; k < kMats; ++k) {
-          values[i][k] = exists ? *from : 0.0f;
-          if (k + 1 < m.count) from += m.size;  // one that does not exist: the last again
-        }
-        walk.x += walk.dx;
-        walk.y += walk.dy;
-        element += step;
-        if (walk.x >= walk.wrap) {
-          walk.x -= pitch_;
-          ++walk.y;
-          element += m.cols - pitch_;
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < kSteps; ++i) {
-#pragma unroll
-        for (int k = 0; k < kMats; ++k) {
-          if (walk.at < walk.end) tile[k * tile_ + walk.at] = values[i][k];
-        }
-        walk.at += walk.step;
-      }
-    }
+  // Offsets fit 32 bits; see supports().
+  static __device__ __forceinline__ float element(const MatrixRun<float>& m, const float* matrix,
+                                                  bool inside, int y, int x) {
+    const bool exists = inside && static_cast<unsigned>(y) < static_cast<unsigned>(m.rows);
+    return exists ? matrix[static_cast<std::uint32_t>(y * m.cols + x)] : 0.0f;
   }
 
   int rows_, pitch_, tile_;
@@ -196,8 +193,10 @@ __global__ void __launch_bounds__(kMostThreads, kRights == 1 ? 2 : 1)
     const int end = staging.slab_per_block ? first + 1 : slabs.count;
     std::uint32_t r = group;
     const std::uint32_t l = staging.groups_of_a_left.split(r);
-    const PairGroup<float> pairs(q, static_cast<int>(l), static_cast<int>(r), 1, kRights, left,
-                                 right);
+    PairGroup<float> pairs(q, static_cast<int>(l), static_cast<int>(r), 1, kRights, left, right);
+    // Or it is computed anew for each element.
+    pairs.lefts.first = left + opaque(pairs.lefts.first - left);
+    pairs.rights.first = right + opaque(pairs.rights.first - right);
     for (int row = static_cast<int>(blockIdx.y) * warps; row < q.out_rows;
          row += static_cast<int>(gridDim.y) * warps) {
       float sums[kRights][Tiles::kParts] = {};
@@ -214,13 +213,12 @@ __global__ void __launch_bounds__(kMostThreads, kRights == 1 ? 2 : 1)
         const int cols = x.count - at < slabs.width ? x.count - at : slabs.width;
         const Tiles tiles(warps, round_up(cols));
         const StagingWalk walk = tiles.walk(staging.strided);
-        const int lx = x.first + at, rx = lx + sx;
+        const SlabColumns columns = {x.first + at, x.first + at + sx, cols};
         int half = 0;
         // Left rows before the first ones, for shifts further down.
-        if (begin > sy) tiles.stage_left(walk, pairs.lefts, 1, begin - sy - warps, lx, cols);
+        if (begin > sy) tiles.template stage<0>(walk, pairs, 1, begin - sy - warps, 0, columns);
         for (int y = begin; y < stop; y += warps, half ^= 1) {
-          tiles.stage_left(walk, pairs.lefts, half, y - sy, lx, cols);
-          tiles.stage_right(walk, pairs.rights, y, rx, cols);
+          tiles.template stage<kRights>(walk, pairs, half, y - sy, y, columns);
           block::barrier();
           const int from = my_begin > y ? my_begin - y : 0;
           const int to = my_end - y < warps ? my_end - y : warps;
@@ -324,7 +322,9 @@ Support supports(const PlanRequest& request) {
     return no("right_mats_per_block=" + std::to_string(launch.rights) +
               ": a left matrix has one right matrix");
   }
-  if (launch.tasks > (Index{1} << 31) - 1) return no("more than 2^31 - 1 slabs");
+  constexpr Index kLimit = (Index{1} << 31) - 1;
+  if (launch.tasks > kLimit) return no("more than 2^31 - 1 slabs");
+  if (std::max(q.left.size(), q.right.size()) > kLimit) return no("matrices above 2^31 elements");
   constexpr std::size_t kEveryDevice = 48 * 1024;
   if (launch.shared_bytes > kEveryDevice && launch.shared_bytes > shared_limit()) {
     return no("tiles of " + std::to_string(launch.shared_bytes) +

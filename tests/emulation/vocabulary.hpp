@@ -51,7 +51,10 @@ T atomic_add(T* address, T value) {
   return std::exchange(*address, *address + value);
 }
 
-inline int opaque(int value) { return value; }
+template <typename T>
+T opaque(T value) {
+  return value;
+}
 template <typename T>
 T select(bool condition, T yes, T no) {
   return condition ? yes : no;
