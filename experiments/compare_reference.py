@@ -157,7 +157,8 @@ def run(argv: Sequence[str]) -> int:
     if unknown:
         raise UserError(f"variant {min(unknown)}: has no row in {asked.reference}; see {NAMES.name} for the names")
     references = [one for one in references if not wanted or one.variant in wanted]
-    folder = choose_set(asked.results, asked.machine, asked.local, {one.variant for one in references})
+    variants = {one.variant for one in references}
+    folder = choose_set(asked.results, asked.machine, asked.local, lambda row: row["variant"] in variants)
     lines, ratios, without = compare(references, measured(store.read_set(folder)))
     style: dict[str, Any] = {"tablefmt": "github" if asked.markdown else "simple", "disable_numparse": True}
     print(f"{folder.name} against {asked.reference.name}\n")
