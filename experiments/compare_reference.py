@@ -129,7 +129,7 @@ def parser() -> argparse.ArgumentParser:
     rows = made.add_mutually_exclusive_group()
     rows.add_argument("--summary", action="store_true", help="print the summary, no rows")
     rows.add_argument("--above", type=float, metavar="RATIO",
-                      help=f"print and count only rows above this (default: print all, count above {ABOVE:g})")  # fmt: skip
+                      help=f"print and count only rows above this (default: all, count above {ABOVE:g})")  # fmt: skip
     made.add_argument("--markdown", action="store_true", help="print Markdown tables")
     return made
 
