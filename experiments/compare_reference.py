@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from experiments import store
-from experiments.compare_artifact import FOLDER, choose_set, comparable
+from experiments.compare_artifact import FOLDER, Parser, choose_set, comparable
 from experiments.errors import UserError
 from experiments.points import ROOT
 
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 NAMES = FOLDER / "reference_names.toml"
 COLUMNS = ("form", "size", "lefts", "rights", "artifact_algorithm", "params", "phase", "median_us")
 EPILOG = """example:
-  python3 -m experiments.compare_reference --reference h200_jpdc_artifact.csv --variants split_row
+  python3 -m experiments.compare_reference --reference h200_jpdc_artifact.csv --variants split_row --above 1.1
 
-The file has the columns form, size, lefts, rights, artifact_algorithm, params (key=value;...), phase (kernel: compared),
-median_us. Of each of its rows the counterpart is the same algorithm, problem and parameters; where ours has more
-parameters, the fastest point. A ratio is ours / the artifact's: below 1 ours is faster. Notes say where the
+The file has the columns form, size, lefts, rights, artifact_algorithm, params (key=value;...), phase (kernel:
+compared), median_us. Of each of its rows the counterpart is the same algorithm, problem and parameters; where ours
+has more parameters, the fastest point. A ratio is ours / the artifact's: below 1 ours is faster. Notes say where the
 artifact's timer differs: `clear` leaves the clear of the output out, so ours is compared without it; `host` waits
-for the device after every call. Exit code: 0; 1 when a row has no counterpart or the median is above 1; 2 for a
-mistake in the request."""
+for the device after every call. The rows are followed by a summary of each variant and form, and the last line is all
+of it in one. Exit code: 0; 1 when a row has no counterpart or the median is above 1; 2 for a mistake in the request."""
+ABOVE = 1.1  # a row that is slower than this is counted
 
 Problem = tuple[str, int, int, int]  # form, size, lefts, rights
 
@@ -70,7 +71,8 @@ def read_reference(path: Path) -> list[Reference]:
             continue
         algorithm = names["algorithms"].get(row["artifact_algorithm"])
         if algorithm is None:
-            raise UserError(f"reference {path}: algorithm {row['artifact_algorithm']} has no name in {NAMES.name}; add it")
+            name = row["artifact_algorithm"]
+            raise UserError(f"reference {path}: algorithm {name} has no name in {NAMES.name}; add it")
         params = {}
         for pair in filter(None, row["params"].split(";")):
             key, _, value = pair.partition("=")
@@ -101,19 +103,19 @@ def measured(frame: pd.DataFrame) -> dict[tuple[str, Problem], list[Point]]:
     return found
 
 
-def counterpart(reference: Reference, points: list[Point]) -> tuple[float, dict[str, str]] | None:
-    """Time and parameters of the fastest point that has the reference's parameters."""
+def counterpart(reference: Reference, points: list[Point]) -> float | None:
+    """Time of the fastest point that has the reference's parameters."""
     fitting = [
-        (compute - (clear if reference.note == "clear" else 0.0), params)
+        compute - (clear if reference.note == "clear" else 0.0)
         for params, compute, clear in points
         if all(params.get(key) == value for key, value in reference.params.items())
     ]
-    return min(fitting, key=lambda found: found[0], default=None)
+    return min(fitting, default=None)
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python3 -m experiments.compare_reference", description=__doc__, epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
@@ -124,28 +126,55 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--set", metavar="MACHINE_KEY", dest="machine",
                       help="which set (default: the only one with these variants)")  # fmt: skip
     made.add_argument("--local", action="store_true", help="read the local set, not the published one")
-    made.add_argument("--summary", action="store_true", help="print one line a variant, not each row")
+    rows = made.add_mutually_exclusive_group()
+    rows.add_argument("--summary", action="store_true", help="print the summary, no rows")
+    rows.add_argument("--above", type=float, metavar="RATIO",
+                      help=f"print and count only rows above this (default: all, count above {ABOVE:g})")  # fmt: skip
     made.add_argument("--markdown", action="store_true", help="print Markdown tables")
     return made
 
 
-def compare(references: list[Reference], points: dict[tuple[str, Problem], list[Point]]) -> tuple[list[list[str]], dict[str, list[float]], int]:
-    """Lines of the table, ratios by variant and note, and how many rows have no counterpart."""
-    lines, ratios, without = [], defaultdict(list), 0
-    for reference in references:
-        form, size, lefts, rights = reference.problem
-        ours = counterpart(reference, points.get((reference.variant, reference.problem), []))
-        without += ours is None
-        ratio = None if ours is None else ours[0] / reference.median_us
-        if ratio is not None:
-            ratios[f"{reference.variant} {reference.note}".strip()].append(ratio)
-        asked = ";".join(f"{key}={value}" for key, value in sorted(reference.params.items()))
-        lines.append([
-            form, str(size), f"{lefts}:{rights}", reference.variant, asked or "-", reference.note or "-",
-            f"{reference.median_us:.1f}", "-" if ours is None else f"{ours[0]:.1f}",
-            "-" if ratio is None else f"{ratio:.2f}",
-        ])  # fmt: skip
-    return lines, ratios, without
+@dataclass(frozen=True)
+class Compared:
+    """A row of the artifact beside ours; None where there is no counterpart."""
+
+    reference: Reference
+    ours_us: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        return None if self.ours_us is None else self.ours_us / self.reference.median_us
+
+    def cells(self) -> list[str]:
+        one = self.reference
+        form, size, lefts, rights = one.problem
+        asked = ";".join(f"{key}={value}" for key, value in sorted(one.params.items()))
+        return [
+            form, str(size), f"{lefts}:{rights}", one.variant, asked or "-", one.note or "-", f"{one.median_us:.1f}",
+            "-" if self.ours_us is None else f"{self.ours_us:.1f}", "-" if self.ratio is None else f"{self.ratio:.2f}",
+        ]  # fmt: skip
+
+
+def compare(references: list[Reference], points: dict[tuple[str, Problem], list[Point]]) -> list[Compared]:
+    """Each row beside its counterpart."""
+    return [Compared(one, counterpart(one, points.get((one.variant, one.problem), []))) for one in references]
+
+
+def summary(compared: list[Compared], above: float) -> list[list[str]]:
+    """Of each variant, form and note: rows, median, worst, how many are above; then of all."""
+    groups: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for one in compared:
+        if one.ratio is not None:
+            groups[one.reference.variant, one.reference.problem[0], one.reference.note or "-"].append(one.ratio)
+    groups = dict(sorted(groups.items()))
+    groups["all", "", ""] = [ratio for ratios in groups.values() for ratio in ratios]
+    return [[*group, *figures(ratios, above)] for group, ratios in groups.items()]
+
+
+def figures(ratios: list[float], above: float) -> list[str]:
+    """How many, median, worst, how many above."""
+    many = sum(ratio > above for ratio in ratios)
+    return [str(len(ratios)), f"{statistics.median(ratios):.2f}", f"{max(ratios):.2f}", str(many)]
 
 
 def run(argv: Sequence[str]) -> int:
@@ -157,26 +186,25 @@ def run(argv: Sequence[str]) -> int:
     if unknown:
         raise UserError(f"variant {min(unknown)}: has no row in {asked.reference}; see {NAMES.name} for the names")
     references = [one for one in references if not wanted or one.variant in wanted]
-    folder = choose_set(asked.results, asked.machine, asked.local, {one.variant for one in references})
-    lines, ratios, without = compare(references, measured(store.read_set(folder)))
+    variants = {one.variant for one in references}
+    folder = choose_set(asked.results, asked.machine, asked.local, lambda row: row["variant"] in variants)
+    compared = compare(references, measured(store.read_set(folder)))
+    ratios = [one.ratio for one in compared if one.ratio is not None]
+    if not ratios:
+        raise UserError(f"set {folder.name}: no row of the reference is measured; run the experiments first")
     style: dict[str, Any] = {"tablefmt": "github" if asked.markdown else "simple", "disable_numparse": True}
     print(f"{folder.name} against {asked.reference.name}\n")
+    above = ABOVE if asked.above is None else asked.above
     if not asked.summary:
+        shown = [one.cells() for one in compared if asked.above is None or (one.ratio or 0) > above]
         headers = ["form", "size", "counts", "variant", "params", "note", "artifact us", "ours us", "ratio"]
-        print(tabulate(lines, headers, **style) + "\n")
-    summary = [
-        [name, str(len(values)), f"{statistics.median(values):.2f}", f"{max(values):.2f}",
-         str(sum(value > 1 for value in values))]
-        for name, values in sorted(ratios.items())
-    ]  # fmt: skip
-    every = [value for values in ratios.values() for value in values]
-    if not every:
-        raise UserError(f"set {folder.name}: no row of the reference is measured; run the experiments first")
-    summary.append(["all", str(len(every)), f"{statistics.median(every):.2f}", f"{max(every):.2f}",
-                    str(sum(value > 1 for value in every))])  # fmt: skip
-    print(tabulate(summary, ["variant", "rows", "median ratio", "worst", "above 1"], **style))
-    print(f"\nrows without a counterpart: {without}")
-    return int(without > 0 or statistics.median(every) > 1)
+        print(tabulate(shown, headers, **style) + "\n")
+    headers = ["variant", "form", "note", "rows", "median ratio", "worst", f"above {above:g}"]
+    print(tabulate(summary(compared, above), headers, **style) + "\n")
+    without = len(compared) - len(ratios)
+    rows, median, worst, many = figures(ratios, above)
+    print(f"{rows} rows, median ratio {median}, worst {worst}, {many} above {above:g}, {without} without a counterpart")
+    return int(without > 0 or statistics.median(ratios) > 1)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

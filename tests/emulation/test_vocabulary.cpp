@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <type_traits>
 
 #include "algorithms/device/cuda.hpp"
 
@@ -84,6 +86,37 @@ TEST(Vocabulary, indices_and_atomics) {
   launch(count_kernel, grid, block, 0, nullptr, &count, grid, block);
   const std::uint64_t n = grid.count() * block.count();
   EXPECT_EQ(count, n + 1000 * (n * (n - 1) / 2));
+}
+
+// Six results of each thread; lanes of a warp stand on both sides.
+__global__ void choose_kernel(double* out) {
+  const int thread = static_cast<int>(threadIdx.x);
+  double* mine = out + 6 * thread;
+  mine[0] = select(thread % 2 == 0, 0.5f, -1.0f);
+  mine[1] = select(thread % 2 == 0, 1e300, -1e300);
+  mine[2] = select(thread < 40, select(thread < 8, 1.0f, 2.0f), 3.0f);
+  mine[3] = select(thread > 3, 1.0f, NAN);  // the other side leaves no trace
+  mine[4] = std::signbit(select(thread > 3, -0.0, 0.0));
+  mine[5] = opaque(thread) + opaque(-thread * thread);
+}
+
+TEST(Vocabulary, select_takes_one_side_and_opaque_changes_nothing) {
+  std::vector<double> out(6 * kThreads);
+  launch(choose_kernel, 1, kThreads, 0, nullptr, out.data());
+  for (int thread = 0; thread < kThreads; ++thread) {
+    const double* mine = out.data() + 6 * thread;
+    EXPECT_EQ(mine[0], thread % 2 == 0 ? 0.5 : -1);
+    EXPECT_EQ(mine[1], thread % 2 == 0 ? 1e300 : -1e300);
+    EXPECT_EQ(mine[2], thread < 8 ? 1 : thread < 40 ? 2 : 3);
+    EXPECT_EQ(std::isnan(mine[3]), thread <= 3);
+    EXPECT_EQ(mine[4], thread > 3 ? 1 : 0);
+    EXPECT_EQ(mine[5], thread - thread * thread);
+  }
+  static_assert(std::is_same_v<decltype(select(true, 1.0f, 2.0f)), float>);
+  static_assert(std::is_same_v<decltype(select(true, 1.0, 2.0)), double>);
+  static_assert(std::is_same_v<decltype(opaque(1)), int>);
+  EXPECT_EQ(opaque(std::numeric_limits<int>::min()), std::numeric_limits<int>::min());
+  EXPECT_EQ(opaque(std::numeric_limits<int>::max()), std::numeric_limits<int>::max());
 }
 
 TEST(Vocabulary, loads_outside_are_zero) {
