@@ -104,7 +104,8 @@ def main() -> None:
     write(args.kernels, COLUMNS, rows(reports))
     write(args.seconds, ("variant", "unit", "seconds"),
           ({name: one[name] for name in ("variant", "unit", "seconds")} for one in reports))  # fmt: skip
-    print("\n".join(summary(reports, fresh)))
+    if fresh:
+        print("\n".join(summary(reports, fresh)))
 
 
 if __name__ == "__main__":

@@ -208,6 +208,9 @@ def test_only_what_was_compiled_again_is_printed(build, tmp_path: Path) -> None:
         os.utime(path, (1, 1))
     said = build(one, ("other", "other.cu", 5, [kernel()]))
     assert [line.split()[0] for line in said.splitlines()] == ["variant", "other"]
+    for path in tmp_path.glob("*.cu.json"):
+        os.utime(path, (1, 1))
+    assert build(one, ("other", "other.cu", 5, [kernel()])) == ""
 
 
 def test_local_memory_is_a_fault_but_in_an_ablation(build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
