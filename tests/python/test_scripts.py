@@ -131,6 +131,43 @@ def test_the_list_of_packages_is_the_one_of_pyproject():
     assert not re.search("pytest|hypothesis", lean) and "pandas" in lean
 
 
+@pytest.fixture
+def parts(tmp_path) -> Path:
+    """A tree of one kernel that is compiled in three parts, and a folder for its units."""
+    source = tmp_path / "algorithms" / "family" / "tiled.cu"
+    source.parent.mkdir(parents=True)
+    source.write_text("// A kernel.\nXCORR_COMPILE_IN_PARTS(3);\n")
+    (tmp_path / "units").mkdir()
+    return tmp_path
+
+
+STAMP = ROOT / "scripts/stamp_sources.py"
+THREE = "algorithms/family/tiled.cu:tiled.cu,tiled.part1.cu,tiled.part2.cu"
+
+
+def test_a_variant_in_parts_is_several_units(parts):
+    assert call(STAMP, "list", parts).stdout == f"tiled:cu:{THREE}\n"
+    done = call(STAMP, "stamp", parts, parts / "units", THREE)
+    assert done.returncode == 0, done.stderr
+    units = {path.name: path.read_text() for path in (parts / "units").iterdir()}
+    assert sorted(units) == ["tiled.cu", "tiled.part1.cu", "tiled.part2.cu"]
+    for part, name in enumerate(sorted(units)):
+        assert f"#define XCORR_PART {part}\n#define XCORR_PARTS 3\n" in units[name]
+        assert '#define XCORR_ID "tiled"\n' in units[name]
+    assert len({re.search("SOURCE_HASH.*", text)[0] for text in units.values()}) == 1
+
+
+@pytest.mark.parametrize(("number", "state"), [(2, "is gone"), (4, "is new")])
+def test_another_number_of_parts_asks_to_configure_again(parts, number, state):
+    source = parts / "algorithms" / "family" / "tiled.cu"
+    source.write_text(f"// A kernel.\nXCORR_COMPILE_IN_PARTS({number});\n")
+    done = call(STAMP, "stamp", parts, parts / "units", THREE)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: algorithms/family/tiled.cu: {state} since the build was configured; run ")
+    assert "--reconfigure" in done.stderr and done.stderr.count("\n") == 1
+    assert not list((parts / "units").iterdir())
+
+
 def test_the_table_of_variants_in_the_readme_is_what_the_program_lists(tmp_path):
     program = Path(os.environ.get("XCORR_BUILD", ROOT / "build")) / "xcorr-bench"
     if not program.exists() and not os.environ.get("XCORR_REQUIRE_BUILD"):
