@@ -7,6 +7,9 @@
 // longest chain of products, and pay for it with more threads that have none (at 16 x 16 no overlap
 // has more than 256 products) and a barrier.
 // Limits: as warp_per_overlap.
+//
+// Profile (H200, one-to-one, 128 x 128, 128 threads): 15 instructions for each FMA of a warp,
+// issued in 66 % of the cycles; the L1 pipe is busy 55 % of the time.
 #include "algorithms/device/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 

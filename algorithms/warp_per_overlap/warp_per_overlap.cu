@@ -12,6 +12,10 @@
 // block. Few: the card's multiprocessors are filled evenly. Many: fewer blocks to start.
 // Limits: at most 2^30 rows or columns of a matrix, 2^31 - 1 pairs and outputs of a pair. Loads of
 // a warp are consecutive only within a row.
+//
+// Profile (H200, n-to-m 8:8, 64 x 64): 14 instructions for each FMA, two of them loads; they are
+// issued in 63 % of the cycles, the L1 pipe is busy 66 % of the time, the FMA pipe 29 % (integer
+// products of the index arithmetic included).
 #include "algorithms/device/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 

@@ -29,6 +29,10 @@
 // The thesis's shmem_rows is always overlaps_per_block, as in its measurements.
 // Limits: as warp_per_overlap; (2 + rights) tiles must fit the shared memory of a block; at most
 // 2^31 - 1 elements in a matrix.
+//
+// Profile (H200, one-to-one, 128 x 128, 32 overlaps, rows of 128): 10 instructions for each FMA
+// of a warp, issued in 74 % of the cycles; the shared-memory pipe is busy 69 % of the time, the
+// FMA pipe 24 %. Two loads of shared memory for each product are the limit.
 #include <algorithm>
 
 #include "algorithms/device/overlap_tasks.hpp"

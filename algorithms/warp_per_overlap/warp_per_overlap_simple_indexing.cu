@@ -10,6 +10,9 @@
 //
 // Forms: one-to-one. Parameters, run-time: overlaps_per_block (4, 16, 32), the warps of a block.
 // Limits: as warp_per_overlap.
+//
+// Profile (H200, one-to-one, 64 x 64): 14 instructions for each FMA of a warp, of which many
+// lanes are idle; issued in 57 % of the cycles.
 #include "algorithms/device/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 

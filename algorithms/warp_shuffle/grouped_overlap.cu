@@ -11,6 +11,10 @@
 // Forms: all. Parameters: overlaps_per_thread and left_rows (1, 2, 4, 8 each), compile-time: more
 // reuse and registers, fewer and longer tasks; warps_per_block (4, 8), run-time.
 // Limits: as warp_shuffle.
+//
+// Profile (H200, one-to-one, 256 x 256, 4 and 4): the shuffle pipe is busy 70 % of the time in
+// which any warp runs, the FMA pipe 19 %. 2048 warps are 16 for each SM, and on average 7 of its
+// 64 places are taken: it ends with the longest warps.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/warp_plan.hpp"
 #include "algorithms/device/warp_tile.hpp"

@@ -6,6 +6,10 @@
 //
 // Forms: one-to-one. Parameters: overlaps_per_thread and left_rows (2, 4 each), compile-time;
 // warps_per_block (4, 8), run-time. Limits: as grouped_overlap.
+//
+// Profile (H200, one-to-one, 256 x 256, 4 and 4): an instruction is issued in 18 % of the cycles,
+// the FMA pipe is busy 5 % of the time; the rest waits for local memory. Four times the time of
+// grouped_overlap.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/warp_plan.hpp"
 #include "algorithms/device/warp_tile.hpp"

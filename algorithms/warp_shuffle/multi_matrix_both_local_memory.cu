@@ -5,6 +5,10 @@
 //
 // Forms: n-to-m. Parameters: left_mats and right_mats (2, 4 each), compile-time; warps_per_block
 // (4, 8), run-time. Limits: as multi_matrix_both.
+//
+// Profile (H200, 32:32, 64 x 64, 4 and 4): an instruction is issued in 18 % of the cycles, the
+// FMA pipe is busy 7 % of the time; the rest waits for local memory. Five times the time of
+// multi_matrix_both.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/warp_plan.hpp"
 #include "algorithms/device/warp_tile.hpp"

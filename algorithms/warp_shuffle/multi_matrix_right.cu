@@ -7,6 +7,9 @@
 // used; warps_per_block (4, 8), run-time; streams, run-time, for n-to-mn: one launch for each left
 // matrix over 1, 8 or 20 streams, or one kernel for all (paper section 5.3.4).
 // Limits: as warp_shuffle; a last group that is not full costs as much as a full one.
+//
+// Profile (H200, 1:32, 128 x 128, 8 rights): the shuffle pipe is busy 94 % of the time, the FMA
+// pipe 19 %.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/warp_plan.hpp"
 #include "algorithms/device/warp_tile.hpp"

@@ -5,6 +5,9 @@
 // Forms: one-to-many, n-to-mn, n-to-m. Parameters: right_mats, overlaps_per_thread, left_rows
 // (1, 2, 4 each), compile-time; warps_per_block (4, 8) and streams, run-time, as in
 // multi_matrix_right. Limits: as grouped_overlap and multi_matrix_right.
+//
+// Profile (H200, 1:32, 256 x 256, four of each): the shuffle pipe is busy 88 % of the time, the
+// FMA pipe 39 %. 128 registers leave an SM 16 warps of 64.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/warp_plan.hpp"
 #include "algorithms/device/warp_tile.hpp"

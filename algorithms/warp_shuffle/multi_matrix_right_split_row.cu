@@ -5,6 +5,9 @@
 // Forms: one-to-many, n-to-mn, n-to-m. Parameters: right_mats (1, 2, 4, 8), compile-time;
 // rows_per_thread (1, 4, 8, 16), distribution, warps_per_block (4, 8) and streams, run-time, as in
 // split_row and multi_matrix_right. Limits: as these two.
+//
+// Profile (H200, 1:32, 64 x 64, 8 rights, 1 row): the shuffle pipe is busy 96 % of the time, the
+// FMA pipe 20 %.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/row_distribution.hpp"
 #include "algorithms/device/warp_plan.hpp"

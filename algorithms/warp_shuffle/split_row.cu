@@ -13,6 +13,10 @@
 // An overlap of a single stripe is written, not added; where all are, nothing is cleared.
 // Limits: as warp_shuffle; at most 2^30 stripes. Sums of reals depend on the order of
 // additions.
+//
+// Profile (H200, one-to-one): at 256 x 256 and 4 rows the shuffle pipe is busy 98 % of the time,
+// the FMA pipe 12 %; at 64 x 64 and 1 row, where half of the instructions are around the
+// products, 80 % and 17 %.
 #include "algorithms/device/row_distribution.hpp"
 #include "algorithms/device/warp_plan.hpp"
 #include "algorithms/device/warp_tile.hpp"
