@@ -122,6 +122,7 @@ class Bench:
             "--window", problem.window, *chosen, "--mode", unit.mode, "--input", unit.input,
             "--seed", str(SEED), "--repetitions", str(preset.repetitions),
             "--min-time", str(preset.min_time_s), "--records", "-",
+            *(["--energy-time", str(unit.energy_s)] if unit.energy_s else []),
         ]  # fmt: skip
 
     def measure(

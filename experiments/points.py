@@ -56,6 +56,7 @@ class Unit:
     mode: str
     input: str
     params: tuple[str, ...]
+    energy_s: float = 0.0
 
     @property
     def name(self) -> str:
@@ -196,7 +197,8 @@ def expand(
                 if not points:
                     continue
                 units += [
-                    Unit(name, problem, variant, precision, mode, experiment.input, points)
+                    Unit(name, problem, variant, precision, mode, experiment.input, points,
+                         float(experiment.energy_s))
                     for precision in experiment.precisions
                     if precision in variant.precisions
                     for mode in experiment.modes

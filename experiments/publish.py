@@ -12,6 +12,7 @@ from typing import Any
 from experiments import store
 from experiments.errors import UserError, nearest
 from experiments.points import ROOT
+from experiments.schema import PRESETS
 from experiments.store import Key, Row
 
 EPILOG = """example:
@@ -19,7 +20,7 @@ EPILOG = """example:
 
 Of each point the newest run is kept, of each variant the newest source. An experiment is published
 under one preset, the most thorough one that has rows unless --preset names another."""
-THOROUGH = ("paper", "quick", "smoke")
+THOROUGH = tuple(reversed(PRESETS))
 VERSIONED = ("preset", "source_hash")
 
 

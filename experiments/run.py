@@ -20,6 +20,7 @@ from tabulate import tabulate
 
 from experiments import store
 from experiments.bench import SEED, Bench, program
+from experiments.best import keep_best
 from experiments.errors import UserError, nearest
 from experiments.points import ROOT, Filters, Unit, expand, parse_shard, take_shard
 from experiments.predict import Predictor
@@ -52,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     made = _Parser(prog="python3 -m experiments.run", description=__doc__, epilog=EPILOG,
                    formatter_class=raw)  # fmt: skip
     add = made.add_argument
-    add("--preset", default="quick", help="smoke, quick or paper (default: quick)")
+    add("--preset", default="quick", help="smoke, quick, paper or paper-full (default: quick)")
     add("--experiments", type=_words, metavar="A,B", help="names of experiments (default: all)")
     add("--variants", type=_words, metavar="A,B", help="variant ids or families (default: all)")
     add("--sizes", type=_words, metavar="A,B", help="sizes such as 64 or 36x90 (default: all)")
@@ -177,13 +178,19 @@ def run(argv: Sequence[str]) -> int:
         return 0
     variants = bench.variants()
     filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
-    units = expand(experiments, variants, options.preset, bench.device, filters)
-    units = take_shard(units, shard)
-
     key = str(facts["machine_key"])
     folder = options.results / "local" / key
     rows = store.read_rows(folder)
     published = store.read_rows(options.results / "published" / key)
+
+    units = expand(experiments, variants, options.preset, bench.device, filters)
+    units, unranked = keep_best(units, experiments, options.preset, [*rows, *published])
+    if unranked:
+        print(f"note: {unranked} times a variant has no rows that say which of its points are fastest; "
+              "they are left out: measure the preset quick first", file=sys.stderr)  # fmt: skip
+    if not units:
+        raise UserError(f"preset {options.preset}: nothing left to measure; measure the preset quick first")
+    units = take_shard(units, shard)
     predictor = Predictor(load_rates(options.folder), facts, bench.device, preset, options.preset)
     predictor.learn(published, variants)
     predictor.learn(rows)
@@ -215,7 +222,8 @@ def run(argv: Sequence[str]) -> int:
     store.check_writable(folder)
     store.remove_stale_temporaries(folder)
     expected: Counter[str] = Counter()
-    for unit in expand(experiments, variants, options.preset, bench.device):
+    everything = expand(experiments, variants, options.preset, bench.device)
+    for unit in keep_best(everything, experiments, options.preset, [*rows, *published])[0]:
         expected[unit.experiment] += len(unit.params)
     begin = time.monotonic()
     try:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Union
 
-from pydantic import BaseModel, StrictFloat, StrictInt, StrictStr, ValidationError
+from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr, ValidationError
 
 from experiments.errors import UserError, nearest
 from experiments.problem import FORMS, Problem, parse_counts, parse_size
@@ -49,11 +49,15 @@ class Restriction(Base):
     """What a preset keeps of an experiment; a key that is left out keeps everything.
 
     `params` keeps the points that have, of each parameter named there, one of the values or none.
+    `best` keeps of each variant on each problem its so many fastest points by the rows that exist,
+    and beside them those that `points` names by some of their parameters, by variant.
     """
 
     sizes: Union[list[Size], None] = None
     counts: Union[list[StrictStr], None] = None
     params: Union[dict[str, list[Size]], None] = None
+    best: Union[StrictInt, None] = None
+    points: dict[str, list[StrictStr]] = {}
 
 
 class Experiment(Base):
@@ -68,6 +72,7 @@ class Experiment(Base):
     modes: list[Mode] = ["stream"]
     window: StrictStr = "full"
     input: Input = "uniform"
+    energy_s: Number = 0  # for so long the energy of each point is counted; 0: it is not
     presets: dict[str, Restriction] = {}
 
 
@@ -94,6 +99,10 @@ class Presets(Base):
     smoke: Preset
     quick: Preset
     paper: Preset
+    paper_full: Preset = Field(alias="paper-full")
+
+
+PRESETS = ("smoke", "quick", "paper", "paper-full")  # each more thorough than the one before
 
 
 class Rate(Base):
@@ -132,7 +141,7 @@ class Rates(Base):
 TABLES: dict[str, type[Base]] = {
     "problems": Problems, "presets": Restriction, "max_predicted_s": Limits, "max_point_s": Limits,
     "smoke": Preset,
-    "quick": Preset, "paper": Preset, "classes": Rate, "variants": Rate,
+    "quick": Preset, "paper": Preset, "paper-full": Preset, "classes": Rate, "variants": Rate,
     "verification": Verification,
 }
 ALLOWED = {
@@ -145,7 +154,10 @@ ALLOWED = {
     "feeds": "a list of names of figures and tables",
     "variants": 'a list of variant ids, families or "*"',
     "problems": "[[problems]] tables with sizes and counts",
-    "presets": "[presets.<name>] tables with sizes, counts or params",
+    "presets": "[presets.<name>] tables with sizes, counts, params, best or points",
+    "best": "a positive integer",
+    "points": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant',
+    "energy_s": "a number of seconds",
     "params": "a list of values for each parameter, as in { warps_per_block = [4] }",
     "title": "a string",
     "window": 'a string: "full", "valid" or "sy:a..b,sx:c..d"',
@@ -241,8 +253,13 @@ def load_experiment(path: Path) -> Experiment:
     """A checked experiment: every problem of it is legal, every preset that it names exists."""
     experiment: Experiment = parse(Experiment, load_toml(path), path)
     for name in experiment.presets:
-        if name not in _keys(Presets):
-            raise UserError(f"{path}: key presets.{name}: unknown; {nearest(name, _keys(Presets))}")
+        if name not in PRESETS:
+            raise UserError(f"{path}: key presets.{name}: unknown; {nearest(name, PRESETS)}")
+        best = experiment.presets[name].best
+        if best is not None and best < 1:
+            raise UserError(f"{path}: key presets.{name}.best: {best} is not allowed; give {ALLOWED['best']}")
+        if experiment.presets[name].points and best is None:
+            raise UserError(f"{path}: key presets.{name}.points: without best it would change nothing; add best")
     for key in ("feeds", "problems", "variants", "precisions", "modes"):
         if not getattr(experiment, key):
             raise UserError(f"{path}: key {key}: empty; give {ALLOWED[key]}")
@@ -278,7 +295,7 @@ def load_presets(folder: Path = FOLDER) -> dict[str, Preset]:
     path = folder / "presets.toml"
     path = path if path.exists() else FOLDER / "presets.toml"
     presets: Presets = parse(Presets, load_toml(path), path)
-    found = {name: getattr(presets, name) for name in _keys(Presets)}
+    found = {name: getattr(presets, name.replace("-", "_")) for name in PRESETS}
     for name, preset in found.items():
         if preset.repetitions < 1 or preset.min_time_s <= 0:
             raise UserError(f"{path}: key {name}: repetitions and min_time_s must be positive")

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "harness/variant.hpp"
@@ -55,6 +56,9 @@ class Device {
   // Asked after an error: true when no later call of this process can succeed, as after an illegal
   // address on CUDA. An error that harms no later call is forgotten.
   virtual bool lost() { return false; }
+  // Energy that the device has taken since some moment in the past, in microjoules, once all work
+  // has ended; empty where nothing counts it.
+  virtual std::optional<double> energy_uj() { return std::nullopt; }
   // Duration of `count` calls of `compute` in `mode`.
   virtual Seconds time(const std::function<void()>& compute, Index count, Mode mode) = 0;
   // The shortest batch that this device's clock measures well.

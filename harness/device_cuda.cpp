@@ -194,6 +194,8 @@ class Cuda : public Device {
     return cudaDeviceSynchronize() != cudaSuccess;
   }
 
+  std::optional<double> energy_uj() override { return nvml_.energy_uj(); }
+
   Seconds time(const std::function<void()>& compute, Index count, Mode mode) override {
     switch (mode) {
       case Mode::latency:

@@ -27,7 +27,7 @@ struct Options {
   Index lefts = 1, rights = 1;
   std::uint64_t seed = 1;
   int repetitions = 0;
-  double min_time = 0;
+  double min_time = 0, energy_time = 0;
 };
 
 // Writes the JSON lines; without --records, nothing.
@@ -130,7 +130,8 @@ std::vector<std::unique_ptr<Point>> make_points(const Options& options, Device& 
     for (const Params& params : grid) {
       points.push_back(std::make_unique<Point>(
           PointRequest{&variant, params, parse_precision(options.precision), problem,
-                       parse_mode(options.mode), parse_input_kind(options.input), options.seed},
+                       parse_mode(options.mode), parse_input_kind(options.input), options.seed,
+                       options.energy_time},
           device));
     }
   }
@@ -197,6 +198,8 @@ int run(int argc, char** argv) {
   app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
   app.add_option("--repetitions", options.repetitions, "measurements of each point");
   app.add_option("--min-time", options.min_time, "seconds of each measurement, at least");
+  app.add_option("--energy-time", options.energy_time,
+                 "seconds for which energy is counted, at least; 0, the default: it is not");
   app.add_option("--records", options.records,
                  "JSON lines to this file, - for standard output alone");
 

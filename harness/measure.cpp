@@ -248,6 +248,24 @@ void Point::measure_phases() {
   for (const auto& [name, seconds] : phases) phases_us_[name] = seconds * 1e6;
 }
 
+// Of whole batches of a tenth of the asked time, so that the pauses between them are few; the
+// counter itself moves every few ten milliseconds.
+void Point::measure_energy() {
+  if (request_.energy_time <= 0 || repetitions_.empty()) return;
+  const Seconds once = repetitions_.front().compute_us * 1e-6;
+  const auto batch = std::max(batch_, static_cast<Index>(request_.energy_time / 10 / once));
+  device_.synchronize();
+  const std::optional<double> before = device_.energy_uj();
+  if (!before) return;
+  Index calls = 0;
+  for (Seconds spent = 0; spent < request_.energy_time; calls += batch) {
+    spent += device_.time([&] { memory_->plan->compute(memory_->call); }, batch, request_.mode);
+  }
+  device_.synchronize();
+  const std::optional<double> after = device_.energy_uj();
+  if (after) energy_uj_ = (*after - *before) / static_cast<double>(calls);
+}
+
 Seconds Point::time(Index count) {
   Seconds seconds = 0;
   guarded([&] {
@@ -261,6 +279,7 @@ void Point::finish(std::vector<Repetition> repetitions) {
   repetitions_ = std::move(repetitions);
   guarded([&] {
     device_.synchronize();
+    measure_energy();
     check_output(request_.input, " after the timed loop");
     if (outcome_ != Outcome::passed) return;
     for (const Repetition& repetition : repetitions_) {
@@ -325,6 +344,7 @@ nlohmann::json Point::record() const {
           {"allocate_us", number(allocate_us_)},
           {"upload_us", number(upload_us_)},
           {"download_us", number(download_us_)},
+          {"energy_uj", number(energy_uj_)},
           {"max_error", of(statistical_, &Check::error)},
           {"error_bound", of(statistical_, &Check::bound)},
           {"exact_error", of(exact_, &Check::error)},

@@ -29,6 +29,7 @@ struct PointRequest {
   Mode mode = Mode::stream;
   InputKind input = InputKind::uniform;
   std::uint64_t seed = 1;
+  Seconds energy_time = 0;  // how long energy is counted for, at least; 0: it is not
 };
 
 class Point {
@@ -65,6 +66,7 @@ class Point {
   void check_output(InputKind kind, const std::string& when);
   void measure_phases();
   void measure_transfers();
+  void measure_energy();
   void reject(Outcome outcome, std::string reason);
   void run_once();
   void guarded(const std::function<void()>& steps);
@@ -78,7 +80,7 @@ class Point {
   std::unique_ptr<Memory> memory_;
   Index batch_ = 1;
 
-  std::optional<double> plan_us_, allocate_us_, upload_us_, download_us_;
+  std::optional<double> plan_us_, allocate_us_, upload_us_, download_us_, energy_uj_;
   std::map<std::string, double> phases_us_;
   std::optional<Check> exact_, statistical_;
   std::vector<Repetition> repetitions_;

@@ -17,6 +17,7 @@ import pandas as pd
 
 import experiments
 from experiments import store
+from experiments.schema import PRESETS
 
 try:
     import tomllib
@@ -30,7 +31,7 @@ PHASES = ["forward_us", "hadamard_us", "inverse_us"]
 TIMES = ["compute_us", *PHASES, "plan_us"]
 CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments"]
 FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
-PRESET_RANK = {"smoke": 0, "quick": 1, "paper": 2}
+PRESET_RANK = {name: rank for rank, name in enumerate(PRESETS)}
 DRAWN_OUTCOMES = ("passed", "published")
 MIN_SAMPLES_FOR_OUTLIERS = 4
 

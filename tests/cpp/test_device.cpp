@@ -8,6 +8,7 @@
 #include "harness/catalogue.hpp"
 #include "harness/device.hpp"
 #include "tests/cpp/fixture.hpp"
+#include "tests/cpp/forwarding_device.hpp"
 
 namespace xcorr {
 namespace {
@@ -174,6 +175,38 @@ TEST(Outcomes, WhatTheDeviceOrTheVariantLacksIsNotSupported) {
   Variant picky = probe();
   picky.supports = [](const PlanRequest&) { return no("only odd sizes"); };
   EXPECT_EQ(reason(picky, request_of(picky, kSmall)), "only odd sizes");
+}
+
+// Takes 7 microjoules for each call of compute.
+class MeteredDevice final : public ForwardingDevice {
+ public:
+  std::optional<double> energy_uj() override { return taken_; }
+  Seconds time(const std::function<void()>& compute, Index count, Mode mode) override {
+    taken_ += 7.0 * static_cast<double>(count);
+    return ForwardingDevice::time(compute, count, mode);
+  }
+
+ private:
+  double taken_ = 1e9;
+};
+
+nlohmann::json energy_of(Device& device, Seconds energy_time) {
+  const Variant variant = probe();
+  PointRequest request = request_of(variant, kSmall);
+  request.energy_time = energy_time;
+  Point point(request, device);
+  EXPECT_EQ(point.prepare(), Outcome::passed) << point.reason();
+  point.time(point.batch());
+  point.finish({{100, 0.5}});
+  EXPECT_EQ(point.outcome(), Outcome::passed) << point.reason();
+  return point.record().at("energy_uj");
+}
+
+TEST(Energy, IsThatOfOneCall) {
+  MeteredDevice metered;
+  EXPECT_DOUBLE_EQ(energy_of(metered, 0.001).get<double>(), 7);
+  EXPECT_TRUE(energy_of(metered, 0).is_null()) << "counted although nobody asked";
+  EXPECT_TRUE(energy_of(*open_cpu(), 0.001).is_null()) << "nothing counts the energy of the CPU";
 }
 
 }  // namespace

@@ -38,6 +38,10 @@ max_predicted_s = {{ cpu = 5, cuda = 1 }}
 repetitions = 3
 min_time_s = 0.001
 max_predicted_s = {{ cpu = 5, cuda = 1 }}
+[paper-full]
+repetitions = 3
+min_time_s = 0.001
+max_predicted_s = {{ cpu = 5, cuda = 1 }}
 """
 
 

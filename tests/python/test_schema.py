@@ -73,16 +73,16 @@ def test_shipped_files() -> None:
     """The paper's sizes and counts (section 5), its saturated cases and its application."""
     experiments = schema.load_experiments()
     schema.load_rates()
-    assert set(schema.load_presets()) == {"smoke", "quick", "paper"}
+    assert set(schema.load_presets()) == {"smoke", "quick", "paper", "paper-full"}
     paper = {name: schema.grid(one, "paper") for name, one in experiments.items()}
-    assert [p.left[0] for p in paper["one-to-one"]] == [16, 24, 32, 48, 64, 96, 128, 192, 256]
+    assert [p.left[0] for p in paper["one-to-one"]] == [16, 24, 32, 48, 64, 96, 128, 192, 256, 384]
     for name, counts in {
         "one-to-many": {(1, 2), (1, 8), (1, 32), (1, 4000)},
-        "n-to-mn": {(2, 8), (4, 16), (8, 32), (100, 4000)},
+        "n-to-mn": {(2, 8), (4, 16), (8, 32), (10, 2560), (100, 4000)},
         "n-to-m": {(2, 2), (8, 8), (32, 32), (128, 128)},
     }.items():
         found = {(p.left[0], p.lefts, p.rights) for p in paper[name]}
-        assert {(s, *c) for s in (16, 32, 64, 128, 256) for c in counts} <= found
+        assert {(s, *c) for s in (16, 32, 64, 128, 192, 256, 384) for c in counts} <= found
     assert (96, 86, 4300) in {(p.left[0], p.lefts, p.rights) for p in paper["n-to-mn"]}
     assert any(p.window == "valid" and p.left != p.right for p in paper["off-grid"])
     for name, experiment in experiments.items():

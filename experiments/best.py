@@ -1,0 +1,65 @@
+"""Presets that measure only what is worth it: the fastest points that rows exist of."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from experiments.points import Unit
+from experiments.schema import Experiment, Restriction
+from experiments.store import Row
+
+# A cell: what a unit is besides its experiment and mode. Times of any preset rank its points, the
+# sources of which may have changed since; those of the mode stream, which every point has.
+CELL = ("variant", "precision", "form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window")
+Cell = tuple[str, ...]
+
+
+def _cell(unit: Unit) -> Cell:
+    problem = unit.problem
+    return (
+        unit.variant.id, unit.precision, problem.form,
+        *map(str, (*problem.left, *problem.right, problem.lefts, problem.rights)), problem.window,
+    )  # fmt: skip
+
+
+def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
+    """Parameters by cell, the fastest first, by the median over all repetitions that passed."""
+    times: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row["outcome"] == "passed" and row["mode"] == "stream" and row["compute_us"]:
+            times[tuple(row[name] for name in CELL)][row["params"]].append(float(row["compute_us"]))
+    return {
+        cell: sorted(points, key=lambda one: (statistics.median(points[one]), one))
+        for cell, points in times.items()
+    }
+
+
+def _named(point: str, names: Sequence[str]) -> bool:
+    """Whether all parameters of one of `names` are the point's."""
+    own = set(point.split(";"))
+    return any(own.issuperset(name.split(";")) for name in names)
+
+
+def keep_best(
+    units: Sequence[Unit], experiments: Mapping[str, Experiment], preset: str, rows: Sequence[Row]
+) -> tuple[list[Unit], int]:
+    """The units with the points that `best` and `points` of their experiment keep, and how many
+    cells were left out because they have neither rows nor a named point."""
+    ranked = ranking(rows)
+    kept, empty = [], 0
+    for unit in units:
+        limit = experiments[unit.experiment].presets.get(preset, Restriction())
+        if limit.best is None:
+            kept.append(unit)
+            continue
+        fastest = [one for one in ranked.get(_cell(unit), []) if one in unit.params][: limit.best]
+        names = limit.points.get(unit.variant.id, [])
+        chosen = tuple(one for one in unit.params if one in fastest or _named(one, names))
+        if chosen:
+            kept.append(dataclasses.replace(unit, params=chosen))
+        else:
+            empty += 1
+    return kept, empty
