@@ -149,9 +149,11 @@ def sections(drawings: list[Drawing]) -> list[tuple[str, list[dict[str, Any]]]]:
     for drawing in drawings:
         parts = drawing.name.split("_")
         form = parts[1] if len(parts) > 1 else ""
+        form = "beyond" if drawing.section == "beyond" else form
         by_form.setdefault(form, []).append(_figure(drawing))
     ordered = sorted(by_form.items(), key=lambda item: form_order(item[0]))
-    return [(FORM_TITLES.get(form, form), figures) for form, figures in ordered]
+    titles = {**FORM_TITLES, "beyond": "Beyond the paper's figures"}
+    return [(titles.get(form, form), figures) for form, figures in ordered]
 
 
 def _figure(drawing: Drawing) -> dict[str, Any]:

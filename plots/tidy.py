@@ -29,7 +29,9 @@ CONDITION = ["mode", "input", "precision"]
 POINT = ["variant", "family", "backend", "params", *PROBLEM, *CONDITION]
 PHASES = ["forward_us", "hadamard_us", "inverse_us"]
 TIMES = ["compute_us", *PHASES, "plan_us"]
-CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments"]
+# Of the point, not of a repetition: errors are of its verification, energy is counted over many.
+CHECKED = ["max_error", "error_bound", "rel_l2_error", "energy_uj"]
+CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", *CHECKED]
 FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
 PRESET_RANK = {name: rank for rank, name in enumerate(PRESETS)}
 DRAWN_OUTCOMES = ("passed", "published")
@@ -78,7 +80,9 @@ def _thorough(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(_rank=rows["preset"].map(PRESET_RANK).fillna(-1))
     point = [*POINT, "outcome"]
     rows = rows.assign(
-        experiments=rows.groupby(point, dropna=False)["experiment"].transform(_joined)
+        experiments=rows.groupby(point, dropna=False)["experiment"].transform(_joined),
+        # Counted by an experiment of its own: kept, whichever run gives the point its times.
+        energy_uj=rows.groupby(point, dropna=False)["energy_uj"].transform("mean"),
     )
     for column in ("_rank", "run"):
         best = rows.groupby(point, dropna=False)[column].transform("max")
@@ -93,7 +97,8 @@ def _joined(names: pd.Series) -> str:
 def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     """One line per point: mean, SD (n-1), median and n of the kept repetitions, in microseconds.
 
-    Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`);
+    Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`;
+    `energy_uj`: mean of all that counted it);
     `<time>` (mean) for every column of TIMES; `sd_us`, `median_us` (of compute_us), `n`, `dropped`;
     pairs, outputs (elements per pair), side (for the size axis), size and counts (labels). An
     outlier repetition is dropped whole, so that phases still add up to their compute time. Empty
@@ -102,7 +107,7 @@ def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.copy()
     for column in ("params", "family", "backend", "source_hash", "preset", "run", "input"):
         rows[column] = rows[column].fillna("").astype(str)
-    for column in (*TIMES, "fmas", "bytes"):
+    for column in (*TIMES, *CHECKED, "fmas", "bytes"):
         rows[column] = pd.to_numeric(rows[column], errors="coerce").astype(float)
     rows = _thorough(rows).sort_values([*POINT, "outcome", "repetition"], kind="stable")
     records = []

@@ -42,7 +42,10 @@ def tick_texts(axis):
 
 
 def test_modules_are_found_in_report_order():
-    assert list(figures.modules()) == ["comparison", "speedup", "phases", "displacement", "photo"]
+    assert list(figures.modules()) == [
+        "comparison", "speedup", "phases", "displacement", "photo", "crossover", "floor", "roofline",
+        "energy", "cache", "replay", "accuracy",
+    ]  # fmt: skip
 
 
 def test_comparison_has_a_figure_per_form_and_a_facet_per_count(cpu):

@@ -1,0 +1,37 @@
+"""What a cold cache costs: time with L2 flushed before each launch over time back to back."""
+
+from __future__ import annotations
+
+from plots import style
+from plots.figures import Drawing, Omitted, Result, _cells, _ratios
+from plots.tidy import ResultSet
+
+ORDER = 68
+TITLE = "Cold against warm cache"
+
+
+def draw(results: ResultSet) -> list[Result]:
+    """One figure: variants x problems, cold time over stream time."""
+    lines = _ratios.ratios(results.feeding("cache"), "cold")
+    if lines.empty:
+        reason = "no variant measured in the modes stream and cold (experiment modes)"
+        return [Omitted("cache", reason, "beyond")]
+    worst = lines.loc[lines["ratio"].idxmax()]
+    return [
+        Drawing(
+            name="cache",
+            title="Cold against warm cache",
+            caption=(
+                "Time of a launch with caches flushed before it (mode cold) divided by the time "
+                "back to back with the inputs in cache (mode stream); parameters are the fastest "
+                f"in mode stream. Geometric mean {_ratios.middle(lines):.2f}x, largest "
+                f"{worst['ratio']:.2f}x ({style.label(worst['variant'])}, {worst['form']}, "
+                f"{worst['counts']}, {worst['size']})."
+            ),
+            alt="Heat map: time with a cold cache over time with a warm one, by variant and size.",
+            figure=_cells.draw(
+                [_ratios.panel(lines, "cold / stream")], _ratios.ROW_IN, left=_ratios.LEFT_IN
+            ),
+            section="beyond",
+        )
+    ]

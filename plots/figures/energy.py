@@ -1,0 +1,43 @@
+"""Energy per correlation against size, by algorithm class."""
+
+from __future__ import annotations
+
+from plots import style
+from plots.figures import Drawing, Omitted, Result, _classes, _curves
+from plots.metrics import Metric
+from plots.tidy import ResultSet
+
+ORDER = 66
+TITLE = "Energy per correlation"
+METRIC = Metric("energy_per_pair", TITLE, "µJ", lambda p: p["energy_uj"] / p["pairs"])
+
+
+def draw(results: ResultSet) -> list[Result]:
+    """One figure: a facet per form and count, a curve per class (its most frugal variant)."""
+    points = results.feeding("energy")
+    usual = points["window"].eq("full") & points["mode"].eq("stream") & points["input"].eq("uniform")
+    points = points[points["outcome"].eq("passed") & (points["energy_uj"] > 0) & usual]
+    if points.empty:
+        reason = "no row of this set has an energy (experiment energy; needs a GPU that counts it)"
+        return [Omitted("energy", reason, "beyond")]
+    points = points.assign(
+        y=METRIC.of(points), counts=points["form"].str.cat(points["counts"], sep=" ")
+    )
+    lines = _classes.curves(points, largest=False)
+    shown = [line.points for line in lines]
+    least = min((frame.loc[frame["y"].idxmin()] for frame in shown), key=lambda line: line["y"])
+    return [
+        Drawing(
+            name="energy",
+            title=TITLE,
+            caption=(
+                "Energy that the device took per correlation of one pair (counted by its driver "
+                "over many computations, idle power included), of the most frugal variant and "
+                f"parameters of each class. Least: {least['y']:.3g} µJ, "
+                f"{style.label(least['variant'])}, {least['counts']}, {least['size']}."
+            ),
+            alt="Line chart: energy per correlation against matrix size, a curve per class.",
+            figure=_curves.draw(points, lines, METRIC),
+            section="beyond",
+        )
+    ]

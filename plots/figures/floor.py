@@ -1,0 +1,72 @@
+"""How far the best time of every problem is from what the machine's ceilings allow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from plots import ceilings as limits
+from plots import floor, style
+from plots.figures import Drawing, Omitted, Result, _cells
+from plots.figures._panels import FORM_TITLES
+from plots.metrics import MICRO, si_time
+from plots.tidy import PROBLEM, ResultSet
+
+ORDER = 62
+TITLE = "Distance to the floor"
+ROW_IN = 0.34
+DEEPEST = 12.0  # a factor from which on the colour deepens no more
+BOUNDS = {"launch": "launch", "memory": "memory", "direct": "direct", "fft": "FFT"}
+
+
+def distances(points: pd.DataFrame, ceilings: limits.Ceilings) -> pd.DataFrame:
+    """The fastest passed line per problem with `floor_us`, `bound` (see plots.floor.bound_by) and
+    `factor`: its compute time over the floor."""
+    passed = _cells.usual(points[points["outcome"] == "passed"])
+    fastest = passed.sort_values(["compute_us", "variant", "params"], kind="stable")
+    fastest = fastest.drop_duplicates(PROBLEM, keep="first")
+    if fastest.empty:
+        return fastest
+    lowest = floor.floor_us(fastest, ceilings)
+    bound = floor.bound_by(fastest, ceilings)
+    return fastest.assign(floor_us=lowest, bound=bound, factor=fastest["compute_us"] / lowest)
+
+
+def draw(results: ResultSet) -> list[Result]:
+    """One figure: a panel per form, counts x sizes."""
+    ceilings = limits.load(results.folder)
+    if isinstance(ceilings, str):
+        return [Omitted("floor", ceilings, "beyond")]
+    lines = distances(results.feeding("floor"), ceilings)
+    if lines.empty:
+        return [Omitted("floor", "no verified time in this set", "beyond")]
+    panels = []
+    for form, counts, sizes, own in _cells.by_form(lines):
+        cells = {(line["counts"], line["size"]): _cell(line) for _, line in own.iterrows()}
+        panels.append(_cells.Panel(FORM_TITLES.get(form, form), counts, sizes, cells))
+    mean = float(np.exp(np.log(lines["factor"]).mean()))
+    worst = lines.loc[lines["factor"].idxmax()]
+    rate = ceilings.fp32_product / 1e12
+    return [
+        Drawing(
+            name="floor",
+            title="Best time over the floor",
+            caption=(
+                "Time of the fastest variant divided by the floor: the largest of an empty launch "
+                f"({si_time(ceilings.launch_stream_us * MICRO)}), compulsory bytes at "
+                f"{ceilings.bytes_per_s / 1e12:.3g} TB/s, and the cheaper of direct computation and "
+                f"FFT at {rate:.3g} TFLOP/s, all measured on this machine; below each factor the "
+                f"term that is the floor. Plans are not counted. Geometric mean {mean:.2f}x, "
+                f"largest {worst['factor']:.1f}x ({style.label(worst['variant'])}, {worst['form']}, "
+                f"{worst['counts']}, {worst['size']})."
+            ),
+            alt="Heat map: best time over the floor by form, number of matrices and size.",
+            figure=_cells.draw(panels, ROW_IN),
+            section="beyond",
+        )
+    ]
+
+
+def _cell(line: pd.Series) -> _cells.Cell:
+    text = f"{line['factor']:.2f}x\n{BOUNDS[line['bound']]}, {si_time(line['floor_us'] * MICRO)}"
+    return _cells.Cell(text, _cells.factor_colour(line["factor"], DEEPEST))

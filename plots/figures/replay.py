@@ -1,0 +1,41 @@
+"""What a launch costs: replay of a CUDA graph, and waiting after each launch, against a stream."""
+
+from __future__ import annotations
+
+from plots.figures import Drawing, Omitted, Result, _cells, _ratios
+from plots.tidy import ResultSet
+
+ORDER = 70
+TITLE = "Graph replay against stream launches"
+MODES = {
+    "graph": "replay of a graph",
+    "latency": "synchronised after each launch",
+}
+
+
+def draw(results: ResultSet) -> list[Result]:
+    """One figure: a panel per mode, variants x problems."""
+    points = results.feeding("replay")
+    found = {mode: _ratios.ratios(points, mode) for mode in MODES}
+    found = {mode: lines for mode, lines in found.items() if len(lines)}
+    if not found:
+        reason = "no variant measured in the modes stream and graph or latency (experiment modes)"
+        return [Omitted("replay", reason, "beyond")]
+    means = "; ".join(
+        f"{mode} ({MODES[mode]}): geometric mean {_ratios.middle(lines):.2f}x"
+        for mode, lines in found.items()
+    )
+    panels = [_ratios.panel(lines, f"{mode} / stream") for mode, lines in found.items()]
+    return [
+        Drawing(
+            name="replay",
+            title="Graph replay and single launches against stream launches",
+            caption=(
+                "Time of a computation in another mode divided by its time launched back to back "
+                f"on a stream, same parameters (the fastest in mode stream). {means}."
+            ),
+            alt="Heat maps: time by graph replay and with synchronisation over stream time.",
+            figure=_cells.draw(panels, _ratios.ROW_IN, left=_ratios.LEFT_IN),
+            section="beyond",
+        )
+    ]
