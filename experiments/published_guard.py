@@ -219,6 +219,8 @@ def _sentences(
             f"{len(labels)} labels to the imported sets one fits best: {after} impossible points, {before} as "
             "published. Only the authors can confirm it; no label was changed"
         )
+    elif above and len(labels) == 1:
+        said.append(f"{key}: import the other folders too: labels can only be exchanged between sets")
     elif above:
-        said.append(f"{key}: no other labelling of the imported sets fits better ({', '.join(sorted(labels))})")
+        said.append(f"{key}: no other way to give the labels of {', '.join(sorted(labels))} fits better")
     return said
