@@ -15,7 +15,7 @@ from typing import Any
 
 from experiments import store
 from experiments.errors import UserError, nearest
-from plots import best_table, real_tables, report, style, tidy
+from plots import best_table, imported, real_tables, report, style, tidy
 from plots.figures import Drawing, Omitted, Result, comparison, modules
 from plots.metrics import METRICS
 
@@ -24,6 +24,7 @@ KINDS = ("published", "local")
 EPILOG = """example:
   python3 -m plots.render                      every published set, or the only local one
   python3 -m plots.render --local KEY          what was measured here, on machine KEY
+  python3 -m plots.render KEY --overlay published-volta --out DIR
 """
 # No dates and no version stamps: they would change the bytes without changing the figure.
 FORMATS: dict[str, dict[str, Any]] = {
@@ -61,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
     add("--results", type=Path, default=ROOT / "results", metavar="DIR",
         help="root of the results (default: results)")  # fmt: skip
     add("--out", type=Path, metavar="DIR", help="write there instead of into the set's folder")
+    add("--overlay", metavar="KEY", help="draw an imported set's points, hollow, in the figures of the others")
     add("--metric", action="append", default=[], metavar="NAME",
         help=f"draw the comparison in another metric too: {', '.join(METRICS)}")  # fmt: skip
     return made
@@ -172,12 +174,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             if metric not in METRICS:
                 raise UserError(f"metric {metric}: unknown; {nearest(metric, METRICS)}")
         chosen = choose(options.results, options.keys, options.local)
+        foreign = None
+        if options.overlay:
+            [(kind, key)] = choose(options.results, [options.overlay], False)
+            foreign = tidy.load(options.results / kind / key, key, kind)
         for kind, key in chosen:
             folder = options.results / kind / key
             out = folder
             if options.out:
                 out = options.out / key if len(chosen) > 1 else options.out
-            written = render(tidy.load(folder, key, kind), out, options.metric)
+            results = tidy.load(folder, key, kind)
+            if foreign and foreign.key != key:
+                results = imported.overlay(results, foreign)
+            written = render(results, out, options.metric)
             print(f"report:  {written.report}")
             print(f"figures: {written.figures} ({len(written.drawn)}, as svg, pdf and png)")
             print(f"table:   {written.table} (also csv and tex)")

@@ -9,7 +9,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from plots import best_table, outcomes, style
+from plots import best_table, imported, outcomes, style
 from plots.figures import Drawing, Omitted
 from plots.figures._panels import FORM_TITLES
 from plots.inline_svg import inline
@@ -94,7 +94,9 @@ def run_lines(runs: dict[str, dict[str, Any]], used: set[str]) -> list[dict[str,
 
 def method(results: ResultSet) -> list[str]:
     """Sentences on how the times of this set came about."""
-    points = results.points
+    if imported.record(results):
+        return imported.method(results)
+    points = results.points[results.points["outcome"] == "passed"]
     if points.empty:
         return ["No verified time in this set."]
     modes = sorted(points["mode"].unique())
@@ -210,6 +212,7 @@ def build(
         runs_hidden=max(0, len(runs) - RUNS_SHOWN),
         trouble={name: count for name, count in trouble.items() if count},
         method=method(results),
+        notes=imported.notes(results),
         accountings=accountings,
         sections=sections([d for d in drawings if d.section != "real"]),
         real=[_figure(d) for d in real_drawings],
