@@ -45,11 +45,11 @@ def _named(point: str, names: Sequence[str]) -> bool:
 
 def keep_best(
     units: Sequence[Unit], experiments: Mapping[str, Experiment], preset: str, rows: Sequence[Row]
-) -> tuple[list[Unit], int]:
-    """The units with the points that `best` and `points` of their experiment keep, and how many
-    cells were left out because they have neither rows nor a named point."""
+) -> tuple[list[Unit], list[Unit]]:
+    """The units with the points that `best` and `points` of their experiment keep, and the units
+    that were left out because they have neither rows nor a named point."""
     ranked = ranking(rows)
-    kept, empty = [], 0
+    kept, empty = [], []
     for unit in units:
         limit = experiments[unit.experiment].presets.get(preset, Restriction())
         if limit.best is None:
@@ -61,5 +61,5 @@ def keep_best(
         if chosen:
             kept.append(dataclasses.replace(unit, params=chosen))
         else:
-            empty += 1
+            empty.append(unit)
     return kept, empty

@@ -61,8 +61,8 @@ def test_named_points_are_kept_whatever_their_time() -> None:
 def test_what_cannot_be_ranked_is_counted() -> None:
     other = dataclasses.replace(UNIT, variant=dataclasses.replace(VARIANT, id="other"))
     units, empty = best.keep_best([UNIT, other], experiment(best=1), "paper", [row(GRID[0], 1)])
-    assert [unit.variant.id for unit in units] == ["fast"] and empty == 1
-    assert best.keep_best([UNIT, other], experiment(best=1), "quick", []) == ([UNIT, other], 0), "another preset"
+    assert [unit.variant.id for unit in units] == ["fast"] and empty == [other]
+    assert best.keep_best([UNIT, other], experiment(best=1), "quick", []) == ([UNIT, other], []), "another preset"
 
 
 @pytest.mark.parametrize(
