@@ -28,6 +28,7 @@ CONDITION = ["mode", "input", "precision"]
 POINT = ["variant", "family", "backend", "params", *PROBLEM, *CONDITION]
 PHASES = ["forward_us", "hadamard_us", "inverse_us"]
 TIMES = ["compute_us", *PHASES, "plan_us"]
+TRANSFERS = ["upload_us", "download_us"]
 CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments"]
 FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
 PRESET_RANK = {"smoke": 0, "quick": 1, "paper": 2}
@@ -93,7 +94,7 @@ def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     """One line per point: mean, SD (n-1), median and n of the kept repetitions, in microseconds.
 
     Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`);
-    `<time>` (mean) for every column of TIMES; `sd_us`, `median_us` (of compute_us), `n`, `dropped`;
+    `<time>` (mean) for every column of TIMES and TRANSFERS; `sd_us`, `median_us` (of compute_us), `n`, `dropped`;
     pairs, outputs (elements per pair), side (for the size axis), size and counts (labels). An
     outlier repetition is dropped whole, so that phases still add up to their compute time. Empty
     input gives an empty frame.
@@ -101,14 +102,14 @@ def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.copy()
     for column in ("params", "family", "backend", "source_hash", "preset", "run", "input"):
         rows[column] = rows[column].fillna("").astype(str)
-    for column in (*TIMES, "fmas", "bytes"):
+    for column in (*TIMES, *TRANSFERS, "fmas", "bytes"):
         rows[column] = pd.to_numeric(rows[column], errors="coerce").astype(float)
     rows = _thorough(rows).sort_values([*POINT, "outcome", "repetition"], kind="stable")
     records = []
     for values, group in rows.groupby([*POINT, "outcome"], sort=True, dropna=False):
         kept = group[drop_outliers(group["compute_us"].to_numpy())]
         record = dict(zip([*POINT, "outcome"], values))
-        record.update({name: kept[name].mean() for name in TIMES})
+        record.update({name: kept[name].mean() for name in (*TIMES, *TRANSFERS)})
         record["sd_us"] = kept["compute_us"].std(ddof=1)
         record["median_us"] = kept["compute_us"].median()
         record["n"] = len(kept)
@@ -116,7 +117,7 @@ def tidy(rows: pd.DataFrame) -> pd.DataFrame:
         for name in CARRIED:
             record[name] = group[name].iloc[0]
         records.append(record)
-    extra = ["outcome", *TIMES, "sd_us", "median_us", "n", "dropped"]
+    extra = ["outcome", *TIMES, *TRANSFERS, "sd_us", "median_us", "n", "dropped"]
     extra += CARRIED
     points = pd.DataFrame.from_records(records, columns=[*POINT, *extra])
     return _derive(points)
