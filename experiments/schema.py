@@ -22,7 +22,7 @@ except ModuleNotFoundError:  # Python 3.10
 
 FOLDER = Path(__file__).resolve().parent
 PRECISIONS = ("fp64", "fp32", "tf32", "3xtf32", "bf16x3", "fp16")
-NOT_EXPERIMENTS = ("presets", "rates")
+NOT_EXPERIMENTS = ("presets", "rates", "claims")
 
 Form = Literal["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
 Mode = Literal["stream", "latency", "graph", "cold"]

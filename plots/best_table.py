@@ -182,7 +182,7 @@ def to_csv(table: pd.DataFrame) -> str:
 _TEX = {
     "\\": r"\textbackslash{}", "_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "µ": r"$\mu$", "–": "--", "=": "=", "<": r"$<$", ">": r"$>$",
+    "µ": r"$\mu$", "∞": r"$\infty$", "→": r"$\rightarrow$", "–": "--", "=": "=", "<": r"$<$", ">": r"$>$",
 }  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Rewrites the generated blocks of README.md.
 
 A block stands between `<!-- generated:NAME arguments -->` and `<!-- /generated -->`. Names:
-`variants` (from `xcorr-bench --list=json`, the only source of that table), `best_table [key]` and
-`figures [key] [figure ...]` (from a published set; without a key the first one).
+`variants` (from `xcorr-bench --list=json`, the only source of that table), `best_table [key]`,
+`claims [key]` and `figures [key] [figure ...]` (from a published set; without a key the first one).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 from experiments import store
 from experiments.errors import UserError, nearest
 from plots import best_table, tidy
+from plots.claims import verdicts
 from plots.render import available
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,6 +43,7 @@ class Sources:
     def __init__(self, root: Path, results: Path, list_json: Path | None) -> None:
         self.root, self.results, self.list_json = root, results, list_json
         self.body = ""  # what stands in the block that is being rewritten
+        self._loaded: dict[str, tidy.ResultSet] = {}
 
     def variants(self) -> list[dict[str, Any]]:
         """Variants as the program lists them."""
@@ -87,6 +89,12 @@ class Sources:
             raise UserError(f"machine key {words[0]}: not published; {nearest(words[0], keys)}")
         return keys[0], list(words)
 
+    def load(self, key: str) -> tidy.ResultSet:
+        """The published set `key`, read once."""
+        if key not in self._loaded:
+            self._loaded[key] = tidy.load(self.results / "published" / key, key, "published")
+        return self._loaded[key]
+
 
 def variants_block(sources: Sources, _: Sequence[str]) -> str:
     """Markdown table of all variants."""
@@ -119,7 +127,7 @@ def variants_block(sources: Sources, _: Sequence[str]) -> str:
 def best_table_block(sources: Sources, words: Sequence[str]) -> str:
     """Winners of a published set, form and count by size, in both accountings."""
     key, _ = sources.published(words)
-    results = tidy.load(sources.results / "published" / key, key, "published")
+    results = sources.load(key)
     table = best_table.best_table(results.feeding("best_table"))
     parts = []
     for name in best_table.present_accountings(table):
@@ -129,6 +137,19 @@ def best_table_block(sources: Sources, words: Sequence[str]) -> str:
             f"`{key}`, {name} ({meaning}); `=` joins ties:\n\n" + best_table.markdown(shown)
         )
     return "\n".join(parts) or "No verified time in the published set.\n"
+
+
+def claims_block(sources: Sources, words: Sequence[str]) -> str:
+    """Claims of the paper by verdict, and what became of those that measuring decides."""
+    key, _ = sources.published(words)
+    lines = verdicts.table(sources.load(key))
+    machine = verdicts.readable(lines[lines["class"] == "machine"].assign(reason=""))
+    return (
+        f"`{key}`; every value and reason: `tables/claims.md` of the set, or "
+        "`python3 -m plots.check_claims`.\n\n"
+        + best_table.markdown(verdicts.counts(lines)) + "\n"
+        + best_table.markdown(machine.drop(columns="Quantity"))
+    )  # fmt: skip
 
 
 def figures_block(sources: Sources, words: Sequence[str]) -> str:
@@ -155,6 +176,7 @@ def _words(name: str) -> str:
 WRITERS: dict[str, Callable[[Sources, Sequence[str]], str]] = {
     "variants": variants_block,
     "best_table": best_table_block,
+    "claims": claims_block,
     "figures": figures_block,
 }
 

@@ -1,4 +1,5 @@
-"""Draws everything of a result set: figures (SVG, PDF, PNG), the best-algorithm table, the report.
+"""Draws everything of a result set: figures (SVG, PDF, PNG), tables (the best algorithm, Table 1, the
+claims), the report.
 
 Needs neither compiler nor GPU. The same rows give the same bytes.
 """
@@ -15,7 +16,8 @@ from typing import Any
 
 from experiments import store
 from experiments.errors import UserError, nearest
-from plots import best_table, imported, real_tables, report, style, tidy
+from plots import best_table, imported, real_tables, report, style, table1, tidy
+from plots.claims import verdicts
 from plots.figures import Drawing, Omitted, Result, comparison, modules
 from plots.metrics import METRICS
 
@@ -153,6 +155,8 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
         store.write_atomic(
             out / "tables" / f"best_algorithm.{extension}", write(table).encode("utf-8")
         )
+    for name, text in {**table1.files(results.points), **verdicts.files(results)}.items():
+        store.write_atomic(out / "tables" / name, text.encode("utf-8"))
     page = report.build(
         results, table, drawings, omitted, svgs, real_tables.tables(results.folder)
     )

@@ -31,6 +31,7 @@ PHASES = ["forward_us", "hadamard_us", "inverse_us"]
 TIMES = ["compute_us", *PHASES, "plan_us"]
 # Of the point, not of a repetition: errors are of its verification, energy is counted over many.
 CHECKED = ["max_error", "error_bound", "rel_l2_error", "energy_uj"]
+TRANSFERS = ["upload_us", "download_us"]
 CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", *CHECKED]
 FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
 PRESET_RANK = {name: rank for rank, name in enumerate(PRESETS)}
@@ -98,8 +99,8 @@ def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     """One line per point: mean, SD (n-1), median and n of the kept repetitions, in microseconds.
 
     Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`;
-    `energy_uj`: mean of all that counted it);
-    `<time>` (mean) for every column of TIMES; `sd_us`, `median_us` (of compute_us), `n`, `dropped`;
+    `energy_uj`: mean of all that counted it); `<time>` (mean) for every column of TIMES and
+    TRANSFERS; `sd_us`, `median_us` (of compute_us), `n`, `dropped`;
     pairs, outputs (elements per pair), side (for the size axis), size and counts (labels). An
     outlier repetition is dropped whole, so that phases still add up to their compute time. Empty
     input gives an empty frame.
@@ -107,14 +108,14 @@ def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.copy()
     for column in ("params", "family", "backend", "source_hash", "preset", "run", "input"):
         rows[column] = rows[column].fillna("").astype(str)
-    for column in (*TIMES, *CHECKED, "fmas", "bytes"):
+    for column in (*TIMES, *TRANSFERS, *CHECKED, "fmas", "bytes"):
         rows[column] = pd.to_numeric(rows[column], errors="coerce").astype(float)
     rows = _thorough(rows).sort_values([*POINT, "outcome", "repetition"], kind="stable")
     records = []
     for values, group in rows.groupby([*POINT, "outcome"], sort=True, dropna=False):
         kept = group[drop_outliers(group["compute_us"].to_numpy())]
         record = dict(zip([*POINT, "outcome"], values))
-        record.update({name: kept[name].mean() for name in TIMES})
+        record.update({name: kept[name].mean() for name in (*TIMES, *TRANSFERS)})
         record["sd_us"] = kept["compute_us"].std(ddof=1)
         record["median_us"] = kept["compute_us"].median()
         record["n"] = len(kept)
@@ -122,7 +123,7 @@ def tidy(rows: pd.DataFrame) -> pd.DataFrame:
         for name in CARRIED:
             record[name] = group[name].iloc[0]
         records.append(record)
-    extra = ["outcome", *TIMES, "sd_us", "median_us", "n", "dropped"]
+    extra = ["outcome", *TIMES, *TRANSFERS, "sd_us", "median_us", "n", "dropped"]
     extra += CARRIED
     points = pd.DataFrame.from_records(records, columns=[*POINT, *extra])
     return _derive(points)

@@ -41,6 +41,7 @@ def root(tmp_path, drawn):
     (tmp_path / "README.md").write_text(
         "# Title\n\nkept\n<!-- generated:variants -->\nold\n<!-- /generated -->\n\n"
         "<!-- generated:best_table -->\n<!-- /generated -->\nkept too\n"
+        "<!-- generated:claims -->\n<!-- /generated -->\n"
         f"<!-- generated:figures {sets.KEY} speedup_n-to-m -->\n<!-- /generated -->\n"
     )
     return tmp_path
@@ -56,7 +57,8 @@ def call(root, *arguments):
 def test_blocks_are_written_and_then_fresh(root, capsys):
     assert call(root, "--check") == 1
     told = capsys.readouterr().out
-    assert all(f"block {name} is stale" in told for name in ("variants", "best_table", "figures"))
+    assert all(f"block {name} is stale" in told
+               for name in ("variants", "best_table", "claims", "figures"))
     assert "old" in (root / "README.md").read_text()
     assert call(root) == 0
     assert call(root, "--check") == 0
@@ -66,6 +68,7 @@ def test_blocks_are_written_and_then_fresh(root, capsys):
             "| FFTW, threaded \\| batched |") in text  # fmt: skip
     assert "| half | new | cuda | fp16, fp32 | n-to-m | – |  |" in text
     assert "| Form | Matrices | 16x16 | 32x32 |" in text and "every call plans anew" in text
+    assert "| static | 6 | 4 | 0 |" in text and "| O07 | The best optimised" in text
     assert f"(results/published/{sets.KEY}/figures/speedup_n-to-m.svg)" in text
 
 

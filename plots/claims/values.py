@@ -1,0 +1,154 @@
+"""What a claim's computation finds, and whether that bears the claim out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from experiments.errors import UserError, nearest
+
+HOLDS, DIFFERS, UNKNOWN = "holds", "differs", "not measurable here"
+VERDICTS = (HOLDS, DIFFERS, UNKNOWN)
+JUDGES = ("all", "any", "mean")
+SLACK = 0.01  # two neighbours of a trend that differ by less are equal (as plots.best_table's ties)
+SHOWN = 6
+UNDECIDED = "undecided"  # a word that neither confirms nor contradicts
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number within [low, high] (equal when it is known) or a word. `group` ties the values of
+    one trend together; `label` says of which cell it is."""
+
+    label: str
+    low: float = math.nan
+    high: float = math.nan
+    group: str = ""
+    word: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value for people: three digits, `>256` and `<16` where only a bound is known."""
+        if self.word:
+            return self.word
+        if self.low == self.high:
+            return f"{self.low:.3g}"
+        return f">{self.low:.3g}" if math.isinf(self.high) else f"<{self.high:.3g}"
+
+
+def known(label: str, number: float, group: str = "") -> Value:
+    """A value that is a known number."""
+    return Value(label, float(number), float(number), group)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Values in the order of their cells, and what rows were missing, one line each. `hints` are rows
+    that would narrow a bound down."""
+
+    values: list[Value]
+    missing: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """Every value with its label."""
+        return "; ".join(f"{one.label}: {one.text}" if one.label else one.text for one in self.values)
+
+    def short(self) -> str:
+        """As text, or the range of the values when there are many."""
+        numbers = [one for one in self.values if not one.word]
+        if len(self.values) <= SHOWN:
+            return self.text()
+        if not numbers:
+            words = Counter(one.word for one in self.values)
+            return ", ".join(f"{word} ({times} of {len(self.values)})" for word, times in words.most_common())
+        low, high = min(numbers, key=lambda v: v.low), max(numbers, key=lambda v: v.high)
+        return f"{low.text} ({low.label}) to {high.text} ({high.label}), {len(self.values)} values"
+
+
+def _within(value: Value, low: float, high: float) -> bool | None:
+    """Three-valued: whether the value lies in [low, high], None when its bounds leave that open."""
+    if low <= value.low and value.high <= high:
+        return True
+    apart = value.high < low or value.low > high
+    touching = value.low != value.high and (value.high <= low or value.low >= high)
+    return False if apart or touching else None
+
+
+def _near(value: Value, wanted: float, tolerance: float) -> bool | None:
+    return _within(value, wanted * (1 - tolerance), wanted * (1 + tolerance))
+
+
+# Bounds of a number by the name of the criterion and the criterion's value.
+BOUNDS: dict[str, Callable[[Any], tuple[float, float]]] = {
+    "between": lambda wanted: (float(wanted[0]), float(wanted[1])),
+    "at_least": lambda wanted: (float(wanted), math.inf),
+    "at_most": lambda wanted: (-math.inf, float(wanted)),
+}
+CRITERIA = (*BOUNDS, "near", "decreasing", "is")
+KEYS = (*CRITERIA, "tolerance", "judge")
+
+
+def check(test: Mapping[str, Any], where: str) -> None:
+    """UserError when a test is not one criterion with legal keys."""
+    for key in test:
+        if key not in KEYS:
+            raise UserError(f"{where}: key {key}: unknown; {nearest(key, KEYS)}")
+    if sum(name in test for name in CRITERIA) != 1:
+        raise UserError(f"{where}: needs exactly one criterion; give one of {', '.join(CRITERIA)}")
+    if "near" in test and "tolerance" not in test:
+        raise UserError(f"{where}: near has no tolerance; give it as a part of the value, as 0.1")
+    if test.get("judge", "all") not in JUDGES:
+        raise UserError(f"{where}: judge {test['judge']}: unknown; {nearest(test['judge'], JUDGES)}")
+
+
+def verdict(found: Found, test: Mapping[str, Any]) -> str:
+    """One of VERDICTS. Missing rows leave a verdict open unless the rows that are there settle it: one
+    contradiction settles `judge = "all"`, one confirmation `judge = "any"`, nothing a mean."""
+    judge = test.get("judge", "all")
+    values = found.values
+    if judge == "mean" and values:
+        mean = known("mean", sum(one.low for one in values) / len(values))
+        return UNKNOWN if found.missing else _said(_criterion(mean, test))
+    results = _falling(values, test) if "decreasing" in test else [_criterion(v, test) for v in values]
+    decisive = judge == "any"
+    if decisive in results:
+        return _said(decisive)
+    if found.missing or None in results or not results:
+        return UNKNOWN
+    return _said(not decisive)
+
+
+def _said(result: bool | None) -> str:
+    return UNKNOWN if result is None else HOLDS if result else DIFFERS
+
+
+def _criterion(value: Value, test: Mapping[str, Any]) -> bool | None:
+    if "is" in test:
+        if value.word == UNDECIDED:
+            return None
+        return str(test["is"]) in value.word.split(" = ")
+    if "near" in test:
+        return _near(value, float(test["near"]), float(test["tolerance"]))
+    name = next(name for name in BOUNDS if name in test)
+    return _within(value, *BOUNDS[name](test[name]))
+
+
+def _falling(values: Iterable[Value], test: Mapping[str, Any]) -> list[bool | None]:
+    """Per pair of neighbours of a group whether the later is not larger (test: `decreasing = false`:
+    not smaller)."""
+    groups: dict[str, list[Value]] = {}
+    for value in values:
+        groups.setdefault(value.group, []).append(value)
+    results: list[bool | None] = []
+    for group in groups.values():
+        for one, other in zip(group, group[1:]):
+            first, second = (one, other) if test["decreasing"] else (other, one)
+            if second.high <= first.low * (1 + SLACK):
+                results.append(True)
+            else:
+                results.append(False if second.low > first.high * (1 + SLACK) else None)
+    return results
