@@ -89,7 +89,8 @@ def machine(results: tidy.ResultSet, place: int, data: dict[str, Any]) -> Machin
             note = next(text for text in imported.notes(results) if "behaves like" in text)
     colour, marker = LOOKS[place % len(LOOKS)]
     dash = style.DASHES[place % len(style.DASHES)]
-    return Machine(results.key, label, bool(found), style.HUES[colour], marker, dash, best_times(results.points, data), note)
+    cells = best_times(results.points, data)
+    return Machine(results.key, label, bool(found), style.HUES[colour], marker, dash, cells, note)
 
 
 def shared_counts(machines: Sequence[Machine], form: str, column: str) -> pd.DataFrame:
@@ -195,10 +196,11 @@ def crossover_figure(machines: Sequence[Machine]) -> Figure | None:
             (handle,) = one_axes.plot([], [], **{**curve_style(one), "linestyle": "none"})
             handles.setdefault(one.label, handle)
         one_axes.set_xscale("log")
-        ticks = [s for s in (8, 16, 32, 64, 128, 256, 512) if found["size"].min() / 1.3 <= s <= found["size"].max() * 1.3]
+        low, high = found["size"].min() / 1.25, found["size"].max() * 1.25
+        ticks = [side for side in (8, 16, 32, 64, 128, 256, 512) if low <= side <= high]
         one_axes.set_xticks(ticks, [f"{s}x{s}" for s in ticks])
         one_axes.set_xticks([], minor=True)
-        one_axes.set_xlim(found["size"].min() / 1.25, found["size"].max() * 1.25)
+        one_axes.set_xlim(low, high)
         one_axes.set_title(f"Against {name}")
         one_axes.set_xlabel("Size at which the FFT takes over")
         for line in np.arange(len(rows) - 1) + 0.5:
@@ -244,7 +246,8 @@ def draw(machines: Sequence[Machine]) -> list[Result]:
         figure = crossover_figure(machines)
     text = (
         "Size from which the best FFT is faster than the best definition-based variant, log-log interpolation between "
-        "measured sizes, without and with its plan. Arrows: beyond the sizes that were measured on that side. Counts of one machine alone are left out."
+        "measured sizes, without and with its plan. Arrows: beyond the sizes that were measured on that side. "
+        "Counts of one machine alone are left out."
     )
     made.append(("machines_crossover", "Crossover against FFT", text, figure, "FFT and definition-based"))
     return [

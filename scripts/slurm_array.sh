@@ -94,14 +94,16 @@ submit() {
   common=(--parsable --chdir "$XCORR_ROOT" --open-mode append)
   if [[ -n $partition ]]; then common+=(--partition "$partition"); fi
   common+=("${both[@]}")
-  self=("$XCORR_ROOT/scripts/slurm_array.sh" --preset "$preset" --shards "$shards" --device "$device" --results "$results")
+  self=("$XCORR_ROOT/scripts/slurm_array.sh" --preset "$preset" --shards "$shards" --device "$device"
+    --results "$results")
   array=(sbatch "${common[@]}" --array "1-$shards" --requeue --job-name "xcorr-$preset" --output "$logs/%A_%a.log"
     "${only_shards[@]}" --wrap "exec $(printf '%q ' "${self[@]}" "${selection[@]}" --step shard)")
   # afterany: what some shards measured is drawn even where another failed; the exit code says so.
   after=(sbatch "${common[@]}" --job-name "xcorr-$preset-draw" --output "$logs/%A_draw.log")
   if [[ -n $dry_run ]]; then
     printf '%q ' "${array[@]}"; echo
-    printf '%q ' "${after[@]}" --dependency afterany:JOB --wrap "exec $(printf '%q ' "${self[@]}" --step draw:JOB)"; echo
+    printf '%q ' "${after[@]}" --dependency afterany:JOB \
+      --wrap "exec $(printf '%q ' "${self[@]}" --step draw:JOB)"; echo
     return
   fi
   mkdir -p "$logs"

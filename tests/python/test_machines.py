@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from pathlib import Path
 
 import pytest
@@ -174,4 +173,5 @@ def test_an_overlay_adds_imported_points_of_shared_problems_only(results):
     assert len(added) and set(added["counts"]) == {"1-to-1", "128-to-128"}
     assert set(added["input"]) == {"uniform"}
     assert len(both.points) == len(mine.points) + len(added)
-    assert math.isclose(both.points["compute_us"].min(), min(mine.points["compute_us"].min(), added["compute_us"].min()))
+    own = both.points[both.points["outcome"] == "passed"].reset_index(drop=True)
+    assert own["compute_us"].tolist() == mine.points["compute_us"].tolist()

@@ -19,6 +19,7 @@ from experiments import store
 ROOT = Path(__file__).resolve().parents[2]
 DOOR = ROOT / "scripts/slurm_array.sh"
 FAKE_BENCH = Path(__file__).with_name("fake_bench.py")
+SELECTION = ("--experiments", "one-to-one,one-to-many", "--sizes", "16,32")
 FAKE_SBATCH = """\
 #!/usr/bin/env python3
 import json, os, sys
@@ -45,7 +46,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def call(*words: object, env: dict[str, str]) -> subprocess.CompletedProcess:
-    return subprocess.run([str(w) for w in (DOOR, *words)], env=env, cwd="/", capture_output=True, text=True, timeout=120)
+    command = [str(word) for word in (DOOR, *words)]
+    return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, timeout=120)
 
 
 def submitted(env: dict[str, str]) -> list[list[str]]:
@@ -156,7 +158,7 @@ def test_an_array_on_a_real_cluster_survives_a_killed_shard(tmp_path):
     with slurm_cluster.Cluster(tmp_path / "cluster") as cluster:
         env = {**cluster.env, "XCORR_PYTHON": sys.executable, "XCORR_BUILD": str(bench(tmp_path / "build", 0.5))}
         done = call("--no-build", "--preset", "smoke", "--shards", 2, "--partition", "test", "--device", "cpu",
-                    "--experiments", "one-to-one,one-to-many", "--sizes", "16,32", "--results", results, env=env)  # fmt: skip
+                    *SELECTION, "--results", results, env=env)  # fmt: skip
         assert done.returncode == 0, done.stderr
         array, drawing = _jobs(done.stdout)
 
@@ -206,8 +208,8 @@ def _text(path: Path) -> str:
 def _points(env: dict[str, str], results: Path) -> int:
     """Points of the test's selection, of which none may be left to measure."""
     told = subprocess.run(
-        [sys.executable, "-m", "experiments.run", "--preset", "smoke", "--device", "cpu", "--dry-run", "--experiments",
-         "one-to-one,one-to-many", "--sizes", "16,32", "--results", str(results)],
+        [sys.executable, "-m", "experiments.run", "--preset", "smoke", "--device", "cpu", "--dry-run", *SELECTION,
+         "--results", str(results)],
         env=env, cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     total = told.strip().splitlines()[-1].split()
