@@ -43,6 +43,7 @@ UNITS = {
     "memory_bytes": (2.0**30, "GiB"),
 }
 RUNS_SHOWN = 30
+SECTIONS = {"paper": "Figures of the paper", "study": "Parameter studies"}
 
 
 def machine_of(run: dict[str, Any]) -> dict[str, Any]:
@@ -144,11 +145,11 @@ def overview_cells(points: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
 
 
 def sections(drawings: list[Drawing]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Figures of times by form (in the paper's order), as template data."""
+    """Figures of times by form (in the paper's order), then the paper's own, as template data."""
     by_form: dict[str, list[dict[str, Any]]] = {}
     for drawing in drawings:
         parts = drawing.name.split("_")
-        form = parts[1] if len(parts) > 1 else ""
+        form = SECTIONS.get(drawing.section, parts[1] if len(parts) > 1 else "")
         by_form.setdefault(form, []).append(_figure(drawing))
     ordered = sorted(by_form.items(), key=lambda item: form_order(item[0]))
     return [(FORM_TITLES.get(form, form), figures) for form, figures in ordered]
