@@ -78,8 +78,7 @@ def draw(
     layout: Layout,
 ) -> Figure:
     """Log y axes; curves of `cells` by row and column. A facet without curves says so."""
-    single = len(row_titles) == len(column_titles) == 1
-    width = style.COLUMN_IN if single else style.PAGE_IN
+    width = style.COLUMN_IN if len(column_titles) == 1 else style.PAGE_IN
     figure, grid = _grid(cells, row_titles, column_titles, labels, layout, width)
     limits = _values_by_axis(cells, layout.scale)
     sides = _drawn_sizes(cells)
@@ -95,8 +94,7 @@ def draw(
                 axes.tick_params(axis="y", which="both", labelleft=False)
             if not lines:
                 _say_empty(axes, hide=layout.scale == "free")
-            if r == 0 and column_titles[c]:
-                axes.set_title(column_titles[c])
+            _place_texts(axes, column_titles[c] if r == 0 else "")
             if c == len(row) - 1 and row_titles[r]:
                 axes.annotate(
                     row_titles[r], (1.0, 0.5), xytext=(4, 0), xycoords="axes fraction",
@@ -209,6 +207,14 @@ def _size_axis(axes: Axes, layout: Layout, sides: list[float], bottom: bool) -> 
     if bottom and _slanted(layout, sides, _panels.panel_width(axes)):
         for text in axes.get_xticklabels():
             text.set(rotation=40, ha="right", rotation_mode="anchor")
+
+
+def _place_texts(axes: Axes, title: str) -> None:
+    """Title and axis labels at fixed places: looking for free ones takes about a fifth of the time
+    that writing a figure takes, in every format again."""
+    axes.set_title(title, y=1.0)
+    axes.xaxis.set_label_coords(0.5, 0.0)
+    axes.yaxis.set_label_coords(0.0, 0.5)
 
 
 def _say_empty(axes: Axes, hide: bool) -> None:

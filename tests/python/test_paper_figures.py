@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from fixtures import paper
 from fixtures.paper import FIVE, NINE
 from fixtures.paper_figures import EXPECTED, NUMBERS, PACKAGE, POINTS
-from plots import figures, style
+from plots import figures, render, style
 from plots.figures import Drawing, Omitted, __main__, _paper
 
 
@@ -242,11 +242,12 @@ def test_text_stays_inside_and_the_legend_below(drawn):
             assert box.x0 >= 0 and 0 <= box.y0 and box.y1 <= figure.bbox.y1, key
 
 
-def test_the_same_points_in_another_order_give_the_same_caption(lines):
+def test_the_same_points_in_another_order_give_the_same_bytes(lines):
     one = of(lines, form="n-to-m")
     first = draw("fig23", paper.result_set(one))
     second = draw("fig23", paper.result_set(one[::-1]))
     assert isinstance(first, Drawing) and first.caption == second.caption
+    assert render.encode(first) == render.encode(second)
 
 
 def test_the_list_names_every_figure_and_its_command(capsys):
