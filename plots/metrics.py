@@ -51,6 +51,12 @@ METRICS: dict[str, Metric] = _table(
         "s",
         lambda p: seconds(p) / (p["pairs"] * p["outputs"]),
     ),
+    Metric(  # of all pairs together, which several of the artifact's plots show
+        "time_per_shift",
+        "Time per shift, all pairs",
+        "s",
+        lambda p: seconds(p) / p["outputs"],
+    ),
     Metric(
         "useful_flops",
         "Useful work rate",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -128,9 +129,9 @@ def encode(drawing: Drawing) -> dict[str, bytes]:
 
 def _remove_stale(folder: Path, drawn: list[str]) -> None:
     """Delete figures of an earlier rendering that have no data any more."""
-    ours = tuple(modules())
+    ours = re.compile(rf"({'|'.join(map(re.escape, modules()))})(_.*)?")
     for path in sorted(folder.glob("*")):
-        known = path.suffix[1:] in FORMATS and path.stem.split("_")[0] in ours
+        known = path.suffix[1:] in FORMATS and ours.fullmatch(path.stem)
         if known and path.stem not in drawn:
             path.unlink()
 

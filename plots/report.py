@@ -43,6 +43,10 @@ UNITS = {
     "memory_bytes": (2.0**30, "GiB"),
 }
 RUNS_SHOWN = 30
+# Sections of figures in the order of the page; a figure of no other section goes to its form's.
+SECTIONS = {
+    "paper": "Figures of the paper", **FORM_TITLES, "study": "Parameter studies", "beyond": "Beyond the paper's figures",
+}  # fmt: skip
 
 
 def machine_of(run: dict[str, Any]) -> dict[str, Any]:
@@ -146,16 +150,15 @@ def overview_cells(points: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
 
 
 def sections(drawings: list[Drawing]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Figures of times by form (in the paper's order), as template data."""
-    by_form: dict[str, list[dict[str, Any]]] = {}
+    """Figures of times by form (in the paper's order), then the paper's own, as template data."""
+    by_section: dict[str, list[dict[str, Any]]] = {}
     for drawing in drawings:
         parts = drawing.name.split("_")
-        form = parts[1] if len(parts) > 1 else ""
-        form = "beyond" if drawing.section == "beyond" else form
-        by_form.setdefault(form, []).append(_figure(drawing))
-    ordered = sorted(by_form.items(), key=lambda item: form_order(item[0]))
-    titles = {**FORM_TITLES, "beyond": "Beyond the paper's figures"}
-    return [(titles.get(form, form), figures) for form, figures in ordered]
+        name = drawing.section if drawing.section in SECTIONS else parts[1] if len(parts) > 1 else ""
+        by_section.setdefault(name, []).append(_figure(drawing))
+    places = {name: place for place, name in enumerate(SECTIONS)}
+    ordered = sorted(by_section.items(), key=lambda item: (places.get(item[0], len(places)), form_order(item[0])))
+    return [(SECTIONS.get(name, name), figures) for name, figures in ordered]
 
 
 def _figure(drawing: Drawing) -> dict[str, Any]:

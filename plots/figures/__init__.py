@@ -24,7 +24,7 @@ class Drawing:
     caption: str
     alt: str
     figure: Figure
-    section: str = "synthetic"  # or "beyond", or "real"
+    section: str = "synthetic"  # or "paper", "study", "beyond", "real"
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,14 @@ def test_no_date_and_no_version_in_any_file(tmp_path):
 
 def test_figures_without_data_any_more_are_removed_and_foreign_files_stay(tmp_path):
     folder = sets.write_set(tmp_path, small(sizes=[16]))
-    old = folder / "figures" / "comparison_n-to-m.svg"
-    mine = folder / "figures" / "notes.svg"
-    old.parent.mkdir()
-    old.write_text("old")
-    mine.write_text("mine")
+    (folder / "figures").mkdir()
+    old = ["comparison_n-to-m.svg", "fig15.pdf", "study_n_to_mn.png"]
+    mine = ["notes.svg", "fig15b.svg", "study_of_mine.svg", "fig15.txt"]
+    for name in (*old, *mine):
+        (folder / "figures" / name).write_text("a file")
     assert render.main(["--results", str(tmp_path)]) == 0
-    assert not old.exists() and mine.exists()
+    there = {path.name for path in (folder / "figures").iterdir()}
+    assert there & {*old, *mine} == set(mine)
 
 
 def test_an_unknown_variant_needs_no_edit(tmp_path):

@@ -157,13 +157,20 @@ def test_nothing_names_this_machine_or_a_registry():
 
 def test_every_experiment_feeds_a_figure_or_a_table_and_the_reverse():
     tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    fed = set()
+    fed, measured = set(), set()
     for path in TREE:
         if path.parent == Path("experiments") and path.suffix == ".toml":
             data = tomllib.loads(text(path))
             if "problems" in data:
                 assert data.get("feeds"), f"{path} feeds nothing"
                 fed |= set(data["feeds"])
+                measured.add(path.stem)
+    # The paper's figures, of which there are dozens, name their experiments instead.
+    paper = tomllib.loads(text(Path("plots/figures/paper.toml")))
+    for name, figure in paper.items():
+        if name != "selections":
+            assert set(figure["experiments"]) <= measured, f"{name}: experiments that do not exist"
+            fed.add(name)
     figures = {
         path.stem for path in TREE
         if path.parent == Path("plots/figures") and path.suffix == ".py" and path.stem[0] != "_"

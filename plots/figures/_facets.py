@@ -1,0 +1,244 @@
+"""Facets in rows and columns with one legend: the layout of the figures of paper.toml."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
+
+from plots import style
+from plots.figures import _panels
+from plots.metrics import Metric
+
+# The paper's palettes, darkened where a thin line on white paper would be lost. YlGnBu goes from
+# light to dark, so that its order is kept in grey; markers and dashes tell the others apart.
+PALETTES = {
+    "YlGnBu": ["#b3bf3f", "#62bfa0", "#2fa3c0", "#1d70b4", "#253494", "#081d58"],
+    "Paired": ["#79b5d9", "#1f68a4", "#8cc45e", "#1f7a2b", "#ef8a86", "#c2181a"],
+    "Set1": ["#d7191c", "#377eb8", "#3a9a3c", "#8a3d96", "#e67300", "#94800a"],
+}
+ORDERED = ("YlGnBu",)
+HEIGHTS = {1: 1.75, 2: 1.35, 3: 1.1, 4: 0.95}  # of a facet in inches, by number of rows
+TITLE_IN, LEGEND_LINE_IN = 0.24, 0.155
+
+
+class Layout(Protocol):
+    """What the layout reads of a table of paper.toml."""
+
+    @property
+    def scale(self) -> str: ...
+    @property
+    def x(self) -> str: ...
+    @property
+    def sizes(self) -> tuple[int, ...]: ...
+    @property
+    def ticks(self) -> tuple[int, ...]: ...
+    @property
+    def legend(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve of one facet: tidy lines by size with column `y`; hollow when unverified."""
+
+    label: str
+    look: style.Look
+    points: pd.DataFrame
+    hollow: bool = False
+
+
+Cells = Sequence[Sequence[Sequence[Line]]]  # curves by row and column
+
+
+def look(palette: str, place: int, count: int, dotted: bool = False) -> style.Look:
+    """Look of the curve at `place` (from 0) of `count`, whether or not the others were measured."""
+    colours = PALETTES[palette]
+    if palette in ORDERED and count > 1:
+        colour = colours[round(place * (len(colours) - 1) / (count - 1))]
+    else:
+        colour = colours[place % len(colours)]
+    dash = style.PLAN_DASH if dotted else style.DASHES[place % len(style.DASHES)]
+    return style.Look(colour, style.MARKERS[place % len(style.MARKERS)], dash)
+
+
+def draw(
+    cells: Cells,
+    row_titles: Sequence[str],
+    column_titles: Sequence[str],
+    labels: Sequence[str],
+    metric: Metric,
+    layout: Layout,
+) -> Figure:
+    """Log y axes; curves of `cells` by row and column. A facet without curves says so."""
+    width = style.COLUMN_IN if len(column_titles) == 1 else style.PAGE_IN
+    figure, grid = _grid(cells, row_titles, column_titles, labels, layout, width)
+    limits = _values_by_axis(cells, layout.scale)
+    sides = _drawn_sizes(cells)
+    handles: dict[str, object] = {}
+    for r, row in enumerate(grid):
+        for c, axes in enumerate(row):
+            lines = cells[r][c]
+            for line in lines:
+                handles.setdefault(line.label, _plot(axes, line, lines))
+            _size_axis(axes, layout, sides, bottom=r == len(grid) - 1)
+            _panels.log_axis(axes, limits[r][c], _panels.tick_text(metric.unit))
+            if c > 0 and layout.scale != "free":
+                axes.tick_params(axis="y", which="both", labelleft=False)
+            if not lines:
+                _say_empty(axes, hide=layout.scale == "free")
+            _place_texts(axes, column_titles[c] if r == 0 else "")
+            if c == len(row) - 1 and row_titles[r]:
+                axes.annotate(
+                    row_titles[r], (1.0, 0.5), xytext=(4, 0), xycoords="axes fraction",
+                    textcoords="offset points", rotation=-90, ha="left", va="center", fontsize=8,
+                )  # fmt: skip
+    middle = (grid[-1][0].get_position().y0 + grid[0][0].get_position().y1) / 2
+    figure.text(
+        0.02 / width, middle, metric.axis_label, rotation=90, ha="left",
+        va="center", fontsize=style.RC["axes.labelsize"],
+    )  # fmt: skip
+    _legend(figure, {name: handles[name] for name in labels}, layout.legend, width)
+    return figure
+
+
+def _grid(
+    cells: Cells, row_titles: Sequence[str], column_titles: Sequence[str], labels: Sequence[str],
+    layout: Layout, width: float,
+) -> tuple[Figure, Sequence[Sequence[Axes]]]:  # fmt: skip
+    """Figure and axes by row; margins and gaps in inches."""
+    rows, columns = len(cells), len(cells[0])
+    height = HEIGHTS.get(rows, HEIGHTS[max(HEIGHTS)])
+    free = layout.scale == "free"
+    across, down = (0.46 if free else 0.2), 0.1
+    lines = math.ceil(len(labels) / _legend_columns(labels, width)) + bool(layout.legend)
+    top = TITLE_IN if any(column_titles) else 0.1
+    left, right = 0.62, 0.28 if any(row_titles) else 0.2
+    inner = (width - left - right - (columns - 1) * across) / columns
+    slanted = _slanted(layout, _drawn_sizes(cells), inner)
+    bottom = (0.5 if slanted else 0.28) + LEGEND_LINE_IN * lines
+    total = rows * height + (rows - 1) * down + bottom + top
+    figure = Figure(figsize=(width, total))
+    grid = figure.subplots(rows, columns, squeeze=False)
+    figure.subplots_adjust(
+        left=left / width, right=1 - right / width, bottom=bottom / total, top=1 - top / total,
+        wspace=across / inner, hspace=down / height,
+    )  # fmt: skip
+    return figure, grid
+
+
+def _values_by_axis(cells: Cells, scale: str) -> list[list[np.ndarray]]:
+    """The values that the y axis of each facet must hold: the figure's, the row's or its own."""
+
+    def values(groups: Sequence[Sequence[Line]]) -> np.ndarray:
+        found = [line.points["y"].to_numpy(float) for lines in groups for line in lines]
+        return np.concatenate(found) if found else np.array([1.0])
+
+    everything = values([lines for row in cells for lines in row])
+    if scale == "common":
+        return [[everything for _ in row] for row in cells]
+    if scale == "row":
+        return [[values(row) for _ in row] for row in cells]
+    return [[values([lines]) for lines in row] for row in cells]
+
+
+def _drawn_sizes(cells: Cells) -> list[float]:
+    found = [line.points["side"] for row in cells for lines in row for line in lines]
+    return sorted(set(pd.concat(found)))
+
+
+def _plot(axes: Axes, line: Line, others: Sequence[Line]) -> Line2D:
+    """One curve, broken where only another curve of the facet has a size."""
+    sides = sorted({float(s) for other in others for s in other.points["side"]})
+    values = line.points.set_index("side")["y"].reindex(sides)
+    (artist,) = axes.plot(
+        sides, values.to_numpy(float), label=line.label, color=line.look.colour,
+        marker=line.look.marker, linestyle=line.look.dash, markersize=3.4, linewidth=1.1,
+        markeredgewidth=0.8, markerfacecolor="white" if line.hollow else line.look.colour,
+    )  # fmt: skip
+    return artist
+
+
+def _range(layout: Layout, sides: Sequence[float]) -> tuple[float, float]:
+    """Limits of the size axis around the drawn sizes."""
+    low, high = sides[0], sides[-1]
+    if layout.x == "linear":
+        pad = 0.04 * max(high - low, 1.0)
+        return low - pad, high + pad
+    return low / 1.15, high * 1.15
+
+
+def _ticks(layout: Layout, sides: Sequence[float]) -> list[float]:
+    return [float(t) for t in layout.ticks if t in sides] or list(sides)
+
+
+def _slanted(layout: Layout, sides: Sequence[float], width: float) -> bool:
+    """Whether the labels of two sizes would touch on an axis of `width` inches."""
+    low, high = _range(layout, sides)
+    scale = (lambda v: v) if layout.x == "linear" else math.log
+    places = [scale(t) for t in _ticks(layout, sides)]
+    room = min((b - a for a, b in zip(places, places[1:])), default=math.inf)
+    longest = len(_size_text(sides[-1]))
+    return room * width / (scale(high) - scale(low)) < 0.062 * longest + 0.04
+
+
+def _size_text(side: float) -> str:
+    return f"{side:g}x{side:g}"
+
+
+def _size_axis(axes: Axes, layout: Layout, sides: list[float], bottom: bool) -> None:
+    """Size axis, logarithmic or linear, over the drawn sizes; `ticks` are labelled `16x16`, below
+    the last row only."""
+    axes.set_xscale(layout.x)
+    axes.set_xlim(*_range(layout, sides))
+    ticks = _ticks(layout, sides)
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(FixedLocator([s for s in sides if s not in ticks]))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(FixedFormatter([_size_text(t) for t in ticks]))
+    axes.tick_params(axis="x", pad=2, labelbottom=bottom)
+    if bottom and _slanted(layout, sides, _panels.panel_width(axes)):
+        for text in axes.get_xticklabels():
+            text.set(rotation=40, ha="right", rotation_mode="anchor")
+
+
+def _place_texts(axes: Axes, title: str) -> None:
+    """Title and axis labels at fixed places: looking for free ones takes about a fifth of the time
+    that writing a figure takes, in every format again."""
+    axes.set_title(title, y=1.0)
+    axes.xaxis.set_label_coords(0.5, 0.0)
+    axes.yaxis.set_label_coords(0.0, 0.5)
+
+
+def _say_empty(axes: Axes, hide: bool) -> None:
+    axes.text(
+        0.5, 0.5, "not measured", transform=axes.transAxes, ha="center", va="center",
+        color="#666666", fontsize=7,
+    )  # fmt: skip
+    if hide:  # an axis of its own would have no scale
+        axes.tick_params(axis="y", which="both", left=False, labelleft=False)
+        axes.grid(axis="y", visible=False)
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    """How many columns of the legend fit: handle and gaps take 0.42 in, a letter 0.056 in."""
+    widest = 0.42 + 0.056 * max(map(len, labels))
+    return max(1, min(len(labels), int((width - 0.05) / widest)))
+
+
+def _legend(figure: Figure, handles: dict[str, object], heading: str, width: float) -> None:
+    """One legend for all facets at the bottom, its heading above it."""
+    figure.legend(
+        list(handles.values()), list(handles), loc="lower center",
+        bbox_to_anchor=(0.5, 0.02 / figure.get_figheight()),
+        ncol=_legend_columns(list(handles), width), title=heading or None,
+        title_fontsize=style.RC["legend.fontsize"], borderaxespad=0.0, borderpad=0.0,
+        columnspacing=1.2, handletextpad=0.5, labelspacing=0.3,
+    )  # fmt: skip
