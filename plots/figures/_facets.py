@@ -89,7 +89,8 @@ def draw(
             for line in lines:
                 handles.setdefault(line.label, _plot(axes, line, lines))
             _size_axis(axes, layout, sides, bottom=r == len(grid) - 1)
-            _panels.log_axis(axes, limits[r][c], _panels.tick_text(metric.unit))
+            values = limits[r][c]
+            _panels.log_axis(axes, values, _panels.tick_text(metric.unit), _margin(values))
             if c > 0 and layout.scale != "free":
                 axes.tick_params(axis="y", which="both", labelleft=False)
             if not lines:
@@ -147,6 +148,12 @@ def _values_by_axis(cells: Cells, scale: str) -> list[list[np.ndarray]]:
     if scale == "row":
         return [[values(row) for _ in row] for row in cells]
     return [[values([lines]) for lines in row] for row in cells]
+
+
+def _margin(values: np.ndarray) -> float:
+    """Factor above and below the values: with a factor of 5 from end to end two of the labelled
+    places 1, 2, 5 are always on the axis (with fewer, matplotlib labels others, which round alike)."""
+    return max(1.35, math.sqrt(5.01 * float(values.min()) / float(values.max())))
 
 
 def _drawn_sizes(cells: Cells) -> list[float]:
