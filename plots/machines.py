@@ -89,7 +89,7 @@ def machine(results: tidy.ResultSet, place: int, data: dict[str, Any]) -> Machin
             note = next(text for text in imported.notes(results) if "behaves like" in text)
     colour, marker = LOOKS[place % len(LOOKS)]
     dash = style.DASHES[place % len(style.DASHES)]
-    cells = best_times(results.points, data)
+    cells = best_times(results.feeding("comparison"), data)  # the grid of sizes; other shapes lie on no curve
     return Machine(results.key, label, bool(found), style.HUES[colour], marker, dash, cells, note)
 
 
@@ -228,7 +228,8 @@ def draw(machines: Sequence[Machine]) -> list[Result]:
     tail = " Hollow: published elsewhere, not verified here." if any(one.hollow for one in machines) else ""
     notes = [one.note for one in machines if one.note]
     if notes:
-        tail += f" * {' '.join(notes)}"
+        short = [text.partition(". ")[0] for text in notes]
+        tail += f" * {'. '.join(short)}. No label was changed."
     made: list[tuple[str, str, str, Figure | None, str]] = []
     forms = sorted({form for one in machines for form in one.cells["form"]}, key=tidy.form_order)
     what = "best definition-based time of each machine, any variant and parameters"
@@ -246,8 +247,8 @@ def draw(machines: Sequence[Machine]) -> list[Result]:
         figure = crossover_figure(machines)
     text = (
         "Size from which the best FFT is faster than the best definition-based variant, log-log interpolation between "
-        "measured sizes, without and with its plan. Arrows: beyond the sizes that were measured on that side. "
-        "Counts of one machine alone are left out."
+        "measured sizes, without and with its plan; both are the set's own (an imported one has the paper's FFT only). "
+        "Arrows: beyond the sizes that were measured on that side. Counts of one machine alone are left out."
     )
     made.append(("machines_crossover", "Crossover against FFT", text, figure, "FFT and definition-based"))
     return [

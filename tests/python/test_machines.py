@@ -88,6 +88,13 @@ def test_other_modes_inputs_and_precisions_take_no_part(results):
     assert machine(results, "odd-gpu").cells["definition_us"].min() > 1e-3
 
 
+def test_shapes_off_the_grid_lie_on_no_curve(results):
+    odd = sets.row(experiment="off-grid", variant="grouped_overlap", family="warp_shuffle", left_rows=20, left_cols=20,
+                   right_rows=20, right_cols=20, compute_us=1e-3)  # fmt: skip
+    sets.write_set(results, [*sets.model_rows(VARIANTS, SIZES, COUNTS, repetitions=1), odd], key="grid-gpu")
+    assert "20x20" not in set(machine(results, "grid-gpu").cells["size"])
+
+
 def test_crossovers_are_a_property_of_each_machine(results):
     fast, imported_one = machine(results, "fast-gpu"), machine(results, "published-volta", 1)
     found = machines.crossovers([fast, imported_one])
