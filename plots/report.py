@@ -9,7 +9,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from plots import best_table, imported, outcomes, style
+from plots import best_table, front, imported, outcomes, style
 from plots.figures import Drawing, Omitted
 from plots.figures._panels import FORM_TITLES
 from plots.inline_svg import inline
@@ -217,6 +217,7 @@ def build(
         method=method(results),
         notes=imported.notes(results),
         accountings=accountings,
+        front=front.chapters(results),
         sections=sections([d for d in drawings if d.section != "real"]),
         real=[_figure(d) for d in real_drawings],
         real_tables=real_tables,

@@ -61,34 +61,36 @@ class ResultSet:
         return self.points[np.array(mask, dtype=bool)]
 
 
-def drop_outliers(samples: np.ndarray) -> np.ndarray:
-    """Keep mask over `samples` (1-D): inside [Q1 - 1.5 IQR, Q3 + 1.5 IQR], quartiles by linear
-    interpolation. Everything is kept when there are fewer than 4 samples (too few for quartiles)."""
-    samples = np.asarray(samples, dtype=float)
-    if samples.size < MIN_SAMPLES_FOR_OUTLIERS:
-        return np.ones(samples.shape, dtype=bool)
-    q1, q3 = np.quantile(samples, [0.25, 0.75])
+def drop_outliers(samples: pd.Series, points: pd.Series) -> pd.Series:
+    """Keep mask over `samples`, those of each of `points` (a label a sample) by themselves: inside
+    [Q1 - 1.5 IQR, Q3 + 1.5 IQR], quartiles by linear interpolation. Everything is kept of a point
+    with fewer than 4 samples (too few for quartiles)."""
+    by = samples.groupby(points)
+    q1, q3 = by.transform("quantile", 0.25), by.transform("quantile", 0.75)
     reach = 1.5 * (q3 - q1)
-    return (samples >= q1 - reach) & (samples <= q3 + reach)
+    inside = samples.between(q1 - reach, q3 + reach)
+    return inside | (by.transform("size") < MIN_SAMPLES_FOR_OUTLIERS)
 
 
 def _thorough(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with a time to draw: per point the most thorough preset, and of that the newest run.
+    `_point` numbers the points in their order.
 
     Outdated sources are gone already (experiments.store). Run ids start with their UTC time.
     """
     rows = rows[rows["outcome"].isin(DRAWN_OUTCOMES) & (rows["compute_us"] > 0)]
-    rows = rows.assign(_rank=rows["preset"].map(PRESET_RANK).fillna(-1))
-    point = [*POINT, "outcome"]
+    point = rows.groupby([*POINT, "outcome"], dropna=False, sort=True).ngroup()
     rows = rows.assign(
-        experiments=rows.groupby(point, dropna=False)["experiment"].transform(_joined),
+        _point=point,
+        _rank=rows["preset"].map(PRESET_RANK).fillna(-1),
+        experiments=rows["experiment"].groupby(point).transform(_joined),
         # Counted by an experiment of its own: kept, whichever run gives the point its times.
-        energy_uj=rows.groupby(point, dropna=False)["energy_uj"].transform("mean"),
+        energy_uj=rows["energy_uj"].groupby(point).transform("mean"),
     )
     for column in ("_rank", "run"):
-        best = rows.groupby(point, dropna=False)[column].transform("max")
+        best = rows.groupby("_point")[column].transform("max")
         rows = rows[rows[column] == best]
-    return rows.drop_duplicates([*point, "repetition"], keep="last")
+    return rows.drop_duplicates(["_point", "repetition"], keep="last")
 
 
 def _joined(names: pd.Series) -> str:
@@ -110,23 +112,17 @@ def tidy(rows: pd.DataFrame) -> pd.DataFrame:
         rows[column] = rows[column].fillna("").astype(str)
     for column in (*TIMES, *TRANSFERS, *CHECKED, "fmas", "bytes"):
         rows[column] = pd.to_numeric(rows[column], errors="coerce").astype(float)
-    rows = _thorough(rows).sort_values([*POINT, "outcome", "repetition"], kind="stable")
-    records = []
-    for values, group in rows.groupby([*POINT, "outcome"], sort=True, dropna=False):
-        kept = group[drop_outliers(group["compute_us"].to_numpy())]
-        record = dict(zip([*POINT, "outcome"], values))
-        record.update({name: kept[name].mean() for name in (*TIMES, *TRANSFERS)})
-        record["sd_us"] = kept["compute_us"].std(ddof=1)
-        record["median_us"] = kept["compute_us"].median()
-        record["n"] = len(kept)
-        record["dropped"] = len(group) - len(kept)
-        for name in CARRIED:
-            record[name] = group[name].iloc[0]
-        records.append(record)
-    extra = ["outcome", *TIMES, *TRANSFERS, "sd_us", "median_us", "n", "dropped"]
-    extra += CARRIED
-    points = pd.DataFrame.from_records(records, columns=[*POINT, *extra])
-    return _derive(points)
+    rows = _thorough(rows).sort_values(["_point", "repetition"], kind="stable")
+    kept = rows[drop_outliers(rows["compute_us"], rows["_point"])]
+    by = kept.groupby("_point")
+    points = rows.drop_duplicates("_point").set_index("_point")[[*POINT, "outcome", *CARRIED]]
+    points[[*TIMES, *TRANSFERS]] = by[[*TIMES, *TRANSFERS]].mean()
+    points["sd_us"] = by["compute_us"].std(ddof=1)
+    points["median_us"] = by["compute_us"].median()
+    points["n"] = by.size()
+    points["dropped"] = rows.groupby("_point").size() - points["n"]
+    extra = ["outcome", *TIMES, *TRANSFERS, "sd_us", "median_us", "n", "dropped", *CARRIED]
+    return _derive(points.reset_index(drop=True)[[*POINT, *extra]])
 
 
 def _derive(points: pd.DataFrame) -> pd.DataFrame:

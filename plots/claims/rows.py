@@ -94,7 +94,7 @@ class Rows:
         here = self.at(cell, side.get("mode", USUAL["mode"]), side.get("input", USUAL["input"]))
         own = here[of_any(choices, here)]
         metric = self.metric(side)(own).to_numpy(dtype=float)
-        score = metric if side.get("metric") == "time_with_plan" else own["compute_us"].to_numpy()
+        score = metric if side.get("metric") == "time_with_plan" else own["compute_us"].to_numpy(dtype=float)
         score = np.where(np.isfinite(metric), score, np.nan)
         if not np.isfinite(score).any():
             self.note(self.wanted(side, choices), cell)

@@ -1,0 +1,51 @@
+"""What the report opens with: Table 1 of the paper for this machine, and the paper's claims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from plots import table1
+from plots.claims import verdicts
+from plots.tidy import ResultSet
+
+
+def chapters(results: ResultSet) -> list[dict[str, Any]]:
+    """Chapters of the page as template data: id, title, lines of text, tables. `open` tables are shown, the
+    others unfold. A set without a verified time has none."""
+    if not (results.points["outcome"] == "passed").any():
+        return []
+    return [_table1(results.points), _claims(results)]
+
+
+def _table1(points: pd.DataFrame) -> dict[str, Any]:
+    cells = table1.cells(points)
+    tables, notes = [], [table1.RULE]
+    if cells.empty:
+        notes = ["No cell of the paper's Table 1 is decided in this set: its algorithms were not measured here."]
+    for name, accounting in table1.ACCOUNTINGS.items():
+        if not (cells["accounting"] == name).any():
+            continue
+        title = f"{name.capitalize()}: {accounting.meaning}"
+        tables.append(_shown(title, table1.paper_shaped(cells, name), name == "paper"))
+        tables.append(_shown(f"{title}; all sizes and counts", table1.extended(cells, name), False))
+        if note := table1.incomplete(cells, name):
+            notes.append(f"{name.capitalize()}. {note}")
+    return {"id": "table1", "title": "Table 1 of the paper", "notes": notes, "tables": tables}
+
+
+def _claims(results: ResultSet) -> dict[str, Any]:
+    lines = verdicts.table(results)
+    tables = [_shown("Claims by class and verdict", verdicts.counts(lines), True)]
+    for kind, meaning in verdicts.CLASSES.items():
+        own = lines[lines["class"] == kind]
+        if len(own):
+            tables.append(_shown(f"{kind.capitalize()} ({len(own)}): {meaning}", verdicts.readable(own), False))
+    return {"id": "claims", "title": "Claims of the paper", "notes": [], "tables": tables}
+
+
+def _shown(title: str, frame: pd.DataFrame, is_open: bool) -> dict[str, Any]:
+    plain = frame.astype(str).replace(r"\*\*", "", regex=True)
+    grid = {"columns": [str(c) for c in plain.columns], "rows": plain.to_numpy().tolist()}
+    return {"title": title, "grid": grid, "open": is_open}
