@@ -4,7 +4,8 @@
 # What is measured already is not measured again; after an interruption the same command resumes.
 #
 # usage: scripts/reproduce.sh [options]
-#   --preset smoke|quick|paper   how long and how often to measure (default: smoke, minutes in all)
+#   --preset smoke|quick|paper   how long and how often to measure (default: smoke, minutes in all); paper
+#                                measures the points that were fastest under quick
 #   --experiments NAMES          comma-separated stems of experiments/*.toml
 #   --variants IDS               comma-separated variants or families
 #   --sizes SIZES                comma-separated, such as 64,128 or 36x90

@@ -4,7 +4,7 @@
 # nothing needs to be copied. A shard that is killed and queued again resumes; so does the same command afterwards.
 #
 # usage: scripts/slurm_array.sh [options]
-#   --preset smoke|quick|paper   how long and how often to measure (default: smoke)
+#   --preset smoke|quick|paper   how long and how often to measure (default: smoke); paper: after quick
 #   --shards N                   how many jobs share the work (default: 4)
 #   --partition NAME             of the cluster (default: its own default)
 #   --device cpu|cuda|cuda:N     what a shard measures on (default: the first GPU of its job, else the CPU)
