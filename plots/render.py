@@ -19,7 +19,7 @@ from experiments import store
 from experiments.errors import UserError, nearest
 from plots import best_table, imported, real_tables, report, style, table1, tidy
 from plots.claims import verdicts
-from plots.figures import Drawing, Omitted, Result, comparison, modules
+from plots.figures import Drawing, Omitted, Result, by_reason, comparison, modules
 from plots.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -195,8 +195,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"report:  {written.report}")
             print(f"figures: {written.figures} ({len(written.drawn)}, as svg, pdf and png)")
             print(f"table:   {written.table} (also csv and tex)")
-            for one in written.omitted:
-                print(f"left out: {one.name.replace('_', ' ')}: {one.reason}")
+            for names, reason in by_reason(written.omitted):
+                print(f"left out: {names}: {reason}")
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

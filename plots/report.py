@@ -10,7 +10,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from plots import best_table, front, imported, outcomes, style
-from plots.figures import Drawing, Omitted
+from plots.figures import Drawing, Omitted, by_reason
 from plots.figures._panels import FORM_TITLES
 from plots.inline_svg import inline
 from plots.metrics import MICRO, si_time
@@ -221,7 +221,7 @@ def build(
         sections=sections([d for d in drawings if d.section != "real"]),
         real=[_figure(d) for d in real_drawings],
         real_tables=real_tables,
-        omitted=[o for o in omitted if o.section != "real"],
+        omitted=by_reason(o for o in omitted if o.section != "real"),
         real_omitted=[o for o in omitted if o.section == "real"],
         counts=_grid(counts.assign(variant=counts["variant"].map(str))),
         reasons=_grid(outcomes.reasons(results.rows)),

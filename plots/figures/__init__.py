@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Union
@@ -37,6 +38,14 @@ class Omitted:
 
 
 Result = Union[Drawing, Omitted]
+
+
+def by_reason(omitted: Iterable[Omitted]) -> list[tuple[str, str]]:
+    """(names, reason) of what was left out, in order: a machine without a GPU misses dozens for one cause."""
+    names: dict[str, list[str]] = {}
+    for one in omitted:
+        names.setdefault(one.reason, []).append(one.name.replace("_", " "))
+    return [(", ".join(found), reason) for reason, found in names.items()]
 
 
 def modules() -> dict[str, ModuleType]:

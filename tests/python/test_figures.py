@@ -271,3 +271,8 @@ def test_damaged_real_data_is_left_out_with_its_cause(tmp_path):
     (tmp_path / "real-ebsd.previews.npz").write_bytes(b"PK\x03\x04 truncated")
     (omitted,) = displacement.draw(result_set([], folder=tmp_path))
     assert isinstance(omitted, Omitted) and "cannot be read" in omitted.reason
+
+
+def test_what_is_left_out_for_one_reason_is_said_once():
+    left_out = [figures.Omitted("fig_a", "no GPU"), figures.Omitted("b", "no rows"), figures.Omitted("c", "no GPU")]
+    assert figures.by_reason(left_out) == [("fig a, c", "no GPU"), ("b", "no rows")]
