@@ -44,11 +44,10 @@ def _named(point: str, names: Sequence[str]) -> bool:
 
 
 def keep_best(
-    units: Sequence[Unit], experiments: Mapping[str, Experiment], preset: str, rows: Sequence[Row]
+    units: Sequence[Unit], experiments: Mapping[str, Experiment], preset: str, ranked: Mapping[Cell, Sequence[str]]
 ) -> tuple[list[Unit], list[Unit]]:
-    """The units with the points that `best` and `points` of their experiment keep, and the units
+    """The units with the points that `best` (by `ranked`) and `points` of their experiment keep, and the units
     that were left out because they have neither rows nor a named point."""
-    ranked = ranking(rows)
     kept, empty = [], []
     for unit in units:
         limit = experiments[unit.experiment].presets.get(preset, Restriction())

@@ -14,13 +14,9 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from experiments import store
-from experiments.errors import UserError, nearest
+from experiments.errors import UserError, command, nearest
 from experiments.points import ROOT
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from experiments.schema import load_toml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +74,7 @@ def load_baseline(name: str) -> tuple[dict[str, Any], Baseline]:
     if not path.is_file():
         known = [found.stem for found in FOLDER.glob("*.toml")]
         raise UserError(f"baseline {name}: unknown; {nearest(name, known)}")
-    what = tomllib.loads(path.read_text(encoding="utf-8"))
+    what = load_toml(path)
     lines = (FOLDER / what["rows"]).read_text(encoding="utf-8").splitlines()
     rows = csv.DictReader(line for line in lines if not line.startswith("#"))
     return what, {
@@ -276,11 +272,7 @@ def run(argv: Sequence[str]) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; every mistake of the user is one line."""
-    try:
-        return run(sys.argv[1:] if argv is None else argv)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return command(run, argv)
 
 
 if __name__ == "__main__":

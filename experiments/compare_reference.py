@@ -15,14 +15,10 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from experiments import store
-from experiments.compare_artifact import FOLDER, Parser, choose_set, comparable
-from experiments.errors import UserError
+from experiments.compare_artifact import FOLDER, choose_set, comparable
+from experiments.errors import Parser, UserError, command
 from experiments.points import ROOT
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from experiments.schema import load_toml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +52,7 @@ class Reference:
 
 def read_reference(path: Path) -> list[Reference]:
     """The kernel rows of a reference file. UserError for a file or a name that is not known."""
-    names = tomllib.loads(NAMES.read_text(encoding="utf-8"))
+    names = load_toml(NAMES)
     try:
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     except OSError as error:
@@ -209,11 +205,7 @@ def run(argv: Sequence[str]) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; every mistake of the user is one line."""
-    try:
-        return run(sys.argv[1:] if argv is None else argv)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return command(run, argv)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,32 @@
-"""Mistakes of the user, and the help that goes with them."""
+"""Mistakes of the user, the help that goes with them, and what every command does about them."""
 
 from __future__ import annotations
 
+import argparse
 import difflib
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 
 class UserError(Exception):
     """Ends a command in one line `error: <thing>: <cause>; <way out>` and exit code 2."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A command line whose mistakes end as all others of the user do."""
+
+    def error(self, message: str) -> Any:
+        raise UserError(f"command line: {message}; see --help")
+
+
+def command(run: Callable[[Sequence[str]], int], argv: Sequence[str] | None) -> int:
+    """The exit code of `run` on `argv`, by default the words of this process; 2 after one line about a UserError."""
+    try:
+        return run(sys.argv[1:] if argv is None else argv)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

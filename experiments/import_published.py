@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments import published_guard, store
-from experiments.compare_artifact import Parser
-from experiments.errors import UserError, nearest
+from experiments.errors import Parser, UserError, command, nearest
 from experiments.points import ROOT
 from experiments.published_files import Found, Names, Point, read_flat, read_folder
 from experiments.store import Row
@@ -150,11 +149,7 @@ def run(argv: Sequence[str]) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; every mistake of the user is one line."""
-    try:
-        return run(sys.argv[1:] if argv is None else argv)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return command(run, argv)
 
 
 if __name__ == "__main__":

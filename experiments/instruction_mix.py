@@ -13,13 +13,9 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from experiments.errors import UserError
+from experiments.errors import UserError, command
 from experiments.points import ROOT
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from experiments.schema import load_toml
 
 KERNELS = Path(__file__).resolve().parent / "baselines" / "instruction_mix.toml"
 EPILOG = """example:
@@ -144,7 +140,7 @@ def parser() -> argparse.ArgumentParser:
 
 def table(sass: Iterable[str]) -> tuple[list[list[str]], int]:
     """Lines of the table, one a kernel in order of name, and how many are not as claimed."""
-    kernels = tomllib.loads(KERNELS.read_text(encoding="utf-8"))["kernels"]
+    kernels = load_toml(KERNELS)["kernels"]
     lines, wrong = [], 0
     for function, code in functions(sass).items():
         kernel = kernel_of(function, kernels)
@@ -178,11 +174,7 @@ def run(argv: Sequence[str]) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; every mistake of the user is one line."""
-    try:
-        return run(sys.argv[1:] if argv is None else argv)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return command(run, argv)
 
 
 if __name__ == "__main__":

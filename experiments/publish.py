@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments import store
-from experiments.errors import UserError, nearest
+from experiments.errors import UserError, command, nearest
 from experiments.points import ROOT
 from experiments.schema import PRESETS
 from experiments.store import Key, Row
@@ -169,11 +169,7 @@ def run(argv: Sequence[str]) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; every mistake of the user is one line."""
-    try:
-        return run(sys.argv[1:] if argv is None else argv)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return command(run, argv)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,11 +19,7 @@ from typing import Any
 from experiments.compare_artifact import FOLDER
 from experiments.errors import UserError, nearest
 from experiments.problem import Problem
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from experiments.schema import load_toml
 
 NAMES = FOLDER / "published_names.toml"
 SHARED_NAMES = FOLDER / "reference_names.toml"
@@ -71,8 +66,8 @@ class Names:
     """published_names.toml with the parameters of reference_names.toml."""
 
     def __init__(self) -> None:
-        self.data = tomllib.loads(NAMES.read_text(encoding="utf-8"))
-        shared = tomllib.loads(SHARED_NAMES.read_text(encoding="utf-8"))
+        self.data = load_toml(NAMES)
+        shared = load_toml(SHARED_NAMES)
         self.values: dict[str, str] = shared["values"]
         self.params: dict[str, str] = {**shared["params"], **self.data["params"]}
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +19,8 @@ from typing import Any
 
 from experiments import store
 from experiments.compare_artifact import FOLDER
+from experiments.schema import load_toml
 from experiments.store import Row
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 PEAKS = FOLDER / "gpu_peaks.toml"
 LANES = 32
@@ -78,7 +73,7 @@ class Demand:
 
 def load_peaks() -> Peaks:
     """The data file."""
-    data = tomllib.loads(PEAKS.read_text(encoding="utf-8"))
+    data = load_toml(PEAKS)
     rules = data.pop("rules")
     return Peaks(
         {label: Gpu(**entry) for label, entry in data.items()}, rules["beyond_cache"], rules["enqueue_error"],

@@ -7,17 +7,12 @@ import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tabulate import tabulate
 
-from experiments.errors import UserError
+from experiments.errors import Parser, UserError, command
+from experiments.schema import load_toml
 from harness.library import build_directory
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ALLOWED = Path(__file__).resolve().parent / "baselines" / "local_memory.toml"
 KERNELS = "resources.csv"
@@ -35,14 +30,9 @@ code: 0; 1 when a kernel uses local memory (stack or spills) and baselines/local
 Row = Mapping[str, str]
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        raise UserError(f"command line: {message}; see --help")
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = _Parser(
+    made = Parser(
         prog="python3 -m experiments.resources", description=__doc__, epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
@@ -63,7 +53,7 @@ def read(path: Path) -> list[Row]:
 
 def allowed() -> list[str]:
     """Variants whose kernels may use local memory."""
-    return tomllib.loads(ALLOWED.read_text(encoding="utf-8"))["variants"]
+    return load_toml(ALLOWED)["variants"]
 
 
 def uses_local_memory(row: Row) -> bool:
@@ -139,11 +129,7 @@ def run(argv: Sequence[str]) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; every mistake of the user is one line."""
-    try:
-        return run(sys.argv[1:] if argv is None else argv)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return command(run, argv)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from tabulate import tabulate
 
 from experiments import store
 from experiments.bench import SEED, Bench, program
-from experiments.best import keep_best
-from experiments.errors import UserError, nearest
+from experiments.best import keep_best, ranking
+from experiments.errors import Parser, UserError, nearest
 from experiments.points import ROOT, Filters, Unit, expand, parse_shard, take_shard
 from experiments.predict import Predictor
 from experiments.schema import FOLDER, load_experiments, load_presets, load_rates
@@ -42,15 +42,10 @@ def _words(text: str) -> list[str]:
     return [word for word in text.replace(",", " ").split() if word]
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        raise UserError(f"command line: {message}; see --help")
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     raw = argparse.RawDescriptionHelpFormatter
-    made = _Parser(prog="python3 -m experiments.run", description=__doc__, epilog=EPILOG,
+    made = Parser(prog="python3 -m experiments.run", description=__doc__, epilog=EPILOG,
                    formatter_class=raw)  # fmt: skip
     add = made.add_argument
     add("--preset", default="quick", help="smoke, quick, paper or paper-full (default: quick)")
@@ -184,7 +179,8 @@ def run(argv: Sequence[str]) -> int:
     published = store.read_rows(options.results / "published" / key)
 
     units = expand(experiments, variants, options.preset, bench.device, filters)
-    units, unranked = keep_best(units, experiments, options.preset, [*rows, *published])
+    ranked = ranking([*rows, *published])
+    units, unranked = keep_best(units, experiments, options.preset, ranked)
     here = [unit for unit in unranked if bench.device.startswith(unit.variant.backend)]
     if here:
         print(f"note: {len(here)} times a variant has no rows that say which of its points are fastest; "
@@ -224,7 +220,7 @@ def run(argv: Sequence[str]) -> int:
     store.remove_stale_temporaries(folder)
     expected: Counter[str] = Counter()
     everything = expand(experiments, variants, options.preset, bench.device)
-    for unit in keep_best(everything, experiments, options.preset, [*rows, *published])[0]:
+    for unit in keep_best(everything, experiments, options.preset, ranked)[0]:
         expected[unit.experiment] += len(unit.params)
     begin = time.monotonic()
     try:

@@ -11,12 +11,11 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from tabulate import tabulate
 
-from experiments.errors import UserError
+from experiments.errors import Parser, UserError
 from plots import tidy
 from plots.claims import verdicts
 from plots.render import ROOT, choose
@@ -28,14 +27,9 @@ EPILOG = """example:
 WIDTHS = {"claim": 44, "paper": 16, "here": 36, "verdict": 40}
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        raise UserError(f"command line: {message}; see --help")
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = _Parser(
+    made = Parser(
         prog="python3 -m plots.check_claims", description=__doc__, epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip

@@ -11,16 +11,15 @@ from plots.claims import verdicts
 from plots.tidy import ResultSet
 
 
-def chapters(results: ResultSet) -> list[dict[str, Any]]:
+def chapters(results: ResultSet, cells: pd.DataFrame, claims: pd.DataFrame) -> list[dict[str, Any]]:
     """Chapters of the page as template data: id, title, lines of text, tables. `open` tables are shown, the
-    others unfold. A set without a verified time has none."""
+    others unfold. `cells` are table1's, `claims` the verdicts' table. A set without a verified time has none."""
     if not (results.points["outcome"] == "passed").any():
         return []
-    return [_table1(results.points), _claims(results)]
+    return [_table1(cells), _claims(claims)]
 
 
-def _table1(points: pd.DataFrame) -> dict[str, Any]:
-    cells = table1.cells(points)
+def _table1(cells: pd.DataFrame) -> dict[str, Any]:
     tables, notes = [], [table1.RULE]
     if cells.empty:
         notes = ["No cell of the paper's Table 1 is decided in this set: its algorithms were not measured here."]
@@ -35,8 +34,7 @@ def _table1(points: pd.DataFrame) -> dict[str, Any]:
     return {"id": "table1", "title": "Table 1 of the paper", "notes": notes, "tables": tables}
 
 
-def _claims(results: ResultSet) -> dict[str, Any]:
-    lines = verdicts.table(results)
+def _claims(lines: pd.DataFrame) -> dict[str, Any]:
     tables = [_shown("Claims by class and verdict", verdicts.counts(lines), True)]
     for kind, meaning in verdicts.CLASSES.items():
         own = lines[lines["class"] == kind]

@@ -19,13 +19,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments import store
-from experiments.errors import UserError
+from experiments.errors import Parser, UserError
+from experiments.schema import load_toml
 from plots import imported, metrics, report, style, tidy
 from plots.crossover import Crossover, crossover
 from plots.figures import Drawing, Omitted, Result
 from plots.figures import _panels as panels
 from plots.metrics import MICRO
-from plots.render import ROOT, choose, encode, parser as render_parser
+from plots.render import ROOT, choose, encode
 
 DATA = Path(__file__).with_name("machines.toml")
 CELL = ["form", "counts", "pairs", "lefts", "rights", "size", "side"]
@@ -55,7 +56,7 @@ class Machine:
 
 def load_data() -> dict[str, Any]:
     """machines.toml."""
-    return tidy.tomllib.loads(DATA.read_text(encoding="utf-8"))
+    return load_toml(DATA)
 
 
 def best_times(points: pd.DataFrame, data: dict[str, Any]) -> pd.DataFrame:
@@ -261,7 +262,7 @@ def draw(machines: Sequence[Machine]) -> list[Result]:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = type(render_parser())(
+    made = Parser(
         prog="python3 -m plots.machines", description=__doc__, epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments import store
-from experiments.errors import UserError, nearest
-from plots import best_table, imported, real_tables, report, style, table1, tidy
+from experiments.errors import Parser, UserError, nearest
+from plots import best_table, front, imported, real_tables, report, style, table1, tidy
 from plots.claims import verdicts
 from plots.figures import Drawing, Omitted, Result, by_reason, comparison, modules
 from plots.metrics import METRICS
@@ -48,14 +48,9 @@ class Written:
     omitted: list[Omitted]
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        raise UserError(f"command line: {message}; see --help")
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = _Parser(
+    made = Parser(
         prog="python3 -m plots.render", description=__doc__, epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
@@ -156,10 +151,12 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
         store.write_atomic(
             out / "tables" / f"best_algorithm.{extension}", write(table).encode("utf-8")
         )
-    for name, text in {**table1.files(results.points), **verdicts.files(results)}.items():
+    cells, claims = table1.cells(results.points), verdicts.table(results)
+    for name, text in {**table1.files(cells), **verdicts.files(claims)}.items():
         store.write_atomic(out / "tables" / name, text.encode("utf-8"))
     page = report.build(
-        results, table, drawings, omitted, svgs, real_tables.tables(results.folder)
+        results, table, drawings, omitted, svgs, real_tables.tables(results.folder),
+        front.chapters(results, cells, claims),
     )
     store.write_atomic(out / "report.html", page.encode("utf-8"))
     return Written(

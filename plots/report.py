@@ -9,7 +9,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from plots import best_table, front, imported, outcomes, style
+from plots import best_table, imported, outcomes, style
 from plots.figures import Drawing, Omitted, by_reason
 from plots.figures._panels import FORM_TITLES
 from plots.inline_svg import inline
@@ -178,6 +178,7 @@ def build(
     omitted: list[Omitted],
     svgs: dict[str, str],
     real_tables: list[dict[str, Any]],
+    front: list[dict[str, Any]],
 ) -> str:
     """HTML of the report. `svgs` maps a drawing's name to the text of its SVG file."""
     counts = outcomes.counts(results.rows)
@@ -217,7 +218,7 @@ def build(
         method=method(results),
         notes=imported.notes(results),
         accountings=accountings,
-        front=front.chapters(results),
+        front=front,
         sections=sections([d for d in drawings if d.section != "real"]),
         real=[_figure(d) for d in real_drawings],
         real_tables=real_tables,

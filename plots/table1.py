@@ -296,9 +296,8 @@ def to_tex(table: pd.DataFrame, data: Layout | None = None) -> str:
     return "\n".join(parts) or "% No cell of Table 1 is decided in this set.\n"
 
 
-def files(points: pd.DataFrame) -> dict[str, str]:
-    """The table's files, text by name."""
-    table = cells(points)
+def files(table: pd.DataFrame) -> dict[str, str]:
+    """The files of the `cells` of a set, text by name."""
     return {
         "table1.md": to_markdown(table), "table1.csv": to_csv(table), "table1.tex": to_tex(table)
     }

@@ -190,7 +190,6 @@ def to_csv(lines: pd.DataFrame) -> str:
     return lines.to_csv(index=False, lineterminator="\n")
 
 
-def files(results: ResultSet) -> dict[str, str]:
+def files(lines: pd.DataFrame) -> dict[str, str]:
     """The table's files, text by name."""
-    lines = table(results)
     return {"claims.md": to_markdown(lines), "claims.csv": to_csv(lines)}

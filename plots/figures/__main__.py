@@ -8,11 +8,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from tabulate import tabulate
 
-from experiments.errors import UserError
+from experiments.errors import Parser, UserError
 from plots import tidy
 from plots.figures import _paper, modules
 
@@ -21,11 +20,6 @@ EPILOG = """example:
 """
 REAL = "python3 -m experiments.real.{}"
 SYNTHETIC = "python3 -m experiments.run --experiments {}"
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        raise UserError(f"command line: {message}; see --help")
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -45,7 +39,7 @@ def rows() -> list[tuple[str, str, str]]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; returns its exit code (0, or 2 after one line about a user's mistake)."""
-    parser = _Parser(
+    parser = Parser(
         prog="python3 -m plots.figures", description=__doc__, epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip

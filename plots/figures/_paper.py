@@ -16,14 +16,10 @@ from typing import Any, Union
 import numpy as np
 import pandas as pd
 
+from experiments.schema import load_toml
 from plots.figures import Drawing, Omitted, Result, _curves, _facets, _panels
 from plots.metrics import METRICS
 from plots.tidy import ResultSet
-
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib
 
 DATA = Path(__file__).with_name("paper.toml")
 COLUMNS = ("form", "counts", "rights", "variant")  # of a point; every other key is a parameter
@@ -75,7 +71,7 @@ class Spec:
 def specs() -> dict[str, Spec]:
     """Every figure of paper.toml by key. An unknown key in a table raises TypeError, an unknown
     selection KeyError."""
-    tables = tomllib.loads(DATA.read_text(encoding="utf-8"))
+    tables = load_toml(DATA)
     selections = tables.pop("selections")
     found = {}
     for key, table in tables.items():

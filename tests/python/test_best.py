@@ -34,7 +34,7 @@ def row(params: str, us: float, **cells: str) -> dict[str, str]:
 
 
 def kept(rows: list[dict[str, str]], **preset: object) -> tuple[str, ...]:
-    units, _ = best.keep_best([UNIT], experiment(**preset), "paper", rows)
+    units, _ = best.keep_best([UNIT], experiment(**preset), "paper", best.ranking(rows))
     return units[0].params if units else ()
 
 
@@ -60,9 +60,9 @@ def test_named_points_are_kept_whatever_their_time() -> None:
 
 def test_what_cannot_be_ranked_is_counted() -> None:
     other = dataclasses.replace(UNIT, variant=dataclasses.replace(VARIANT, id="other"))
-    units, empty = best.keep_best([UNIT, other], experiment(best=1), "paper", [row(GRID[0], 1)])
+    units, empty = best.keep_best([UNIT, other], experiment(best=1), "paper", best.ranking([row(GRID[0], 1)]))
     assert [unit.variant.id for unit in units] == ["fast"] and empty == [other]
-    assert best.keep_best([UNIT, other], experiment(best=1), "quick", []) == ([UNIT, other], []), "another preset"
+    assert best.keep_best([UNIT, other], experiment(best=1), "quick", {}) == ([UNIT, other], []), "another preset"
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_a_tie_may_be_read_either_way():
 
 
 def test_formats():
-    files = table1.files(tidy.tidy(sets.frame(paper_like())))
+    files = table1.files(table1.cells(tidy.tidy(sets.frame(paper_like()))))
     assert set(files) == {"table1.md", "table1.csv", "table1.tex"}
     assert "| 1-to-1 | warp-overlap | warp-overlap | split | – | – | grouped | – | fft+p |" in files["table1.md"]
     lines = list(csv.DictReader(io.StringIO(files["table1.csv"])))
@@ -181,5 +181,5 @@ def test_formats():
 
 
 def test_a_set_without_a_decided_cell():
-    files = table1.files(tidy.tidy(sets.frame([sets.row()])))
+    files = table1.files(table1.cells(tidy.tidy(sets.frame([sets.row()]))))
     assert "No cell of it is decided" in files["table1.md"] and files["table1.tex"].startswith("%")
