@@ -1,4 +1,4 @@
-"""Presets that measure only what is worth it: the fastest points that rows exist of."""
+"""What is worth measuring: the fastest points that rows exist of, and the points that figures show."""
 
 from __future__ import annotations
 
@@ -40,7 +40,21 @@ def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
 def _named(point: str, names: Sequence[str]) -> bool:
     """Whether all parameters of one of `names` are the point's."""
     own = set(point.split(";"))
-    return any(own.issuperset(name.split(";")) for name in names)
+    return any(own.issuperset(filter(None, name.split(";"))) for name in names)
+
+
+def keep_plotted(units: Sequence[Unit], experiments: Mapping[str, Experiment]) -> list[Unit]:
+    """The units with the points that `plotted` of their experiment names; those of an experiment without it
+    stay as they are, and a variant that it does not name goes."""
+    kept = []
+    for unit in units:
+        names = experiments[unit.experiment].plotted
+        chosen = unit.params if names is None else tuple(
+            one for one in unit.params if _named(one, names.get(unit.variant.id, []))
+        )
+        if chosen:
+            kept.append(dataclasses.replace(unit, params=chosen))
+    return kept
 
 
 def keep_best(

@@ -20,7 +20,7 @@ from tabulate import tabulate
 
 from experiments import store
 from experiments.bench import SEED, Bench, program
-from experiments.best import keep_best, ranking
+from experiments.best import keep_best, keep_plotted, ranking
 from experiments.errors import Parser, UserError, nearest
 from experiments.points import ROOT, Filters, Unit, expand, parse_shard, take_shard
 from experiments.predict import Predictor
@@ -54,6 +54,8 @@ def parser() -> argparse.ArgumentParser:
     add("--sizes", type=_words, metavar="A,B", help="sizes such as 64 or 36x90 (default: all)")
     add("--forms", type=_words, metavar="A,B",
         help="one-to-one, one-to-many, n-to-mn, n-to-m (default: all)")  # fmt: skip
+    add("--plotted", action="store_true",
+        help="only the points that the paper's figures and claims show (key plotted of the experiments)")
     add("--device", default="auto",
         help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)")  # fmt: skip
     add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
@@ -180,6 +182,8 @@ def run(argv: Sequence[str]) -> int:
 
     units = expand(experiments, variants, options.preset, bench.device, filters)
     ranked = ranking([*rows, *published])
+    if options.plotted:
+        units = keep_plotted(units, experiments)
     units, unranked = keep_best(units, experiments, options.preset, ranked)
     here = [unit for unit in unranked if bench.device.startswith(unit.variant.backend)]
     if here:

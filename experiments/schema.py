@@ -73,6 +73,8 @@ class Experiment(Base):
     window: StrictStr = "full"
     input: Input = "uniform"
     energy_s: Number = 0  # for so long the energy of each point is counted; 0: it is not
+    # what --plotted keeps: of each variant the points that have one of these sets of parameters
+    plotted: Union[dict[str, list[StrictStr]], None] = None
     presets: dict[str, Restriction] = {}
 
 
@@ -157,6 +159,7 @@ ALLOWED = {
     "presets": "[presets.<name>] tables with sizes, counts, params, best or points",
     "best": "a positive integer",
     "points": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant',
+    "plotted": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant, "" for all of them',
     "energy_s": "a number of seconds",
     "params": "a list of values for each parameter, as in { warps_per_block = [4] }",
     "title": "a string",
