@@ -18,9 +18,8 @@ from experiments.store import Key, Row
 EPILOG = """example:
   python3 -m experiments.publish amd-epyc-2-cores --experiments one-to-one
 
-Of each point the newest run is kept, of each variant the newest source. An experiment is published
-under one preset, the most thorough one that has rows unless --preset names another."""
-THOROUGH = tuple(reversed(PRESETS))
+Of each point the newest run of the most thorough preset is kept, of each variant the newest source;
+--preset keeps the rows of that preset only."""
 VERSIONED = ("preset", "source_hash")
 
 
@@ -34,34 +33,44 @@ def _passed(rows: list[Row]) -> set[Key]:
 
 
 def select(rows: list[Row], preset: str | None, where: str) -> list[Row]:
-    """The rows of an experiment that are published: one preset, newest sources only."""
+    """The rows of an experiment that are published: newest sources only, of each point those of
+    its most thorough preset, one under which it passed if there is one."""
     present = {row["preset"] for row in rows}
-    if preset is None:
-        preset = next(name for name in (*THOROUGH, *sorted(present)) if name in present)
-    elif preset not in present:
+    if preset is not None and preset not in present:
         have = ", ".join(sorted(present))
         raise UserError(f"{where}: no rows of preset {preset}; measured: {have}")
-    return store.newest_sources([row for row in rows if row["preset"] == preset])
+    kept = store.newest_sources([row for row in rows if preset in (None, row["preset"])])
+    best: dict[Key, tuple[bool, int, str]] = {}
+    for row in kept:
+        best[_point(row)] = max(best.get(_point(row), _standing(row)), _standing(row))
+    return [row for row in kept if _standing(row) == best[_point(row)]]
+
+
+def _standing(row: Row) -> tuple[bool, int, str]:
+    """What makes a row the one to publish of its point: greater is better."""
+    name = row["preset"]
+    return row["outcome"] == "passed", PRESETS.index(name) if name in PRESETS else -1, name
 
 
 def check_complete(folder: Path, rows: list[Row], runs: dict[str, dict[str, Any]]) -> None:
-    """UserError when files are damaged or points of the experiment have no rows yet."""
+    """UserError when files are damaged, or when no preset among `rows` (all that the experiment
+    has) has rows of every point: one that is complete may be refined by part of another."""
     damaged = sorted(path.name for path in folder.glob("*.damaged"))
     if damaged:
         raise UserError(
             f"{folder / damaged[0]}: damaged; run the sweep again and delete the file"
         )
-    preset = rows[0]["preset"]
-    records = [record for record in runs.values() if record.get("preset") == preset]
-    if not records:
-        raise UserError(f"{folder}: no run record of preset {preset}; run the sweep again")
-    expected = int(max(records, key=lambda record: record["run"]).get("points", 0))
-    have = len({store.key_of(row) for row in rows})
-    if have < expected:
-        raise UserError(
-            f"{folder}: {have} of {expected} points of preset {preset} are measured; run the rest, "
-            "or publish what there is with --partial"
-        )
+    missing = ""
+    for preset in sorted({row["preset"] for row in rows}):
+        records = [record for record in runs.values() if record.get("preset") == preset]
+        if not records:
+            raise UserError(f"{folder}: no run record of preset {preset}; run the sweep again")
+        expected = int(max(records, key=lambda record: record["run"]).get("points", 0))
+        have = len({store.key_of(row) for row in rows if row["preset"] == preset})
+        if have >= expected:
+            return
+        missing = f"{have} of {expected} points of preset {preset} are measured"
+    raise UserError(f"{folder}: {missing}; run the rest, or publish what there is with --partial")
 
 
 def check_loss(target: Path, rows: list[Row]) -> None:
@@ -107,10 +116,13 @@ def publish(
         folder = local / name
         rows = store.read_rows(folder)
         if rows:
-            rows = select(rows, preset, str(folder))
             runs = store.read_runs(folder)
+            chosen = select(rows, preset, str(folder))
             if not partial:
-                check_complete(folder, rows, runs)
+                counted = {row["preset"] for row in chosen}
+                check_complete(folder, [row for row in store.newest_sources(rows)
+                                        if row["preset"] in counted], runs)
+            rows = chosen
             target = published / f"{name}.csv.gz"
             if not force:
                 try:

@@ -22,6 +22,7 @@ from experiments import store
 from experiments.bench import SEED, Bench, program
 from experiments.best import keep_best, keep_plotted, ranking
 from experiments.errors import Parser, UserError, nearest
+from experiments.launches import quiet_us, slowed
 from experiments.points import ROOT, Filters, Unit, expand, parse_shard, take_shard
 from experiments.predict import Predictor
 from experiments.schema import FOLDER, load_experiments, load_presets, load_rates
@@ -60,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
         help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)")  # fmt: skip
     add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
     add("--force", action="store_true", help="measure again; old rows stay, the newest win")
+    add("--slowed", action="store_true", help="measure again what a busy host slowed down")
     add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
     add("--results", type=Path, default=ROOT / "results", metavar="DIR",
         help="root of the results (default: results)")  # fmt: skip
@@ -196,6 +198,9 @@ def run(argv: Sequence[str]) -> int:
     predictor.learn(published, variants)
     predictor.learn(rows)
     done = {} if options.force else {(row["experiment"], store.key_of(row)): row for row in rows}
+    if options.slowed:
+        for place in slowed(rows, quiet_us([*rows, *published])):
+            done.pop(place, None)
     if options.dry_run:
         print(dry_run_table(units, done, options.preset, predictor))
         return 0
@@ -239,6 +244,12 @@ def run(argv: Sequence[str]) -> int:
         )
         raise
     print(summary(sweep.progress, folder, time.monotonic() - begin))
+    rows = [*store.read_rows(folder), *published]
+    busy = slowed([row for row in rows if row["run"] == run_id], quiet_us(rows))
+    if busy:
+        print(f"note: a busy host slowed {len(busy)} points down, whose launches or plans took longer than "
+              "they do on this machine; run the same command with --slowed and nothing beside it",
+              file=sys.stderr)  # fmt: skip
     return 1 if sweep.progress.bad() else 0
 
 

@@ -59,6 +59,10 @@ class Device {
   // Energy that the device has taken since some moment in the past, in microjoules, once all work
   // has ended; empty where nothing counts it.
   virtual std::optional<double> energy_uj() { return std::nullopt; }
+  // What the host needs at this moment for a launch of nothing, back to back, the shortest of a few
+  // batches: what is shorter than a few of these is timed at the pace of the host. Empty where
+  // nothing is launched.
+  virtual std::optional<Seconds> empty_launch() { return std::nullopt; }
   // Duration of `count` calls of `compute` in `mode`.
   virtual Seconds time(const std::function<void()>& compute, Index count, Mode mode) = 0;
   // The shortest batch that this device's clock measures well.

@@ -211,6 +211,12 @@ class Cuda : public Device {
     }
   }
 
+  std::optional<Seconds> empty_launch() override {
+    constexpr Index kLaunches = 400;
+    const auto batch = [&] { return time([&] { launch_empty(stream_); }, kLaunches, Mode::stream); };
+    return std::min({batch(), batch(), batch()}) / static_cast<double>(kLaunches);
+  }
+
   Seconds shortest_batch() const override { return 2e-3; }  // event resolution: half a microsecond
 
   std::map<std::string, Seconds> phases(const std::function<void(PhaseMarks&)>& compute) override {

@@ -280,6 +280,7 @@ void Point::finish(std::vector<Repetition> repetitions) {
   guarded([&] {
     device_.synchronize();
     measure_energy();
+    if (const std::optional<Seconds> launch = device_.empty_launch()) launch_us_ = *launch * 1e6;
     check_output(request_.input, " after the timed loop");
     if (outcome_ != Outcome::passed) return;
     for (const Repetition& repetition : repetitions_) {
@@ -345,6 +346,7 @@ nlohmann::json Point::record() const {
           {"upload_us", number(upload_us_)},
           {"download_us", number(download_us_)},
           {"energy_uj", number(energy_uj_)},
+          {"launch_us", number(launch_us_)},
           {"max_error", of(statistical_, &Check::error)},
           {"error_bound", of(statistical_, &Check::bound)},
           {"exact_error", of(exact_, &Check::error)},

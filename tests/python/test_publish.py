@@ -27,7 +27,7 @@ def test_published_set_reads_like_the_local_one(driver: Driver) -> None:
     assert driver.publish() == 0 and (target(driver) / "many.csv.gz").read_bytes() == before
 
 
-def test_only_newest_sources_and_one_preset(driver: Driver) -> None:
+def test_only_newest_sources_and_the_most_thorough_preset(driver: Driver) -> None:
     driver.run()
     edited = [dict(entry, source_hash="b" * 16) for entry in fake_bench.VARIANTS]
     driver.variants(edited)
@@ -36,6 +36,17 @@ def test_only_newest_sources_and_one_preset(driver: Driver) -> None:
     assert driver.publish("--preset", "smoke") == 0
     assert {row["source_hash"] for row in store.read_rows(target(driver))} == {"b" * 16}
     assert driver.publish() == 0
+    assert {row["preset"] for row in store.read_rows(target(driver))} == {"quick"}
+
+
+def test_a_point_is_published_under_its_own_most_thorough_preset(driver: Driver) -> None:
+    driver.run(preset="quick")
+    driver.run("--sizes", "8", preset="paper")
+    assert driver.publish() == 0
+    rows = store.read_rows(target(driver))
+    assert {(row["left_rows"], row["preset"]) for row in rows} == {("4", "quick"), ("8", "paper"), ("12", "quick")}
+    assert len({store.key_of(row) for row in rows}) == 18
+    assert driver.publish("--preset", "quick", "--force") == 0
     assert {row["preset"] for row in store.read_rows(target(driver))} == {"quick"}
 
 
