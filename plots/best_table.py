@@ -45,9 +45,13 @@ def best_table(points: pd.DataFrame) -> pd.DataFrame:
 
     `margin` is runner-up time / best time. The runner-up is the best other variant; variants within
     noise of the best are ties: `is_tie`, all named in `tied_with` (joined by `;`, best first).
-    Without any plan in the set the second accounting would repeat the first and is left out.
+    Without any plan in the set the second accounting would repeat the first and is left out, and so
+    are cells in which no transform was measured although its form has some (`left_out` names them).
     """
     passed = points[points["outcome"] == "passed"]
+    mask = _undecided(passed)
+    cells = passed[mask].drop_duplicates(CELL)
+    passed = passed[~mask]
     records = []
     for accounting, (_, time_of) in ACCOUNTINGS.items():
         if accounting != "compute" and not (passed["plan_us"] > 0).any():
@@ -62,7 +66,27 @@ def best_table(points: pd.DataFrame) -> pd.DataFrame:
     side = (table["left_rows"] * table["left_cols"] * table["right_rows"] * table["right_cols"])
     keys = table.assign(_a=table["accounting"].map(order), _f=forms, _s=side.astype(float))
     by = ["_a", "_f", "lefts", "rights", *CONDITION, "window", "_s", "size"]
-    return table.loc[keys.sort_values(by, kind="stable").index].reset_index(drop=True)
+    table = table.loc[keys.sort_values(by, kind="stable").index].reset_index(drop=True)
+    table.attrs["undecided"] = [
+        f"{cell['form']} {cell['counts']} {cell['size']}" for _, cell in cells.iterrows()
+    ]
+    return table
+
+
+def _undecided(passed: pd.DataFrame) -> pd.Series:
+    """Mask of the points of cells without a transform, in forms that have some: whatever is fastest
+    there, the one rival that overtakes with size was not asked."""
+    hue = style.FAMILY_HUES["fft"]
+    names = zip(passed["variant"], passed["family"])
+    transform = pd.Series([style.hue_name(*name) == hue for name in names], passed.index, dtype=bool)
+    has = transform.groupby([passed[name] for name in CELL]).transform("any")
+    return transform.groupby(passed["form"]).transform("any") & ~has
+
+
+def left_out(table: pd.DataFrame) -> list[str]:
+    """One sentence about the cells that the table leaves out, if there are any."""
+    cells = table.attrs.get("undecided", [])
+    return [f"Not decided, since no transform was measured there: {', '.join(cells)}."] if cells else []
 
 
 def _judge(cell: pd.DataFrame) -> dict[str, object]:
@@ -157,13 +181,14 @@ def present_accountings(table: pd.DataFrame) -> list[str]:
 
 
 def to_markdown(table: pd.DataFrame) -> str:
-    """Markdown: a heading and a table per accounting."""
+    """Markdown: a heading and a table per accounting, and the cells that were left out."""
     parts = ["# Best algorithm\n"]
     for name in present_accountings(table):
         shown = readable(table[table["accounting"] == name])
         parts += [f"## {name.capitalize()} ({ACCOUNTINGS[name][0]})\n", markdown(shown)]
     if len(parts) == 1:
         parts.append("No verified time in this set.\n")
+    parts += [f"{line}\n" for line in left_out(table)]
     return "\n".join(parts)
 
 

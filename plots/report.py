@@ -215,7 +215,7 @@ def build(
         runs=runs[:RUNS_SHOWN],
         runs_hidden=max(0, len(runs) - RUNS_SHOWN),
         trouble={name: count for name, count in trouble.items() if count},
-        method=method(results),
+        method=method(results) + best_table.left_out(table),
         notes=imported.notes(results),
         accountings=accountings,
         front=front,

@@ -114,3 +114,14 @@ def test_no_time_at_all():
     assert empty.empty
     assert "No verified time" in best_table.to_markdown(empty)
     assert best_table.to_tex(empty).startswith("%")
+
+
+def test_a_cell_without_a_transform_is_not_decided_where_the_form_has_some():
+    rows = samples("cpu_definition", [10.0], left_rows=8, left_cols=8, right_rows=8, right_cols=8)
+    rows += samples("cpu_fft", [5.0], left_rows=8, left_cols=8, right_rows=8, right_cols=8)
+    rows += samples("cpu_definition", [900.0], left_rows=64, left_cols=64, right_rows=64, right_cols=64)
+    decided = table(rows)
+    assert list(decided["size"]) == ["8x8"]
+    assert "no transform was measured there: one-to-one 1-to-1 64x64." in best_table.to_markdown(decided)
+    alone = table([row for row in rows if row["variant"] == "cpu_definition"])  # no transform anywhere: as it is
+    assert list(alone["size"]) == ["8x8", "64x64"] and not best_table.left_out(alone)
