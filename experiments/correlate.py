@@ -164,8 +164,9 @@ def choose_job(
         raise UserError("--params: are of one variant, auto chooses them; name a --variant")
     job = stream.Job(AUTO, "", arguments.precision or "fp32", arguments.device)
     chunks = stream.plan_chunks(request, pair_bytes(facts, job), limit)
-    if not any(job.precision in one["precisions"] for one in library.variants()):
-        raise UserError(f"precision '{job.precision}': no variant of this build has it; choose from --list")
+    known = sorted({one for variant in library.variants() for one in variant["precisions"]})
+    if job.precision not in known:
+        raise UserError(f"precision '{job.precision}': this build has {', '.join(known)}; choose one")
     largest = max(chunks, key=lambda chunk: chunk.pairs)
     counts = (part.stop - part.start for part in (largest.lefts, largest.rights))
     part = replace(request, **dict(zip(("lefts", "rights"), counts)))
