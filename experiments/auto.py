@@ -92,19 +92,13 @@ def neighbours(problem: Problem, times: Times) -> list[Problem]:
 
 
 def predict(problem: Problem, times: Times) -> list[Predicted]:
-    """Every point that was measured on the nearest problem with its time on this one, the fastest first.
-
-    Equals keep the order that they have on the nearest problem. Where this problem itself was measured, so it is told.
-    """
+    """Every point that was measured on this problem or on the nearest one with its time here, the fastest first."""
+    own = times.get(problem, {})
+    found = [Predicted(point, us, 0.0) for point, us in own.items()]
     near = neighbours(problem, times)
-    if not near:
-        return []
-    first = times[near[0]]
-    if near[0].fmas == problem.fmas and distance(problem, near[0]) == 0:
-        found = [Predicted(point, us, 0.0) for point, us in first.items()]
-    else:
-        found = [_fitted(problem, point, near, times) for point in first]
-    return sorted(found, key=lambda one: (one.us, first[one.point], one.point))
+    if near:
+        found += [_fitted(problem, point, near, times) for point in times[near[0]] if point not in own]
+    return sorted(found, key=lambda one: (one.us, one.point))
 
 
 def _fitted(problem: Problem, point: Point, near: Sequence[Problem], times: Times) -> Predicted:
@@ -129,6 +123,8 @@ def ordered(problem: Problem, sources: Iterable[Source]) -> list[Source]:
     """Sources in the order in which they are asked: as they come, those without a problem within REACH last."""
 
     def reach(source: Source) -> float:
+        if problem in source.times:
+            return REACH
         near = neighbours(problem, source.times)
         return max(REACH, distance(problem, near[0])) if near else math.inf
 
@@ -147,11 +143,11 @@ def pick(problem: Problem, source: Source, fits: Callable[[Point], str]) -> Choi
 
 
 def _why(problem: Problem, source: Source, best: Predicted, second: Predicted | None) -> str:
-    near = [one for one in neighbours(problem, source.times) if best.point in source.times[one]]
-    off = distance(problem, near[0])
-    if off == 0:
+    if best.point in source.times.get(problem, {}):
         rests = f"measured {best.us:.3g} us"
     else:
+        near = [one for one in neighbours(problem, source.times) if best.point in source.times[one]]
+        off = distance(problem, near[0])
         sure = "near" if off < NEAR + 0.01 else "far, a guess"
         rests = (
             f"predicted {best.us:.3g} us within {best.spread:.0%} from {len(near)} measured problems, the nearest "

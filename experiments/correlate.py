@@ -82,8 +82,12 @@ def build_parser() -> argparse.ArgumentParser:
         help="what the first axis of a 4D RIGHT counts; in a 3D RIGHT: what runs slower",
     )
     add("--window", default="full", help="full (default), valid or sy:a..b,sx:c..d, inclusive")
-    add("--variant", default=AUTO, metavar="ID",
-        help="from --list, or auto (default): what measurements of this machine, else of the nearest one, say is fastest")  # fmt: skip
+    add(
+        "--variant",
+        default=AUTO,
+        metavar="ID",
+        help="from --list, or auto (default): the fastest by what was measured on this machine, else the nearest",
+    )
     add("--params", default="", help="key=value;..., a point of its grid (default: all threads)")
     add("--precision", help="fp32, fp64, ... (default: the variant's first; fp32 for auto)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")

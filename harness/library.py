@@ -148,7 +148,9 @@ class Session:
         self, left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None
     ) -> np.ndarray:
         """As `Library.correlate`; nothing is planned and, where `out` is given, nothing allocated."""
-        return self._library._run(self._compute, self._request, self._shape, self._scalar, left, right, out)
+        return self._library._run(
+            self._compute, self._request, self._shape, self._scalar, left, right, out
+        )
 
     def _compute(self, *pointers: int) -> None:
         with self._lock:

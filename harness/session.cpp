@@ -28,7 +28,8 @@ Session::Session(const Variant& variant, PlanRequest request, std::unique_ptr<De
           : bytes(problem.left_elements() + problem.right_elements() + problem.out_elements());
   if (workspace + data > device_->available_bytes()) {
     throw OutOfMemory("memory: " + bytes_text(static_cast<double>(workspace + data)) +
-                      " are needed, " + bytes_text(static_cast<double>(device_->available_bytes())) +
+                      " are needed, " +
+                      bytes_text(static_cast<double>(device_->available_bytes())) +
                       " are available; use fewer or smaller matrices");
   }
   workspace_ = device_->allocate(std::max<std::size_t>(workspace, 1));

@@ -1,5 +1,6 @@
-// One problem with one variant, prepared to be computed many times on the caller's data: the device, the
-// memory there and the plan are kept, so that every computation after the first pays for itself only.
+// One problem with one variant, prepared to be computed many times on the caller's data: the
+// device, the memory there and the plan are kept, so that every computation after the first pays
+// for itself only.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,8 @@ class Session {
 
   std::unique_ptr<Device> device_;  // first: what follows lives on it
   PlanRequest request_;
-  Buffer workspace_, left_, right_, out_;  // the data only where the host's memory is not the device's
+  Buffer workspace_, left_, right_,
+      out_;  // the data only where the host's memory is not the device's
   std::unique_ptr<Plan> plan_;
 };
 

@@ -90,7 +90,8 @@ def _table(judged: Times, known: Mapping[Problem, Times], not_run: set[tuple[Any
         lines.append(line | {"regret": line["time_us"] / line["best_us"], "_work": problem.fmas})
     frame = pd.DataFrame(lines, columns=[*COLUMNS, "_work"])
     keys = frame.assign(_form=[tidy.form_order(form) for form in frame["form"]])
-    return frame.loc[keys.sort_values(["_form", "counts", "_work", "size"], kind="stable").index, COLUMNS].reset_index(drop=True)
+    order = keys.sort_values(["_form", "counts", "_work", "size"], kind="stable").index
+    return frame.loc[order, COLUMNS].reset_index(drop=True)
 
 
 def summary(lines: pd.DataFrame) -> str:

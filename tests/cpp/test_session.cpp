@@ -1,10 +1,9 @@
 // A session plans once, keeps its memory, and computes as often as it is asked to.
-#include "harness/session.hpp"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "harness/session.hpp"
 #include "tests/cpp/fixture.hpp"
 #include "tests/cpp/forwarding_device.hpp"
 
@@ -67,7 +66,9 @@ void computes_twice_and_plans_once(int expected_allocations) {
   EXPECT_EQ(allocations, expected_allocations);
 }
 
-TEST(Session, TheSecondComputationDoesNotPlan) { computes_twice_and_plans_once<ForwardingDevice>(0); }
+TEST(Session, TheSecondComputationDoesNotPlan) {
+  computes_twice_and_plans_once<ForwardingDevice>(0);
+}
 
 TEST(Session, NorDoesItAllocateOnADevice) { computes_twice_and_plans_once<Apart>(4); }
 
