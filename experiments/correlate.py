@@ -12,12 +12,14 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
+from experiments.auto import Auto
 from experiments.errors import UserError
 from experiments.real import matrices, peaks, stream
 from experiments.real.files import replaced_file
@@ -35,6 +37,7 @@ PEAK_COLUMNS = (
     "peak_to_second",
     "border",
 )
+AUTO = "auto"
 DESCRIPTION = """\
 Cross-correlates matrices of .npy files: float32, float64 or integers; 2D: one matrix, 3D: a stack,
 4D (RIGHT only): tiles x patterns x rows x cols.
@@ -79,9 +82,14 @@ def build_parser() -> argparse.ArgumentParser:
         help="what the first axis of a 4D RIGHT counts; in a 3D RIGHT: what runs slower",
     )
     add("--window", default="full", help="full (default), valid or sy:a..b,sx:c..d, inclusive")
-    add("--variant", metavar="ID", help="from --list (default: the first FFT of the device)")
+    add(
+        "--variant",
+        default=AUTO,
+        metavar="ID",
+        help="from --list, or auto (default): the fastest by what was measured on this machine, else the nearest",
+    )
     add("--params", default="", help="key=value;..., a point of its grid (default: all threads)")
-    add("--precision", help="fp32, fp64, ... (default: the variant's first)")
+    add("--precision", help="fp32, fp64, ... (default: the variant's first; fp32 for auto)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
     add("--subtract-mean", action="store_true", help="subtract each matrix's own mean first")
     add("--output", type=Path, metavar="OUT.npy", help="every value: pairs x out_rows x out_cols")
@@ -139,27 +147,39 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     headers = [matrices.read_header(path) for path in (arguments.left, arguments.right)]
     library = library or Library()
     request = make_request(arguments, *headers)
-    job = choose_job(library, arguments, request.form)
     facts = library.describe(request)
-    chunks = stream.plan_chunks(request, pair_bytes(facts, job), arguments.chunk_mib << 20)
+    job, chunks, why = choose_job(library, arguments, request, facts)
     check_room(arguments, headers, facts, job, chunks)
     left, right = read_inputs(arguments, headers, request, job)
-    compute(library, arguments, request, facts, job, (left, right), chunks)
+    compute(library, arguments, request, facts, job, (left, right), chunks, why)
     return 0
 
 
-def choose_job(library: Any, arguments: argparse.Namespace, form: str) -> stream.Job:
-    """The variant asked for, else the first FFT; its default precision and parameters likewise."""
-    if arguments.variant is None:
-        found = stream.candidates(library.variants(), "fft", form, arguments.device)
-        if not found:
-            raise UserError(
-                f"device {arguments.device}: this build has no FFT for {form} on it; "
-                "choose a --variant from --list"
-            )
-        variant = found[0]
-    else:
-        variant = library.variant(arguments.variant)
+def choose_job(
+    library: Any, arguments: argparse.Namespace, request: Request, facts: Description
+) -> tuple[stream.Job, list[stream.Chunk], str]:
+    """The variant asked for with its default precision and parameters, or auto's choice for the largest chunk and
+    why; and the chunks."""
+    limit = arguments.chunk_mib << 20
+    if arguments.variant != AUTO:
+        job = named_job(library.variant(arguments.variant), arguments)
+        return job, stream.plan_chunks(request, pair_bytes(facts, job), limit), ""
+    if arguments.params:
+        raise UserError("--params: are of one variant, auto chooses them; name a --variant")
+    job = stream.Job(AUTO, "", arguments.precision or "fp32", arguments.device)
+    chunks = stream.plan_chunks(request, pair_bytes(facts, job), limit)
+    known = sorted({one for variant in library.variants() for one in variant["precisions"]})
+    if job.precision not in known:
+        raise UserError(f"precision '{job.precision}': this build has {', '.join(known)}; choose one")
+    largest = max(chunks, key=lambda chunk: chunk.pairs)
+    counts = (part.stop - part.start for part in (largest.lefts, largest.rights))
+    part = replace(request, **dict(zip(("lefts", "rights"), counts)))
+    choice = Auto(library, arguments.device).choose(part, job.precision)
+    return replace(job, variant=choice.variant, params=choice.params), chunks, choice.why
+
+
+def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.Job:
+    """A variant's job; its default precision and parameters where none are asked for."""
     precision = arguments.precision or variant["precisions"][0]
     if precision not in variant["precisions"]:
         raise UserError(
@@ -184,13 +204,14 @@ def make_request(
 
 
 def summary(
-    arguments: argparse.Namespace, request: Request, facts: Description, job: stream.Job
+    arguments: argparse.Namespace, request: Request, facts: Description, job: stream.Job, why: str
 ) -> str:
-    """What was run, and the shift origin of the output."""
+    """What was run, why if that was auto's choice, and the shift origin of the output."""
+    reason = f"auto: {job.variant} {job.params}".rstrip() + f": {why}\n" if why else ""
     return (
         f"{request.form}{'' if arguments.form else ' (inferred)'}: {facts.pairs} pairs of "
         f"{facts.out_rows}x{facts.out_cols} shifts, {job.variant} {job.precision}, "
-        f"{facts.fmas:.3g} multiply-adds\n"
+        f"{facts.fmas:.3g} multiply-adds\n{reason}"
         f"shift origin: output index [0][0] is shift sy={facts.sy0} sx={facts.sx0}"
     )
 
@@ -258,6 +279,7 @@ def compute(
     job: stream.Job,
     inputs: tuple[np.ndarray, np.ndarray],
     chunks: list[stream.Chunk],
+    why: str,
 ) -> None:
     """Runs every chunk and writes what was asked for; files appear when all is done."""
     found: list[peaks.Peaks] = []
@@ -280,7 +302,7 @@ def compute(
                 if output is not None:
                     output.write(memoryview(out).cast("B"))
                 if chunk.first == 0 and not arguments.quiet:  # later than any refusal
-                    text = summary(arguments, request, facts, job)
+                    text = summary(arguments, request, facts, job, why)
                     bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
                 bar.update(chunk.pairs)
     if arguments.peaks is not None:

@@ -1,6 +1,7 @@
-// The C interface of libxcorr, for harness/library.py: one call computes one problem on the
-// caller's data. Every function returns 0, or 1 with one line in `error`; functions that give JSON
-// return 2 when the buffer is too small and then leave the needed size in it as decimal text.
+// The C interface of libxcorr, for harness/library.py: a session computes one problem on the
+// caller's data, as often as it is asked to. Every function returns 0, or 1 with one line in
+// `error`; functions that give JSON return 2 when the buffer is too small and then leave the needed
+// size in it as decimal text.
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,6 +9,7 @@
 #include "harness/catalogue.hpp"
 #include "harness/error.hpp"
 #include "harness/registry.hpp"
+#include "harness/session.hpp"
 
 namespace xcorr {
 namespace {
@@ -47,49 +49,21 @@ int guarded(char* error, std::size_t capacity, F&& steps) {
   return 1;
 }
 
-void correlate(const nlohmann::json& request, const void* left, const void* right, void* out) {
+// What a request of the caller names: a variant, and what it is to be planned for.
+struct Named {
+  const Variant& variant;
+  PlanRequest plan;
+  std::string device;
+};
+
+Named named(const nlohmann::json& request) {
   const Variant& variant = find_variant(request.at("variant").get<std::string>());
   const std::string params = request.value("params", "");
-  PlanRequest plan{problem_of(request),
-                   params.empty() ? grid_points(variant).front() : parse_params(variant, params),
-                   parse_precision(request.value("precision", "fp32")), nullptr, nullptr};
-  const std::unique_ptr<Device> device = open_device(request.value("device", "cpu"));
-  const Problem& problem = plan.problem;
-  plan.stream = device->stream();
-  if (const Support support = device->runs(variant, plan); !support) {
-    throw UserError("variant '" + variant.id + "': not supported: " + support.reason +
-                    "; --list names others");
-  }
-
-  const std::size_t scalar = scalar_bytes(plan.precision);
-  const auto bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * scalar; };
-  const std::size_t workspace = variant.workspace_bytes(plan);
-  // On the host the caller's own arrays are used; elsewhere they are copied.
-  const std::size_t data =
-      device->host_memory()
-          ? 0
-          : bytes(problem.left_elements() + problem.right_elements() + problem.out_elements());
-  if (workspace + data > device->available_bytes()) {
-    throw OutOfMemory("memory: " + bytes_text(static_cast<double>(workspace + data)) +
-                      " are needed, " + bytes_text(static_cast<double>(device->available_bytes())) +
-                      " are available; use fewer or smaller matrices");
-  }
-  const Buffer scratch = device->allocate(std::max<std::size_t>(workspace, 1));
-  plan.workspace = scratch.get();
-  const std::unique_ptr<Plan> planned = variant.plan(plan);
-  if (device->host_memory()) {
-    planned->compute({left, right, out, device->stream(), nullptr});
-    device->synchronize();
-    return;
-  }
-  const Buffer l = device->allocate(bytes(problem.left_elements()));
-  const Buffer r = device->allocate(bytes(problem.right_elements()));
-  const Buffer o = device->allocate(bytes(problem.out_elements()));
-  device->upload(l.get(), left, bytes(problem.left_elements()));
-  device->upload(r.get(), right, bytes(problem.right_elements()));
-  planned->compute({l.get(), r.get(), o.get(), device->stream(), nullptr});
-  device->synchronize();
-  device->download(out, o.get(), bytes(problem.out_elements()));
+  return {variant,
+          {problem_of(request),
+           params.empty() ? grid_points(variant).front() : parse_params(variant, params),
+           parse_precision(request.value("precision", "fp32")), nullptr, nullptr},
+          request.value("device", "cpu")};
 }
 
 }  // namespace
@@ -125,10 +99,39 @@ int xcorr_describe(const char* request, char* json, std::size_t capacity, char* 
   });
 }
 
-int xcorr_correlate(const char* request, const void* left, const void* right, void* out,
-                    char* error, std::size_t error_capacity) {
+// {"reason": why not}, empty where the variant computes the request on the device. Plans nothing.
+int xcorr_supports(const char* request, char* json, std::size_t capacity, char* error,
+                   std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::correlate(nlohmann::json::parse(request), left, right, out);
+    const xcorr::Named asked = xcorr::named(nlohmann::json::parse(request));
+    const auto device = xcorr::open_device(asked.device);
+    return xcorr::give({{"reason", xcorr::asks(asked.variant, asked.plan, *device).reason}}, json,
+                       capacity);
+  });
+}
+
+// Plans a request and leaves in `session` what xcorr_compute computes it with, any number of times,
+// until xcorr_close.
+int xcorr_open(const char* request, void** session, char* error, std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::Named asked = xcorr::named(nlohmann::json::parse(request));
+    *session =
+        new xcorr::Session(asked.variant, std::move(asked.plan), xcorr::open_device(asked.device));
+    return 0;
+  });
+}
+
+int xcorr_compute(void* session, const void* left, const void* right, void* out, char* error,
+                  std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    static_cast<xcorr::Session*>(session)->compute(left, right, out);
+    return 0;
+  });
+}
+
+int xcorr_close(void* session, char* error, std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    delete static_cast<xcorr::Session*>(session);
     return 0;
   });
 }

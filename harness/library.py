@@ -5,6 +5,8 @@
     out = library.correlate(request, lefts, rights, variant="cpu_fft")    # pairs x out_rows x
     out_cols
 
+A plan and its memory are kept for the next call with the same request, variant and device.
+
 `out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]`, terms outside either matrix are zero; index 0 is the
 shift (sy0, sx0) that `describe` tells. The C API is that of harness/c_api.cpp.
 """
@@ -16,7 +18,9 @@ import difflib
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FORMS = ("one-to-one", "one-to-many", "n-to-mn", "n-to-m")
 _ERROR_CAPACITY = 4096
 _TOO_SMALL = 2
+KEPT_SESSIONS = 4  # of them each holds a plan, its workspace and, on a GPU, inputs and output
 
 
 class LibraryError(Exception):
@@ -123,8 +128,46 @@ def _shown(path: Path) -> str:
         return str(path)
 
 
+class Session:
+    """One request planned for one variant and device, to be computed any number of times.
+
+    One computation at a time: other threads wait. `close` frees the plan and its memory.
+    """
+
+    def __init__(self, library: Library, request: Request, fields: Mapping[str, str]):
+        self._library = library
+        self._request = request
+        self._scalar = scalar_type(fields["precision"])
+        self._lock = threading.Lock()
+        self._shape = library.describe(request).out_shape
+        self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
+        asked = json.dumps({**fields, **request.as_dict()}).encode()
+        library._call("open", asked, ctypes.byref(self._handle))
+
+    def correlate(
+        self, left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """As `Library.correlate`; nothing is planned and, where `out` is given, nothing allocated."""
+        return self._library._run(
+            self._compute, self._request, self._shape, self._scalar, left, right, out
+        )
+
+    def _compute(self, *pointers: int) -> None:
+        with self._lock:
+            if self._handle is None:
+                raise LibraryError("session: closed; open another one")
+            self._library._call("compute", self._handle, *pointers)
+
+    def close(self) -> None:
+        with self._lock:
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                self._library._call("close", handle)
+
+
 class Library:
-    """A loaded libxcorr.so. Calls hold no state in Python and may be repeated."""
+    """A loaded libxcorr.so. Calls may be repeated and come from several threads, of which one
+    computes at a time; the plans of the newest KEPT_SESSIONS kinds of call are kept."""
 
     def __init__(self, path: str | Path | None = None):
         """Loads `path`, default libxcorr.so in the build folder. LibraryError says how to get
@@ -139,15 +182,23 @@ class Library:
             self._dll = ctypes.CDLL(str(path))
             self._functions = {
                 name: getattr(self._dll, "xcorr_" + name)
-                for name in ("list", "describe", "correlate", "reference")
+                for name in (
+                    "list", "machine", "describe", "supports", "open", "compute", "close", "reference"
+                )
             }
         except (OSError, AttributeError) as error:
             raise LibraryError(f"{_shown(path)}: cannot be loaded: {error}; build again") from None
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._keeping = threading.Lock()
         text, size, pointer = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
         for name, arguments in {
             "list": (text, size, text, size),
+            "machine": (text, text, size, text, size),
             "describe": (text, text, size, text, size),
-            "correlate": (text, pointer, pointer, pointer, text, size),
+            "supports": (text, text, size, text, size),
+            "open": (text, ctypes.POINTER(pointer), text, size),
+            "compute": (pointer, pointer, pointer, pointer, text, size),
+            "close": (pointer, text, size),
             "reference": (text, pointer, pointer, pointer, text, size),
         }.items():
             self._functions[name].restype = ctypes.c_int
@@ -160,6 +211,26 @@ class Library:
     def variant(self, name: str) -> dict[str, Any]:
         """One entry of `variants`; LibraryError with the nearest id when unknown."""
         return find_variant(self.variants(), name)
+
+    def machine(self, device: str = "cpu") -> dict[str, Any]:
+        """Facts of the machine and the build; `machine_key` names the folder of its results."""
+        return self._json("machine", device.encode())
+
+    def supports(
+        self, request: Request, *, variant: str, params: str = "", precision: str = "fp32",
+        device: str = "cpu",
+    ) -> str:  # fmt: skip
+        """Why the variant cannot compute this there; "" where it can. Plans nothing."""
+        fields = {"variant": variant, "params": params, "precision": precision, "device": device}
+        return self._json("supports", json.dumps({**fields, **request.as_dict()}).encode())["reason"]
+
+    def session(
+        self, request: Request, *, variant: str, params: str = "", precision: str = "fp32",
+        device: str = "cpu",
+    ) -> Session:  # fmt: skip
+        """Plans once; the session computes the request any number of times until it is closed."""
+        fields = {"variant": variant, "params": params, "precision": precision, "device": device}
+        return Session(self, request, fields)
 
     def describe(self, request: Request) -> Description:
         """Checks the problem and tells output shape, shift origin, work and bytes."""
@@ -178,14 +249,40 @@ class Library:
         device: str = "cpu",
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Runs one variant once.
+        """Runs one variant, with the kept plan of an earlier call of the same kind where there is one.
 
         `left` (lefts x rows x cols, or rows x cols for one) and `right` are converted to the scalar
         type of `precision`. Returns `out`, pairs x out_rows x out_cols, allocated when not given.
         `params` empty means the first point of the variant's grid. LibraryError when refused.
         """
         fields = {"variant": variant, "params": params, "precision": precision, "device": device}
-        return self._compute("correlate", request, fields, left, right, scalar_type(precision), out)
+        with self._keeping:  # a session that another call would close is in use until it returns
+            return self._kept(request, fields).correlate(left, right, out)
+
+    def _kept(self, request: Request, fields: Mapping[str, str]) -> Session:
+        """The session of this request; beyond KEPT_SESSIONS the one that waited longest is closed,
+        and all others where a new one cannot be had beside them (memory)."""
+        key = json.dumps({**fields, **request.as_dict()})
+        if key not in self._sessions:
+            try:
+                self._sessions[key] = Session(self, request, fields)
+            except LibraryError:
+                if not self._sessions:
+                    raise
+                self._forget(0)
+                self._sessions[key] = Session(self, request, fields)
+            self._forget(KEPT_SESSIONS)
+        self._sessions.move_to_end(key)
+        return self._sessions[key]
+
+    def close(self) -> None:
+        """Frees the plans and the memory that calls of `correlate` have left for the next."""
+        with self._keeping:
+            self._forget(0)
+
+    def _forget(self, count: int) -> None:
+        while len(self._sessions) > count:
+            self._sessions.popitem(last=False)[1].close()
 
     def reference(
         self,
@@ -199,19 +296,24 @@ class Library:
         """The float64 truth by `method` definition or fft; shapes as in `correlate`."""
         if method not in ("definition", "fft"):
             raise LibraryError(f"method '{method}': unknown; use definition or fft")
-        return self._compute("reference", request, {"method": method}, left, right, np.float64, out)
+        shape = self.describe(request).out_shape
+        asked = json.dumps({"method": method, **request.as_dict()}).encode()
+        return self._run(
+            lambda *pointers: self._call("reference", asked, *pointers),
+            request, shape, np.float64, left, right, out,
+        )  # fmt: skip
 
-    def _compute(
-        self,
-        function: str,
+    @staticmethod
+    def _run(
+        compute: Callable[..., Any],
         request: Request,
-        fields: Mapping[str, str],
+        shape: tuple[int, int, int],
+        scalar: type,
         left: np.ndarray,
         right: np.ndarray,
-        scalar: type,
         out: np.ndarray | None,
     ) -> np.ndarray:
-        shape = self.describe(request).out_shape
+        """`compute(left, right, out)` on the addresses of dense arrays of the scalar type."""
         left = _dense("left", left, (request.lefts, *request.left), scalar)
         right = _dense("right", right, (request.rights, *request.right), scalar)
         if out is None:
@@ -220,13 +322,7 @@ class Library:
             raise LibraryError(
                 f"out: {out.dtype} {out.shape}; dense {np.dtype(scalar)} {shape} needed"
             )
-        self._call(
-            function,
-            json.dumps({**fields, **request.as_dict()}).encode(),
-            left.ctypes.data,
-            right.ctypes.data,
-            out.ctypes.data,
-        )
+        compute(left.ctypes.data, right.ctypes.data, out.ctypes.data)
         return out
 
     def _call(self, name: str, *arguments: Any) -> int:

@@ -51,6 +51,13 @@ class ScipyLibrary:
 
     def __init__(self):
         self.calls = []
+        self.refuses = {}  # reasons by variant
+
+    def machine(self, device="cpu"):
+        return {"machine_key": "stand-in-2-cores", "cores": 2}
+
+    def supports(self, request, *, variant, params="", precision="fp32", device="cpu"):
+        return self.refuses.get(variant, "")
 
     def variants(self):
         forms = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
@@ -62,6 +69,7 @@ class ScipyLibrary:
                 "precisions": precisions,
                 "forms": forms,
                 "points": ["threads=1", "threads=all"],
+                "modes": ["stream"],
                 "summary": "stands in",
                 "source_hash": name[-8:],
                 "algorithm_class": "fft" if name == "cpu_fft" else "definition",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy_library import ScipyLibrary, refused, scipy_correlation
 
-from experiments import correlate
+from experiments import auto, correlate
 from experiments.real import matrices, stream
 from harness.library import Request
 
@@ -266,6 +266,32 @@ def test_variant_params_precision_and_device_reach_the_library(save, tmp_path):
         ("cpu_definition", "threads=all", "fp64", "cpu")
     ]
     assert np.load(tmp_path / "o.npy").dtype == np.float64
+
+
+def test_the_default_is_auto_and_says_why(save, rng, capsys):
+    left, right = save("l.npy", rng.normal(size=(5, 5))), save("r.npy", rng.normal(size=(3, 64, 64)))
+    for words in ([], ["--variant", "auto"]):
+        library = ScipyLibrary()
+        assert correlate.main([left, right, *words], library) == 0
+        (request, variant, params, precision, _), *_ = library.calls
+        said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("auto: ")]
+        assert len(said) == 1 and said[0].startswith(f"auto: {variant} {params}: ") and precision == "fp32"
+        expected = auto.Auto(library).choose(request)
+        assert (variant, params) == (expected.variant, expected.params)
+
+
+def test_auto_is_asked_about_the_chunks_that_run(save, rng, monkeypatch, tmp_path):
+    asked = []
+    choose = auto.Auto.choose
+    monkeypatch.setattr(
+        auto.Auto, "choose", lambda self, request, precision: asked.append(request) or choose(self, request, precision)
+    )
+    plan = stream.plan_chunks
+    monkeypatch.setattr(stream, "plan_chunks", lambda r, size, limit: plan(r, size, size * 3))
+    left, right = save("l.npy", rng.normal(size=(5, 5))), save("r.npy", rng.normal(size=(7, 9, 9)))
+    library = ScipyLibrary()
+    assert xcorr(left, right, "--peaks", tmp_path / "p.csv", library=library) == 0
+    assert [request.rights for request in asked] == [3] and [call[0].rights for call in library.calls] == [3, 3, 1]
 
 
 def test_list(capsys):

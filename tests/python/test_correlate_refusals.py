@@ -111,7 +111,10 @@ def test_command_line_mistakes(save, capsys):
     path = save("l.npy", np.ones((4, 4)))
     assert "did you mean cpu_fft?" in refused(capsys, path, path, "--variant", "cpu_ftf")
     line = refused(capsys, path, path, "--device", "cuda:0")
-    assert "no FFT for one-to-one" in line
+    assert "device cuda:0: no variant of this build computes one-to-one" in line
+    assert "name a --variant" in refused(capsys, path, path, "--params", "threads=1")
+    line = refused(capsys, path, path, "--variant", "cpu_fft", "--precision", "fp99")
+    assert "cpu_fft has fp32" in line
     assert "fp32" in refused(capsys, path, path, "--precision", "fp99")
     assert "RIGHT.npy" in refused(capsys, path)
     assert "--nothing" in refused(capsys, path, path, "--nothing")

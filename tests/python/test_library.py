@@ -118,6 +118,91 @@ def test_arguments_are_converted_and_out_is_used(library):
 GOOD = Request("n-to-mn", (4, 4), (4, 4), 2, 4)
 
 
+@pytest.fixture
+def counted(library, monkeypatch):
+    """The library without kept plans, and how often it plans and closes."""
+    library.close()
+    counts = {"open": 0, "close": 0}
+
+    def counting(name):
+        function = library._functions[name]
+
+        def call(*arguments):
+            counts[name] += 1
+            return function(*arguments)
+
+        return call
+
+    for name in counts:
+        monkeypatch.setitem(library._functions, name, counting(name))
+    return library, counts
+
+
+@pytest.mark.parametrize("variant", ["cpu_fft", "cpu_row_streaming"])
+def test_the_second_call_does_not_plan(counted, variant):
+    library, counts = counted
+    for seed in range(3):
+        left, right = inputs(GOOD, seed)
+        out = library.correlate(GOOD, left, right, variant=variant)
+        np.testing.assert_allclose(out, scipy_correlation(GOOD, left, right), atol=1e-5)
+    assert counts == {"open": 1, "close": 0}
+    library.correlate(GOOD, left, right, variant=variant, params="threads=all")
+    library.correlate(replace(GOOD, window="valid"), left, right, variant=variant)
+    assert counts == {"open": 3, "close": 0}, "another choice and another problem are planned"
+    library.close()
+    assert counts["close"] == 3
+
+
+def test_only_the_newest_plans_are_kept(counted):
+    library, counts = counted
+    for rights in (*range(1, binding.KEPT_SESSIONS + 2), 2):
+        request = Request("one-to-many", (3, 3), (3, 3), 1, rights)
+        library.correlate(request, *inputs(request), variant="cpu_fft")
+    assert counts == {"open": binding.KEPT_SESSIONS + 1, "close": 1}
+    request = Request("one-to-many", (3, 3), (3, 3), 1, 1)
+    library.correlate(request, *inputs(request), variant="cpu_fft")
+    assert counts == {"open": binding.KEPT_SESSIONS + 2, "close": 2}
+
+
+def test_kept_plans_give_way_where_a_new_one_cannot_be_had(counted, monkeypatch):
+    library, counts = counted
+    left, right = inputs(GOOD)
+    library.correlate(GOOD, left, right, variant="cpu_fft")
+    opened, calls = library._functions["open"], []
+    monkeypatch.setitem(library._functions, "open", lambda *a: calls.append(a) or (1 if len(calls) == 1 else opened(*a)))
+    library.correlate(GOOD, left, right, variant="cpu_definition")
+    assert len(calls) == 2 and counts["close"] == 1
+
+
+def test_a_session_is_the_users_until_it_is_closed(counted):
+    library, counts = counted
+    left, right = inputs(GOOD)
+    session = library.session(GOOD, variant="cpu_fft")
+    for _ in range(2):
+        np.testing.assert_allclose(session.correlate(left, right), scipy_correlation(GOOD, left, right), atol=1e-5)
+    session.close()
+    session.close()
+    assert counts == {"open": 1, "close": 1}
+    with pytest.raises(LibraryError, match="^session: closed"):
+        session.correlate(left, right)
+
+
+def test_supports_says_why_not_without_planning(counted):
+    library, counts = counted
+    assert library.supports(GOOD, variant="cpu_fft") == ""
+    assert library.supports(GOOD, variant="cpu_fft", precision="tf32") == "precision tf32"
+    with pytest.raises(LibraryError, match="the nearest is .cpu_fft."):
+        library.supports(GOOD, variant="cpu_ftf")
+    assert counts["open"] == 0
+
+
+def test_the_library_tells_its_machine(library):
+    facts = library.machine("cpu")
+    assert facts == binding.machine("cpu") | {"clock_mhz": facts["clock_mhz"]}
+    with pytest.raises(LibraryError, match="tpu"):
+        library.machine("tpu")
+
+
 @pytest.mark.parametrize(
     "request_, words",
     [

@@ -1,0 +1,62 @@
+#include "harness/session.hpp"
+
+#include <algorithm>
+
+#include "harness/error.hpp"
+#include "harness/registry.hpp"
+
+namespace xcorr {
+
+Support asks(const Variant& variant, PlanRequest request, Device& device) {
+  request.stream = device.stream();
+  return device.runs(variant, request);
+}
+
+Session::Session(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device)
+    : device_(std::move(device)), request_(std::move(request)) {
+  request_.stream = device_->stream();
+  if (const Support support = device_->runs(variant, request_); !support) {
+    throw UserError("variant '" + variant.id + "': not supported: " + support.reason +
+                    "; --list names others");
+  }
+  const Problem& problem = request_.problem;
+  const std::size_t workspace = variant.workspace_bytes(request_);
+  // On the host the caller's own arrays are used; elsewhere they are copied.
+  const std::size_t data =
+      device_->host_memory()
+          ? 0
+          : bytes(problem.left_elements() + problem.right_elements() + problem.out_elements());
+  if (workspace + data > device_->available_bytes()) {
+    throw OutOfMemory("memory: " + bytes_text(static_cast<double>(workspace + data)) +
+                      " are needed, " +
+                      bytes_text(static_cast<double>(device_->available_bytes())) +
+                      " are available; use fewer or smaller matrices");
+  }
+  workspace_ = device_->allocate(std::max<std::size_t>(workspace, 1));
+  request_.workspace = workspace_.get();
+  plan_ = variant.plan(request_);
+  if (device_->host_memory()) return;
+  left_ = device_->allocate(bytes(problem.left_elements()));
+  right_ = device_->allocate(bytes(problem.right_elements()));
+  out_ = device_->allocate(bytes(problem.out_elements()));
+}
+
+std::size_t Session::bytes(Index elements) const {
+  return static_cast<std::size_t>(elements) * scalar_bytes(request_.precision);
+}
+
+void Session::compute(const void* left, const void* right, void* out) {
+  if (device_->host_memory()) {
+    plan_->compute({left, right, out, device_->stream(), nullptr});
+    device_->synchronize();
+    return;
+  }
+  const Problem& problem = request_.problem;
+  device_->upload(left_.get(), left, bytes(problem.left_elements()));
+  device_->upload(right_.get(), right, bytes(problem.right_elements()));
+  plan_->compute({left_.get(), right_.get(), out_.get(), device_->stream(), nullptr});
+  device_->synchronize();
+  device_->download(out, out_.get(), bytes(problem.out_elements()));
+}
+
+}  // namespace xcorr

@@ -1,0 +1,95 @@
+// A session plans once, keeps its memory, and computes as often as it is asked to.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "harness/session.hpp"
+#include "tests/cpp/fixture.hpp"
+#include "tests/cpp/forwarding_device.hpp"
+
+namespace xcorr {
+namespace {
+
+int plans = 0, allocations = 0;
+
+// left[0] * right[0], right for 1 x 1.
+struct Product : Plan {
+  void compute(const Call& call) override {
+    call.outs<float>()[0] = call.lefts<float>()[0] * call.rights<float>()[0];
+  }
+};
+
+Variant product() {
+  Variant variant;
+  variant.id = "product";
+  variant.forms = {Form::one_to_one};
+  variant.workspace_bytes = [](const PlanRequest&) -> std::size_t { return 100; };
+  variant.supports = [](const PlanRequest& request) {
+    return request.problem.left.rows == 1 ? yes() : no("more than one row");
+  };
+  variant.plan = [](const PlanRequest&) -> std::unique_ptr<Plan> {
+    ++plans;
+    return std::make_unique<Product>();
+  };
+  return variant;
+}
+
+PlanRequest request_of(const char* problem) {
+  PlanRequest request;
+  request.problem = problem_of(problem);
+  return request;
+}
+
+// A device whose memory the host does not read by itself, as that of a card.
+struct Apart : ForwardingDevice {
+  bool host_memory() const override { return false; }
+  Buffer allocate(std::size_t bytes) override {
+    ++allocations;
+    return ForwardingDevice::allocate(bytes);
+  }
+};
+
+constexpr const char* kSmall = "one-to-one/1x1/1x1/1:1/full";
+
+template <typename D>
+void computes_twice_and_plans_once(int expected_allocations) {
+  plans = allocations = 0;
+  const Variant variant = product();
+  Session session(variant, request_of(kSmall), std::make_unique<D>());
+  for (const float value : {2.0f, 5.0f}) {
+    const float left = value, right = 3.0f;
+    float out = 0;
+    session.compute(&left, &right, &out);
+    EXPECT_EQ(out, 3.0f * value);
+  }
+  EXPECT_EQ(plans, 1);
+  EXPECT_EQ(allocations, expected_allocations);
+}
+
+TEST(Session, TheSecondComputationDoesNotPlan) {
+  computes_twice_and_plans_once<ForwardingDevice>(0);
+}
+
+TEST(Session, NorDoesItAllocateOnADevice) { computes_twice_and_plans_once<Apart>(4); }
+
+TEST(Session, AskingPlansNothing) {
+  plans = 0;
+  const Variant variant = product();
+  const auto device = open_device("cpu");
+  EXPECT_TRUE(asks(variant, request_of(kSmall), *device));
+  EXPECT_EQ(asks(variant, request_of("one-to-one/2x1/2x1/1:1/full"), *device).reason,
+            "more than one row");
+  EXPECT_EQ(asks(variant, request_of("n-to-m/1x1/1x1/2:2/full"), *device).reason, "form n-to-m");
+  EXPECT_EQ(plans, 0);
+}
+
+TEST(Session, RefusesWhatIsNotSupported) {
+  const Variant variant = product();
+  EXPECT_NE(user_error([&] {
+              Session(variant, request_of("one-to-one/2x1/2x1/1:1/full"), open_device("cpu"));
+            }).find("'product': not supported: more than one row"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace xcorr
