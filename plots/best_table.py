@@ -49,7 +49,7 @@ def best_table(points: pd.DataFrame) -> pd.DataFrame:
     are cells in which no transform was measured although its form has some (`left_out` names them).
     """
     passed = points[points["outcome"] == "passed"]
-    mask = _undecided(passed)
+    mask = undecided(passed)
     cells = passed[mask].drop_duplicates(CELL)
     passed = passed[~mask]
     records = []
@@ -73,7 +73,7 @@ def best_table(points: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _undecided(passed: pd.DataFrame) -> pd.Series:
+def undecided(passed: pd.DataFrame) -> pd.Series:
     """Mask of the points of cells without a transform, in forms that have some: whatever is fastest
     there, the one rival that overtakes with size was not asked."""
     hue = style.FAMILY_HUES["fft"]

@@ -7,6 +7,7 @@ import pandas as pd
 
 from plots import ceilings as limits
 from plots import floor, style
+from plots.best_table import undecided
 from plots.figures import Drawing, Omitted, Result, _cells
 from plots.figures._panels import FORM_TITLES
 from plots.metrics import MICRO, si_time
@@ -21,8 +22,9 @@ BOUNDS = {"launch": "launch", "memory": "memory", "direct": "direct", "fft": "FF
 
 def distances(points: pd.DataFrame, ceilings: limits.Ceilings) -> pd.DataFrame:
     """The fastest passed line per problem with `floor_us`, `bound` (see plots.floor.bound_by) and
-    `factor`: its compute time over the floor."""
+    `factor`: its compute time over the floor; without the cells that best_table leaves undecided."""
     passed = _cells.usual(points[points["outcome"] == "passed"])
+    passed = passed[~undecided(passed)]
     fastest = passed.sort_values(["compute_us", "variant", "params"], kind="stable")
     fastest = fastest.drop_duplicates(PROBLEM, keep="first")
     if fastest.empty:
