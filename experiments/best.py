@@ -37,7 +37,7 @@ def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
     }
 
 
-def _named(point: str, names: Sequence[str]) -> bool:
+def named(point: str, names: Sequence[str]) -> bool:
     """Whether all parameters of one of `names` are the point's."""
     own = set(point.split(";"))
     return any(own.issuperset(filter(None, name.split(";"))) for name in names)
@@ -50,7 +50,7 @@ def keep_plotted(units: Sequence[Unit], experiments: Mapping[str, Experiment]) -
     for unit in units:
         names = experiments[unit.experiment].plotted
         chosen = unit.params if names is None else tuple(
-            one for one in unit.params if _named(one, names.get(unit.variant.id, []))
+            one for one in unit.params if named(one, names.get(unit.variant.id, []))
         )
         if chosen:
             kept.append(dataclasses.replace(unit, params=chosen))
@@ -70,7 +70,7 @@ def keep_best(
             continue
         fastest = [one for one in ranked.get(_cell(unit), []) if one in unit.params][: limit.best]
         names = limit.points.get(unit.variant.id, [])
-        chosen = tuple(one for one in unit.params if one in fastest or _named(one, names))
+        chosen = tuple(one for one in unit.params if one in fastest or named(one, names))
         if chosen:
             kept.append(dataclasses.replace(unit, params=chosen))
         else:

@@ -19,7 +19,7 @@ from typing import Any
 
 from experiments import store
 from experiments.errors import Parser, UserError, nearest
-from plots import best_table, front, imported, real_tables, regret, report, style, table1, tidy
+from plots import best_table, beyond, front, imported, real_tables, regret, report, style, table1, tidy
 from plots.claims import verdicts
 from plots.figures import Drawing, Omitted, Result, by_reason, comparison, modules
 from plots.metrics import METRICS
@@ -174,7 +174,10 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
             out / "tables" / f"best_algorithm.{extension}", write(table).encode("utf-8")
         )
     cells, claims = table1.cells(results.points), verdicts.table(results)
-    for name, text in {**table1.files(cells), **verdicts.files(claims), **regret.files(results)}.items():
+    tables = {
+        **table1.files(cells), **verdicts.files(claims), **regret.files(results), **beyond.files(results),
+    }  # fmt: skip
+    for name, text in tables.items():
         store.write_atomic(out / "tables" / name, text.encode("utf-8"))
     page = report.build(
         results, table, drawings, omitted, svgs, real_tables.tables(results.folder),

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
+from experiments import best, schema
 from fixtures import paper
 from fixtures.paper import FIVE, NINE
 from fixtures.paper_figures import EXPECTED, NUMBERS, PACKAGE, POINTS
@@ -270,3 +271,18 @@ def test_the_list_names_every_figure_and_its_command(capsys):
         assert "python3 -m experiments." in line
     assert __main__.main(["--lst"]) == 2
     assert capsys.readouterr().err.startswith("error: command line: ")
+
+
+def test_plotted_measures_every_curve_of_every_figure(lines, drawn):
+    known = schema.load_experiments()
+
+    def measured(line):
+        saturated = (line["lefts"], line["rights"]) == (4000, 4000)
+        names = known["one-to-one-saturated" if saturated else line["form"]].plotted
+        return names is None or best.named(line["params"], names.get(line["variant"], []))
+
+    some = [line for line in lines if measured(line)]
+    assert len(some) < len(lines)
+    results = paper.result_set(some)
+    for key, complete in drawn.items():
+        assert draw(key, results).caption == complete.caption, key  # which names what is missing

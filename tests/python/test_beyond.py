@@ -1,0 +1,64 @@
+"""The table of speed-ups over the paper's best: what that is, what is missing, when the bars are reached."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from fixtures import sets
+
+from plots import beyond, tidy
+from plots.ceilings import Ceilings
+
+WHAT = {"families": ["warp_shuffle"], "variants": ["cufft_paper"]}
+BASELINE = {
+    ("one-to-one", 64, 1, 1): {"best_definition_us": "20", "fft_us": "16"},
+    ("one-to-one", 128, 1, 1): {"best_definition_us": "130", "fft_us": "15"},
+}
+BARS = beyond.Bars(2.0, 0.97)
+CEILINGS = Ceilings(4e12, 4e12, 5e13, launch_stream_us=2.0, launch_graph_us=1.5)
+
+
+def row(variant, side, us, family="warp_shuffle", **cells):
+    shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), side)
+    return sets.row(variant=variant, family=family, backend="cuda", compute_us=us, **{**shape, **cells})
+
+
+def lines(*rows, ceilings=CEILINGS):
+    return beyond.table(tidy.tidy(sets.frame(rows)), WHAT, BASELINE, ceilings)
+
+
+def test_the_papers_best_is_the_faster_of_the_baseline_and_our_rows_of_its_algorithms():
+    found = lines(row("split_row", 64, 12.0), row("new", 64, 4.0, "fused"), row("new", 128, 5.0, "fused"))
+    assert list(found["paper_us"]) == [12.0, 15.0] and list(found["paper_by"]) == ["split_row", "baseline"]
+    assert list(found["speedup"]) == [3.0, 3.0] and list(found["variant"]) == ["new", "new"]
+    assert found["distance"][0] == pytest.approx(4.0 / found["floor_us"][0]) and found["floor_us"][0] >= 2.0
+    assert beyond.reached(found, BARS)
+
+
+def test_our_rows_of_the_papers_algorithms_are_no_speed_up():
+    found = lines(row("split_row", 64, 12.0), row("split_row", 128, 14.0))
+    assert list(found["speedup"]) == [1.0, 1.0] and not beyond.reached(found, BARS)
+
+
+def test_a_cell_without_rows_is_named_and_keeps_the_bars_from_being_reached():
+    found = lines(row("new", 64, 1.0, "fused"))
+    assert math.isnan(found["speedup"][1]) and not beyond.reached(found, BARS)
+    assert "not measured" in list(beyond.readable(found)["Variant"])
+    assert "in 1 of 2 cells" in beyond.summary(found, BARS)
+
+
+def test_one_slow_cell_is_below_the_bar_whatever_the_mean():
+    found = lines(row("new", 64, 1.0, "fused"), row("new", 128, 16.0, "fused"))
+    assert not beyond.reached(found, BARS) and "1 below 0.97" in beyond.summary(found, BARS)
+
+
+def test_other_conditions_and_machines_do_not_take_part():
+    odd = [row("new", 64, 1.0, "fused", mode="graph"), row("new", 64, 1.0, "fused", right_rows=32)]
+    assert lines(*odd, row("split_row", 64, 12.0))["ours_us"][0] == 12.0
+    raw = sets.frame([row("new", 64, 1.0, "fused")])
+    assert beyond.files(tidy.ResultSet("another", "published", None, raw, tidy.tidy(raw), {}, {})) == {}
+
+
+def test_without_ceilings_there_is_no_distance():
+    assert lines(row("new", 64, 1.0, "fused"), ceilings="no ceilings.json")["distance"].isna().all()
