@@ -182,6 +182,7 @@ class Predictor:
             + EXTRA_LAUNCHES * launch
             + phases
             + (self._preset.repetitions + 0.5) * repetition
+            + (unit.energy_s if self._backend == "cuda" else 0)  # nothing counts a CPU's
         )
 
     def unit_s(self, unit: Unit, params: Sequence[str]) -> float:

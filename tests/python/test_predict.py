@@ -126,6 +126,14 @@ def test_cost_counts_repetitions_references_and_checks() -> None:
     assert made.unit_s(more, FFT.points) < 2 * made.unit_s(more, FFT.points[:1])
 
 
+def test_counting_energy_takes_its_time_on_a_gpu() -> None:
+    for device, variant, seconds in (("cuda:0", CUDA, 1.0), ("cpu", SCALAR, 0.0)):
+        plain = unit(16, variant)
+        counted = dataclasses.replace(plain, energy_s=1.0)
+        made = predictor(device)
+        assert made.point_s(counted, "") - made.point_s(plain, "") == pytest.approx(seconds)
+
+
 def test_shipped_rates_know_every_class() -> None:
     rates = load_rates()
     for backend in ("cpu", "cuda"):
