@@ -12,6 +12,8 @@
 #   --forms FORMS                comma-separated: one-to-one, one-to-many, n-to-mn, n-to-m
 #   --device cpu|cuda:N          default: the first GPU where CUDA variants are built, else the CPU
 #   --results DIR                where rows go (default: results)
+#   --plotted                    only what the paper's figures and claims show; builds every point of theirs
+#   --slowed                     measure again what a busy host slowed down
 #   --dry-run                    only say what would be measured and for how long
 #   --force                      measure again what is measured already
 # A selection by experiments, variants, sizes or forms leaves the real inputs out.
@@ -23,12 +25,14 @@ source "$scripts/env.sh"
 started=$SECONDS
 command_line="$0 $*"
 
-selection=() force=() dry_run=() device=() preset=smoke results=$XCORR_ROOT/results
+selection=() grid=() plotted=() force=() dry_run=() device=() preset=smoke results=$XCORR_ROOT/results
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
     --dry-run) dry_run=(--dry-run) ;;
     --force) force=(--force) ;;
+    --plotted) plotted+=(--plotted) grid=(--grid paper) ;;
+    --slowed) plotted+=(--slowed) ;;
     --preset | --experiments | --variants | --sizes | --forms | --device | --results)
       if (($# < 2)); then refuse "$1: a value is missing; see scripts/reproduce.sh --help"; fi
       case $1 in
@@ -50,7 +54,7 @@ echo "[1/5] set up"
 # shellcheck source=scripts/env.sh
 source "$scripts/env.sh"
 echo "[2/5] build"
-"$scripts/build.sh"
+"$scripts/build.sh" "${grid[@]}"
 facts=$(run_python -m experiments.run --machine-facts "${device[@]}")
 read -r key chosen < <("$XCORR_PYTHON" -c \
   'import json, sys; facts = json.loads(sys.argv[1]); print(facts["machine_key"], facts["device"])' "$facts")
@@ -58,7 +62,7 @@ common=(--preset "$preset" --device "$chosen" --results "$results" "${force[@]}"
 
 echo "[3/5] measure on $key, preset $preset"
 status=0 told=yes
-run_python -m experiments.run "${common[@]}" "${selection[@]}" "${dry_run[@]}" || status=$?
+run_python -m experiments.run "${common[@]}" "${selection[@]}" "${plotted[@]}" "${dry_run[@]}" || status=$?
 if ((${#dry_run[@]})) || [[ $status == 2 || $status == 130 ]]; then exit "$status"; fi
 
 told=''
