@@ -128,13 +128,16 @@ def method(results: ResultSet) -> list[str]:
     ]  # fmt: skip
 
 
+OVERVIEW_CELLS = 3  # a size measured for fewer forms and counts is in the table of all cells only
+
+
 def overview_cells(points: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
     """Winners by form, count and size, each with a tint of its variant's colour."""
     families = dict(zip(points["variant"], points["family"]))
     usual = table
     for name, value in best_table.USUAL.items():
         usual = usual[usual[name] == value]
-    sizes = list(best_table.overview(usual).columns[2:])
+    sizes = list(best_table.overview(usual, OVERVIEW_CELLS).columns[2:])
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     for _, row in usual.iterrows():
         look = style.look(row["best"], families.get(row["best"], ""))
@@ -146,7 +149,8 @@ def overview_cells(points: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
             "tint": style.shaded(look.colour, 0.82),
             "edge": look.colour,
         }
-    return {"sizes": sizes, "lines": [(*key, cells) for key, cells in lines.items()]}
+    shown = {key: cells for key, cells in lines.items() if not cells.keys().isdisjoint(sizes)}
+    return {"sizes": sizes, "lines": [(*key, cells) for key, cells in shown.items()]}
 
 
 def sections(drawings: list[Drawing]) -> list[tuple[str, list[dict[str, Any]]]]:
