@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from experiments import store
-from experiments.errors import UserError, command, nearest
+from experiments.errors import Parser, UserError, command, nearest
 from experiments.points import ROOT
 from experiments.schema import load_toml
 
@@ -41,13 +41,6 @@ NOTES = ("clear", "host")
 
 Cell = tuple[str, int, int, int]  # form, size, lefts, rights
 Baseline = dict[Cell, dict[str, str]]
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong with the command line in one line."""
-
-    def error(self, message: str) -> Any:
-        raise UserError(f"command line: {message}; see --help")
 
 
 def parser() -> argparse.ArgumentParser:
