@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import argparse
 import io
-import multiprocessing
-import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,24 +122,6 @@ def encode(drawing: Drawing) -> dict[str, bytes]:
     return files
 
 
-_inherited: list[Drawing] = []  # what processes that are forked below find drawn already
-
-
-def _encode_inherited(place: int) -> dict[str, bytes]:
-    return encode(_inherited[place])
-
-
-def encode_all(drawings: Sequence[Drawing]) -> Iterator[dict[str, bytes]]:
-    """`encode` of each, in order, by as many processes as there are cores: most of a rendering."""
-    _inherited[:] = drawings
-    workers = min(len(drawings), os.cpu_count() or 1)
-    if workers < 2:
-        yield from map(encode, drawings)
-        return
-    with multiprocessing.get_context("fork").Pool(workers) as pool:
-        yield from pool.imap(_encode_inherited, range(len(drawings)))
-
-
 def _remove_stale(folder: Path, drawn: list[str]) -> None:
     """Delete figures of an earlier rendering that have no data any more."""
     ours = re.compile(rf"({'|'.join(map(re.escape, modules()))})(_.*)?")
@@ -159,10 +139,8 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
     drawings = [one for one in found if isinstance(one, Drawing)]
     omitted = [one for one in found if isinstance(one, Omitted)]
     svgs = {}
-    tqdm.monitor_interval = 0  # its thread and a fork do not go together
-    bar = tqdm(drawings, desc=results.key, unit="figure", file=sys.stderr)
-    for drawing, files in zip(bar, encode_all(drawings)):
-        for extension, data in files.items():
+    for drawing in tqdm(drawings, desc=results.key, unit="figure", file=sys.stderr):
+        for extension, data in encode(drawing).items():
             store.write_atomic(out / "figures" / f"{drawing.name}.{extension}", data)
             if extension == "svg":
                 svgs[drawing.name] = data.decode("utf-8")
