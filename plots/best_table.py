@@ -76,9 +76,8 @@ def best_table(points: pd.DataFrame) -> pd.DataFrame:
 def undecided(passed: pd.DataFrame) -> pd.Series:
     """Mask of the points of cells without a transform, in forms that have some: whatever is fastest
     there, the one rival that overtakes with size was not asked."""
-    hue = style.FAMILY_HUES["fft"]
     names = zip(passed["variant"], passed["family"])
-    transform = pd.Series([style.hue_name(*name) == hue for name in names], passed.index, dtype=bool)
+    transform = pd.Series([style.is_transform(*name) for name in names], passed.index, dtype=bool)
     has = transform.groupby([passed[name] for name in CELL]).transform("any")
     return transform.groupby(passed["form"]).transform("any") & ~has
 

@@ -6,13 +6,9 @@ import pandas as pd
 
 from plots import style
 from plots.figures import _curves
+from plots.style import is_transform
 
 TRANSFORM_HUE = style.FAMILY_HUES["fft"]
-
-
-def is_transform(variant: str, family: str) -> bool:
-    """Whether a variant goes through the frequency domain (as its hue says too)."""
-    return style.hue_name(variant, family) == TRANSFORM_HUE
 
 
 def class_label(variant: str, family: str) -> str:
