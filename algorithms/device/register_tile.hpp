@@ -137,12 +137,11 @@ class Stage {
   __device__ __forceinline__ void load() {
 #pragma unroll
     for (int k = 0; k < kFlight; ++k) {
-      at_[k] = -1;
-      if (!more()) continue;
-      at_[k] = m_ * to_.stride + y_ * to_.pitch + x_ * kChunk;
+      const bool exists = more();
+      at_[k] = exists ? m_ * to_.stride + y_ * to_.pitch + x_ * kChunk : -1;
       chunk_[k] = {};
       const int row = to_.row + y_, col = to_.col + x_ * kChunk;
-      if (row >= source_.first_row && row < source_.end_row) {
+      if (exists && row >= source_.first_row && row < source_.end_row) {
         const float* const line =
             source_.matrix + m_ * source_.size + static_cast<Index>(row) * source_.cols;
         if (source_.aligned) {
