@@ -21,11 +21,18 @@ __device__ __forceinline__ Chunk load_chunk(const float* shared) {
 __host__ __device__ constexpr int chunk_down(int x) { return x & ~(kChunk - 1); }
 __host__ __device__ constexpr int chunk_up(int x) { return chunk_down(x + kChunk - 1); }
 
+__host__ __device__ constexpr int smaller(int a, int b) { return a < b ? a : b; }
+__host__ __device__ constexpr int larger(int a, int b) { return a > b ? a : b; }
 constexpr int log2(int n) { return n > 1 ? 1 + log2(n / 2) : 0; }
 inline int log2_up(Index n) {
   int log = 0;
   while ((Index{1} << log) < n) ++log;
   return log;
+}
+
+// The largest multiple of `step` that is at most x.
+inline int floor_to(Index x, int step) {
+  return static_cast<int>((x >= 0 ? x / step : -ceil_div<Index>(-x, step)) * step);
 }
 
 // Groups of pairs, so that lanes have different matrices: n-to-m takes neighbouring lefts and
@@ -57,17 +64,16 @@ struct LanePairs {
                                        std::uint32_t group)
       : shared_(q.rights_shared), of_a_left_(groups.rights_of_a_left) {
     const int most_rights = 1 << groups.right_lanes_log;
-    const auto least = [](int a, int b) { return a < b ? a : b; };
     if (shared_) {
       left_first = static_cast<int>(groups.groups_of_rights.split(group)) << groups.left_lanes_log;
-      left_count = least(1 << groups.left_lanes_log, q.lefts - left_first);
+      left_count = smaller(1 << groups.left_lanes_log, q.lefts - left_first);
       right_first = static_cast<int>(group) * most_rights;
-      right_count = least(most_rights, q.rights - right_first);
+      right_count = smaller(most_rights, q.rights - right_first);
       left_lanes = left_count;
       first_pair = static_cast<Index>(left_first) * q.rights + right_first;
     } else {
       right_first = static_cast<int>(group) * most_rights;
-      right_count = least(most_rights, q.lefts * q.rights - right_first);
+      right_count = smaller(most_rights, q.lefts * q.rights - right_first);
       left_first = left_of(right_first);
       left_count = left_of(right_first + right_count - 1) - left_first + 1;
       left_lanes = 1;
@@ -106,8 +112,8 @@ __device__ __forceinline__ int centre_out(int rank, int count, int centre) {
 struct StageSource {
   const float* matrix;
   Index size;
-  int cols, first_row, end_row;
-  bool aligned;  // each row begins at a multiple of 16 bytes
+  int cols, first_row = 0, end_row = 0;
+  bool aligned = false;  // each row begins at a multiple of 16 bytes
 };
 
 // Stages rows x (kChunk * chunks) elements from (row, col) on of several matrices, zero outside, by

@@ -31,7 +31,7 @@
 //                   all shifts of small matrices in a block against narrow panels and few halos.
 // Limits: an infinity or NaN may reach outputs whose overlaps do not hold it.
 //
-// Predicted (H200): the main loops of 4x4, 4x8, 8x4 are 89, 94 and 94 % FMAs; at 64 x 64 with all
+// Predicted (H200): the main loops of 4x4, 4x8, 8x4 are 88, 94 and 94 % FMAs; at 64 x 64 with all
 // overheads of a walk 88, 92 and 93 % of the issue slots are useful, the shared-memory pipe
 // is busy in 70, 50 and 40 % of the cycles. With stalls at staging and short walks about 40
 // TFLOP/s useful at 64 x 64 and 128 x 128 n-to-m, 33 at 16 x 16.
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kThreads, (kResidentBlocks<kRows, kCols>))
     tiled_direct_kernel(DeviceProblem q, Tiling t, const float* __restrict__ left,
                         const float* __restrict__ right, float* __restrict__ out) {
   float* const shared = dynamic_shared<float>();
-  const int thread = static_cast<int>(threadIdx.x), lane = warp::lane();
+  const int thread = static_cast<int>(threadIdx.x);
   const int warp_log = kWarpsLog - t.warp_cols_log;
 
   std::uint32_t group = blockIdx.x, shift;
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kThreads, (kResidentBlocks<kRows, kCols>))
   const int low_sx = block_sx + (warp_col << t.col_lanes_log) * kCols;
   const int high_sy = low_sy + (row_lanes - 1) * kRows, high_sx = low_sx + (col_lanes - 1) * kCols;
 
-  int rest = lane;
+  int rest = warp::lane();
   const auto digit = [&](int log) {
     const int value = rest & ((1 << log) - 1);
     rest >>= log;
@@ -113,42 +113,37 @@ __global__ void __launch_bounds__(kThreads, (kResidentBlocks<kRows, kCols>))
   const float* const my_right =
       shared + t.rights_at + pairs.right_slot(right_lane) * t.right_stride;
 
-  const auto max_of = [](int a, int b) { return a > b ? a : b; };
-  const auto min_of = [](int a, int b) { return a < b ? a : b; };
-  const int first_y = max_of(0, -(block_sy + block_rows - 1));
-  const int end_y = min_of(q.left_rows, q.right_rows - block_sy);
-  const int first_x = chunk_down(max_of(0, -(block_sx + block_cols - 1)));
-  const int end_x = min_of(q.left_cols, q.right_cols - block_sx);
+  const int first_y = larger(0, -(block_sy + block_rows - 1));
+  const int end_y = smaller(q.left_rows, q.right_rows - block_sy);
+  const int first_x = chunk_down(larger(0, -(block_sx + block_cols - 1)));
+  const int end_x = smaller(q.left_cols, q.right_cols - block_sx);
   const bool down = low_sy >= 0;
   const bool works = low_sy < q.first_sy + q.out_rows && high_sy + kRows > q.first_sy &&
                      low_sx < q.first_sx + q.out_cols && high_sx + kCols > q.first_sx;
 
-  StageSource lefts = {
-      left + pairs.left_first * q.left_size, q.left_size, q.left_cols, 0, 0, t.left_aligned};
-  const StageSource rights = {right + pairs.right_first * q.right_size,
-                              q.right_size,
-                              q.right_cols,
-                              0,
-                              q.right_rows,
-                              t.right_aligned};
+  StageSource lefts = {left + pairs.left_first * q.left_size, q.left_size, q.left_cols};
+  StageSource rights = {right + pairs.right_first * q.right_size, q.right_size, q.right_cols};
+  lefts.aligned = t.left_aligned;
+  rights.aligned = t.right_aligned;
+  rights.end_row = q.right_rows;
   RegisterTile<kRows, kCols> tile;
 #pragma unroll 1
   for (int y0 = first_y; y0 < end_y; y0 += t.panel_rows) {
-    const int y1 = min_of(y0 + t.panel_rows, end_y);
+    const int y1 = smaller(y0 + t.panel_rows, end_y);
     lefts.first_row = y0;
     lefts.end_row = y1;
     // Right rows that any warp walks.
     const int pad_rows = (row_lanes - 1) * kRows, pad_cols = col_lanes * kCols;
-    const int right_row = max_of(y0 + block_sy, -pad_rows);
-    const int right_end = min_of(y1 + block_sy + block_rows - 1, q.right_rows + pad_rows);
+    const int right_row = larger(y0 + block_sy, -pad_rows);
+    const int right_end = smaller(y1 + block_sy + block_rows - 1, q.right_rows + pad_rows);
     // The warp's newest left rows: [first, end) downwards, or (end, first] upwards.
     int first, steps;
     if (down) {
-      first = max_of(y0, -high_sy);
-      steps = min_of(y1 + kRows - 1, q.right_rows - low_sy) - first;
+      first = larger(y0, -high_sy);
+      steps = smaller(y1 + kRows - 1, q.right_rows - low_sy) - first;
     } else {
-      first = min_of(y1 - 1, q.right_rows - low_sy - kRows);
-      steps = first + 1 - max_of(y0 - (kRows - 1), -high_sy - (kRows - 1));
+      first = smaller(y1 - 1, q.right_rows - low_sy - kRows);
+      steps = first + 1 - larger(y0 - (kRows - 1), -high_sy - (kRows - 1));
     }
     const bool preload = first != (down ? y0 : y1 - 1);
     const int left_step = down ? t.left_pitch : -t.left_pitch;
@@ -159,10 +154,10 @@ __global__ void __launch_bounds__(kThreads, (kResidentBlocks<kRows, kCols>))
         my_right + (first + my_sy + (down ? 0 : kRows - 1) - right_row) * t.right_pitch;
 #pragma unroll 1
     for (int x0 = first_x; x0 < end_x; x0 += t.panel_cols) {
-      const int x1 = min_of(x0 + t.panel_cols, end_x);
-      const int right_col = max_of(x0 + block_sx, -pad_cols);
-      const int right_col_end =
-          min_of(x0 + chunk_up(x1 - x0) + block_sx + block_cols, chunk_up(q.right_cols) + pad_cols);
+      const int x1 = smaller(x0 + t.panel_cols, end_x);
+      const int right_col = larger(x0 + block_sx, -pad_cols);
+      const int right_col_end = smaller(x0 + chunk_up(x1 - x0) + block_sx + block_cols,
+                                        chunk_up(q.right_cols) + pad_cols);
       block::barrier();
       const int chunks = chunk_up(x1 - x0) / kChunk;
       const int right_chunks = (right_col_end - right_col) / kChunk;
@@ -177,9 +172,9 @@ __global__ void __launch_bounds__(kThreads, (kResidentBlocks<kRows, kCols>))
                     right_row, right_end - right_row, right_col, right_chunks});
       block::barrier();
       if (!works || steps <= 0) continue;
-      const int end = min_of(x1, q.right_cols - low_sx);
+      const int end = smaller(x1, q.right_cols - low_sx);
 #pragma unroll 1
-      for (int x = max_of(x0, chunk_down(-(high_sx + kCols - 1))); x < end; x += kChunk) {
+      for (int x = larger(x0, chunk_down(-(high_sx + kCols - 1))); x < end; x += kChunk) {
         const float* const l = left_row + (x - x0);
         const float* const r = right_line + (x + my_sx - right_col);
         constexpr int kReach = RegisterTile<kRows, kCols>::kReach;
@@ -218,7 +213,7 @@ __global__ void __launch_bounds__(kThreads, (kResidentBlocks<kRows, kCols>))
   }
   block::barrier();
   const int first_row = q.first_sy - block_sy, first_col = q.first_sx - block_sx;
-  const int width_log = min_of(log2(kCols) + cols_log, log2(kThreads));
+  const int width_log = smaller(log2(kCols) + cols_log, log2(kThreads));
 #pragma unroll 1
   for (int col = thread & ((1 << width_log) - 1); col < block_cols; col += 1 << width_log) {
     if (static_cast<unsigned>(col - first_col) >= static_cast<unsigned>(q.out_cols)) continue;
@@ -251,11 +246,6 @@ Tile make_tile(const char* name) {
 }
 const std::array<Tile, 3> kTiles = {make_tile<4, 4>("4x4"), make_tile<4, 8>("4x8"),
                                     make_tile<8, 4>("8x4")};
-
-int floor_to(Index x, int step) {
-  const Index steps = x >= 0 ? x / step : -((-x + step - 1) / step);
-  return static_cast<int>(steps * step);
-}
 
 // What a point makes of a problem.
 struct Launch {

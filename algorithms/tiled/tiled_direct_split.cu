@@ -146,8 +146,6 @@ template <int kRows, int kCols>
 __global__ void __launch_bounds__(kMostWarps* warp::kSize)
     tiled_direct_split_kernel(DeviceProblem q, Shares s, const float* __restrict__ left,
                               const float* __restrict__ right, float* __restrict__ out) {
-  const auto max_of = [](int a, int b) { return a > b ? a : b; };
-  const auto min_of = [](int a, int b) { return a < b ? a : b; };
   float* const shared = dynamic_shared<float>();
   const int thread = static_cast<int>(threadIdx.x), lane = warp::lane();
   const int warp_number = thread / warp::kSize, threads = warp::kSize << s.warps_log;
@@ -191,24 +189,24 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize)
                               q.right_rows,
                               s.right_aligned};
   const int row_lane = lane & ((1 << s.row_lanes_log) - 1), group = lane >> s.row_lanes_log;
-  const int first_y = max_of(0, -(region_sy + region_rows - 1));
-  const int end_y = min_of(q.left_rows, q.right_rows - region_sy);
-  const int first_x = chunk_down(max_of(0, -(region_sx + region_cols - 1)));
-  const int end_x = min_of(q.left_cols, q.right_cols - region_sx);
+  const int first_y = larger(0, -(region_sy + region_rows - 1));
+  const int end_y = smaller(q.left_rows, q.right_rows - region_sy);
+  const int first_x = chunk_down(larger(0, -(region_sx + region_cols - 1)));
+  const int end_x = smaller(q.left_cols, q.right_cols - region_sx);
 
   RowTile<kRows, kCols> tile;
   using Loads = Stage<(kRows * kCols > 8 ? 4 : 2)>;
 #pragma unroll 1
   for (int y0 = first_y; y0 < end_y; y0 += s.panel_rows) {
-    const int y1 = min_of(y0 + s.panel_rows, end_y);
+    const int y1 = smaller(y0 + s.panel_rows, end_y);
     lefts.end_row = y1;
-    const int right_row = max_of(y0 + region_sy, 1 - kRows);
-    const int right_end = min_of(y1 + region_sy + region_rows - 1, q.right_rows + kRows - 1);
-    const int begin = max_of(y0, 1 - kRows - sy), end = min_of(y1, q.right_rows - sy);
+    const int right_row = larger(y0 + region_sy, 1 - kRows);
+    const int right_end = smaller(y1 + region_sy + region_rows - 1, q.right_rows + kRows - 1);
+    const int begin = larger(y0, 1 - kRows - sy), end = smaller(y1, q.right_rows - sy);
 #pragma unroll 1
     for (int x0 = first_x; x0 < end_x; x0 += s.panel_cols) {
-      const int x1 = min_of(x0 + s.panel_cols, end_x);
-      const int right_col = max_of(x0 + region_sx, -kCols);
+      const int x1 = smaller(x0 + s.panel_cols, end_x);
+      const int right_col = larger(x0 + region_sx, -kCols);
       if (y0 > first_y || x0 > first_x) block::barrier();
       Loads one(lefts,
                 {shared, 0, s.left_pitch, 1, y0, y1 - y0, x0, static_cast<int>(s.left_chunks.by)},
@@ -226,11 +224,11 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize)
       block::barrier();
       if (!works) continue;
       // Lanes of one row share its chunks.
-      const int begin_x = max_of(x0, chunk_down(1 - kCols - sx));
-      const int chunks = chunk_up(min_of(x1, q.right_cols - sx) - begin_x) / kChunk;
+      const int begin_x = larger(x0, chunk_down(1 - kCols - sx));
+      const int chunks = chunk_up(smaller(x1, q.right_cols - sx) - begin_x) / kChunk;
       const int share = (chunks + (warp::kSize >> s.row_lanes_log) - 1) >> (5 - s.row_lanes_log);
       const int first = group * share;
-      const int count = min_of(share, chunks - first);
+      const int count = smaller(share, chunks - first);
       const int x = begin_x + first * kChunk;
       if (count <= 0) continue;
 #pragma unroll 1
