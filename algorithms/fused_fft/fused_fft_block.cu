@@ -1,0 +1,382 @@
+// Correlation by the transform theorem with everything between input and output inside one block: a
+// step from cufft, whose five kernels carry every spectrum through memory four times. Beyond the
+// paper; the packing is that of fused_fft_tile.hpp, the transforms are those of block_fft.hpp.
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/fused_fft_tile.hpp"
+#include "algorithms/device/padding.hpp"
+#include "algorithms/device/pairs.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+// Where a kernel gets its spectra from and what it makes of them.
+enum class Work {
+  shared_left,  // transforms one left into shared memory, then its rights
+  stored_left,  // rights; the spectra of the lefts lie in the workspace
+  spectra,      // transforms matrices into the workspace
+  pairs,        // both spectra lie in the workspace
+};
+
+constexpr int kLengths[] = {32, 48, 64, 96, 128, 192};
+
+// Threads of a tile (its passes have little more than a multiple of them to do), most tiles of a
+// block, and blocks that an SM is to hold.
+struct Launch {
+  int crew, most_tiles, resident;
+};
+constexpr Launch launch_of(int n) {
+  return n <= 32    ? Launch{72, 4, 4}
+         : n <= 48  ? Launch{104, 4, 2}
+         : n <= 64  ? Launch{144, 4, 2}
+         : n <= 96  ? Launch{200, 1, 4}
+         : n <= 128 ? Launch{288, 1, 3}
+                    : Launch{800, 1, 1};
+}
+
+struct Arguments {
+  const float *left, *right;
+  float* out;
+  Complex* spectra;         // in the workspace: lefts, then rights
+  const Complex* twiddles;  // of x, then of y
+  int left_rows, left_cols, right_rows, right_cols;
+  int first_sy, out_rows, first_sx, out_cols;
+  std::uint32_t items;                 // pairs, or matrices to transform
+  std::uint32_t lefts, chunks, chunk;  // blocks of a left, rights of one of them
+  Divider rights_of_left;
+  std::uint32_t rights_back;
+  float scale;
+};
+
+template <typename Shape, Work kWork>
+__global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::X::n).most_tiles,
+                                  launch_of(Shape::X::n).resident) fused_kernel(Arguments a) {
+  using X = typename Shape::X;
+  using Y = typename Shape::Y;
+  constexpr int kPitch = Shape::pitch;
+  constexpr bool kForward = kWork != Work::pairs;
+  Complex* const twiddles_x = dynamic_shared<Complex>();
+  Complex* const twiddles_y = twiddles_x + X::n;
+  Complex* const left_tile = twiddles_y + Y::n;
+  Complex* const tiles = left_tile + (kWork == Work::shared_left ? Shape::elements : 0);
+  const int mine = static_cast<int>(threadIdx.y);
+  const int all = static_cast<int>(blockDim.x * blockDim.y);
+  const int thread = static_cast<int>(threadIdx.x + threadIdx.y * blockDim.x);
+  for (int i = thread; i < X::n + Y::n; i += all) twiddles_x[i] = a.twiddles[i];
+  const FusedTile<Shape> tile(tiles + mine * Shape::elements, twiddles_x, twiddles_y,
+                              {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)});
+  block::barrier();
+
+  const auto forward = [](const FusedTile<Shape>& of, const Source& source, bool works) {
+    if (works) of.load_rows(source);
+    block::barrier();
+    if (works) of.finish_rows(source.rows);
+    block::barrier();
+    if (works) of.split_columns(source.rows);
+    block::barrier();
+  };
+  const auto as_left = [&](auto& v) {
+#pragma unroll
+    for (auto& value : v) value = {a.scale * value.re, -a.scale * value.im};
+  };
+  const auto left_matrix = [&](std::uint32_t l) {
+    return Source{a.left + static_cast<Index>(l) * a.left_rows * a.left_cols, a.left_rows,
+                  a.left_cols};
+  };
+  const auto right_matrix = [&](std::uint32_t r) {
+    return Source{a.right + static_cast<Index>(r) * a.right_rows * a.right_cols, a.right_rows,
+                  a.right_cols};
+  };
+
+  std::uint32_t item = blockIdx.x * blockDim.y, end = a.items, step = gridDim.x * blockDim.y;
+  if constexpr (kWork == Work::shared_left) {
+    const std::uint32_t l = blockIdx.x / a.chunks, m = a.rights_of_left.by;
+    const std::uint32_t begin = (blockIdx.x - l * a.chunks) * a.chunk;
+    item = l * m + begin;
+    end = l * m + (begin + a.chunk < m ? begin + a.chunk : m);
+    step = blockDim.y;
+    const FusedTile<Shape> left(left_tile, twiddles_x, twiddles_y, {thread, all});
+    forward(left, left_matrix(l), true);
+    left.template middle<true, true>([&](auto& v, int) { as_left(v); });
+  }
+
+#pragma unroll 1
+  for (; item < end; item += step) {
+    const std::uint32_t p = item + mine;
+    const bool works = p < end;
+    const std::uint32_t l = kWork == Work::spectra ? 0 : a.rights_of_left.quotient(p);
+    const std::uint32_t r = p - l * a.rights_back;
+    if constexpr (kForward) {
+      const bool is_left = kWork == Work::spectra && p < a.lefts;
+      const Source source =
+          is_left ? left_matrix(p) : right_matrix(kWork == Work::spectra ? p - a.lefts : r);
+      forward(tile, source, works);
+      if constexpr (kWork == Work::spectra) {
+        Complex* const to = a.spectra + static_cast<Index>(p) * Shape::elements;
+        if (works) {
+          tile.template middle<true, false>([&](auto& v, int at) {
+            if (is_left) as_left(v);
+#pragma unroll
+            for (int i = 0; i < Y::second; ++i) to[at + i * kPitch] = v[i];
+          });
+        }
+        block::barrier();
+        continue;
+      }
+    }
+    if constexpr (kWork != Work::spectra) {
+      const Complex* const left = kWork == Work::shared_left
+                                      ? left_tile
+                                      : a.spectra + static_cast<Index>(l) * Shape::elements;
+      const Complex* const right = a.spectra + static_cast<Index>(a.lefts + r) * Shape::elements;
+      if (works) {
+        tile.template middle<kForward, true>([&](auto& v, int at) {
+#pragma unroll
+          for (int i = 0; i < Y::second; ++i) {
+            if constexpr (kWork == Work::pairs) v[i] = right[at + i * kPitch];
+            v[i] = v[i] * left[at + i * kPitch];
+          }
+          transform<Y::second, Direction::inverse>(v);
+        });
+      }
+      block::barrier();
+      if (works) tile.join_columns();
+      block::barrier();
+      const auto place = [](int at, int first, int n, int count) {
+        int place = at - first;
+        if (place >= n) place -= n;
+        if (place < 0) place += n;
+        return place < count ? place : -1;
+      };
+      const auto row = [&](int y) { return place(y, a.first_sy, Y::n, a.out_rows); };
+      if (works) tile.start_rows([&](int y) { return row(y) >= 0; });
+      block::barrier();
+      float* const out = a.out + static_cast<Index>(p) * a.out_rows * a.out_cols;
+      if (works) {
+        tile.store_rows([&](int y) { return row(y) < 0 ? nullptr : out + row(y) * a.out_cols; },
+                        [&](int x) { return place(x, a.first_sx, X::n, a.out_cols); });
+      }
+      block::barrier();
+    }
+  }
+}
+
+// w_n^(k1 t), sign of the inverse, at second * k1 + t: correctly rounded.
+struct TwiddleTable {
+  Complex w[256];
+};
+template <typename L>
+TwiddleTable twiddle_table() {
+  TwiddleTable table{};
+  for (int k1 = 0; k1 < L::first; ++k1) {
+    for (int t = 0; t < L::second; ++t) {
+      const double angle = 2 * 3.14159265358979323846 * (k1 * t) / L::n;
+      table.w[L::second * k1 + t] = {static_cast<float>(std::cos(angle)),
+                                     static_cast<float>(std::sin(angle))};
+    }
+  }
+  return table;
+}
+__global__ void store_twiddles(TwiddleTable table, Complex* to, int count) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
+    to[i] = table.w[i];
+  }
+}
+
+// Blocks that the device holds at once; some, under the emulation.
+inline Index resident_blocks([[maybe_unused]] const void* kernel, [[maybe_unused]] int threads,
+                             [[maybe_unused]] std::size_t shared_bytes) {
+#ifdef XCORR_EMULATE
+  return 3;
+#else
+  int device = 0, processors = 0, blocks = 0;
+  check_cuda(cudaGetDevice(&device), "device");
+  check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+             "multiprocessors");
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(shared_bytes)),
+             "dynamic shared memory");
+  check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
+             "occupancy");
+  return static_cast<Index>(processors) * std::max(blocks, 1);
+#endif
+}
+
+constexpr Index kTwiddleBytes = 2 * sizeof(TwiddleTable);
+
+// The shortest supported length for an axis, 0 if none.
+int length_for(Index needed) {
+  for (const int n : kLengths) {
+    if (n >= needed) return n;
+  }
+  return 0;
+}
+int length_of(const Problem& q) {
+  return length_for(std::max(padded_size(q.left.rows, q.right.rows, q.window.sy),
+                             padded_size(q.left.cols, q.right.cols, q.window.sx)));
+}
+
+bool shares_left(const PlanRequest& request) {
+  return request.params.get("left_spectrum") == "shared";
+}
+Index tiles_of(const PlanRequest& request) {
+  return request.params.get_int("right_mats_per_block");
+}
+
+template <typename Shape>
+std::size_t shared_bytes(Index tiles, bool shared_left) {
+  return sizeof(Complex) * static_cast<std::size_t>(Shape::X::n + Shape::Y::n +
+                                                    (tiles + shared_left) * Shape::elements);
+}
+
+template <typename Shape>
+class FusedPlan final : public Plan {
+ public:
+  explicit FusedPlan(const PlanRequest& request) : tiles_(tiles_of(request)) {
+    const Problem& q = request.problem;
+    const bool n_to_m = q.form == Form::n_to_m;
+    char* base = static_cast<char*>(request.workspace);
+    auto* twiddles = reinterpret_cast<Complex*>(base);
+    for (const bool y : {false, true}) {
+      launch(store_twiddles, dim3(1), dim3(128), 0, request.stream,
+             y ? twiddle_table<typename Shape::Y>() : twiddle_table<typename Shape::X>(),
+             twiddles + (y ? Shape::X::n : 0), y ? Shape::Y::n : Shape::X::n);
+    }
+    a_.spectra = reinterpret_cast<Complex*>(base + kTwiddleBytes);
+    a_.twiddles = twiddles;
+    a_.left_rows = static_cast<int>(q.left.rows);
+    a_.left_cols = static_cast<int>(q.left.cols);
+    a_.right_rows = static_cast<int>(q.right.rows);
+    a_.right_cols = static_cast<int>(q.right.cols);
+    a_.first_sy = static_cast<int>(q.window.sy.first);
+    a_.out_rows = static_cast<int>(q.out_rows());
+    a_.first_sx = static_cast<int>(q.window.sx.first);
+    a_.out_cols = static_cast<int>(q.out_cols());
+    a_.lefts = static_cast<std::uint32_t>(q.lefts);
+    a_.items = static_cast<std::uint32_t>(q.pairs());
+    const Index m = q.pairs() / q.lefts;
+    a_.rights_of_left = Divider(m);
+    a_.rights_back = n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
+    // Both inputs come at twice their value.
+    a_.scale = 0.25f / static_cast<float>(Shape::X::n * Shape::Y::n);
+    if (shares_left(request)) {
+      kernel_ = fused_kernel<Shape, Work::shared_left>;
+      shared_ = shared_bytes<Shape>(tiles_, true);
+      const Index chunks = std::clamp<Index>(resident() / q.lefts, 1, ceil_div(m, tiles_));
+      a_.chunk = static_cast<std::uint32_t>(ceil_div(ceil_div(m, chunks), tiles_) * tiles_);
+      a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, a_.chunk));
+      blocks_ = static_cast<unsigned>(q.lefts * a_.chunks);
+      return;
+    }
+    spectra_ = a_;
+    spectra_.items = static_cast<std::uint32_t>(q.lefts + (n_to_m ? q.rights : 0));
+    kernel_ = n_to_m ? fused_kernel<Shape, Work::pairs> : fused_kernel<Shape, Work::stored_left>;
+    shared_ = shared_bytes<Shape>(tiles_, false);
+    blocks_ = static_cast<unsigned>(std::min(resident(), ceil_div(q.pairs(), tiles_)));
+  }
+
+  void compute(const Call& call) override {
+    if (spectra_.items > 0) {
+      call.phase("forward");
+      run(fused_kernel<Shape, Work::spectra>, spectra_, call, spectra_.items, 1,
+          shared_bytes<Shape>(1, false));
+      call.phase("inverse");
+    }
+    run(kernel_, a_, call, blocks_, tiles_, shared_);
+  }
+
+ private:
+  using Kernel = void (*)(Arguments);
+
+  Index resident() const {
+    return resident_blocks(reinterpret_cast<const void*>(kernel_),
+                           launch_of(Shape::X::n).crew * static_cast<int>(tiles_), shared_);
+  }
+  void run(Kernel kernel, Arguments& a, const Call& call, unsigned blocks, Index tiles,
+           std::size_t shared) {
+    a.left = call.lefts<float>();
+    a.right = call.rights<float>();
+    a.out = call.outs<float>();
+    launch(kernel, dim3(blocks),
+           dim3(static_cast<unsigned>(launch_of(Shape::X::n).crew), static_cast<unsigned>(tiles)),
+           shared, call.stream, a);
+  }
+
+  Index tiles_;
+  Arguments a_{}, spectra_{};
+  Kernel kernel_ = nullptr;
+  std::size_t shared_ = 0;
+  unsigned blocks_ = 0;
+};
+
+// Calls f with the shape of the problem's tile.
+template <typename F>
+auto with_shape(const PlanRequest& request, F f) {
+  switch (length_of(request.problem)) {
+    case 32:
+      return f(TileShape<32, 32>{});
+    case 48:
+      return f(TileShape<48, 48>{});
+    case 64:
+      return f(TileShape<64, 64>{});
+    case 96:
+      return f(TileShape<96, 96>{});
+    case 128:
+      return f(TileShape<128, 128>{});
+    default:
+      return f(TileShape<192, 192>{});
+  }
+}
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = indices_fit(q); !fit) return fit;
+  const int n = length_of(q);
+  if (n == 0) return no("a transform longer than " + std::to_string(*std::rbegin(kLengths)));
+  const Index tiles = tiles_of(request);
+  if (tiles > 1 && tiles > launch_of(n).most_tiles) {
+    return no("one tile of " + std::to_string(n) + " fills a block");
+  }
+  if (tiles > 1 && tiles >= 2 * q.pairs() / q.lefts) return no("more tiles than rights of a left");
+  const std::size_t bytes = with_shape(request, [&](auto shape) {
+    return shared_bytes<decltype(shape)>(tiles, shares_left(request));
+  });
+  if (bytes > shared_limit()) {
+    return no("tiles of " + std::to_string(n) + " need " + std::to_string(bytes) +
+              " bytes of shared memory, a block has " + std::to_string(shared_limit()));
+  }
+  return yes();
+}
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  if (shares_left(request)) return kTwiddleBytes;
+  const Problem& q = request.problem;
+  const Index spectra = q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
+  return kTwiddleBytes + with_shape(request, [&](auto shape) {
+           return static_cast<std::size_t>(spectra) * sizeof(Complex) * decltype(shape)::elements;
+         });
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  return with_shape(request, [&](auto shape) -> std::unique_ptr<Plan> {
+    return std::make_unique<FusedPlan<decltype(shape)>>(request);
+  });
+}
+
+XCORR_VARIANT({
+    .summary = "Transform theorem in one kernel: padding, transforms and product in shared memory",
+    .parent = "cufft",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .axes = {{"left_spectrum", {"shared", "workspace"}}, {"right_mats_per_block", {"1", "4"}}},
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr
