@@ -47,6 +47,14 @@ struct Columns {
   }
 };
 
+// Consecutive rows or columns of the circular result that are wanted.
+struct Range {
+  int first, count;
+  __device__ __forceinline__ bool has(int i) const {
+    return static_cast<unsigned>(i - first) < static_cast<unsigned>(count);
+  }
+};
+
 // A matrix of the inputs, and the threads that share a tile: `count` of them, a multiple of 16.
 struct Source {
   const float* data;
@@ -122,31 +130,10 @@ class FusedTile {
       : tile_(tile), twiddles_x_(twiddles_x), twiddles_y_(twiddles_y), crew_(crew) {}
 
   __device__ __forceinline__ void load_rows(const Source& from) const {
-    const int t = crew_.thread % X::second;
-    Complex w[X::first];
-#pragma unroll
-    for (int k = 1; k < X::first; ++k) w[k] = conj(twiddles_x_[X::second * k + t]);
-    const int pairs = row_pairs(from.rows);
-#pragma unroll 1
-    for (int q = crew_.thread / X::second; q < pairs; q += crew_.count / X::second) {
-      const int y = first_row(q);
-      const bool both = y + Y::second < from.rows;
-      const float* row = from.data + y * from.cols + t;
-      const float* partner = row + (both ? Y::second * from.cols : 0);
-      Complex v[X::first];
-#pragma unroll
-      for (int s = 0; s < X::first; ++s) {
-        const bool inside = t + X::second * s < from.cols;
-        v[s].re = inside ? row[X::second * s] : 0.0f;
-        v[s].im = inside && both ? partner[X::second * s] : 0.0f;
-      }
-      transform<X::first, Direction::forward>(v);
-      Complex* row0 = tile_ + y * kPitch;
-      const RowSlots<X> slots(row0, row0 + kPartner, t);
-      for_each_constant<X::first>([&](auto k) {
-        constexpr int k1 = decltype(k)::value;
-        slots.template at<k1>() = k1 == 0 ? v[0] : v[k1] * w[k1];
-      });
+    if (from.cols <= X::n / 2) {
+      load_rows_of<X::first / 2>(from);
+    } else {
+      load_rows_of<X::first>(from);
     }
   }
 
@@ -168,32 +155,18 @@ class FusedTile {
   }
 
   __device__ __forceinline__ void split_columns(int rows) const {
-    each_column(Y::second, [&](Complex* even, Complex* odd, int t) {
-      Complex v[Y::first];
-#pragma unroll
-      for (int s = 0; s < Y::first; s += 2) {
-        Complex a{0.0f, 0.0f}, b = a;
-        if (t + Y::second * s < rows) {
-          a = even[s * kPartner];
-          b = conj(odd[(s + 1) * kPartner]);
-        }
-        v[s] = a + b;
-        v[s + 1] = quarter_turn<Direction::forward>(a - b);
-      }
-      transform<Y::first, Direction::forward>(v);
-#pragma unroll
-      for (int k = 0; k < Y::first; ++k) {
-        (k % 2 == 0 ? even : odd)[k * kPartner] =
-            k == 0 ? v[0] : v[k] * conj(twiddles_y_[Y::second * k + t]);
-      }
-    });
+    if (rows <= Y::n / 2) {
+      split_columns_of<Y::first / 2>(rows);
+    } else {
+      split_columns_of<Y::first>(rows);
+    }
   }
 
-  // f(values of one second-pass transform of a column, offset of the first in a tile); those of the
-  // tile go in where kLoads, and come back where kStores.
+  // f(values of one second-pass transform of a column, offset of the first in a tile, k1, column);
+  // those of the tile go in where kLoads, and come back where kStores.
   template <bool kLoads, bool kStores, typename F>
   __device__ __forceinline__ void middle(F f) const {
-    each_column(Y::first, [&](Complex* even, Complex* odd, int k1) {
+    each_column(Y::first, [&](Complex* even, Complex* odd, int k1, int column) {
       Complex* from = (k1 % 2 == 0 ? even : odd) + k1 * (Y::second - 1) * kPitch;
       Complex v[Y::second];
       if constexpr (kLoads) {
@@ -201,7 +174,7 @@ class FusedTile {
         for (int t = 0; t < Y::second; ++t) v[t] = from[t * kPitch];
         transform<Y::second, Direction::forward>(v);
       }
-      f(v, static_cast<int>(from - tile_));
+      f(v, static_cast<int>(from - tile_), k1, column);
       if constexpr (kStores) {
 #pragma unroll
         for (int t = 0; t < Y::second; ++t) from[t * kPitch] = v[t];
@@ -210,7 +183,7 @@ class FusedTile {
   }
 
   __device__ __forceinline__ void join_columns() const {
-    each_column(Y::second, [&](Complex* even, Complex* odd, int t) {
+    each_column(Y::second, [&](Complex* even, Complex* odd, int t, int) {
       Complex v[Y::first];
 #pragma unroll
       for (int k = 0; k < Y::first; ++k) {
@@ -227,12 +200,11 @@ class FusedTile {
     });
   }
 
-  // Rows of which neither is wanted are left out; wanted(y) says so.
-  template <typename Wanted>
-  __device__ __forceinline__ void start_rows(Wanted wanted) const {
+  // Rows of which neither is among `rows` are left out.
+  __device__ __forceinline__ void start_rows(Range rows) const {
     each_row_block(Shape::row_pairs, [&](int y, int k1) {
+      if (!rows.has(y) && !rows.has(y + Y::second)) return;
       Complex* row0 = tile_ + y * kPitch;
-      if (!wanted(y) && !wanted(y + Y::second)) return;
       const RowBlock<X> slots(row0, row0 + kPartner, k1);
       Complex v[X::second];
 #pragma unroll
@@ -243,10 +215,8 @@ class FusedTile {
     });
   }
 
-  // row_of(y) is where row y of the circular result goes, null where nowhere; col_of(x) the place
-  // in it, negative where nowhere.
-  template <typename RowOf, typename ColOf>
-  __device__ __forceinline__ void store_rows(RowOf row_of, ColOf col_of) const {
+  // Rows x columns of the circular result, dense, into `out`.
+  __device__ __forceinline__ void store_rows(Range rows, Range cols, float* out) const {
     const int t = crew_.thread % X::second;
     Complex w[X::first];
 #pragma unroll
@@ -254,9 +224,8 @@ class FusedTile {
 #pragma unroll 1
     for (int q = crew_.thread / X::second; q < Shape::row_pairs; q += crew_.count / X::second) {
       const int y = first_row(q);
-      float* const out0 = row_of(y);
-      float* const out1 = row_of(y + Y::second);
-      if (!out0 && !out1) continue;
+      const bool has0 = rows.has(y), has1 = rows.has(y + Y::second);
+      if (!has0 && !has1) continue;
       Complex* row0 = tile_ + y * kPitch;
       const RowSlots<X> slots(row0, row0 + kPartner, t);
       Complex v[X::first];
@@ -266,17 +235,78 @@ class FusedTile {
         if constexpr (k1 > 0) v[k1] = v[k1] * w[k1];
       });
       transform<X::first, Direction::inverse>(v);
+      float* to = out + (y - rows.first) * cols.count + (t - cols.first);
+      if (has0) {
 #pragma unroll
-      for (int s = 0; s < X::first; ++s) {
-        const int col = col_of(t + X::second * s);
-        if (col < 0) continue;
-        if (out0) out0[col] = v[s].re;
-        if (out1) out1[col] = v[s].im;
+        for (int s = 0; s < X::first; ++s) {
+          if (cols.has(t + X::second * s)) to[X::second * s] = v[s].re;
+        }
+      }
+      to += Y::second * cols.count;
+      if (has1) {
+#pragma unroll
+        for (int s = 0; s < X::first; ++s) {
+          if (cols.has(t + X::second * s)) to[X::second * s] = v[s].im;
+        }
       }
     }
   }
 
  private:
+  // Inputs from s = kInputs on are zero.
+  template <int kInputs>
+  __device__ __forceinline__ void load_rows_of(const Source& from) const {
+    const int t = crew_.thread % X::second;
+    Complex w[X::first];
+#pragma unroll
+    for (int k = 1; k < X::first; ++k) w[k] = conj(twiddles_x_[X::second * k + t]);
+    const int pairs = row_pairs(from.rows);
+#pragma unroll 1
+    for (int q = crew_.thread / X::second; q < pairs; q += crew_.count / X::second) {
+      const int y = first_row(q);
+      const bool both = y + Y::second < from.rows;
+      const float* row = from.data + y * from.cols + t;
+      const float* partner = row + (both ? Y::second * from.cols : 0);
+      Complex v[X::first];
+#pragma unroll
+      for (int s = 0; s < kInputs; ++s) {
+        const bool inside = t + X::second * s < from.cols;
+        v[s].re = inside ? row[X::second * s] : 0.0f;
+        v[s].im = inside && both ? partner[X::second * s] : 0.0f;
+      }
+      transform<X::first, Direction::forward, kInputs>(v);
+      Complex* row0 = tile_ + y * kPitch;
+      const RowSlots<X> slots(row0, row0 + kPartner, t);
+      for_each_constant<X::first>([&](auto k) {
+        constexpr int k1 = decltype(k)::value;
+        slots.template at<k1>() = k1 == 0 ? v[0] : v[k1] * w[k1];
+      });
+    }
+  }
+
+  template <int kInputs>
+  __device__ __forceinline__ void split_columns_of(int rows) const {
+    each_column(Y::second, [&](Complex* even, Complex* odd, int t, int) {
+      Complex v[Y::first];
+#pragma unroll
+      for (int s = 0; s < kInputs; s += 2) {
+        Complex a{0.0f, 0.0f}, b = a;
+        if (t + Y::second * s < rows) {
+          a = even[s * kPartner];
+          b = conj(odd[(s + 1) * kPartner]);
+        }
+        v[s] = a + b;
+        v[s + 1] = quarter_turn<Direction::forward>(a - b);
+      }
+      transform<Y::first, Direction::forward, kInputs>(v);
+#pragma unroll
+      for (int k = 0; k < Y::first; ++k) {
+        (k % 2 == 0 ? even : odd)[k * kPartner] =
+            k == 0 ? v[0] : v[k] * conj(twiddles_y_[Y::second * k + t]);
+      }
+    });
+  }
+
   // Complex rows that hold any of the first `rows` rows, and the first row of number q.
   static __device__ __forceinline__ int row_pairs(int rows) {
     const int rest = rows % (2 * Y::second);
@@ -296,8 +326,8 @@ class FusedTile {
     }
   }
 
-  // f(even, odd, j) for j = 0 .. count - 1 and every live column: where row j has it, and where
-  // rows with odd s (or k1) have it.
+  // f(even, odd, j, column) for j = 0 .. count - 1 and every live column: where row j has it, and
+  // where rows with odd s (or k1) have it.
   template <typename F>
   __device__ __forceinline__ void each_column(int count, F f) const {
     constexpr int kLive = Columns<X>::live;
@@ -306,7 +336,7 @@ class FusedTile {
       const int j = task / kLive;
       const int column = Columns<X>::column(task - j * kLive);
       Complex* row = tile_ + j * kPitch;
-      f(row + column, row + Columns<X>::mirror(column), j);
+      f(row + column, row + Columns<X>::mirror(column), j, column);
     }
   }
 

@@ -21,6 +21,7 @@ enum class Work {
   pairs,        // both spectra lie in the workspace
 };
 
+constexpr int kTable = 256;  // complex elements from one table of twiddles to the next
 constexpr int kLengths[] = {32, 48, 64, 96, 128, 192};
 
 // Threads of a tile (its passes have little more than a multiple of them to do), most tiles of a
@@ -41,9 +42,10 @@ struct Arguments {
   const float *left, *right;
   float* out;
   Complex* spectra;         // in the workspace: lefts, then rights
-  const Complex* twiddles;  // of x, then of y
+  const Complex* twiddles;  // tables of x and y, then w_n^k of x and y
   int left_rows, left_cols, right_rows, right_cols;
-  int first_sy, out_rows, first_sx, out_cols;
+  Range rows, cols;  // of the circular result, rotated so that the window is one piece
+  int turn_y, turn_x;
   std::uint32_t items;                 // pairs, or matrices to transform
   std::uint32_t lefts, chunks, chunk;  // blocks of a left, rights of one of them
   Divider rights_of_left;
@@ -65,7 +67,9 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
   const int mine = static_cast<int>(threadIdx.y);
   const int all = static_cast<int>(blockDim.x * blockDim.y);
   const int thread = static_cast<int>(threadIdx.x + threadIdx.y * blockDim.x);
-  for (int i = thread; i < X::n + Y::n; i += all) twiddles_x[i] = a.twiddles[i];
+  for (int i = thread; i < X::n + Y::n; i += all) {
+    twiddles_x[i] = a.twiddles[i < X::n ? i : kTable + i - X::n];
+  }
   const FusedTile<Shape> tile(tiles + mine * Shape::elements, twiddles_x, twiddles_y,
                               {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)});
   block::barrier();
@@ -78,9 +82,17 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
     if (works) of.split_columns(source.rows);
     block::barrier();
   };
-  const auto as_left = [&](auto& v) {
+  // conj(left), times what undoes all scales, and rotated by (turn_y, turn_x).
+  const auto as_left = [&](auto& v, int k1, int column) {
+    const Complex* const phases_x = a.twiddles + 2 * kTable;
+    const Complex* const phases_y = phases_x + kTable;
+    const int kx = column / X::second + X::first * (column % X::second);
+    const Complex of_column = phases_x[kx * a.turn_x % X::n];
 #pragma unroll
-    for (auto& value : v) value = {a.scale * value.re, -a.scale * value.im};
+    for (int i = 0; i < Y::second; ++i) {
+      const Complex phase = of_column * phases_y[(k1 + Y::first * i) * a.turn_y % Y::n];
+      v[i] = conj(v[i] * Complex{a.scale * phase.re, a.scale * phase.im});
+    }
   };
   const auto left_matrix = [&](std::uint32_t l) {
     return Source{a.left + static_cast<Index>(l) * a.left_rows * a.left_cols, a.left_rows,
@@ -100,7 +112,8 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
     step = blockDim.y;
     const FusedTile<Shape> left(left_tile, twiddles_x, twiddles_y, {thread, all});
     forward(left, left_matrix(l), true);
-    left.template middle<true, true>([&](auto& v, int) { as_left(v); });
+    left.template middle<true, true>(
+        [&](auto& v, int, int k1, int column) { as_left(v, k1, column); });
   }
 
 #pragma unroll 1
@@ -117,8 +130,8 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
       if constexpr (kWork == Work::spectra) {
         Complex* const to = a.spectra + static_cast<Index>(p) * Shape::elements;
         if (works) {
-          tile.template middle<true, false>([&](auto& v, int at) {
-            if (is_left) as_left(v);
+          tile.template middle<true, false>([&](auto& v, int at, int k1, int column) {
+            if (is_left) as_left(v, k1, column);
 #pragma unroll
             for (int i = 0; i < Y::second; ++i) to[at + i * kPitch] = v[i];
           });
@@ -133,7 +146,7 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
                                       : a.spectra + static_cast<Index>(l) * Shape::elements;
       const Complex* const right = a.spectra + static_cast<Index>(a.lefts + r) * Shape::elements;
       if (works) {
-        tile.template middle<kForward, true>([&](auto& v, int at) {
+        tile.template middle<kForward, true>([&](auto& v, int at, int, int) {
 #pragma unroll
           for (int i = 0; i < Y::second; ++i) {
             if constexpr (kWork == Work::pairs) v[i] = right[at + i * kPitch];
@@ -145,45 +158,43 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
       block::barrier();
       if (works) tile.join_columns();
       block::barrier();
-      const auto place = [](int at, int first, int n, int count) {
-        int place = at - first;
-        if (place >= n) place -= n;
-        if (place < 0) place += n;
-        return place < count ? place : -1;
-      };
-      const auto row = [&](int y) { return place(y, a.first_sy, Y::n, a.out_rows); };
-      if (works) tile.start_rows([&](int y) { return row(y) >= 0; });
+      if (works) tile.start_rows(a.rows);
       block::barrier();
-      float* const out = a.out + static_cast<Index>(p) * a.out_rows * a.out_cols;
       if (works) {
-        tile.store_rows([&](int y) { return row(y) < 0 ? nullptr : out + row(y) * a.out_cols; },
-                        [&](int x) { return place(x, a.first_sx, X::n, a.out_cols); });
+        tile.store_rows(a.rows, a.cols,
+                        a.out + static_cast<Index>(p) * a.rows.count * a.cols.count);
       }
       block::barrier();
     }
   }
 }
 
-// w_n^(k1 t), sign of the inverse, at second * k1 + t: correctly rounded.
+// Roots of one, correctly rounded: w_n^(k1 t), sign of the inverse, at second * k1 + t, or w_n^k at
+// k.
 struct TwiddleTable {
-  Complex w[256];
+  Complex w[kTable];
 };
 template <typename L>
-TwiddleTable twiddle_table() {
+TwiddleTable twiddle_table(bool natural) {
   TwiddleTable table{};
-  for (int k1 = 0; k1 < L::first; ++k1) {
-    for (int t = 0; t < L::second; ++t) {
-      const double angle = 2 * 3.14159265358979323846 * (k1 * t) / L::n;
-      table.w[L::second * k1 + t] = {static_cast<float>(std::cos(angle)),
-                                     static_cast<float>(std::sin(angle))};
-    }
+  for (int i = 0; i < L::n; ++i) {
+    const int k = natural ? i : (i / L::second) * (i % L::second);
+    const double angle = 2 * 3.14159265358979323846 * k / L::n;
+    table.w[i] = {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
   }
   return table;
 }
-__global__ void store_twiddles(TwiddleTable table, Complex* to, int count) {
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
+__global__ void store_twiddles(TwiddleTable table, Complex* to) {
+  for (int i = static_cast<int>(threadIdx.x); i < kTable; i += static_cast<int>(blockDim.x)) {
     to[i] = table.w[i];
   }
+}
+
+// By how much to rotate the circular result of length n along one axis, so that shifts
+// first .. last do not wrap around: half of it where that will do, since its phases are signs.
+inline int rotation(Shifts shifts, int n) {
+  if (n / 2 + shifts.first >= 0 && n / 2 + shifts.last < n) return n / 2;
+  return static_cast<int>((n - shifts.first) % n);
 }
 
 // Blocks that the device holds at once; some, under the emulation.
@@ -205,7 +216,7 @@ inline Index resident_blocks([[maybe_unused]] const void* kernel, [[maybe_unused
 #endif
 }
 
-constexpr Index kTwiddleBytes = 2 * sizeof(TwiddleTable);
+constexpr Index kTwiddleBytes = 4 * sizeof(TwiddleTable);
 
 // The shortest supported length for an axis, 0 if none.
 int length_for(Index needed) {
@@ -240,10 +251,11 @@ class FusedPlan final : public Plan {
     const bool n_to_m = q.form == Form::n_to_m;
     char* base = static_cast<char*>(request.workspace);
     auto* twiddles = reinterpret_cast<Complex*>(base);
-    for (const bool y : {false, true}) {
+    for (const int i : {0, 1, 2, 3}) {
       launch(store_twiddles, dim3(1), dim3(128), 0, request.stream,
-             y ? twiddle_table<typename Shape::Y>() : twiddle_table<typename Shape::X>(),
-             twiddles + (y ? Shape::X::n : 0), y ? Shape::Y::n : Shape::X::n);
+             i % 2 == 0 ? twiddle_table<typename Shape::X>(i > 1)
+                        : twiddle_table<typename Shape::Y>(i > 1),
+             twiddles + i * kTable);
     }
     a_.spectra = reinterpret_cast<Complex*>(base + kTwiddleBytes);
     a_.twiddles = twiddles;
@@ -251,10 +263,12 @@ class FusedPlan final : public Plan {
     a_.left_cols = static_cast<int>(q.left.cols);
     a_.right_rows = static_cast<int>(q.right.rows);
     a_.right_cols = static_cast<int>(q.right.cols);
-    a_.first_sy = static_cast<int>(q.window.sy.first);
-    a_.out_rows = static_cast<int>(q.out_rows());
-    a_.first_sx = static_cast<int>(q.window.sx.first);
-    a_.out_cols = static_cast<int>(q.out_cols());
+    a_.turn_y = rotation(q.window.sy, Shape::Y::n);
+    a_.turn_x = rotation(q.window.sx, Shape::X::n);
+    a_.rows = {static_cast<int>((a_.turn_y + q.window.sy.first) % Shape::Y::n),
+               static_cast<int>(q.out_rows())};
+    a_.cols = {static_cast<int>((a_.turn_x + q.window.sx.first) % Shape::X::n),
+               static_cast<int>(q.out_cols())};
     a_.lefts = static_cast<std::uint32_t>(q.lefts);
     a_.items = static_cast<std::uint32_t>(q.pairs());
     const Index m = q.pairs() / q.lefts;
