@@ -11,8 +11,8 @@
 // so frequency k1 + first * k2 lies at second * k1 + k2. The inverse does the same steps backwards.
 // Pointwise products do not mind the order, so nothing is ever put into natural order.
 //
-// The short transforms: 2, 3, 4, 8 and 16 by decimation in frequency with constants in the
-// instructions, 6 and 12 by the prime factor algorithm (Good), which has no twiddles.
+// The short transforms: 3, 4, 8, 16 and 32 by decimation in frequency with constants in the
+// instructions, 6, 12 and 24 by the prime factor algorithm (Good), which has no twiddles.
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
@@ -162,6 +162,63 @@ __device__ __forceinline__ void transform(Complex (&v)[kN]) {
     }
 #pragma unroll
     for (int i = 0; i < 12; ++i) v[i] = result[i];
+  } else if constexpr (kN == 24) {
+    // n = 8 n1 + 3 n2, k = 16 k1 + 9 k2 modulo 24.
+    Complex eighths[3][8];
+#pragma unroll
+    for (int n1 = 0; n1 < 3; ++n1) {
+#pragma unroll
+      for (int n2 = 0; n2 < 8; ++n2) {
+        const int n = (8 * n1 + 3 * n2) % 24;
+        eighths[n1][n2] = n < kInputs ? v[n] : Complex{0.0f, 0.0f};
+      }
+      transform<8, kWay>(eighths[n1]);
+    }
+#pragma unroll
+    for (int k2 = 0; k2 < 8; ++k2) {
+      transform3<kWay>(eighths[0][k2], eighths[1][k2], eighths[2][k2]);
+#pragma unroll
+      for (int k1 = 0; k1 < 3; ++k1) v[(16 * k1 + 9 * k2) % 24] = eighths[k1][k2];
+    }
+  } else if constexpr (kN == 32) {
+    constexpr float kCosines[] = {1.0f,
+                                  0.98078528040323044913f,
+                                  0.92387953251128675613f,
+                                  0.83146961230254523708f,
+                                  0.70710678118654752440f,
+                                  0.55557023301960222474f,
+                                  0.38268343236508977173f,
+                                  0.19509032201612826785f,
+                                  0.0f};
+    // k = k1 + 4 k2, n = 8 n1 + n2: transforms of 4, twiddles, transforms of 8.
+    constexpr unsigned kZero = kInputs <= 8 ? 14 : kInputs <= 16 ? 12 : kInputs <= 24 ? 8 : 0;
+#pragma unroll
+    for (int n2 = 0; n2 < 8; ++n2) {
+      transform4<kWay, kZero>(v[n2], v[n2 + 8], v[n2 + 16], v[n2 + 24]);
+    }
+    Complex result[32];
+#pragma unroll
+    for (int k1 = 0; k1 < 4; ++k1) {
+      Complex eighth[8];
+#pragma unroll
+      for (int n2 = 0; n2 < 8; ++n2) {
+        const int angle = n2 * k1, octant = angle % 8;  // of 32; angle <= 21
+        Complex a = v[8 * k1 + n2];
+        if (octant == 4) {
+          a = eighth_turn<kWay>(a);
+        } else if (octant != 0) {
+          a = turn<kWay>(a, kCosines[octant], kCosines[8 - octant]);
+        }
+        if (angle / 8 % 2 == 1) a = quarter_turn<kWay>(a);
+        if (angle / 16 % 2 == 1) a = {-a.re, -a.im};
+        eighth[n2] = a;
+      }
+      transform<8, kWay>(eighth);
+#pragma unroll
+      for (int k2 = 0; k2 < 8; ++k2) result[k1 + 4 * k2] = eighth[k2];
+    }
+#pragma unroll
+    for (int i = 0; i < 32; ++i) v[i] = result[i];
   } else {
     static_assert(kN == 16);
     constexpr float kCosine = 0.92387953251128675613f, kSine = 0.38268343236508977173f;

@@ -75,8 +75,8 @@ struct TileShape {
 };
 
 // Where the values of one complex row lie, for a thread that has t of each short transform over s
-// (load_rows, store_rows): value (k1, t).
-template <typename X>
+// (load_rows, store_rows): value (k1, t). Blocks of columns begin every kBlock elements.
+template <typename X, int kBlock = X::second>
 struct RowSlots {
   __device__ __forceinline__ RowSlots(Complex* row0, Complex* row1, int t)
       : first_(row0 + t),
@@ -84,9 +84,9 @@ struct RowSlots {
         split_(t < X::second / 2 ? first_ : second_ - X::second / 2) {}
   template <int k1>
   __device__ __forceinline__ Complex& at() const {
-    if constexpr (k1 == 0 || 2 * k1 == X::first) return split_[X::second * k1];
-    if constexpr (2 * k1 < X::first) return first_[X::second * k1];
-    return second_[X::second * (X::first - k1)];
+    if constexpr (k1 == 0 || 2 * k1 == X::first) return split_[kBlock * k1];
+    if constexpr (2 * k1 < X::first) return first_[kBlock * k1];
+    return second_[kBlock * (X::first - k1)];
   }
 
  private:
@@ -94,11 +94,11 @@ struct RowSlots {
 };
 
 // The same for a thread that has all t of one k1 (finish_rows, start_rows): low and high half.
-template <typename X>
+template <typename X, int kBlock = X::second>
 struct RowBlock {
   __device__ __forceinline__ RowBlock(Complex* row0, Complex* row1, int k1) {
     const bool split = k1 == 0 || 2 * k1 == X::first;
-    const int block = X::second * (2 * k1 > X::first ? X::first - k1 : k1);
+    const int block = kBlock * (2 * k1 > X::first ? X::first - k1 : k1);
     low_ = (2 * k1 > X::first ? row1 : row0) + block;
     high_ = split ? row1 + block - X::second / 2 : low_;
   }
@@ -115,6 +115,19 @@ template <int kCount, typename F>
 __device__ __forceinline__ void for_each_constant(F f) {
   [&]<int... k>(std::integer_sequence<int, k...>) { (f(std::integral_constant<int, k>{}), ...); }
   (std::make_integer_sequence<int, kCount>{});
+}
+
+// One part of v, columns t + step * s of row y, to the outputs of the window.
+template <int kCount>
+__device__ __forceinline__ void store_row(Range rows, Range cols, int y, int t,
+                                          const Complex (&v)[kCount], float Complex::*part,
+                                          float* out, int step) {
+  if (!rows.has(y)) return;
+  float* to = out + (y - rows.first) * cols.count + (t - cols.first);
+#pragma unroll
+  for (int s = 0; s < kCount; ++s) {
+    if (cols.has(t + step * s)) to[step * s] = v[s].*part;
+  }
 }
 
 template <typename Shape>
@@ -224,8 +237,7 @@ class FusedTile {
 #pragma unroll 1
     for (int q = crew_.thread / X::second; q < Shape::row_pairs; q += crew_.count / X::second) {
       const int y = first_row(q);
-      const bool has0 = rows.has(y), has1 = rows.has(y + Y::second);
-      if (!has0 && !has1) continue;
+      if (!rows.has(y) && !rows.has(y + Y::second)) continue;
       Complex* row0 = tile_ + y * kPitch;
       const RowSlots<X> slots(row0, row0 + kPartner, t);
       Complex v[X::first];
@@ -235,20 +247,8 @@ class FusedTile {
         if constexpr (k1 > 0) v[k1] = v[k1] * w[k1];
       });
       transform<X::first, Direction::inverse>(v);
-      float* to = out + (y - rows.first) * cols.count + (t - cols.first);
-      if (has0) {
-#pragma unroll
-        for (int s = 0; s < X::first; ++s) {
-          if (cols.has(t + X::second * s)) to[X::second * s] = v[s].re;
-        }
-      }
-      to += Y::second * cols.count;
-      if (has1) {
-#pragma unroll
-        for (int s = 0; s < X::first; ++s) {
-          if (cols.has(t + X::second * s)) to[X::second * s] = v[s].im;
-        }
-      }
+      store_row(rows, cols, y, t, v, &Complex::re, out, X::second);
+      store_row(rows, cols, y + Y::second, t, v, &Complex::im, out, X::second);
     }
   }
 

@@ -1,12 +1,9 @@
 // Correlation by the transform theorem with everything between input and output inside one block: a
 // step from cufft, whose five kernels carry every spectrum through memory four times. Beyond the
 // paper; the packing is that of fused_fft_tile.hpp, the transforms are those of block_fft.hpp.
-#include <algorithm>
-#include <cmath>
-
 #include "algorithms/device/divide.hpp"
+#include "algorithms/device/fused_fft_plan.hpp"
 #include "algorithms/device/fused_fft_tile.hpp"
-#include "algorithms/device/padding.hpp"
 #include "algorithms/device/pairs.hpp"
 #include "harness/variant.hpp"
 
@@ -21,7 +18,6 @@ enum class Work {
   pairs,        // both spectra lie in the workspace
 };
 
-constexpr int kTable = 256;  // complex elements from one table of twiddles to the next
 constexpr int kLengths[] = {32, 48, 64, 96, 128, 192};
 
 // Threads of a tile (its passes have little more than a multiple of them to do), most tiles of a
@@ -38,19 +34,12 @@ constexpr Launch launch_of(int n) {
                     : Launch{800, 1, 1};
 }
 
-struct Arguments {
-  const float *left, *right;
-  float* out;
-  Complex* spectra;         // in the workspace: lefts, then rights
-  const Complex* twiddles;  // tables of x and y, then w_n^k of x and y
-  int left_rows, left_cols, right_rows, right_cols;
-  Range rows, cols;  // of the circular result, rotated so that the window is one piece
-  int turn_y, turn_x;
+struct Arguments : FusedProblem {
+  Complex* spectra;                    // in the workspace: lefts, then rights
   std::uint32_t items;                 // pairs, or matrices to transform
   std::uint32_t lefts, chunks, chunk;  // blocks of a left, rights of one of them
   Divider rights_of_left;
   std::uint32_t rights_back;
-  float scale;
 };
 
 template <typename Shape, Work kWork>
@@ -68,7 +57,7 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
   const int all = static_cast<int>(blockDim.x * blockDim.y);
   const int thread = static_cast<int>(threadIdx.x + threadIdx.y * blockDim.x);
   for (int i = thread; i < X::n + Y::n; i += all) {
-    twiddles_x[i] = a.twiddles[i < X::n ? i : kTable + i - X::n];
+    twiddles_x[i] = a.roots[i < X::n ? i : kRootTable + i - X::n];
   }
   const FusedTile<Shape> tile(tiles + mine * Shape::elements, twiddles_x, twiddles_y,
                               {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)});
@@ -82,25 +71,8 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
     if (works) of.split_columns(source.rows);
     block::barrier();
   };
-  // conj(left), times what undoes all scales, and rotated by (turn_y, turn_x).
   const auto as_left = [&](auto& v, int k1, int column) {
-    const Complex* const phases_x = a.twiddles + 2 * kTable;
-    const Complex* const phases_y = phases_x + kTable;
-    const int kx = column / X::second + X::first * (column % X::second);
-    const Complex of_column = phases_x[kx * a.turn_x % X::n];
-#pragma unroll
-    for (int i = 0; i < Y::second; ++i) {
-      const Complex phase = of_column * phases_y[(k1 + Y::first * i) * a.turn_y % Y::n];
-      v[i] = conj(v[i] * Complex{a.scale * phase.re, a.scale * phase.im});
-    }
-  };
-  const auto left_matrix = [&](std::uint32_t l) {
-    return Source{a.left + static_cast<Index>(l) * a.left_rows * a.left_cols, a.left_rows,
-                  a.left_cols};
-  };
-  const auto right_matrix = [&](std::uint32_t r) {
-    return Source{a.right + static_cast<Index>(r) * a.right_rows * a.right_cols, a.right_rows,
-                  a.right_cols};
+    a.as_left<Y>(v, k1, column / X::second + X::first * (column % X::second), X::n);
   };
 
   std::uint32_t item = blockIdx.x * blockDim.y, end = a.items, step = gridDim.x * blockDim.y;
@@ -111,7 +83,7 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
     end = l * m + (begin + a.chunk < m ? begin + a.chunk : m);
     step = blockDim.y;
     const FusedTile<Shape> left(left_tile, twiddles_x, twiddles_y, {thread, all});
-    forward(left, left_matrix(l), true);
+    forward(left, a.left_of(l), true);
     left.template middle<true, true>(
         [&](auto& v, int, int k1, int column) { as_left(v, k1, column); });
   }
@@ -125,7 +97,7 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
     if constexpr (kForward) {
       const bool is_left = kWork == Work::spectra && p < a.lefts;
       const Source source =
-          is_left ? left_matrix(p) : right_matrix(kWork == Work::spectra ? p - a.lefts : r);
+          is_left ? a.left_of(p) : a.right_of(kWork == Work::spectra ? p - a.lefts : r);
       forward(tile, source, works);
       if constexpr (kWork == Work::spectra) {
         Complex* const to = a.spectra + static_cast<Index>(p) * Shape::elements;
@@ -160,74 +132,16 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
       block::barrier();
       if (works) tile.start_rows(a.rows);
       block::barrier();
-      if (works) {
-        tile.store_rows(a.rows, a.cols,
-                        a.out + static_cast<Index>(p) * a.rows.count * a.cols.count);
-      }
+      if (works) tile.store_rows(a.rows, a.cols, a.out_of(p));
       block::barrier();
     }
   }
 }
 
-// Roots of one, correctly rounded: w_n^(k1 t), sign of the inverse, at second * k1 + t, or w_n^k at
-// k.
-struct TwiddleTable {
-  Complex w[kTable];
-};
-template <typename L>
-TwiddleTable twiddle_table(bool natural) {
-  TwiddleTable table{};
-  for (int i = 0; i < L::n; ++i) {
-    const int k = natural ? i : (i / L::second) * (i % L::second);
-    const double angle = 2 * 3.14159265358979323846 * k / L::n;
-    table.w[i] = {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
-  }
-  return table;
-}
-__global__ void store_twiddles(TwiddleTable table, Complex* to) {
-  for (int i = static_cast<int>(threadIdx.x); i < kTable; i += static_cast<int>(blockDim.x)) {
-    to[i] = table.w[i];
-  }
-}
-
-// By how much to rotate the circular result of length n along one axis, so that shifts
-// first .. last do not wrap around: half of it where that will do, since its phases are signs.
-inline int rotation(Shifts shifts, int n) {
-  if (n / 2 + shifts.first >= 0 && n / 2 + shifts.last < n) return n / 2;
-  return static_cast<int>((n - shifts.first) % n);
-}
-
-// Blocks that the device holds at once; some, under the emulation.
-inline Index resident_blocks([[maybe_unused]] const void* kernel, [[maybe_unused]] int threads,
-                             [[maybe_unused]] std::size_t shared_bytes) {
-#ifdef XCORR_EMULATE
-  return 3;
-#else
-  int device = 0, processors = 0, blocks = 0;
-  check_cuda(cudaGetDevice(&device), "device");
-  check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-             "multiprocessors");
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(shared_bytes)),
-             "dynamic shared memory");
-  check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
-             "occupancy");
-  return static_cast<Index>(processors) * std::max(blocks, 1);
-#endif
-}
-
-constexpr Index kTwiddleBytes = 4 * sizeof(TwiddleTable);
-
-// The shortest supported length for an axis, 0 if none.
-int length_for(Index needed) {
-  for (const int n : kLengths) {
-    if (n >= needed) return n;
-  }
-  return 0;
-}
 int length_of(const Problem& q) {
-  return length_for(std::max(padded_size(q.left.rows, q.right.rows, q.window.sy),
-                             padded_size(q.left.cols, q.right.cols, q.window.sx)));
+  const int y = shortest_length(kLengths, q.left.rows, q.right.rows, q.window.sy);
+  const int x = shortest_length(kLengths, q.left.cols, q.right.cols, q.window.sx);
+  return y == 0 || x == 0 ? 0 : std::max(y, x);
 }
 
 bool shares_left(const PlanRequest& request) {
@@ -249,33 +163,15 @@ class FusedPlan final : public Plan {
   explicit FusedPlan(const PlanRequest& request) : tiles_(tiles_of(request)) {
     const Problem& q = request.problem;
     const bool n_to_m = q.form == Form::n_to_m;
-    char* base = static_cast<char*>(request.workspace);
-    auto* twiddles = reinterpret_cast<Complex*>(base);
-    for (const int i : {0, 1, 2, 3}) {
-      launch(store_twiddles, dim3(1), dim3(128), 0, request.stream,
-             i % 2 == 0 ? twiddle_table<typename Shape::X>(i > 1)
-                        : twiddle_table<typename Shape::Y>(i > 1),
-             twiddles + i * kTable);
-    }
-    a_.spectra = reinterpret_cast<Complex*>(base + kTwiddleBytes);
-    a_.twiddles = twiddles;
-    a_.left_rows = static_cast<int>(q.left.rows);
-    a_.left_cols = static_cast<int>(q.left.cols);
-    a_.right_rows = static_cast<int>(q.right.rows);
-    a_.right_cols = static_cast<int>(q.right.cols);
-    a_.turn_y = rotation(q.window.sy, Shape::Y::n);
-    a_.turn_x = rotation(q.window.sx, Shape::X::n);
-    a_.rows = {static_cast<int>((a_.turn_y + q.window.sy.first) % Shape::Y::n),
-               static_cast<int>(q.out_rows())};
-    a_.cols = {static_cast<int>((a_.turn_x + q.window.sx.first) % Shape::X::n),
-               static_cast<int>(q.out_cols())};
+    auto* const roots = static_cast<Complex*>(request.workspace);
+    store_root_tables<typename Shape::Y, typename Shape::X>(roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, Shape::Y::n, Shape::X::n, roots);
+    a_.spectra = roots + 4 * kRootTable;
     a_.lefts = static_cast<std::uint32_t>(q.lefts);
     a_.items = static_cast<std::uint32_t>(q.pairs());
     const Index m = q.pairs() / q.lefts;
     a_.rights_of_left = Divider(m);
     a_.rights_back = n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
-    // Both inputs come at twice their value.
-    a_.scale = 0.25f / static_cast<float>(Shape::X::n * Shape::Y::n);
     if (shares_left(request)) {
       kernel_ = fused_kernel<Shape, Work::shared_left>;
       shared_ = shared_bytes<Shape>(tiles_, true);
@@ -366,10 +262,10 @@ Support supports(const PlanRequest& request) {
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {
-  if (shares_left(request)) return kTwiddleBytes;
+  if (shares_left(request)) return kRootBytes;
   const Problem& q = request.problem;
   const Index spectra = q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
-  return kTwiddleBytes + with_shape(request, [&](auto shape) {
+  return kRootBytes + with_shape(request, [&](auto shape) {
            return static_cast<std::size_t>(spectra) * sizeof(Complex) * decltype(shape)::elements;
          });
 }
