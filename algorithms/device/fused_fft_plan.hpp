@@ -7,6 +7,7 @@
 
 #include "algorithms/device/fused_fft_tile.hpp"
 #include "algorithms/device/padding.hpp"
+#include "algorithms/device/pairs.hpp"
 
 namespace xcorr {
 
@@ -48,15 +49,40 @@ void store_root_tables(Complex* to, void* stream) {
   store_root_table<Y>(true, to + 3 * kRootTable, stream);
 }
 
-// The shortest of `lengths` (ascending) for an axis, 0 if none.
-template <typename Lengths>
-int shortest_length(const Lengths& lengths, Index left, Index right, Shifts shifts) {
-  const Index needed = padded_size(left, right, shifts);
-  for (const int n : lengths) {
-    if (n >= needed) return n;
+// The lengths of transforms that a variant is compiled for, ascending.
+template <int... kN>
+struct Lengths {
+  // The shortest for an axis, 0 if none.
+  static int shortest(Index left, Index right, Shifts shifts) {
+    const Index needed = padded_size(left, right, shifts);
+    int result = 0;
+    ((result = result == 0 && kN >= needed ? kN : result), ...);
+    return result;
   }
-  return 0;
-}
+  static int y(const Problem& q) { return shortest(q.left.rows, q.right.rows, q.window.sy); }
+  static int x(const Problem& q) { return shortest(q.left.cols, q.right.cols, q.window.sx); }
+  // Of square transforms.
+  static int square(const Problem& q) { return y(q) == 0 || x(q) == 0 ? 0 : std::max(y(q), x(q)); }
+  static Support supports(const Problem& q) {
+    if (const Support fit = indices_fit(q); !fit) return fit;
+    if (square(q) > 0) return yes();
+    return no("a transform longer than " + std::to_string(std::max({kN...})));
+  }
+  // f(Length<n>), n being one of them.
+  template <typename F>
+  static auto with(int n, F f) {
+    return with_one<kN...>(n, f);
+  }
+
+ private:
+  template <int kFirst, int... kRest, typename F>
+  static auto with_one(int n, F f) {
+    if constexpr (sizeof...(kRest) > 0) {
+      if (n != kFirst) return with_one<kRest...>(n, f);
+    }
+    return f(Length<kFirst>{});
+  }
+};
 
 // By how much to rotate the circular result of length n along one axis, so that shifts
 // first .. last do not wrap around: half of it where that will do, since its phases are signs.
@@ -163,10 +189,12 @@ void launch_dependent([[maybe_unused]] bool available, void (*kernel)(Parameters
                       Arguments&&... arguments) {
 #ifndef XCORR_EMULATE
   if (available) {
-    check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(shared_bytes)),
-               "dynamic shared memory");
+    if (shared_bytes > 48 * 1024) {
+      check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(shared_bytes)),
+                 "dynamic shared memory");
+    }
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;

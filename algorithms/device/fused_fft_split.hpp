@@ -70,10 +70,11 @@ struct RowPanel {
 // The first of the two matrix rows, `apart` from each other, of complex row q.
 __device__ __forceinline__ int first_of_pair(int q, int apart) { return 2 * q - q % apart; }
 
-// Complex rows [q, q + count) of a matrix into its image.
-template <typename X>
+// Complex rows [q, q + count) of a matrix into its image: image(y, column) is where an element
+// goes, null where nowhere.
+template <typename X, typename Image>
 __device__ __forceinline__ void forward_rows(const RowPanel<X>& panel, const Source& from, int q,
-                                             int apart, Complex* image) {
+                                             int apart, Image image) {
   const auto load = [&](auto inputs) {
     constexpr int kInputs = decltype(inputs)::value;
     const int t = panel.crew.thread % X::second;
@@ -109,18 +110,18 @@ __device__ __forceinline__ void forward_rows(const RowPanel<X>& panel, const Sou
   block::barrier();
   panel.each_element([&](int g, int part, int column) {
     const int y = first_of_pair(q + g, apart) + part * apart;
-    image[y * kImagePitch<X> + column] = panel.row(g, part)[RowPanel<X>::at(column)];
+    if (Complex* to = image(y, column)) *to = panel.row(g, part)[RowPanel<X>::at(column)];
   });
   block::barrier();
 }
 
 // Complex rows [q, q + count) of an image into the outputs of a pair.
-template <typename X>
-__device__ __forceinline__ void inverse_rows(const RowPanel<X>& panel, const Complex* image, int q,
+template <typename X, typename Image>
+__device__ __forceinline__ void inverse_rows(const RowPanel<X>& panel, Image image, int q,
                                              int apart, Range rows, Range cols, float* out) {
   panel.each_element([&](int g, int part, int column) {
     const int y = first_of_pair(q + g, apart) + part * apart;
-    panel.row(g, part)[RowPanel<X>::at(column)] = image[y * kImagePitch<X> + column];
+    if (const Complex* of = image(y, column)) panel.row(g, part)[RowPanel<X>::at(column)] = *of;
   });
   block::barrier();
   panel.template transform_blocks<Direction::inverse>();
@@ -144,11 +145,14 @@ __device__ __forceinline__ void inverse_rows(const RowPanel<X>& panel, const Com
 }
 
 // Some columns of one tile in shared memory, and where they lie in images.
-template <typename Y>
+// kColumns of them; kGap of their length between the rows of one k1 and those of the next.
+template <typename Y, int kColumns = 8, int kGap = 1>
 struct ColumnPanel {
-  static constexpr int kCols = 8;  // a sector of global memory twice over
-  static constexpr int kElements = (Y::n + Y::first) * kCols;
-  static __device__ __forceinline__ int at(int row) { return (row + row / Y::second) * kCols; }
+  static constexpr int kCols = kColumns;
+  static constexpr int kElements = (Y::n + kGap * Y::first) * kCols;
+  static __device__ __forceinline__ int at(int row) {
+    return (row + kGap * (row / Y::second)) * kCols;
+  }
 
   // f(j) for the j of this thread below `of`; lanes walk columns first.
   template <typename F>

@@ -1,10 +1,33 @@
-// Correlation by the transform theorem with everything between input and output inside one block: a
-// step from cufft, whose five kernels carry every spectrum through memory four times. Beyond the
-// paper; the packing is that of fused_fft_tile.hpp, the transforms are those of block_fft.hpp.
+// Correlation by the transform theorem with everything between input and output in one block's
+// shared memory: a step from cufft, whose five kernels carry every spectrum through global memory.
+// Beyond the paper. Inputs are read once and padded on the way, outputs are written once, in the
+// definition's layout; the Hermitian half of one real matrix is what a tile holds
+// (fused_fft_tile.hpp), so up to 192 x 192 fit a block of 227 KB.
+//
+// - A block keeps the spectrum of its left for all the rights that it takes, or reads it from the
+//   workspace, where a first kernel put it. For n-to-m that kernel transforms every matrix once and
+//   the second is product and inverse only. Spectra stay in the order that the passes leave.
+// - Only rows with data are transformed; matrices that fill at most half of their padding, as equal
+//   shapes do, have first passes of half the inputs.
+// - The window never wraps around: the left's spectrum carries phases that rotate the result.
+// - Twiddles are a table, correctly rounded from double. No plan beyond it.
+//
+// Forms: all four, any shape and window; fp32. Parameters, run time:
+//   left_spectrum         shared: beside the tile of the block; one launch, and the left is
+//                         transformed once a block. workspace: two launches, but a tile a block
+//                         less shared memory, so more blocks an SM.
+//   right_mats_per_block  1, 4: tiles that a block works on at a time, each with its own threads:
+//                         small tiles alone are blocks of two or three warps.
+// Compile time: the length, 32, 48, 64, 96, 128 or 192, the shortest that both axes allow.
+//
+// Limits: square transforms (fused_fft_split has lengths for each axis); one tile, or two with
+// left_spectrum=shared, in the shared memory of a block.
+//
+// Registers on sm_90: 56 to 64 x 64, 72 above, no spills. Instructions of a right at 192 x 192: 2.2
+// M, 17 thousand cycles of an SM that issues in every one; its shared-memory pipe is as busy.
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/fused_fft_plan.hpp"
 #include "algorithms/device/fused_fft_tile.hpp"
-#include "algorithms/device/pairs.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {
@@ -18,7 +41,7 @@ enum class Work {
   pairs,        // both spectra lie in the workspace
 };
 
-constexpr int kLengths[] = {32, 48, 64, 96, 128, 192};
+using Squares = Lengths<32, 48, 64, 96, 128, 192>;
 
 // Threads of a tile (its passes have little more than a multiple of them to do), most tiles of a
 // block, and blocks that an SM is to hold.
@@ -138,12 +161,6 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
   }
 }
 
-int length_of(const Problem& q) {
-  const int y = shortest_length(kLengths, q.left.rows, q.right.rows, q.window.sy);
-  const int x = shortest_length(kLengths, q.left.cols, q.right.cols, q.window.sx);
-  return y == 0 || x == 0 ? 0 : std::max(y, x);
-}
-
 bool shares_left(const PlanRequest& request) {
   return request.params.get("left_spectrum") == "shared";
 }
@@ -222,30 +239,18 @@ class FusedPlan final : public Plan {
   unsigned blocks_ = 0;
 };
 
-// Calls f with the shape of the problem's tile.
+// f(shape of the problem's tile).
 template <typename F>
 auto with_shape(const PlanRequest& request, F f) {
-  switch (length_of(request.problem)) {
-    case 32:
-      return f(TileShape<32, 32>{});
-    case 48:
-      return f(TileShape<48, 48>{});
-    case 64:
-      return f(TileShape<64, 64>{});
-    case 96:
-      return f(TileShape<96, 96>{});
-    case 128:
-      return f(TileShape<128, 128>{});
-    default:
-      return f(TileShape<192, 192>{});
-  }
+  return Squares::with(Squares::square(request.problem), [&](auto length) {
+    return f(TileShape<decltype(length)::n, decltype(length)::n>{});
+  });
 }
 
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
-  if (const Support fit = indices_fit(q); !fit) return fit;
-  const int n = length_of(q);
-  if (n == 0) return no("a transform longer than " + std::to_string(*std::rbegin(kLengths)));
+  if (const Support fit = Squares::supports(q); !fit) return fit;
+  const int n = Squares::square(q);
   const Index tiles = tiles_of(request);
   if (tiles > 1 && tiles > launch_of(n).most_tiles) {
     return no("one tile of " + std::to_string(n) + " fills a block");

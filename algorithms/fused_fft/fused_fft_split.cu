@@ -1,18 +1,31 @@
 // The whole FFT correlation as three kernels, for transforms that no block holds and for few pairs:
 // a step from fused_fft_block. Rows, columns with the product, rows again; between them lie images
-// of complex rows (fused_fft_split.hpp), so few at a time that they stay in the L2 cache.
+// of complex rows (fused_fft_split.hpp), so few at a time that they stay in the L2 cache. Beyond
+// the paper.
+//
+// A block over columns has 8 of them, two sectors a row. It transforms its left's columns beside
+// those of its first right and keeps them; for n-to-m all spectra are made once, in place, and a
+// block goes on with one left while it can. On compute capability 9.0 each kernel starts while the
+// one before drains (programmatic dependent launch).
+//
+// Forms: all four, any shape and window; fp32. Parameter, run time: chunk_mib (12, 36), the images
+// of a chunk: more fill the card better, fewer leave the cache for inputs and outputs. Lengths 32,
+// 64, 96, 128, 192, 256, 384 and 512, of each axis apart. Limits: longer transforms; the workspace
+// holds the images of all lefts and a chunk, for n-to-m of all matrices and a chunk.
+//
+// Traffic of the L2 cache for a right at 256 x 256: 5.5 MB with its left's spectrum, so 1:32 takes
+// 35 us of it. Registers on sm_90: 128 for columns, at most 162 for rows, no spills.
 #include "algorithms/device/fused_fft_plan.hpp"
 #include "algorithms/device/fused_fft_split.hpp"
-#include "algorithms/device/pairs.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {
 namespace {
 
-constexpr int kLengths[] = {32, 64, 96, 128, 192, 256, 384, 512};
+using AxisLengths = Lengths<32, 64, 96, 128, 192, 256, 384, 512>;
 
 // What a kernel is to do with columns.
-enum class Columns { shared_left, spectra, pairs };
+enum class ColumnWork { shared_left, spectra, pairs };
 
 // The first left, right and output are those of a chunk: `lefts` x `rights` of each.
 struct SplitArguments : FusedProblem {
@@ -33,6 +46,11 @@ __device__ __forceinline__ RowPanel<X> row_panel(const SplitArguments& a) {
   return {roots + X::n, roots, static_cast<int>(a.panel_rows), crew};
 }
 
+template <typename X>
+__device__ __forceinline__ auto in_image(Complex* image) {
+  return [=](int y, int column) { return image + y * kImagePitch<X> + column; };
+}
+
 // Rows of all matrices of the chunk into images.
 template <typename X>
 __global__ void __launch_bounds__(128, 4) forward_rows_kernel(SplitArguments a) {
@@ -46,8 +64,8 @@ __global__ void __launch_bounds__(128, 4) forward_rows_kernel(SplitArguments a) 
   const Index at = is_left ? matrix : matrix - a.lefts;
   const Source source = is_left ? a.left_of(at) : a.right_of(at);
   if (first_of_pair(q, a.second_y) >= source.rows) return;
-  forward_rows(panel, source, q, a.second_y,
-               (is_left ? a.left_images : a.right_images) + at * a.image);
+  Complex* const image = (is_left ? a.left_images : a.right_images) + at * a.image;
+  forward_rows(panel, source, q, a.second_y, in_image<X>(image));
 }
 
 template <typename X>
@@ -64,17 +82,17 @@ __global__ void __launch_bounds__(128, 3) inverse_rows_kernel(SplitArguments a) 
     any |= a.rows.has(y) || a.rows.has(y + a.second_y);
   }
   if (!any) return;
-  inverse_rows(panel, a.pair_images + pair * a.image, q, a.second_y, a.rows, a.cols,
+  inverse_rows(panel, in_image<X>(a.pair_images + pair * a.image), q, a.second_y, a.rows, a.cols,
                a.out_of(pair));
 }
 
 // In place of images: of the rights, or of the matrices whose spectra they become, or of pairs.
-template <typename Y, Columns kWork>
+template <typename Y, ColumnWork kWork>
 __global__ void __launch_bounds__(256, 2) columns_kernel(SplitArguments a) {
   using Panel = ColumnPanel<Y>;
   Complex* const roots = dynamic_shared<Complex>();
   Complex* const left_panel = roots + Y::n;
-  Complex* const panels = left_panel + (kWork == Columns::spectra ? 0 : Panel::kElements);
+  Complex* const panels = left_panel + (kWork == ColumnWork::spectra ? 0 : Panel::kElements);
   const int tile = static_cast<int>(threadIdx.y), tiles = static_cast<int>(blockDim.y);
   const int thread = static_cast<int>(threadIdx.x), all = static_cast<int>(blockDim.x) * tiles;
   for (int i = thread + tile * static_cast<int>(blockDim.x); i < Y::n; i += all) {
@@ -99,7 +117,7 @@ __global__ void __launch_bounds__(256, 2) columns_kernel(SplitArguments a) {
   block::barrier();
   wait_for_previous();
   let_next_start();
-  if constexpr (kWork == Columns::shared_left) {
+  if constexpr (kWork == ColumnWork::shared_left) {
     const std::uint32_t l = task / a.chunks, begin = (task - l * a.chunks) * a.chunk;
     const int count = static_cast<int>(begin + a.chunk < a.rights ? a.chunk : a.rights - begin);
     const Panel left{left_panel, roots, live, column, mirror, panel.pitch, panel.crew};
@@ -128,7 +146,7 @@ __global__ void __launch_bounds__(256, 2) columns_kernel(SplitArguments a) {
       if (works) panel.join(image);
       block::barrier();
     }
-  } else if constexpr (kWork == Columns::spectra) {
+  } else if constexpr (kWork == ColumnWork::spectra) {
     const bool is_left = task < a.lefts;
     Complex* const image =
         is_left ? a.left_images + task * a.image : a.right_images + (task - a.lefts) * a.image;
@@ -173,39 +191,10 @@ __global__ void __launch_bounds__(256, 2) columns_kernel(SplitArguments a) {
 
 using Kernel = void (*)(SplitArguments);
 
-// Calls f(Length<n>).
-template <typename F>
-auto with_length(int n, F f) {
-  switch (n) {
-    case 32:
-      return f(Length<32>{});
-    case 64:
-      return f(Length<64>{});
-    case 96:
-      return f(Length<96>{});
-    case 128:
-      return f(Length<128>{});
-    case 192:
-      return f(Length<192>{});
-    case 256:
-      return f(Length<256>{});
-    case 384:
-      return f(Length<384>{});
-    default:
-      return f(Length<512>{});
-  }
-}
-
-int length_y(const Problem& q) {
-  return shortest_length(kLengths, q.left.rows, q.right.rows, q.window.sy);
-}
-int length_x(const Problem& q) {
-  return shortest_length(kLengths, q.left.cols, q.right.cols, q.window.sx);
-}
-
 Index image_elements(const Problem& q) {
-  return length_y(q) *
-         with_length(length_x(q), [](auto x) -> Index { return kImagePitch<decltype(x)>; });
+  return AxisLengths::y(q) * AxisLengths::with(AxisLengths::x(q), [](auto x) -> Index {
+           return kImagePitch<decltype(x)>;
+         });
 }
 
 constexpr int kChunkMib[] = {12, 36};  // images: a few, or most of what an L2 cache holds
@@ -223,10 +212,10 @@ class SplitPlan final : public Plan {
         chunk_(chunk_images(request.problem, request.params.get_int("chunk_mib"))),
         dependent_(has_dependent_launch()) {
     const Problem& q = problem_;
-    const int ny = length_y(q), nx = length_x(q);
+    const int ny = AxisLengths::y(q), nx = AxisLengths::x(q);
     auto* const roots = static_cast<Complex*>(request.workspace);
-    with_length(ny, [&](auto y) {
-      with_length(
+    AxisLengths::with(ny, [&](auto y) {
+      AxisLengths::with(
           nx, [&](auto x) { store_root_tables<decltype(y), decltype(x)>(roots, request.stream); });
     });
     static_cast<FusedProblem&>(a_) = FusedProblem(q, ny, nx, roots);
@@ -237,22 +226,25 @@ class SplitPlan final : public Plan {
     a_.nx = nx;
     a_.ny = ny;
     a_.rights_of_left = static_cast<std::uint32_t>(q.rights);
-    with_length(ny, [&](auto y) {
+    AxisLengths::with(ny, [&](auto y) {
       using Y = decltype(y);
       a_.second_y = Y::second;
-      shared_left_ = columns_kernel<Y, Columns::shared_left>;
-      spectra_ = columns_kernel<Y, Columns::spectra>;
-      pairs_ = columns_kernel<Y, Columns::pairs>;
+      shared_left_ = columns_kernel<Y, ColumnWork::shared_left>;
+      spectra_ = columns_kernel<Y, ColumnWork::spectra>;
+      pairs_ = columns_kernel<Y, ColumnWork::pairs>;
       crew_ = ColumnPanel<Y>::kCols * Y::second;
       column_elements_ = ColumnPanel<Y>::kElements;
     });
-    with_length(nx, [&](auto x) {
+    AxisLengths::with(nx, [&](auto x) {
       using X = decltype(x);
       a_.second_x = X::second;
       forward_ = forward_rows_kernel<X>;
       inverse_ = inverse_rows_kernel<X>;
       row_elements_ = RowPanel<X>::elements(1);
     });
+    const bool n_to_m = q.form == Form::n_to_m;
+    resident_ = resident_blocks(reinterpret_cast<const void*>(n_to_m ? pairs_ : shared_left_),
+                                n_to_m ? crew_ : 2 * crew_, shared_of_columns(n_to_m ? 2 : 3));
   }
 
   void compute(const Call& call) override {
@@ -280,14 +272,12 @@ class SplitPlan final : public Plan {
         rows(call, a);
         call.phase("hadamard");
         a.panels = groups();
-        const std::size_t shared = shared_of_columns(3);
-        const Index blocks =
-            resident_blocks(reinterpret_cast<const void*>(shared_left_), 2 * crew_, shared);
-        const Index most = std::max<Index>(1, blocks / (Index{a.lefts} * a.panels));
+        const Index most = std::max<Index>(1, resident_ / (Index{a.lefts} * a.panels));
         a.chunk =
             static_cast<std::uint32_t>(ceil_div<Index>(a.rights, std::min<Index>(most, a.rights)));
         a.chunks = ceil_div(a.rights, a.chunk);
-        run(shared_left_, a, Index{a.panels} * a.lefts * a.chunks, crew_, 2, shared, call);
+        run(shared_left_, a, Index{a.panels} * a.lefts * a.chunks, crew_, 2, shared_of_columns(3),
+            call);
         call.phase("inverse");
         inverse(call, a);
       }
@@ -311,12 +301,11 @@ class SplitPlan final : public Plan {
       a.out = a_.out + p * q.out_size();
       call.phase("hadamard");
       a.panels = groups();
-      const std::size_t shared = shared_of_columns(2);
-      const Index most = std::max<Index>(
-          1, resident_blocks(reinterpret_cast<const void*>(pairs_), crew_, shared) / a.panels);
+      const Index most = std::max<Index>(1, resident_ / a.panels);
       a.chunk =
           static_cast<std::uint32_t>(ceil_div<Index>(a.pairs, std::min<Index>(most, a.pairs)));
-      run(pairs_, a, Index{a.panels} * ceil_div(a.pairs, a.chunk), crew_, 1, shared, call);
+      run(pairs_, a, Index{a.panels} * ceil_div(a.pairs, a.chunk), crew_, 1, shared_of_columns(2),
+          call);
       call.phase("inverse");
       inverse(call, a);
     }
@@ -362,14 +351,12 @@ class SplitPlan final : public Plan {
   SplitArguments a_{};
   Kernel forward_, inverse_, shared_left_, spectra_, pairs_;
   int crew_, column_elements_, row_elements_;
+  Index resident_;  // blocks over columns that the device holds
 };
 
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
-  if (const Support fit = indices_fit(q); !fit) return fit;
-  if (length_y(q) == 0 || length_x(q) == 0) {
-    return no("a transform longer than " + std::to_string(*std::rbegin(kLengths)));
-  }
+  if (const Support fit = AxisLengths::supports(q); !fit) return fit;
   if (request.params.get_int("chunk_mib") > kChunkMib[0] &&
       chunk_images(q, kChunkMib[0]) == q.pairs()) {
     return no("one chunk already at chunk_mib=" + std::to_string(kChunkMib[0]));
