@@ -5,10 +5,6 @@
 
 #include "algorithms/device/cuda.hpp"
 
-#ifndef XCORR_EMULATE
-#include <cooperative_groups.h>
-#endif
-
 namespace xcorr {
 namespace cluster {
 
@@ -28,6 +24,10 @@ T* peer(T* mine, int rank_of, std::size_t bytes) {
   return reinterpret_cast<T*>(reinterpret_cast<char*>(mine) + back);
 }
 inline bool supported() { return true; }
+template <typename Kernel>
+int resident(Kernel, unsigned, dim3, std::size_t) {
+  return 3;
+}
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), unsigned clusters, unsigned size, dim3 block,
             std::size_t bytes, void* stream, Arguments&&... arguments) {
@@ -44,18 +44,17 @@ inline constexpr bool kAvailable = false;
 #endif
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-__device__ __forceinline__ int rank() {
-  return static_cast<int>(cooperative_groups::this_cluster().block_rank());
-}
-__device__ __forceinline__ unsigned number() {
-  return blockIdx.x / cooperative_groups::this_cluster().num_blocks();
-}
+__device__ __forceinline__ int rank() { return static_cast<int>(__clusterRelativeBlockRank()); }
+__device__ __forceinline__ unsigned number() { return blockIdx.x / __clusterSizeInBlocks(); }
 // All threads of the cluster; what they wrote to any shared memory of it is there.
-__device__ __forceinline__ void barrier() { cooperative_groups::this_cluster().sync(); }
+__device__ __forceinline__ void barrier() {
+  __cluster_barrier_arrive();
+  __cluster_barrier_wait();
+}
 // Where another block has what this one has at `mine`.
 template <typename T>
 __device__ __forceinline__ T* peer(T* mine, int rank_of, std::size_t) {
-  return cooperative_groups::this_cluster().map_shared_rank(mine, rank_of);
+  return static_cast<T*>(__cluster_map_shared_rank(mine, static_cast<unsigned>(rank_of)));
 }
 #else
 __device__ __forceinline__ int rank() { return 0; }
@@ -79,31 +78,51 @@ inline bool supported() {
   return major >= 9;
 }
 
+// The configuration of a launch, and what the kernel has to be allowed for it.
+struct Configuration {
+  template <typename Kernel>
+  Configuration(Kernel kernel, unsigned clusters, unsigned size, dim3 block, std::size_t bytes) {
+    const auto* function = reinterpret_cast<const void*>(kernel);
+    check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(bytes)),
+               "dynamic shared memory");
+    constexpr unsigned kPortable = 8;
+    if (size > kPortable) {
+      check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+                 "cluster of more than 8 blocks");
+    }
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = size;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    launch.gridDim = dim3(clusters * size);
+    launch.blockDim = block;
+    launch.dynamicSmemBytes = bytes;
+    launch.attrs = &attribute;
+    launch.numAttrs = 1;
+  }
+  Configuration(const Configuration&) = delete;
+
+  cudaLaunchAttribute attribute{};
+  cudaLaunchConfig_t launch{};
+};
+
+// Clusters that the device holds at once; zero where its groups of multiprocessors are too small.
+template <typename Kernel>
+int resident(Kernel kernel, unsigned size, dim3 block, std::size_t bytes) {
+  const Configuration configuration(kernel, 1, size, block, bytes);
+  int clusters = 0;
+  check_cuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &configuration.launch),
+             "occupancy of clusters");
+  return clusters;
+}
+
 // kernel in `clusters` clusters of `size` blocks of `block`, each with `bytes` of shared memory.
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), unsigned clusters, unsigned size, dim3 block,
             std::size_t bytes, void* stream, Arguments&&... arguments) {
-  const auto* function = reinterpret_cast<const void*>(kernel);
-  check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(bytes)),
-             "dynamic shared memory");
-  constexpr unsigned kPortable = 8;
-  if (size > kPortable) {
-    check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-               "cluster of 16");
-  }
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = size;
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(clusters * size);
-  config.blockDim = block;
-  config.dynamicSmemBytes = bytes;
-  config.stream = static_cast<cudaStream_t>(stream);
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  check_cuda(cudaLaunchKernelEx(&config, kernel,
+  Configuration configuration(kernel, clusters, size, block, bytes);
+  configuration.launch.stream = static_cast<cudaStream_t>(stream);
+  check_cuda(cudaLaunchKernelEx(&configuration.launch, kernel,
                                 static_cast<Parameters>(std::forward<Arguments>(arguments))...),
              "cluster launch");
 }

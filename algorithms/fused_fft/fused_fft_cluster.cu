@@ -167,21 +167,14 @@ auto with_shape(const Problem& q, F f) {
                        [&](auto length) { return f(Shape<decltype(length)::n>{}); });
 }
 
-// Clusters that the device holds at once.
-template <typename S, typename Kernel>
-Index resident_clusters([[maybe_unused]] Kernel kernel) {
-#ifdef XCORR_EMULATE
-  return 3;
-#else
-  return std::max<Index>(
-      1, resident_blocks(reinterpret_cast<const void*>(kernel), kGroups * S::crew, S::bytes) /
-             S::size);
-#endif
-}
-
 template <int kN>
 void (*kernel_of(Shape<kN>))(ClusterArguments) {
   return cluster_kernel<kN>;
+}
+
+template <typename S>
+Index resident_clusters() {
+  return cluster::resident(kernel_of(S{}), S::size, dim3(S::crew, kGroups), S::bytes);
 }
 
 template <typename S>
@@ -196,7 +189,7 @@ class ClusterPlan final : public Plan {
     const Index m = q.pairs() / q.lefts;
     a_.rights_of_left = static_cast<std::uint32_t>(m);
     a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(m) : 0;
-    const Index chunks = std::clamp<Index>(resident_clusters<S>(kernel_of(S{})) / q.lefts, 1, m);
+    const Index chunks = std::clamp<Index>(resident_clusters<S>() / q.lefts, 1, m);
     a_.chunk = static_cast<std::uint32_t>(ceil_div(m, chunks));
     a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, a_.chunk));
     clusters_ = static_cast<unsigned>(q.lefts * a_.chunks);
@@ -224,7 +217,11 @@ Support supports(const PlanRequest& request) {
     return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
               std::to_string(shared_limit()));
   }
-  return yes();
+  return with_shape(q, [](auto shape) {
+    using S = decltype(shape);
+    if (resident_clusters<S>() > 0) return yes();
+    return no("no " + std::to_string(S::size) + " multiprocessors of the device form a cluster");
+  });
 }
 
 XCORR_VARIANT({
