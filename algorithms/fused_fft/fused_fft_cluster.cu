@@ -30,7 +30,7 @@ template <int kN>
 struct Shape {
   using L = Length<kN>;
 #ifdef XCORR_EMULATE
-  static constexpr int size = 2, most_threads = 128;  // a cluster is a block there
+  static constexpr int size = 2, most_threads = 160;  // a cluster is a block there
 #else
   static constexpr int size = kN > 384 ? 16 : 8;  // blocks: 16 is the most that hardware has
   static constexpr int most_threads = kN > 256 ? 256 : 512;  // or registers are too few
@@ -44,6 +44,7 @@ struct Shape {
                                     : kN <= 192 ? 6
                                     : kN <= 256 ? 8
                                                 : 4;
+  static_assert(crew >= columns && crew % L::second == 0);
   using Cols = ColumnPanel<L, columns, 0>;
   static constexpr int panel_elements = RowPanel<L>::elements(panel_rows);
   static constexpr std::size_t bytes =
