@@ -78,19 +78,9 @@ inline bool supported() {
   return major >= 9;
 }
 
-// The configuration of a launch, and what the kernel has to be allowed for it.
+// The configuration of a launch.
 struct Configuration {
-  template <typename Kernel>
-  Configuration(Kernel kernel, unsigned clusters, unsigned size, dim3 block, std::size_t bytes) {
-    const auto* function = reinterpret_cast<const void*>(kernel);
-    check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(bytes)),
-               "dynamic shared memory");
-    constexpr unsigned kPortable = 8;
-    if (size > kPortable) {
-      check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-                 "cluster of more than 8 blocks");
-    }
+  Configuration(unsigned clusters, unsigned size, dim3 block, std::size_t bytes) {
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim.x = size;
     attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
@@ -107,20 +97,32 @@ struct Configuration {
 };
 
 // Clusters that the device holds at once; zero where its groups of multiprocessors are too small.
+// Allows the kernel what it needs, which a plan does once: it costs a launch of a few microseconds
+// a good part of its time.
 template <typename Kernel>
 int resident(Kernel kernel, unsigned size, dim3 block, std::size_t bytes) {
-  const Configuration configuration(kernel, 1, size, block, bytes);
+  const auto* function = reinterpret_cast<const void*>(kernel);
+  check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(bytes)),
+             "dynamic shared memory");
+  constexpr unsigned kPortable = 8;
+  if (size > kPortable) {
+    check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+               "cluster of more than 8 blocks");
+  }
+  const Configuration configuration(1, size, block, bytes);
   int clusters = 0;
   check_cuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &configuration.launch),
              "occupancy of clusters");
   return clusters;
 }
 
-// kernel in `clusters` clusters of `size` blocks of `block`, each with `bytes` of shared memory.
+// kernel in `clusters` clusters of `size` blocks of `block`, each with `bytes` of shared memory;
+// resident() has been asked before.
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), unsigned clusters, unsigned size, dim3 block,
             std::size_t bytes, void* stream, Arguments&&... arguments) {
-  Configuration configuration(kernel, clusters, size, block, bytes);
+  Configuration configuration(clusters, size, block, bytes);
   configuration.launch.stream = static_cast<cudaStream_t>(stream);
   check_cuda(cudaLaunchKernelEx(&configuration.launch, kernel,
                                 static_cast<Parameters>(std::forward<Arguments>(arguments))...),
