@@ -33,7 +33,8 @@ struct Shape {
   static constexpr int size = 2, most_threads = 160;  // a cluster is a block there
 #else
   static constexpr int size = kN > 384 ? 16 : 8;  // blocks: 16 is the most that hardware has
-  static constexpr int most_threads = kN > 256 ? 256 : 512;  // or registers are too few
+  // Or registers are too few.
+  static constexpr int most_threads = kN > 384 ? 128 : kN > 256 ? 256 : 512;
 #endif
   // Columns of a block, threads of a group (one for each element of a pass over them), and complex
   // rows that a group has at a time.
@@ -121,7 +122,10 @@ __global__ void __launch_bounds__(kGroups* Shape<kN>::crew, 1) cluster_kernel(Cl
         const bool is_left = is_first && which == 0;
         const auto to = in_cluster(is_left ? left_image : right_image);
         const int last = q + count;
-        forward_rows(rows, is_left ? left : right, q, L::second, [&](int y, int column) {
+        // Field by field: a choice between two structures would be one between addresses.
+        const Source source = {is_left ? left.data : right.data, is_left ? left.rows : right.rows,
+                               is_left ? left.cols : right.cols};
+        forward_rows(rows, source, q, L::second, [&](int y, int column) {
           // y back to its complex row: those beyond this block's share are another's.
           const int t = y % L::second, row = y / (2 * L::second) * L::second + t;
           return row < last ? to(y, column) : nullptr;
