@@ -85,7 +85,7 @@ FAMILY_HUES = {
     "overlap_wise": "slate",
     "warp_shuffle": "green",
     "warp_per_overlap": "purple",
-    "register_tiled": "sky",
+    "tiled": "sky",
     "tensor_core": "ochre",
 }
 # Words of an id that say more about a curve than its folder does.

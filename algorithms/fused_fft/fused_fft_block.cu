@@ -1,0 +1,297 @@
+// Correlation by the transform theorem with everything between input and output in one block's
+// shared memory: a step from cufft, whose five kernels carry every spectrum through global memory.
+// Beyond the paper. Inputs are read once and padded on the way, outputs are written once, in the
+// definition's layout; the Hermitian half of one real matrix is what a tile holds
+// (fused_fft_tile.hpp), so up to 192 x 192 fit a block of 227 KB.
+//
+// - A block keeps the spectrum of its left for all the rights that it takes, or reads it from the
+//   workspace, where a first kernel put it. For n-to-m that kernel transforms every matrix once and
+//   the second is product and inverse only. Spectra stay in the order that the passes leave.
+// - Only rows with data are transformed; matrices that fill at most half of their padding, as equal
+//   shapes do, have first passes of half the inputs.
+// - The window never wraps around: the left's spectrum carries phases that rotate the result.
+// - Twiddles are a table, correctly rounded from double. No plan beyond it.
+//
+// Forms: all four, any shape and window; fp32. Parameters, run time:
+//   left_spectrum         shared: beside the tile of the block; one launch, and the left is
+//                         transformed once a block. workspace: two launches, but a tile a block
+//                         less shared memory, so more blocks an SM.
+//   right_mats_per_block  1, 4: tiles that a block works on at a time, each with its own threads:
+//                         small tiles alone are blocks of two or three warps.
+// Compile time: the length, 32, 48, 64, 96, 128 or 192, the shortest that both axes allow.
+//
+// Limits: square transforms (fused_fft_split has lengths for each axis); one tile, or two with
+// left_spectrum=shared, in the shared memory of a block.
+//
+// Registers on sm_90: 56 to 64 x 64, 72 above, no spills. Instructions of a right at 192 x 192: 2.2
+// M, 17 thousand cycles of an SM that issues in every one; its shared-memory pipe is as busy.
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/fused_fft_plan.hpp"
+#include "algorithms/device/fused_fft_tile.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+// Where a kernel gets its spectra from and what it makes of them.
+enum class Work {
+  shared_left,  // transforms one left into shared memory, then its rights
+  stored_left,  // rights; the spectra of the lefts lie in the workspace
+  spectra,      // transforms matrices into the workspace
+  pairs,        // both spectra lie in the workspace
+};
+
+using Squares = Lengths<32, 48, 64, 96, 128, 192>;
+
+// Threads of a tile (its passes have little more than a multiple of them to do), most tiles of a
+// block, and blocks that an SM is to hold.
+struct Launch {
+  int crew, most_tiles, resident;
+};
+constexpr Launch launch_of(int n) {
+  return n <= 32    ? Launch{72, 4, 4}
+         : n <= 48  ? Launch{104, 4, 2}
+         : n <= 64  ? Launch{144, 4, 2}
+         : n <= 96  ? Launch{200, 1, 4}
+         : n <= 128 ? Launch{288, 1, 3}
+                    : Launch{800, 1, 1};
+}
+
+struct Arguments : FusedProblem {
+  Complex* spectra;                    // in the workspace: lefts, then rights
+  std::uint32_t items;                 // pairs, or matrices to transform
+  std::uint32_t lefts, chunks, chunk;  // blocks of a left, rights of one of them
+  Divider rights_of_left;
+  std::uint32_t rights_back;
+};
+
+template <typename Shape, Work kWork>
+__global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::X::n).most_tiles,
+                                  launch_of(Shape::X::n).resident) fused_kernel(Arguments a) {
+  using X = typename Shape::X;
+  using Y = typename Shape::Y;
+  constexpr int kPitch = Shape::pitch;
+  constexpr bool kForward = kWork != Work::pairs;
+  Complex* const twiddles_x = dynamic_shared<Complex>();
+  Complex* const twiddles_y = twiddles_x + X::n;
+  Complex* const left_tile = twiddles_y + Y::n;
+  Complex* const tiles = left_tile + (kWork == Work::shared_left ? Shape::elements : 0);
+  const int mine = static_cast<int>(threadIdx.y);
+  const int all = static_cast<int>(blockDim.x * blockDim.y);
+  const int thread = static_cast<int>(threadIdx.x + threadIdx.y * blockDim.x);
+  for (int i = thread; i < X::n + Y::n; i += all) {
+    twiddles_x[i] = a.roots[i < X::n ? i : kRootTable + i - X::n];
+  }
+  const FusedTile<Shape> tile(tiles + mine * Shape::elements, twiddles_x, twiddles_y,
+                              {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)});
+  block::barrier();
+
+  const auto forward = [](const FusedTile<Shape>& of, const Source& source, bool works) {
+    if (works) of.load_rows(source);
+    block::barrier();
+    if (works) of.finish_rows(source.rows);
+    block::barrier();
+    if (works) of.split_columns(source.rows);
+    block::barrier();
+  };
+  const auto as_left = [&](auto& v, int k1, int column) {
+    a.as_left<Y>(v, k1, column / X::second + X::first * (column % X::second), X::n);
+  };
+
+  std::uint32_t item = blockIdx.x * blockDim.y, end = a.items, step = gridDim.x * blockDim.y;
+  if constexpr (kWork == Work::shared_left) {
+    const std::uint32_t l = blockIdx.x / a.chunks, m = a.rights_of_left.by;
+    const std::uint32_t begin = (blockIdx.x - l * a.chunks) * a.chunk;
+    item = l * m + begin;
+    end = l * m + (begin + a.chunk < m ? begin + a.chunk : m);
+    step = blockDim.y;
+    const FusedTile<Shape> left(left_tile, twiddles_x, twiddles_y, {thread, all});
+    forward(left, a.left_of(l), true);
+    left.template middle<true, true>(
+        [&](auto& v, int, int k1, int column) { as_left(v, k1, column); });
+  }
+
+#pragma unroll 1
+  for (; item < end; item += step) {
+    const std::uint32_t p = item + mine;
+    const bool works = p < end;
+    const std::uint32_t l = kWork == Work::spectra ? 0 : a.rights_of_left.quotient(p);
+    const std::uint32_t r = p - l * a.rights_back;
+    if constexpr (kForward) {
+      const bool is_left = kWork == Work::spectra && p < a.lefts;
+      const Source source =
+          is_left ? a.left_of(p) : a.right_of(kWork == Work::spectra ? p - a.lefts : r);
+      forward(tile, source, works);
+      if constexpr (kWork == Work::spectra) {
+        Complex* const to = a.spectra + static_cast<Index>(p) * Shape::elements;
+        if (works) {
+          tile.template middle<true, false>([&](auto& v, int at, int k1, int column) {
+            if (is_left) as_left(v, k1, column);
+#pragma unroll
+            for (int i = 0; i < Y::second; ++i) to[at + i * kPitch] = v[i];
+          });
+        }
+        block::barrier();
+        continue;
+      }
+    }
+    if constexpr (kWork != Work::spectra) {
+      const Complex* const left = kWork == Work::shared_left
+                                      ? left_tile
+                                      : a.spectra + static_cast<Index>(l) * Shape::elements;
+      const Complex* const right = a.spectra + static_cast<Index>(a.lefts + r) * Shape::elements;
+      if (works) {
+        tile.template middle<kForward, true>([&](auto& v, int at, int, int) {
+#pragma unroll
+          for (int i = 0; i < Y::second; ++i) {
+            if constexpr (kWork == Work::pairs) v[i] = right[at + i * kPitch];
+            v[i] = v[i] * left[at + i * kPitch];
+          }
+          transform<Y::second, Direction::inverse>(v);
+        });
+      }
+      block::barrier();
+      if (works) tile.join_columns();
+      block::barrier();
+      if (works) tile.start_rows(a.rows);
+      block::barrier();
+      if (works) tile.store_rows(a.rows, a.cols, a.out_of(p));
+      block::barrier();
+    }
+  }
+}
+
+bool shares_left(const PlanRequest& request) {
+  return request.params.get("left_spectrum") == "shared";
+}
+Index tiles_of(const PlanRequest& request) {
+  return request.params.get_int("right_mats_per_block");
+}
+
+template <typename Shape>
+std::size_t shared_bytes(Index tiles, bool shared_left) {
+  return sizeof(Complex) * static_cast<std::size_t>(Shape::X::n + Shape::Y::n +
+                                                    (tiles + shared_left) * Shape::elements);
+}
+
+template <typename Shape>
+class FusedPlan final : public Plan {
+ public:
+  explicit FusedPlan(const PlanRequest& request) : tiles_(tiles_of(request)) {
+    const Problem& q = request.problem;
+    const bool n_to_m = q.form == Form::n_to_m;
+    auto* const roots = static_cast<Complex*>(request.workspace);
+    store_root_tables<typename Shape::Y, typename Shape::X>(roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, Shape::Y::n, Shape::X::n, roots);
+    a_.spectra = roots + 4 * kRootTable;
+    a_.lefts = static_cast<std::uint32_t>(q.lefts);
+    a_.items = static_cast<std::uint32_t>(q.pairs());
+    const Index m = q.pairs() / q.lefts;
+    a_.rights_of_left = Divider(m);
+    a_.rights_back = n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
+    if (shares_left(request)) {
+      kernel_ = fused_kernel<Shape, Work::shared_left>;
+      shared_ = shared_bytes<Shape>(tiles_, true);
+      const Index chunks = std::clamp<Index>(resident() / q.lefts, 1, ceil_div(m, tiles_));
+      a_.chunk = static_cast<std::uint32_t>(ceil_div(ceil_div(m, chunks), tiles_) * tiles_);
+      a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, a_.chunk));
+      blocks_ = static_cast<unsigned>(q.lefts * a_.chunks);
+      return;
+    }
+    spectra_ = a_;
+    spectra_.items = static_cast<std::uint32_t>(q.lefts + (n_to_m ? q.rights : 0));
+    kernel_ = n_to_m ? fused_kernel<Shape, Work::pairs> : fused_kernel<Shape, Work::stored_left>;
+    shared_ = shared_bytes<Shape>(tiles_, false);
+    blocks_ = static_cast<unsigned>(std::min(resident(), ceil_div(q.pairs(), tiles_)));
+  }
+
+  void compute(const Call& call) override {
+    if (spectra_.items > 0) {
+      call.phase("forward");
+      run(fused_kernel<Shape, Work::spectra>, spectra_, call, spectra_.items, 1,
+          shared_bytes<Shape>(1, false));
+      call.phase("inverse");
+    }
+    run(kernel_, a_, call, blocks_, tiles_, shared_);
+  }
+
+ private:
+  using Kernel = void (*)(Arguments);
+
+  Index resident() const {
+    return resident_blocks(reinterpret_cast<const void*>(kernel_),
+                           launch_of(Shape::X::n).crew * static_cast<int>(tiles_), shared_);
+  }
+  void run(Kernel kernel, Arguments& a, const Call& call, unsigned blocks, Index tiles,
+           std::size_t shared) {
+    a.left = call.lefts<float>();
+    a.right = call.rights<float>();
+    a.out = call.outs<float>();
+    launch(kernel, dim3(blocks),
+           dim3(static_cast<unsigned>(launch_of(Shape::X::n).crew), static_cast<unsigned>(tiles)),
+           shared, call.stream, a);
+  }
+
+  Index tiles_;
+  Arguments a_{}, spectra_{};
+  Kernel kernel_ = nullptr;
+  std::size_t shared_ = 0;
+  unsigned blocks_ = 0;
+};
+
+// f(shape of the problem's tile).
+template <typename F>
+auto with_shape(const PlanRequest& request, F f) {
+  return Squares::with(Squares::square(request.problem), [&](auto length) {
+    return f(TileShape<decltype(length)::n, decltype(length)::n>{});
+  });
+}
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = Squares::supports(q); !fit) return fit;
+  const int n = Squares::square(q);
+  const Index tiles = tiles_of(request);
+  if (tiles > 1 && tiles > launch_of(n).most_tiles) {
+    return no("one tile of " + std::to_string(n) + " fills a block");
+  }
+  if (tiles > 1 && tiles >= 2 * q.pairs() / q.lefts) return no("more tiles than rights of a left");
+  const std::size_t bytes = with_shape(request, [&](auto shape) {
+    return shared_bytes<decltype(shape)>(tiles, shares_left(request));
+  });
+  if (bytes > shared_limit()) {
+    return no("tiles of " + std::to_string(n) + " need " + std::to_string(bytes) +
+              " bytes of shared memory, a block has " + std::to_string(shared_limit()));
+  }
+  return yes();
+}
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  if (shares_left(request)) return kRootBytes;
+  const Problem& q = request.problem;
+  const Index spectra = q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
+  return kRootBytes + with_shape(request, [&](auto shape) {
+           return static_cast<std::size_t>(spectra) * sizeof(Complex) * decltype(shape)::elements;
+         });
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  return with_shape(request, [&](auto shape) -> std::unique_ptr<Plan> {
+    return std::make_unique<FusedPlan<decltype(shape)>>(request);
+  });
+}
+
+XCORR_VARIANT({
+    .summary = "Transform theorem in one kernel: padding, transforms and product in shared memory",
+    .parent = "cufft",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .axes = {{"left_spectrum", {"shared", "workspace"}}, {"right_mats_per_block", {"1", "4"}}},
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr
