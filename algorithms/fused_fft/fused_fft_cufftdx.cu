@@ -1,32 +1,31 @@
 // fused_fft_block with the vendor's transforms: a step that changes who transforms a row or a
-// column and nothing else, so that own radix kernels and the vendor's can be compared. cuFFTDx is
-// NVIDIA's library of transforms inside kernels (headers, in the Python package nvidia-mathdx);
-// without the headers this file is empty and the variant is in no list. Beyond the paper.
+// column, so that own radix kernels and the vendor's can be compared. cuFFTDx is NVIDIA's library
+// of transforms inside kernels (headers, in the Python package nvidia-mathdx); a build that
+// does not find them leaves this file out. Beyond the paper.
 //
 // Of what the library offers, its strength is taken: block-level descriptions, in which it chooses
-// radices, twiddles (its tables) and the exchange between threads. A group of threads holds a whole
-// row or column in registers, in natural order: element threadIdx.x + stride * i, stride = threads
-// of a transform, before and after. One description of complex transforms, both directions, serves
-// rows and columns. The rest is as in fused_fft_block:
+// radices, twiddles (its tables, and powers of them) and the exchange between threads. The threads
+// of a transform hold a whole row or column in natural order before and after: thread t has
+// elements t + first * i, `first` of them a transform. One complex description serves rows and
+// columns. The rest is as in fused_fft_block:
 //
-// - Two real rows, `stride` apart, are one complex row Z; a thread of a column holds both, and takes
-//   them apart from Z[k] and Z[-k]. So a tile is ny / 2 complex rows of nx, column k of 0 .. nx / 2
-//   uses elements k and nx - k of every row, nobody else does, and the inverse packs in place.
+// - Two real rows, `first` apart, are one complex row Z; a thread of a column holds both and takes
+//   them apart from Z[k] and Z[-k]. So a tile is n / 2 rows of n, column k of 0 .. n / 2 uses
+//   elements k and n - k of every row, no other column does, and the inverse packs in place.
 // - Product and both directions of a column are one pass in registers; rows without data are left
-//   out; the window is rotated by phases in the left's spectrum; forms and parameters are the same.
+//   out; phases in the left's spectrum rotate the window; forms and parameters are the same.
 //
-// What differs, and is the comparison: the tile is crossed twice each way instead of four times, but
-// the library exchanges every transform through memory of its own, with barriers of the whole block
-// (two or four a transform); it has no transforms of half-empty inputs, and none of 48 in parts, so
-// lengths are 32, 64, 96, 128 and 192. A block has as many transforms at once as half or all columns.
+// The comparison: a tile is crossed four times instead of nine, but the library's exchanges cross
+// memory of its own eight times, behind two barriers of the block a transform (four at 128). It has
+// no transforms of inputs that are half zeros, and none of 48 on several threads.
 //
-//   left_spectrum         shared: beside the tile; one launch. workspace: two launches, less memory.
+//   left_spectrum         shared: beside the tile, one launch. workspace: two launches.
 //   right_mats_per_block  1, 4: tiles whose rows and columns share the rounds of a block.
 //
-// Limits: those of fused_fft_block, and tile + exchange (225 KB at 192) in a block's memory.
-// Registers on sm_90: REGISTERS
-#if __has_include(<cufftdx.hpp>)
-// Only types of its matrix library, which comes in a package of its own, would need CUTLASS.
+// Compile time: the length, 32, 64, 96, 128 or 192. Limits: those of fused_fft_block; tile and
+// exchange in a block's memory, 219 KB at 192. Registers on sm_90: 56 to 64 x 64, 95 at 128, 119 at
+// 96 and 192, no spills.
+// Only the types of its matrix library would need CUTLASS.
 #define CUFFTDX_DISABLE_CUTLASS_DEPENDENCY
 #include <cufftdx.hpp>
 
@@ -63,14 +62,14 @@ constexpr Launch launch_of(int n) {
 // Described for one architecture, whichever runs it: the description decides how much memory an
 // exchange takes, which host and kernel must agree on.
 template <int kN, cufftdx::fft_direction kWay>
-using Vendor = decltype(cufftdx::Size<kN>() + cufftdx::Precision<float>() +
-                        cufftdx::Type<cufftdx::fft_type::c2c>() + cufftdx::Direction<kWay>() +
-                        cufftdx::ElementsPerThread<launch_of(kN).elements>() +
-                        cufftdx::FFTsPerBlock<launch_of(kN).batch>() + cufftdx::SM<900>() +
-                        cufftdx::Block());
+using Vendor =
+    decltype(cufftdx::Size<kN>() + cufftdx::Precision<float>() +
+             cufftdx::Type<cufftdx::fft_type::c2c>() + cufftdx::Direction<kWay>() +
+             cufftdx::ElementsPerThread<launch_of(kN).elements>() +
+             cufftdx::FFTsPerBlock<launch_of(kN).batch>() + cufftdx::SM<900>() + cufftdx::Block());
 
-// A square tile of rows of packed pairs, and a spectrum, columns one after the other. Frequencies of
-// a thread are threadIdx.x + first * i, i = 0 .. second - 1 (FusedProblem::as_left).
+// A square tile of rows of packed pairs, and a spectrum, columns one after the other. Frequencies
+// of a thread are threadIdx.x + first * i, i = 0 .. second - 1 (FusedProblem::as_left).
 template <int kN>
 struct Square {
   using Forward = Vendor<kN, cufftdx::fft_direction::forward>;
@@ -83,9 +82,8 @@ struct Square {
   static constexpr int tile = row_pairs * pitch, spectrum = columns * spectrum_pitch;
   static constexpr std::size_t exchange = Forward::shared_memory_size;
   static_assert(Forward::block_dim.x == first && Forward::block_dim.y == batch);
-  static_assert(Forward::storage_size == second && !Forward::requires_workspace);
-  static_assert(Inverse::storage_size == second && Inverse::shared_memory_size == exchange);
-  static_assert(Inverse::block_dim.x == first && second % 2 == 0 && exchange % 16 == 0);
+  static_assert(Forward::storage_size == second && second % 2 == 0 && exchange % 16 == 0);
+  static_assert(Inverse::shared_memory_size == exchange && !Forward::requires_workspace);
 
   // Row pairs that hold any of the first `rows` rows, and the first row of pair q.
   static __device__ __forceinline__ int pairs_of(int rows) {
@@ -99,22 +97,29 @@ struct Arguments : FusedProblem {
   Complex* spectra;                    // in the workspace: lefts, then rights
   std::uint32_t items;                 // pairs, or matrices to transform
   std::uint32_t lefts, chunks, chunk;  // blocks of a left, rights of one of them
-  std::uint32_t tiles;                 // of a block
+  std::uint32_t tiles, rights_back;    // tiles of a block
   Divider rights_of_left;
-  std::uint32_t rights_back;
 };
 
-// The passes of all tiles of a block. Every thread of the block comes to every transform, with work
-// or without: there are barriers in it, the first before it writes to `exchange`.
+// Elements of a thread, `first` apart.
+template <typename S>
+__device__ __forceinline__ void load(Complex (&v)[S::second], const Complex* from) {
+#pragma unroll
+  for (int i = 0; i < S::second; ++i) v[i] = from[S::first * i];
+}
+template <typename S>
+__device__ __forceinline__ void store(const Complex (&v)[S::second], Complex* to) {
+#pragma unroll
+  for (int i = 0; i < S::second; ++i) to[S::first * i] = v[i];
+}
+
+// The passes of all tiles of a block. Every thread comes to every transform, with work or without:
+// barriers are in it, the first before it writes to `exchange`. So what a thread writes to a tile
+// after a transform no other thread still reads from before it.
 template <typename S>
 struct Passes {
   Complex* tiles;
   void* exchange;
-
-  template <typename Transform>
-  __device__ __forceinline__ void transform(Complex (&v)[S::second]) const {
-    Transform().execute(v, exchange);
-  }
 
   // source(tile): what to transform.
   template <typename F>
@@ -137,18 +142,13 @@ struct Passes {
           v[i].im = inside && both ? partner[S::first * i] : 0.0f;
         }
       }
-      transform<typename S::Forward>(v);
-      if (task < tasks) {
-        Complex* const to = tiles + of * S::tile + q * S::pitch + x;
-#pragma unroll
-        for (int i = 0; i < S::second; ++i) to[S::first * i] = v[i];
-      }
+      typename S::Forward().execute(v, exchange);
+      if (task < tasks) store<S>(v, tiles + of * S::tile + q * S::pitch + x);
     }
     block::barrier();
   }
 
-  // f(values of a column by frequency, tile, column, whether the column is one); then, where
-  // kInverse, back into the tile. `rows` of the tile are data.
+  // f(values of a column by frequency, tile, column); where kInverse, back into the tile.
   template <bool kForward, bool kInverse, typename F>
   __device__ __forceinline__ void columns(int count, int rows, F f) const {
     const int pairs = S::pairs_of(rows), tasks = count * S::columns;
@@ -164,24 +164,23 @@ struct Passes {
         if (works) {
 #pragma unroll
           for (int i = 0; i < S::second; i += 2) {
-            if (t + S::first * (i / 2) < pairs) {
-              const Complex a = at[S::first * (i / 2) * S::pitch];
-              const Complex b = conj(mirror[S::first * (i / 2) * S::pitch]);
-              v[i] = a + b;
-              v[i + 1] = quarter_turn<Direction::forward>(a - b);
-            }
+            if (t + S::first * i / 2 >= pairs) continue;
+            const int offset = S::first * i / 2 * S::pitch;
+            const Complex a = at[offset], b = conj(mirror[offset]);
+            v[i] = a + b;
+            v[i + 1] = quarter_turn<Direction::forward>(a - b);
           }
         }
-        transform<typename S::Forward>(v);
+        typename S::Forward().execute(v, exchange);
       }
       if (works) f(v, of, column);
       if constexpr (kInverse) {
-        transform<typename S::Inverse>(v);
+        typename S::Inverse().execute(v, exchange);
         if (works) {
 #pragma unroll
           for (int i = 0; i < S::second; i += 2) {
             const Complex a = v[i], b = v[i + 1];
-            const int offset = S::first * (i / 2) * S::pitch;
+            const int offset = S::first * i / 2 * S::pitch;
             at[offset] = {a.re - b.im, a.im + b.re};
             if (!alone) mirror[offset] = {a.re + b.im, b.re - a.im};
           }
@@ -199,14 +198,11 @@ struct Passes {
     for (int begin = 0; begin < tasks; begin += S::batch) {
       const int task = begin + static_cast<int>(threadIdx.y), x = static_cast<int>(threadIdx.x);
       const int of = task / S::row_pairs, q = task - of * S::row_pairs, y = S::first_row(q);
-      const bool upper = task < tasks && rows.has(y), lower = task < tasks && rows.has(y + S::first);
+      const bool upper = task < tasks && rows.has(y);
+      const bool lower = task < tasks && rows.has(y + S::first);
       Complex v[S::second] = {};
-      if (upper || lower) {
-        const Complex* const from = tiles + of * S::tile + q * S::pitch + x;
-#pragma unroll
-        for (int i = 0; i < S::second; ++i) v[i] = from[S::first * i];
-      }
-      transform<typename S::Inverse>(v);
+      if (upper || lower) load<S>(v, tiles + of * S::tile + q * S::pitch + x);
+      typename S::Inverse().execute(v, exchange);
       if (upper || lower) {
         float* const to = out(of) + (y - rows.first) * cols.count + (x - cols.first);
 #pragma unroll
@@ -221,16 +217,14 @@ struct Passes {
 };
 
 template <typename S, Work kWork>
-__global__ void __launch_bounds__(S::threads, launch_of(S::n).resident)
-    vendor_kernel(Arguments a) {
+__global__ void __launch_bounds__(S::threads, launch_of(S::n).resident) vendor_kernel(Arguments a) {
   constexpr bool kShared = kWork == Work::shared_left;
   unsigned char* const memory = dynamic_shared<unsigned char>();
   Complex* const left_here = reinterpret_cast<Complex*>(memory + S::exchange);
   const Passes<S> passes{left_here + (kShared ? S::spectrum : 0), memory};
-  const auto store = [](Complex* spectrum, int column, const Complex(&v)[S::second]) {
-    Complex* const to = spectrum + column * S::spectrum_pitch + threadIdx.x;
-#pragma unroll
-    for (int i = 0; i < S::second; ++i) to[S::first * i] = v[i];
+  // Opaque: or the places of all its phases stay in registers from column to column.
+  const auto as_left = [&](Complex(&v)[S::second], int column) {
+    a.as_left<S>(v, opaque(static_cast<int>(threadIdx.x)), column, S::n);
   };
 
   std::uint32_t item = blockIdx.x * a.tiles, end = a.items, step = gridDim.x * a.tiles;
@@ -242,8 +236,8 @@ __global__ void __launch_bounds__(S::threads, launch_of(S::n).resident)
     step = a.tiles;
     passes.forward_rows(1, a.left_rows, [&](int) { return a.left_of(l); });
     passes.template columns<true, false>(1, a.left_rows, [&](auto& v, int, int column) {
-      a.as_left<S>(v, static_cast<int>(threadIdx.x), column, S::n);
-      store(left_here, column, v);
+      as_left(v, column);
+      store<S>(v, left_here + column * S::spectrum_pitch + threadIdx.x);
     });
   }
 
@@ -255,47 +249,36 @@ __global__ void __launch_bounds__(S::threads, launch_of(S::n).resident)
       const Source source = is_left ? a.left_of(item) : a.right_of(item - a.lefts);
       passes.forward_rows(1, source.rows, [&](int) { return source; });
       passes.template columns<true, false>(1, source.rows, [&](auto& v, int, int column) {
-        if (is_left) a.as_left<S>(v, static_cast<int>(threadIdx.x), column, S::n);
-        store(a.spectra + static_cast<Index>(item) * S::spectrum, column, v);
+        if (is_left) as_left(v, column);
+        const Index at = static_cast<Index>(item) * S::spectrum + column * S::spectrum_pitch;
+        store<S>(v, a.spectra + at + threadIdx.x);
       });
     } else {
       const auto left_of_item = [&](int of) { return a.rights_of_left.quotient(item + of); };
-      const auto right_of_item = [&](int of, std::uint32_t l) {
-        return item + of - l * a.rights_back;
-      };
       if constexpr (kWork != Work::pairs) {
         passes.forward_rows(count, a.right_rows, [&](int of) {
-          return a.right_of(right_of_item(of, left_of_item(of)));
+          return a.right_of(item + of - left_of_item(of) * a.rights_back);
         });
       }
       const auto product = [&](auto& v, int of, int column) {
         const int at = column * S::spectrum_pitch + static_cast<int>(threadIdx.x);
-        const std::uint32_t l = kShared ? 0 : left_of_item(of);
-        const Complex* const left =
-            (kShared ? left_here : a.spectra + static_cast<Index>(l) * S::spectrum) + at;
-        const Index r = a.lefts + right_of_item(of, l);
-        const Complex* const right = a.spectra + r * S::spectrum + at;
-#pragma unroll
-        for (int i = 0; i < S::second; ++i) {
-          if constexpr (kWork == Work::pairs) v[i] = right[S::first * i];
-          v[i] = v[i] * left[S::first * i];
+        const Index l = kShared ? 0 : left_of_item(of);
+        const Complex* const left = (kShared ? left_here : a.spectra + l * S::spectrum) + at;
+        if constexpr (kWork == Work::pairs) {
+          const Index r = a.lefts + item + of - l * a.rights_back;
+          load<S>(v, a.spectra + r * S::spectrum + at);
         }
+#pragma unroll
+        for (int i = 0; i < S::second; ++i) v[i] = v[i] * left[S::first * i];
       };
       passes.template columns<kWork != Work::pairs, true>(count, a.right_rows, product);
       passes.inverse_rows(count, a.rows, a.cols, [&](int of) { return a.out_of(item + of); });
-      // The rows of the next tile are written behind barriers of their transforms; without those,
-      // columns are not.
-      if constexpr (kWork == Work::pairs) block::barrier();
     }
   }
 }
 
-bool shares_left(const PlanRequest& request) {
-  return request.params.get("left_spectrum") == "shared";
-}
-Index tiles_of(const PlanRequest& request) {
-  return request.params.get_int("right_mats_per_block");
-}
+bool shares_left(const PlanRequest& q) { return q.params.get("left_spectrum") == "shared"; }
+Index tiles_of(const PlanRequest& q) { return q.params.get_int("right_mats_per_block"); }
 
 template <typename S>
 std::size_t shared_bytes(Index tiles, bool shared_left) {
@@ -346,12 +329,10 @@ class VendorPlan final : public Plan {
   }
 
  private:
-  using Kernel = void (*)(Arguments);
-
   Index resident() const {
     return resident_blocks(reinterpret_cast<const void*>(kernel_), S::threads, shared_);
   }
-  static void run(Kernel kernel, Arguments& a, const Call& call, unsigned blocks,
+  static void run(void (*kernel)(Arguments), Arguments& a, const Call& call, unsigned blocks,
                   std::size_t shared) {
     a.left = call.lefts<float>();
     a.right = call.rights<float>();
@@ -360,12 +341,11 @@ class VendorPlan final : public Plan {
   }
 
   Arguments a_{}, spectra_{};
-  Kernel kernel_ = nullptr;
+  void (*kernel_)(Arguments) = nullptr;
   std::size_t shared_ = 0;
   unsigned blocks_ = 0;
 };
 
-// f(shape of the problem's tile).
 template <typename F>
 auto with_shape(const PlanRequest& request, F f) {
   return Squares::with(Squares::square(request.problem),
@@ -377,9 +357,7 @@ Support supports(const PlanRequest& request) {
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const int n = Squares::square(q);
   const Index tiles = tiles_of(request);
-  if (tiles > launch_of(n).most_tiles) {
-    return no("one tile of " + std::to_string(n) + " fills a block");
-  }
+  if (tiles > launch_of(n).most_tiles) return no("tiles of " + std::to_string(n) + " fill a block");
   if (tiles > 1 && tiles >= 2 * q.pairs() / q.lefts) return no("more tiles than rights of a left");
   const std::size_t bytes = with_shape(request, [&](auto shape) {
     return shared_bytes<decltype(shape)>(tiles, shares_left(request));
@@ -390,8 +368,8 @@ Support supports(const PlanRequest& request) {
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {
-  if (shares_left(request)) return kRootBytes;
   const Problem& q = request.problem;
+  if (shares_left(request)) return kRootBytes;
   const Index spectra = q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
   return kRootBytes + with_shape(request, [&](auto shape) {
            return static_cast<std::size_t>(spectra) * sizeof(Complex) * decltype(shape)::spectrum;
@@ -405,7 +383,7 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
 }
 
 XCORR_VARIANT({
-    .summary = "The same in one kernel with the vendor's transforms inside kernels (cuFFTDx)",
+    .summary = "fused_fft_block with cuFFTDx, the vendor's transforms inside kernels",
     .parent = "fused_fft_block",
     .source = "beyond the paper",
     .backend = Backend::cuda,
@@ -419,5 +397,3 @@ XCORR_VARIANT({
 
 }  // namespace
 }  // namespace xcorr
-
-#endif  // cuFFTDx
