@@ -13,6 +13,7 @@ if [[ ${1:-} == --help || ${1:-} == -h ]]; then
   show_help "$0"
   exit 0
 fi
+if [[ ${1:-} == -* ]]; then refuse "$1: unknown option; see scripts/mathdx.sh --help"; fi
 if (($# > 1)); then refuse "$2: one folder is looked in; see scripts/mathdx.sh --help"; fi
 
 # The headers lie in the folder itself, in include/, or in what an unpacked package has.
