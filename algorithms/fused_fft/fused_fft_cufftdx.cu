@@ -1,0 +1,399 @@
+// fused_fft_block with the vendor's transforms: a step that changes who transforms a row or a
+// column, so that own radix kernels and the vendor's can be compared. cuFFTDx is NVIDIA's library
+// of transforms inside kernels (headers, in the Python package nvidia-mathdx); a build that
+// does not find them leaves this file out. Beyond the paper.
+//
+// Of what the library offers, its strength is taken: block-level descriptions, in which it chooses
+// radices, twiddles (its tables, and powers of them) and the exchange between threads. The threads
+// of a transform hold a whole row or column in natural order before and after: thread t has
+// elements t + first * i, `first` of them a transform. One complex description serves rows and
+// columns. The rest is as in fused_fft_block:
+//
+// - Two real rows, `first` apart, are one complex row Z; a thread of a column holds both and takes
+//   them apart from Z[k] and Z[-k]. So a tile is n / 2 rows of n, column k of 0 .. n / 2 uses
+//   elements k and n - k of every row, no other column does, and the inverse packs in place.
+// - Product and both directions of a column are one pass in registers; rows without data are left
+//   out; phases in the left's spectrum rotate the window; forms and parameters are the same.
+//
+// The comparison: a tile is crossed four times instead of nine, but the library's exchanges cross
+// memory of its own eight times, behind two barriers of the block a transform (four at 128). It has
+// no transforms of inputs that are half zeros, and none of 48 on several threads.
+//
+//   left_spectrum         shared: beside the tile, one launch. workspace: two launches.
+//   right_mats_per_block  1, 4: tiles whose rows and columns share the rounds of a block.
+//
+// Compile time: the length, 32, 64, 96, 128 or 192. Limits: those of fused_fft_block; tile and
+// exchange in a block's memory, 219 KB at 192. Registers on sm_90: 56 to 64 x 64, 95 at 128, 119 at
+// 96 and 192, no spills.
+// Only the types of its matrix library would need CUTLASS.
+#define CUFFTDX_DISABLE_CUTLASS_DEPENDENCY
+#include <cufftdx.hpp>
+
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/fused_fft_plan.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+// Where a kernel gets its spectra from and what it makes of them.
+enum class Work {
+  shared_left,  // transforms one left into shared memory, then its rights
+  stored_left,  // rights; the spectra of the lefts lie in the workspace
+  spectra,      // transforms matrices into the workspace
+  pairs,        // both spectra lie in the workspace
+};
+
+using Squares = Lengths<32, 64, 96, 128, 192>;
+
+// Elements of a thread, transforms of a block at a time (of n / 2 + 1 columns), most tiles of a
+// block, and blocks that an SM is to hold.
+struct Launch {
+  int elements, batch, most_tiles, resident;
+};
+constexpr Launch launch_of(int n) {
+  return n <= 32    ? Launch{8, 34, 4, 4}
+         : n <= 64  ? Launch{8, 33, 4, 2}
+         : n <= 96  ? Launch{24, 49, 1, 2}
+         : n <= 128 ? Launch{16, 33, 1, 2}
+                    : Launch{24, 49, 1, 1};
+}
+
+// Described for one architecture, whichever runs it: the description decides how much memory an
+// exchange takes, which host and kernel must agree on.
+template <int kN, cufftdx::fft_direction kWay>
+using Vendor =
+    decltype(cufftdx::Size<kN>() + cufftdx::Precision<float>() +
+             cufftdx::Type<cufftdx::fft_type::c2c>() + cufftdx::Direction<kWay>() +
+             cufftdx::ElementsPerThread<launch_of(kN).elements>() +
+             cufftdx::FFTsPerBlock<launch_of(kN).batch>() + cufftdx::SM<900>() + cufftdx::Block());
+
+// A square tile of rows of packed pairs, and a spectrum, columns one after the other. Frequencies
+// of a thread are threadIdx.x + first * i, i = 0 .. second - 1 (FusedProblem::as_left).
+template <int kN>
+struct Square {
+  using Forward = Vendor<kN, cufftdx::fft_direction::forward>;
+  using Inverse = Vendor<kN, cufftdx::fft_direction::inverse>;
+  static constexpr int n = kN, second = launch_of(kN).elements, first = kN / second;
+  static constexpr int batch = launch_of(kN).batch, threads = first * batch;
+  static constexpr int columns = kN / 2 + 1, row_pairs = kN / 2;
+  // Lanes of half a warp, `first` along a column and 16 / first columns, meet all banks.
+  static constexpr int pitch = kN + 16 / first, spectrum_pitch = kN + first;
+  static constexpr int tile = row_pairs * pitch, spectrum = columns * spectrum_pitch;
+  static constexpr std::size_t exchange = Forward::shared_memory_size;
+  static_assert(Forward::block_dim.x == first && Forward::block_dim.y == batch);
+  static_assert(Forward::storage_size == second && second % 2 == 0 && exchange % 16 == 0);
+  static_assert(Inverse::shared_memory_size == exchange && !Forward::requires_workspace);
+
+  // Row pairs that hold any of the first `rows` rows, and the first row of pair q.
+  static __device__ __forceinline__ int pairs_of(int rows) {
+    const int rest = rows % (2 * first);
+    return rows / (2 * first) * first + (rest < first ? rest : first);
+  }
+  static __device__ __forceinline__ int first_row(int q) { return 2 * q - q % first; }
+};
+
+struct Arguments : FusedProblem {
+  Complex* spectra;                    // in the workspace: lefts, then rights
+  std::uint32_t items;                 // pairs, or matrices to transform
+  std::uint32_t lefts, chunks, chunk;  // blocks of a left, rights of one of them
+  std::uint32_t tiles, rights_back;    // tiles of a block
+  Divider rights_of_left;
+};
+
+// Elements of a thread, `first` apart.
+template <typename S>
+__device__ __forceinline__ void load(Complex (&v)[S::second], const Complex* from) {
+#pragma unroll
+  for (int i = 0; i < S::second; ++i) v[i] = from[S::first * i];
+}
+template <typename S>
+__device__ __forceinline__ void store(const Complex (&v)[S::second], Complex* to) {
+#pragma unroll
+  for (int i = 0; i < S::second; ++i) to[S::first * i] = v[i];
+}
+
+// The passes of all tiles of a block. Every thread comes to every transform, with work or without:
+// barriers are in it, the first before it writes to `exchange`. So what a thread writes to a tile
+// after a transform no other thread still reads from before it.
+template <typename S>
+struct Passes {
+  Complex* tiles;
+  void* exchange;
+
+  // source(tile): what to transform.
+  template <typename F>
+  __device__ __forceinline__ void forward_rows(int count, int rows, F source) const {
+    const int pairs = S::pairs_of(rows), tasks = count * pairs;
+#pragma unroll 1
+    for (int begin = 0; begin < tasks; begin += S::batch) {
+      const int task = begin + static_cast<int>(threadIdx.y), x = static_cast<int>(threadIdx.x);
+      const int of = task / pairs, q = task - of * pairs, y = S::first_row(q);
+      Complex v[S::second] = {};
+      if (task < tasks) {
+        const Source from = source(of);
+        const bool both = y + S::first < from.rows;
+        const float* const row = from.data + y * from.cols + x;
+        const float* const partner = row + (both ? S::first * from.cols : 0);
+#pragma unroll
+        for (int i = 0; i < S::second; ++i) {
+          const bool inside = x + S::first * i < from.cols;
+          v[i].re = inside ? row[S::first * i] : 0.0f;
+          v[i].im = inside && both ? partner[S::first * i] : 0.0f;
+        }
+      }
+      typename S::Forward().execute(v, exchange);
+      if (task < tasks) store<S>(v, tiles + of * S::tile + q * S::pitch + x);
+    }
+    block::barrier();
+  }
+
+  // f(values of a column by frequency, tile, column); where kInverse, back into the tile.
+  template <bool kForward, bool kInverse, typename F>
+  __device__ __forceinline__ void columns(int count, int rows, F f) const {
+    const int pairs = S::pairs_of(rows), tasks = count * S::columns;
+#pragma unroll 1
+    for (int begin = 0; begin < tasks; begin += S::batch) {
+      const int task = begin + static_cast<int>(threadIdx.y), t = static_cast<int>(threadIdx.x);
+      const int of = task / S::columns, column = task - of * S::columns;
+      const bool works = task < tasks, alone = column == 0 || column == S::n / 2;
+      Complex* const at = tiles + of * S::tile + t * S::pitch + column;
+      Complex* const mirror = at + (alone ? 0 : S::n - 2 * column);
+      Complex v[S::second] = {};
+      if constexpr (kForward) {
+        if (works) {
+#pragma unroll
+          for (int i = 0; i < S::second; i += 2) {
+            if (t + S::first * i / 2 >= pairs) continue;
+            const int offset = S::first * i / 2 * S::pitch;
+            const Complex a = at[offset], b = conj(mirror[offset]);
+            v[i] = a + b;
+            v[i + 1] = quarter_turn<Direction::forward>(a - b);
+          }
+        }
+        typename S::Forward().execute(v, exchange);
+      }
+      if (works) f(v, of, column);
+      if constexpr (kInverse) {
+        typename S::Inverse().execute(v, exchange);
+        if (works) {
+#pragma unroll
+          for (int i = 0; i < S::second; i += 2) {
+            const Complex a = v[i], b = v[i + 1];
+            const int offset = S::first * i / 2 * S::pitch;
+            at[offset] = {a.re - b.im, a.im + b.re};
+            if (!alone) mirror[offset] = {a.re + b.im, b.re - a.im};
+          }
+        }
+      }
+    }
+    block::barrier();
+  }
+
+  // Rows x columns of the circular results, dense, to out(tile).
+  template <typename F>
+  __device__ __forceinline__ void inverse_rows(int count, Range rows, Range cols, F out) const {
+    const int tasks = count * S::row_pairs;
+#pragma unroll 1
+    for (int begin = 0; begin < tasks; begin += S::batch) {
+      const int task = begin + static_cast<int>(threadIdx.y), x = static_cast<int>(threadIdx.x);
+      const int of = task / S::row_pairs, q = task - of * S::row_pairs, y = S::first_row(q);
+      const bool upper = task < tasks && rows.has(y);
+      const bool lower = task < tasks && rows.has(y + S::first);
+      Complex v[S::second] = {};
+      if (upper || lower) load<S>(v, tiles + of * S::tile + q * S::pitch + x);
+      typename S::Inverse().execute(v, exchange);
+      if (upper || lower) {
+        float* const to = out(of) + (y - rows.first) * cols.count + (x - cols.first);
+#pragma unroll
+        for (int i = 0; i < S::second; ++i) {
+          if (!cols.has(x + S::first * i)) continue;
+          if (upper) to[S::first * i] = v[i].re;
+          if (lower) to[S::first * (i + cols.count)] = v[i].im;
+        }
+      }
+    }
+  }
+};
+
+template <typename S, Work kWork>
+__global__ void __launch_bounds__(S::threads, launch_of(S::n).resident) vendor_kernel(Arguments a) {
+  constexpr bool kShared = kWork == Work::shared_left;
+  unsigned char* const memory = dynamic_shared<unsigned char>();
+  Complex* const left_here = reinterpret_cast<Complex*>(memory + S::exchange);
+  const Passes<S> passes{left_here + (kShared ? S::spectrum : 0), memory};
+  // Opaque: or the places of all its phases stay in registers from column to column.
+  const auto as_left = [&](Complex(&v)[S::second], int column) {
+    a.as_left<S>(v, opaque(static_cast<int>(threadIdx.x)), column, S::n);
+  };
+
+  std::uint32_t item = blockIdx.x * a.tiles, end = a.items, step = gridDim.x * a.tiles;
+  if constexpr (kShared) {
+    const std::uint32_t l = blockIdx.x / a.chunks, m = a.rights_of_left.by;
+    const std::uint32_t begin = (blockIdx.x - l * a.chunks) * a.chunk;
+    item = l * m + begin;
+    end = l * m + (begin + a.chunk < m ? begin + a.chunk : m);
+    step = a.tiles;
+    passes.forward_rows(1, a.left_rows, [&](int) { return a.left_of(l); });
+    passes.template columns<true, false>(1, a.left_rows, [&](auto& v, int, int column) {
+      as_left(v, column);
+      store<S>(v, left_here + column * S::spectrum_pitch + threadIdx.x);
+    });
+  }
+
+#pragma unroll 1
+  for (; item < end; item += step) {
+    const int count = static_cast<int>(end - item < a.tiles ? end - item : a.tiles);
+    if constexpr (kWork == Work::spectra) {  // one tile
+      const bool is_left = item < a.lefts;
+      const Source source = is_left ? a.left_of(item) : a.right_of(item - a.lefts);
+      passes.forward_rows(1, source.rows, [&](int) { return source; });
+      passes.template columns<true, false>(1, source.rows, [&](auto& v, int, int column) {
+        if (is_left) as_left(v, column);
+        const Index at = static_cast<Index>(item) * S::spectrum + column * S::spectrum_pitch;
+        store<S>(v, a.spectra + at + threadIdx.x);
+      });
+    } else {
+      const auto left_of_item = [&](int of) { return a.rights_of_left.quotient(item + of); };
+      if constexpr (kWork != Work::pairs) {
+        passes.forward_rows(count, a.right_rows, [&](int of) {
+          return a.right_of(item + of - left_of_item(of) * a.rights_back);
+        });
+      }
+      const auto product = [&](auto& v, int of, int column) {
+        const int at = column * S::spectrum_pitch + static_cast<int>(threadIdx.x);
+        const Index l = kShared ? 0 : left_of_item(of);
+        const Complex* const left = (kShared ? left_here : a.spectra + l * S::spectrum) + at;
+        if constexpr (kWork == Work::pairs) {
+          const Index r = a.lefts + item + of - l * a.rights_back;
+          load<S>(v, a.spectra + r * S::spectrum + at);
+        }
+#pragma unroll
+        for (int i = 0; i < S::second; ++i) v[i] = v[i] * left[S::first * i];
+      };
+      passes.template columns<kWork != Work::pairs, true>(count, a.right_rows, product);
+      passes.inverse_rows(count, a.rows, a.cols, [&](int of) { return a.out_of(item + of); });
+    }
+  }
+}
+
+bool shares_left(const PlanRequest& q) { return q.params.get("left_spectrum") == "shared"; }
+Index tiles_of(const PlanRequest& q) { return q.params.get_int("right_mats_per_block"); }
+
+template <typename S>
+std::size_t shared_bytes(Index tiles, bool shared_left) {
+  return S::exchange + sizeof(Complex) * static_cast<std::size_t>(tiles * S::tile +
+                                                                  (shared_left ? S::spectrum : 0));
+}
+
+template <typename S>
+class VendorPlan final : public Plan {
+ public:
+  explicit VendorPlan(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    const bool n_to_m = q.form == Form::n_to_m;
+    const Index tiles = tiles_of(request), m = q.pairs() / q.lefts;
+    auto* const roots = static_cast<Complex*>(request.workspace);
+    store_root_tables<Length<S::n>, Length<S::n>>(roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, S::n, S::n, roots);
+    a_.spectra = roots + 4 * kRootTable;
+    a_.lefts = static_cast<std::uint32_t>(q.lefts);
+    a_.items = static_cast<std::uint32_t>(q.pairs());
+    a_.tiles = static_cast<std::uint32_t>(tiles);
+    a_.rights_of_left = Divider(m);
+    a_.rights_back = n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
+    shared_ = shared_bytes<S>(tiles, shares_left(request));
+    if (shares_left(request)) {
+      kernel_ = vendor_kernel<S, Work::shared_left>;
+      const Index chunks = std::clamp<Index>(resident() / q.lefts, 1, ceil_div(m, tiles));
+      a_.chunk = static_cast<std::uint32_t>(ceil_div(ceil_div(m, chunks), tiles) * tiles);
+      a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, a_.chunk));
+      blocks_ = static_cast<unsigned>(q.lefts * a_.chunks);
+      return;
+    }
+    spectra_ = a_;
+    spectra_.items = static_cast<std::uint32_t>(q.lefts + (n_to_m ? q.rights : 0));
+    spectra_.tiles = 1;
+    kernel_ = n_to_m ? vendor_kernel<S, Work::pairs> : vendor_kernel<S, Work::stored_left>;
+    blocks_ = static_cast<unsigned>(std::min(resident(), ceil_div(q.pairs(), tiles)));
+  }
+
+  void compute(const Call& call) override {
+    if (spectra_.items > 0) {
+      call.phase("forward");
+      run(vendor_kernel<S, Work::spectra>, spectra_, call, spectra_.items,
+          shared_bytes<S>(1, false));
+      call.phase("inverse");
+    }
+    run(kernel_, a_, call, blocks_, shared_);
+  }
+
+ private:
+  Index resident() const {
+    return resident_blocks(reinterpret_cast<const void*>(kernel_), S::threads, shared_);
+  }
+  static void run(void (*kernel)(Arguments), Arguments& a, const Call& call, unsigned blocks,
+                  std::size_t shared) {
+    a.left = call.lefts<float>();
+    a.right = call.rights<float>();
+    a.out = call.outs<float>();
+    launch(kernel, dim3(blocks), dim3(S::first, S::batch), shared, call.stream, a);
+  }
+
+  Arguments a_{}, spectra_{};
+  void (*kernel_)(Arguments) = nullptr;
+  std::size_t shared_ = 0;
+  unsigned blocks_ = 0;
+};
+
+template <typename F>
+auto with_shape(const PlanRequest& request, F f) {
+  return Squares::with(Squares::square(request.problem),
+                       [&](auto length) { return f(Square<decltype(length)::n>{}); });
+}
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = Squares::supports(q); !fit) return fit;
+  const int n = Squares::square(q);
+  const Index tiles = tiles_of(request);
+  if (tiles > launch_of(n).most_tiles) return no("tiles of " + std::to_string(n) + " fill a block");
+  if (tiles > 1 && tiles >= 2 * q.pairs() / q.lefts) return no("more tiles than rights of a left");
+  const std::size_t bytes = with_shape(request, [&](auto shape) {
+    return shared_bytes<decltype(shape)>(tiles, shares_left(request));
+  });
+  if (bytes <= shared_limit()) return yes();
+  return no("tiles of " + std::to_string(n) + " need " + std::to_string(bytes) +
+            " bytes of shared memory, a block has " + std::to_string(shared_limit()));
+}
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (shares_left(request)) return kRootBytes;
+  const Index spectra = q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
+  return kRootBytes + with_shape(request, [&](auto shape) {
+           return static_cast<std::size_t>(spectra) * sizeof(Complex) * decltype(shape)::spectrum;
+         });
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  return with_shape(request, [&](auto shape) -> std::unique_ptr<Plan> {
+    return std::make_unique<VendorPlan<decltype(shape)>>(request);
+  });
+}
+
+XCORR_VARIANT({
+    .summary = "fused_fft_block with cuFFTDx, the vendor's transforms inside kernels",
+    .parent = "fused_fft_block",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .axes = {{"left_spectrum", {"shared", "workspace"}}, {"right_mats_per_block", {"1", "4"}}},
+    .emulated = false,
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr
