@@ -20,7 +20,7 @@ if (($# > 1)); then refuse "$2: one folder is looked in; see scripts/mathdx.sh -
 find_in() {
   local folder
   for folder in "$1" "$1/include" "$1/nvidia/mathdx/include"; do
-    if [[ -f $folder/cufftdx.hpp ]]; then
+    if [[ -f $folder/cufftdx.hpp && -d $folder/cufftdx ]]; then
       (cd "$folder" && pwd)
       return
     fi
