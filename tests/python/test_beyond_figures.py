@@ -17,7 +17,7 @@ from plots import ceilings as limits
 from plots import floor as floors
 from plots import style, tidy
 from plots.figures import (
-    Omitted, _cells, _ratios, accuracy, cache, crossover, energy, floor, replay, roofline,
+    Omitted, _cells, _ratios, accuracy, cache, crossover, energy, floor, in_kernel, replay, roofline,
 )  # fmt: skip
 
 # Round numbers of an imaginary card, but for the matrix product: 51 TFLOP/s.
@@ -26,7 +26,7 @@ MEASURED = {
     "cublas_fp32_flop_per_s": 51e12, "cublas_tf32_flop_per_s": 400e12,
     "empty_launch_stream_us": 3.15, "empty_launch_graph_us": 2.2,
 }  # fmt: skip
-ALL = (crossover, floor, roofline, energy, cache, replay, accuracy)
+ALL = (crossover, floor, roofline, energy, cache, replay, accuracy, in_kernel)
 
 
 def result_set(rows, folder=Path("nowhere"), feeds=None):
@@ -287,6 +287,19 @@ def test_cache_and_replay_show_the_ratios():
     graph, latency = drawing.figure.axes
     assert texts(graph) == ["0.75x", "1.00x"] and texts(latency) == ["2.50x"]
     assert "latency (synchronised after each launch): geometric mean 2.50x" in drawing.caption
+
+
+def test_transforms_inside_kernels_are_judged_by_our_fastest():
+    us = {("own", "fused_fft"): 4.0, ("slower", "fused_fft"): 6.0,
+          ("fused_fft_cufftdx", "fused_fft"): 5.0, ("cufft", "fft"): 10.0}  # fmt: skip
+    rows = [square("n-to-m", 16, 8, 8, time, variant=variant, family=family, experiment="in-kernel-transforms")
+            for (variant, family), time in us.items()]  # fmt: skip
+    drawing = draw(in_kernel, result_set(rows))["in_kernel"]
+    (axes,) = drawing.figure.axes
+    assert sorted(texts(axes)) == ["1.00x", "1.25x", "1.50x", "2.50x"]
+    assert "geometric mean 1.25x over 1 problems, faster on 0" in drawing.caption
+    without = draw(in_kernel, result_set([row for row in rows if row["variant"] != "fused_fft_cufftdx"]))
+    assert "cuFFTDx was not built" in without["in_kernel"].caption
 
 
 def test_colours_of_factors_deepen_in_both_directions_and_in_grey():
