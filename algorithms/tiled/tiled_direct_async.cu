@@ -1,0 +1,139 @@
+// PROSE
+#include <algorithm>
+#include <array>
+
+#include "algorithms/device/async_copy.hpp"
+#include "algorithms/device/register_tile_plan.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr int kResidentBlocks = 2;
+
+template <int kRows, int kCols>
+__global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
+    tiled_direct_async_kernel(DeviceProblem q, Tiling t, int ring, const float* __restrict__ left,
+                              const float* __restrict__ right, float* __restrict__ out) {
+  float* const shared = dynamic_shared<float>();
+  const TileBlock block(t, blockIdx.x);
+  const LanePairs pairs(q, t.pairs, block.group);
+  const TilePosition<kRows, kCols> at(q, t, pairs, block, shared);
+
+  StageSource lefts = {left + pairs.left_first * q.left_size, q.left_size, q.left_cols};
+  StageSource rights = {right + pairs.right_first * q.right_size, q.right_size, q.right_cols};
+  lefts.aligned = t.left_aligned;
+  rights.aligned = t.right_aligned;
+  rights.end_row = q.right_rows;
+  // Right columns that the left columns from x0 on meet, and where a panel ends.
+  const int pad_cols = at.col_lanes * kCols;
+  const auto panel_end = [&](int x0) { return smaller(x0 + t.panel_cols, at.end_x); };
+  const auto right_begin = [&](int x0) { return larger(x0 + at.block_sx, -pad_cols); };
+  const auto right_end = [&](int x0) {
+    return smaller(x0 + chunk_up(panel_end(x0) - x0) + at.block_sx + at.block_cols,
+                   chunk_up(q.right_cols) + pad_cols);
+  };
+  RegisterTile<kRows, kCols> tile;
+#pragma unroll 1
+  for (int y0 = at.first_y; y0 < at.end_y; y0 += t.panel_rows) {
+    const int y1 = smaller(y0 + t.panel_rows, at.end_y);
+    lefts.first_row = y0;
+    lefts.end_row = y1;
+    const TileRows<kRows, kCols> rows(q, t, at, y0, y1);
+    // The panel at x0: its left columns, and its right columns from `col` on, the first of which is
+    // at `position` of the ring.
+    const auto stage = [&](int x0, int buffer, int col, int position) {
+      const int x1 = panel_end(x0);
+      async_copy::stage(lefts,
+                        {shared + buffer, t.left_stride, t.left_pitch, pairs.left_count,
+                         y0 - (kRows - 1), y1 - y0 + 2 * (kRows - 1), x0,
+                         chunk_up(x1 - x0) / kChunk, t.panel_cols, 0, 0},
+                        at.thread, kTileThreads);
+      async_copy::stage(
+          rights,
+          {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count, rows.right_row,
+           rows.right_end - rows.right_row, col, (right_end(x0) - col) / kChunk, ring, position,
+           t.right_pitch - ring},
+          at.thread, kTileThreads);
+      async_copy::commit();
+    };
+    const auto wrapped = [&](int position) { return position < ring ? position : position - ring; };
+    if (y0 > at.first_y) block::barrier();
+    int x0 = at.first_x, buffer = 0;
+    int begin = 0;  // of the panel's right columns, in the ring
+    if (x0 < at.end_x) stage(x0, buffer, right_begin(x0), begin);
+#pragma unroll 1
+    while (x0 < at.end_x) {
+      async_copy::wait();
+      block::barrier();
+      // All copies of this panel are there, and nobody reads the panel before it any longer.
+      const int next = x0 + t.panel_cols, next_buffer = t.rights_at / 2 - buffer;
+      if (next < at.end_x) {
+        const int col = right_end(x0);
+        stage(next, next_buffer, col, wrapped(begin + col - right_begin(x0)));
+      }
+      if (at.works && rows.steps > 0) {
+        const int to_ring = begin + at.my_sx - right_begin(x0);
+        rows.add(tile, q, at, x0, panel_end(x0), rows.left + buffer,
+                 [&](int x) { return rows.right + wrapped(x + to_ring); });
+      }
+      begin = wrapped(begin + right_begin(next) - right_begin(x0));
+      x0 = next;
+      buffer = next_buffer;
+    }
+  }
+  write_tiles(q, t, pairs, at, tile, shared, out);
+}
+
+struct Tile {
+  const char* name;
+  TileShape shape;
+  void (*kernel)(DeviceProblem, Tiling, int, const float*, const float*, float*);
+};
+const std::array<Tile, 2> kTiles = {
+    Tile{"4x8", {4, 8, kResidentBlocks}, tiled_direct_async_kernel<4, 8>},
+    Tile{"8x4", {8, 4, kResidentBlocks}, tiled_direct_async_kernel<8, 4>}};
+const Tile& tile_of(const PlanRequest& request) {
+  return *std::find_if(kTiles.begin(), kTiles.end(), [&](const Tile& t) {
+    return t.name == request.params.get("overlap_tile");
+  });
+}
+
+class AsyncPlan final : public Plan {
+ public:
+  explicit AsyncPlan(const PlanRequest& request)
+      : kernel_(tile_of(request).kernel),
+        plan_(request, tile_of(request).shape, Panels::sliding, shared_limit()) {}
+
+  void compute(const Call& call) override {
+    launch(kernel_, dim3(static_cast<unsigned>(plan_.blocks)), dim3(kTileThreads),
+           plan_.shared_bytes, call.stream, DeviceProblem(plan_.q), plan_.t, plan_.ring_cols,
+           call.lefts<float>(), call.rights<float>(), call.outs<float>());
+  }
+
+ private:
+  decltype(Tile::kernel) kernel_;
+  TilePlan plan_;
+};
+
+Support supports(const PlanRequest& request) {
+  if (!async_copy::supported()) return no("asynchronous copies need compute capability 8.0");
+  return TilePlan::supports(request, tile_of(request).shape, Panels::sliding);
+}
+
+XCORR_VARIANT({
+    .summary = "tiled_direct whose right columns slide through shared memory by asynchronous copies",
+    .parent = "tiled_direct",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .axes = {{"overlap_tile", {"4x8", "8x4"}, true},
+             {"pairs_per_warp", {"1", "8", "32"}},
+             {"warps_across", {"1", "4", "8"}}},
+    .supports = supports,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<AsyncPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr
