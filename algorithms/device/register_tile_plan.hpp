@@ -255,8 +255,16 @@ struct TilePlan {
     t.right_aligned = q.right.cols % kChunk == 0;
     constexpr std::size_t kReserved = 1024;  // of each block, by the system
     const auto resident = static_cast<std::size_t>(tile.resident_blocks);
-    choose_panels(shared_limit / resident - kReserved);
-    if (shared_bytes == 0) choose_panels(shared_limit);
+    const std::size_t share = shared_limit / resident - kReserved;
+    // One block alone does well where copies run while it computes: rather that than short panels.
+    if (panels == Panels::sliding) {
+      for (const std::size_t most : {share, shared_limit}) {
+        if (shared_bytes == 0) choose_panels(most, false);
+      }
+    }
+    for (const std::size_t most : {share, shared_limit}) {
+      if (shared_bytes == 0) choose_panels(most, true);
+    }
   }
 
   // Yes, or why a point does not take a problem.
@@ -313,7 +321,7 @@ struct TilePlan {
     return std::max(static_cast<std::size_t>(floats) * sizeof(float), staged_out);
   }
 
-  void choose_panels(std::size_t most) {
+  void choose_panels(std::size_t most, bool cut_rows) {
     constexpr Index kMostRows = 4096, kMostCols = 4096;
     Index rows = std::min(q.left.rows, kMostRows);
     Index width = std::min<Index>(ceil_div<Index>(q.left.cols, kChunk) * kChunk, kMostCols);
@@ -330,7 +338,7 @@ struct TilePlan {
       }
       if (cols > kChunk) {
         cols -= kChunk;
-      } else if (rows > 1) {
+      } else if (cut_rows && rows > 1) {
         rows = ceil_div<Index>(rows, 2);
         cols = std::min<Index>(width, 4 * kChunk);
       } else {
