@@ -123,8 +123,8 @@ struct TileRows {
     right_step = at.down ? t.right_pitch : -t.right_pitch;
     left = at.my_left + (first - y0 + kRows - 1) * t.left_pitch -
            (preload ? (kRows - 1) * left_step : 0);
-    right = at.my_right +
-            (first + at.my_sy + (at.down ? 0 : kRows - 1) - right_row) * t.right_pitch;
+    right =
+        at.my_right + (first + at.my_sy + (at.down ? 0 : kRows - 1) - right_row) * t.right_pitch;
   }
 
   // Left columns [x0, x1) of the panel: `left_row` is where column x0 is in the first row,
@@ -257,14 +257,10 @@ struct TilePlan {
     const auto resident = static_cast<std::size_t>(tile.resident_blocks);
     const std::size_t share = shared_limit / resident - kReserved;
     // One block alone does well where copies run while it computes: rather that than short panels.
-    if (panels == Panels::sliding) {
-      for (const std::size_t most : {share, shared_limit}) {
-        if (shared_bytes == 0) choose_panels(most, false);
-      }
-    }
     for (const std::size_t most : {share, shared_limit}) {
-      if (shared_bytes == 0) choose_panels(most, true);
+      if (shared_bytes == 0) choose_panels(most, panels == Panels::one);
     }
+    if (shared_bytes == 0) choose_panels(shared_limit, true);
   }
 
   // Yes, or why a point does not take a problem.
@@ -302,9 +298,7 @@ struct TilePlan {
     // A ring has its first columns at its end once more, so that a window never leaves it.
     const Index right_pitch = sliding && ring < all_cols ? ring + tile.cols : ring;
     // Of neighbouring matrices eight reads do not meet in a bank.
-    const auto stride = [](Index size, int step) {
-      return ceil_div<Index>(size, 32) * 32 + step;
-    };
+    const auto stride = [](Index size, int step) { return ceil_div<Index>(size, 32) * 32 + step; };
     const int step = kChunk << (pairs_log < 3 ? t.col_lanes_log : 0);
     t.panel_rows = static_cast<int>(rows);
     t.panel_cols = static_cast<int>(cols);

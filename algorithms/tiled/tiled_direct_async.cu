@@ -7,7 +7,7 @@
 // the one at x0 needs, c columns on, so a copy brings the c new columns only, over those that were
 // needed last one panel ago. The first columns of the ring stand behind its end once more, so that
 // the window of a step is always in one piece and the walk of tiled_direct is the same to the
-// instruction. That is half the barriers, one a panel, and each right column is copied once a
+// instruction. A panel then takes one barrier, not two, and each right column is copied once a
 // block, where tiled_direct copies (c + block) / c times as many: 1.1 to 1.3 for each left column
 // where tiled_direct has 1.3 to 3. Beyond the paper.
 //
@@ -18,8 +18,8 @@
 // Forms: all; fp32. Parameters; compile-time:
 //   overlap_tile    4x8, 8x4: as in tiled_direct. A ring for 8x4 is narrower: wider panels fit.
 // run-time:
-//   pairs_per_warp  1, 8, 32: as in tiled_direct. 32 in the forms without n-to-m stages 32 rights:
-//                   at 64 x 64 one block of 200 KB a multiprocessor, two warps a scheduler.
+//   pairs_per_warp  1, 8, 32: as in tiled_direct. 32 stages 32 rights except in n-to-m: at
+//                   64 x 64 one block of 200 KB a multiprocessor, two warps a scheduler.
 //   warps_across    1, 4, 8: 1 has the narrowest ring; what lies across is staged by every block.
 // Registers (sm_90): 122 and 127, two blocks a multiprocessor. Limits: compute capability 8.0; an
 // infinity or NaN may reach outputs whose overlaps do not hold it.
@@ -75,17 +75,16 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
     // at `position` of the ring.
     const auto stage = [&](int x0, int buffer, int col, int position) {
       const int x1 = panel_end(x0);
-      async_copy::stage(lefts,
-                        {shared + buffer, t.left_stride, t.left_pitch, pairs.left_count,
-                         y0 - (kRows - 1), y1 - y0 + 2 * (kRows - 1), x0,
-                         chunk_up(x1 - x0) / kChunk, t.panel_cols, 0, 0},
-                        at.thread, kTileThreads);
       async_copy::stage(
-          rights,
-          {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count, rows.right_row,
-           rows.right_end - rows.right_row, col, (right_end(x0) - col) / kChunk, ring, position,
-           t.right_pitch - ring},
+          lefts,
+          {shared + buffer, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
+           y1 - y0 + 2 * (kRows - 1), x0, chunk_up(x1 - x0) / kChunk, t.panel_cols, 0, 0},
           at.thread, kTileThreads);
+      async_copy::stage(rights,
+                        {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
+                         rows.right_row, rows.right_end - rows.right_row, col,
+                         (right_end(x0) - col) / kChunk, ring, position, t.right_pitch - ring},
+                        at.thread, kTileThreads);
       async_copy::commit();
     };
     const auto wrapped = [&](int position) { return position < ring ? position : position - ring; };
@@ -125,9 +124,8 @@ const std::array<Tile, 2> kTiles = {
     Tile{"4x8", {4, 8, kResidentBlocks}, tiled_direct_async_kernel<4, 8>},
     Tile{"8x4", {8, 4, kResidentBlocks}, tiled_direct_async_kernel<8, 4>}};
 const Tile& tile_of(const PlanRequest& request) {
-  return *std::find_if(kTiles.begin(), kTiles.end(), [&](const Tile& t) {
-    return t.name == request.params.get("overlap_tile");
-  });
+  return *std::find_if(kTiles.begin(), kTiles.end(),
+                       [&](const Tile& t) { return t.name == request.params.get("overlap_tile"); });
 }
 
 class AsyncPlan final : public Plan {
@@ -153,7 +151,8 @@ Support supports(const PlanRequest& request) {
 }
 
 XCORR_VARIANT({
-    .summary = "tiled_direct whose right columns slide through shared memory by asynchronous copies",
+    .summary =
+        "Register tiles whose panels arrive by asynchronous copies while others are computed",
     .parent = "tiled_direct",
     .source = "beyond the paper",
     .backend = Backend::cuda,
