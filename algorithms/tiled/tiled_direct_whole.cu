@@ -13,12 +13,13 @@
 // run-time:
 //   warps_per_block  4, 8, 16: what is staged serves more warps, against blocks that stage while
 //                    others compute.
-//   units_per_warp   1, 2: fours of tiles of a warp, one after the other; as above.
+//   tiles_per_warp   1, 4: one leaves more parallel work where pairs are few, of unequal shares.
 // Limits: 32 pairs and their matrices in shared memory; fewer pairs leave lanes idle. An infinity
 // or NaN may reach outputs whose overlaps do not hold it.
 #include <algorithm>
 #include <array>
 
+#include "algorithms/device/async_copy.hpp"
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/register_tile.hpp"
 #include "harness/variant.hpp"
@@ -33,10 +34,10 @@ struct Shares {
   PairGroups pairs;
   int sy_base, sx_base;                // shift of the first tile: a multiple of the tile
   int tile_rows, tile_cols;            // that hold the window
-  int unit_rows, units;                // tiles of a unit are unit_rows (and unit_cols) apart
+  int unit_rows;                       // tiles of a unit are unit_rows (and unit_cols) apart
+  int quarters_log, items;             // shares of a unit; of all units
   Divider parts, unit_cols;            // blocks of a group of pairs
   int left_pitch, left_stride, right_pitch, right_stride, rights_at, buffers_at;  // in shared memory
-  Divider left_chunks, right_chunks;   // of a row
   bool left_aligned, right_aligned;
 };
 
@@ -79,35 +80,60 @@ __device__ __forceinline__ void walk_tile(RegisterTile<kRows, kCols>& tile, cons
   }
 }
 
+// Stages `count` matrices, one by a warp, with kHalo rows of zeros above and below. `flat`: rows are
+// as far apart as in global memory.
+template <int kHalo>
+__device__ __forceinline__ void stage(float* shared, int stride, int pitch, const float* matrices,
+                                      int count, int rows, int cols, bool flat, int warp_number,
+                                      int warps) {
+  const int lane = warp::lane(), size = rows * cols, halo = kHalo * pitch;
+#pragma unroll 1
+  for (int m = warp_number; m < count; m += warps) {
+    const float* const matrix = matrices + static_cast<Index>(m) * size;
+    float* const place = shared + m * stride;
+    if (flat) {
+#pragma unroll 2
+      for (int n = lane * kChunk; n < size; n += warp::kSize * kChunk) {
+        async_copy::copy<kChunk>(place + halo + n, matrix + n, true);
+      }
+    } else {
+#pragma unroll 1
+      for (int y = 0; y < rows; ++y) {
+#pragma unroll 1
+        for (int x = lane; x < pitch; x += warp::kSize) {
+          async_copy::copy<1>(place + halo + y * pitch + x, matrix + (x < cols ? y * cols + x : 0),
+                              x < cols);
+        }
+      }
+    }
+    if constexpr (kHalo > 0) {
+#pragma unroll 1
+      for (int n = lane; n < halo; n += warp::kSize) {
+        place[n] = place[halo + rows * pitch + n] = 0;
+      }
+    }
+  }
+}
+
 template <int kRows, int kCols>
-__global__ void __launch_bounds__(kMostWarps* warp::kSize)
+__global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
     tiled_direct_whole_kernel(DeviceProblem q, Shares s, int warps, const float* __restrict__ left,
                               const float* __restrict__ right, float* __restrict__ out) {
   constexpr int kSums = kRows * kCols;
   float* const shared = dynamic_shared<float>();
   const int thread = static_cast<int>(threadIdx.x), lane = warp::lane();
-  const int warp_number = thread / warp::kSize, threads = warps * warp::kSize;
+  const int warp_number = thread / warp::kSize;
 
   std::uint32_t part = blockIdx.x;
   const LanePairs pairs(q, s.pairs, s.parts.split(part));
-  {
-    StageSource lefts = {left + pairs.left_first * q.left_size, q.left_size, q.left_cols};
-    StageSource rights = {right + pairs.right_first * q.right_size, q.right_size, q.right_cols};
-    lefts.aligned = s.left_aligned;
-    lefts.end_row = q.left_rows;
-    rights.aligned = s.right_aligned;
-    rights.end_row = q.right_rows;
-    Stage<4> one(lefts,
-                 {shared, s.left_stride, s.left_pitch, pairs.left_count, 1 - kRows,
-                  q.left_rows + 2 * (kRows - 1), 0, static_cast<int>(s.left_chunks.by)},
-                 thread, threads, [&](unsigned n) { return s.left_chunks.quotient(n); });
-    while (one.more()) one.load(), one.store();
-    Stage<4> other(rights,
-                   {shared + s.rights_at, s.right_stride, s.right_pitch, pairs.right_count, 0,
-                    q.right_rows, 0, static_cast<int>(s.right_chunks.by)},
-                   thread, threads, [&](unsigned n) { return s.right_chunks.quotient(n); });
-    while (other.more()) other.load(), other.store();
-  }
+  constexpr int kHalo = kRows - 1;
+  stage<kHalo>(shared, s.left_stride, s.left_pitch, left + pairs.left_first * q.left_size,
+               pairs.left_count, q.left_rows, q.left_cols, s.left_aligned, warp_number, warps);
+  stage<0>(shared + s.rights_at, s.right_stride, s.right_pitch,
+           right + pairs.right_first * q.right_size, pairs.right_count, q.right_rows, q.right_cols,
+           s.right_aligned, warp_number, warps);
+  async_copy::commit();
+  async_copy::wait();
   block::barrier();
 
   const int right_lane = lane & ((1 << s.pairs.right_lanes_log) - 1);
@@ -118,12 +144,13 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize)
   float* const buffer = shared + s.buffers_at + warp_number * (warp::kSize * (kSums + 1));
 
 #pragma unroll 1
-  for (int unit = static_cast<int>(part) * warps + warp_number; unit < s.units;
-       unit += static_cast<int>(s.parts.by) * warps) {
-    std::uint32_t unit_col = static_cast<std::uint32_t>(unit);
+  for (int item = static_cast<int>(part) * warps + warp_number; item < s.items;
+       item += static_cast<int>(s.parts.by) * warps) {
+    std::uint32_t unit_col = static_cast<std::uint32_t>(item >> s.quarters_log);
     const int unit_row = static_cast<int>(s.unit_cols.split(unit_col));
+    const int first_quarter = item & ((1 << s.quarters_log) - 1);
 #pragma unroll 1
-    for (int quarter = 0; quarter < 4; ++quarter) {
+    for (int quarter = first_quarter; quarter < 4; quarter += 1 << s.quarters_log) {
       const int row = unit_row + (quarter & 1 ? s.unit_rows : 0);
       const int col = static_cast<int>(unit_col + (quarter & 2 ? s.unit_cols.by : 0));
       if (row >= s.tile_rows || col >= s.tile_cols) continue;
@@ -147,16 +174,22 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize)
           static_cast<unsigned>(out_col) >= static_cast<unsigned>(q.out_cols)) {
         continue;
       }
-      float* const first = out + pairs.first_pair * q.out_size +
-                           static_cast<Index>(out_row) * q.out_cols + out_col;
-#pragma unroll 4
-      for (int slot = lane / kSums; slot < warp::kSize; slot += warp::kSize / kSums) {
-        const int l = slot >> s.pairs.right_lanes_log;
-        const int r = slot & ((1 << s.pairs.right_lanes_log) - 1);
-        if (r < pairs.right_count && l < pairs.left_lanes) {
-          first[(static_cast<Index>(l) * q.rights + r) * q.out_size] =
-              buffer[slot * (kSums + 1) + element];
+      float* place = out + pairs.first_pair * q.out_size +
+                     static_cast<Index>(out_row) * q.out_cols + out_col;
+      constexpr int kAtOnce = warp::kSize / kSums;
+      place += lane / kSums * q.out_size;
+#pragma unroll 1
+      for (int l = 0; l < pairs.left_lanes; ++l) {
+        const float* from =
+            buffer + ((l << s.pairs.right_lanes_log) + lane / kSums) * (kSums + 1) + element;
+        float* to = place;
+#pragma unroll 8
+        for (int r = lane / kSums; r < pairs.right_count; r += kAtOnce) {
+          *to = *from;
+          from += kAtOnce * (kSums + 1);
+          to += kAtOnce * q.out_size;
         }
+        place += q.rights * q.out_size;
       }
     }
   }
@@ -189,18 +222,18 @@ struct Launch {
     s.unit_rows = static_cast<int>(ceil_div<Index>(rows, 2));
     s.unit_cols = Divider(ceil_div<Index>(cols, 2));
     const Index units = s.unit_rows * ceil_div<Index>(cols, 2);
-    s.units = static_cast<int>(std::min<Index>(units, 1 << 30));
-    const int of_a_block = warps * request.params.get_int("units_per_warp");
-    const Index parts = ceil_div<Index>(units, of_a_block);
+    s.quarters_log = request.params.get_int("tiles_per_warp") == 1 ? 2 : 0;
+    s.items = static_cast<int>(std::min<Index>(units << s.quarters_log, 1 << 30));
+    const Index parts = ceil_div<Index>(s.items, warps);
     s.parts = Divider(parts);
     blocks = parts * s.pairs.count;
-    s.left_aligned = q.left.cols % kChunk == 0;
-    s.right_aligned = q.right.cols % kChunk == 0;
     const auto pitch = [](Index cols) { return ceil_div<Index>(cols, kChunk) * kChunk; };
     // Of neighbouring matrices eight reads do not meet in a bank.
     const auto stride = [](Index size) { return ceil_div<Index>(size, 32) * 32 + kChunk; };
     const Index left_pitch = pitch(q.left.cols);
     const Index right_pitch = std::max<Index>(pitch(q.right.cols), tile.cols);
+    s.left_aligned = left_pitch == q.left.cols;
+    s.right_aligned = right_pitch == q.right.cols;
     const Index left_stride = stride((q.left.rows + 2 * (tile.rows - 1)) * left_pitch);
     const Index right_stride = stride(q.right.rows * right_pitch);
     const Index rights_at = s.pairs.most_lefts * left_stride;
@@ -214,8 +247,6 @@ struct Launch {
     s.right_stride = static_cast<int>(right_stride);
     s.rights_at = static_cast<int>(rights_at);
     s.buffers_at = static_cast<int>(buffers_at);
-    s.left_chunks = Divider(left_pitch / kChunk);
-    s.right_chunks = Divider(right_pitch / kChunk);
   }
 
   Problem q;
@@ -263,7 +294,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .axes = {{"overlap_tile", {"4x4", "4x8", "8x4"}, true},
              {"warps_per_block", {"4", "8", "16"}},
-             {"units_per_warp", {"1", "2"}}},
+             {"tiles_per_warp", {"1", "4"}}},
     .supports = supports,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<WholePlan>(request);
