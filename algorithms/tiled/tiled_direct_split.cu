@@ -6,15 +6,17 @@
 // what a lane holds at each level, so results are the same bits in every run. Beyond the paper.
 //
 // Equal shares: the fewer columns of a tile overlap, the more of its lanes take different rows. A
-// warp of four tiles has the mirror images of one, whose overlaps are equally large. Tiles are dealt
-// to the blocks like cards, so that every block has tiles of all sizes. Each block stages a whole
-// pair by asynchronous copies, all of them in flight at once, with zeros around the right matrix.
+// warp of four tiles has the mirror images of one, whose overlaps are equally large. Tiles are
+// dealt to the blocks like cards, so that every block has tiles of all sizes. Each block stages a
+// whole pair by asynchronous copies, all of them in flight at once, with zeros around the right
+// matrix.
 //
 // Forms: all; fp32; made for one-to-one and a few pairs, since pairs share nothing. Parameters;
 // compile-time:
 //   overlap_tile     2x4, 4x4, 4x8: reuse (FMAs for an access of 16 bytes: 11, 21, 32) against
-//                    warps: at 16 x 16 there are 124, 64 and 32 tiles.
-//   lanes_per_tile   32, 8: parallel work against shuffles (4x4: 16 for a tile or for four).
+//                    parallel work: at 64 x 64 there are 2048, 1024 and 512 tiles.
+//   lanes_per_tile   of 4x4 32 or 8: parallel work against shuffles (16 for one tile, 14 for four);
+//                    2x4 has 32, 4x8 has 8.
 // run-time:
 //   warps_per_block  4, 8, 16: sharing of what is staged against blocks on more multiprocessors.
 // Limits: a pair fits shared memory, at most 65535 pairs. An infinity or NaN may reach outputs
@@ -60,8 +62,7 @@ __device__ __forceinline__ void stage(float* shared, int pitch, const float* mat
     const bool inside = kHaloRows == 0 || static_cast<unsigned>(row) < static_cast<unsigned>(rows);
 #pragma unroll
     for (int i = 0; i < kChunk; i += kFloats) {
-      const bool exists =
-          inside && static_cast<unsigned>(col + i) < static_cast<unsigned>(cols);
+      const bool exists = inside && static_cast<unsigned>(col + i) < static_cast<unsigned>(cols);
       async_copy::copy<kFloats>(shared + y * pitch + x + i,
                                 matrix + (exists ? row * cols + col + i : 0), exists);
     }
@@ -105,7 +106,7 @@ class LaneTile {
   static constexpr int kKept = kSums > kLanes ? kSums / kLanes : 1;
   static constexpr int kCopies = kSums > kLanes ? 1 : kLanes / kSums;
   __device__ __forceinline__ void reduce(float (&kept)[kKept]) {
-    halve<kSums, kLanes / 2>();
+    reduce_halving<kSums, kLanes / 2>(sums_);
 #pragma unroll
     for (int k = 0; k < kKept; ++k) kept[k] = sums_[k];
   }
@@ -141,24 +142,6 @@ class LaneTile {
           sums_[i * kCols + j] += row.at[dx] * window[(s + i) % kSlots][c / kChunk].at[c % kChunk];
         }
       }
-    }
-  }
-
-  // Of each pair of lanes `kOffset` apart, one keeps the lower half of the sums, one the upper.
-  template <int kCount, int kOffset>
-  __device__ __forceinline__ void halve() {
-    if constexpr (kOffset > 0 && kCount == 1) {
-      sums_[0] += warp::shuffle_xor(sums_[0], kOffset);
-      halve<1, kOffset / 2>();
-    } else if constexpr (kOffset > 0) {
-      constexpr int kHalf = kCount / 2;
-      const bool upper = (warp::lane() & kOffset) != 0;
-#pragma unroll
-      for (int k = 0; k < kHalf; ++k) {
-        const float low = sums_[k], high = sums_[k + kHalf];
-        sums_[k] = select(upper, high, low) + warp::shuffle_xor(select(upper, low, high), kOffset);
-      }
-      halve<kHalf, kOffset / 2>();
     }
   }
 
@@ -266,23 +249,26 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
 using Kernel = void (*)(Shares, const float*, const float*, float*);
 struct Point {
   const char *tile, *lanes;
-  int rows, cols, tiles_log;  // along rows and columns of a warp's mirror images
+  int rows, cols, images_log;  // of a tile in a warp, along rows and along columns
   Kernel kernel;
 };
 template <int kRows, int kCols, int kLanes>
-constexpr Point make_point(const char* tile, const char* lanes) {
-  return {tile, lanes, kRows, kCols, kLanes < warp::kSize, tiled_direct_split_kernel<kRows, kCols, kLanes>};
+Point make_point(const char* tile, const char* lanes) {
+  constexpr int kImagesLog = kLanes < warp::kSize;
+  return {tile, lanes, kRows, kCols, kImagesLog, tiled_direct_split_kernel<kRows, kCols, kLanes>};
 }
-const std::array<Point, 6> kPoints = {make_point<2, 4, 32>("2x4", "32"), make_point<4, 4, 32>("4x4", "32"),
-                                      make_point<4, 8, 32>("4x8", "32"), make_point<2, 4, 8>("2x4", "8"),
-                                      make_point<4, 4, 8>("4x4", "8"), make_point<4, 8, 8>("4x8", "8")};
+const std::array<Point, 4> kPoints = {
+    make_point<2, 4, 32>("2x4", ""), make_point<4, 4, 32>("4x4", "32"),
+    make_point<4, 4, 8>("4x4", "8"), make_point<4, 8, 8>("4x8", "")};
 
 // What a point makes of a problem.
 struct Launch {
   explicit Launch(const PlanRequest& request)
-      : q(request.problem), point(*std::find_if(kPoints.begin(), kPoints.end(), [&](const Point& p) {
+      : q(request.problem),
+        point(*std::find_if(kPoints.begin(), kPoints.end(), [&](const Point& p) {
           return p.tile == request.params.get("overlap_tile") &&
-                 p.lanes == request.params.get("lanes_per_tile");
+                 (!request.params.has("lanes_per_tile") ||
+                  p.lanes == request.params.get("lanes_per_tile"));
         })) {
     const auto pitch = [](Index cols) { return ceil_div<Index>(cols, kChunk) * kChunk; };
     const Index left_pitch = pitch(q.left.cols), right_pitch = pitch(q.right.cols) + 2 * point.cols;
@@ -307,8 +293,8 @@ struct Launch {
     s.sx_base = chunk_down(s.first_sx);
     s.tile_rows = ceil_div(static_cast<int>(q.window.sy.last) + 1 - s.sy_base, point.rows);
     s.tile_cols = ceil_div(static_cast<int>(q.window.sx.last) + 1 - s.sx_base, point.cols);
-    const int unit_rows = (s.tile_rows + point.tiles_log) >> point.tiles_log;
-    const int unit_cols = (s.tile_cols + point.tiles_log) >> point.tiles_log;
+    const int unit_rows = (s.tile_rows + point.images_log) >> point.images_log;
+    const int unit_cols = (s.tile_cols + point.images_log) >> point.images_log;
     s.unit_cols = Divider(unit_cols);
     s.units = unit_rows * unit_cols;
     s.rights = Divider(rights_of_a_left(q));
@@ -349,8 +335,7 @@ Support supports(const PlanRequest& request) {
   if (const Support steps = steps_fit(q); !steps) return steps;
   if (q.pairs() > kGridLimitYZ) return no("more than 65535 pairs");
   const Launch launch(request);
-  if (!launch.fits ||
-      (launch.shared_bytes > 48 * 1024 && launch.shared_bytes > shared_limit())) {
+  if (!launch.fits || (launch.shared_bytes > 48 * 1024 && launch.shared_bytes > shared_limit())) {
     return no("a pair does not fit shared memory");
   }
   return yes();
@@ -364,6 +349,7 @@ XCORR_VARIANT({
     .axes = {{"overlap_tile", {"2x4", "4x4", "4x8"}, true},
              {"lanes_per_tile", {"32", "8"}, true},
              {"warps_per_block", {"4", "8", "16"}}},
+    .drops = {{"overlap_tile", "2x4", "lanes_per_tile"}, {"overlap_tile", "4x8", "lanes_per_tile"}},
     .supports = supports,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<SplitPlan>(request);
