@@ -53,18 +53,35 @@ struct Shares {
 template <int kHaloRows, int kHaloCols, int kFloats>
 __device__ __forceinline__ void stage(float* shared, int pitch, const float* matrix, int rows,
                                       int cols, int width_log, int thread, int threads_log) {
-  const int x = (thread & ((1 << width_log) - 1)) * kChunk, col = x - kHaloCols;
+  const int col = (thread & ((1 << width_log) - 1)) * kChunk, y = thread >> width_log;
   const int step = 1 << (threads_log - width_log);
-  if (x >= pitch) return;
+  if (col < cols) {
+    const float* from = matrix + y * cols + col;
+    float* to = shared + (y + kHaloRows) * pitch + kHaloCols + col;
 #pragma unroll 4
-  for (int y = thread >> width_log; y < rows + 2 * kHaloRows; y += step) {
-    const int row = y - kHaloRows;
-    const bool inside = kHaloRows == 0 || static_cast<unsigned>(row) < static_cast<unsigned>(rows);
+    for (int row = y; row < rows; row += step) {
 #pragma unroll
-    for (int i = 0; i < kChunk; i += kFloats) {
-      const bool exists = inside && static_cast<unsigned>(col + i) < static_cast<unsigned>(cols);
-      async_copy::copy<kFloats>(shared + y * pitch + x + i,
-                                matrix + (exists ? row * cols + col + i : 0), exists);
+      for (int i = 0; i < kChunk; i += kFloats) {
+        const bool exists = kFloats == kChunk || col + i < cols;
+        async_copy::copy<kFloats>(to + i, exists ? from + i : matrix, exists);
+      }
+      from += step * cols;
+      to += step * pitch;
+    }
+  }
+  if constexpr (kHaloCols > 0) {
+    const auto clear = [](float* chunk) { *reinterpret_cast<Chunk*>(chunk) = {}; };
+    for (int n = thread * kChunk; n < kHaloRows * pitch; n += kChunk << threads_log) {
+      clear(shared + n);
+      clear(shared + (kHaloRows + rows) * pitch + n);
+    }
+    for (int row = thread; row < rows; row += 1 << threads_log) {
+      float* const line = shared + (row + kHaloRows) * pitch;
+#pragma unroll
+      for (int i = 0; i < kHaloCols; i += kChunk) {
+        clear(line + i);
+        clear(line + pitch - kHaloCols + i);
+      }
     }
   }
 }
@@ -277,7 +294,7 @@ struct Launch {
     shared_bytes = static_cast<std::size_t>(floats) * sizeof(float);
     s.threads_log = 5 + log2_up(request.params.get_int("warps_per_block"));
     s.left_width_log = log2_up(left_pitch / kChunk);
-    s.right_width_log = log2_up(right_pitch / kChunk);
+    s.right_width_log = log2_up(pitch(q.right.cols) / kChunk);
     fits = s.left_width_log <= s.threads_log && s.right_width_log <= s.threads_log;
     if (shared_bytes > 1 << 20) return;  // beyond what any device has
     s.left_rows = static_cast<int>(q.left.rows);
