@@ -35,6 +35,26 @@ inline int floor_to(Index x, int step) {
   return static_cast<int>((x >= 0 ? x / step : -ceil_div<Index>(-x, step)) * step);
 }
 
+// Sums over 2 * kOffset neighbouring lanes: of each pair of lanes kOffset apart one keeps the lower
+// half of the kCount sums, one the upper, and so on. The order of the additions is fixed. Of n
+// lanes, lane l is left with the sums from l * kCount / n on, in front.
+template <int kCount, int kOffset, int kSums>
+__device__ __forceinline__ void reduce_halving(float (&sums)[kSums]) {
+  if constexpr (kOffset > 0 && kCount == 1) {
+    sums[0] += warp::shuffle_xor(sums[0], kOffset);
+    reduce_halving<1, kOffset / 2>(sums);
+  } else if constexpr (kOffset > 0) {
+    constexpr int kHalf = kCount / 2;
+    const bool upper = (warp::lane() & kOffset) != 0;
+#pragma unroll
+    for (int k = 0; k < kHalf; ++k) {
+      const float low = sums[k], high = sums[k + kHalf];
+      sums[k] = select(upper, high, low) + warp::shuffle_xor(select(upper, low, high), kOffset);
+    }
+    reduce_halving<kHalf, kOffset / 2>(sums);
+  }
+}
+
 // Groups of pairs, so that lanes have different matrices: n-to-m takes neighbouring lefts and
 // rights, the other forms neighbouring pairs, whatever their lefts. Made on the host, given to the
 // kernel by value.

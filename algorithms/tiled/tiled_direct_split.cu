@@ -1,31 +1,30 @@
 // tiled_direct for few pairs: work is split until it fills a card, in one launch and without
-// atomics. A warp has one small tile of shifts (overlap_tile); its lanes take different left rows,
-// or, where there are fewer than 32, different columns of them. A lane slides along its row: for 4
-// left columns it reads one chunk of the left and one of each right row that the tile pairs with
-// it. The lanes' sums meet by shuffles in a fixed order, halving what a lane holds at each level
-// (16 shuffles for 16 sums), so results are the same bits in every run. Beyond the paper.
+// atomics. A tile of shifts (overlap_tile) has 32 or 8 lanes of a warp. Each takes 4 left columns
+// and some of the rows that overlap, and walks down them with the right rows that these meet in
+// registers: a step loads 16 bytes of one left row and a window of one more right row for
+// 16 kCols FMAs (4x4: 3 loads for 64). The lanes' sums meet by shuffles in a fixed order, halving
+// what a lane holds at each level, so results are the same bits in every run. Beyond the paper.
 //
-// Equal shares: small matrices lie in shared memory as a whole, and tiles, ordered by their
-// overlap, are dealt to the blocks like cards, each round from the centre of the output outwards
-// and in columns in turn from both sides. Every block then has tiles of all sizes, and no second
-// launch or fix-up is needed: at 64 x 64 the 1024 tiles of 4 x 4 are 128 blocks of 8 warps. Larger
-// matrices are taken in panels, and a block has neighbouring tiles, heavy ones first.
+// Equal shares: the fewer columns of a tile overlap, the more of its lanes take different rows. A
+// warp of four tiles has the mirror images of one, whose overlaps are equally large. Tiles are
+// dealt to the blocks like cards, so that every block has tiles of all sizes. Each block stages a
+// whole pair by asynchronous copies, all of them in flight at once, with zeros around the right
+// matrix.
 //
 // Forms: all; fp32; made for one-to-one and a few pairs, since pairs share nothing. Parameters;
 // compile-time:
-//   overlap_tile     2x4, 4x4, 4x8: reuse (FMAs for an access of 16 bytes: 11, 13, 26) against
-//                    warps: at 16 x 16 there are 124, 64 and 32.
+//   overlap_tile     2x4, 4x4, 4x8: reuse (FMAs for an access of 16 bytes: 11, 21, 32) against
+//                    parallel work: at 64 x 64 there are 2048, 1024 and 512 tiles.
+//   lanes_per_tile   of 4x4 32 or 8: parallel work against shuffles (16 for one tile, 14 for four);
+//                    2x4 has 32, 4x8 has 8.
 // run-time:
 //   warps_per_block  4, 8, 16: sharing of what is staged against blocks on more multiprocessors.
-// Limits: an infinity or NaN may reach outputs whose overlaps do not hold it.
-//
-// Predicted (H200): 4x4 is bound by shared memory (4 cycles an access for 32 lanes) at 80 % of the
-// FMA rate, 4x8 at 94 % by issue. At 64 x 64 one-to-one the heaviest warp has 2048 FMAs a lane: 1.5
-// us, after 0.8 us of staging; at 16 x 16 latencies alone, about 0.8 us, which
-// hide behind the 3.15 us of a launch.
+// Limits: a pair fits shared memory, at most 65535 pairs. An infinity or NaN may reach outputs
+// whose overlaps do not hold it.
 #include <algorithm>
 #include <array>
 
+#include "algorithms/device/async_copy.hpp"
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/register_tile.hpp"
 #include "harness/variant.hpp"
@@ -35,326 +34,313 @@ namespace {
 
 constexpr int kMostWarps = 16;
 
-// How warps and blocks share a problem. Made on the host, given to the kernel by value.
+// A problem and how warps and blocks share it. Made on the host, given to the kernel by value.
 struct Shares {
-  int warps_log, warp_cols_log;  // of a block; along the columns of a region
-  int row_lanes_log;             // lanes of a warp that take different left rows
-  int sy_base, sx_base;          // shift of the first tile
-  int tile_rows, tile_cols;      // tiles of an output, or regions of a block's tiles
-  int centre_row, centre_col;
-  int round_log;  // rows of tiles of a round
-  bool dealt;     // tiles are dealt to blocks like cards; else a block has a region of neighbours
-  Divider blocks, rights, cols;  // blocks of a pair; pairs of a left; tile_cols
-  std::uint32_t rights_back;     // n-to-m: each left starts over at the first right
-  int panel_rows, panel_cols;    // of the left matrix
-  int left_pitch, right_pitch, right_cols, rights_at;  // in shared memory
-  Divider left_chunks, right_chunks;                   // of a staged row
+  int left_rows, left_cols, right_rows, right_cols;
+  int first_sy, first_sx, out_rows, out_cols;
+  int sy_base, sx_base;      // shift of the first tile
+  int tile_rows, tile_cols;  // that hold the window
+  int units;                 // tiles, or fours of them, of a pair
+  Divider unit_cols, rights;
+  std::uint32_t rights_back;  // n-to-m: each left starts over at the first right
+  int threads_log, left_width_log, right_width_log;  // of a block, of a staged row in chunks
+  int left_pitch, right_pitch, rights_at;            // in shared memory
   bool left_aligned, right_aligned;
 };
 
-// A thread's part of the sums of kRows x kCols neighbouring shifts: one left row at a time, and
-// sliding windows of the kRows right rows that it meets.
-template <int kRows, int kCols>
-class RowTile {
+// Stages rows x cols elements, with halo rows and columns of zeros around them. A thread has one
+// column of chunks.
+template <int kHaloRows, int kHaloCols, int kFloats>
+__device__ __forceinline__ void stage(float* shared, int pitch, const float* matrix, int rows,
+                                      int cols, int width_log, int thread, int threads_log) {
+  const int col = (thread & ((1 << width_log) - 1)) * kChunk, y = thread >> width_log;
+  const int step = 1 << (threads_log - width_log);
+  if (col < cols) {
+    const float* from = matrix + y * cols + col;
+    float* to = shared + (y + kHaloRows) * pitch + kHaloCols + col;
+#pragma unroll 4
+    for (int row = y; row < rows; row += step) {
+#pragma unroll
+      for (int i = 0; i < kChunk; i += kFloats) {
+        const bool exists = kFloats == kChunk || col + i < cols;
+        async_copy::copy<kFloats>(to + i, exists ? from + i : matrix, exists);
+      }
+      from += step * cols;
+      to += step * pitch;
+    }
+  }
+  if constexpr (kHaloCols > 0) {
+    const auto clear = [](float* chunk) { *reinterpret_cast<Chunk*>(chunk) = {}; };
+    for (int n = thread * kChunk; n < kHaloRows * pitch; n += kChunk << threads_log) {
+      clear(shared + n);
+      clear(shared + (kHaloRows + rows) * pitch + n);
+    }
+    for (int row = thread; row < rows; row += 1 << threads_log) {
+      float* const line = shared + (row + kHaloRows) * pitch;
+#pragma unroll
+      for (int i = 0; i < kHaloCols; i += kChunk) {
+        clear(line + i);
+        clear(line + pitch - kHaloCols + i);
+      }
+    }
+  }
+}
+
+// A thread's part of the sums of kRows x kCols neighbouring shifts.
+template <int kRows, int kCols, int kLanes>
+class LaneTile {
  public:
   static constexpr int kSums = kRows * kCols;
 
-  // `count` chunks of a left row, from `left` on; `right` is where the first shift meets its first
-  // column.
-  __device__ __forceinline__ void add(const float* left, const float* right, int pitch, int count) {
-    Chunk windows[kRows][kParts];
+  // `count` left rows of 4 columns, from `left` on; `right` is where the first shift meets the
+  // first of them. All lanes of a warp take `steps` steps, at least as many as they have rows.
+  __device__ __forceinline__ void add(const float* left, int left_pitch, const float* right,
+                                      int right_pitch, int count, int steps) {
+    Chunk window[kSlots][kParts] = {};
+    if (count > 0) {
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-#pragma unroll
-      for (int v = 0; v < kParts - 1; ++v) {
-        windows[i][v] = load_chunk(right + i * pitch + v * kChunk);
-      }
+      for (int i = 0; i < kRows - 1; ++i, right += right_pitch) load(right, window[i]);
     }
-    right += (kParts - 1) * kChunk;
+    int k = 0;
 #pragma unroll 1
-    for (; count >= kParts; count -= kParts) {
+    for (; k + kSlots <= steps; k += kSlots) {
 #pragma unroll
-      for (int part = 0; part < kParts; ++part) {
-        step(part, load_chunk(left + part * kChunk), right + part * kChunk, pitch, windows);
+      for (int s = 0; s < kSlots; ++s) {
+        step(left + s * left_pitch, right + s * right_pitch, k + s < count, s, window);
       }
-      left += kParts * kChunk;
-      right += kParts * kChunk;
+      left += kSlots * left_pitch;
+      right += kSlots * right_pitch;
     }
 #pragma unroll
-    for (int part = 0; part < kParts - 1; ++part) {
-      if (part < count) {
-        step(part, load_chunk(left + part * kChunk), right + part * kChunk, pitch, windows);
-      }
+    for (int s = 0; s < kSlots - 1; ++s) {
+      if (k + s >= steps) break;
+      step(left + s * left_pitch, right + s * right_pitch, k + s < count, s, window);
     }
   }
 
-  // The warp's sum number element(). The order of the additions is fixed.
-  __device__ __forceinline__ float reduce() {
-    float values[kSums];
+  // Sums number element() to element() + kKept - 1 of the tile, in a fixed order of additions; of
+  // kCopies lanes that have the same, first() is true in one.
+  static constexpr int kKept = kSums > kLanes ? kSums / kLanes : 1;
+  static constexpr int kCopies = kSums > kLanes ? 1 : kLanes / kSums;
+  __device__ __forceinline__ void reduce(float (&kept)[kKept]) {
+    reduce_halving<kSums, kLanes / 2>(sums_);
 #pragma unroll
-    for (int k = 0; k < kSums; ++k) values[k] = sums_[k / kCols][k % kCols];
-    return halve<kSums, warp::kSize / 2>(values);
+    for (int k = 0; k < kKept; ++k) kept[k] = sums_[k];
   }
-  // Which of the sums a lane has after reduce(); kCopies lanes have the same.
-  static constexpr int kCopies = warp::kSize / kSums;
-  static __device__ __forceinline__ int element() { return warp::lane() / kCopies; }
+  static __device__ __forceinline__ int element() {
+    return warp::lane() % kLanes / kCopies * kKept;
+  }
+  static __device__ __forceinline__ bool first() { return warp::lane() % kCopies == 0; }
 
  private:
   static constexpr int kParts = kCols / kChunk + 1;  // chunks of a window
-  static_assert(kSums <= warp::kSize);
+  static constexpr int kSlots = 4;                   // right rows that are kept
+  static_assert(kRows <= kSlots);
 
-  // Of each pair of lanes `kOffset` apart, one keeps the lower half of the sums, one the upper.
-  template <int kCount, int kOffset>
-  __device__ __forceinline__ float halve(float (&values)[kSums]) {
-    if constexpr (kOffset == 0) {
-      return values[0];
-    } else if constexpr (kCount == 1) {
-      values[0] += warp::shuffle_xor(values[0], kOffset);
-      return halve<1, kOffset / 2>(values);
-    } else {
-      constexpr int kHalf = kCount / 2;
-      const bool upper = (warp::lane() & kOffset) != 0;
+  static __device__ __forceinline__ void load(const float* right, Chunk (&parts)[kParts]) {
 #pragma unroll
-      for (int k = 0; k < kHalf; ++k) {
-        const float low = values[k], high = values[k + kHalf];
-        values[k] = select(upper, high, low) + warp::shuffle_xor(select(upper, low, high), kOffset);
-      }
-      return halve<kHalf, kOffset / 2>(values);
-    }
+    for (int v = 0; v < kParts; ++v) parts[v] = load_chunk(right + v * kChunk);
   }
 
-  __device__ __forceinline__ void step(int part, const Chunk& left, const float* right, int pitch,
-                                       Chunk (&windows)[kRows][kParts]) {
+  __device__ __forceinline__ void step(const float* left, const float* right, bool exists, int s,
+                                       Chunk (&window)[kSlots][kParts]) {
+    Chunk row = {};
+    if (exists) {
+      row = load_chunk(left);
+      load(right, window[(s + kRows - 1) % kSlots]);
+    }
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      windows[i][(part + kParts - 1) % kParts] = load_chunk(right + i * pitch);
+    for (int dx = 0; dx < kChunk; ++dx) {
 #pragma unroll
-      for (int dx = 0; dx < kChunk; ++dx) {
+      for (int i = 0; i < kRows; ++i) {
 #pragma unroll
         for (int j = 0; j < kCols; ++j) {
           const int c = dx + j;
-          sums_[i][j] += left.at[dx] * windows[i][(part + c / kChunk) % kParts].at[c % kChunk];
+          sums_[i * kCols + j] += row.at[dx] * window[(s + i) % kSlots][c / kChunk].at[c % kChunk];
         }
       }
     }
   }
 
-  float sums_[kRows][kCols] = {};
+  float sums_[kSums] = {};
 };
 
-template <int kRows, int kCols>
-__global__ void __launch_bounds__(kMostWarps* warp::kSize)
-    tiled_direct_split_kernel(DeviceProblem q, Shares s, const float* __restrict__ left,
+// The largest value of the lanes of a warp's tiles.
+template <int kLanes>
+__device__ __forceinline__ int largest(int value) {
+#pragma unroll
+  for (int offset = kLanes; offset < warp::kSize; offset *= 2) {
+    value = larger(value, warp::shuffle_xor(value, offset));
+  }
+  return value;
+}
+
+template <int kRows, int kCols, int kLanes>
+__global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
+    tiled_direct_split_kernel(Shares s, const float* __restrict__ left,
                               const float* __restrict__ right, float* __restrict__ out) {
   float* const shared = dynamic_shared<float>();
   const int thread = static_cast<int>(threadIdx.x), lane = warp::lane();
-  const int warp_number = thread / warp::kSize, threads = warp::kSize << s.warps_log;
-
-  std::uint32_t block = blockIdx.x;
-  const std::uint32_t pair = s.blocks.split(block);
-  // Tile of the warp, region of the block.
-  int tile_row, tile_col, region_sy = s.sy_base, region_sx = s.sx_base;
-  int region_rows = s.tile_rows * kRows, region_cols = s.tile_cols * kCols;
-  bool works = true;
-  if (s.dealt) {
-    // From the centre outwards, a round for each warp; every other round turns the columns round.
-    std::uint32_t rank = static_cast<std::uint32_t>(warp_number) * s.blocks.by + block;
-    int row = static_cast<int>(s.cols.split(rank));
-    works = row < s.tile_rows;
-    row = works ? row : 0;
-    const int col = static_cast<int>(rank);
-    tile_row = centre_out(row, s.tile_rows, s.centre_row);
-    tile_col =
-        centre_out(row >> s.round_log & 1 ? s.tile_cols - 1 - col : col, s.tile_cols, s.centre_col);
-  } else {
-    const int row = centre_out(static_cast<int>(s.cols.split(block)), s.tile_rows, s.centre_row);
-    const int col = centre_out(static_cast<int>(block), s.tile_cols, s.centre_col);
-    const int across_log = s.warp_cols_log, down_log = s.warps_log - across_log;
-    tile_row = (row << down_log) + (warp_number >> across_log);
-    tile_col = (col << across_log) + (warp_number & ((1 << across_log) - 1));
-    region_rows = kRows << down_log;
-    region_cols = kCols << across_log;
-    region_sy += row * region_rows;
-    region_sx += col * region_cols;
-  }
-  const int sy = s.sy_base + tile_row * kRows, sx = s.sx_base + tile_col * kCols;
-  works = works && sy < q.first_sy + q.out_rows && sx < q.first_sx + q.out_cols;
-
-  const std::uint32_t l = s.rights.quotient(pair);
-  StageSource lefts = {left + l * q.left_size, 0, q.left_cols, 0, 0, s.left_aligned};
-  const StageSource rights = {right + (pair - l * s.rights_back) * q.right_size,
-                              0,
-                              q.right_cols,
-                              0,
-                              q.right_rows,
-                              s.right_aligned};
-  const int row_lane = lane & ((1 << s.row_lanes_log) - 1), group = lane >> s.row_lanes_log;
-  const int first_y = larger(0, -(region_sy + region_rows - 1));
-  const int end_y = smaller(q.left_rows, q.right_rows - region_sy);
-  const int first_x = chunk_down(larger(0, -(region_sx + region_cols - 1)));
-  const int end_x = smaller(q.left_cols, q.right_cols - region_sx);
-
-  RowTile<kRows, kCols> tile;
-  using Loads = Stage<(kRows * kCols > 8 ? 4 : 2)>;
-#pragma unroll 1
-  for (int y0 = first_y; y0 < end_y; y0 += s.panel_rows) {
-    const int y1 = smaller(y0 + s.panel_rows, end_y);
-    lefts.end_row = y1;
-    const int right_row = larger(y0 + region_sy, 1 - kRows);
-    const int right_end = smaller(y1 + region_sy + region_rows - 1, q.right_rows + kRows - 1);
-    const int begin = larger(y0, 1 - kRows - sy), end = smaller(y1, q.right_rows - sy);
-#pragma unroll 1
-    for (int x0 = first_x; x0 < end_x; x0 += s.panel_cols) {
-      const int x1 = smaller(x0 + s.panel_cols, end_x);
-      const int right_col = larger(x0 + region_sx, -kCols);
-      if (y0 > first_y || x0 > first_x) block::barrier();
-      Loads one(lefts,
-                {shared, 0, s.left_pitch, 1, y0, y1 - y0, x0, static_cast<int>(s.left_chunks.by)},
-                thread, threads, [&](unsigned n) { return s.left_chunks.quotient(n); });
-      Loads other(rights,
-                  {shared + s.rights_at, 0, s.right_pitch, 1, right_row, right_end - right_row,
-                   right_col, static_cast<int>(s.right_chunks.by)},
-                  thread, threads, [&](unsigned n) { return s.right_chunks.quotient(n); });
-      do {
-        one.load();
-        other.load();
-        one.store();
-        other.store();
-      } while (one.more() || other.more());
-      block::barrier();
-      if (!works) continue;
-      // Lanes of one row share its chunks.
-      const int begin_x = larger(x0, chunk_down(1 - kCols - sx));
-      const int chunks = chunk_up(smaller(x1, q.right_cols - sx) - begin_x) / kChunk;
-      const int share = (chunks + (warp::kSize >> s.row_lanes_log) - 1) >> (5 - s.row_lanes_log);
-      const int first = group * share;
-      const int count = smaller(share, chunks - first);
-      const int x = begin_x + first * kChunk;
-      if (count <= 0) continue;
-#pragma unroll 1
-      for (int y = begin + row_lane; y < end; y += 1 << s.row_lanes_log) {
-        tile.add(shared + (y - y0) * s.left_pitch + (x - x0),
-                 shared + s.rights_at + (y + sy - right_row) * s.right_pitch + (x + sx - right_col),
-                 s.right_pitch, count);
-      }
+  const std::uint32_t pair = blockIdx.y;
+  {
+    const std::uint32_t l = s.rights.quotient(pair);
+    const float* const matrix = left + static_cast<Index>(l) * (s.left_rows * s.left_cols);
+    const float* const other =
+        right + static_cast<Index>(pair - l * s.rights_back) * (s.right_rows * s.right_cols);
+    if (s.left_aligned) {
+      stage<0, 0, kChunk>(shared, s.left_pitch, matrix, s.left_rows, s.left_cols, s.left_width_log,
+                          thread, s.threads_log);
+    } else {
+      stage<0, 0, 1>(shared, s.left_pitch, matrix, s.left_rows, s.left_cols, s.left_width_log,
+                     thread, s.threads_log);
     }
+    if (s.right_aligned) {
+      stage<kRows - 1, kCols, kChunk>(shared + s.rights_at, s.right_pitch, other, s.right_rows,
+                                      s.right_cols, s.right_width_log, thread, s.threads_log);
+    } else {
+      stage<kRows - 1, kCols, 1>(shared + s.rights_at, s.right_pitch, other, s.right_rows,
+                                 s.right_cols, s.right_width_log, thread, s.threads_log);
+    }
+    async_copy::commit();
   }
 
-  warp::barrier();
-  const float sum = tile.reduce();
-  const int element = tile.element();
-  const int row = sy + element / kCols - q.first_sy, col = sx + element % kCols - q.first_sx;
-  if (works && lane % tile.kCopies == 0 && row >= 0 && row < q.out_rows && col >= 0 &&
-      col < q.out_cols) {
-    out[pair * q.out_size + static_cast<Index>(row) * q.out_cols + col] = sum;
+  // While that arrives: the warp's tiles, mirror images of one.
+  std::uint32_t rank = static_cast<std::uint32_t>(thread / warp::kSize) * gridDim.x + blockIdx.x;
+  bool works = static_cast<int>(rank) < s.units;
+  int row = static_cast<int>(s.unit_cols.split(rank)), col = static_cast<int>(rank);
+  if constexpr (kLanes < warp::kSize) {
+    static_assert(warp::kSize / kLanes == 4);
+    const int other_row = s.tile_rows - 1 - row, other_col = s.tile_cols - 1 - col;
+    const bool down = (lane & kLanes) != 0, across = (lane & 2 * kLanes) != 0;
+    works = works && !(down && other_row == row) && !(across && other_col == col);
+    row = down ? other_row : row;
+    col = across ? other_col : col;
+  }
+  const int sy = s.sy_base + row * kRows, sx = s.sx_base + col * kCols;
+  const int first_row = larger(0, 1 - kRows - sy);
+  const int rows = smaller(s.left_rows, s.right_rows - sy) - first_row;
+  const int first_chunk = larger(0, 1 - kCols - sx) / kChunk;
+  const int end_chunk = chunk_up(smaller(s.left_cols, s.right_cols - sx)) / kChunk;
+  // Of the lanes of a tile so many take different columns, the others different rows.
+  const int most_chunks = largest<kLanes>(end_chunk - first_chunk);
+  int cols_log = 0;
+#pragma unroll
+  for (int n = 1; n < kLanes; n *= 2) cols_log += most_chunks > n;
+  const int rows_log = log2(kLanes) - cols_log;
+  const int steps = (largest<kLanes>(rows) + (1 << rows_log) - 1) >> rows_log;
+  const int my_row = lane % kLanes >> cols_log, my_col = lane & ((1 << cols_log) - 1);
+  const int begin = my_row * ((rows + (1 << rows_log) - 1) >> rows_log);
+  const int count = works ? smaller((rows + (1 << rows_log) - 1) >> rows_log, rows - begin) : 0;
+  const float* my_left =
+      shared + (first_row + begin) * s.left_pitch + (first_chunk + my_col) * kChunk;
+  const float* my_right = shared + s.rights_at +
+                          (first_row + begin + sy + kRows - 1) * s.right_pitch +
+                          (first_chunk + my_col) * kChunk + sx + kCols;
+
+  async_copy::wait();
+  block::barrier();
+  LaneTile<kRows, kCols, kLanes> tile;
+#pragma unroll 1
+  for (int chunk = 0; chunk < most_chunks; chunk += 1 << cols_log) {
+    const bool exists = first_chunk + chunk + my_col < end_chunk;
+    tile.add(my_left + chunk * kChunk, s.left_pitch, my_right + chunk * kChunk, s.right_pitch,
+             exists ? count : 0, steps);
+  }
+
+  float kept[tile.kKept];
+  tile.reduce(kept);
+  const int out_row = sy + tile.element() / kCols - s.first_sy;
+  const int out_col = sx + tile.element() % kCols - s.first_sx;
+  if (!works || !tile.first() ||
+      static_cast<unsigned>(out_row) >= static_cast<unsigned>(s.out_rows)) {
+    return;
+  }
+  float* const line =
+      out + (static_cast<Index>(pair) * s.out_rows + out_row) * s.out_cols + out_col;
+#pragma unroll
+  for (int k = 0; k < tile.kKept; ++k) {
+    if (static_cast<unsigned>(out_col + k) < static_cast<unsigned>(s.out_cols)) line[k] = kept[k];
   }
 }
 
-using Kernel = void (*)(DeviceProblem, Shares, const float*, const float*, float*);
-struct Tile {
-  const char* name;
-  int rows, cols;
+using Kernel = void (*)(Shares, const float*, const float*, float*);
+struct Point {
+  const char *tile, *lanes;
+  int rows, cols, images_log;  // of a tile in a warp, along rows and along columns
   Kernel kernel;
 };
-const std::array<Tile, 3> kTiles = {Tile{"2x4", 2, 4, tiled_direct_split_kernel<2, 4>},
-                                    Tile{"4x4", 4, 4, tiled_direct_split_kernel<4, 4>},
-                                    Tile{"4x8", 4, 8, tiled_direct_split_kernel<4, 8>}};
+template <int kRows, int kCols, int kLanes>
+Point make_point(const char* tile, const char* lanes) {
+  constexpr int kImagesLog = kLanes < warp::kSize;
+  return {tile, lanes, kRows, kCols, kImagesLog, tiled_direct_split_kernel<kRows, kCols, kLanes>};
+}
+const std::array<Point, 4> kPoints = {
+    make_point<2, 4, 32>("2x4", ""), make_point<4, 4, 32>("4x4", "32"),
+    make_point<4, 4, 8>("4x4", "8"), make_point<4, 8, 8>("4x8", "")};
 
 // What a point makes of a problem.
 struct Launch {
-  Launch(const PlanRequest& request, std::size_t shared_limit)
-      : q(request.problem), tile(*std::find_if(kTiles.begin(), kTiles.end(), [&](const Tile& t) {
-          return t.name == request.params.get("overlap_tile");
+  explicit Launch(const PlanRequest& request)
+      : q(request.problem),
+        point(*std::find_if(kPoints.begin(), kPoints.end(), [&](const Point& p) {
+          return p.tile == request.params.get("overlap_tile") &&
+                 (!request.params.has("lanes_per_tile") ||
+                  p.lanes == request.params.get("lanes_per_tile"));
         })) {
-    s.warps_log = log2_up(request.params.get_int("warps_per_block"));
-    s.warp_cols_log = s.warps_log - s.warps_log / 2;
-    s.row_lanes_log = std::min(5, log2_up(q.left.rows));
-    s.sy_base = static_cast<int>(q.window.sy.first);
+    const auto pitch = [](Index cols) { return ceil_div<Index>(cols, kChunk) * kChunk; };
+    const Index left_pitch = pitch(q.left.cols), right_pitch = pitch(q.right.cols) + 2 * point.cols;
+    const Index rights_at = q.left.rows * left_pitch;
+    const Index floats = rights_at + (q.right.rows + 2 * (point.rows - 1)) * right_pitch;
+    shared_bytes = static_cast<std::size_t>(floats) * sizeof(float);
+    s.threads_log = 5 + log2_up(request.params.get_int("warps_per_block"));
+    s.left_width_log = log2_up(left_pitch / kChunk);
+    s.right_width_log = log2_up(pitch(q.right.cols) / kChunk);
+    fits = s.left_width_log <= s.threads_log && s.right_width_log <= s.threads_log;
+    if (shared_bytes > 1 << 20) return;  // beyond what any device has
+    s.left_rows = static_cast<int>(q.left.rows);
+    s.left_cols = static_cast<int>(q.left.cols);
+    s.right_rows = static_cast<int>(q.right.rows);
+    s.right_cols = static_cast<int>(q.right.cols);
+    s.first_sy = static_cast<int>(q.window.sy.first);
+    s.first_sx = static_cast<int>(q.window.sx.first);
+    s.out_rows = static_cast<int>(q.out_rows());
+    s.out_cols = static_cast<int>(q.out_cols());
+    s.sy_base = s.first_sy;
     // A multiple of a chunk, so that both matrices are read in whole ones.
-    s.sx_base = chunk_down(static_cast<int>(q.window.sx.first));
-    s.left_aligned = q.left.cols % kChunk == 0;
-    s.right_aligned = q.right.cols % kChunk == 0;
+    s.sx_base = chunk_down(s.first_sx);
+    s.tile_rows = ceil_div(static_cast<int>(q.window.sy.last) + 1 - s.sy_base, point.rows);
+    s.tile_cols = ceil_div(static_cast<int>(q.window.sx.last) + 1 - s.sx_base, point.cols);
+    const int unit_rows = (s.tile_rows + point.images_log) >> point.images_log;
+    const int unit_cols = (s.tile_cols + point.images_log) >> point.images_log;
+    s.unit_cols = Divider(unit_cols);
+    s.units = unit_rows * unit_cols;
     s.rights = Divider(rights_of_a_left(q));
     s.rights_back = static_cast<std::uint32_t>(q.form == Form::n_to_m ? q.rights : 0);
-    const Index rows = q.window.sy.last + 1 - s.sy_base, cols = q.window.sx.last + 1 - s.sx_base;
-    // All of both matrices, or panels of them and the tiles of a region.
-    s.dealt = true;
-    shared_bytes = bytes(q.left.rows, q.left.cols, rows, cols);
-    if (shared_bytes > kMostDealt || shared_bytes > shared_limit) {
-      s.dealt = false;
-      choose_panels(shared_limit);
-    }
-    const int down_log = s.dealt ? 0 : s.warps_log - s.warp_cols_log;
-    const int across_log = s.dealt ? 0 : s.warp_cols_log;
-    s.tile_rows = static_cast<int>(ceil_div<Index>(rows, tile.rows << down_log));
-    s.tile_cols = static_cast<int>(ceil_div<Index>(cols, tile.cols << across_log));
-    const auto centre = [](const Shifts& shifts, Index left, Index right, int base, int step) {
-      return static_cast<int>((std::clamp((right - left) / 2, shifts.first, shifts.last) - base) /
-                              step);
-    };
-    s.centre_row = centre(q.window.sy, q.left.rows, q.right.rows, s.sy_base, tile.rows << down_log);
-    s.centre_col =
-        centre(q.window.sx, q.left.cols, q.right.cols, s.sx_base, tile.cols << across_log);
-    const Index tiles = static_cast<Index>(s.tile_rows) * s.tile_cols;
-    const Index of_a_pair = s.dealt ? ceil_div(tiles, Index{1} << s.warps_log) : tiles;
-    s.blocks = Divider(of_a_pair);
-    s.cols = Divider(s.tile_cols);
-    while (2 << s.round_log << s.warps_log <= s.tile_rows) ++s.round_log;
-    blocks = of_a_pair * q.pairs();
-  }
-
-  // Of a panel of the left matrix, and a region of shifts.
-  std::size_t bytes(Index rows, Index cols, Index region_rows, Index region_cols) {
-    // An odd number of chunks, so that neighbouring rows do not meet in a bank.
-    const auto pitch = [](Index cols) { return (cols / kChunk | 1) * kChunk; };
-    cols = ceil_div<Index>(cols, kChunk) * kChunk;
-    region_cols = ceil_div<Index>(region_cols, tile.cols) * tile.cols;
-    region_rows = ceil_div<Index>(region_rows, tile.rows) * tile.rows;
-    const Index whole = ceil_div<Index>(q.right.cols, kChunk) * kChunk + 2 * tile.cols;
-    const Index right_cols = std::min(cols + region_cols, whole);
-    const Index right_rows = std::min(rows + region_rows - 1, q.right.rows + 2 * (tile.rows - 1));
-    s.panel_rows = static_cast<int>(rows);
-    s.panel_cols = static_cast<int>(cols);
-    s.left_pitch = static_cast<int>(pitch(cols));
-    s.right_pitch = static_cast<int>(pitch(right_cols));
-    s.left_chunks = Divider(cols / kChunk);
-    s.right_chunks = Divider(right_cols / kChunk);
-    const Index rights_at = rows * s.left_pitch;
+    s.left_pitch = static_cast<int>(left_pitch);
+    s.right_pitch = static_cast<int>(right_pitch);
     s.rights_at = static_cast<int>(rights_at);
-    return static_cast<std::size_t>(rights_at + right_rows * s.right_pitch) * sizeof(float);
+    s.left_aligned = q.left.cols % kChunk == 0;
+    s.right_aligned = q.right.cols % kChunk == 0;
+    blocks = ceil_div(s.units, 1 << (s.threads_log - 5));
   }
 
-  void choose_panels(std::size_t shared_limit) {
-    constexpr std::size_t kReserved = 1024;  // of each block, by the system
-    constexpr Index kMost = 2048;
-    const std::size_t most = shared_limit / kResident - kReserved;
-    const Index region_rows = Index{tile.rows} << (s.warps_log - s.warp_cols_log);
-    const Index region_cols = Index{tile.cols} << s.warp_cols_log;
-    Index rows = std::min(q.left.rows, kMost), cols = std::min(q.left.cols, kMost);
-    while ((shared_bytes = bytes(rows, cols, region_rows, region_cols)) > most) {
-      // Panels about as wide as high share most of what they stage.
-      (cols >= rows ? cols : rows) = ceil_div<Index>(std::max(rows, cols), 2);
-    }
-  }
-
-  static constexpr std::size_t kMostDealt = 56 * 1024;
-  static constexpr std::size_t kResident = 4;
   Problem q;
-  Tile tile;
+  Point point;
   Shares s = {};
-  Index blocks = 0;
-  std::size_t shared_bytes = 0;
+  bool fits;  // a row is staged by the threads of a block
+  int blocks = 0;
+  std::size_t shared_bytes;
 };
 
 class SplitPlan final : public Plan {
  public:
-  explicit SplitPlan(const PlanRequest& request) : launch_(request, shared_limit()) {}
+  explicit SplitPlan(const PlanRequest& request) : launch_(request) {}
 
   void compute(const Call& call) override {
-    launch(launch_.tile.kernel, dim3(static_cast<unsigned>(launch_.blocks)),
-           dim3(static_cast<unsigned>(warp::kSize << launch_.s.warps_log)), launch_.shared_bytes,
-           call.stream, DeviceProblem(launch_.q), launch_.s, call.lefts<float>(),
-           call.rights<float>(), call.outs<float>());
+    launch(launch_.point.kernel,
+           dim3(static_cast<unsigned>(launch_.blocks), static_cast<unsigned>(launch_.q.pairs())),
+           dim3(1U << launch_.s.threads_log), launch_.shared_bytes, call.stream, launch_.s,
+           call.lefts<float>(), call.rights<float>(), call.outs<float>());
   }
 
  private:
@@ -362,20 +348,25 @@ class SplitPlan final : public Plan {
 };
 
 Support supports(const PlanRequest& request) {
-  if (const Support steps = steps_fit(request.problem); !steps) return steps;
-  constexpr std::size_t kEveryDevice = 48 * 1024;
-  if (Launch(request, kEveryDevice).blocks > (Index{1} << 31) - 1) {
-    return no("more than 2^31 - 1 blocks");
+  const Problem& q = request.problem;
+  if (const Support steps = steps_fit(q); !steps) return steps;
+  if (q.pairs() > kGridLimitYZ) return no("more than 65535 pairs");
+  const Launch launch(request);
+  if (!launch.fits || (launch.shared_bytes > 48 * 1024 && launch.shared_bytes > shared_limit())) {
+    return no("a pair does not fit shared memory");
   }
   return yes();
 }
 
 XCORR_VARIANT({
-    .summary = "A warp has one small tile of shifts, its lanes different left rows",
+    .summary = "A tile of shifts has 32 or 8 lanes, each with other left columns and rows",
     .parent = "tiled_direct",
     .source = "beyond the paper",
     .backend = Backend::cuda,
-    .axes = {{"overlap_tile", {"2x4", "4x4", "4x8"}, true}, {"warps_per_block", {"4", "8", "16"}}},
+    .axes = {{"overlap_tile", {"2x4", "4x4", "4x8"}, true},
+             {"lanes_per_tile", {"32", "8"}, true},
+             {"warps_per_block", {"4", "8", "16"}}},
+    .drops = {{"overlap_tile", "2x4", "lanes_per_tile"}, {"overlap_tile", "4x8", "lanes_per_tile"}},
     .supports = supports,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<SplitPlan>(request);

@@ -1,0 +1,169 @@
+// tiled_direct with panels that arrive while the panel before them is computed. The copies are
+// asynchronous (cp.async: from global to shared memory past the registers, 16 bytes where rows of
+// the matrices begin at multiples of 16 bytes, else 4), and what lies outside a matrix is a copy
+// that reads nothing and writes zeros, which is the padding.
+//
+// Left panels have two buffers. Right columns have a ring instead: the panel at x0 + c needs what
+// the one at x0 needs, c columns on, so a copy brings the c new columns only, over those that were
+// needed last one panel ago. The first columns of the ring stand behind its end once more, so that
+// the window of a step is always in one piece and the walk of tiled_direct is the same to the
+// instruction. A panel then takes one barrier, not two, and each right column is copied once a
+// block, where tiled_direct copies (c + block) / c times as many: 1.1 to 1.3 for each left column
+// where tiled_direct has 1.3 to 3. Beyond the paper.
+//
+// A block waits for its first panel only, so panels are at most a quarter of the columns, 16, wide.
+// Where the whole height does not fit with two blocks on a multiprocessor, one block takes it all;
+// panels are cut along the rows, which costs products, only where that does not fit either.
+//
+// Forms: all; fp32. Parameters; compile-time:
+//   overlap_tile    4x8, 8x4: as in tiled_direct. A ring for 8x4 is narrower: wider panels fit.
+// run-time:
+//   pairs_per_warp  1, 8, 32: as in tiled_direct. 32 stages 32 rights except in n-to-m: at
+//                   64 x 64 one block of 200 KB a multiprocessor, two warps a scheduler.
+//   warps_across    1, 4, 8: 1 has the narrowest ring; what lies across is staged by every block.
+// Registers (sm_90): 122 and 127, two blocks a multiprocessor. Limits: compute capability 8.0; an
+// infinity or NaN may reach outputs whose overlaps do not hold it.
+//
+// Predicted (H200), against tiled_direct at the same point: its main loops are the same, so only
+// what staging costs can be won. From the second-level cache at 25 bytes a cycle and multiprocessor
+// staging is 15 % of the time of a block at 64 x 64 n-to-m, 10 % at 1:4000 of 64 x 64 (8 pairs),
+// 20 % at 86:4300 of 96 x 96 (4x8, 8 pairs); the other resident block hides half to three quarters
+// of it already. So 3 to 6 % faster at n-to-m 64 x 64 and 1:4000, 5 to 10 % at 86:4300, 2 to 5 % at
+// 128 x 128; nothing to win at 16 x 16, where a block has one wave of panels, nor for one pair.
+#include <algorithm>
+#include <array>
+
+#include "algorithms/device/async_copy.hpp"
+#include "algorithms/device/register_tile_plan.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr int kResidentBlocks = 2;
+
+template <int kRows, int kCols>
+__global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
+    tiled_direct_async_kernel(DeviceProblem q, Tiling t, int ring, const float* __restrict__ left,
+                              const float* __restrict__ right, float* __restrict__ out) {
+  float* const shared = dynamic_shared<float>();
+  const TileBlock block(t, blockIdx.x);
+  const LanePairs pairs(q, t.pairs, block.group);
+  const TilePosition<kRows, kCols> at(q, t, pairs, block, shared);
+
+  StageSource lefts = {left + pairs.left_first * q.left_size, q.left_size, q.left_cols};
+  StageSource rights = {right + pairs.right_first * q.right_size, q.right_size, q.right_cols};
+  lefts.aligned = t.left_aligned;
+  rights.aligned = t.right_aligned;
+  rights.end_row = q.right_rows;
+  // Right columns that the left columns from x0 on meet, and where a panel ends.
+  const int pad_cols = at.col_lanes * kCols;
+  const auto panel_end = [&](int x0) { return smaller(x0 + t.panel_cols, at.end_x); };
+  const auto right_begin = [&](int x0) { return larger(x0 + at.block_sx, -pad_cols); };
+  const auto right_end = [&](int x0) {
+    return smaller(x0 + chunk_up(panel_end(x0) - x0) + at.block_sx + at.block_cols,
+                   chunk_up(q.right_cols) + pad_cols);
+  };
+  RegisterTile<kRows, kCols> tile;
+#pragma unroll 1
+  for (int y0 = at.first_y; y0 < at.end_y; y0 += t.panel_rows) {
+    const int y1 = smaller(y0 + t.panel_rows, at.end_y);
+    lefts.first_row = y0;
+    lefts.end_row = y1;
+    const TileRows<kRows, kCols> rows(q, t, at, y0, y1);
+    // The panel at x0: its left columns, and its right columns from `col` on, the first of which is
+    // at `position` of the ring.
+    const auto stage = [&](int x0, int buffer, int col, int position) {
+      const int x1 = panel_end(x0);
+      async_copy::stage(
+          lefts,
+          {shared + buffer, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
+           y1 - y0 + 2 * (kRows - 1), x0, chunk_up(x1 - x0) / kChunk, t.panel_cols, 0, 0},
+          at.thread, kTileThreads);
+      async_copy::stage(rights,
+                        {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
+                         rows.right_row, rows.right_end - rows.right_row, col,
+                         (right_end(x0) - col) / kChunk, ring, position, t.right_pitch - ring},
+                        at.thread, kTileThreads);
+      async_copy::commit();
+    };
+    const auto wrapped = [&](int position) { return position < ring ? position : position - ring; };
+    if (y0 > at.first_y) block::barrier();
+    int x0 = at.first_x, buffer = 0;
+    int begin = 0;  // of the panel's right columns, in the ring
+    if (x0 < at.end_x) stage(x0, buffer, right_begin(x0), begin);
+#pragma unroll 1
+    while (x0 < at.end_x) {
+      async_copy::wait();
+      block::barrier();
+      // All copies of this panel are there, and nobody reads the panel before it any longer.
+      const int next = x0 + t.panel_cols, next_buffer = t.rights_at / 2 - buffer;
+      if (next < at.end_x) {
+        const int col = right_end(x0);
+        stage(next, next_buffer, col, wrapped(begin + col - right_begin(x0)));
+      }
+      if (at.works && rows.steps > 0) {
+        const int to_ring = begin + at.my_sx - right_begin(x0);
+        rows.add(tile, q, at, x0, panel_end(x0), rows.left + buffer,
+                 [&](int x) { return rows.right + wrapped(x + to_ring); });
+      }
+      begin = wrapped(begin + right_begin(next) - right_begin(x0));
+      x0 = next;
+      buffer = next_buffer;
+    }
+  }
+  write_tiles(q, t, pairs, at, tile, shared, out);
+}
+
+struct Tile {
+  const char* name;
+  TileShape shape;
+  void (*kernel)(DeviceProblem, Tiling, int, const float*, const float*, float*);
+};
+const std::array<Tile, 2> kTiles = {
+    Tile{"4x8", {4, 8, kResidentBlocks}, tiled_direct_async_kernel<4, 8>},
+    Tile{"8x4", {8, 4, kResidentBlocks}, tiled_direct_async_kernel<8, 4>}};
+const Tile& tile_of(const PlanRequest& request) {
+  return *std::find_if(kTiles.begin(), kTiles.end(),
+                       [&](const Tile& t) { return t.name == request.params.get("overlap_tile"); });
+}
+
+class AsyncPlan final : public Plan {
+ public:
+  explicit AsyncPlan(const PlanRequest& request)
+      : kernel_(tile_of(request).kernel),
+        plan_(request, tile_of(request).shape, Panels::sliding, shared_limit()) {}
+
+  void compute(const Call& call) override {
+    launch(kernel_, dim3(static_cast<unsigned>(plan_.blocks)), dim3(kTileThreads),
+           plan_.shared_bytes, call.stream, DeviceProblem(plan_.q), plan_.t, plan_.ring_cols,
+           call.lefts<float>(), call.rights<float>(), call.outs<float>());
+  }
+
+ private:
+  decltype(Tile::kernel) kernel_;
+  TilePlan plan_;
+};
+
+Support supports(const PlanRequest& request) {
+  if (!async_copy::supported()) return no("asynchronous copies need compute capability 8.0");
+  return TilePlan::supports(request, tile_of(request).shape, Panels::sliding);
+}
+
+XCORR_VARIANT({
+    .summary =
+        "Register tiles whose panels arrive by asynchronous copies while others are computed",
+    .parent = "tiled_direct",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .axes = {{"overlap_tile", {"4x8", "8x4"}, true},
+             {"pairs_per_warp", {"1", "8", "32"}},
+             {"warps_across", {"1", "4", "8"}}},
+    .supports = supports,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<AsyncPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr

@@ -1,0 +1,221 @@
+// tiled_direct_split without shared memory, for the smallest problems, whose time is a chain of
+// latencies: one launch, one load, one tile of sums, one store. A warp has a tile of shifts
+// (overlap_tile). A lane takes 4 left columns and some of the rows that overlap, reads both
+// matrices straight from global memory, 16 bytes at a time, several rows in flight, and zero for
+// what lies outside; no copy and no barrier comes between the load and the sums. Right rows stay in
+// registers for the left rows that meet them. The lanes' sums meet by shuffles in a fixed order.
+// Beyond the paper.
+//
+// Forms: all; fp32; made for few pairs of at most about 32 x 32: beyond, what several warps of a
+// multiprocessor read again from its cache, and wait for row by row, costs more than staging.
+// Parameters; compile-time:
+//   overlap_tile     2x4, 4x4, 4x8: warps (at 16 x 16 there are 128, 64 and 32) against reuse and
+//                    shuffles; one pair, some, tens of them.
+// run-time:
+//   warps_per_block  1, 4: spread over multiprocessors, or fewer blocks to start.
+// Limits: columns are multiples of 4; at most 65535 lefts, and rights of a left. An infinity or NaN
+// may reach outputs whose overlaps do not hold it.
+#include <algorithm>
+#include <array>
+
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/register_tile.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr int kMostWarps = 4;
+
+// A problem in tiles. Made on the host, given to the kernel by value.
+struct Tiles {
+  int left_rows, left_cols, right_rows, right_cols;
+  int first_sy, first_sx, out_rows, out_cols;
+  int sx_base;    // shift of the first column of tiles
+  int tile_rows;  // that hold the window
+  Divider tile_cols;
+  int rights_back;  // n-to-m: each left starts over at the first right
+};
+
+__device__ __forceinline__ Chunk load_or_zero(const float* address, bool exists) {
+  Chunk chunk = {};
+  if (exists) chunk = load_chunk(address);
+  return chunk;
+}
+
+// kAhead left rows are loaded at once.
+template <int kRows, int kCols, int kAhead>
+__global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
+    tiled_direct_unstaged_kernel(Tiles t, const float* __restrict__ left,
+                                 const float* __restrict__ right, float* __restrict__ out) {
+  constexpr int kSums = kRows * kCols, kParts = kCols / kChunk + 1;
+  const int lane = warp::lane(), warp_number = static_cast<int>(threadIdx.x) / warp::kSize;
+  // Dealt like cards, so that every block has tiles of all sizes.
+  std::uint32_t rank = static_cast<std::uint32_t>(warp_number) * gridDim.x + blockIdx.x;
+  const int tile_row = static_cast<int>(t.tile_cols.split(rank));
+  if (tile_row >= t.tile_rows) return;  // the whole warp
+  const int sy = t.first_sy + tile_row * kRows, sx = t.sx_base + static_cast<int>(rank) * kCols;
+
+  const int first_row = larger(0, 1 - kRows - sy),
+            end_row = smaller(t.left_rows, t.right_rows - sy);
+  const int first_col = chunk_down(larger(0, 1 - kCols - sx));
+  const int end_col = smaller(t.left_cols, t.right_cols - sx);
+  const int chunks = chunk_up(end_col - first_col) / kChunk;
+  // Of the lanes so many take different columns, the others different rows.
+  int cols_log = 0;
+#pragma unroll
+  for (int n = 1; n < warp::kSize; n *= 2) cols_log += chunks > n;
+  const int rows_log = log2(warp::kSize) - cols_log;
+  const int steps = (end_row - first_row + (1 << rows_log) - 1) >> rows_log;
+  const int begin = first_row + (lane >> cols_log) * steps;
+  const int end = smaller(begin + steps, end_row);
+  const int my_col = first_col + (lane & ((1 << cols_log) - 1)) * kChunk;
+
+  const std::uint32_t pair = blockIdx.z * gridDim.y + blockIdx.y;
+  const auto matrix =
+      static_cast<Index>(static_cast<int>(pair) - t.rights_back * static_cast<int>(blockIdx.z));
+  left += static_cast<Index>(blockIdx.z) * (t.left_rows * t.left_cols);
+  right += matrix * (t.right_rows * t.right_cols);
+  float sums[kSums] = {};
+#pragma unroll 1
+  for (int from = 0; from < chunks; from += 1 << cols_log) {
+    const int x = my_col + from * kChunk;
+    const bool exists = x < end_col;
+    const auto load_right = [&](Chunk(&parts)[kParts], int row, bool wanted) {
+      const bool inside =
+          wanted && static_cast<unsigned>(row) < static_cast<unsigned>(t.right_rows);
+#pragma unroll
+      for (int v = 0; v < kParts; ++v) {
+        const int col = x + sx + v * kChunk;
+        parts[v] = load_or_zero(
+            right + row * t.right_cols + col,
+            inside && static_cast<unsigned>(col) < static_cast<unsigned>(t.right_cols));
+      }
+    };
+    Chunk window[kRows - 1 + kAhead][kParts];
+#pragma unroll
+    for (int i = 0; i < kRows - 1; ++i)
+      load_right(window[i], begin + sy + i, exists && begin < end);
+#pragma unroll 1
+    for (int k = 0; k < steps; k += kAhead) {
+      Chunk rows[kAhead];
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s) {
+        const int y = begin + k + s;
+        const bool wanted = exists && y < end;
+        rows[s] = load_or_zero(left + y * t.left_cols + x, wanted);
+        load_right(window[kRows - 1 + s], y + sy + kRows - 1, wanted);
+      }
+#pragma unroll
+      for (int s = 0; s < kAhead; ++s) {
+        if (s > 0 && k + s >= steps) break;
+#pragma unroll
+        for (int dx = 0; dx < kChunk; ++dx) {
+#pragma unroll
+          for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+            for (int j = 0; j < kCols; ++j) {
+              const int c = dx + j;
+              sums[i * kCols + j] += rows[s].at[dx] * window[s + i][c / kChunk].at[c % kChunk];
+            }
+          }
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kRows - 1; ++i) {
+#pragma unroll
+        for (int v = 0; v < kParts; ++v) window[i][v] = window[kAhead + i][v];
+      }
+    }
+  }
+
+  reduce_halving<kSums, warp::kSize / 2>(sums);
+  constexpr int kCopies = warp::kSize / kSums;
+  const int element = lane / kCopies;
+  const int row = sy + element / kCols - t.first_sy, col = sx + element % kCols - t.first_sx;
+  if (lane % kCopies == 0 && row < t.out_rows &&
+      static_cast<unsigned>(col) < static_cast<unsigned>(t.out_cols)) {
+    out[(static_cast<Index>(pair) * t.out_rows + row) * t.out_cols + col] = sums[0];
+  }
+}
+
+using Kernel = void (*)(Tiles, const float*, const float*, float*);
+struct Tile {
+  const char* name;
+  int rows, cols;
+  Kernel kernel;
+};
+const std::array<Tile, 3> kTiles = {Tile{"2x4", 2, 4, tiled_direct_unstaged_kernel<2, 4, 2>},
+                                    Tile{"4x4", 4, 4, tiled_direct_unstaged_kernel<4, 4, 4>},
+                                    Tile{"4x8", 4, 8, tiled_direct_unstaged_kernel<4, 8, 2>}};
+
+class UnstagedPlan final : public Plan {
+ public:
+  explicit UnstagedPlan(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    const Tile& tile = *std::find_if(kTiles.begin(), kTiles.end(), [&](const Tile& candidate) {
+      return candidate.name == request.params.get("overlap_tile");
+    });
+    const int warps = request.params.get_int("warps_per_block");
+    t_.left_rows = static_cast<int>(q.left.rows);
+    t_.left_cols = static_cast<int>(q.left.cols);
+    t_.right_rows = static_cast<int>(q.right.rows);
+    t_.right_cols = static_cast<int>(q.right.cols);
+    t_.first_sy = static_cast<int>(q.window.sy.first);
+    t_.first_sx = static_cast<int>(q.window.sx.first);
+    t_.out_rows = static_cast<int>(q.out_rows());
+    t_.out_cols = static_cast<int>(q.out_cols());
+    // A multiple of a chunk, so that both matrices are read in whole ones.
+    t_.sx_base = chunk_down(t_.first_sx);
+    t_.tile_rows = ceil_div(t_.out_rows, tile.rows);
+    t_.tile_cols = Divider(ceil_div<Index>(q.window.sx.last + 1 - t_.sx_base, tile.cols));
+    const auto rights = static_cast<unsigned>(rights_of_a_left(q));
+    t_.rights_back = q.form == Form::n_to_m ? static_cast<int>(rights) : 0;
+    kernel_ = tile.kernel;
+    const Index tiles = static_cast<Index>(t_.tile_rows) * t_.tile_cols.by;
+    grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(tiles, warps)), rights,
+                 static_cast<unsigned>(q.lefts));
+    block_ = dim3(static_cast<unsigned>(warps * warp::kSize));
+  }
+
+  void compute(const Call& call) override {
+    launch(kernel_, grid_, block_, 0, call.stream, t_, call.lefts<float>(), call.rights<float>(),
+           call.outs<float>());
+  }
+
+ private:
+  Tiles t_ = {};
+  Kernel kernel_;
+  dim3 grid_, block_;
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support steps = steps_fit(q); !steps) return steps;
+  if (q.left.cols % kChunk != 0 || q.right.cols % kChunk != 0) {
+    return no("columns are no multiple of 4");
+  }
+  if (q.left.size() >= Index{1} << 31 || q.right.size() >= Index{1} << 31 ||
+      q.out_size() >= Index{1} << 31) {
+    return no("matrices of more than 2^31 elements");
+  }
+  if (q.lefts > kGridLimitYZ || rights_of_a_left(q) > kGridLimitYZ) {
+    return no("more than 65535 lefts, or rights of a left");
+  }
+  return yes();
+}
+
+XCORR_VARIANT({
+    .summary = "Smallest problems: a warp's tile of shifts, straight from global memory",
+    .parent = "tiled_direct_split",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .axes = {{"overlap_tile", {"2x4", "4x4", "4x8"}, true}, {"warps_per_block", {"1", "4"}}},
+    .supports = supports,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<UnstagedPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr
