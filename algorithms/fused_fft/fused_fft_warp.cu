@@ -20,13 +20,13 @@ struct Arguments : FusedProblem {
   std::uint32_t rights_of_left, chunks, chunk;  // blocks of a left, rights of one of them
   std::uint32_t rights_back;
   int quads;  // whether rows of the inputs are whole aligned quads
-  int signs;  // whether the rotation is by half of both axes
 };
 
 template <int kN>
 struct LaneTile {
   static constexpr int half = kN / 2, tiles = 32 / half, pitch = half + 1, elements = kN * pitch;
   static constexpr bool mates = tiles > 1;
+  static constexpr int crosses = mates ? 0 : 2 * (half + 1);
 };
 
 // Row `row` of a real matrix, as kCount complex values.
@@ -73,12 +73,51 @@ __device__ __forceinline__ void forward_row(const Source& from, int row, bool qu
   for (int k = 1; k < T::half; ++k) to[k] = z[k];
 }
 
+// Column kx of a left's spectrum, by the lane that wrote it: conjugate, scaled, rotated. Where lane 0
+// has frequencies 0 and n / 2 of one tile, a product is sum * v[k] + cross * conj(v[-k]).
+template <int kN>
+__device__ __forceinline__ void prepare_left(const Arguments& a, Complex* to, int kx,
+                                             Complex* crosses) {
+  using T = LaneTile<kN>;
+  const Complex* const powers_x = a.roots + 2 * kRootTable;
+  const Complex* const powers_y = powers_x + kRootTable;
+  const int turn_x = opaque(a.turn_x), turn_y = opaque(a.turn_y);
+  const bool signs = 2 * turn_x == kN && 2 * turn_y == kN;
+  Complex of_column = {kx % 2 == 0 ? a.scale : -a.scale, 0.0f};
+  if (!signs) {
+    const Complex power = powers_x[kx * turn_x % kN];
+    of_column = {a.scale * power.re, a.scale * power.im};
+  }
+  const auto phase = [&](int k) {
+    if (signs) return k % 2 == 0 ? of_column : Complex{-of_column.re, 0.0f};
+    return of_column * powers_y[k * turn_y % kN];
+  };
+  if (!T::mates && kx == 0) {
+    const float half_turn = turn_x % 2 == 0 ? 0.5f : -0.5f;
+#pragma unroll 1
+    for (int k = 0; k <= kN / 2; ++k) {
+      Complex &here = to[k * T::pitch], &there = to[(kN - k) % kN * T::pitch];
+      const Complex p = here, q = conj(there), turned = phase(k);
+      const Complex of_zero = {0.5f * (p.re + q.re), 0.5f * (p.im + q.im)};
+      const Complex of_half = {half_turn * (p.im - q.im), half_turn * (q.re - p.re)};
+      const Complex sum = (of_zero + of_half) * turned, cross = (of_zero - of_half) * turned;
+      there = {0.5f * sum.re, 0.5f * sum.im};
+      here = conj(there);
+      crosses[k] = {0.5f * cross.re, -0.5f * cross.im};
+    }
+  } else {
+#pragma unroll 4
+    for (int k = 0; k < kN; ++k) to[k * T::pitch] = conj(to[k * T::pitch] * phase(k));
+  }
+}
+
 template <int kN>
 __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments a) {
   using T = LaneTile<kN>;
   constexpr int kHalf = T::half, kPitch = T::pitch;
   Complex* const left_spectrum = dynamic_shared<Complex>();  // kN x kPitch, column kHalf: below
-  Complex* const tiles = left_spectrum + T::elements;
+  Complex* const crosses = left_spectrum + T::elements;
+  Complex* const tiles = crosses + T::crosses;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int warps = static_cast<int>(blockDim.x) / 32;
   const int of_warp = lane / kHalf, j = lane % kHalf;
@@ -96,6 +135,11 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
   const Complex* const mine = left_spectrum + (T::mates && j == 0 && of_warp % 2 == 1 ? kHalf : j);
   constexpr int kOfLeft = T::mates ? 2 : 1;  // tiles that the left takes in the first round
 
+  if constexpr (!T::mates) {
+    for (int i = static_cast<int>(threadIdx.x); i <= kHalf; i += 32 * warps) {
+      crosses[kHalf + 1 + i] = {0.0f, 0.0f};
+    }
+  }
 #pragma unroll 1
   for (int round = 0;; ++round) {
     const int first = begin - kOfLeft + round * step + warp * T::tiles;
@@ -133,35 +177,12 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
     }
     if (round == 0) {
       if (lefts) {
-        const Complex* const powers_x = a.roots + 2 * kRootTable;
-        const Complex* const powers_y = powers_x + kRootTable;
         const bool of_half = T::mates && j == 0 && of_warp == 1;
-        const int kx = of_half ? kHalf : j;
-        Complex* const to = left_spectrum + kx;
-        Complex of_column = {a.scale, 0.0f};
-        if (!a.signs) of_column = {a.scale * powers_x[kx * a.turn_x % kN].re, a.scale * powers_x[kx * a.turn_x % kN].im};
-        const float sign = kx % 2 == 0 ? a.scale : -a.scale;
-        Complex half_turn = {1.0f, 0.0f};
-        if constexpr (!T::mates) half_turn = powers_x[kHalf * a.turn_x % kN];
         if (of_warp == 0 || of_half) {
-          for_each_constant<kN>([&](auto index) {
-            constexpr int k = decltype(index)::value;
-            Complex phase = {k % 2 == 0 ? sign : -sign, 0.0f};
-            if (!a.signs) phase = of_column * powers_y[k * a.turn_y % kN];
-            Complex value = v[k];
-            if constexpr (!T::mates) {
-              if (j == 0) {
-                const Complex other = conj(v[(kN - k) % kN]);
-                const Complex s = (value + other), d = value - other;
-                const Complex la = {0.5f * s.re, 0.5f * s.im};
-                const Complex lb = Complex{0.5f * d.im, -0.5f * d.re} * half_turn;
-                const Complex cross = conj((la - lb) * phase);
-                left_spectrum[k * kPitch + kHalf] = {0.5f * cross.re, 0.5f * cross.im};
-                value = {0.5f * (la.re + lb.re), 0.5f * (la.im + lb.im)};
-              }
-            }
-            to[k * kPitch] = conj(value * phase);
-          });
+          Complex* const to = left_spectrum + (of_half ? kHalf : j);
+#pragma unroll
+          for (int k = 0; k < kN; ++k) to[k * kPitch] = v[k];
+          prepare_left<kN>(a, to, of_half ? kHalf : j, crosses);
         }
       }
       block::barrier();
@@ -172,17 +193,13 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
 #pragma unroll
       for (int k = 0; k < kN; ++k) v[k] = v[k] * mine[k * kPitch];
     } else {
+      const Complex* const cross = crosses + (j == 0 ? 0 : kHalf + 1);  // zero but for lane 0
 #pragma unroll
-      for (int k = 0; k <= kN / 2; ++k) {
+      for (int k = 0; k <= kHalf; ++k) {
         const int mirror = (kN - k) % kN;
-        const Complex p = v[k], q = v[mirror];
-        v[k] = p * mine[k * kPitch];
-        if (mirror != k) v[mirror] = q * mine[mirror * kPitch];
-        if (j == 0) {
-          const Complex cross = left_spectrum[k * kPitch + kHalf];
-          v[k] = v[k] + cross * conj(q);
-          if (mirror != k) v[mirror] = v[mirror] + conj(cross * p);
-        }
+        const Complex p = v[k], q = v[mirror], c = cross[k];
+        v[k] = p * mine[k * kPitch] + c * conj(q);
+        if (mirror != k) v[mirror] = q * mine[mirror * kPitch] + conj(c * p);
       }
     }
     lane_transform<kN, Direction::inverse>(v);
@@ -228,16 +245,16 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
       const int ends = begins + static_cast<int>(size);
       const float* const from_tile = &(warp_tiles + t * T::elements)->re;
       float* const aligned = out - begins;
-#pragma unroll 4
-      for (int i = 4 * lane; i < ends; i += 128) {
-        if (i >= begins && i + 4 <= ends) {
-          *reinterpret_cast<Quad*>(aligned + i) = *reinterpret_cast<const Quad*>(from_tile + i);
-        } else {
-          for (int e = i; e < i + 4; ++e) {
-            if (e >= begins && e < ends) aligned[e] = from_tile[e];
-          }
-        }
+      const int first_quad = (begins + 3) / 4, end_quad = ends / 4;
+#pragma unroll 8
+      for (int q = first_quad + lane; q < end_quad; q += 32) {
+        reinterpret_cast<Quad*>(aligned)[q] = reinterpret_cast<const Quad*>(from_tile)[q];
       }
+      // What is left before the first whole quad, and behind the last.
+      const int edge_begins = lane < 4 ? begins : 4 * (end_quad < first_quad ? first_quad : end_quad);
+      const int edge_ends = lane < 4 && 4 * first_quad < ends ? 4 * first_quad : ends;
+      const int e = edge_begins + lane % 4;
+      if (lane < 8 && e < edge_ends) aligned[e] = from_tile[e];
     }
     warp::barrier();
   }
@@ -257,7 +274,6 @@ class WarpPlan final : public Plan {
     a_.rights_of_left = static_cast<std::uint32_t>(m);
     a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(m) : 0;
     a_.quads = q.left.cols % 4 == 0 && q.right.cols % 4 == 0;
-    a_.signs = a_.turn_x == kN / 2 && a_.turn_y == kN / 2;
     constexpr int kOfLeft = T::mates ? 2 : 1;
     const Index processors = resident_blocks(reinterpret_cast<const void*>(warp_kernel<kN>),
                                              32 * most_warps(kN), shared_bytes(most_warps(kN)));
@@ -281,7 +297,7 @@ class WarpPlan final : public Plan {
 
  private:
   static std::size_t shared_bytes(unsigned warps) {
-    return sizeof(Complex) * T::elements * (1 + warps * T::tiles);
+    return sizeof(Complex) * (T::elements * (1 + warps * T::tiles) + T::crosses);
   }
   Arguments a_{};
   unsigned warps_ = 0, blocks_ = 0;
