@@ -19,6 +19,7 @@ struct alignas(16) Quad {
 struct Arguments : FusedProblem {
   std::uint32_t rights_of_left, chunks, chunk;  // blocks of a left, rights of one of them
   std::uint32_t rights_back;
+  int small;  // whether matrices fill at most half of the padding
   int quads;  // whether rows of the inputs are whole aligned quads
 };
 
@@ -51,16 +52,14 @@ __device__ __forceinline__ void load_row(const Source& from, int row, bool quads
   }
 }
 
-// A row's spectrum into the tile; edge: where frequency 0 goes, n / 2 to the mate's.
+// The spectrum of a row's values into the tile; edge: where frequency 0 goes, n / 2 to the mate's.
 template <int kN, int kInputs>
-__device__ __forceinline__ void forward_row(const Source& from, int row, bool quads, Complex* to,
+__device__ __forceinline__ void forward_row(const Complex (&values)[kInputs], Complex* to,
                                             float* edge) {
   using T = LaneTile<kN>;
   Complex z[T::half];
-  Complex part[kInputs];
-  load_row(from, row, quads, part);
 #pragma unroll
-  for (int s = 0; s < kInputs; ++s) z[s] = part[s];
+  for (int s = 0; s < kInputs; ++s) z[s] = values[s];
   transform<T::half, Direction::forward, kInputs>(z);
   untangle(z);
   if constexpr (T::mates) {
@@ -133,7 +132,20 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
   const int step = warps * T::tiles;
   // What this lane multiplies with; frequency n / 2 for lane 0 of an odd tile.
   const Complex* const mine = left_spectrum + (T::mates && j == 0 && of_warp % 2 == 1 ? kHalf : j);
-  constexpr int kOfLeft = T::mates ? 2 : 1;  // tiles that the left takes in the first round
+  // The first warp transforms the left before its rights, and has the last share of them.
+  const int share = begin + (warp > 0 ? warp - 1 : warps - 1) * T::tiles + of_warp;
+  const auto source = [&](int round) {
+    if (round < 0) return of_warp == 0 ? a.left_of(l) : Source{a.left, 0, 0};
+    const int r = share + round * step;
+    return r < end ? a.right_of(l * (m - a.rights_back) + r) : Source{a.right, 0, 0};
+  };
+  int round = warp == 0 ? -1 : 0;
+  bool has_left = false;
+  Source from = source(round);
+  // Rows of matrices that fill half of the padding are fetched a round ahead.
+  constexpr bool kAhead = kN <= 32;
+  Complex ahead[kHalf / 2];
+  if (kAhead && a.small) load_row(from, j, a.quads, ahead);
 
   if constexpr (!T::mates) {
     for (int i = static_cast<int>(threadIdx.x); i <= kHalf; i += 32 * warps) {
@@ -141,42 +153,34 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
     }
   }
 #pragma unroll 1
-  for (int round = 0;; ++round) {
-    const int first = begin - kOfLeft + round * step + warp * T::tiles;
-    const bool lefts = round == 0 && warp == 0;
-    const int r = first + of_warp;
-    const bool works = r >= begin && r < end;
-    Source from{a.left, 0, 0};
-    if (works) from = a.right_of(l * (m - a.rights_back) + r);
-    if (lefts && of_warp == 0) from = a.left_of(l);
-    // Mates share columns, so all tiles have the rows of the one with most.
-    const int rows = !T::mates ? from.rows : a.left_rows > a.right_rows ? a.left_rows : a.right_rows;
+  for (;; ++round) {
+    const int first = share - of_warp + round * step, r = first + of_warp;
     Complex v[kN];
-    if (round == 0 || first < end) {
-#pragma unroll 1
-      for (int row = j; row == j || row < rows; row += kHalf) {
-        const int at = (row - j) * kPitch;
-        if (from.cols <= kHalf) {
-          forward_row<kN, kHalf / 2>(from, row, a.quads, row_j + at, edge + 2 * row * kPitch);
-        } else {
-          forward_row<kN, kHalf>(from, row, a.quads, row_j + at, edge + 2 * row * kPitch);
-        }
-      }
-    }
-    warp::barrier();
-    if (rows <= kHalf) {
+    if (a.small) {
+      if (!kAhead) load_row(from, j, a.quads, ahead);
+      forward_row<kN>(ahead, row_j, edge + 2 * j * kPitch);
+      warp::barrier();
 #pragma unroll
       for (int y = 0; y < kHalf; ++y) v[y] = tile[y * kPitch + j];
       lane_transform<kN, Direction::forward, kHalf>(v);
     } else {
+      // Mates share columns, so all tiles have the rows of the one with most.
+      const int rows = a.left_rows > a.right_rows ? a.left_rows : a.right_rows;
+#pragma unroll 1
+      for (int row = j; row < rows; row += kHalf) {
+        Complex values[kHalf];
+        load_row(from, row, a.quads, values);
+        forward_row<kN>(values, row_j + (row - j) * kPitch, edge + 2 * row * kPitch);
+      }
+      warp::barrier();
 #pragma unroll
       for (int y = 0; y < kN; ++y) {
-        v[y] = y < kHalf || y < rows ? tile[y * kPitch + j] : Complex{0.0f, 0.0f};
+        v[y] = y < rows ? tile[y * kPitch + j] : Complex{0.0f, 0.0f};
       }
       lane_transform<kN, Direction::forward>(v);
     }
-    if (round == 0) {
-      if (lefts) {
+    if (!has_left) {
+      if (round < 0) {
         const bool of_half = T::mates && j == 0 && of_warp == 1;
         if (of_warp == 0 || of_half) {
           Complex* const to = left_spectrum + (of_half ? kHalf : j);
@@ -185,8 +189,13 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
           prepare_left<kN>(a, to, of_half ? kHalf : j, crosses);
         }
       }
+      has_left = true;
       block::barrier();
-      if (lefts && T::tiles == kOfLeft) continue;
+      if (round < 0) {
+        from = source(0);
+        if (kAhead && a.small) load_row(from, j, a.quads, ahead);
+        continue;
+      }
     }
     if (first >= end) break;
     if constexpr (T::mates) {
@@ -235,11 +244,13 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
         }
       }
     }
+    from = source(round + 1);
+    if (kAhead && a.small) load_row(from, j, a.quads, ahead);
     warp::barrier();
 #pragma unroll 1
     for (int t = 0; t < T::tiles; ++t) {
       const int right = first + t;
-      if (right < begin || right >= end) continue;
+      if (right >= end) continue;
       float* const out = a.out + (static_cast<Index>(l) * m + right) * size;
       const int begins = static_cast<int>(reinterpret_cast<std::uintptr_t>(out) / 4 % 4);
       const int ends = begins + static_cast<int>(size);
@@ -274,16 +285,15 @@ class WarpPlan final : public Plan {
     a_.rights_of_left = static_cast<std::uint32_t>(m);
     a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(m) : 0;
     a_.quads = q.left.cols % 4 == 0 && q.right.cols % 4 == 0;
-    constexpr int kOfLeft = T::mates ? 2 : 1;
+    a_.small = std::max({q.left.rows, q.left.cols, q.right.rows, q.right.cols}) <= kN / 2;
     const Index processors = resident_blocks(reinterpret_cast<const void*>(warp_kernel<kN>),
                                              32 * most_warps(kN), shared_bytes(most_warps(kN)));
     // As many blocks as the device has room for, of as few warps as that takes.
     const Index chunks = std::clamp<Index>(processors / q.lefts, 1, m);
-    const Index most = most_warps(kN) * T::tiles;
-    Index chunk = ceil_div(m, chunks);
+    const Index chunk = ceil_div(m, chunks);
     a_.chunk = static_cast<std::uint32_t>(chunk);
     a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, chunk));
-    warps_ = static_cast<unsigned>(std::min(most, chunk + kOfLeft + T::tiles - 1) / T::tiles);
+    warps_ = static_cast<unsigned>(std::min<Index>(most_warps(kN), ceil_div<Index>(chunk, T::tiles) + 1));
     blocks_ = static_cast<unsigned>(q.lefts * a_.chunks);
   }
 
