@@ -71,7 +71,7 @@ class BlockTransform {
   __device__ __forceinline__ void forward_rows(const Source& from) const {
     const int pairs = row_pairs(from.rows);
 #pragma unroll 1
-    for (int unit = my_.warp; unit * T::rows_of_unit < pairs; unit += my_.count) {
+    for (int unit = my_.warp; unit < units_of(pairs); unit += my_.count) {
       if (from.cols <= kN / 2) {
         load<kFirst / 2>(unit, pairs, from);
       } else {
@@ -108,7 +108,7 @@ class BlockTransform {
         }
         warp::barrier();
       }
-      each_of_unit<kFirst>(unit, [&](const Column& column, int k1, int round) {
+      each_of_unit<kFirst, true>(unit, [&](const Column& column, int k1, int round) {
         Complex* const from =
             tile_ + (k1 % 2 == 0 ? column.even : column.odd) + k1 * T::partner;
         Complex v[kSecond];
@@ -133,7 +133,7 @@ class BlockTransform {
   // Rows x columns of the circular result, dense, into `out`.
   __device__ __forceinline__ void inverse_rows(Range rows, Range cols, float* out) const {
 #pragma unroll 1
-    for (int unit = my_.warp; unit * T::rows_of_unit < T::row_pairs; unit += my_.count) {
+    for (int unit = my_.warp; unit < units_of(T::row_pairs); unit += my_.count) {
       each_block(unit, T::row_pairs, [&](int y, Complex* row0, int k1) {
         if (!rows.has(y) && !rows.has(y + kSecond)) return;
         const RowBlock slots(row0, k1);
@@ -210,27 +210,38 @@ class BlockTransform {
     return tile_ + y * T::pitch + y / kSecond * (T::partner - kSecond * T::pitch);
   }
 
+  // Units of rows: four consecutive ones, or every second of them.
+  static __device__ __forceinline__ int units_of(int pairs) {
+    return ceil_div(pairs, 4) * (4 / T::rows_of_unit);
+  }
+  static __device__ __forceinline__ int row_of_unit(int unit, int i) {
+    return T::rows_of_unit == 4 ? 4 * unit + i : unit / 2 * 4 + unit % 2 + 2 * i;
+  }
   // f(number of a complex row, t) for those of a unit.
   template <typename F>
   __device__ __forceinline__ void each_row(int unit, F f) const {
     constexpr int kTogether = 32 / kSecond;
     const int part = my_.lane / kSecond;
-    const int q = unit * T::rows_of_unit + (kTogether == 4 ? part % 2 * 2 + part / 2 : part);
+    const int mine = kTogether == 4 ? part % 2 * 2 + part / 2 : part;
 #pragma unroll 1
-    for (int i = 0; i < T::rows_of_unit; i += kTogether) f(q + i, my_.lane % kSecond);
+    for (int i = 0; i < T::rows_of_unit; i += kTogether) {
+      f(row_of_unit(unit, i + mine), my_.lane % kSecond);
+    }
   }
   // f(y of row0, row0, k1).
   template <typename F>
   __device__ __forceinline__ void each_block(int unit, int pairs, F f) const {
 #pragma unroll 1
     for (int task = my_.lane; task < T::rows_of_unit * kFirst; task += 32) {
-      const int q = unit * T::rows_of_unit + task % T::rows_of_unit;
+      const int q = row_of_unit(unit, task % T::rows_of_unit);
+      int k1 = task / T::rows_of_unit;
+      if (T::rows_of_unit == 2 && (k1 == 6 || k1 == 8)) k1 = 14 - k1;  // for other banks
       const int y = first_row(q);
-      if (q < pairs) f(y, row(y), task / T::rows_of_unit);
+      if (q < pairs) f(y, row(y), k1);
     }
   }
   // f(column, j, round) for j = 0 .. kCount - 1 of each column of a unit.
-  template <int kCount, typename F>
+  template <int kCount, bool kByParity, typename F>
   __device__ __forceinline__ void each_of_unit(int unit, F f) const {
     Column column = {T::special, 0, kN / 2};
     int begin = my_.lane, step = 32;
@@ -248,9 +259,9 @@ class BlockTransform {
         column.odd = i ^ (kHalf - 1);
         column.frequency = kFirst / 2 + kFirst * (i - kHalf);
       }
-      // Halves of a warp have even j or odd j.
+      // Halves of a warp have even j or odd j, whose columns are mirrors.
       const int part = my_.lane / T::wide;
-      begin = part % (T::apart / 2) * 2 + part / (T::apart / 2);
+      begin = kByParity || T::wide == 8 ? part % (T::apart / 2) * 2 + part / (T::apart / 2) : part;
       step = T::apart;
     }
     int round = 0;
@@ -285,7 +296,7 @@ class BlockTransform {
 
   template <int kInputs>
   __device__ __forceinline__ void split(int unit, int rows) const {
-    each_of_unit<kSecond>(unit, [&](const Column& column, int t, int) {
+    each_of_unit<kSecond, false>(unit, [&](const Column& column, int t, int) {
       Complex* const even = tile_ + column.even + t * T::pitch;
       Complex* const odd = tile_ + column.odd + t * T::pitch;
       Complex v[kFirst];
@@ -309,7 +320,7 @@ class BlockTransform {
   }
 
   __device__ __forceinline__ void join(int unit) const {
-    each_of_unit<kSecond>(unit, [&](const Column& column, int t, int) {
+    each_of_unit<kSecond, false>(unit, [&](const Column& column, int t, int) {
       Complex* const even = tile_ + column.even + t * T::pitch;
       Complex* const odd = tile_ + column.odd + t * T::pitch;
       Complex v[kFirst];
