@@ -145,6 +145,9 @@ class BlockTransform {
         for (int t = 0; t < kSecond; ++t) slots[t] = v[t];
       });
       warp::barrier();
+      Complex w[kFirst];
+#pragma unroll
+      for (int k = 1; k < kFirst; ++k) w[k] = twiddles_[kSecond * k + my_.lane % kSecond];
       each_row(unit, [&](int q, int t) {
         const int y = first_row(q);
         if (!rows.has(y) && !rows.has(y + kSecond)) return;
@@ -153,7 +156,7 @@ class BlockTransform {
         for_each_constant<kFirst>([&](auto k) {
           constexpr int k1 = decltype(k)::value;
           v[k1] = slots.template at<k1>();
-          if constexpr (k1 > 0) v[k1] = v[k1] * twiddles_[kSecond * k1 + t];
+          if constexpr (k1 > 0) v[k1] = v[k1] * w[k1];
         });
         transform<kFirst, Direction::inverse>(v);
         store_row(rows, cols, y, t, v, &Complex::re, out, kSecond);

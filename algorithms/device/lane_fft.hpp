@@ -48,38 +48,6 @@ __device__ __forceinline__ Complex turn_by(Complex v) {
   return turn<kWay>(v, kCosine, kSine);
 }
 
-// transform() for 48 and 64 as well, natural order.
-template <int kN, Direction kWay, int kInputs = kN>
-__device__ __forceinline__ void lane_transform(Complex (&v)[kN]) {
-  if constexpr (kN <= 32) {
-    transform<kN, kWay, kInputs>(v);
-  } else {
-    constexpr int kSecond = 8, kFirst = kN / 8;
-    static_assert(kInputs % kSecond == 0);
-    Complex result[kN];
-    Complex middle[kFirst][kSecond];
-    for_each_constant<kSecond>([&](auto index) {
-      constexpr int t = decltype(index)::value;
-      Complex part[kFirst];
-#pragma unroll
-      for (int s = 0; s < kFirst; ++s) part[s] = v[t + kSecond * s];
-      transform<kFirst, kWay, kInputs / kSecond>(part);
-      for_each_constant<kFirst>([&](auto frequency) {
-        constexpr int k1 = decltype(frequency)::value;
-        middle[k1][t] = turn_by<kWay, t * k1, kN>(part[k1]);
-      });
-    });
-#pragma unroll
-    for (int k1 = 0; k1 < kFirst; ++k1) {
-      transform<kSecond, kWay>(middle[k1]);
-#pragma unroll
-      for (int k2 = 0; k2 < kSecond; ++k2) result[k1 + kFirst * k2] = middle[k1][k2];
-    }
-#pragma unroll
-    for (int i = 0; i < kN; ++i) v[i] = result[i];
-  }
-}
-
 // z: the transform of n / 2 complex values that are a real row. Becomes twice the row's spectrum,
 // frequencies 1 .. n / 2 - 1 in place, 0 and n / 2 as parts of z[0].
 template <int kHalf>

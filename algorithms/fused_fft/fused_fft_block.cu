@@ -43,17 +43,9 @@ enum class Work {
 
 using Squares = Lengths<32, 48, 64, 96, 128, 192>;
 
-// Most tiles of a block, and blocks that an SM is to hold.
-struct Launch {
-  int most_tiles, resident;
-};
-constexpr Launch launch_of(int n) {
-  return n <= 32    ? Launch{4, 2}
-         : n <= 48  ? Launch{4, 2}
-         : n <= 64  ? Launch{1, 6}
-         : n <= 96  ? Launch{1, 4}
-         : n <= 128 ? Launch{1, 3}
-                    : Launch{1, 1};
+// Blocks that an SM is to hold.
+constexpr int resident(int n) {
+  return n <= 32 ? 8 : n <= 48 ? 8 : n <= 64 ? 8 : n <= 96 ? 4 : n <= 128 ? 3 : 1;
 }
 
 struct Arguments : FusedProblem {
@@ -65,24 +57,20 @@ struct Arguments : FusedProblem {
 };
 
 template <int kN, Work kWork>
-__global__ void __launch_bounds__(32 * BlockTile<kN>::warps* launch_of(kN).most_tiles,
-                                  launch_of(kN).resident) fused_kernel(Arguments a) {
+__global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN)) fused_kernel(Arguments a) {
   using T = BlockTile<kN>;
   using L = typename T::L;
   constexpr bool kForward = kWork != Work::pairs;
   Complex* const twiddles = dynamic_shared<Complex>();
   Complex* const left_spectrum = twiddles + kN;
-  Complex* const tiles = left_spectrum + (kWork == Work::shared_left ? T::spectrum : 0);
-  const int mine = static_cast<int>(threadIdx.y);
-  const int all = static_cast<int>(blockDim.x * blockDim.y);
-  const int thread = static_cast<int>(threadIdx.x + threadIdx.y * blockDim.x);
-  for (int i = thread; i < kN; i += all) twiddles[i] = a.roots[i];
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const BlockTransform<kN> tile(tiles + mine * T::elements, twiddles,
-                                {warp, static_cast<int>(blockDim.x) / 32, lane});
+  const int thread = static_cast<int>(threadIdx.x);
+  if constexpr (kWork == Work::spectra) let_next_start();
+  for (int i = thread; i < kN; i += 32 * T::warps) twiddles[i] = a.roots[i];
+  const BlockTransform<kN> tile(left_spectrum + (kWork == Work::shared_left ? T::spectrum : 0),
+                                twiddles, {thread / 32, T::warps, thread % 32});
   block::barrier();
 
-  // A left, ready for products, in pairs.
+  // A spectrum goes out in pairs of values, a left's ready for products.
   const auto store = [&](Complex* to, bool is_left) {
     return [=, &a](auto& v, int at, int k1, int kx) {
       if (is_left) a.as_left<L>(v, k1, kx, kN);
@@ -93,63 +81,57 @@ __global__ void __launch_bounds__(32 * BlockTile<kN>::warps* launch_of(kN).most_
     };
   };
 
-  std::uint32_t item = blockIdx.x * blockDim.y, end = a.items, step = gridDim.x * blockDim.y;
+  std::uint32_t p = blockIdx.x, end = a.items, step = gridDim.x;
   if constexpr (kWork == Work::shared_left) {
     const std::uint32_t l = blockIdx.x / a.chunks, m = a.rights_of_left.by;
     const std::uint32_t begin = (blockIdx.x - l * a.chunks) * a.chunk;
-    item = l * m + begin;
+    p = l * m + begin;
     end = l * m + (begin + a.chunk < m ? begin + a.chunk : m);
-    step = blockDim.y;
-    const BlockTransform<kN> left(tiles, twiddles, {thread / 32, all / 32, lane});
-    left.forward_rows(a.left_of(l));
+    step = 1;
+    tile.forward_rows(a.left_of(l));
     block::barrier();
-    left.template columns<true, false>(a.left_rows, store(left_spectrum, true));
+    tile.template columns<true, false>(a.left_rows, store(left_spectrum, true));
     block::barrier();
   }
 
+  bool waits = kWork == Work::stored_left || kWork == Work::pairs;
 #pragma unroll 1
-  for (; item < end; item += step) {
-    const std::uint32_t p = item + mine;
-    const bool works = p < end;
+  for (; p < end; p += step) {
     const std::uint32_t l = kWork == Work::spectra ? 0 : a.rights_of_left.quotient(p);
     const std::uint32_t r = p - l * a.rights_back;
     const bool is_left = kWork == Work::spectra && p < a.lefts;
     if constexpr (kForward) {
-      if (works) {
-        tile.forward_rows(is_left ? a.left_of(p)
-                                  : a.right_of(kWork == Work::spectra ? p - a.lefts : r));
-      }
+      tile.forward_rows(is_left ? a.left_of(p)
+                                : a.right_of(kWork == Work::spectra ? p - a.lefts : r));
       block::barrier();
     }
     if constexpr (kWork == Work::spectra) {
-      if (works) {
-        tile.template columns<true, false>(
-            is_left ? a.left_rows : a.right_rows,
-            store(a.spectra + static_cast<Index>(p) * T::spectrum, is_left));
-      }
+      tile.template columns<true, false>(
+          is_left ? a.left_rows : a.right_rows,
+          store(a.spectra + static_cast<Index>(p) * T::spectrum, is_left));
       block::barrier();
     } else {
+      if (waits) wait_for_previous();
+      waits = false;
       const Complex* const left = kWork == Work::shared_left
                                       ? left_spectrum
                                       : a.spectra + static_cast<Index>(l) * T::spectrum;
       const Complex* const right = a.spectra + static_cast<Index>(a.lefts + r) * T::spectrum;
-      if (works) {
-        tile.template columns<kForward, true>(a.right_rows, [&](auto& v, int at, int, int) {
+      tile.template columns<kForward, true>(a.right_rows, [&](auto& v, int at, int, int) {
 #pragma unroll
-          for (int i = 0; i < L::second; i += 2) {
-            if constexpr (kWork == Work::pairs) {
-              const auto pair = *reinterpret_cast<const SpectrumPair*>(right + at + 32 * i);
-              v[i] = pair.a, v[i + 1] = pair.b;
-            }
-            const auto pair = *reinterpret_cast<const SpectrumPair*>(left + at + 32 * i);
-            v[i] = v[i] * pair.a;
-            v[i + 1] = v[i + 1] * pair.b;
+        for (int i = 0; i < L::second; i += 2) {
+          if constexpr (kWork == Work::pairs) {
+            const auto pair = *reinterpret_cast<const SpectrumPair*>(right + at + 32 * i);
+            v[i] = pair.a, v[i + 1] = pair.b;
           }
-          transform<L::second, Direction::inverse>(v);
-        });
-      }
+          const auto pair = *reinterpret_cast<const SpectrumPair*>(left + at + 32 * i);
+          v[i] = v[i] * pair.a;
+          v[i + 1] = v[i + 1] * pair.b;
+        }
+        transform<L::second, Direction::inverse>(v);
+      });
       block::barrier();
-      if (works) tile.inverse_rows(a.rows, a.cols, a.out_of(p));
+      tile.inverse_rows(a.rows, a.cols, a.out_of(p));
       // The next right's rows are written by the warps that read them here, its columns are not.
       if constexpr (!kForward) block::barrier();
     }
@@ -159,21 +141,17 @@ __global__ void __launch_bounds__(32 * BlockTile<kN>::warps* launch_of(kN).most_
 bool shares_left(const PlanRequest& request) {
   return request.params.get("left_spectrum") == "shared";
 }
-Index tiles_of(const PlanRequest& request) {
-  return request.params.get_int("right_mats_per_block");
-}
 
 template <int kN>
-std::size_t shared_bytes(Index tiles, bool shared_left) {
+std::size_t shared_bytes(bool shared_left) {
   using T = BlockTile<kN>;
-  return sizeof(Complex) *
-         static_cast<std::size_t>(kN + tiles * T::elements + (shared_left ? T::spectrum : 0));
+  return sizeof(Complex) * (kN + T::elements + (shared_left ? T::spectrum : 0));
 }
 
 template <int kN>
 class FusedPlan final : public Plan {
  public:
-  explicit FusedPlan(const PlanRequest& request) : tiles_(tiles_of(request)) {
+  explicit FusedPlan(const PlanRequest& request) : dependent_(has_dependent_launch()) {
     const Problem& q = request.problem;
     const bool n_to_m = q.form == Form::n_to_m;
     auto* const roots = static_cast<Complex*>(request.workspace);
@@ -185,11 +163,11 @@ class FusedPlan final : public Plan {
     const Index m = q.pairs() / q.lefts;
     a_.rights_of_left = Divider(m);
     a_.rights_back = n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
+    shared_ = shared_bytes<kN>(shares_left(request));
     if (shares_left(request)) {
       kernel_ = fused_kernel<kN, Work::shared_left>;
-      shared_ = shared_bytes<kN>(tiles_, true);
-      const Index chunks = std::clamp<Index>(resident() / q.lefts, 1, ceil_div(m, tiles_));
-      a_.chunk = static_cast<std::uint32_t>(ceil_div(ceil_div(m, chunks), tiles_) * tiles_);
+      a_.chunk = static_cast<std::uint32_t>(
+          ceil_div(m, std::clamp<Index>(blocks_of_device() / q.lefts, 1, m)));
       a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, a_.chunk));
       blocks_ = static_cast<unsigned>(q.lefts * a_.chunks);
       return;
@@ -197,40 +175,36 @@ class FusedPlan final : public Plan {
     spectra_ = a_;
     spectra_.items = static_cast<std::uint32_t>(q.lefts + (n_to_m ? q.rights : 0));
     kernel_ = n_to_m ? fused_kernel<kN, Work::pairs> : fused_kernel<kN, Work::stored_left>;
-    shared_ = shared_bytes<kN>(tiles_, false);
-    blocks_ = static_cast<unsigned>(std::min(resident(), ceil_div(q.pairs(), tiles_)));
+    blocks_ = static_cast<unsigned>(std::min(blocks_of_device(), q.pairs()));
   }
 
   void compute(const Call& call) override {
-    if (spectra_.items > 0) {
+    for (Arguments* a : {&a_, &spectra_}) {
+      a->left = call.lefts<float>();
+      a->right = call.rights<float>();
+      a->out = call.outs<float>();
+    }
+    const bool two = spectra_.items > 0;
+    if (two) {
       call.phase("forward");
-      run(fused_kernel<kN, Work::spectra>, spectra_, call, spectra_.items, 1,
-          shared_bytes<kN>(1, false));
+      launch(fused_kernel<kN, Work::spectra>, dim3(spectra_.items), dim3(kThreads),
+             shared_bytes<kN>(false), call.stream, spectra_);
       call.phase("inverse");
     }
-    run(kernel_, a_, call, blocks_, tiles_, shared_);
+    launch_dependent(two && dependent_ && call.marks == nullptr, kernel_, dim3(blocks_),
+                     dim3(kThreads), shared_, call.stream, a_);
   }
 
  private:
-  using Kernel = void (*)(Arguments);
+  static constexpr unsigned kThreads = 32 * BlockTile<kN>::warps;
 
-  Index resident() const {
-    return resident_blocks(reinterpret_cast<const void*>(kernel_),
-                           32 * BlockTile<kN>::warps * static_cast<int>(tiles_), shared_);
-  }
-  void run(Kernel kernel, Arguments& a, const Call& call, unsigned blocks, Index tiles,
-           std::size_t shared) {
-    a.left = call.lefts<float>();
-    a.right = call.rights<float>();
-    a.out = call.outs<float>();
-    launch(kernel, dim3(blocks),
-           dim3(static_cast<unsigned>(32 * BlockTile<kN>::warps), static_cast<unsigned>(tiles)),
-           shared, call.stream, a);
+  Index blocks_of_device() const {
+    return resident_blocks(reinterpret_cast<const void*>(kernel_), kThreads, shared_);
   }
 
-  Index tiles_;
+  bool dependent_;
   Arguments a_{}, spectra_{};
-  Kernel kernel_ = nullptr;
+  void (*kernel_)(Arguments) = nullptr;
   std::size_t shared_ = 0;
   unsigned blocks_ = 0;
 };
@@ -246,18 +220,12 @@ auto with_length(const PlanRequest& request, F f) {
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = Squares::supports(q); !fit) return fit;
-  const int n = Squares::square(q);
-  const Index tiles = tiles_of(request);
-  if (tiles > 1 && tiles > launch_of(n).most_tiles) {
-    return no("one tile of " + std::to_string(n) + " fills a block");
-  }
-  if (tiles > 1 && tiles >= 2 * q.pairs() / q.lefts) return no("more tiles than rights of a left");
-  const std::size_t bytes = with_length(request, [&](auto n) {
-    return shared_bytes<decltype(n)::value>(tiles, shares_left(request));
-  });
+  const std::size_t bytes = with_length(
+      request, [&](auto n) { return shared_bytes<decltype(n)::value>(shares_left(request)); });
   if (bytes > shared_limit()) {
-    return no("tiles of " + std::to_string(n) + " need " + std::to_string(bytes) +
-              " bytes of shared memory, a block has " + std::to_string(shared_limit()));
+    return no("transforms of " + std::to_string(Squares::square(q)) + " need " +
+              std::to_string(bytes) + " bytes of shared memory, a block has " +
+              std::to_string(shared_limit()));
   }
   return yes();
 }
@@ -284,7 +252,7 @@ XCORR_VARIANT({
     .source = "beyond the paper",
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,
-    .axes = {{"left_spectrum", {"shared", "workspace"}}, {"right_mats_per_block", {"1", "4"}}},
+    .axes = {{"left_spectrum", {"shared", "workspace"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
     .plan = plan,

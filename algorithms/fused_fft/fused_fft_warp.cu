@@ -8,9 +8,10 @@
 namespace xcorr {
 namespace {
 
-using Squares = Lengths<16, 32, 64>;
+using Squares = Lengths<16, 32>;
 
-constexpr int most_warps(int n) { return n <= 16 ? 20 : n <= 32 ? 16 : 12; }
+// Most warps of a block, of which an SM holds two.
+constexpr int most_warps(int n) { return n <= 16 ? 10 : 8; }
 
 struct alignas(16) Quad {
   float v[4];
@@ -25,9 +26,10 @@ struct Arguments : FusedProblem {
 
 template <int kN>
 struct LaneTile {
-  static constexpr int half = kN / 2, tiles = 32 / half, pitch = half + 1, elements = kN * pitch;
-  static constexpr bool mates = tiles > 1;
-  static constexpr int crosses = mates ? 0 : 2 * (half + 1);
+  static constexpr int half = kN / 2, tiles = 32 / half, pitch = half + 1;
+  // Tiles a share of the banks apart, for lanes that write rows of the output.
+  static constexpr int spectrum = kN * pitch, elements = spectrum + 16 / tiles;
+  static_assert(tiles > 1);
 };
 
 // Row `row` of a real matrix, as kCount complex values.
@@ -62,24 +64,19 @@ __device__ __forceinline__ void forward_row(const Complex (&values)[kInputs], Co
   for (int s = 0; s < kInputs; ++s) z[s] = values[s];
   transform<T::half, Direction::forward, kInputs>(z);
   untangle(z);
-  if constexpr (T::mates) {
-    edge[0] = z[0].re;
-    edge[2 * T::elements] = z[0].im;
-  } else {
-    to[0] = z[0];
-  }
+  edge[0] = z[0].re;
+  edge[2 * T::elements] = z[0].im;
 #pragma unroll
   for (int k = 1; k < T::half; ++k) to[k] = z[k];
 }
 
-// Column kx of a left's spectrum, by the lane that wrote it: conjugate, scaled, rotated. Where lane 0
-// has frequencies 0 and n / 2 of one tile, a product is sum * v[k] + cross * conj(v[-k]).
+// Column kx of a left's spectrum, by the lane that wrote it: conjugate, scaled, rotated.
 template <int kN>
-__device__ __forceinline__ void prepare_left(const Arguments& a, Complex* to, int kx,
-                                             Complex* crosses) {
-  using T = LaneTile<kN>;
+__device__ __forceinline__ void prepare_left(const Arguments& a, Complex* to, int kx) {
+  constexpr int kPitch = LaneTile<kN>::pitch;
   const Complex* const powers_x = a.roots + 2 * kRootTable;
   const Complex* const powers_y = powers_x + kRootTable;
+  // Opaque, so that addresses of all roots are not made ready before the loop over the rights.
   const int turn_x = opaque(a.turn_x), turn_y = opaque(a.turn_y);
   const bool signs = 2 * turn_x == kN && 2 * turn_y == kN;
   Complex of_column = {kx % 2 == 0 ? a.scale : -a.scale, 0.0f};
@@ -87,43 +84,27 @@ __device__ __forceinline__ void prepare_left(const Arguments& a, Complex* to, in
     const Complex power = powers_x[kx * turn_x % kN];
     of_column = {a.scale * power.re, a.scale * power.im};
   }
-  const auto phase = [&](int k) {
-    if (signs) return k % 2 == 0 ? of_column : Complex{-of_column.re, 0.0f};
-    return of_column * powers_y[k * turn_y % kN];
-  };
-  if (!T::mates && kx == 0) {
-    const float half_turn = turn_x % 2 == 0 ? 0.5f : -0.5f;
-#pragma unroll 1
-    for (int k = 0; k <= kN / 2; ++k) {
-      Complex &here = to[k * T::pitch], &there = to[(kN - k) % kN * T::pitch];
-      const Complex p = here, q = conj(there), turned = phase(k);
-      const Complex of_zero = {0.5f * (p.re + q.re), 0.5f * (p.im + q.im)};
-      const Complex of_half = {half_turn * (p.im - q.im), half_turn * (q.re - p.re)};
-      const Complex sum = (of_zero + of_half) * turned, cross = (of_zero - of_half) * turned;
-      there = {0.5f * sum.re, 0.5f * sum.im};
-      here = conj(there);
-      crosses[k] = {0.5f * cross.re, -0.5f * cross.im};
-    }
-  } else {
 #pragma unroll 4
-    for (int k = 0; k < kN; ++k) to[k * T::pitch] = conj(to[k * T::pitch] * phase(k));
+  for (int k = 0; k < kN; ++k) {
+    const Complex phase = signs ? Complex{k % 2 == 0 ? of_column.re : -of_column.re, 0.0f}
+                                : of_column * powers_y[k * turn_y % kN];
+    to[k * kPitch] = conj(to[k * kPitch] * phase);
   }
 }
 
 template <int kN>
-__global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments a) {
+__global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(Arguments a) {
   using T = LaneTile<kN>;
   constexpr int kHalf = T::half, kPitch = T::pitch;
-  Complex* const left_spectrum = dynamic_shared<Complex>();  // kN x kPitch, column kHalf: below
-  Complex* const crosses = left_spectrum + T::elements;
-  Complex* const tiles = crosses + T::crosses;
+  Complex* const left_spectrum = dynamic_shared<Complex>();  // frequency kHalf is its last column
+  Complex* const tiles = left_spectrum + T::spectrum;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int warps = static_cast<int>(blockDim.x) / 32;
   const int of_warp = lane / kHalf, j = lane % kHalf;
   Complex* const warp_tiles = tiles + warp * T::tiles * T::elements;
   Complex* const tile = warp_tiles + of_warp * T::elements;
   // Mates' edges: part of_warp % 2 of column 0 of the even tile and of the odd one.
-  float* const edge = T::mates ? &(tile - of_warp % 2 * T::elements)->re + of_warp % 2 : nullptr;
+  float* const edge = &(tile - of_warp % 2 * T::elements)->re + of_warp % 2;
   Complex* const row_j = tile + j * kPitch;
 
   const std::uint32_t l = blockIdx.x / a.chunks, m = a.rights_of_left;
@@ -131,7 +112,7 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
   const int end = static_cast<int>(begin + a.chunk < m ? begin + a.chunk : m);
   const int step = warps * T::tiles;
   // What this lane multiplies with; frequency n / 2 for lane 0 of an odd tile.
-  const Complex* const mine = left_spectrum + (T::mates && j == 0 && of_warp % 2 == 1 ? kHalf : j);
+  const Complex* const mine = left_spectrum + (j == 0 && of_warp % 2 == 1 ? kHalf : j);
   // The first warp transforms the left before its rights, and has the last share of them.
   const int share = begin + (warp > 0 ? warp - 1 : warps - 1) * T::tiles + of_warp;
   const auto source = [&](int round) {
@@ -143,26 +124,19 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
   bool has_left = false;
   Source from = source(round);
   // Rows of matrices that fill half of the padding are fetched a round ahead.
-  constexpr bool kAhead = kN <= 32;
   Complex ahead[kHalf / 2];
-  if (kAhead && a.small) load_row(from, j, a.quads, ahead);
+  if (a.small) load_row(from, j, a.quads, ahead);
 
-  if constexpr (!T::mates) {
-    for (int i = static_cast<int>(threadIdx.x); i <= kHalf; i += 32 * warps) {
-      crosses[kHalf + 1 + i] = {0.0f, 0.0f};
-    }
-  }
 #pragma unroll 1
   for (;; ++round) {
     const int first = share - of_warp + round * step, r = first + of_warp;
     Complex v[kN];
     if (a.small) {
-      if (!kAhead) load_row(from, j, a.quads, ahead);
       forward_row<kN>(ahead, row_j, edge + 2 * j * kPitch);
       warp::barrier();
 #pragma unroll
       for (int y = 0; y < kHalf; ++y) v[y] = tile[y * kPitch + j];
-      lane_transform<kN, Direction::forward, kHalf>(v);
+      transform<kN, Direction::forward, kHalf>(v);
     } else {
       // Mates share columns, so all tiles have the rows of the one with most.
       const int rows = a.left_rows > a.right_rows ? a.left_rows : a.right_rows;
@@ -177,44 +151,35 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
       for (int y = 0; y < kN; ++y) {
         v[y] = y < rows ? tile[y * kPitch + j] : Complex{0.0f, 0.0f};
       }
-      lane_transform<kN, Direction::forward>(v);
+      transform<kN, Direction::forward>(v);
     }
     if (!has_left) {
       if (round < 0) {
-        const bool of_half = T::mates && j == 0 && of_warp == 1;
+        const bool of_half = j == 0 && of_warp == 1;
         if (of_warp == 0 || of_half) {
           Complex* const to = left_spectrum + (of_half ? kHalf : j);
 #pragma unroll
           for (int k = 0; k < kN; ++k) to[k * kPitch] = v[k];
-          prepare_left<kN>(a, to, of_half ? kHalf : j, crosses);
+          prepare_left<kN>(a, to, of_half ? kHalf : j);
         }
       }
       has_left = true;
       block::barrier();
       if (round < 0) {
         from = source(0);
-        if (kAhead && a.small) load_row(from, j, a.quads, ahead);
+        if (a.small) load_row(from, j, a.quads, ahead);
         continue;
       }
     }
     if (first >= end) break;
-    if constexpr (T::mates) {
 #pragma unroll
-      for (int k = 0; k < kN; ++k) v[k] = v[k] * mine[k * kPitch];
-    } else {
-      const Complex* const cross = crosses + (j == 0 ? 0 : kHalf + 1);  // zero but for lane 0
-#pragma unroll
-      for (int k = 0; k <= kHalf; ++k) {
-        const int mirror = (kN - k) % kN;
-        const Complex p = v[k], q = v[mirror], c = cross[k];
-        v[k] = p * mine[k * kPitch] + c * conj(q);
-        if (mirror != k) v[mirror] = q * mine[mirror * kPitch] + conj(c * p);
-      }
-    }
-    lane_transform<kN, Direction::inverse>(v);
+    for (int k = 0; k < kN; ++k) v[k] = v[k] * mine[k * kPitch];
+    transform<kN, Direction::inverse>(v);
     warp::barrier();
 #pragma unroll
     for (int y = 0; y < kN; ++y) tile[y * kPitch + j] = v[y];
+    from = source(round + 1);
+    if (a.small) load_row(from, j, a.quads, ahead);
     warp::barrier();
 
     const Index size = static_cast<Index>(a.rows.count) * a.cols.count;
@@ -225,11 +190,7 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
 #pragma unroll 1
     for (int y = j; y < kN; y += kHalf) {
       Complex x[kHalf];
-      if constexpr (T::mates) {
-        x[0] = {edge[2 * y * kPitch], edge[2 * y * kPitch + 2 * T::elements]};
-      } else {
-        x[0] = tile[y * kPitch];
-      }
+      x[0] = {edge[2 * y * kPitch], edge[2 * y * kPitch + 2 * T::elements]};
 #pragma unroll
       for (int k = 1; k < kHalf; ++k) x[k] = tile[y * kPitch + k];
       tangle(x);
@@ -244,8 +205,6 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 1) warp_kernel(Arguments 
         }
       }
     }
-    from = source(round + 1);
-    if (kAhead && a.small) load_row(from, j, a.quads, ahead);
     warp::barrier();
 #pragma unroll 1
     for (int t = 0; t < T::tiles; ++t) {
@@ -307,7 +266,7 @@ class WarpPlan final : public Plan {
 
  private:
   static std::size_t shared_bytes(unsigned warps) {
-    return sizeof(Complex) * (T::elements * (1 + warps * T::tiles) + T::crosses);
+    return sizeof(Complex) * (T::spectrum + warps * T::tiles * T::elements);
   }
   Arguments a_{};
   unsigned warps_ = 0, blocks_ = 0;
