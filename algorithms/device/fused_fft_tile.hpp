@@ -1,6 +1,7 @@
-// The 2D transform of one real matrix, zero-padded to ny x nx, in place in a tile of shared memory,
-// and its inverse: the passes that the fused-FFT variants put together. Barriers between passes are
-// the caller's; within a pass each thread works on elements of its own.
+// How a real matrix, zero-padded to ny x nx, is transformed as half a complex one, and what the
+// fused-FFT variants share of it: where rows and columns lie, and how rows become outputs. The
+// passes over a tile in one block's shared memory are in fused_fft_block.hpp, those over images in
+// fused_fft_split.hpp.
 //
 // Rows. Two real rows are one complex row, z = row0 + i row1, of which only those that hold data
 // are transformed. A row of a tile holds frequencies 0 .. nx / 2 and a little more ("columns"), so
@@ -12,18 +13,6 @@
 // which the product's scale takes back), for no access of shared memory more than if nothing were
 // packed. The inverse packs rows in the same way, so a real matrix costs half a complex one
 // everywhere, without any partner matrix.
-//
-//   pass              reads                     transforms            writes
-//   load_rows         matrix, rows with data    first(x) over s       tile, times twiddles
-//   finish_rows       tile                      second(x) over t      tile: Z
-//   split_columns     Z[k], Z[-k]               first(y) over s       tile, times twiddles
-//   middle            tile                      second(y), product with conj(left), second(y) back
-//   join_columns      tile, times twiddles      first(y) back         W[k], W[-k] of row0 + i row1
-//   start_rows        tile                      second(x) back        tile
-//   store_rows        tile, times twiddles      first(x) back         outputs of the window
-//
-// Shared memory: the pitch is odd in complex elements, so lanes along a row and lanes along a
-// column both meet all banks; a tile is crossed 4.5 times by reads and 4.5 times by writes.
 #pragma once
 
 #include "algorithms/device/block_fft.hpp"
@@ -55,7 +44,7 @@ struct Range {
   }
 };
 
-// A matrix of the inputs, and the threads that share a tile: `count` of them, a multiple of 16.
+// A matrix of the inputs, and the threads that share an image: `count` of them, a multiple of 16.
 struct Source {
   const float* data;
   int rows, cols;

@@ -12,7 +12,6 @@
 // frequency n / 2.
 #pragma once
 
-#include "algorithms/device/block_fft.hpp"
 #include "algorithms/device/fused_fft_tile.hpp"
 
 namespace xcorr {

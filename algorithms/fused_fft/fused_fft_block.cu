@@ -6,25 +6,30 @@
 //
 // - A block keeps the spectrum of its left for all the rights that it takes, or reads it from the
 //   workspace, where a first kernel put it. For n-to-m that kernel transforms every matrix once and
-//   the second is product and inverse only. Spectra stay in the order that the passes leave.
+//   the second is product and inverse only. Spectra lie in the order of the lanes that made them
+//   and will use them, 16 bytes a lane.
+// - A row, and a column, belong to one warp from their first pass to their last
+//   (fused_fft_block.hpp), so a right costs two barriers of the block, not eight, and the warps of
+//   a block drift apart: some compute while others move data.
+// - The second kernel starts while the first one runs (compute capability 9.0), transforms the rows
+//   of its first right and waits only before the product.
 // - Only rows with data are transformed; matrices that fill at most half of their padding, as equal
 //   shapes do, have first passes of half the inputs.
 // - The window never wraps around: the left's spectrum carries phases that rotate the result.
 // - Twiddles are a table, correctly rounded from double. No plan beyond it.
 //
-// Forms: all four, any shape and window; fp32. Parameters, run time:
-//   left_spectrum         shared: beside the tile of the block; one launch, and the left is
-//                         transformed once a block. workspace: two launches, but a tile a block
-//                         less shared memory, so more blocks an SM.
-//   right_mats_per_block  1, 4: tiles that a block works on at a time, each with its own threads:
-//                         small tiles alone are blocks of two or three warps.
+// Forms: all four, any shape and window; fp32. Parameter, run time:
+//   left_spectrum  shared: beside the tile of the block; one launch, and the left is transformed
+//                  once a block: for few pairs. workspace: two launches, but half the shared
+//                  memory, so more blocks an SM: for many.
 // Compile time: the length, 32, 48, 64, 96, 128 or 192, the shortest that both axes allow.
 //
-// Limits: square transforms (fused_fft_split has lengths for each axis); one tile, or two with
-// left_spectrum=shared, in the shared memory of a block.
+// Limits: square transforms (fused_fft_split has lengths for each axis); a tile, with
+// left_spectrum=shared a spectrum as well, in the shared memory of a block: shared ends at 128.
 //
-// Registers on sm_90: 56 to 64 x 64, 72 above, no spills. Instructions of a right at 192 x 192: 2.2
-// M, 17 thousand cycles of an SM that issues in every one; its shared-memory pipe is as busy.
+// Registers on sm_90: 48 at 64 (eight blocks an SM), 72 from 96 on; the kernels that have a left and
+// transform rights keep the number of the pair on the stack at 128 and 192, 16 bytes a thread.
+// What bounds it: the pipe of shared and global accesses, 65 to 85 % busy, then issue, 60 %.
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/fused_fft_block.hpp"
 #include "algorithms/device/fused_fft_plan.hpp"
@@ -45,7 +50,7 @@ using Squares = Lengths<32, 48, 64, 96, 128, 192>;
 
 // Blocks that an SM is to hold.
 constexpr int resident(int n) {
-  return n <= 32 ? 8 : n <= 48 ? 8 : n <= 64 ? 8 : n <= 96 ? 4 : n <= 128 ? 3 : 1;
+  return n <= 64 ? 8 : n <= 96 ? 4 : n <= 128 ? 3 : 1;
 }
 
 struct Arguments : FusedProblem {
@@ -57,7 +62,8 @@ struct Arguments : FusedProblem {
 };
 
 template <int kN, Work kWork>
-__global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN)) fused_kernel(Arguments a) {
+__global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
+    fused_kernel(Arguments a) {
   using T = BlockTile<kN>;
   using L = typename T::L;
   constexpr bool kForward = kWork != Work::pairs;
