@@ -14,10 +14,10 @@
 //   start       tile                      second(x) back        tile
 //   store       tile, times twiddles      first(x) back         outputs of the window
 //
-// Shared memory has 16 banks of a complex value, of which each half of a warp should meet all. Lanes
-// cross a tile in rectangles: 16 consecutive columns; 4 rows by 4 blocks of columns; 8 columns by
-// two rows, or blocks of rows, that are two apart (or 4 by 4). Hence a pitch of 4 or 12, blocks of
-// columns 1 and blocks of rows 4 (or 2) apart, modulo the banks.
+// Shared memory has 16 banks of a complex value, of which each half of a warp should meet all.
+// Lanes cross a tile in rectangles: 16 consecutive columns; 4 rows by 4 blocks of columns; 8
+// columns by two rows, or blocks of rows, that are two apart (or 4 by 4). Hence a pitch of 4 or 12,
+// blocks of columns 1 and blocks of rows 4 (or 2) apart, modulo the banks.
 #pragma once
 
 #include "algorithms/device/fused_fft_tile.hpp"
@@ -109,8 +109,7 @@ class BlockTransform {
         warp::barrier();
       }
       each_of_unit<kFirst, true>(unit, [&](const Column& column, int k1, int round) {
-        Complex* const from =
-            tile_ + (k1 % 2 == 0 ? column.even : column.odd) + k1 * T::partner;
+        Complex* const from = tile_ + (k1 % 2 == 0 ? column.even : column.odd) + k1 * T::partner;
         Complex v[kSecond];
         if constexpr (kForward) {
 #pragma unroll

@@ -27,8 +27,8 @@
 // Limits: square transforms (fused_fft_split has lengths for each axis); a tile, with
 // left_spectrum=shared a spectrum as well, in the shared memory of a block: shared ends at 128.
 //
-// Registers on sm_90: 48 at 64 (eight blocks an SM), 72 from 96 on; the kernels that have a left and
-// transform rights keep the number of the pair on the stack at 128 and 192, 16 bytes a thread.
+// Registers on sm_90: 48 at 64 (eight blocks an SM), 72 from 96 on; the kernels that have a left
+// and transform rights keep the number of the pair on the stack at 128 and 192, 16 bytes a thread.
 // What bounds it: the pipe of shared and global accesses, 65 to 85 % busy, then issue, 60 %.
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/fused_fft_block.hpp"
@@ -49,9 +49,7 @@ enum class Work {
 using Squares = Lengths<32, 48, 64, 96, 128, 192>;
 
 // Blocks that an SM is to hold.
-constexpr int resident(int n) {
-  return n <= 64 ? 8 : n <= 96 ? 4 : n <= 128 ? 3 : 1;
-}
+constexpr int resident(int n) { return n <= 64 ? 8 : n <= 96 ? 4 : n <= 128 ? 3 : 1; }
 
 struct Arguments : FusedProblem {
   Complex* spectra;                    // in the workspace: lefts, then rights

@@ -14,15 +14,16 @@
 // - For n-to-m rights are transformed for each left again: a forward transform, of which half is
 //   zeros, is a quarter of the work, and one launch is cheaper than two.
 //
-// Forms: all four, any shape and window; fp32. No parameters: a block is as many warps, at most 8 or
-// 10, as bring all pairs onto the device at once. Compile time: the length, 16 or 32, the shortest
-// that both axes allow; matrices that fill at most half of it have passes of half the inputs.
+// Forms: all four, any shape and window; fp32. No parameters: a block is as many warps, at most 8
+// or 10, as bring all pairs onto the device at once. Compile time: the length, 16 or 32, the
+// shortest that both axes allow; matrices that fill at most half of it have passes of half the
+// inputs.
 //
 // Limits: square transforms of at most 32. A lane with 64 values also works, but its code is 90 KB
 // and waits for instructions a quarter of the time: fused_fft_block is faster from there on.
 //
-// Registers on sm_90: 94 and 127, no spills; 16 warps an SM. Instructions: 1.25 thousand of a warp a
-// right of 16 x 16, half the shared-memory pipe.
+// Registers on sm_90: 94 and 127, no spills; 16 warps an SM. Instructions: 1.25 thousand of a warp
+// a right of 16 x 16, half the shared-memory pipe.
 #include "algorithms/device/fused_fft_plan.hpp"
 #include "algorithms/device/lane_fft.hpp"
 #include "harness/variant.hpp"
@@ -208,7 +209,8 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(Arguments 
     const Index size = static_cast<Index>(a.rows.count) * a.cols.count;
     const Index p = static_cast<Index>(l) * m + r;
     // The tile becomes the dense output, with the alignment that it has in global memory.
-    const int shift = static_cast<int>((reinterpret_cast<std::uintptr_t>(a.out) / 4 + p * size) % 4);
+    const int shift =
+        static_cast<int>((reinterpret_cast<std::uintptr_t>(a.out) / 4 + p * size) % 4);
     float* const dense = &tile->re + shift;
 #pragma unroll 1
     for (int y = j; y < kN; y += kHalf) {
@@ -244,7 +246,8 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(Arguments 
         reinterpret_cast<Quad*>(aligned)[q] = reinterpret_cast<const Quad*>(from_tile)[q];
       }
       // What is left before the first whole quad, and behind the last.
-      const int edge_begins = lane < 4 ? begins : 4 * (end_quad < first_quad ? first_quad : end_quad);
+      const int edge_begins =
+          lane < 4 ? begins : 4 * (end_quad < first_quad ? first_quad : end_quad);
       const int edge_ends = lane < 4 && 4 * first_quad < ends ? 4 * first_quad : ends;
       const int e = edge_begins + lane % 4;
       if (lane < 8 && e < edge_ends) aligned[e] = from_tile[e];
@@ -275,7 +278,8 @@ class WarpPlan final : public Plan {
     const Index chunk = ceil_div(m, chunks);
     a_.chunk = static_cast<std::uint32_t>(chunk);
     a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, chunk));
-    warps_ = static_cast<unsigned>(std::min<Index>(most_warps(kN), ceil_div<Index>(chunk, T::tiles) + 1));
+    warps_ = static_cast<unsigned>(
+        std::min<Index>(most_warps(kN), ceil_div<Index>(chunk, T::tiles) + 1));
     blocks_ = static_cast<unsigned>(q.lefts * a_.chunks);
   }
 
