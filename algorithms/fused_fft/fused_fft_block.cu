@@ -6,28 +6,33 @@
 //
 // - A block keeps the spectrum of its left for all the rights that it takes, or reads it from the
 //   workspace, where a first kernel put it. For n-to-m that kernel transforms every matrix once and
-//   the second is product and inverse only. Spectra stay in the order that the passes leave.
+//   the second is product and inverse only. Spectra lie in the order of the lanes that made them
+//   and will use them, 16 bytes a lane.
+// - A row, and a column, belong to one warp from their first pass to their last
+//   (fused_fft_block.hpp), so a right costs two barriers of the block, not eight, and the warps of
+//   a block drift apart: some compute while others move data.
+// - The second kernel starts while the first one runs (compute capability 9.0), transforms the rows
+//   of its first right and waits only before the product.
 // - Only rows with data are transformed; matrices that fill at most half of their padding, as equal
 //   shapes do, have first passes of half the inputs.
 // - The window never wraps around: the left's spectrum carries phases that rotate the result.
 // - Twiddles are a table, correctly rounded from double. No plan beyond it.
 //
-// Forms: all four, any shape and window; fp32. Parameters, run time:
-//   left_spectrum         shared: beside the tile of the block; one launch, and the left is
-//                         transformed once a block. workspace: two launches, but a tile a block
-//                         less shared memory, so more blocks an SM.
-//   right_mats_per_block  1, 4: tiles that a block works on at a time, each with its own threads:
-//                         small tiles alone are blocks of two or three warps.
+// Forms: all four, any shape and window; fp32. Parameter, run time:
+//   left_spectrum  shared: beside the tile of the block; one launch, and the left is transformed
+//                  once a block: for few pairs. workspace: two launches, but half the shared
+//                  memory, so more blocks an SM: for many.
 // Compile time: the length, 32, 48, 64, 96, 128 or 192, the shortest that both axes allow.
 //
-// Limits: square transforms (fused_fft_split has lengths for each axis); one tile, or two with
-// left_spectrum=shared, in the shared memory of a block.
+// Limits: square transforms (fused_fft_split has lengths for each axis); a tile, with
+// left_spectrum=shared a spectrum as well, in the shared memory of a block: shared ends at 128.
 //
-// Registers on sm_90: 56 to 64 x 64, 72 above, no spills. Instructions of a right at 192 x 192: 2.2
-// M, 17 thousand cycles of an SM that issues in every one; its shared-memory pipe is as busy.
+// Registers on sm_90: 48 at 64 (eight blocks an SM), 72 from 96 on; the kernels that have a left
+// and transform rights keep the number of the pair on the stack at 128 and 192, 16 bytes a thread.
+// What bounds it: the pipe of shared and global accesses, 65 to 85 % busy, then issue, 60 %.
 #include "algorithms/device/divide.hpp"
+#include "algorithms/device/fused_fft_block.hpp"
 #include "algorithms/device/fused_fft_plan.hpp"
-#include "algorithms/device/fused_fft_tile.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {
@@ -43,19 +48,8 @@ enum class Work {
 
 using Squares = Lengths<32, 48, 64, 96, 128, 192>;
 
-// Threads of a tile (its passes have little more than a multiple of them to do), most tiles of a
-// block, and blocks that an SM is to hold.
-struct Launch {
-  int crew, most_tiles, resident;
-};
-constexpr Launch launch_of(int n) {
-  return n <= 32    ? Launch{72, 4, 4}
-         : n <= 48  ? Launch{104, 4, 2}
-         : n <= 64  ? Launch{144, 4, 2}
-         : n <= 96  ? Launch{200, 1, 4}
-         : n <= 128 ? Launch{288, 1, 3}
-                    : Launch{800, 1, 1};
-}
+// Blocks that an SM is to hold.
+constexpr int resident(int n) { return n <= 64 ? 8 : n <= 96 ? 4 : n <= 128 ? 3 : 1; }
 
 struct Arguments : FusedProblem {
   Complex* spectra;                    // in the workspace: lefts, then rights
@@ -65,98 +59,85 @@ struct Arguments : FusedProblem {
   std::uint32_t rights_back;
 };
 
-template <typename Shape, Work kWork>
-__global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::X::n).most_tiles,
-                                  launch_of(Shape::X::n).resident) fused_kernel(Arguments a) {
-  using X = typename Shape::X;
-  using Y = typename Shape::Y;
-  constexpr int kPitch = Shape::pitch;
+template <int kN, Work kWork>
+__global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
+    fused_kernel(Arguments a) {
+  using T = BlockTile<kN>;
+  using L = typename T::L;
   constexpr bool kForward = kWork != Work::pairs;
-  Complex* const twiddles_x = dynamic_shared<Complex>();
-  Complex* const twiddles_y = twiddles_x + X::n;
-  Complex* const left_tile = twiddles_y + Y::n;
-  Complex* const tiles = left_tile + (kWork == Work::shared_left ? Shape::elements : 0);
-  const int mine = static_cast<int>(threadIdx.y);
-  const int all = static_cast<int>(blockDim.x * blockDim.y);
-  const int thread = static_cast<int>(threadIdx.x + threadIdx.y * blockDim.x);
-  for (int i = thread; i < X::n + Y::n; i += all) {
-    twiddles_x[i] = a.roots[i < X::n ? i : kRootTable + i - X::n];
-  }
-  const FusedTile<Shape> tile(tiles + mine * Shape::elements, twiddles_x, twiddles_y,
-                              {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)});
+  Complex* const twiddles = dynamic_shared<Complex>();
+  Complex* const left_spectrum = twiddles + kN;
+  const int thread = static_cast<int>(threadIdx.x);
+  if constexpr (kWork == Work::spectra) let_next_start();
+  for (int i = thread; i < kN; i += 32 * T::warps) twiddles[i] = a.roots[i];
+  const BlockTransform<kN> tile(left_spectrum + (kWork == Work::shared_left ? T::spectrum : 0),
+                                twiddles, {thread / 32, T::warps, thread % 32});
   block::barrier();
 
-  const auto forward = [](const FusedTile<Shape>& of, const Source& source, bool works) {
-    if (works) of.load_rows(source);
-    block::barrier();
-    if (works) of.finish_rows(source.rows);
-    block::barrier();
-    if (works) of.split_columns(source.rows);
-    block::barrier();
-  };
-  const auto as_left = [&](auto& v, int k1, int column) {
-    a.as_left<Y>(v, k1, column / X::second + X::first * (column % X::second), X::n);
+  // A spectrum goes out in pairs of values, a left's ready for products.
+  const auto store = [&](Complex* to, bool is_left) {
+    return [=, &a](auto& v, int at, int k1, int kx) {
+      if (is_left) a.as_left<L>(v, k1, kx, kN);
+#pragma unroll
+      for (int i = 0; i < L::second; i += 2) {
+        *reinterpret_cast<SpectrumPair*>(to + at + 32 * i) = {v[i], v[i + 1]};
+      }
+    };
   };
 
-  std::uint32_t item = blockIdx.x * blockDim.y, end = a.items, step = gridDim.x * blockDim.y;
+  std::uint32_t p = blockIdx.x, end = a.items, step = gridDim.x;
   if constexpr (kWork == Work::shared_left) {
     const std::uint32_t l = blockIdx.x / a.chunks, m = a.rights_of_left.by;
     const std::uint32_t begin = (blockIdx.x - l * a.chunks) * a.chunk;
-    item = l * m + begin;
+    p = l * m + begin;
     end = l * m + (begin + a.chunk < m ? begin + a.chunk : m);
-    step = blockDim.y;
-    const FusedTile<Shape> left(left_tile, twiddles_x, twiddles_y, {thread, all});
-    forward(left, a.left_of(l), true);
-    left.template middle<true, true>(
-        [&](auto& v, int, int k1, int column) { as_left(v, k1, column); });
+    step = 1;
+    tile.forward_rows(a.left_of(l));
+    block::barrier();
+    tile.template columns<true, false>(a.left_rows, store(left_spectrum, true));
+    block::barrier();
   }
 
+  bool waits = kWork == Work::stored_left || kWork == Work::pairs;
 #pragma unroll 1
-  for (; item < end; item += step) {
-    const std::uint32_t p = item + mine;
-    const bool works = p < end;
+  for (; p < end; p += step) {
     const std::uint32_t l = kWork == Work::spectra ? 0 : a.rights_of_left.quotient(p);
     const std::uint32_t r = p - l * a.rights_back;
+    const bool is_left = kWork == Work::spectra && p < a.lefts;
     if constexpr (kForward) {
-      const bool is_left = kWork == Work::spectra && p < a.lefts;
-      const Source source =
-          is_left ? a.left_of(p) : a.right_of(kWork == Work::spectra ? p - a.lefts : r);
-      forward(tile, source, works);
-      if constexpr (kWork == Work::spectra) {
-        Complex* const to = a.spectra + static_cast<Index>(p) * Shape::elements;
-        if (works) {
-          tile.template middle<true, false>([&](auto& v, int at, int k1, int column) {
-            if (is_left) as_left(v, k1, column);
-#pragma unroll
-            for (int i = 0; i < Y::second; ++i) to[at + i * kPitch] = v[i];
-          });
-        }
-        block::barrier();
-        continue;
-      }
+      tile.forward_rows(is_left ? a.left_of(p)
+                                : a.right_of(kWork == Work::spectra ? p - a.lefts : r));
+      block::barrier();
     }
-    if constexpr (kWork != Work::spectra) {
+    if constexpr (kWork == Work::spectra) {
+      tile.template columns<true, false>(
+          is_left ? a.left_rows : a.right_rows,
+          store(a.spectra + static_cast<Index>(p) * T::spectrum, is_left));
+      block::barrier();
+    } else {
+      if (waits) wait_for_previous();
+      waits = false;
       const Complex* const left = kWork == Work::shared_left
-                                      ? left_tile
-                                      : a.spectra + static_cast<Index>(l) * Shape::elements;
-      const Complex* const right = a.spectra + static_cast<Index>(a.lefts + r) * Shape::elements;
-      if (works) {
-        tile.template middle<kForward, true>([&](auto& v, int at, int, int) {
+                                      ? left_spectrum
+                                      : a.spectra + static_cast<Index>(l) * T::spectrum;
+      const Complex* const right = a.spectra + static_cast<Index>(a.lefts + r) * T::spectrum;
+      tile.template columns<kForward, true>(a.right_rows, [&](auto& v, int at, int, int) {
 #pragma unroll
-          for (int i = 0; i < Y::second; ++i) {
-            if constexpr (kWork == Work::pairs) v[i] = right[at + i * kPitch];
-            v[i] = v[i] * left[at + i * kPitch];
+        for (int i = 0; i < L::second; i += 2) {
+          if constexpr (kWork == Work::pairs) {
+            const auto pair = *reinterpret_cast<const SpectrumPair*>(right + at + 32 * i);
+            v[i] = pair.a, v[i + 1] = pair.b;
           }
-          transform<Y::second, Direction::inverse>(v);
-        });
-      }
+          const auto pair = *reinterpret_cast<const SpectrumPair*>(left + at + 32 * i);
+          v[i] = v[i] * pair.a;
+          v[i + 1] = v[i + 1] * pair.b;
+        }
+        transform<L::second, Direction::inverse>(v);
+      });
       block::barrier();
-      if (works) tile.join_columns();
-      block::barrier();
-      if (works) tile.start_rows(a.rows);
-      block::barrier();
-      if (works) tile.store_rows(a.rows, a.cols, a.out_of(p));
-      block::barrier();
+      tile.inverse_rows(a.rows, a.cols, a.out_of(p));
+      // The next right's rows are written by the warps that read them here, its columns are not.
+      if constexpr (!kForward) block::barrier();
     }
   }
 }
@@ -164,104 +145,91 @@ __global__ void __launch_bounds__(launch_of(Shape::X::n).crew* launch_of(Shape::
 bool shares_left(const PlanRequest& request) {
   return request.params.get("left_spectrum") == "shared";
 }
-Index tiles_of(const PlanRequest& request) {
-  return request.params.get_int("right_mats_per_block");
+
+template <int kN>
+std::size_t shared_bytes(bool shared_left) {
+  using T = BlockTile<kN>;
+  return sizeof(Complex) * (kN + T::elements + (shared_left ? T::spectrum : 0));
 }
 
-template <typename Shape>
-std::size_t shared_bytes(Index tiles, bool shared_left) {
-  return sizeof(Complex) * static_cast<std::size_t>(Shape::X::n + Shape::Y::n +
-                                                    (tiles + shared_left) * Shape::elements);
-}
-
-template <typename Shape>
+template <int kN>
 class FusedPlan final : public Plan {
  public:
-  explicit FusedPlan(const PlanRequest& request) : tiles_(tiles_of(request)) {
+  explicit FusedPlan(const PlanRequest& request) : dependent_(has_dependent_launch()) {
     const Problem& q = request.problem;
     const bool n_to_m = q.form == Form::n_to_m;
     auto* const roots = static_cast<Complex*>(request.workspace);
-    store_root_tables<typename Shape::Y, typename Shape::X>(roots, request.stream);
-    static_cast<FusedProblem&>(a_) = FusedProblem(q, Shape::Y::n, Shape::X::n, roots);
+    store_root_tables<Length<kN>, Length<kN>>(roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, roots);
     a_.spectra = roots + 4 * kRootTable;
     a_.lefts = static_cast<std::uint32_t>(q.lefts);
     a_.items = static_cast<std::uint32_t>(q.pairs());
     const Index m = q.pairs() / q.lefts;
     a_.rights_of_left = Divider(m);
     a_.rights_back = n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
+    shared_ = shared_bytes<kN>(shares_left(request));
     if (shares_left(request)) {
-      kernel_ = fused_kernel<Shape, Work::shared_left>;
-      shared_ = shared_bytes<Shape>(tiles_, true);
-      const Index chunks = std::clamp<Index>(resident() / q.lefts, 1, ceil_div(m, tiles_));
-      a_.chunk = static_cast<std::uint32_t>(ceil_div(ceil_div(m, chunks), tiles_) * tiles_);
+      kernel_ = fused_kernel<kN, Work::shared_left>;
+      a_.chunk = static_cast<std::uint32_t>(
+          ceil_div(m, std::clamp<Index>(blocks_of_device() / q.lefts, 1, m)));
       a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, a_.chunk));
       blocks_ = static_cast<unsigned>(q.lefts * a_.chunks);
       return;
     }
     spectra_ = a_;
     spectra_.items = static_cast<std::uint32_t>(q.lefts + (n_to_m ? q.rights : 0));
-    kernel_ = n_to_m ? fused_kernel<Shape, Work::pairs> : fused_kernel<Shape, Work::stored_left>;
-    shared_ = shared_bytes<Shape>(tiles_, false);
-    blocks_ = static_cast<unsigned>(std::min(resident(), ceil_div(q.pairs(), tiles_)));
+    kernel_ = n_to_m ? fused_kernel<kN, Work::pairs> : fused_kernel<kN, Work::stored_left>;
+    blocks_ = static_cast<unsigned>(std::min(blocks_of_device(), q.pairs()));
   }
 
   void compute(const Call& call) override {
-    if (spectra_.items > 0) {
+    for (Arguments* a : {&a_, &spectra_}) {
+      a->left = call.lefts<float>();
+      a->right = call.rights<float>();
+      a->out = call.outs<float>();
+    }
+    const bool two = spectra_.items > 0;
+    if (two) {
       call.phase("forward");
-      run(fused_kernel<Shape, Work::spectra>, spectra_, call, spectra_.items, 1,
-          shared_bytes<Shape>(1, false));
+      launch(fused_kernel<kN, Work::spectra>, dim3(spectra_.items), dim3(kThreads),
+             shared_bytes<kN>(false), call.stream, spectra_);
       call.phase("inverse");
     }
-    run(kernel_, a_, call, blocks_, tiles_, shared_);
+    launch_dependent(two && dependent_ && call.marks == nullptr, kernel_, dim3(blocks_),
+                     dim3(kThreads), shared_, call.stream, a_);
   }
 
  private:
-  using Kernel = void (*)(Arguments);
+  static constexpr unsigned kThreads = 32 * BlockTile<kN>::warps;
 
-  Index resident() const {
-    return resident_blocks(reinterpret_cast<const void*>(kernel_),
-                           launch_of(Shape::X::n).crew * static_cast<int>(tiles_), shared_);
-  }
-  void run(Kernel kernel, Arguments& a, const Call& call, unsigned blocks, Index tiles,
-           std::size_t shared) {
-    a.left = call.lefts<float>();
-    a.right = call.rights<float>();
-    a.out = call.outs<float>();
-    launch(kernel, dim3(blocks),
-           dim3(static_cast<unsigned>(launch_of(Shape::X::n).crew), static_cast<unsigned>(tiles)),
-           shared, call.stream, a);
+  Index blocks_of_device() const {
+    return resident_blocks(reinterpret_cast<const void*>(kernel_), kThreads, shared_);
   }
 
-  Index tiles_;
+  bool dependent_;
   Arguments a_{}, spectra_{};
-  Kernel kernel_ = nullptr;
+  void (*kernel_)(Arguments) = nullptr;
   std::size_t shared_ = 0;
   unsigned blocks_ = 0;
 };
 
-// f(shape of the problem's tile).
+// f(std::integral_constant of the length).
 template <typename F>
-auto with_shape(const PlanRequest& request, F f) {
+auto with_length(const PlanRequest& request, F f) {
   return Squares::with(Squares::square(request.problem), [&](auto length) {
-    return f(TileShape<decltype(length)::n, decltype(length)::n>{});
+    return f(std::integral_constant<int, decltype(length)::n>{});
   });
 }
 
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = Squares::supports(q); !fit) return fit;
-  const int n = Squares::square(q);
-  const Index tiles = tiles_of(request);
-  if (tiles > 1 && tiles > launch_of(n).most_tiles) {
-    return no("one tile of " + std::to_string(n) + " fills a block");
-  }
-  if (tiles > 1 && tiles >= 2 * q.pairs() / q.lefts) return no("more tiles than rights of a left");
-  const std::size_t bytes = with_shape(request, [&](auto shape) {
-    return shared_bytes<decltype(shape)>(tiles, shares_left(request));
-  });
+  const std::size_t bytes = with_length(
+      request, [&](auto n) { return shared_bytes<decltype(n)::value>(shares_left(request)); });
   if (bytes > shared_limit()) {
-    return no("tiles of " + std::to_string(n) + " need " + std::to_string(bytes) +
-              " bytes of shared memory, a block has " + std::to_string(shared_limit()));
+    return no("transforms of " + std::to_string(Squares::square(q)) + " need " +
+              std::to_string(bytes) + " bytes of shared memory, a block has " +
+              std::to_string(shared_limit()));
   }
   return yes();
 }
@@ -270,14 +238,15 @@ std::size_t workspace_bytes(const PlanRequest& request) {
   if (shares_left(request)) return kRootBytes;
   const Problem& q = request.problem;
   const Index spectra = q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
-  return kRootBytes + with_shape(request, [&](auto shape) {
-           return static_cast<std::size_t>(spectra) * sizeof(Complex) * decltype(shape)::elements;
+  return kRootBytes + with_length(request, [&](auto n) {
+           return static_cast<std::size_t>(spectra) * sizeof(Complex) *
+                  BlockTile<decltype(n)::value>::spectrum;
          });
 }
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  return with_shape(request, [&](auto shape) -> std::unique_ptr<Plan> {
-    return std::make_unique<FusedPlan<decltype(shape)>>(request);
+  return with_length(request, [&](auto n) -> std::unique_ptr<Plan> {
+    return std::make_unique<FusedPlan<decltype(n)::value>>(request);
   });
 }
 
@@ -287,7 +256,7 @@ XCORR_VARIANT({
     .source = "beyond the paper",
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,
-    .axes = {{"left_spectrum", {"shared", "workspace"}}, {"right_mats_per_block", {"1", "4"}}},
+    .axes = {{"left_spectrum", {"shared", "workspace"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
     .plan = plan,
