@@ -46,4 +46,30 @@ struct GridBarrier {
   }
 };
 
+// A block in parts that work on their own, each of `threads` threads, whole warps: fewer blocks at
+// the barrier above than a multiprocessor needs for its work. At most 15 parts.
+struct BlockPart {
+  int thread, threads;       // of the part
+  std::uint32_t number, count;  // of this part, of all parts of the grid: neighbours in different blocks
+
+  __device__ __forceinline__ static BlockPart of(int threads) {
+    const int part = static_cast<int>(threadIdx.x) / threads;
+    const std::uint32_t blocks = gridDim.x;
+    return {static_cast<int>(threadIdx.x) - part * threads, threads,
+            static_cast<std::uint32_t>(part) * blocks + blockIdx.x,
+            blockDim.x / static_cast<std::uint32_t>(threads) * blocks};
+  }
+  __device__ __forceinline__ int index() const {
+    return static_cast<int>(threadIdx.x) / threads;
+  }
+  // All threads of the part. Under the emulation a block is one part.
+  __device__ __forceinline__ void barrier() const {
+#ifdef XCORR_EMULATE
+    block::barrier();
+#else
+    asm volatile("bar.sync %0, %1;" ::"r"(index() + 1), "r"(threads) : "memory");
+#endif
+  }
+};
+
 }  // namespace xcorr

@@ -2,6 +2,8 @@
 // fused_fft_split. Its three phases (rows, columns with the product, rows) are the same; between
 // them every block waits for every other (grid_barrier.hpp), which costs less than a launch. Beyond
 // the paper.
+#include <bit>
+
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/fused_fft_plan.hpp"
 #include "algorithms/device/grid_barrier.hpp"
@@ -12,7 +14,11 @@ namespace xcorr {
 namespace {
 
 using AxisLengths = Lengths<64, 96, 128, 192, 256, 384, 512>;
-constexpr int kMostThreads = 256;
+#ifdef XCORR_EMULATE
+constexpr int kMostParts = 1;
+#else
+constexpr int kMostParts = 12;
+#endif
 
 // f(Radices) of one of the lengths.
 template <int kFirst, int... kRest, typename F>
@@ -34,140 +40,235 @@ struct alignas(16) RowPair {
   Complex even, odd;
 };
 
+// An element that nobody has written yet: a bit pattern that no arithmetic makes.
+__device__ __forceinline__ std::uint32_t bits_of(float x) {
+#ifdef XCORR_EMULATE
+  return std::bit_cast<std::uint32_t>(x);
+#else
+  return __float_as_uint(x);
+#endif
+}
+__device__ __forceinline__ RowPair load_fresh(const RowPair* from) {
+#ifdef XCORR_EMULATE
+  return *from;
+#else
+  RowPair r;
+  asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(r.even.re), "=f"(r.even.im), "=f"(r.odd.re), "=f"(r.odd.im)
+               : "l"(from)
+               : "memory");
+  return r;
+#endif
+}
+__device__ __forceinline__ bool is_missing(const RowPair& r) {
+  constexpr std::uint32_t kMissing = 0xffffffffu;
+  return (bits_of(r.even.re) == kMissing) | (bits_of(r.even.im) == kMissing) |
+         (bits_of(r.odd.re) == kMissing) | (bits_of(r.odd.im) == kMissing);
+}
+__device__ __forceinline__ void store_shared(RowPair* to, const RowPair& r) {
+#ifdef XCORR_EMULATE
+  *to = r;
+#else
+  asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(r.even.re),
+               "f"(r.even.im), "f"(r.odd.re), "f"(r.odd.im)
+               : "memory");
+#endif
+}
+__device__ __forceinline__ void make_missing(RowPair* to) {
+  std::uint64_t* const words = reinterpret_cast<std::uint64_t*>(to);
+  words[0] = words[1] = ~std::uint64_t{0};
+}
+__global__ void fill_missing(RowPair* to, std::uint32_t count) {
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) make_missing(to + i);
+}
+
 struct GridArguments {
   const float *left, *right;
   float* out;
   const Complex* roots;      // tables of x, of y, each two
-  RowPair* images;           // of lefts, then rights, then pairs
-  std::uint32_t image;       // elements of one
-  int nx, ny, m_y;           // lengths; rows of a pair are m_y apart
+  RowPair* images;  // of lefts, then rights; pairs from number first_pair on
+  std::uint32_t image, first_pair;  // elements of one
+  int nx, ny;
+  std::uint32_t half_ny, m_y;  // rows of a pair are m_y apart
   int left_rows, left_cols, right_rows, right_cols;
   int out_rows, out_cols, first_y, first_x;  // of the window in the circular result
   float scale;
   std::uint32_t lefts, rights, pairs, rights_of_left, rights_back;
-  int group_shift, groups;   // log2 of columns of a group
+  int group_shift, layout_shift, groups;   // log2 of columns of a group, in the layout of images; groups
   std::uint32_t chunk;       // rights of a block over columns
   Divider by_left_pairs, by_right_pairs, by_pairs, by_m, by_groups, by_chunks;
   std::uint32_t row_items, column_tasks, out_items;
-  int stride_x, stride_y;    // complex elements of shared memory, of a transform
+  int part_threads, shared_of_part, stride_x, stride_y;  // complex elements of shared memory, of a transform
+  int rehearsals;
   GridBarrier barrier;
 
-  __device__ __forceinline__ RowPair* of_row_pair(std::uint32_t index, std::uint32_t q) const {
-    return images + index * image + (q << group_shift);
-  }
   // Offset of column k from column 0 of the same row pair.
-  __device__ __forceinline__ int of_column(int k) const {
-    return (((k >> group_shift) * (ny / 2)) << group_shift) + (k & ((1 << group_shift) - 1));
+  __device__ __forceinline__ std::uint32_t of_column(int k) const {
+    const auto column = static_cast<std::uint32_t>(k);
+    return (((column >> layout_shift) * half_ny) << layout_shift) + (column & ((1u << layout_shift) - 1));
   }
 };
 
-__device__ __forceinline__ float load_if(bool condition, const float* from) {
-  return condition ? *from : 0.0f;
+// The number of position i, counted from `first` on around a circle of n.
+__device__ __forceinline__ int from_first(int i, int first, int n) {
+  const unsigned ahead = static_cast<unsigned>(i - first), around = ahead + static_cast<unsigned>(n);
+  return static_cast<int>(ahead < around ? ahead : around);
 }
 
+// What a part of a block does over rows: its tiles, one transform each.
 template <typename R>
+struct RowTile {
+  __device__ __forceinline__ RowTile(const GridArguments& a, const BlockPart& part)
+      : t(part.thread % R::threads),
+        tiles(static_cast<std::uint32_t>(part.threads / R::threads)),
+        first(static_cast<std::uint32_t>(part.thread / R::threads) * part.count + part.number),
+        pass(dynamic_shared<Complex>() + part.index() * a.shared_of_part +
+             part.thread / R::threads * a.stride_x) {}
+  int t;
+  std::uint32_t tiles, first;
+  ThreePass<R> pass;
+};
+
+template <typename R, bool kFlow>
 __device__ __forceinline__ void forward_rows(const GridArguments& a) {
-  const int tile = static_cast<int>(threadIdx.x) / R::threads, tiles = static_cast<int>(blockDim.x) / R::threads;
-  const int t = static_cast<int>(threadIdx.x) % R::threads;
+  const BlockPart part = BlockPart::of(a.part_threads);
+  const RowTile<R> tile(a, part);
+  const ThreePass<R> pass = tile.pass;
+  const int t = tile.t;
+  const std::uint32_t left_items = a.lefts * a.by_left_pairs.by, step = part.count * tile.tiles;
+  // Element (row pair 0, column t) of an image; from column k to k + R::threads.
+  const std::uint32_t of_t = a.of_column(t), columns_on = R::threads * a.half_ny;
+  Complex v[R::a];
+  RowPair* to = nullptr;
+  const auto load = [&](std::uint32_t item) {
+    const bool is_left = item < left_items;
+    std::uint32_t q = is_left ? item : item - left_items;
+    const std::uint32_t index = (is_left ? a.by_left_pairs : a.by_right_pairs).split(q);
+    const int rows = is_left ? a.left_rows : a.right_rows, cols = is_left ? a.left_cols : a.right_cols;
+    to = a.images + (is_left ? index : a.lefts + index) * a.image + (q << a.layout_shift) + of_t;
+    const int row = static_cast<int>(q + a.by_m.quotient(q) * a.m_y);
+    if (t >= R::m) return;
+    const float* const even = (is_left ? a.left : a.right) + (index * rows + row) * cols + t;
+    const bool both = row + static_cast<int>(a.m_y) < rows;
+    const float* const odd = even + (both ? static_cast<int>(a.m_y) * cols : 0);
+#pragma unroll
+    for (int s = 0; s < R::a; ++s) {
+      v[s] = {0.0f, 0.0f};
+      if (t + R::m * s < cols) v[s] = {even[R::m * s], odd[R::m * s]};
+      if (!both) v[s].im = 0.0f;
+    }
+  };
+  std::uint32_t base = 0;
+  bool real = (a.rehearsals & 1) == 0;
+  if (tile.first < a.row_items) load(tile.first);
   const Twiddles<R> w(a.roots, a.roots + kRootTable, t, t);
-  const ThreePass<R> pass(dynamic_shared<Complex>() + tile * a.stride_x);
-  const std::uint32_t left_items = a.lefts * a.by_left_pairs.by;
 #pragma unroll 1
-  for (std::uint32_t base = 0; base < a.row_items; base += gridDim.x * tiles) {
-    if (base > 0) block::barrier();
-    std::uint32_t q = base + tile * gridDim.x + blockIdx.x;
-    const bool works = q < a.row_items, is_left = q < left_items;
-    q -= is_left ? 0 : left_items;
-    const Divider by = is_left ? a.by_left_pairs : a.by_right_pairs;
-    const std::uint32_t index = by.split(q);
-    const int rows = is_left ? a.left_rows : a.right_rows;
-    const int cols = is_left ? a.left_cols : a.right_cols;
-    if (works && t < R::m) {
-      const int step = static_cast<int>(a.by_m.quotient(q)), row = static_cast<int>(q) + step * a.m_y;
-      const float* const even = (is_left ? a.left : a.right) + (index * rows + row) * cols + t;
-      const float* const odd = even + a.m_y * cols;
-      const bool both = row + a.m_y < rows;
-      Complex v[R::a];
-#pragma unroll
-      for (int s = 0; s < R::a; ++s) {
-        const bool inside = t + R::m * s < cols;
-        v[s] = {load_if(inside, even + R::m * s), load_if(inside && both, odd + R::m * s)};
-      }
-      pass.first_forward(v, w, t);
-    }
-    block::barrier();
+  while (base < a.row_items) {
+    const bool works = base + tile.first < a.row_items;
+    if (works && t < R::m && real) pass.first_forward(v, w, t);
+    part.barrier();
     if (works) pass.second_forward(w, t);
-    block::barrier();
+    part.barrier();
     if (works && t < R::ab) {
-      Complex v[R::c];
-      pass.third_forward(v, t);
+      Complex last[R::c];
+      pass.third_forward(last, t);
 #pragma unroll
-      for (int k = 0; k < R::c; ++k) pass.x[t + R::ab * k] = v[k];
+      for (int k = 0; k < R::c; ++k) pass.x[t + R::ab * k] = last[k];
     }
-    block::barrier();
+    part.barrier();
     if (works) {
-      RowPair* const to = a.of_row_pair(is_left ? index : a.lefts + index, q);
-      const auto store = [&](int k) {
-        const Complex z = pass.x[k], mirrored = pass.x[k == 0 ? 0 : R::n - k];
-        to[a.of_column(k)] = {{z.re + mirrored.re, z.im - mirrored.im},
-                              {z.im + mirrored.im, mirrored.re - z.re}};
-      };
 #pragma unroll
-      for (int k = 0; k < R::n / 2; k += R::threads) {
-        if (R::n / 2 % R::threads == 0 || k + t < R::n / 2) store(k + t);
+      for (int i = 0; i <= R::n / 2 / R::threads; ++i) {
+        const int k = t + i * R::threads;
+        if ((i + 1) * R::threads > R::n / 2 && k > R::n / 2) break;
+        const Complex z = pass.x[k], mirrored = pass.x[k == 0 ? 0 : R::n - k];
+        const RowPair two = {{z.re + mirrored.re, z.im - mirrored.im},
+                             {z.im + mirrored.im, mirrored.re - z.re}};
+        if (real) {
+          if constexpr (kFlow) store_shared(to + i * columns_on, two);
+          else to[i * columns_on] = two;
+        }
       }
-      if (t == 0) store(R::n / 2);
     }
+    if (real) {
+      base += step;
+      if (base + tile.first < a.row_items) load(base + tile.first);
+      if (base < a.row_items) part.barrier();
+    }
+    real = true;
   }
 }
 
-template <typename R, typename Wait>
+template <typename R, bool kFlow, typename Wait>
 __device__ __forceinline__ void columns(const GridArguments& a, Wait wait) {
-  const int shift = a.group_shift, cols = 1 << shift;
-  const int slot = static_cast<int>(threadIdx.x) / R::threads >> shift;
-  const int lane = static_cast<int>(threadIdx.x) - ((slot * R::threads) << shift);
+  const BlockPart part = BlockPart::of(a.part_threads);
+  const int shift = a.group_shift;
+  const int slot = part.thread / R::threads >> shift;
+  const int lane = part.thread - ((slot * R::threads) << shift);
   // A thread's column and number: along rows of an image at its ends, elsewhere along columns.
-  const int outer_c = lane & (cols - 1), t = lane >> shift;
+  const int outer_c = lane & ((1 << shift) - 1), t = lane >> shift;
   const int c = lane / R::threads, u = lane % R::threads;
-  Complex* const shared = dynamic_shared<Complex>();
+  Complex* const shared = dynamic_shared<Complex>() + part.index() * a.shared_of_part;
   const ThreePass<R> outer(shared + ((slot << shift) + outer_c) * a.stride_y);
   const ThreePass<R> inner(shared + ((slot << shift) + c) * a.stride_y);
   Complex* const left = shared + (2 << shift) * a.stride_y + c * R::n + u;
   const Complex* const tables = a.roots + 2 * kRootTable;
   const Twiddles<R> w(tables, tables + kRootTable, t, u);
-  wait();
+  const std::uint32_t rows_on = static_cast<std::uint32_t>(R::m) << a.layout_shift;
+  std::uint32_t task = part.number;
+  bool real = (a.rehearsals & 2) == 0;
+  if (real) wait();
 #pragma unroll 1
-  for (std::uint32_t task = blockIdx.x; task < a.column_tasks; task += gridDim.x) {
+  while (!real || task < a.column_tasks) {
     std::uint32_t group = task;
-    std::uint32_t l = a.by_groups.split(group);
-    std::uint32_t begin = l;
-    l = a.by_chunks.split(begin);
+    std::uint32_t begin = a.by_groups.split(group);
+    const std::uint32_t l = a.by_chunks.split(begin);
     begin *= a.chunk;
-    const int count = static_cast<int>(begin + a.chunk < a.rights_of_left ? a.chunk : a.rights_of_left - begin);
+    const std::uint32_t end = begin + a.chunk < a.rights_of_left ? begin + a.chunk : a.rights_of_left;
+    const int count = real ? static_cast<int>(end - begin) : 1;
     const std::uint32_t pair = l * a.rights_of_left + begin, right = a.lefts + pair - l * a.rights_back;
-    const int at = static_cast<int>(((group * (static_cast<std::uint32_t>(R::n) / 2)) << shift) + outer_c);
-    const bool live = (static_cast<int>(group) << shift) + outer_c <= a.nx / 2 && t < R::m;
+    const int column_number = static_cast<int>(group << shift) + outer_c;
+    RowPair* const column = a.images + a.of_column(column_number) + (t << a.layout_shift);
+    const bool live = column_number <= a.nx / 2 && t < R::m;
     // Item -1, of the first slot, is the left; the other begins with a right beside it.
 #pragma unroll 1
     for (int first = -1; first < count; first += 2) {
       const int item = first + slot;
       const bool is_left = item < 0, works = slot < 2 && item < count, is_right = works && !is_left;
       if (works && live) {
-        const RowPair* const from = a.images + (is_left ? l : right + item) * a.image + at;
-        const int rows = is_left ? a.left_rows : a.right_rows;
+        const RowPair* const from = column + (is_left ? l : right + item) * a.image;
+        const int rows = real ? is_left ? a.left_rows : a.right_rows : 0;
         Complex v[R::a];
+        RowPair two[R::a / 2];
+        bool missing;
+        do {
+          missing = false;
 #pragma unroll
-        for (int s = 0; s < R::a; s += 2) {
-          RowPair two{};
-          if (t + R::m * s < rows) two = from[(s / 2 * R::m + t) << shift];
-          v[s] = two.even;
-          v[s + 1] = two.odd;
+          for (int s = 0; s < R::a / 2; ++s) {
+            two[s] = {};
+            if (t + 2 * R::m * s >= rows) continue;
+            if constexpr (kFlow) {
+              two[s] = load_fresh(from + s * rows_on);
+            } else {
+              two[s] = from[s * rows_on];
+            }
+          }
+          if constexpr (kFlow) {
+#pragma unroll
+            for (int s = 0; s < R::a / 2; ++s) missing |= is_missing(two[s]);
+          }
+        } while (missing);
+#pragma unroll
+        for (int s = 0; s < R::a / 2; ++s) {
+          if (kFlow && t + 2 * R::m * s < rows) make_missing(const_cast<RowPair*>(from) + s * rows_on);
+          v[2 * s] = two[s].even;
+          v[2 * s + 1] = two[s].odd;
         }
         outer.first_forward(v, w, t);
       }
-      block::barrier();
+      part.barrier();
       if (works) inner.second_forward(w, u);
-      block::barrier();
+      part.barrier();
       Complex v[R::c];
       if (works && u < R::ab) {
         inner.third_forward(v, u);
@@ -176,49 +277,82 @@ __device__ __forceinline__ void columns(const GridArguments& a, Wait wait) {
           for (int k = 0; k < R::c; ++k) left[R::ab * k] = {a.scale * v[k].re, -a.scale * v[k].im};
         }
       }
-      if (first < 0) block::barrier();
+      if (first < 0) part.barrier();
       if (is_right && u < R::ab) {
 #pragma unroll
         for (int k = 0; k < R::c; ++k) v[k] = v[k] * left[R::ab * k];
         inner.third_inverse(v, u);
       }
-      block::barrier();
+      part.barrier();
       if (is_right) inner.second_inverse(w, u);
-      block::barrier();
+      part.barrier();
       if (is_right && live) {
-        RowPair* const to = a.images + (a.lefts + a.rights + pair + item) * a.image + at;
+        RowPair* const to = column + (a.first_pair + pair + item) * a.image;
         Complex result[R::a];
         outer.first_inverse(result, w, t);
 #pragma unroll
-        for (int s = 0; s < R::a; s += 2) to[(s / 2 * R::m + t) << shift] = {result[s], result[s + 1]};
+        for (int s = 0; s < R::a; s += 2) {
+          const RowPair two = {result[s], result[s + 1]};
+          if (real) {
+            if constexpr (kFlow) store_shared(to + s / 2 * rows_on, two);
+            else to[s / 2 * rows_on] = two;
+          }
+        }
       }
+    }
+    if (real) {
+      task += part.count;
+    } else {
+      real = true;
+      wait();
     }
   }
 }
 
-template <typename R, typename Wait>
+template <typename R, bool kFlow, typename Wait>
 __device__ __forceinline__ void inverse_rows(const GridArguments& a, Wait wait) {
-  const int tile = static_cast<int>(threadIdx.x) / R::threads, tiles = static_cast<int>(blockDim.x) / R::threads;
-  const int t = static_cast<int>(threadIdx.x) % R::threads;
+  const BlockPart part = BlockPart::of(a.part_threads);
+  const RowTile<R> tile(a, part);
+  const ThreePass<R> pass = tile.pass;
+  const int t = tile.t;
   const Twiddles<R> w(a.roots, a.roots + kRootTable, t, t);
-  const ThreePass<R> pass(dynamic_shared<Complex>() + tile * a.stride_x);
-  wait();
+  // Columns t and ab - t of an image; from column k to k + ab.
+  const std::uint32_t of_t = a.of_column(t), of_mirror = a.of_column(R::ab - t), columns_on = R::ab * a.half_ny;
+  std::uint32_t base = 0;
+  bool real = (a.rehearsals & 4) == 0;
+  if (real) wait();
 #pragma unroll 1
-  for (std::uint32_t base = 0; base < a.out_items; base += gridDim.x * tiles) {
-    std::uint32_t q = base + tile * gridDim.x + blockIdx.x;
+  while (!real || base < a.out_items) {
+    std::uint32_t q = base + tile.first;
     const bool inside = q < a.out_items;
     const std::uint32_t pair = a.by_pairs.split(q);
-    const int y = static_cast<int>(q) + static_cast<int>(a.by_m.quotient(q)) * a.m_y;
-    const auto shifted = [](int i, int first, int n) { return i < first ? i - first + n : i - first; };
-    const int even_row = shifted(y, a.first_y, a.ny), odd_row = shifted(y + a.m_y, a.first_y, a.ny);
-    const bool works = inside && (even_row < a.out_rows || odd_row < a.out_rows);
+    const int y = static_cast<int>(q + a.by_m.quotient(q) * a.m_y);
+    const int even_row = from_first(y, a.first_y, a.ny);
+    const int odd_row = from_first(y + static_cast<int>(a.m_y), a.first_y, a.ny);
+    const bool works = !real || (inside && (even_row < a.out_rows || odd_row < a.out_rows));
+    RowPair* const from = a.images + (a.first_pair + pair) * a.image + (q << a.layout_shift);
     if (works && t < R::ab) {
-      const RowPair* const from = a.of_row_pair(a.lefts + a.rights + pair, q);
+      const RowPair *const direct = from + of_t, *const mirrored = from + of_mirror;
       RowPair two[R::c];
+      bool missing;
+      do {
+        missing = false;
 #pragma unroll
-      for (int k = 0; k < R::c; ++k) {
-        two[k] = from[a.of_column(k < R::c / 2 ? t + R::ab * k : R::ab * (R::c - k) - t)];
-      }
+        for (int k = 0; k < R::c; ++k) {
+          two[k] = {};
+          if (!real) continue;
+          const RowPair* const of = k < R::c / 2 ? direct + k * columns_on : mirrored + (R::c - 1 - k) * columns_on;
+          if constexpr (kFlow) {
+            two[k] = load_fresh(of);
+          } else {
+            two[k] = *of;
+          }
+        }
+        if constexpr (kFlow) {
+#pragma unroll
+          for (int k = 0; k < R::c; ++k) missing |= is_missing(two[k]);
+        }
+      } while (missing);
       Complex v[R::c];
 #pragma unroll
       for (int k = 0; k < R::c; ++k) {
@@ -227,21 +361,33 @@ __device__ __forceinline__ void inverse_rows(const GridArguments& a, Wait wait) 
       }
       pass.third_inverse(v, t);
     }
-    block::barrier();
+    part.barrier();
+    if (kFlow && works && real && t < R::ab) {
+#pragma unroll
+      for (int k = 0; k < R::c / 2; ++k) make_missing(from + of_t + k * columns_on);
+      if (t == 0) make_missing(from + of_t + R::c / 2 * columns_on);
+    }
     if (works) pass.second_inverse(w, t);
-    block::barrier();
+    part.barrier();
     if (works && t < R::m) {
       Complex v[R::a];
       pass.first_inverse(v, w, t);
+      const int even_cols = real && even_row < a.out_rows ? a.out_cols : 0;
+      const int odd_cols = real && odd_row < a.out_rows ? a.out_cols : 0;
       float* const out = a.out + pair * static_cast<std::uint32_t>(a.out_rows * a.out_cols);
       float *const even = out + even_row * a.out_cols, *const odd = out + odd_row * a.out_cols;
 #pragma unroll
       for (int s = 0; s < R::a; ++s) {
-        const int x = shifted(t + R::m * s, a.first_x, a.nx);
-        if (x >= a.out_cols) continue;
-        if (even_row < a.out_rows) even[x] = v[s].re;
-        if (odd_row < a.out_rows) odd[x] = v[s].im;
+        const int x = from_first(t + R::m * s, a.first_x, a.nx);
+        if (x < even_cols) even[x] = v[s].re;
+        if (x < odd_cols) odd[x] = v[s].im;
       }
+    }
+    if (real) {
+      base += part.count * tile.tiles;
+    } else {
+      real = true;
+      wait();
     }
   }
 }
@@ -249,24 +395,27 @@ __device__ __forceinline__ void inverse_rows(const GridArguments& a, Wait wait) 
 enum class Phases { all, rows, columns, inverse };
 
 // All phases, or one of them: for the emulation, and for phases that are measured apart.
-__global__ void __launch_bounds__(kMostThreads, 2) grid_kernel(GridArguments a, Phases phases) {
+template <int kMost, bool kFlow>
+__global__ void __launch_bounds__(kMost, 1) grid_kernel(GridArguments a, Phases phases) {
   const bool all = phases == Phases::all;
   if (all || phases == Phases::rows) {
-    with_radices(a.nx, [&](auto r) { forward_rows<decltype(r)>(a); });
+    with_radices(a.nx, [&](auto r) { forward_rows<decltype(r), kFlow>(a); });
   }
-  if (all) a.barrier.arrive(0);
+  if (all && !kFlow) a.barrier.arrive(0);
+  if (all && kFlow) block::barrier();
   if (all || phases == Phases::columns) {
     with_radices(a.ny, [&](auto r) {
-      columns<decltype(r)>(a, [&] {
-        if (all) a.barrier.wait(0);
+      columns<decltype(r), kFlow>(a, [&] {
+        if (all && !kFlow) a.barrier.wait(0);
       });
     });
   }
-  if (all) a.barrier.arrive(1);
+  if (all && !kFlow) a.barrier.arrive(1);
+  if (all && kFlow) block::barrier();
   if (all || phases == Phases::inverse) {
     with_radices(a.nx, [&](auto r) {
-      inverse_rows<decltype(r)>(a, [&] {
-        if (all) a.barrier.wait(1);
+      inverse_rows<decltype(r), kFlow>(a, [&] {
+        if (all && !kFlow) a.barrier.wait(1);
       });
     });
   }
@@ -289,10 +438,14 @@ int threads_of(const Problem& q, int columns) {
 Index groups_of(const Problem& q, int columns) {
   return ceil_div<Index>(AxisLengths::x(q) / 2 + 1, columns);
 }
-Index image_elements(const Problem& q, int columns) {
-  return groups_of(q, columns) * columns * (AxisLengths::y(q) / 2);
+constexpr int kLayout = 8;
+Index image_elements(const Problem& q) {
+  return groups_of(q, kLayout) * kLayout * (AxisLengths::y(q) / 2);
 }
-Index all_images(const Problem& q) { return q.lefts + q.rights + q.pairs(); }
+// Those of pairs take the place of their rights' where each right has one pair.
+Index all_images(const Problem& q) {
+  return q.lefts + q.rights + q.pairs();
+}
 
 void store_tables(int n, Complex* to, void* stream) {
   AxisLengths::with(n, [&](auto length) {
@@ -317,8 +470,9 @@ class GridPlan final : public Plan {
     a_.roots = memory;
     a_.images = static_cast<RowPair*>(
         static_cast<void*>(static_cast<char*>(static_cast<void*>(counters)) + kCounterBytes));
-    a_.image = static_cast<std::uint32_t>(image_elements(q, columns));
-    a_.nx = nx, a_.ny = ny, a_.m_y = of_y.m;
+    a_.image = static_cast<std::uint32_t>(image_elements(q));
+    a_.nx = nx, a_.ny = ny;
+    a_.half_ny = static_cast<std::uint32_t>(ny / 2), a_.m_y = static_cast<std::uint32_t>(of_y.m);
     a_.left_rows = static_cast<int>(q.left.rows), a_.left_cols = static_cast<int>(q.left.cols);
     a_.right_rows = static_cast<int>(q.right.rows), a_.right_cols = static_cast<int>(q.right.cols);
     a_.out_rows = static_cast<int>(q.out_rows()), a_.out_cols = static_cast<int>(q.out_cols());
@@ -327,6 +481,7 @@ class GridPlan final : public Plan {
     a_.scale = 0.25f / static_cast<float>(nx * ny);
     const Index m = q.pairs() / q.lefts;
     a_.lefts = static_cast<std::uint32_t>(q.lefts), a_.rights = static_cast<std::uint32_t>(q.rights);
+    a_.first_pair = q.form == Form::n_to_m || request.params.get_int("flow") == 1 ? a_.lefts + a_.rights : a_.lefts;
     a_.pairs = static_cast<std::uint32_t>(q.pairs());
     a_.rights_of_left = static_cast<std::uint32_t>(m);
     a_.rights_back = q.form == Form::n_to_m ? a_.rights_of_left : 0;
@@ -345,19 +500,35 @@ class GridPlan final : public Plan {
     a_.row_items = a_.lefts * a_.by_left_pairs.by + a_.rights * a_.by_right_pairs.by;
     a_.out_items = a_.pairs * a_.by_pairs.by;
 
-    threads_ = threads_of(q, columns);
-    const int tiles = threads_ / of_x.threads;
-    const int of_columns = columns * (2 * a_.stride_y + ny), of_rows = tiles * a_.stride_x;
-    shared_bytes_ = sizeof(Complex) * static_cast<std::size_t>(std::max(of_columns, of_rows));
-    const Index resident = resident_blocks(reinterpret_cast<const void*>(&grid_kernel), threads_, shared_bytes_);
-    const Index chunks = std::clamp<Index>(resident / (q.lefts * a_.groups), 1, m);
+    const int most = request.params.get_int("most");
+    const bool flow = request.params.get_int("flow") == 1;
+    kernel_ = flow ? grid_kernel<512, true> : most == 512 ? grid_kernel<512, false> : grid_kernel<768, false>;
+    const int layout = request.params.get_int("layout");
+    while (1 << a_.layout_shift < layout) ++a_.layout_shift;
+    a_.rehearsals = request.params.get_int("rehearsals");
+    a_.part_threads = threads_of(q, columns);
+    const int tiles = a_.part_threads / of_x.threads;
+    a_.shared_of_part = std::max(columns * (2 * a_.stride_y + ny), tiles * a_.stride_x);
+    // As many parts as there is work for, over all multiprocessors first.
+    const Index per_part = static_cast<Index>(sizeof(Complex)) * a_.shared_of_part;
+    const Index processors = resident_blocks(reinterpret_cast<const void*>(kernel_), most, 0);
+    const Index most_parts = std::max<Index>(1, std::min<Index>({kMostParts, most / a_.part_threads, static_cast<Index>(shared_limit()) / per_part}));
+    const Index chunks = flow ? 1 : std::clamp<Index>(processors * most_parts / (q.lefts * a_.groups), 1, m);
     a_.chunk = static_cast<std::uint32_t>(ceil_div(m, chunks));
     a_.by_chunks = Divider(ceil_div<Index>(m, a_.chunk));
     a_.column_tasks = a_.lefts * static_cast<std::uint32_t>(a_.groups) * a_.by_chunks.by;
     const Index wanted = std::max<Index>(
         {a_.column_tasks, ceil_div<Index>(a_.row_items, tiles), ceil_div<Index>(a_.out_items, tiles)});
-    blocks_ = static_cast<unsigned>(std::min(resident, wanted));
+    const Index parts = std::clamp<Index>(ceil_div(wanted, processors), 1, most_parts);
+    threads_ = static_cast<unsigned>(parts * a_.part_threads);
+    shared_bytes_ = static_cast<std::size_t>(parts * per_part);
+    blocks_ = static_cast<unsigned>(std::min(processors, ceil_div(wanted, parts)));
+    resident_blocks(reinterpret_cast<const void*>(kernel_), static_cast<int>(threads_), shared_bytes_);
     a_.barrier = {counters, blocks_};
+    if (flow) {
+      const auto count = static_cast<std::uint32_t>(all_images(q) * a_.image);
+      launch(fill_missing, dim3(ceil_div(count, 4096u)), dim3(256), 0, request.stream, a_.images, count);
+    }
   }
 
   void compute(const Call& call) override {
@@ -380,11 +551,12 @@ class GridPlan final : public Plan {
 
  private:
   void run(Phases phases, const Call& call) {
-    launch(grid_kernel, dim3(blocks_), dim3(static_cast<unsigned>(threads_)), shared_bytes_, call.stream, a_, phases);
+    launch(kernel_, dim3(blocks_), dim3(threads_), shared_bytes_, call.stream, a_, phases);
   }
 
   GridArguments a_{};
-  int threads_ = 0;
+  unsigned threads_ = 0;
+  void (*kernel_)(GridArguments, Phases) = nullptr;
   unsigned blocks_ = 0;
   std::size_t shared_bytes_ = 0;
 };
@@ -395,11 +567,10 @@ Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = AxisLengths::supports(q); !fit) return fit;
   const int columns = request.params.get_int("columns_per_block");
-  if (threads_of(q, columns) > kMostThreads) {
-    return no("columns_per_block=" + std::to_string(columns) + " takes more than " +
-              std::to_string(kMostThreads) + " threads");
-  }
-  if (all_images(q) * image_elements(q, columns) * static_cast<Index>(sizeof(RowPair)) > kMostImageBytes) {
+  if (threads_of(q, columns) > 512) return no("too many threads");
+  if (request.params.get_int("layout") < columns) return no("layout");
+  if (request.params.get_int("flow") == 1 && ((q.form == Form::n_to_m && q.lefts > 1) || request.params.get_int("most") > 512)) return no("flow");
+  if (all_images(q) * image_elements(q) * static_cast<Index>(sizeof(RowPair)) > kMostImageBytes) {
     return no("more images than " + std::to_string(kMostImageBytes >> 20) + " MiB hold");
   }
   return yes();
@@ -407,7 +578,7 @@ Support supports(const PlanRequest& request) {
 
 std::size_t workspace_bytes(const PlanRequest& request) {
   const Problem& q = request.problem;
-  const Index images = all_images(q) * image_elements(q, request.params.get_int("columns_per_block"));
+  const Index images = all_images(q) * image_elements(q);
   return static_cast<std::size_t>(kRootBytes) + kCounterBytes +
          static_cast<std::size_t>(images) * sizeof(RowPair);
 }
@@ -418,7 +589,7 @@ XCORR_VARIANT({
     .source = "beyond the paper",
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,
-    .axes = {{"columns_per_block", {"1", "2", "4"}}},
+    .axes = {{"columns_per_block", {"1", "2", "4"}}, {"rehearsals", {"0", "6", "7"}}, {"most", {"512", "768"}}, {"layout", {"2", "4", "8"}}, {"flow", {"0", "1"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
