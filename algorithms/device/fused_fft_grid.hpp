@@ -144,7 +144,7 @@ __device__ __forceinline__ void forward_rows(const GridArguments& a, const Block
     part.barrier();
     if (works) {
       const std::uint32_t copies = !kFlow ? 1 : is_left ? a.left_copies : a.right_copies;
-      const std::uint32_t number = kFlow    ? (is_left ? 0 : a.right_image) + matrix * copies
+      const std::uint32_t number = kFlow     ? (is_left ? 0 : a.right_image) + matrix * copies
                                    : is_left ? matrix
                                              : a.right_image + matrix;
       Element* to = a.images + number * a.image + q * kLayout + of_t;

@@ -1,10 +1,10 @@
 // How the blocks of one kernel wait for each other's results. The device must hold all of them at
 // once: the caller launches no more than there are multiprocessors, one on each.
 //
-// Either a barrier of the whole grid, or none: an element of 16 bytes is waited for by whoever reads
-// it, until it is no longer the pattern that means "not yet written"; the reader puts the pattern
-// back for the next launch. The second way saves the two trips to the L2 cache that a barrier
-// takes after the data, and costs a store for each element; each has one reader.
+// Either a barrier of the whole grid, or none: an element of 16 bytes is waited for by whoever
+// reads it, until it is no longer the pattern that means "not yet written"; the reader puts the
+// pattern back for the next launch. The second way saves the two trips to the L2 cache that a
+// barrier takes after the data, and costs a store for each element; each has one reader.
 #pragma once
 
 #include <cstdint>
@@ -115,8 +115,8 @@ __device__ __forceinline__ void store_shared(Element* to, const Element& e) {
 #ifdef XCORR_EMULATE
   *to = e;
 #else
-  asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(e.x),
-               "f"(e.y), "f"(e.z), "f"(e.w)
+  asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(e.x), "f"(e.y),
+               "f"(e.z), "f"(e.w)
                : "memory");
 #endif
 }
