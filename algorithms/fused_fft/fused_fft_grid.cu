@@ -20,8 +20,8 @@
 // (10 % slower for 1:8 at 256 x 256); 2 or 8 columns in the layout of images (within 3 %); 4
 // columns a task (within 3 % of 2).
 //
-// Registers on sm_90: 112 with the barrier, 124 with dataflow, no spills. Shared memory: 11 to 44
-// KB a part.
+// Registers on sm_90: 112 with the barrier, 124 with dataflow, no spills. Shared memory: 5 to 44 KB
+// a part.
 #include <bit>
 
 #include "algorithms/device/fused_fft_grid.hpp"
@@ -235,7 +235,7 @@ class GridPlan final : public Plan {
     return resident_blocks(reinterpret_cast<const void*>(kernel_), threads, bytes);
   }
   void run(Phases phases, const Call& call) {
-    launch(kernel_, dim3(blocks_), dim3(threads_), shared_bytes_, call.stream, a_, phases);
+    launch_together(kernel_, blocks_, threads_, shared_bytes_, call.stream, a_, phases);
   }
 
   GridArguments a_{};
