@@ -1,0 +1,156 @@
+// How the blocks of one kernel wait for each other's results. The device must hold all of them at
+// once: launch_together() sees to that.
+//
+// Either a barrier of the whole grid, or none: an element of 16 bytes is waited for by whoever
+// reads it, until it is no longer the pattern that means "not yet written"; the reader puts the
+// pattern back for the next launch. The second way saves the two trips to the L2 cache that a
+// barrier takes after the data, and costs a store for each element; each has one reader.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/device/cuda.hpp"
+
+namespace xcorr {
+
+// Two counters in global memory, zero before the first launch, serve two barriers of every launch:
+// arrive(0), wait(0), arrive(1), wait(1), each by all threads of all blocks. A counter is set back
+// to zero when nobody can be waiting for it.
+struct GridBarrier {
+  // Numbers from one counter to the next: they lie in different sectors of the L2 cache.
+  static constexpr int kPitch = 64;
+  static constexpr std::size_t kBytes = 2 * kPitch * sizeof(unsigned);
+
+  // What the block has written is seen by every block after its wait().
+  __device__ __forceinline__ void arrive([[maybe_unused]] int number) const {
+    block::barrier();
+#ifndef XCORR_EMULATE
+    if (threadIdx.x != 0) return;
+    // The second counter: every block that waited for it has ended with the launch before.
+    if (number == 0 && blockIdx.x == 0) counters[kPitch] = 0;
+    unsigned* const counter = counters + number * kPitch;
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+#endif
+  }
+  __device__ __forceinline__ void wait([[maybe_unused]] int number) const {
+#ifndef XCORR_EMULATE
+    if (threadIdx.x == 0) {
+      unsigned* const counter = counters + number * kPitch;
+      unsigned arrived;
+      do {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                     : "=r"(arrived)
+                     : "l"(counter)
+                     : "memory");
+      } while (arrived < blocks);
+      // The first counter: every block has left it, or it would not have arrived at the second.
+      if (number == 1 && blockIdx.x == 0) counters[0] = 0;
+    }
+#endif
+    block::barrier();
+  }
+
+  unsigned* counters;
+  unsigned blocks;
+};
+
+// A block in parts that work on their own, each of 2^log_threads threads, whole warps: fewer blocks
+// at a barrier than a multiprocessor needs for its work. At most 15 parts; one, under the
+// emulation.
+struct BlockPart {
+  __device__ __forceinline__ explicit BlockPart(int log_threads)
+      : index(static_cast<int>(threadIdx.x >> log_threads)),
+        thread(static_cast<int>(threadIdx.x) - (index << log_threads)),
+        threads(1 << log_threads),
+        number(static_cast<std::uint32_t>(index) * gridDim.x + blockIdx.x),
+        count((blockDim.x >> log_threads) * gridDim.x) {}
+
+  // All threads of the part.
+  __device__ __forceinline__ void barrier() const {
+#ifdef XCORR_EMULATE
+    block::barrier();
+#else
+    asm volatile("bar.sync %0, %1;" ::"r"(index + 1), "r"(threads) : "memory");
+#endif
+  }
+
+  int index, thread, threads;   // in the block; in the part
+  std::uint32_t number, count;  // of all parts of the grid; neighbours are in different blocks
+};
+
+// Four numbers that one block writes and another waits for: no arithmetic makes the pattern of an
+// element that is missing (a NaN made by an operation has other bits). Each of the four is looked
+// at, so nothing depends on their order or on 16 bytes being one access.
+struct alignas(16) Element {
+  float x, y, z, w;
+};
+
+__device__ __forceinline__ bool is_missing([[maybe_unused]] const Element& e) {
+#ifdef XCORR_EMULATE
+  return false;  // blocks run one after the other
+#else
+  constexpr unsigned kMissing = 0xffffffffu;
+  return __float_as_uint(e.x) == kMissing || __float_as_uint(e.y) == kMissing ||
+         __float_as_uint(e.z) == kMissing || __float_as_uint(e.w) == kMissing;
+#endif
+}
+__device__ __forceinline__ void make_missing(Element* to) {
+  auto* const words = reinterpret_cast<std::uint64_t*>(to);
+  words[0] = words[1] = ~std::uint64_t{0};
+}
+// Loads and stores past the first-level cache.
+__device__ __forceinline__ Element load_shared(const Element* from) {
+#ifdef XCORR_EMULATE
+  return *from;
+#else
+  Element e;
+  asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(e.x), "=f"(e.y), "=f"(e.z), "=f"(e.w)
+               : "l"(from)
+               : "memory");
+  return e;
+#endif
+}
+__device__ __forceinline__ void store_shared(Element* to, const Element& e) {
+#ifdef XCORR_EMULATE
+  *to = e;
+#else
+  asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(e.x), "f"(e.y),
+               "f"(e.z), "f"(e.w)
+               : "memory");
+#endif
+}
+
+static __global__ void make_all_missing(Element* to, std::uint32_t count) {
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count;
+       i += gridDim.x * blockDim.x) {
+    make_missing(to + i);
+  }
+}
+
+// kernel<<<blocks, threads, shared_bytes, stream>>>(...), all blocks at once or an error: even
+// beside other work on the device none waits for a block that cannot begin. Costs 0.1 us.
+template <typename... Parameters, typename... Arguments>
+void launch_together(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
+                     std::size_t shared_bytes, void* stream, Arguments&&... arguments) {
+#ifdef XCORR_EMULATE
+  launch(kernel, dim3(blocks), dim3(threads), shared_bytes, stream,
+         std::forward<Arguments>(arguments)...);
+#else
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = static_cast<cudaStream_t>(stream);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  check_cuda(cudaLaunchKernelEx(&config, kernel,
+                                static_cast<Parameters>(std::forward<Arguments>(arguments))...),
+             "cooperative launch");
+#endif
+}
+
+}  // namespace xcorr
