@@ -225,6 +225,14 @@ def test_local_memory_is_a_fault_but_in_an_ablation(build, tmp_path: Path, capsy
         assert said.startswith("error: fast: k<1> on sm_90 uses local memory") and said.count("\n") == 1
 
 
+def test_capped_registers_may_spill_a_little(build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    variant, limit = next(iter(resources.capped().items()))
+    for spilled, code in ((limit, 0), (limit + 4, 1)):
+        build((variant, "a.cu", 1, [kernel(spill_store_bytes=4, spill_load_bytes=spilled)]))
+        assert resources.main(["--build", str(tmp_path)]) == code
+    assert f"{limit + 4} of spill loads" in capsys.readouterr().err
+
+
 def test_the_tables(build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     build(("fast", "b.cu", 1.5, [kernel(), kernel(arguments="2", registers=64), kernel(arch="80")]),
           ("fast", "b.part1.cu", 2, [kernel(arguments="3")]))  # fmt: skip
