@@ -1,0 +1,478 @@
+// The FFT correlation for many pairs at padded lengths of 256 to 512, where no block holds a tile:
+// a step from fused_fft_split. Beyond the paper.
+//
+// A transform belongs to 16 or 32 lanes of a warp (fused_fft_warp.hpp), so no barrier of a block
+// stands between its passes, and 32 warps of a multiprocessor are at different ones. Images are
+// column-major, so that columns are runs of memory.
+//
+// N-to-m: every spectrum once, then one kernel for all pairs, whose blocks take tasks from one
+// list: a column of a batch of pairs (product and inverse transform; two lefts by four rights or
+// four by four, so the first-level cache has most spectra), or some complex rows of one image of an
+// earlier batch (inverse transforms, outputs). Both kinds alternate, rows `lag` tasks behind, so
+// the card is full from the first task to the last and the images of few batches, reused in a ring,
+// stay in the L2 cache. Tasks are taken in an order in which each finds what it needs among those
+// taken before, so nobody waits for one that has not begun.
+//
+// Other forms: rows, columns with the product, rows as three kernels; a block over columns
+// transforms its left's column beside those of its rights.
+//
+// Forms: all four, any shape and window; fp32. Parameter, run time: batches (3, 4, 6), of the ring
+// (n-to-m), or, times eight images of 512 x 512, those of a chunk. Lengths 256, 384 and 512 of each
+// axis apart; shorter axes are padded to 256. Limits: longer transforms; the workspace holds the
+// spectra of all matrices (n-to-m) and the ring.
+#include "algorithms/device/fused_fft_warp.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+using AxisLengths = Lengths<256, 384, 512>;
+template <typename L>
+using TeamOf = Team<L::n>;
+
+// The first left, right and output are those of a chunk.
+struct WarpArguments : FusedProblem {
+  Complex *left_images, *right_images, *pair_images;
+  Index image;  // complex elements of one
+  int ny, nx;
+  std::uint32_t lefts, rights, groups;  // groups: blocks of an image
+  std::uint32_t chunks, chunk;          // blocks of a left's column, rights of one
+  // n-to-m: counters (tasks taken; columns and rows done, by batch), batches, tasks of one kind in
+  // a batch, tasks of both kinds, by how many rows are behind, batches of the ring, and a batch's
+  // lefts and rights.
+  std::uint32_t *counters, *columns_done, *rows_done;
+  std::uint32_t batches, of_batch, row_tasks, lag, ring;
+  std::uint32_t batch_lefts, batch_rights, batches_across;
+};
+
+template <typename T>
+constexpr int kBlocks = T::values > 16 ? 3 : 4;  // of a multiprocessor: 32 or 24 warps
+
+template <typename T>
+__device__ __forceinline__ void table_of(Complex* to, const WarpArguments& a, int axis) {
+  T::store_twiddles(to, a.roots + (2 + axis) * kRootTable,
+                    {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)});
+}
+
+// Spectrum v of a left's column kx to `to`: its conjugate, times what undoes all scales, and
+// rotated. There and not in registers, of which 16 phases would take too many.
+template <typename Y>
+__device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Complex* to,
+                                           const WarpArguments& a, int kx, int lane) {
+  Y::store_spectrum(v, to, lane);
+  const Complex* const powers_x = a.roots + 2 * kRootTable;
+  const Complex* const powers_y = powers_x + kRootTable;
+  const Complex of_column = powers_x[kx * a.turn_x % a.nx];
+#pragma unroll 1
+  for (int m = 0; m < Y::values; ++m) {
+    const Complex phase = of_column * powers_y[(lane + Y::lanes * m) * a.turn_y % Y::n];
+    Complex& w = to[2 * (m / 2 * Y::lanes + lane) + m % 2];
+    w = conj(w * Complex{a.scale * phase.re, a.scale * phase.im});
+  }
+}
+
+// v times a spectrum, stored by Team::store_spectrum.
+template <typename Y, typename Load>
+__device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex* by, int lane,
+                                         Load load) {
+  const auto* const from = reinterpret_cast<const ComplexPair*>(by) + lane;
+#pragma unroll
+  for (int m = 0; m < Y::values; m += 2) {
+    const ComplexPair w = load(from + m / 2 * Y::lanes);
+    v[m] = v[m] * w.a;
+    v[m + 1] = v[m + 1] * w.b;
+  }
+}
+
+// Rows of all matrices of the chunk into images.
+template <typename X>
+__global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) forward_rows_kernel(WarpArguments a) {
+  Complex* const table = dynamic_shared<Complex>();
+  table_of<X>(table, a, 0);
+  block::barrier();
+  wait_for_previous();
+  let_next_start();
+  const std::uint32_t matrix = blockIdx.x / a.groups;
+  const int first = static_cast<int>(blockIdx.x - matrix * a.groups) * X::of_block;
+  const bool is_left = matrix < a.lefts;
+  const Index at = is_left ? matrix : matrix - a.lefts;
+  const Source source = is_left ? a.left_of(at) : a.right_of(at);
+  if (2 * first >= source.rows) return;
+  forward_row_pairs<X>(source, first, a.ny,
+                       (is_left ? a.left_images : a.right_images) + at * a.image,
+                       table + X::twiddles, table);
+}
+
+template <typename X>
+__global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) inverse_rows_kernel(WarpArguments a) {
+  Complex* const table = dynamic_shared<Complex>();
+  table_of<X>(table, a, 0);
+  block::barrier();
+  wait_for_previous();
+  let_next_start();
+  const std::uint32_t pair = blockIdx.x / a.groups;
+  const int first = static_cast<int>(blockIdx.x - pair * a.groups) * X::of_block;
+  inverse_row_pairs<X>(a.pair_images + pair * a.image, first, a.ny, a.rows, a.cols, a.out_of(pair),
+                       table + X::twiddles, table);
+}
+
+// Spectra of n-to-m, in place of images.
+template <typename Y>
+__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) spectra_kernel(WarpArguments a) {
+  Complex* const table = dynamic_shared<Complex>();
+  table_of<Y>(table, a, 1);
+  block::barrier();
+  wait_for_previous();
+  let_next_start();
+  const Place<Y> at;
+  const std::uint32_t matrix = blockIdx.x / a.groups;
+  const bool is_left = matrix < a.lefts;
+  const int number = static_cast<int>(blockIdx.x - matrix * a.groups) * Y::of_block + at.team;
+  const bool live = number <= a.nx / 2;
+  const int kx = live ? number : 0;
+  Complex* const column =
+      (is_left ? a.left_images + matrix * a.image : a.right_images + (matrix - a.lefts) * a.image) +
+      kx * Y::n;
+  Complex v[Y::values];
+  Y::forward_column(v, column, is_left ? a.left_rows : a.right_rows,
+                    table + Y::twiddles + at.team * Y::buffer, table, at.lane);
+  if (live && is_left) store_left<Y>(v, column, a, kx, at.lane);
+  if (live && !is_left) Y::store_spectrum(v, column, at.lane);
+}
+
+// A column of a left and of some of its rights, in place of the images of these.
+template <typename Y>
+__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y> - 1) columns_kernel(WarpArguments a) {
+  Complex* const table = dynamic_shared<Complex>();
+  Complex* const of_left = table + (Y::twiddles + 1) / 2 * 2;
+  table_of<Y>(table, a, 1);
+  block::barrier();
+  wait_for_previous();
+  let_next_start();
+  const Place<Y> at;
+  Complex* const own = of_left + Y::n + at.team * Y::buffer;
+  const std::uint32_t columns = static_cast<std::uint32_t>(a.nx / 2 + 1);
+  const std::uint32_t task = blockIdx.x / columns, l = task / a.chunks;
+  const int kx = static_cast<int>(blockIdx.x - task * columns);
+  const std::uint32_t begin = (task - l * a.chunks) * a.chunk;
+  const int count = static_cast<int>(begin + a.chunk < a.rights ? a.chunk : a.rights - begin);
+  Complex* const images = a.right_images + (static_cast<Index>(l) * a.rights + begin) * a.image;
+  const int teams = static_cast<int>(blockDim.x) / Y::lanes;
+  // Item -1, of the first team, is the left; the others start with rights beside it.
+  for (int first = -1; first < count; first += teams) {
+    const int item = first + at.team;
+    const bool is_left = item < 0, works = !is_left && item < count;
+    Complex* const column =
+        (is_left ? a.left_images + l * a.image : images + (works ? item : 0) * a.image) + kx * Y::n;
+    Complex v[Y::values];
+    Y::forward_column(v, column, is_left ? a.left_rows : works ? a.right_rows : 0, own, table,
+                      at.lane);
+    if (is_left) store_left<Y>(v, of_left, a, kx, at.lane);
+    if (first < 0) block::barrier();
+    multiply<Y>(v, of_left, at.lane, [](const ComplexPair* from) { return *from; });
+    Y::template run<Direction::inverse>(v, own, table, at.lane);
+    if (works) Y::store_column(v, column, at.lane);
+  }
+}
+
+// What a block of pairs_kernel is to do.
+struct PairTask {
+  std::uint32_t exists, is_rows, batch, number;
+};
+// Task t of the list, or the next that is none of those which only make both kinds equally many,
+// once what it needs is done.
+__device__ __forceinline__ PairTask task_of(std::uint32_t t, const WarpArguments& a,
+                                            std::uint32_t columns) {
+  const std::uint32_t all = a.batches * a.of_batch, both = 2 * (all - a.lag);
+  for (;; t = atomic_add(a.counters, 1u)) {
+    if (t >= 2 * all) return {0, 0, 0, 0};
+    const std::uint32_t u = t - a.lag;
+    const bool is_rows = t >= a.lag && (u >= both || u % 2 == 1);
+    const std::uint32_t i =
+        t < a.lag ? t : u >= both ? all - a.lag + (u - both) : is_rows ? u / 2 : a.lag + u / 2;
+    const std::uint32_t batch = i / a.of_batch, number = i - batch * a.of_batch;
+    if (number >= (is_rows ? a.row_tasks : columns)) continue;
+    if (is_rows) {
+      wait_until(a.columns_done + batch, columns);
+    } else if (batch >= a.ring) {
+      wait_until(a.rows_done + batch - a.ring, a.row_tasks);
+    }
+    return {1, is_rows, batch, number};
+  }
+}
+
+template <typename Y, typename X>
+struct PairsShape {
+  static constexpr int blocks = kBlocks<Y> < kBlocks<X> ? kBlocks<Y> : kBlocks<X>;
+  static constexpr int buffers = std::max(Y::of_block * Y::buffer, X::of_block * X::buffer);
+  static constexpr std::size_t bytes =
+      sizeof(PairTask) + sizeof(Complex) * (Y::twiddles + X::twiddles + buffers);
+};
+
+template <typename Y, typename X>
+__global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
+    pairs_kernel(WarpArguments a) {
+  PairTask* const shared_task = dynamic_shared<PairTask>();
+  Complex* const table_y = reinterpret_cast<Complex*>(shared_task + 1);
+  Complex* const table_x = table_y + Y::twiddles;
+  Complex* const buffers = table_x + X::twiddles;
+  table_of<Y>(table_y, a, 1);
+  table_of<X>(table_x, a, 0);
+  constexpr std::uint32_t kColumns = X::live;
+  wait_for_previous();
+  const bool leads = threadIdx.x == 0;
+  std::uint32_t next = 0;
+  if (leads) next = atomic_add(a.counters, 1u);
+  for (;;) {
+    if (leads) *shared_task = task_of(next, a, kColumns);
+    block::barrier();
+    const PairTask task = *shared_task;
+    if (task.exists == 0) return;
+    if (leads) next = atomic_add(a.counters, 1u);
+    const std::uint32_t down = task.batch / a.batches_across;
+    const std::uint32_t first_left = down * a.batch_lefts;
+    const std::uint32_t first_right = (task.batch - down * a.batches_across) * a.batch_rights;
+    Complex* const images = a.pair_images + (task.batch % a.ring * Y::of_block) * a.image;
+    if (task.is_rows == 0) {
+      const Place<Y> at;
+      const std::uint32_t g = static_cast<std::uint32_t>(at.team), row = g / a.batch_rights;
+      const std::uint32_t l = first_left + row, r = first_right + (g - row * a.batch_rights);
+      const bool live = l < a.lefts && r < a.rights;
+      const Index column = static_cast<Index>(task.number) * Y::n;
+      Complex v[Y::values];
+      const auto* const from = reinterpret_cast<const ComplexPair*>(
+                                   a.right_images + (live ? r : 0) * a.image + column) +
+                               at.lane;
+#pragma unroll
+      for (int m = 0; m < Y::values; m += 2) {
+        const ComplexPair w = load_constant(from + m / 2 * Y::lanes);
+        v[m] = w.a;
+        v[m + 1] = w.b;
+      }
+      multiply<Y>(v, a.left_images + (live ? l : 0) * a.image + column, at.lane, load_constant);
+      Y::template run<Direction::inverse>(v, buffers + at.team * Y::buffer, table_y, at.lane);
+      if (live) Y::store_column(v, images + g * a.image + column, at.lane);
+    } else {
+      const std::uint32_t g = task.number / a.groups, row = g / a.batch_rights;
+      const std::uint32_t l = first_left + row, r = first_right + (g - row * a.batch_rights);
+      if (l < a.lefts && r < a.rights) {
+        inverse_row_pairs<X>(
+            images + g * a.image, static_cast<int>(task.number - g * a.groups) * X::of_block, a.ny,
+            a.rows, a.cols, a.out_of(static_cast<Index>(l) * a.rights + r), buffers, table_x);
+      }
+    }
+    block::barrier();
+    if (leads) publish((task.is_rows != 0 ? a.rows_done : a.columns_done) + task.batch);
+  }
+}
+
+using Kernel = void (*)(WarpArguments);
+
+Index image_elements(const Problem& q) { return AxisLengths::y(q) * (AxisLengths::x(q) / 2 + 1); }
+Index teams_of_block(int n) {
+  return AxisLengths::with(n, [](auto l) -> Index { return TeamOf<decltype(l)>::of_block; });
+}
+
+// How pairs of n-to-m are cut into batches.
+struct Batches {
+  Batches(const Problem& q, Index ring_batches) {
+    const Index pairs = teams_of_block(AxisLengths::y(q));
+    Index best = 0;
+    for (Index l = 1; l <= pairs; l *= 2) {
+      const Index number = ceil_div(q.lefts, l) * ceil_div(q.rights, pairs / l);
+      // Fewest batches, then fewest spectra.
+      const Index cost = number * 64 + l + pairs / l;
+      if (best == 0 || cost < best) best = cost, lefts = l, count = number;
+    }
+    rights = pairs / lefts;
+    ring = std::min(ring_batches, count);
+    images = ring * pairs;
+  }
+  Index lefts = 1, rights = 1, count = 1, ring = 1, images = 1;
+};
+
+constexpr Index kCounters = 64;  // bytes before those of batches: elements stay aligned
+Index counter_bytes(Index batches) {
+  return ceil_div<Index>(kCounters + 2 * batches * static_cast<Index>(sizeof(std::uint32_t)), 256) *
+         256;
+}
+Index chunk_images(const Problem& q, Index batches) {
+  const Index largest = 8 * batches * 512 * 257;
+  return std::min(q.pairs(), std::max<Index>(1, largest / image_elements(q)));
+}
+
+class WarpPlan final : public Plan {
+ public:
+  explicit WarpPlan(const PlanRequest& request)
+      : problem_(request.problem),
+        batches_(request.problem, request.params.get_int("batches")),
+        chunk_(chunk_images(request.problem, request.params.get_int("batches"))),
+        dependent_(has_dependent_launch()) {
+    const Problem& q = problem_;
+    const int ny = AxisLengths::y(q), nx = AxisLengths::x(q);
+    auto* const roots = static_cast<Complex*>(request.workspace);
+    AxisLengths::with(ny, [&](auto y) {
+      AxisLengths::with(
+          nx, [&](auto x) { store_root_tables<decltype(y), decltype(x)>(roots, request.stream); });
+    });
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, ny, nx, roots);
+    a_.image = image_elements(q);
+    a_.ny = ny;
+    a_.nx = nx;
+    auto* memory = reinterpret_cast<unsigned char*>(roots) + kRootBytes;
+    if (q.form == Form::n_to_m) {
+      const Index count = batches_.count;
+      a_.counters = reinterpret_cast<std::uint32_t*>(memory);
+      a_.columns_done = a_.counters + kCounters / sizeof(std::uint32_t);
+      a_.rows_done = a_.columns_done + count;
+      memory += counter_bytes(count);
+      a_.batches = static_cast<std::uint32_t>(count);
+      a_.ring = static_cast<std::uint32_t>(batches_.ring);
+      a_.batch_lefts = static_cast<std::uint32_t>(batches_.lefts);
+      a_.batch_rights = static_cast<std::uint32_t>(batches_.rights);
+      a_.batches_across = static_cast<std::uint32_t>(ceil_div(q.rights, batches_.rights));
+    }
+    a_.left_images = reinterpret_cast<Complex*>(memory);
+    a_.right_images = a_.left_images + q.lefts * a_.image;
+    a_.pair_images = a_.right_images + (q.form == Form::n_to_m ? q.rights * a_.image : 0);
+    AxisLengths::with(nx, [&](auto x) {
+      using X = TeamOf<decltype(x)>;
+      forward_ = forward_rows_kernel<X>;
+      inverse_ = inverse_rows_kernel<X>;
+      teams_x_ = X::of_block;
+      shared_x_ = sizeof(Complex) * (X::twiddles + X::of_block * X::buffer);
+      AxisLengths::with(ny, [&](auto y) {
+        using Y = TeamOf<decltype(y)>;
+        spectra_ = spectra_kernel<Y>;
+        columns_ = columns_kernel<Y>;
+        pairs_ = pairs_kernel<Y, X>;
+        teams_y_ = Y::of_block;
+        shared_y_ = sizeof(Complex) * (Y::twiddles + 1 + Y::n + Y::of_block * Y::buffer);
+        shared_pairs_ = PairsShape<Y, X>::bytes;
+      });
+    });
+    if (q.form != Form::n_to_m) return;
+    a_.row_tasks = static_cast<std::uint32_t>(teams_y_ * (ny / 2 / teams_x_));
+    a_.of_batch = std::max<std::uint32_t>(a_.row_tasks, static_cast<std::uint32_t>(nx / 2 + 1));
+    // Between one and `ring` - 1 batches behind, or tasks would wait for later ones.
+    a_.lag = a_.of_batch * std::max<std::uint32_t>(1, a_.ring / 2);
+    resident_ =
+        resident_blocks(reinterpret_cast<const void*>(pairs_), kTeamThreads, shared_pairs_);
+  }
+
+  void compute(const Call& call) override {
+    const Problem& q = problem_;
+    a_.left = call.lefts<float>();
+    a_.right = call.rights<float>();
+    a_.out = call.outs<float>();
+    fresh_ = true;
+    if (q.form == Form::n_to_m) return n_to_m(call);
+    const Index m = q.rights / q.lefts;
+    // A rectangle of whole lefts, or of some rights of one.
+    const Index lefts = std::clamp<Index>(chunk_ / m, 1, q.lefts), rights = std::min(m, chunk_);
+    for (Index l = 0; l < q.lefts; l += lefts) {
+      for (Index r = 0; r < m; r += rights) {
+        WarpArguments a = a_;
+        a.lefts = static_cast<std::uint32_t>(std::min(lefts, q.lefts - l));
+        a.rights = static_cast<std::uint32_t>(std::min(rights, m - r));
+        const Index pairs = Index{a.lefts} * a.rights;
+        a.left += l * q.left.size();
+        a.right += (l * m + r) * q.right.size();
+        a.out += (l * m + r) * q.out_size();
+        a.left_images += l * a.image;
+        a.pair_images = a.right_images;
+        call.phase("forward");
+        forward(call, a, a.lefts + pairs);
+        call.phase("hadamard");
+        // One pass of a full block, or of a smaller one.
+        a.chunk = static_cast<std::uint32_t>(std::min<Index>(a.rights, teams_y_ - 1));
+        a.chunks = ceil_div(a.rights, a.chunk);
+        const int per_warp = teams_y_ * 32 / kTeamThreads;
+        const int threads = ceil_div(static_cast<int>(a.chunk) + 1, per_warp) * 32;
+        run(columns_, a, Index{a.lefts} * a.chunks * (a.nx / 2 + 1), threads, shared_y_, call);
+        call.phase("inverse");
+        a.groups = static_cast<std::uint32_t>(a.ny / 2 / teams_x_);
+        run(inverse_, a, pairs * a.groups, kTeamThreads, shared_x_, call);
+      }
+    }
+  }
+
+ private:
+  void n_to_m(const Call& call) {
+    const Problem& q = problem_;
+    WarpArguments a = a_;
+    a.lefts = static_cast<std::uint32_t>(q.lefts);
+    a.rights = static_cast<std::uint32_t>(q.rights);
+    call.phase("forward");
+    clear(a.counters, static_cast<std::size_t>(counter_bytes(batches_.count)), call.stream);
+    forward(call, a, q.lefts + q.rights);
+    a.groups = static_cast<std::uint32_t>(ceil_div(a.nx / 2 + 1, teams_y_));
+    run(spectra_, a, (q.lefts + q.rights) * a.groups, kTeamThreads, shared_y_, call);
+    call.phase("inverse");
+    a.groups = static_cast<std::uint32_t>(a.ny / 2 / teams_x_);
+    const Index tasks = 2 * Index{a.batches} * a.of_batch;
+    run(pairs_, a, std::min(resident_, tasks), kTeamThreads, shared_pairs_, call);
+  }
+
+  void forward(const Call& call, WarpArguments& a, Index matrices) {
+    a.groups = static_cast<std::uint32_t>(
+        ceil_div((std::max(a.left_rows, a.right_rows) + 1) / 2, teams_x_));
+    run(forward_, a, matrices * a.groups, kTeamThreads, shared_x_, call);
+  }
+  void run(Kernel kernel, const WarpArguments& a, Index blocks, int threads, std::size_t shared,
+           const Call& call) {
+    // The first kernel of a call waits for the call before, which reads the images.
+    launch_dependent(dependent_ && !fresh_ && !call.marks, kernel,
+                     dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
+                     shared, call.stream, a);
+    fresh_ = false;
+  }
+
+  Problem problem_;
+  Batches batches_;
+  Index chunk_;
+  bool dependent_, fresh_ = true;
+  WarpArguments a_{};
+  Kernel forward_, inverse_, spectra_, columns_, pairs_;
+  int teams_x_, teams_y_;
+  std::size_t shared_x_, shared_y_, shared_pairs_;
+  Index resident_ = 0;  // blocks of pairs_ that the device holds
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = AxisLengths::supports(q); !fit) return fit;
+  const Index batches = request.params.get_int("batches");
+  if (q.form == Form::n_to_m) {
+    constexpr Index kMost = Index{1} << 20;
+    if (Batches(q, batches).count > kMost) return no("more than 2^20 batches of pairs");
+  }
+  return yes();
+}
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  const Index batches = request.params.get_int("batches");
+  const Batches cut(q, batches);
+  const bool n_to_m = q.form == Form::n_to_m;
+  const Index images = q.lefts + (n_to_m ? q.rights + cut.images : chunk_images(q, batches));
+  return static_cast<std::size_t>(kRootBytes + (n_to_m ? counter_bytes(cut.count) : 0) +
+                                  images * image_elements(q) * static_cast<Index>(sizeof(Complex)));
+}
+
+XCORR_VARIANT({
+    .summary = "Transform theorem, a transform in the lanes of a warp; n-to-m from one task list",
+    .parent = "fused_fft_split",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .axes = {{"batches", {"3", "4", "6"}}},
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<WarpPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr
