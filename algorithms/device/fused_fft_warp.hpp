@@ -37,13 +37,11 @@ __device__ __forceinline__ Complex load_shared_by_all(const Complex* from) {
   return {v.x, v.y};
 #endif
 }
-// Constant while the kernel runs: may stay in the first-level cache.
-__device__ __forceinline__ ComplexPair load_constant(const ComplexPair* from) {
+__device__ __forceinline__ void store_for_all(Complex* to, Complex value) {
 #ifdef XCORR_EMULATE
-  return *from;
+  *to = value;
 #else
-  const float4 v = __ldg(reinterpret_cast<const float4*>(from));
-  return {{v.x, v.y}, {v.z, v.w}};
+  __stcg(reinterpret_cast<float2*>(to), make_float2(value.re, value.im));
 #endif
 }
 // Not read again: the first to leave the cache.
@@ -55,20 +53,41 @@ __device__ __forceinline__ void store_last(float* to, float value) {
 #endif
 }
 
-// Counters by which blocks of one kernel tell each other what is done.
-__device__ __forceinline__ void publish(std::uint32_t* counter) {
+// An address worked out once: else the compiler adds up each of those around it anew.
+template <typename T>
+__device__ __forceinline__ T* settled(T* address) {
 #ifndef XCORR_EMULATE
-  __threadfence();
+  asm volatile("" : "+l"(address));
 #endif
-  atomic_add(counter, 1u);
+  return address;
+}
+
+// Counters by which blocks of one kernel tell each other what is done: what a block wrote before a
+// barrier and publish() is there for one that met a barrier after reached().
+__device__ __forceinline__ void publish(std::uint32_t* counter) {
+#ifdef XCORR_EMULATE
+  ++*counter;
+#else
+  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+#endif
+}
+__device__ __forceinline__ bool reached(const std::uint32_t* counter, std::uint32_t count) {
+#ifdef XCORR_EMULATE
+  return *counter >= count;
+#else
+  std::uint32_t seen;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
+  return seen >= count;
+#endif
 }
 __device__ __forceinline__ void wait_until(const std::uint32_t* counter, std::uint32_t count) {
+  while (!reached(counter, count)) {
 #ifdef XCORR_EMULATE
-  if (*counter < count) throw std::logic_error("a task was taken before what it needs");
+    throw std::logic_error("a task was taken before what it needs");
 #else
-  while (*static_cast<const volatile std::uint32_t*>(counter) < count) __nanosleep(100);
-  __threadfence();
+    __nanosleep(50);
 #endif
+  }
 }
 
 // Lanes of a team and the lengths of the passes; kMiddle = 1: two passes.
@@ -190,16 +209,17 @@ struct Team {
   // Columns in global memory: v and its image; spectra keep a lane's values 2i and 2i + 1 together.
   static __device__ __forceinline__ void load_column(Complex (&v)[values], const Complex* column,
                                                      int rows, int lane) {
+    const Complex* const from = settled(column + lane);
 #pragma unroll
     for (int m = 0; m < values; ++m) {
-      const int y = lane + lanes * m;
-      v[m] = y < rows ? load_shared_by_all(column + y) : Complex{0.0f, 0.0f};
+      v[m] = lane + lanes * m < rows ? load_shared_by_all(from + lanes * m) : Complex{0.0f, 0.0f};
     }
   }
   static __device__ __forceinline__ void store_column(const Complex (&v)[values], Complex* column,
                                                       int lane) {
+    Complex* const to = settled(column + lane);
 #pragma unroll
-    for (int m = 0; m < values; ++m) column[lane + lanes * m] = v[m];
+    for (int m = 0; m < values; ++m) store_for_all(to + lanes * m, v[m]);
   }
   static __device__ __forceinline__ void store_spectrum(const Complex (&v)[values], Complex* column,
                                                         int lane) {
@@ -219,7 +239,7 @@ struct Team {
 // This thread's place in its block: worked out where it is needed, not kept in registers.
 template <typename T>
 struct Place {
-  int thread = opaque(static_cast<int>(threadIdx.x));
+  int thread = opaque(static_cast<int>(threadIdx.x)) & (kTeamThreads - 1);
   int team = thread / T::lanes, lane = thread % T::lanes;
 };
 
@@ -263,8 +283,7 @@ __device__ __forceinline__ void forward_row_pairs(const Source& from, int first,
   if (first + q < pairs) {
     const auto take_apart = [&](int k) {
       const Complex p = z[k], m = z[k == 0 ? 0 : T::n - k];
-      to[static_cast<Index>(k) * (ny / 2)] = {{p.re + m.re, p.im - m.im},
-                                              {p.im + m.im, m.re - p.re}};
+      to[k * (ny / 2)] = {{p.re + m.re, p.im - m.im}, {p.im + m.im, m.re - p.re}};
     };
 #pragma unroll 4
     for (int i = 0; i < T::values / 2; ++i) take_apart(begin + i * T::lanes);
@@ -273,19 +292,19 @@ __device__ __forceinline__ void forward_row_pairs(const Source& from, int first,
   block::barrier();
 }
 
-// Complex rows from `first` on, one a team, of an image into the outputs of a pair.
-template <typename T>
+// Complex rows from `first` on, one a team, of an image into the outputs of a pair. The caller may
+// do something while loads are under way, and after all of the block have arrived.
+template <typename T, typename Loading, typename Loaded>
 __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int first, int ny,
                                                   Range rows, Range cols, float* out,
-                                                  Complex* buffers, const Complex* table) {
+                                                  Complex* buffers, const Complex* table,
+                                                  Loading loading, Loaded loaded) {
   const Place<T> at;
   {
     const int q = at.thread % T::of_block, begin = at.thread / T::of_block;
     Complex* const z = buffers + q * T::buffer;
-    const auto* const from = reinterpret_cast<const ComplexPair*>(image) + first + q;
-    const auto load = [&](int k) {
-      return load_shared_by_all(from + static_cast<Index>(k) * (ny / 2));
-    };
+    const auto* const all = reinterpret_cast<const ComplexPair*>(image) + first + q;
+    const auto* const from = settled(all + begin * (ny / 2));
     // z[n] = z[0] from k = 0 is never read.
     const auto put = [&](int k, const ComplexPair& p) {
       z[k] = {p.a.re - p.b.im, p.a.im + p.b.re};
@@ -293,12 +312,16 @@ __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int firs
     };
     ComplexPair p[T::values / 2];
 #pragma unroll
-    for (int i = 0; i < T::values / 2; ++i) p[i] = load(begin + i * T::lanes);
+    for (int i = 0; i < T::values / 2; ++i) {
+      p[i] = load_shared_by_all(from + i * (T::lanes * ny / 2));
+    }
+    loading();
 #pragma unroll
     for (int i = 0; i < T::values / 2; ++i) put(begin + i * T::lanes, p[i]);
-    if (begin == 0) put(T::n / 2, load(T::n / 2));
+    if (begin == 0) put(T::n / 2, load_shared_by_all(all + T::n / 2 * (ny / 2)));
   }
   block::barrier();
+  loaded();
   Complex* const own = buffers + at.team * T::buffer;
   Complex v[T::values];
 #pragma unroll
@@ -306,12 +329,13 @@ __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int firs
   T::template run<Direction::inverse>(v, own, table, at.lane);
   const int y = 2 * (first + at.team);
   const bool one = rows.has(y), both = rows.has(y + 1);
-  float* const to = out + (y - rows.first) * cols.count + (at.lane - cols.first);
+  float* const to = settled(out + (y - rows.first) * cols.count + (at.lane - cols.first));
+  float* const next = settled(to + cols.count);
 #pragma unroll
   for (int m = 0; m < T::values; ++m) {
     const bool inside = cols.has(at.lane + T::lanes * m);
     if (inside && one) store_last(to + T::lanes * m, v[m].re);
-    if (inside && both) store_last(to + T::lanes * m + cols.count, v[m].im);
+    if (inside && both) store_last(next + T::lanes * m, v[m].im);
   }
 }
 

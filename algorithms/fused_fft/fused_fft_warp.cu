@@ -16,9 +16,9 @@
 // Other forms: rows, columns with the product, rows as three kernels; a block over columns
 // transforms its left's column beside those of its rights.
 //
-// Forms: all four, any shape and window; fp32. Parameter, run time: batches (3, 4, 6), of the ring
-// (n-to-m), or, times eight images of 512 x 512, those of a chunk. Lengths 256, 384 and 512 of each
-// axis apart; shorter axes are padded to 256. Limits: longer transforms; the workspace holds the
+// Forms: all four, any shape and window; fp32. Parameters, run time: columns_per_task (1, 2, 4): of
+// how few pairs a batch is, so of more columns; more of them share no spectrum, but are done sooner.
+// ring_mib: images of the ring, or of a chunk. Lengths 256, 384 and 512 of each axis apart; shorter axes are padded to 256. Limits: longer transforms; the workspace holds the
 // spectra of all matrices (n-to-m) and the ring.
 #include "algorithms/device/fused_fft_warp.hpp"
 #include "harness/variant.hpp"
@@ -37,11 +37,11 @@ struct WarpArguments : FusedProblem {
   int ny, nx;
   std::uint32_t lefts, rights, groups;  // groups: blocks of an image
   std::uint32_t chunks, chunk;          // blocks of a left's column, rights of one
-  // n-to-m: counters (tasks taken; columns and rows done, by batch), batches, tasks of one kind in
-  // a batch, tasks of both kinds, by how many rows are behind, batches of the ring, and a batch's
+  // n-to-m: counters (tasks taken; tasks over columns and over rows done, by batch), batches, tasks
+  // of a batch and of both kinds, by how many rows are behind, batches of the ring, and a batch's
   // lefts and rights.
   std::uint32_t *counters, *columns_done, *rows_done;
-  std::uint32_t batches, of_batch, row_tasks, lag, ring;
+  std::uint32_t batches, of_batch, column_tasks, row_tasks, lag, ring;
   std::uint32_t batch_lefts, batch_rights, batches_across;
 };
 
@@ -71,14 +71,15 @@ __device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Comple
   }
 }
 
-// v times a spectrum, stored by Team::store_spectrum.
-template <typename Y, typename Load>
-__device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex* by, int lane,
-                                         Load load) {
+// v times a spectrum, stored by Team::store_spectrum. In two halves: loads of the second on the
+// other side of a barrier, or more of them at once than there are registers for.
+template <typename Y>
+__device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex* by, int lane) {
   const auto* const from = reinterpret_cast<const ComplexPair*>(by) + lane;
 #pragma unroll
   for (int m = 0; m < Y::values; m += 2) {
-    const ComplexPair w = load(from + m / 2 * Y::lanes);
+    if (m == Y::values / 2) warp::barrier();
+    const ComplexPair w = from[m / 2 * Y::lanes];
     v[m] = v[m] * w.a;
     v[m + 1] = v[m + 1] * w.b;
   }
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) inverse_rows_kernel(
   const std::uint32_t pair = blockIdx.x / a.groups;
   const int first = static_cast<int>(blockIdx.x - pair * a.groups) * X::of_block;
   inverse_row_pairs<X>(a.pair_images + pair * a.image, first, a.ny, a.rows, a.cols, a.out_of(pair),
-                       table + X::twiddles, table);
+                       table + X::twiddles, table, [] {}, [] {});
 }
 
 // Spectra of n-to-m, in place of images.
@@ -169,35 +170,45 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<Y> - 1) columns_kernel(W
                       at.lane);
     if (is_left) store_left<Y>(v, of_left, a, kx, at.lane);
     if (first < 0) block::barrier();
-    multiply<Y>(v, of_left, at.lane, [](const ComplexPair* from) { return *from; });
+    multiply<Y>(v, of_left, at.lane);
     Y::template run<Direction::inverse>(v, own, table, at.lane);
     if (works) Y::store_column(v, column, at.lane);
   }
 }
 
-// What a block of pairs_kernel is to do.
-struct PairTask {
-  std::uint32_t exists, is_rows, batch, number;
+// What a block of pairs_kernel is to do; ready: once what it needs is known to be there.
+struct alignas(16) PairTask {
+  enum Kind : std::uint32_t { columns, rows, none };
+  Kind kind;
+  std::uint32_t ready, batch, number;
+
+  // Where its end is told, and what it waits for.
+  __device__ __forceinline__ std::uint32_t* done(const WarpArguments& a) const {
+    return (kind == rows ? a.rows_done : a.columns_done) + batch;
+  }
+  __device__ __forceinline__ const std::uint32_t* needed(const WarpArguments& a) const {
+    return kind == rows ? a.columns_done + batch : a.rows_done + (batch - a.ring);
+  }
+  __device__ __forceinline__ std::uint32_t needed_count(const WarpArguments& a) const {
+    return kind == rows ? a.column_tasks : a.row_tasks;
+  }
 };
-// Task t of the list, or the next that is none of those which only make both kinds equally many,
-// once what it needs is done.
-__device__ __forceinline__ PairTask task_of(std::uint32_t t, const WarpArguments& a,
-                                            std::uint32_t columns) {
+// Task t of the list, or the next that is none of those which only make both kinds equally many.
+__device__ __forceinline__ PairTask task_of(std::uint32_t t, const WarpArguments& a) {
   const std::uint32_t all = a.batches * a.of_batch, both = 2 * (all - a.lag);
   for (;; t = atomic_add(a.counters, 1u)) {
-    if (t >= 2 * all) return {0, 0, 0, 0};
+    if (t >= 2 * all) return {PairTask::none, 1, 0, 0};
     const std::uint32_t u = t - a.lag;
     const bool is_rows = t >= a.lag && (u >= both || u % 2 == 1);
     const std::uint32_t i =
         t < a.lag ? t : u >= both ? all - a.lag + (u - both) : is_rows ? u / 2 : a.lag + u / 2;
     const std::uint32_t batch = i / a.of_batch, number = i - batch * a.of_batch;
-    if (number >= (is_rows ? a.row_tasks : columns)) continue;
-    if (is_rows) {
-      wait_until(a.columns_done + batch, columns);
-    } else if (batch >= a.ring) {
-      wait_until(a.rows_done + batch - a.ring, a.row_tasks);
+    if (number >= (is_rows ? a.row_tasks : a.column_tasks)) continue;
+    PairTask task{is_rows ? PairTask::rows : PairTask::columns, 1, batch, number};
+    if (is_rows || batch >= a.ring) {
+      task.ready = reached(task.needed(a), task.needed_count(a)) ? 1 : 0;
     }
-    return {1, is_rows, batch, number};
+    return task;
   }
 }
 
@@ -206,63 +217,94 @@ struct PairsShape {
   static constexpr int blocks = kBlocks<Y> < kBlocks<X> ? kBlocks<Y> : kBlocks<X>;
   static constexpr int buffers = std::max(Y::of_block * Y::buffer, X::of_block * X::buffer);
   static constexpr std::size_t bytes =
-      sizeof(PairTask) + sizeof(Complex) * (Y::twiddles + X::twiddles + buffers);
+      3 * sizeof(PairTask) + sizeof(Complex) * (Y::twiddles + X::twiddles + buffers);
 };
 
 template <typename Y, typename X>
 __global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
     pairs_kernel(WarpArguments a) {
-  PairTask* const shared_task = dynamic_shared<PairTask>();
-  Complex* const table_y = reinterpret_cast<Complex*>(shared_task + 1);
+  PairTask* const tasks = dynamic_shared<PairTask>();  // the last one, this and the next, in turn
+  Complex* const table_y = reinterpret_cast<Complex*>(tasks + 3);
   Complex* const table_x = table_y + Y::twiddles;
   Complex* const buffers = table_x + X::twiddles;
   table_of<Y>(table_y, a, 1);
   table_of<X>(table_x, a, 0);
-  constexpr std::uint32_t kColumns = X::live;
   wait_for_previous();
-  const bool leads = threadIdx.x == 0;
-  std::uint32_t next = 0;
-  if (leads) next = atomic_add(a.counters, 1u);
-  for (;;) {
-    if (leads) *shared_task = task_of(next, a, kColumns);
+  // Two threads of different warps for what takes long: the next task is fetched and looked after
+  // during this one, the end of the last is told while loads of this one are under way.
+  // Opaque, or the compiler makes a copy of all that follows for either of them.
+  const auto fetches = [] { return opaque(static_cast<int>(threadIdx.x)) == 0; };
+  const auto tells = [] { return opaque(static_cast<int>(threadIdx.x)) == 32; };
+  if (fetches()) {
+    tasks[0] = task_of(atomic_add(a.counters, 1u), a);
+    tasks[2].kind = PairTask::none;
+  }
+  for (std::uint32_t turn = 0;; turn = turn == 2 ? 0 : turn + 1) {
     block::barrier();
-    const PairTask task = *shared_task;
-    if (task.exists == 0) return;
-    if (leads) next = atomic_add(a.counters, 1u);
+    PairTask* const next = tasks + (turn == 2 ? 0 : turn + 1);
+    const PairTask task = tasks[turn];
+    const auto tell = [&] {
+      PairTask& last = tasks[turn == 0 ? 2 : turn - 1];
+      if (!tells() || last.kind == PairTask::none) return;
+      publish(last.done(a));
+      last.kind = PairTask::none;
+    };
+    if (task.kind == PairTask::none) {
+      tell();
+      return;
+    }
+    std::uint32_t ticket = 0;
+    if (task.ready == 0) {
+      tell();
+      block::barrier();
+      if (fetches()) wait_until(task.needed(a), task.needed_count(a));
+      block::barrier();
+    }
+    if (fetches()) ticket = atomic_add(a.counters, 1u);
     const std::uint32_t down = task.batch / a.batches_across;
     const std::uint32_t first_left = down * a.batch_lefts;
     const std::uint32_t first_right = (task.batch - down * a.batches_across) * a.batch_rights;
-    Complex* const images = a.pair_images + (task.batch % a.ring * Y::of_block) * a.image;
-    if (task.is_rows == 0) {
+    const std::uint32_t pairs = a.batch_lefts * a.batch_rights;
+    Complex* const images = a.pair_images + (task.batch % a.ring * pairs) * a.image;
+    if (task.kind == PairTask::columns) {
       const Place<Y> at;
-      const std::uint32_t g = static_cast<std::uint32_t>(at.team), row = g / a.batch_rights;
+      const std::uint32_t team = static_cast<std::uint32_t>(at.team), c = team / pairs;
+      const std::uint32_t g = team - c * pairs, row = g / a.batch_rights;
       const std::uint32_t l = first_left + row, r = first_right + (g - row * a.batch_rights);
-      const bool live = l < a.lefts && r < a.rights;
-      const Index column = static_cast<Index>(task.number) * Y::n;
+      const std::uint32_t kx = task.number * (static_cast<std::uint32_t>(Y::of_block) / pairs) + c;
+      const bool live = l < a.lefts && r < a.rights && kx < static_cast<std::uint32_t>(X::live);
+      const Index column = live ? static_cast<Index>(kx) * Y::n : 0;
       Complex v[Y::values];
-      const auto* const from = reinterpret_cast<const ComplexPair*>(
-                                   a.right_images + (live ? r : 0) * a.image + column) +
-                               at.lane;
+      const auto* const from =
+          reinterpret_cast<const ComplexPair*>(a.right_images + (live ? r : 0) * a.image + column) +
+          at.lane;
 #pragma unroll
       for (int m = 0; m < Y::values; m += 2) {
-        const ComplexPair w = load_constant(from + m / 2 * Y::lanes);
+        const ComplexPair w = from[m / 2 * Y::lanes];
         v[m] = w.a;
         v[m + 1] = w.b;
       }
-      multiply<Y>(v, a.left_images + (live ? l : 0) * a.image + column, at.lane, load_constant);
+      tell();
+      multiply<Y>(v, a.left_images + (live ? l : 0) * a.image + column, at.lane);
+      if (fetches()) *next = task_of(ticket, a);
       Y::template run<Direction::inverse>(v, buffers + at.team * Y::buffer, table_y, at.lane);
       if (live) Y::store_column(v, images + g * a.image + column, at.lane);
     } else {
       const std::uint32_t g = task.number / a.groups, row = g / a.batch_rights;
       const std::uint32_t l = first_left + row, r = first_right + (g - row * a.batch_rights);
-      if (l < a.lefts && r < a.rights) {
-        inverse_row_pairs<X>(
-            images + g * a.image, static_cast<int>(task.number - g * a.groups) * X::of_block, a.ny,
-            a.rows, a.cols, a.out_of(static_cast<Index>(l) * a.rights + r), buffers, table_x);
-      }
+      // A pair that is not there has an image of something: transformed, not stored.
+      const bool live = l < a.lefts && r < a.rights;
+      inverse_row_pairs<X>(
+          images + g * a.image, static_cast<int>(task.number - g * a.groups) * X::of_block, Y::n,
+          live ? a.rows : Range{0, 0}, a.cols,
+          a.out_of(live ? static_cast<Index>(l) * a.rights + r : 0), buffers, table_x,
+          [&] {
+            tell();
+          },
+          [&] {
+            if (fetches()) *next = task_of(ticket, a);
+          });
     }
-    block::barrier();
-    if (leads) publish((task.is_rows != 0 ? a.rows_done : a.columns_done) + task.batch);
   }
 }
 
@@ -273,10 +315,12 @@ Index teams_of_block(int n) {
   return AxisLengths::with(n, [](auto l) -> Index { return TeamOf<decltype(l)>::of_block; });
 }
 
-// How pairs of n-to-m are cut into batches.
+// How pairs of n-to-m are cut into batches, and how many of these the ring holds.
 struct Batches {
-  Batches(const Problem& q, Index ring_batches) {
-    const Index pairs = teams_of_block(AxisLengths::y(q));
+  explicit Batches(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    const Index pairs =
+        teams_of_block(AxisLengths::y(q)) / request.params.get_int("columns_per_task");
     Index best = 0;
     for (Index l = 1; l <= pairs; l *= 2) {
       const Index number = ceil_div(q.lefts, l) * ceil_div(q.rights, pairs / l);
@@ -285,9 +329,11 @@ struct Batches {
       if (best == 0 || cost < best) best = cost, lefts = l, count = number;
     }
     rights = pairs / lefts;
-    ring = std::min(ring_batches, count);
+    const Index bytes = pairs * image_elements(q) * static_cast<Index>(sizeof(Complex));
+    ring = std::min(count, std::max<Index>(2, (ring_mib(request) << 20) / bytes));
     images = ring * pairs;
   }
+  static Index ring_mib(const PlanRequest& request) { return request.params.get_int("ring_mib"); }
   Index lefts = 1, rights = 1, count = 1, ring = 1, images = 1;
 };
 
@@ -296,17 +342,18 @@ Index counter_bytes(Index batches) {
   return ceil_div<Index>(kCounters + 2 * batches * static_cast<Index>(sizeof(std::uint32_t)), 256) *
          256;
 }
-Index chunk_images(const Problem& q, Index batches) {
-  const Index largest = 8 * batches * 512 * 257;
-  return std::min(q.pairs(), std::max<Index>(1, largest / image_elements(q)));
+Index chunk_images(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  const Index bytes = image_elements(q) * static_cast<Index>(sizeof(Complex));
+  return std::min(q.pairs(), std::max<Index>(1, (Batches::ring_mib(request) << 20) / bytes));
 }
 
 class WarpPlan final : public Plan {
  public:
   explicit WarpPlan(const PlanRequest& request)
       : problem_(request.problem),
-        batches_(request.problem, request.params.get_int("batches")),
-        chunk_(chunk_images(request.problem, request.params.get_int("batches"))),
+        batches_(request),
+        chunk_(chunk_images(request)),
         dependent_(has_dependent_launch()) {
     const Problem& q = problem_;
     const int ny = AxisLengths::y(q), nx = AxisLengths::x(q);
@@ -352,8 +399,10 @@ class WarpPlan final : public Plan {
       });
     });
     if (q.form != Form::n_to_m) return;
-    a_.row_tasks = static_cast<std::uint32_t>(teams_y_ * (ny / 2 / teams_x_));
-    a_.of_batch = std::max<std::uint32_t>(a_.row_tasks, static_cast<std::uint32_t>(nx / 2 + 1));
+    const Index pairs = batches_.lefts * batches_.rights;
+    a_.column_tasks = static_cast<std::uint32_t>(ceil_div<Index>(nx / 2 + 1, teams_y_ / pairs));
+    a_.row_tasks = static_cast<std::uint32_t>(pairs * (ny / 2 / teams_x_));
+    a_.of_batch = std::max(a_.row_tasks, a_.column_tasks);
     // Between one and `ring` - 1 batches behind, or tasks would wait for later ones.
     a_.lag = a_.of_batch * std::max<std::uint32_t>(1, a_.ring / 2);
     resident_ =
@@ -442,20 +491,20 @@ class WarpPlan final : public Plan {
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = AxisLengths::supports(q); !fit) return fit;
-  const Index batches = request.params.get_int("batches");
   if (q.form == Form::n_to_m) {
     constexpr Index kMost = Index{1} << 20;
-    if (Batches(q, batches).count > kMost) return no("more than 2^20 batches of pairs");
+    if (Batches(request).count > kMost) return no("more than 2^20 batches of pairs");
+  } else if (request.params.get_int("columns_per_task") > 1) {
+    return no("tasks are of n-to-m");
   }
   return yes();
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {
   const Problem& q = request.problem;
-  const Index batches = request.params.get_int("batches");
-  const Batches cut(q, batches);
+  const Batches cut(request);
   const bool n_to_m = q.form == Form::n_to_m;
-  const Index images = q.lefts + (n_to_m ? q.rights + cut.images : chunk_images(q, batches));
+  const Index images = q.lefts + (n_to_m ? q.rights + cut.images : chunk_images(request));
   return static_cast<std::size_t>(kRootBytes + (n_to_m ? counter_bytes(cut.count) : 0) +
                                   images * image_elements(q) * static_cast<Index>(sizeof(Complex)));
 }
@@ -466,7 +515,7 @@ XCORR_VARIANT({
     .source = "beyond the paper",
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,
-    .axes = {{"batches", {"3", "4", "6"}}},
+    .axes = {{"columns_per_task", {"1", "2", "4"}}, {"ring_mib", {"24", "36", "52"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
