@@ -143,8 +143,8 @@ struct Team {
   template <Direction kWay, bool kHalf = false>
   static __device__ __forceinline__ void run(Complex (&v)[values], Complex* buffer_of_team,
                                              const Complex* table, int lane) {
-    const auto twiddled = [&](Complex a, int i) {
-      return a * (kWay == Direction::inverse ? table[i] : conj(table[i]));
+    const auto twiddled = [](Complex a, Complex w) {
+      return a * (kWay == Direction::inverse ? w : conj(w));
     };
     constexpr int kTasks1 = kRest / lanes, kTasks3 = kBegun / lanes;
     warp::barrier();
@@ -158,7 +158,7 @@ struct Team {
 #pragma unroll
       for (int k = 0; k < R::first; ++k) {
         own[k * kPitch1 + h * lanes] =
-            k == 0 ? a[0] : twiddled(a[k], (k - 1) * kRest + h * lanes + lane);
+            k == 0 ? a[0] : twiddled(a[k], table[(k - 1) * kRest + h * lanes + lane]);
       }
     }
     warp::barrier();
@@ -188,9 +188,17 @@ struct Team {
         for (int i = 0; i < R::middle; ++i) a[i] = v[h * R::middle + i];
         transform<R::middle, kWay>(a);
 #pragma unroll
-        for (int k = 0; k < R::middle; ++k) {
+        for (int i = 0; i < R::middle; ++i) v[h * R::middle + i] = a[i];
+      }
+#pragma unroll
+      for (int k = 0; k < R::middle; ++k) {
+        // One twiddle for all transforms of the lane.
+        const Complex w = k == 0 ? Complex{} : table[kTwiddles1 + (k - 1) * R::last + t];
+#pragma unroll
+        for (int h = 0; h < kTasks2; ++h) {
+          const Complex a = v[h * R::middle + k];
           to[h * kStep + k * R::first] =
-              k == 0 ? a[0] : twiddled(a[k], kTwiddles1 + (k - 1) * R::last + t);
+              k == 0 ? a : twiddled(a, w);
         }
       }
       warp::barrier();

@@ -36,11 +36,12 @@ struct WarpArguments : FusedProblem {
   Index image;  // complex elements of one
   int ny, nx;
   std::uint32_t lefts, rights, groups;  // groups: blocks of an image
-  std::uint32_t chunks, chunk;          // blocks of a left's column, rights of one
+  std::uint32_t chunks, chunk;          // blocks of a left's columns, rights of one
+  int columns_of_block;
   // n-to-m: counters (tasks taken; tasks over columns and over rows done, by batch), batches, tasks
   // of a batch and of both kinds, by how many rows are behind, batches of the ring, and a batch's
   // lefts and rights.
-  std::uint32_t *counters, *columns_done, *rows_done;
+  std::uint32_t *counters, *columns_done, *rows_done, all_counters;
   std::uint32_t batches, of_batch, column_tasks, row_tasks, lag, ring;
   std::uint32_t batch_lefts, batch_rights, batches_across;
 };
@@ -88,11 +89,15 @@ __device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex*
 // Rows of all matrices of the chunk into images.
 template <typename X>
 __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) forward_rows_kernel(WarpArguments a) {
+  let_next_start();
   Complex* const table = dynamic_shared<Complex>();
   table_of<X>(table, a, 0);
   block::barrier();
   wait_for_previous();
-  let_next_start();
+  for (std::uint32_t i = blockIdx.x * kTeamThreads + threadIdx.x; i < a.all_counters;
+       i += gridDim.x * kTeamThreads) {
+    a.counters[i] = 0;
+  }
   const std::uint32_t matrix = blockIdx.x / a.groups;
   const int first = static_cast<int>(blockIdx.x - matrix * a.groups) * X::of_block;
   const bool is_left = matrix < a.lefts;
@@ -106,11 +111,11 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) forward_rows_kernel(
 
 template <typename X>
 __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) inverse_rows_kernel(WarpArguments a) {
+  let_next_start();
   Complex* const table = dynamic_shared<Complex>();
   table_of<X>(table, a, 0);
   block::barrier();
   wait_for_previous();
-  let_next_start();
   const std::uint32_t pair = blockIdx.x / a.groups;
   const int first = static_cast<int>(blockIdx.x - pair * a.groups) * X::of_block;
   inverse_row_pairs<X>(a.pair_images + pair * a.image, first, a.ny, a.rows, a.cols, a.out_of(pair),
@@ -120,11 +125,11 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) inverse_rows_kernel(
 // Spectra of n-to-m, in place of images.
 template <typename Y>
 __global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) spectra_kernel(WarpArguments a) {
+  let_next_start();
   Complex* const table = dynamic_shared<Complex>();
   table_of<Y>(table, a, 1);
   block::barrier();
   wait_for_previous();
-  let_next_start();
   const Place<Y> at;
   const std::uint32_t matrix = blockIdx.x / a.groups;
   const bool is_left = matrix < a.lefts;
@@ -141,39 +146,37 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) spectra_kernel(WarpA
   if (live && !is_left) Y::store_spectrum(v, column, at.lane);
 }
 
-// A column of a left and of some of its rights, in place of the images of these.
+// Columns of a left and of some of its rights, in place of the images of these: of a column's
+// teams the first has the left, the others a right each; a block has columns while teams are left.
 template <typename Y>
-__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y> - 1) columns_kernel(WarpArguments a) {
+__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) columns_kernel(WarpArguments a) {
+  let_next_start();
   Complex* const table = dynamic_shared<Complex>();
-  Complex* const of_left = table + (Y::twiddles + 1) / 2 * 2;
   table_of<Y>(table, a, 1);
   block::barrier();
   wait_for_previous();
-  let_next_start();
   const Place<Y> at;
-  Complex* const own = of_left + Y::n + at.team * Y::buffer;
-  const std::uint32_t columns = static_cast<std::uint32_t>(a.nx / 2 + 1);
-  const std::uint32_t task = blockIdx.x / columns, l = task / a.chunks;
-  const int kx = static_cast<int>(blockIdx.x - task * columns);
-  const std::uint32_t begin = (task - l * a.chunks) * a.chunk;
-  const int count = static_cast<int>(begin + a.chunk < a.rights ? a.chunk : a.rights - begin);
-  Complex* const images = a.right_images + (static_cast<Index>(l) * a.rights + begin) * a.image;
-  const int teams = static_cast<int>(blockDim.x) / Y::lanes;
-  // Item -1, of the first team, is the left; the others start with rights beside it.
-  for (int first = -1; first < count; first += teams) {
-    const int item = first + at.team;
-    const bool is_left = item < 0, works = !is_left && item < count;
-    Complex* const column =
-        (is_left ? a.left_images + l * a.image : images + (works ? item : 0) * a.image) + kx * Y::n;
-    Complex v[Y::values];
-    Y::forward_column(v, column, is_left ? a.left_rows : works ? a.right_rows : 0, own, table,
-                      at.lane);
-    if (is_left) store_left<Y>(v, of_left, a, kx, at.lane);
-    if (first < 0) block::barrier();
-    multiply<Y>(v, of_left, at.lane);
-    Y::template run<Direction::inverse>(v, own, table, at.lane);
-    if (works) Y::store_column(v, column, at.lane);
-  }
+  const int teams = static_cast<int>(a.chunk) + 1, c = at.team / teams;
+  Complex* const of_left = table + (Y::twiddles + 1) / 2 * 2 + c * Y::n;
+  Complex* const own =
+      table + (Y::twiddles + 1) / 2 * 2 + a.columns_of_block * Y::n + at.team * Y::buffer;
+  const std::uint32_t task = blockIdx.x / a.groups, l = task / a.chunks;
+  const std::uint32_t item = (task - l * a.chunks) * a.chunk + (at.team - c * teams) - 1;
+  const int number = static_cast<int>((blockIdx.x - task * a.groups) * a.columns_of_block) + c;
+  const bool is_left = at.team == c * teams, live = number <= a.nx / 2 && c < a.columns_of_block;
+  const bool works = live && !is_left && item < a.rights;
+  const int kx = live ? number : 0;
+  Complex* const column =
+      (works ? a.right_images + (static_cast<Index>(l) * a.rights + item) * a.image
+             : a.left_images + l * a.image) +
+      kx * Y::n;
+  Complex v[Y::values];
+  Y::forward_column(v, column, works ? a.right_rows : a.left_rows, own, table, at.lane);
+  if (is_left && live) store_left<Y>(v, of_left, a, kx, at.lane);
+  block::barrier();
+  multiply<Y>(v, live ? of_left : table, at.lane);
+  Y::template run<Direction::inverse>(v, own, table, at.lane);
+  if (works) Y::store_column(v, column, at.lane);
 }
 
 // What a block of pairs_kernel is to do; ready: once what it needs is known to be there.
@@ -372,6 +375,7 @@ class WarpPlan final : public Plan {
       a_.counters = reinterpret_cast<std::uint32_t*>(memory);
       a_.columns_done = a_.counters + kCounters / sizeof(std::uint32_t);
       a_.rows_done = a_.columns_done + count;
+      a_.all_counters = static_cast<std::uint32_t>(a_.rows_done + count - a_.counters);
       memory += counter_bytes(count);
       a_.batches = static_cast<std::uint32_t>(count);
       a_.ring = static_cast<std::uint32_t>(batches_.ring);
@@ -394,7 +398,9 @@ class WarpPlan final : public Plan {
         columns_ = columns_kernel<Y>;
         pairs_ = pairs_kernel<Y, X>;
         teams_y_ = Y::of_block;
-        shared_y_ = sizeof(Complex) * (Y::twiddles + 1 + Y::n + Y::of_block * Y::buffer);
+        twiddles_y_ = Y::twiddles;
+        buffer_y_ = Y::buffer;
+        shared_y_ = sizeof(Complex) * (Y::twiddles + Y::of_block * Y::buffer);
         shared_pairs_ = PairsShape<Y, X>::bytes;
       });
     });
@@ -433,12 +439,7 @@ class WarpPlan final : public Plan {
         call.phase("forward");
         forward(call, a, a.lefts + pairs);
         call.phase("hadamard");
-        // One pass of a full block, or of a smaller one.
-        a.chunk = static_cast<std::uint32_t>(std::min<Index>(a.rights, teams_y_ - 1));
-        a.chunks = ceil_div(a.rights, a.chunk);
-        const int per_warp = teams_y_ * 32 / kTeamThreads;
-        const int threads = ceil_div(static_cast<int>(a.chunk) + 1, per_warp) * 32;
-        run(columns_, a, Index{a.lefts} * a.chunks * (a.nx / 2 + 1), threads, shared_y_, call);
+        columns(call, a);
         call.phase("inverse");
         a.groups = static_cast<std::uint32_t>(a.ny / 2 / teams_x_);
         run(inverse_, a, pairs * a.groups, kTeamThreads, shared_x_, call);
@@ -453,7 +454,6 @@ class WarpPlan final : public Plan {
     a.lefts = static_cast<std::uint32_t>(q.lefts);
     a.rights = static_cast<std::uint32_t>(q.rights);
     call.phase("forward");
-    clear(a.counters, static_cast<std::size_t>(counter_bytes(batches_.count)), call.stream);
     forward(call, a, q.lefts + q.rights);
     a.groups = static_cast<std::uint32_t>(ceil_div(a.nx / 2 + 1, teams_y_));
     run(spectra_, a, (q.lefts + q.rights) * a.groups, kTeamThreads, shared_y_, call);
@@ -463,6 +463,19 @@ class WarpPlan final : public Plan {
     run(pairs_, a, std::min(resident_, tasks), kTeamThreads, shared_pairs_, call);
   }
 
+  void columns(const Call& call, WarpArguments& a) {
+    a.chunks = ceil_div<std::uint32_t>(a.rights, static_cast<std::uint32_t>(teams_y_ - 1));
+    a.chunk = ceil_div(a.rights, a.chunks);
+    const int of_column = static_cast<int>(a.chunk) + 1, columns = a.nx / 2 + 1;
+    a.columns_of_block = teams_y_ / of_column;
+    a.groups = static_cast<std::uint32_t>(ceil_div(columns, a.columns_of_block));
+    const int lanes = kTeamThreads / teams_y_;
+    const int threads = ceil_div(a.columns_of_block * of_column * lanes, 32) * 32;
+    const std::size_t shared =
+        sizeof(Complex) * static_cast<std::size_t>(twiddles_y_ + 1 + a.columns_of_block * a.ny +
+                                                   threads / lanes * buffer_y_);
+    run(columns_, a, Index{a.lefts} * a.chunks * a.groups, threads, shared, call);
+  }
   void forward(const Call& call, WarpArguments& a, Index matrices) {
     a.groups = static_cast<std::uint32_t>(
         ceil_div((std::max(a.left_rows, a.right_rows) + 1) / 2, teams_x_));
@@ -483,7 +496,7 @@ class WarpPlan final : public Plan {
   bool dependent_, fresh_ = true;
   WarpArguments a_{};
   Kernel forward_, inverse_, spectra_, columns_, pairs_;
-  int teams_x_, teams_y_;
+  int teams_x_, teams_y_, twiddles_y_, buffer_y_;
   std::size_t shared_x_, shared_y_, shared_pairs_;
   Index resident_ = 0;  // blocks of pairs_ that the device holds
 };
