@@ -62,34 +62,6 @@ __device__ __forceinline__ T* settled(T* address) {
   return address;
 }
 
-// Counters by which blocks of one kernel tell each other what is done: what a block wrote before a
-// barrier and publish() is there for one that met a barrier after reached().
-__device__ __forceinline__ void publish(std::uint32_t* counter) {
-#ifdef XCORR_EMULATE
-  ++*counter;
-#else
-  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
-#endif
-}
-__device__ __forceinline__ bool reached(const std::uint32_t* counter, std::uint32_t count) {
-#ifdef XCORR_EMULATE
-  return *counter >= count;
-#else
-  std::uint32_t seen;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
-  return seen >= count;
-#endif
-}
-__device__ __forceinline__ void wait_until(const std::uint32_t* counter, std::uint32_t count) {
-  while (!reached(counter, count)) {
-#ifdef XCORR_EMULATE
-    throw std::logic_error("a task was taken before what it needs");
-#else
-    __nanosleep(50);
-#endif
-  }
-}
-
 // Lanes of a team and the lengths of the passes; kMiddle = 1: two passes.
 template <int kN>
 struct Radices;
@@ -119,7 +91,7 @@ struct Team {
   static constexpr int kRest = kN / R::first, kBegun = R::first * R::middle;
   static constexpr int kPitch1 = R::middle == 1 ? kRest + 1 : kRest + 8, kPitch2 = kBegun + 2;
   static constexpr int kNeeded =
-      R::middle == 1 ? R::first * kPitch1 : std::max(R::first * kPitch1, R::last * kPitch2);
+      R::middle == 1 ? R::first * kPitch1 : std::max(R::first * kPitch1, R::last* kPitch2);
   // Elements from a team's buffer to the next: `of_block` of them meet different banks.
   static constexpr int kSkew = 16 / of_block == 2 ? 2 : 1;
   static constexpr int buffer = (kNeeded + 15 - kSkew) / 16 * 16 + kSkew;
@@ -197,8 +169,7 @@ struct Team {
 #pragma unroll
         for (int h = 0; h < kTasks2; ++h) {
           const Complex a = v[h * R::middle + k];
-          to[h * kStep + k * R::first] =
-              k == 0 ? a : twiddled(a, w);
+          to[h * kStep + k * R::first] = k == 0 ? a : twiddled(a, w);
         }
       }
       warp::barrier();
@@ -301,12 +272,12 @@ __device__ __forceinline__ void forward_row_pairs(const Source& from, int first,
 }
 
 // Complex rows from `first` on, one a team, of an image into the outputs of a pair. The caller may
-// do something while loads are under way, and after all of the block have arrived.
-template <typename T, typename Loading, typename Loaded>
+// do something when the block has all of them.
+template <typename T, typename Loaded>
 __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int first, int ny,
                                                   Range rows, Range cols, float* out,
                                                   Complex* buffers, const Complex* table,
-                                                  Loading loading, Loaded loaded) {
+                                                  Loaded loaded) {
   const Place<T> at;
   {
     const int q = at.thread % T::of_block, begin = at.thread / T::of_block;
@@ -323,7 +294,6 @@ __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int firs
     for (int i = 0; i < T::values / 2; ++i) {
       p[i] = load_shared_by_all(from + i * (T::lanes * ny / 2));
     }
-    loading();
 #pragma unroll
     for (int i = 0; i < T::values / 2; ++i) put(begin + i * T::lanes, p[i]);
     if (begin == 0) put(T::n / 2, load_shared_by_all(all + T::n / 2 * (ny / 2)));

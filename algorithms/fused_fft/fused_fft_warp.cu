@@ -2,25 +2,27 @@
 // a step from fused_fft_split. Beyond the paper.
 //
 // A transform belongs to 16 or 32 lanes of a warp (fused_fft_warp.hpp), so no barrier of a block
-// stands between its passes, and 32 warps of a multiprocessor are at different ones. Images are
-// column-major, so that columns are runs of memory.
+// stands between its passes, and the 32 warps of a multiprocessor are at different ones. Images are
+// column-major: a column is one run of memory, a block over rows reads 128 bytes of each column.
 //
-// N-to-m: every spectrum once, then one kernel for all pairs, whose blocks take tasks from one
-// list: a column of a batch of pairs (product and inverse transform; two lefts by four rights or
-// four by four, so the first-level cache has most spectra), or some complex rows of one image of an
-// earlier batch (inverse transforms, outputs). Both kinds alternate, rows `lag` tasks behind, so
-// the card is full from the first task to the last and the images of few batches, reused in a ring,
-// stay in the L2 cache. Tasks are taken in an order in which each finds what it needs among those
-// taken before, so nobody waits for one that has not begun.
+// N-to-m: all spectra once, then one kernel for all pairs, whose blocks take columns and rows of
+// different batches from one list (fused_fft_pairs.hpp): the card is full from the first to the
+// last, where split chunks of two launches each begin and drain. A block over columns has two lefts
+// and four rights, or four and four, so the first-level cache serves most of their spectra.
+// Other forms: rows, columns with the product, and rows as three kernels; a block over columns
+// transforms a left's column beside those of its rights. On compute capability 9.0 each kernel
+// starts while the one before drains (programmatic dependent launch).
 //
-// Other forms: rows, columns with the product, rows as three kernels; a block over columns
-// transforms its left's column beside those of its rights.
+// Forms: all four, any shape and window; fp32. Parameter, run time: ring_mib (36, 44), images of
+// n-to-m's ring, or of a chunk: more of them wait less for each other, fewer stay in the L2 cache.
+// Lengths 256, 384 and 512 of each axis apart; shorter ones are padded to 256. Limits: longer
+// transforms; the workspace holds the spectra of all matrices (n-to-m) and the ring.
 //
-// Forms: all four, any shape and window; fp32. Parameters, run time: columns_per_task (1, 2, 4): of
-// how few pairs a batch is, so of more columns; more of them share no spectrum, but are done sooner.
-// ring_mib: images of the ring, or of a chunk. Lengths 256, 384 and 512 of each axis apart; shorter axes are padded to 256. Limits: longer transforms; the workspace holds the
-// spectra of all matrices (n-to-m) and the ring.
-#include "algorithms/device/fused_fft_warp.hpp"
+// For a pair at 256 x 256: 2057 + 2048 tasks of a warp, of about 750 instructions each, 0.33 ms for
+// 32:32 if one is issued in every slot; L2 cache 0.8 MB of spectra, 2.1 MB of the image written and
+// read, 1.04 MB of output, 0.75 ms for 32:32 at 5.5 TB/s. Registers on sm_90: 64, so four blocks of
+// a multiprocessor (80 and three at 384), no spills.
+#include "algorithms/device/fused_fft_pairs.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {
@@ -29,31 +31,6 @@ namespace {
 using AxisLengths = Lengths<256, 384, 512>;
 template <typename L>
 using TeamOf = Team<L::n>;
-
-// The first left, right and output are those of a chunk.
-struct WarpArguments : FusedProblem {
-  Complex *left_images, *right_images, *pair_images;
-  Index image;  // complex elements of one
-  int ny, nx;
-  std::uint32_t lefts, rights, groups;  // groups: blocks of an image
-  std::uint32_t chunks, chunk;          // blocks of a left's columns, rights of one
-  int columns_of_block;
-  // n-to-m: counters (tasks taken; tasks over columns and over rows done, by batch), batches, tasks
-  // of a batch and of both kinds, by how many rows are behind, batches of the ring, and a batch's
-  // lefts and rights.
-  std::uint32_t *counters, *columns_done, *rows_done, all_counters;
-  std::uint32_t batches, of_batch, column_tasks, row_tasks, lag, ring;
-  std::uint32_t batch_lefts, batch_rights, batches_across;
-};
-
-template <typename T>
-constexpr int kBlocks = T::values > 16 ? 3 : 4;  // of a multiprocessor: 32 or 24 warps
-
-template <typename T>
-__device__ __forceinline__ void table_of(Complex* to, const WarpArguments& a, int axis) {
-  T::store_twiddles(to, a.roots + (2 + axis) * kRootTable,
-                    {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)});
-}
 
 // Spectrum v of a left's column kx to `to`: its conjugate, times what undoes all scales, and
 // rotated. There and not in registers, of which 16 phases would take too many.
@@ -69,20 +46,6 @@ __device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Comple
     const Complex phase = of_column * powers_y[(lane + Y::lanes * m) * a.turn_y % Y::n];
     Complex& w = to[2 * (m / 2 * Y::lanes + lane) + m % 2];
     w = conj(w * Complex{a.scale * phase.re, a.scale * phase.im});
-  }
-}
-
-// v times a spectrum, stored by Team::store_spectrum. In two halves: loads of the second on the
-// other side of a barrier, or more of them at once than there are registers for.
-template <typename Y>
-__device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex* by, int lane) {
-  const auto* const from = reinterpret_cast<const ComplexPair*>(by) + lane;
-#pragma unroll
-  for (int m = 0; m < Y::values; m += 2) {
-    if (m == Y::values / 2) warp::barrier();
-    const ComplexPair w = from[m / 2 * Y::lanes];
-    v[m] = v[m] * w.a;
-    v[m + 1] = v[m + 1] * w.b;
   }
 }
 
@@ -119,7 +82,7 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) inverse_rows_kernel(
   const std::uint32_t pair = blockIdx.x / a.groups;
   const int first = static_cast<int>(blockIdx.x - pair * a.groups) * X::of_block;
   inverse_row_pairs<X>(a.pair_images + pair * a.image, first, a.ny, a.rows, a.cols, a.out_of(pair),
-                       table + X::twiddles, table, [] {}, [] {});
+                       table + X::twiddles, table, [] {});
 }
 
 // Spectra of n-to-m, in place of images.
@@ -179,138 +142,6 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) columns_kernel(WarpA
   if (works) Y::store_column(v, column, at.lane);
 }
 
-// What a block of pairs_kernel is to do; ready: once what it needs is known to be there.
-struct alignas(16) PairTask {
-  enum Kind : std::uint32_t { columns, rows, none };
-  Kind kind;
-  std::uint32_t ready, batch, number;
-
-  // Where its end is told, and what it waits for.
-  __device__ __forceinline__ std::uint32_t* done(const WarpArguments& a) const {
-    return (kind == rows ? a.rows_done : a.columns_done) + batch;
-  }
-  __device__ __forceinline__ const std::uint32_t* needed(const WarpArguments& a) const {
-    return kind == rows ? a.columns_done + batch : a.rows_done + (batch - a.ring);
-  }
-  __device__ __forceinline__ std::uint32_t needed_count(const WarpArguments& a) const {
-    return kind == rows ? a.column_tasks : a.row_tasks;
-  }
-};
-// Task t of the list, or the next that is none of those which only make both kinds equally many.
-__device__ __forceinline__ PairTask task_of(std::uint32_t t, const WarpArguments& a) {
-  const std::uint32_t all = a.batches * a.of_batch, both = 2 * (all - a.lag);
-  for (;; t = atomic_add(a.counters, 1u)) {
-    if (t >= 2 * all) return {PairTask::none, 1, 0, 0};
-    const std::uint32_t u = t - a.lag;
-    const bool is_rows = t >= a.lag && (u >= both || u % 2 == 1);
-    const std::uint32_t i =
-        t < a.lag ? t : u >= both ? all - a.lag + (u - both) : is_rows ? u / 2 : a.lag + u / 2;
-    const std::uint32_t batch = i / a.of_batch, number = i - batch * a.of_batch;
-    if (number >= (is_rows ? a.row_tasks : a.column_tasks)) continue;
-    PairTask task{is_rows ? PairTask::rows : PairTask::columns, 1, batch, number};
-    if (is_rows || batch >= a.ring) {
-      task.ready = reached(task.needed(a), task.needed_count(a)) ? 1 : 0;
-    }
-    return task;
-  }
-}
-
-template <typename Y, typename X>
-struct PairsShape {
-  static constexpr int blocks = kBlocks<Y> < kBlocks<X> ? kBlocks<Y> : kBlocks<X>;
-  static constexpr int buffers = std::max(Y::of_block * Y::buffer, X::of_block * X::buffer);
-  static constexpr std::size_t bytes =
-      3 * sizeof(PairTask) + sizeof(Complex) * (Y::twiddles + X::twiddles + buffers);
-};
-
-template <typename Y, typename X>
-__global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
-    pairs_kernel(WarpArguments a) {
-  PairTask* const tasks = dynamic_shared<PairTask>();  // the last one, this and the next, in turn
-  Complex* const table_y = reinterpret_cast<Complex*>(tasks + 3);
-  Complex* const table_x = table_y + Y::twiddles;
-  Complex* const buffers = table_x + X::twiddles;
-  table_of<Y>(table_y, a, 1);
-  table_of<X>(table_x, a, 0);
-  wait_for_previous();
-  // Two threads of different warps for what takes long: the next task is fetched and looked after
-  // during this one, the end of the last is told while loads of this one are under way.
-  // Opaque, or the compiler makes a copy of all that follows for either of them.
-  const auto fetches = [] { return opaque(static_cast<int>(threadIdx.x)) == 0; };
-  const auto tells = [] { return opaque(static_cast<int>(threadIdx.x)) == 32; };
-  if (fetches()) {
-    tasks[0] = task_of(atomic_add(a.counters, 1u), a);
-    tasks[2].kind = PairTask::none;
-  }
-  for (std::uint32_t turn = 0;; turn = turn == 2 ? 0 : turn + 1) {
-    block::barrier();
-    PairTask* const next = tasks + (turn == 2 ? 0 : turn + 1);
-    const PairTask task = tasks[turn];
-    const auto tell = [&] {
-      PairTask& last = tasks[turn == 0 ? 2 : turn - 1];
-      if (!tells() || last.kind == PairTask::none) return;
-      publish(last.done(a));
-      last.kind = PairTask::none;
-    };
-    if (task.kind == PairTask::none) {
-      tell();
-      return;
-    }
-    std::uint32_t ticket = 0;
-    if (task.ready == 0) {
-      tell();
-      block::barrier();
-      if (fetches()) wait_until(task.needed(a), task.needed_count(a));
-      block::barrier();
-    }
-    if (fetches()) ticket = atomic_add(a.counters, 1u);
-    const std::uint32_t down = task.batch / a.batches_across;
-    const std::uint32_t first_left = down * a.batch_lefts;
-    const std::uint32_t first_right = (task.batch - down * a.batches_across) * a.batch_rights;
-    const std::uint32_t pairs = a.batch_lefts * a.batch_rights;
-    Complex* const images = a.pair_images + (task.batch % a.ring * pairs) * a.image;
-    if (task.kind == PairTask::columns) {
-      const Place<Y> at;
-      const std::uint32_t team = static_cast<std::uint32_t>(at.team), c = team / pairs;
-      const std::uint32_t g = team - c * pairs, row = g / a.batch_rights;
-      const std::uint32_t l = first_left + row, r = first_right + (g - row * a.batch_rights);
-      const std::uint32_t kx = task.number * (static_cast<std::uint32_t>(Y::of_block) / pairs) + c;
-      const bool live = l < a.lefts && r < a.rights && kx < static_cast<std::uint32_t>(X::live);
-      const Index column = live ? static_cast<Index>(kx) * Y::n : 0;
-      Complex v[Y::values];
-      const auto* const from =
-          reinterpret_cast<const ComplexPair*>(a.right_images + (live ? r : 0) * a.image + column) +
-          at.lane;
-#pragma unroll
-      for (int m = 0; m < Y::values; m += 2) {
-        const ComplexPair w = from[m / 2 * Y::lanes];
-        v[m] = w.a;
-        v[m + 1] = w.b;
-      }
-      tell();
-      multiply<Y>(v, a.left_images + (live ? l : 0) * a.image + column, at.lane);
-      if (fetches()) *next = task_of(ticket, a);
-      Y::template run<Direction::inverse>(v, buffers + at.team * Y::buffer, table_y, at.lane);
-      if (live) Y::store_column(v, images + g * a.image + column, at.lane);
-    } else {
-      const std::uint32_t g = task.number / a.groups, row = g / a.batch_rights;
-      const std::uint32_t l = first_left + row, r = first_right + (g - row * a.batch_rights);
-      // A pair that is not there has an image of something: transformed, not stored.
-      const bool live = l < a.lefts && r < a.rights;
-      inverse_row_pairs<X>(
-          images + g * a.image, static_cast<int>(task.number - g * a.groups) * X::of_block, Y::n,
-          live ? a.rows : Range{0, 0}, a.cols,
-          a.out_of(live ? static_cast<Index>(l) * a.rights + r : 0), buffers, table_x,
-          [&] {
-            tell();
-          },
-          [&] {
-            if (fetches()) *next = task_of(ticket, a);
-          });
-    }
-  }
-}
-
 using Kernel = void (*)(WarpArguments);
 
 Index image_elements(const Problem& q) { return AxisLengths::y(q) * (AxisLengths::x(q) / 2 + 1); }
@@ -322,8 +153,7 @@ Index teams_of_block(int n) {
 struct Batches {
   explicit Batches(const PlanRequest& request) {
     const Problem& q = request.problem;
-    const Index pairs =
-        teams_of_block(AxisLengths::y(q)) / request.params.get_int("columns_per_task");
+    const Index pairs = teams_of_block(AxisLengths::y(q));
     Index best = 0;
     for (Index l = 1; l <= pairs; l *= 2) {
       const Index number = ceil_div(q.lefts, l) * ceil_div(q.rights, pairs / l);
@@ -379,8 +209,8 @@ class WarpPlan final : public Plan {
       memory += counter_bytes(count);
       a_.batches = static_cast<std::uint32_t>(count);
       a_.ring = static_cast<std::uint32_t>(batches_.ring);
-      a_.batch_lefts = static_cast<std::uint32_t>(batches_.lefts);
-      a_.batch_rights = static_cast<std::uint32_t>(batches_.rights);
+      for (Index l = batches_.lefts; l > 1; l /= 2) ++a_.log_lefts;
+      for (Index r = batches_.rights; r > 1; r /= 2) ++a_.log_rights;
       a_.batches_across = static_cast<std::uint32_t>(ceil_div(q.rights, batches_.rights));
     }
     a_.left_images = reinterpret_cast<Complex*>(memory);
@@ -406,13 +236,12 @@ class WarpPlan final : public Plan {
     });
     if (q.form != Form::n_to_m) return;
     const Index pairs = batches_.lefts * batches_.rights;
-    a_.column_tasks = static_cast<std::uint32_t>(ceil_div<Index>(nx / 2 + 1, teams_y_ / pairs));
+    a_.column_tasks = static_cast<std::uint32_t>(nx / 2 + 1);
     a_.row_tasks = static_cast<std::uint32_t>(pairs * (ny / 2 / teams_x_));
     a_.of_batch = std::max(a_.row_tasks, a_.column_tasks);
     // Between one and `ring` - 1 batches behind, or tasks would wait for later ones.
-    a_.lag = a_.of_batch * std::max<std::uint32_t>(1, a_.ring / 2);
-    resident_ =
-        resident_blocks(reinterpret_cast<const void*>(pairs_), kTeamThreads, shared_pairs_);
+    a_.lag = std::max(a_.of_batch, a_.of_batch * a_.ring / 2);
+    resident_ = resident_blocks(reinterpret_cast<const void*>(pairs_), kTeamThreads, shared_pairs_);
   }
 
   void compute(const Call& call) override {
@@ -507,8 +336,6 @@ Support supports(const PlanRequest& request) {
   if (q.form == Form::n_to_m) {
     constexpr Index kMost = Index{1} << 20;
     if (Batches(request).count > kMost) return no("more than 2^20 batches of pairs");
-  } else if (request.params.get_int("columns_per_task") > 1) {
-    return no("tasks are of n-to-m");
   }
   return yes();
 }
@@ -528,7 +355,7 @@ XCORR_VARIANT({
     .source = "beyond the paper",
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,
-    .axes = {{"columns_per_task", {"1", "2", "4"}}, {"ring_mib", {"24", "36", "52"}}},
+    .axes = {{"ring_mib", {"36", "44"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
