@@ -1,4 +1,4 @@
-// All pairs of an n-to-m problem in one kernel, for fused_fft_warp: products of spectra and their
+// All pairs of an n-to-m problem in one kernel, for fused_fft_lanes: products of spectra and their
 // inverse transforms, as tasks that blocks take from a list.
 //
 // A batch is as many pairs as a block has teams for columns. Its tasks: each column, for all its
@@ -9,7 +9,7 @@
 // waits for a task that has not begun, however many blocks there are.
 #pragma once
 
-#include "algorithms/device/fused_fft_warp.hpp"
+#include "algorithms/device/fused_fft_lanes.hpp"
 
 namespace xcorr {
 

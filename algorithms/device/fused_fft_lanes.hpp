@@ -1,5 +1,5 @@
 // Transforms held by a team of lanes of one warp, 16 to 24 values in each, and what the kernels of
-// fused_fft_warp do with them. A team meets no barrier but its warp's, so warps run apart and one
+// fused_fft_lanes do with them. A team meets no barrier but its warp's, so warps run apart and one
 // waits for memory while another calculates.
 //
 // An n-point transform is two passes or three over short ones in registers (block_fft.hpp). Before

@@ -1,7 +1,7 @@
 // The FFT correlation for many pairs at padded lengths of 256 to 512, where no block holds a tile:
 // a step from fused_fft_split. Beyond the paper.
 //
-// A transform belongs to 16 or 32 lanes of a warp (fused_fft_warp.hpp), so no barrier of a block
+// A transform belongs to 16 or 32 lanes of a warp (fused_fft_lanes.hpp), so no barrier of a block
 // stands between its passes, and the 32 warps of a multiprocessor are at different ones. Images are
 // column-major: a column is one run of memory, a block over rows reads 128 bytes of each column.
 //
