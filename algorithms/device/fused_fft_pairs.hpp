@@ -1,0 +1,217 @@
+// All pairs of an n-to-m problem in one kernel, for fused_fft_lanes: products of spectra and their
+// inverse transforms, as tasks that blocks take from a list.
+//
+// A batch is as many pairs as a block has teams for columns. Its tasks: each column, for all its
+// pairs; then, `lag` tasks behind, each group of complex rows of each image. The list alternates
+// between the two kinds; images of batches lie in a ring. A task over rows needs all columns of its
+// batch, one over columns needs the rows of the batch that had its images before; counters tell.
+// What a task needs comes before it in the list, so that some block has it or has had it: nobody
+// waits for a task that has not begun, however many blocks there are.
+#pragma once
+
+#include "algorithms/device/fused_fft_lanes.hpp"
+
+namespace xcorr {
+
+// The first left, right and output are those of a chunk.
+struct WarpArguments : FusedProblem {
+  Complex *left_images, *right_images, *pair_images;
+  Index image;  // complex elements of one
+  int ny, nx;
+  std::uint32_t lefts, rights, groups;  // groups: blocks of an image
+  std::uint32_t chunks, chunk;          // blocks of a left's columns, rights of one
+  int columns_of_block;
+  // n-to-m: counters (tasks taken; tasks over columns and over rows done, by batch), batches, tasks
+  // of a batch and of both kinds, by how many rows are behind, batches of the ring, and powers of
+  // two: a batch's lefts and rights.
+  std::uint32_t *counters, *columns_done, *rows_done, all_counters;
+  std::uint32_t batches, of_batch, column_tasks, row_tasks, lag, ring;
+  std::uint32_t log_lefts, log_rights, batches_across;
+};
+
+template <typename T>
+constexpr int kBlocks = T::values > 16 ? 3 : 4;  // of a multiprocessor: 32 or 24 warps
+
+template <typename T>
+__device__ __forceinline__ void table_of(Complex* to, const WarpArguments& a, int axis) {
+  T::store_twiddles(to, a.roots + (2 + axis) * kRootTable,
+                    {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)});
+}
+
+// v times a spectrum, stored by Team::store_spectrum. In two halves: loads of the second on the
+// other side of a barrier, or more of them at once than there are registers for.
+template <typename Y>
+__device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex* by, int lane) {
+  const auto* const from = reinterpret_cast<const ComplexPair*>(by) + lane;
+#pragma unroll
+  for (int m = 0; m < Y::values; m += 2) {
+    if (m == Y::values / 2) warp::barrier();
+    const ComplexPair w = from[m / 2 * Y::lanes];
+    v[m] = v[m] * w.a;
+    v[m + 1] = v[m + 1] * w.b;
+  }
+}
+
+// Counters by which blocks of one kernel tell each other what is done: what a block wrote before a
+// barrier and publish() is there for one that met a barrier after reached().
+__device__ __forceinline__ void publish(std::uint32_t* counter) {
+#ifdef XCORR_EMULATE
+  ++*counter;
+#else
+  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+#endif
+}
+__device__ __forceinline__ bool reached(const std::uint32_t* counter, std::uint32_t count) {
+#ifdef XCORR_EMULATE
+  return *counter >= count;
+#else
+  std::uint32_t seen;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
+  return seen >= count;
+#endif
+}
+__device__ __forceinline__ void wait_until(const std::uint32_t* counter, std::uint32_t count) {
+  while (!reached(counter, count)) {
+#ifdef XCORR_EMULATE
+    throw std::logic_error("a task was taken before what it needs");
+#else
+    __nanosleep(50);
+#endif
+  }
+}
+
+// What a block of pairs_kernel is to do; ready: whether what it needs is known to be there.
+struct alignas(16) PairTask {
+  enum Kind : std::uint32_t { columns, rows, none };
+  Kind kind;
+  std::uint32_t ready, batch, number;
+  std::uint32_t first_left, first_right, first_image, unused;  // of its batch
+
+  // Where its end is told, and what it waits for.
+  __device__ __forceinline__ std::uint32_t* done(const WarpArguments& a) const {
+    return (kind == rows ? a.rows_done : a.columns_done) + batch;
+  }
+  __device__ __forceinline__ const std::uint32_t* needed(const WarpArguments& a) const {
+    return kind == rows ? a.columns_done + batch : a.rows_done + (batch - a.ring);
+  }
+  __device__ __forceinline__ std::uint32_t needed_count(const WarpArguments& a) const {
+    return kind == rows ? a.column_tasks : a.row_tasks;
+  }
+};
+// The next of the list that is none of those which only make both kinds equally many.
+__device__ __forceinline__ void fetch(PairTask& task, const WarpArguments& a) {
+  const std::uint32_t all = a.batches * a.of_batch, both = 2 * (all - a.lag);
+  for (;;) {
+    const std::uint32_t t = atomic_add(a.counters, 1u), u = t - a.lag;
+    task.kind = PairTask::none;
+    task.ready = 0;
+    if (t >= 2 * all) return;
+    const bool is_rows = t >= a.lag && (u >= both || u % 2 == 1);
+    const std::uint32_t i = t < a.lag   ? t
+                            : u >= both ? all - a.lag + (u - both)
+                            : is_rows   ? u / 2
+                                        : a.lag + u / 2;
+    const std::uint32_t batch = i / a.of_batch, number = i - batch * a.of_batch;
+    if (number >= (is_rows ? a.row_tasks : a.column_tasks)) continue;
+    const std::uint32_t down = batch / a.batches_across;
+    task.kind = is_rows ? PairTask::rows : PairTask::columns;
+    task.batch = batch;
+    task.number = number;
+    task.first_left = down << a.log_lefts;
+    task.first_right = (batch - down * a.batches_across) << a.log_rights;
+    task.first_image = (batch % a.ring) << (a.log_lefts + a.log_rights);
+    const bool needs = is_rows || batch >= a.ring;
+    task.ready = !needs || reached(task.needed(a), task.needed_count(a)) ? 1 : 0;
+    return;
+  }
+}
+
+template <typename Y, typename X>
+struct PairsShape {
+  static constexpr int blocks = kBlocks<Y> < kBlocks<X> ? kBlocks<Y> : kBlocks<X>;
+  static constexpr int buffers = std::max(Y::of_block * Y::buffer, X::of_block* X::buffer);
+  static constexpr int table_x = std::is_same_v<Y, X> ? 0 : Y::twiddles;  // behind that of y
+  static constexpr std::size_t bytes =
+      3 * sizeof(PairTask) + 16 + sizeof(Complex) * (table_x + X::twiddles + buffers);
+};
+
+template <typename Y, typename X>
+__global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
+    pairs_kernel(WarpArguments a) {
+  PairTask* const tasks = dynamic_shared<PairTask>();  // the last one, this and the next, in turn
+  std::uint32_t* const through = reinterpret_cast<std::uint32_t*>(tasks + 3);
+  Complex* const table_y = reinterpret_cast<Complex*>(through + 4);
+  Complex* const table_x = table_y + PairsShape<Y, X>::table_x;
+  Complex* const buffers = table_x + X::twiddles;
+  table_of<Y>(table_y, a, 1);
+  table_of<X>(table_x, a, 0);
+  wait_for_previous();
+  if (threadIdx.x == 0) {
+    fetch(tasks[0], a);
+    tasks[2].kind = PairTask::none;
+    *through = 0;
+  }
+  for (std::uint32_t turn = 0;; turn = turn == 2 ? 0 : turn + 1) {
+    block::barrier();
+    const PairTask task = tasks[turn];
+    // That the last task is done is told by one thread, as soon as its warp has its own loads:
+    // the fence costs little there.
+    const auto tell = [&] {
+      PairTask& last = tasks[turn == 0 ? 2 : turn - 1];
+      if (opaque(static_cast<int>(threadIdx.x)) != 0 || last.kind == PairTask::none) return;
+      publish(last.done(a));
+      last.kind = PairTask::none;
+    };
+    if (task.ready == 0) {
+      tell();
+      if (task.kind == PairTask::none) return;
+      block::barrier();
+      if (opaque(static_cast<int>(threadIdx.x)) == 0) {
+        wait_until(task.needed(a), task.needed_count(a));
+      }
+      block::barrier();
+    }
+    Complex* const images = a.pair_images + task.first_image * a.image;
+    const auto left_of = [&](std::uint32_t g) { return task.first_left + (g >> a.log_rights); };
+    const auto right_of = [&](std::uint32_t g) {
+      return task.first_right + (g & ((1u << a.log_rights) - 1));
+    };
+    if (task.kind == PairTask::columns) {
+      const Place<Y> at;
+      const std::uint32_t g = static_cast<std::uint32_t>(at.team);
+      const std::uint32_t l = left_of(g), r = right_of(g);
+      const bool live = l < a.lefts && r < a.rights;
+      const Index column = static_cast<Index>(task.number) * Y::n;
+      Complex v[Y::values];
+      const auto* const from =
+          reinterpret_cast<const ComplexPair*>(a.right_images + (live ? r : 0) * a.image + column) +
+          at.lane;
+#pragma unroll
+      for (int m = 0; m < Y::values; m += 2) {
+        const ComplexPair w = from[m / 2 * Y::lanes];
+        v[m] = w.a;
+        v[m + 1] = w.b;
+      }
+      multiply<Y>(v, a.left_images + (live ? l : 0) * a.image + column, at.lane);
+      tell();
+      Y::template run<Direction::inverse>(v, buffers + at.team * Y::buffer, table_y, at.lane);
+      if (live) Y::store_column(v, images + g * a.image + column, at.lane);
+    } else {
+      constexpr std::uint32_t kGroups = Y::n / 2 / X::of_block;
+      const std::uint32_t g = task.number / kGroups, l = left_of(g), r = right_of(g);
+      // A pair that is not there has an image of something: transformed, not stored.
+      const bool live = l < a.lefts && r < a.rights;
+      inverse_row_pairs<X>(
+          images + g * a.image, static_cast<int>(task.number - g * kGroups) * X::of_block, Y::n,
+          live ? a.rows : Range{0, 0}, a.cols,
+          a.out_of(live ? static_cast<Index>(l) * a.rights + r : 0), buffers, table_x, tell);
+    }
+    // The first warp that is through fetches while the others finish.
+    warp::barrier();
+    if (warp::lane() == 0 && atomic_add(through, 1u) % (kTeamThreads / warp::kSize) == 0) {
+      fetch(tasks[turn == 2 ? 0 : turn + 1], a);
+    }
+  }
+}
+
+}  // namespace xcorr

@@ -1,0 +1,367 @@
+// The FFT correlation for many pairs at padded lengths of 256 to 512, where no block holds a tile:
+// a step from fused_fft_split. Beyond the paper.
+//
+// A transform belongs to 16 or 32 lanes of a warp (fused_fft_lanes.hpp), so no barrier of a block
+// stands between its passes, and the 32 warps of a multiprocessor are at different ones. Images are
+// column-major: a column is one run of memory, a block over rows reads 128 bytes of each column.
+//
+// N-to-m: all spectra once, then one kernel for all pairs, whose blocks take columns and rows of
+// different batches from one list (fused_fft_pairs.hpp): the card is full from the first to the
+// last, where split chunks of two launches each begin and drain. A block over columns has two lefts
+// and four rights, or four and four, so the first-level cache serves most of their spectra.
+// Other forms: rows, columns with the product, and rows as three kernels; a block over columns
+// transforms a left's column beside those of its rights. On compute capability 9.0 each kernel
+// starts while the one before drains (programmatic dependent launch).
+//
+// Forms: all four, any shape and window; fp32. Parameter, run time: ring_mib (36, 44), images of
+// n-to-m's ring, or of a chunk: more of them wait less for each other, fewer stay in the L2 cache.
+// Lengths 256, 384 and 512 of each axis apart; shorter ones are padded to 256. Limits: longer
+// transforms; the workspace holds the spectra of all matrices (n-to-m) and the ring.
+//
+// For a pair at 256 x 256: 2057 + 2048 tasks of a warp, of about 750 instructions each, 0.33 ms for
+// 32:32 if one is issued in every slot; L2 cache 0.8 MB of spectra, 2.1 MB of the image written and
+// read, 1.04 MB of output, 0.75 ms for 32:32 at 5.5 TB/s. Registers on sm_90: 64, so four blocks of
+// a multiprocessor (80 and three at 384), no spills.
+#include "algorithms/device/fused_fft_pairs.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr {
+namespace {
+
+using AxisLengths = Lengths<256, 384, 512>;
+template <typename L>
+using TeamOf = Team<L::n>;
+
+// Spectrum v of a left's column kx to `to`: its conjugate, times what undoes all scales, and
+// rotated. There and not in registers, of which 16 phases would take too many.
+template <typename Y>
+__device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Complex* to,
+                                           const WarpArguments& a, int kx, int lane) {
+  Y::store_spectrum(v, to, lane);
+  const Complex* const powers_x = a.roots + 2 * kRootTable;
+  const Complex* const powers_y = powers_x + kRootTable;
+  const Complex of_column = powers_x[kx * a.turn_x % a.nx];
+#pragma unroll 1
+  for (int m = 0; m < Y::values; ++m) {
+    const Complex phase = of_column * powers_y[(lane + Y::lanes * m) * a.turn_y % Y::n];
+    Complex& w = to[2 * (m / 2 * Y::lanes + lane) + m % 2];
+    w = conj(w * Complex{a.scale * phase.re, a.scale * phase.im});
+  }
+}
+
+// Rows of all matrices of the chunk into images.
+template <typename X>
+__global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) forward_rows_kernel(WarpArguments a) {
+  let_next_start();
+  Complex* const table = dynamic_shared<Complex>();
+  table_of<X>(table, a, 0);
+  block::barrier();
+  wait_for_previous();
+  for (std::uint32_t i = blockIdx.x * kTeamThreads + threadIdx.x; i < a.all_counters;
+       i += gridDim.x * kTeamThreads) {
+    a.counters[i] = 0;
+  }
+  const std::uint32_t matrix = blockIdx.x / a.groups;
+  const int first = static_cast<int>(blockIdx.x - matrix * a.groups) * X::of_block;
+  const bool is_left = matrix < a.lefts;
+  const Index at = is_left ? matrix : matrix - a.lefts;
+  const Source source = is_left ? a.left_of(at) : a.right_of(at);
+  if (2 * first >= source.rows) return;
+  forward_row_pairs<X>(source, first, a.ny,
+                       (is_left ? a.left_images : a.right_images) + at * a.image,
+                       table + X::twiddles, table);
+}
+
+template <typename X>
+__global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) inverse_rows_kernel(WarpArguments a) {
+  let_next_start();
+  Complex* const table = dynamic_shared<Complex>();
+  table_of<X>(table, a, 0);
+  block::barrier();
+  wait_for_previous();
+  const std::uint32_t pair = blockIdx.x / a.groups;
+  const int first = static_cast<int>(blockIdx.x - pair * a.groups) * X::of_block;
+  inverse_row_pairs<X>(a.pair_images + pair * a.image, first, a.ny, a.rows, a.cols, a.out_of(pair),
+                       table + X::twiddles, table, [] {});
+}
+
+// Spectra of n-to-m, in place of images.
+template <typename Y>
+__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) spectra_kernel(WarpArguments a) {
+  let_next_start();
+  Complex* const table = dynamic_shared<Complex>();
+  table_of<Y>(table, a, 1);
+  block::barrier();
+  wait_for_previous();
+  const Place<Y> at;
+  const std::uint32_t matrix = blockIdx.x / a.groups;
+  const bool is_left = matrix < a.lefts;
+  const int number = static_cast<int>(blockIdx.x - matrix * a.groups) * Y::of_block + at.team;
+  const bool live = number <= a.nx / 2;
+  const int kx = live ? number : 0;
+  Complex* const column =
+      (is_left ? a.left_images + matrix * a.image : a.right_images + (matrix - a.lefts) * a.image) +
+      kx * Y::n;
+  Complex v[Y::values];
+  Y::forward_column(v, column, is_left ? a.left_rows : a.right_rows,
+                    table + Y::twiddles + at.team * Y::buffer, table, at.lane);
+  if (live && is_left) store_left<Y>(v, column, a, kx, at.lane);
+  if (live && !is_left) Y::store_spectrum(v, column, at.lane);
+}
+
+// Columns of a left and of some of its rights, in place of the images of these: of a column's
+// teams the first has the left, the others a right each; a block has columns while teams are left.
+template <typename Y>
+__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) columns_kernel(WarpArguments a) {
+  let_next_start();
+  Complex* const table = dynamic_shared<Complex>();
+  table_of<Y>(table, a, 1);
+  block::barrier();
+  wait_for_previous();
+  const Place<Y> at;
+  const int teams = static_cast<int>(a.chunk) + 1, c = at.team / teams;
+  Complex* const of_left = table + (Y::twiddles + 1) / 2 * 2 + c * Y::n;
+  Complex* const own =
+      table + (Y::twiddles + 1) / 2 * 2 + a.columns_of_block * Y::n + at.team * Y::buffer;
+  const std::uint32_t task = blockIdx.x / a.groups, l = task / a.chunks;
+  const std::uint32_t item = (task - l * a.chunks) * a.chunk + (at.team - c * teams) - 1;
+  const int number = static_cast<int>((blockIdx.x - task * a.groups) * a.columns_of_block) + c;
+  const bool is_left = at.team == c * teams, live = number <= a.nx / 2 && c < a.columns_of_block;
+  const bool works = live && !is_left && item < a.rights;
+  const int kx = live ? number : 0;
+  Complex* const column =
+      (works ? a.right_images + (static_cast<Index>(l) * a.rights + item) * a.image
+             : a.left_images + l * a.image) +
+      kx * Y::n;
+  Complex v[Y::values];
+  Y::forward_column(v, column, works ? a.right_rows : a.left_rows, own, table, at.lane);
+  if (is_left && live) store_left<Y>(v, of_left, a, kx, at.lane);
+  block::barrier();
+  multiply<Y>(v, live ? of_left : table, at.lane);
+  Y::template run<Direction::inverse>(v, own, table, at.lane);
+  if (works) Y::store_column(v, column, at.lane);
+}
+
+using Kernel = void (*)(WarpArguments);
+
+Index image_elements(const Problem& q) { return AxisLengths::y(q) * (AxisLengths::x(q) / 2 + 1); }
+Index teams_of_block(int n) {
+  return AxisLengths::with(n, [](auto l) -> Index { return TeamOf<decltype(l)>::of_block; });
+}
+
+// How pairs of n-to-m are cut into batches, and how many of these the ring holds.
+struct Batches {
+  explicit Batches(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    const Index pairs = teams_of_block(AxisLengths::y(q));
+    Index best = 0;
+    for (Index l = 1; l <= pairs; l *= 2) {
+      const Index number = ceil_div(q.lefts, l) * ceil_div(q.rights, pairs / l);
+      // Fewest batches, then fewest spectra.
+      const Index cost = number * 64 + l + pairs / l;
+      if (best == 0 || cost < best) best = cost, lefts = l, count = number;
+    }
+    rights = pairs / lefts;
+    const Index bytes = pairs * image_elements(q) * static_cast<Index>(sizeof(Complex));
+    ring = std::min(count, std::max<Index>(2, (ring_mib(request) << 20) / bytes));
+    images = ring * pairs;
+  }
+  static Index ring_mib(const PlanRequest& request) { return request.params.get_int("ring_mib"); }
+  Index lefts = 1, rights = 1, count = 1, ring = 1, images = 1;
+};
+
+constexpr Index kCounters = 64;  // bytes before those of batches: elements stay aligned
+Index counter_bytes(Index batches) {
+  return ceil_div<Index>(kCounters + 2 * batches * static_cast<Index>(sizeof(std::uint32_t)), 256) *
+         256;
+}
+Index chunk_images(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  const Index bytes = image_elements(q) * static_cast<Index>(sizeof(Complex));
+  return std::min(q.pairs(), std::max<Index>(1, (Batches::ring_mib(request) << 20) / bytes));
+}
+
+class WarpPlan final : public Plan {
+ public:
+  explicit WarpPlan(const PlanRequest& request)
+      : problem_(request.problem),
+        batches_(request),
+        chunk_(chunk_images(request)),
+        dependent_(has_dependent_launch()) {
+    const Problem& q = problem_;
+    const int ny = AxisLengths::y(q), nx = AxisLengths::x(q);
+    auto* const roots = static_cast<Complex*>(request.workspace);
+    AxisLengths::with(ny, [&](auto y) {
+      AxisLengths::with(
+          nx, [&](auto x) { store_root_tables<decltype(y), decltype(x)>(roots, request.stream); });
+    });
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, ny, nx, roots);
+    a_.image = image_elements(q);
+    a_.ny = ny;
+    a_.nx = nx;
+    auto* memory = reinterpret_cast<unsigned char*>(roots) + kRootBytes;
+    if (q.form == Form::n_to_m) {
+      const Index count = batches_.count;
+      a_.counters = reinterpret_cast<std::uint32_t*>(memory);
+      a_.columns_done = a_.counters + kCounters / sizeof(std::uint32_t);
+      a_.rows_done = a_.columns_done + count;
+      a_.all_counters = static_cast<std::uint32_t>(a_.rows_done + count - a_.counters);
+      memory += counter_bytes(count);
+      a_.batches = static_cast<std::uint32_t>(count);
+      a_.ring = static_cast<std::uint32_t>(batches_.ring);
+      for (Index l = batches_.lefts; l > 1; l /= 2) ++a_.log_lefts;
+      for (Index r = batches_.rights; r > 1; r /= 2) ++a_.log_rights;
+      a_.batches_across = static_cast<std::uint32_t>(ceil_div(q.rights, batches_.rights));
+    }
+    a_.left_images = reinterpret_cast<Complex*>(memory);
+    a_.right_images = a_.left_images + q.lefts * a_.image;
+    a_.pair_images = a_.right_images + (q.form == Form::n_to_m ? q.rights * a_.image : 0);
+    AxisLengths::with(nx, [&](auto x) {
+      using X = TeamOf<decltype(x)>;
+      forward_ = forward_rows_kernel<X>;
+      inverse_ = inverse_rows_kernel<X>;
+      teams_x_ = X::of_block;
+      shared_x_ = sizeof(Complex) * (X::twiddles + X::of_block * X::buffer);
+      AxisLengths::with(ny, [&](auto y) {
+        using Y = TeamOf<decltype(y)>;
+        spectra_ = spectra_kernel<Y>;
+        columns_ = columns_kernel<Y>;
+        pairs_ = pairs_kernel<Y, X>;
+        teams_y_ = Y::of_block;
+        twiddles_y_ = Y::twiddles;
+        buffer_y_ = Y::buffer;
+        shared_y_ = sizeof(Complex) * (Y::twiddles + Y::of_block * Y::buffer);
+        shared_pairs_ = PairsShape<Y, X>::bytes;
+      });
+    });
+    if (q.form != Form::n_to_m) return;
+    const Index pairs = batches_.lefts * batches_.rights;
+    a_.column_tasks = static_cast<std::uint32_t>(nx / 2 + 1);
+    a_.row_tasks = static_cast<std::uint32_t>(pairs * (ny / 2 / teams_x_));
+    a_.of_batch = std::max(a_.row_tasks, a_.column_tasks);
+    // Between one and `ring` - 1 batches behind, or tasks would wait for later ones.
+    a_.lag = std::max(a_.of_batch, a_.of_batch * a_.ring / 2);
+    resident_ = resident_blocks(reinterpret_cast<const void*>(pairs_), kTeamThreads, shared_pairs_);
+  }
+
+  void compute(const Call& call) override {
+    const Problem& q = problem_;
+    a_.left = call.lefts<float>();
+    a_.right = call.rights<float>();
+    a_.out = call.outs<float>();
+    fresh_ = true;
+    if (q.form == Form::n_to_m) return n_to_m(call);
+    const Index m = q.rights / q.lefts;
+    // A rectangle of whole lefts, or of some rights of one.
+    const Index lefts = std::clamp<Index>(chunk_ / m, 1, q.lefts), rights = std::min(m, chunk_);
+    for (Index l = 0; l < q.lefts; l += lefts) {
+      for (Index r = 0; r < m; r += rights) {
+        WarpArguments a = a_;
+        a.lefts = static_cast<std::uint32_t>(std::min(lefts, q.lefts - l));
+        a.rights = static_cast<std::uint32_t>(std::min(rights, m - r));
+        const Index pairs = Index{a.lefts} * a.rights;
+        a.left += l * q.left.size();
+        a.right += (l * m + r) * q.right.size();
+        a.out += (l * m + r) * q.out_size();
+        a.left_images += l * a.image;
+        a.pair_images = a.right_images;
+        call.phase("forward");
+        forward(call, a, a.lefts + pairs);
+        call.phase("hadamard");
+        columns(call, a);
+        call.phase("inverse");
+        a.groups = static_cast<std::uint32_t>(a.ny / 2 / teams_x_);
+        run(inverse_, a, pairs * a.groups, kTeamThreads, shared_x_, call);
+      }
+    }
+  }
+
+ private:
+  void n_to_m(const Call& call) {
+    const Problem& q = problem_;
+    WarpArguments a = a_;
+    a.lefts = static_cast<std::uint32_t>(q.lefts);
+    a.rights = static_cast<std::uint32_t>(q.rights);
+    call.phase("forward");
+    forward(call, a, q.lefts + q.rights);
+    a.groups = static_cast<std::uint32_t>(ceil_div(a.nx / 2 + 1, teams_y_));
+    run(spectra_, a, (q.lefts + q.rights) * a.groups, kTeamThreads, shared_y_, call);
+    call.phase("inverse");
+    a.groups = static_cast<std::uint32_t>(a.ny / 2 / teams_x_);
+    const Index tasks = 2 * Index{a.batches} * a.of_batch;
+    run(pairs_, a, std::min(resident_, tasks), kTeamThreads, shared_pairs_, call);
+  }
+
+  void columns(const Call& call, WarpArguments& a) {
+    a.chunks = ceil_div<std::uint32_t>(a.rights, static_cast<std::uint32_t>(teams_y_ - 1));
+    a.chunk = ceil_div(a.rights, a.chunks);
+    const int of_column = static_cast<int>(a.chunk) + 1, columns = a.nx / 2 + 1;
+    a.columns_of_block = teams_y_ / of_column;
+    a.groups = static_cast<std::uint32_t>(ceil_div(columns, a.columns_of_block));
+    const int lanes = kTeamThreads / teams_y_;
+    const int threads = ceil_div(a.columns_of_block * of_column * lanes, 32) * 32;
+    const std::size_t shared =
+        sizeof(Complex) * static_cast<std::size_t>(twiddles_y_ + 1 + a.columns_of_block * a.ny +
+                                                   threads / lanes * buffer_y_);
+    run(columns_, a, Index{a.lefts} * a.chunks * a.groups, threads, shared, call);
+  }
+  void forward(const Call& call, WarpArguments& a, Index matrices) {
+    a.groups = static_cast<std::uint32_t>(
+        ceil_div((std::max(a.left_rows, a.right_rows) + 1) / 2, teams_x_));
+    run(forward_, a, matrices * a.groups, kTeamThreads, shared_x_, call);
+  }
+  void run(Kernel kernel, const WarpArguments& a, Index blocks, int threads, std::size_t shared,
+           const Call& call) {
+    // The first kernel of a call waits for the call before, which reads the images.
+    launch_dependent(dependent_ && !fresh_ && !call.marks, kernel,
+                     dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
+                     shared, call.stream, a);
+    fresh_ = false;
+  }
+
+  Problem problem_;
+  Batches batches_;
+  Index chunk_;
+  bool dependent_, fresh_ = true;
+  WarpArguments a_{};
+  Kernel forward_, inverse_, spectra_, columns_, pairs_;
+  int teams_x_, teams_y_, twiddles_y_, buffer_y_;
+  std::size_t shared_x_, shared_y_, shared_pairs_;
+  Index resident_ = 0;  // blocks of pairs_ that the device holds
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = AxisLengths::supports(q); !fit) return fit;
+  if (q.form == Form::n_to_m) {
+    constexpr Index kMost = Index{1} << 20;
+    if (Batches(request).count > kMost) return no("more than 2^20 batches of pairs");
+  }
+  return yes();
+}
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  const Batches cut(request);
+  const bool n_to_m = q.form == Form::n_to_m;
+  const Index images = q.lefts + (n_to_m ? q.rights + cut.images : chunk_images(request));
+  return static_cast<std::size_t>(kRootBytes + (n_to_m ? counter_bytes(cut.count) : 0) +
+                                  images * image_elements(q) * static_cast<Index>(sizeof(Complex)));
+}
+
+XCORR_VARIANT({
+    .summary = "Transform theorem, a transform in the lanes of a warp; n-to-m from one task list",
+    .parent = "fused_fft_split",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .axes = {{"ring_mib", {"36", "44"}}},
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<WarpPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr
