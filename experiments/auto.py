@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -92,13 +93,22 @@ def neighbours(problem: Problem, times: Times) -> list[Problem]:
 
 
 def predict(problem: Problem, times: Times) -> list[Predicted]:
-    """Every point that was measured on this problem or on the nearest one with its time here, the fastest first."""
+    """Every point that was measured on this problem or on one of the nearest with its time here, the fastest first."""
     own = times.get(problem, {})
     found = [Predicted(point, us, 0.0) for point, us in own.items()]
     near = neighbours(problem, times)
     if near:
-        found += [_fitted(problem, point, near, times) for point in times[near[0]] if point not in own]
+        points = [point for point in _candidates(problem, near, times) if point not in own]
+        found += [_fitted(problem, point, near, times) for point in points]
     return sorted(found, key=lambda one: (one.us, one.point))
+
+
+def _candidates(problem: Problem, near: Sequence[Problem], times: Times) -> list[Point]:
+    """Points of the nearest problem, and those of no other that lies beyond NEAR if they were measured on two or more:
+    a sweep leaves points out where they are known to be slow, which a fit to few and far ones would not know."""
+    within = [one for one in near[1:] if distance(problem, one) <= NEAR + 0.01]
+    often = Counter(point for one in near for point in times[one])
+    return list(dict.fromkeys([*times[near[0]], *(p for one in within for p in times[one] if often[p] >= 2)]))
 
 
 def _fitted(problem: Problem, point: Point, near: Sequence[Problem], times: Times) -> Predicted:

@@ -84,6 +84,18 @@ def test_a_problem_with_few_variants_is_no_neighbour():
     assert picked(square(32), auto.Source("", times))[0] == "a"
 
 
+def test_what_the_nearest_problem_lacks_is_a_candidate_where_two_near_ones_have_it():
+    times = {square(side): {("a", ""): 9.0, ("b", ""): 8.0} for side in (16, 24, 31, 48, 64)}
+    for side in (24, 48):
+        times[square(side)]["new", ""] = 2.0
+    times[square(64)]["once", ""] = 1.0
+    assert picked(square(32), auto.Source("", times))[0] == "new"
+    far = {square(side): {("a", ""): 9.0, ("b", ""): 8.0} for side in (16, 20, 200, 256)}
+    for side in (200, 256):  # what large problems have tells nothing of small ones
+        far[square(side)]["large", ""] = 0.1
+    assert picked(square(18), auto.Source("", far))[0] == "b"
+
+
 def test_the_line_says_what_it_rests_on():
     why = auto.pick(square(20), source(16, 24, 48), lambda point: "").why
     assert "from 3 measured problems, the nearest one-to-one/24x24/24x24/1:1/full" in why and "(near)" in why
