@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,13 @@ class Curve:
     points: pd.DataFrame  # tidy lines plus column `y`
     with_plan: bool = False
     hollow: bool = False
+    back: bool = False  # one of many that lead nowhere: a grey line under one legend entry
+
+
+# A figure of more curves than MANY keeps the looks of those that lead their family somewhere, or all within LEAD.
+MANY, LEAD = 14, 1.05
+OTHERS = "other variants"
+BACK = {"color": "#bdbdbd", "linewidth": 0.7, "zorder": 1}
 
 
 def curves(points: pd.DataFrame, metric: metrics.Metric, plans: bool = True) -> list[Curve]:
@@ -44,11 +51,24 @@ def curves(points: pd.DataFrame, metric: metrics.Metric, plans: bool = True) -> 
     return sorted(found, key=lambda c: c.label.lower())
 
 
+def step_back(lines: list[Curve], metric: metrics.Metric) -> list[Curve]:
+    """`lines`, those of them in the background that nowhere are within LEAD of the best of their family at the same
+    count and size, if there are more than MANY. Baselines stay in front; a plan stands where its variant does."""
+    if len(lines) <= MANY:
+        return lines
+    plain = pd.concat([line.points for line in lines if not line.with_plan])
+    cell = plain.groupby(["family", "counts", "size"])["y"]
+    best = cell.transform("min" if metric.lower_is_better else "max")
+    behind = plain["y"] / best if metric.lower_is_better else best / plain["y"]
+    leading = {*style.BASELINES, *plain.loc[behind <= LEAD, "variant"]}
+    return [replace(line, back=not leading & set(line.points["variant"])) for line in lines]
+
+
 def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Figure:
     """Log-log figure of `lines`, a facet per count. `points` gives the facets and size ticks."""
     facets = panels.facet_counts(points)
     points = pd.concat([frame for _, frame in facets])
-    labels = [line.label for line in lines]
+    labels = list(dict.fromkeys(OTHERS if line.back else line.label for line in lines))
     single = len(facets) == 1
     width = style.COLUMN_IN if single else style.PAGE_IN
     figure, axes, width = panels.grid(
@@ -60,6 +80,10 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Fi
     for one, (counts, frame) in zip(flat, facets):
         for line in lines:
             own = _with_gaps(line.points[line.points["counts"] == counts], frame)
+            if line.back:
+                (artist,) = one.plot(own["side"], own["y"], label=f"_{line.label}", **BACK)
+                handles.setdefault(OTHERS, artist)
+                continue
             (artist,) = one.plot(
                 own["side"],
                 own["y"],
@@ -79,8 +103,16 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Fi
         one.set_title(counts)
     for row in axes:
         row[0].set_ylabel(metric.axis_label)
+    if OTHERS in handles:
+        handles[OTHERS] = handles.pop(OTHERS)  # last
     panels.legend_below(figure, handles, width)
     return figure
+
+
+def background_text(lines: list[Curve]) -> str:
+    """Who is in the background, for a caption; empty when nobody is."""
+    names = list(dict.fromkeys(line.label for line in lines if line.back and not line.with_plan))
+    return f" Grey, nowhere within {LEAD - 1:.0%} of the fastest of their family: {', '.join(names)}." if names else ""
 
 
 def _with_gaps(own: pd.DataFrame, facet: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,7 @@ def draw(results: ResultSet, metric: Metric = METRIC) -> list[Result]:
         return [Omitted("comparison", "no verified time in this set")]
     drawn: list[Result] = []
     for suffix, title, frame in _panels.groups(points):
-        lines = _curves.curves(frame, metric)
+        lines = _curves.step_back(_curves.curves(frame, metric), metric)
         tail = "" if metric.name == "time" else f"_{metric.name}"
         names = ", ".join(line.label for line in lines)
         caption = (
@@ -28,7 +28,7 @@ def draw(results: ResultSet, metric: Metric = METRIC) -> list[Result]:
         )
         if any(line.with_plan for line in lines):
             caption += " Dotted: computation plus one plan."
-        caption += _panels.left_out(frame)
+        caption += _curves.background_text(lines) + _panels.left_out(frame)
         if any(line.hollow for line in lines):
             caption += " Hollow markers: published elsewhere, not verified here."
         drawn.append(

@@ -58,6 +58,7 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Result:
     if not lines:
         return Omitted(name, f"nothing but {text} measured at the same points")
     shown = pd.concat([line.points for line in lines], ignore_index=True)
+    lines = _curves.step_back(lines, metric)
     figure = _curves.draw(shown, lines, metric)
     for axes in figure.axes:
         low, high = axes.get_ylim()
@@ -71,7 +72,7 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Result:
             f"Time of {text} divided by the time of each variant at the same point, {title}; best "
             f"parameters of each. Plans are not counted. Points without a time of {text} are left "
             f"out. Largest: {top['y']:.3g}x, {style.label(top['variant'])}, {top['counts']}, "
-            f"{top['size']}." + _panels.left_out(shown)
+            f"{top['size']}." + _curves.background_text(lines) + _panels.left_out(shown)
         ),
         alt=f"Line chart: speed-up over {text} against matrix size, {title}.",
         figure=figure,

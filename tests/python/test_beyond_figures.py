@@ -17,8 +17,9 @@ from plots import ceilings as limits
 from plots import floor as floors
 from plots import style, tidy
 from plots.figures import (
-    Omitted, _cells, _ratios, accuracy, cache, crossover, energy, floor, in_kernel, replay, roofline,
+    Omitted, _cells, _curves, _ratios, accuracy, cache, crossover, energy, floor, in_kernel, replay, roofline,
 )  # fmt: skip
+from plots.metrics import METRICS
 
 # Round numbers of an imaginary card, but for the matrix product: 51 TFLOP/s.
 MEASURED = {
@@ -298,6 +299,23 @@ def test_transforms_inside_kernels_are_judged_by_the_fastest():
     (axes,) = drawing.figure.axes
     assert sorted(texts(axes)) == ["1.00x", "1.25x", "1.50x", "2.50x"]  # nothing to compare at 32 x 32
     assert "own 1.00x, 1 of 1; vendors 1.25x, 0 of 1; slower" in drawing.caption
+
+
+def test_of_many_curves_those_that_lead_no_family_step_back():
+    many = _curves.MANY + 2
+    rows = [square("one-to-one", size, 1, 1, 10.0 * (1 + k), variant=f"v{k:02}", family="a") for k in range(many)
+            for size in (16, 32)]  # fmt: skip
+    rows.append(square("one-to-one", 32, 1, 1, 9.0, variant="v03", family="a", params="k=2"))  # leads at 32 x 32
+    rows.append(square("one-to-one", 16, 1, 1, 500.0, variant="alone", family="b"))
+    rows.append(square("one-to-one", 16, 1, 1, 900.0, variant="overlap_wise", family="a"))
+    metric = METRICS["time"]
+    lines = _curves.step_back(_curves.curves(points(*rows), metric), metric)
+    assert [line.label for line in lines if not line.back] == ["alone", "overlap-wise", "v00", "v03"]
+    assert _curves.background_text(lines).endswith("v01, v02, " + ", ".join(f"v{k:02}" for k in range(4, many)) + ".")
+    legend = _curves.draw(points(*rows), lines, metric).legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["alone", "overlap-wise", "v00", "v03", _curves.OTHERS]
+    few = _curves.curves(points(*rows[:6]), metric)
+    assert _curves.step_back(few, metric) == few and _curves.background_text(few) == ""
 
 
 def test_colours_of_factors_deepen_in_both_directions_and_in_grey():
