@@ -95,7 +95,7 @@ def summary(lines: pd.DataFrame, bars: Bars) -> str:
     below = int((known["speedup"] < bars.least).sum())
     text = (
         f"Speed-up over the paper's best in {len(known)} of {len(lines)} cells: geometric mean {_mean(known['speedup']):.2f} "
-        f"(asked for: {bars.mean:g}), least {known['speedup'].min():.2f}, {below} below {bars.least:g}."
+        f"(goal: {bars.mean:g}), least {known['speedup'].min():.2f}, {below} below {bars.least:g}."
     )
     if len(far):
         text += f" Distance to the floor: geometric mean {_mean(far):.2f}, largest {far.max():.2f}."

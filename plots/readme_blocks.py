@@ -19,7 +19,7 @@ from typing import Any
 
 from experiments import store
 from experiments.errors import UserError, nearest
-from plots import best_table, tidy
+from plots import best_table, beyond, tidy
 from plots.claims import verdicts
 from plots.render import available
 
@@ -139,6 +139,13 @@ def best_table_block(sources: Sources, words: Sequence[str]) -> str:
     return "\n".join(parts) or "No verified time in the published set.\n"
 
 
+def beyond_block(sources: Sources, words: Sequence[str]) -> str:
+    """How far ahead of the paper's best and from the floor a published set is, in a line."""
+    key, _ = sources.published(words)
+    lines, bars, title = beyond.of_set(sources.load(key))
+    return f"`{key}` against: {title}. {beyond.summary(lines, bars)} Cell by cell: `python3 -m plots.beyond`.\n"
+
+
 def claims_block(sources: Sources, words: Sequence[str]) -> str:
     """Claims of the paper by verdict, and what became of those that measuring decides."""
     key, _ = sources.published(words)
@@ -176,6 +183,7 @@ def _words(name: str) -> str:
 WRITERS: dict[str, Callable[[Sources, Sequence[str]], str]] = {
     "variants": variants_block,
     "best_table": best_table_block,
+    "beyond": beyond_block,
     "claims": claims_block,
     "figures": figures_block,
 }
