@@ -65,7 +65,9 @@ def grid(
     per_row = count if rows_of > 1 or count <= 4 else (4 if count in (7, 8) else 3)
     rows = rows_of if rows_of > 1 else math.ceil(count / per_row)
     width = style.COLUMN_IN if per_row == 1 else style.PAGE_IN
-    bottom, top, left, right = 0.53 + 0.155 * legend, 0.27, 0.68, 0.14
+    # A legend of many lines needs less for each than the space that a short one has around it.
+    bottom = 0.53 + 0.155 * min(legend, 3) + 0.12 * max(0, legend - 3)
+    top, left, right = 0.27, 0.68, 0.14
     total = rows * height + (rows - 1) * gap + bottom + top
     figure = Figure(figsize=(width, total))
     axes = figure.subplots(rows, per_row, squeeze=False, sharey=True)
