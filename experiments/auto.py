@@ -83,6 +83,11 @@ def distance(one: Problem, other: Problem) -> float:
     return float(np.linalg.norm(coordinates(one) - coordinates(other)))
 
 
+def is_near(octaves: float) -> bool:
+    """Whether a problem that far away still tells what is fast: at most NEAR, but for rounding."""
+    return octaves < NEAR + 0.01
+
+
 def neighbours(problem: Problem, times: Times) -> list[Problem]:
     """The nearest measured problems of the form, the nearest first, those left out on which only a few variants
     were measured: what is absent there was not found slow."""
@@ -106,7 +111,7 @@ def predict(problem: Problem, times: Times) -> list[Predicted]:
 def _candidates(problem: Problem, near: Sequence[Problem], times: Times) -> list[Point]:
     """Points of the nearest problem, and those of no other that lies beyond NEAR if they were measured on two or more:
     a sweep leaves points out where they are known to be slow, which a fit to few and far ones would not know."""
-    within = [one for one in near[1:] if distance(problem, one) <= NEAR + 0.01]
+    within = [one for one in near[1:] if is_near(distance(problem, one))]
     often = Counter(point for one in near for point in times[one])
     return list(dict.fromkeys([*times[near[0]], *(p for one in within for p in times[one] if often[p] >= 2)]))
 
@@ -158,7 +163,7 @@ def _why(problem: Problem, source: Source, best: Predicted, second: Predicted | 
     else:
         near = [one for one in neighbours(problem, source.times) if best.point in source.times[one]]
         off = distance(problem, near[0])
-        sure = "near" if off < NEAR + 0.01 else "far, a guess"
+        sure = "near" if is_near(off) else "far, a guess"
         rests = (
             f"predicted {best.us:.3g} us within {best.spread:.0%} from {len(near)} measured problems, the nearest "
             f"{near[0].id}, {off:.2g} octaves of data away ({sure})"

@@ -102,6 +102,11 @@ def summary(lines: pd.DataFrame, bars: Bars) -> str:
     return text
 
 
+def sentence(key: str, lines: pd.DataFrame, bars: Bars, title: str) -> str:
+    """The summary of a set, with its name and that of the baseline."""
+    return f"{key} against: {title}. {summary(lines, bars)}"
+
+
 def reached(lines: pd.DataFrame, bars: Bars) -> bool:
     """Whether every cell was measured and both bars hold."""
     ratios = lines["speedup"]
@@ -167,7 +172,7 @@ def run(argv: Sequence[str]) -> int:
     if lines.empty:
         raise UserError(f"machine key {key}: not the machine of the baseline; name the one that it was measured on")
     print(markdown(readable(lines)))
-    print(f"{key} against: {title}. {summary(lines, bars)}")
+    print(sentence(key, lines, bars, title))
     return int(not reached(lines, bars))
 
 

@@ -142,8 +142,8 @@ def best_table_block(sources: Sources, words: Sequence[str]) -> str:
 def beyond_block(sources: Sources, words: Sequence[str]) -> str:
     """How far ahead of the paper's best and from the floor a published set is, in a line."""
     key, _ = sources.published(words)
-    lines, bars, title = beyond.of_set(sources.load(key))
-    return f"`{key}` against: {title}. {beyond.summary(lines, bars)} Cell by cell: `python3 -m plots.beyond`.\n"
+    text = beyond.sentence(f"`{key}`", *beyond.of_set(sources.load(key)))
+    return f"{text} Cell by cell: `python3 -m plots.beyond`.\n"
 
 
 def claims_block(sources: Sources, words: Sequence[str]) -> str:

@@ -129,6 +129,13 @@ std::vector<Problem> remainder_problems() {
   return problems;
 }
 
-Problem large_problem() { return make_problem(Form::one_to_one, {40, 33}, {40, 33}, 1, 1, "full"); }
+std::vector<Problem> large_problems() {
+  std::vector<Problem> problems;
+  // One for all; rows of whole vectors of four; what the shortest transforms hold.
+  for (const Shape shape : {Shape{40, 33}, {40, 36}, {16, 16}}) {
+    problems.push_back(make_problem(Form::one_to_one, shape, shape, 1, 1, "full"));
+  }
+  return problems;
+}
 
 }  // namespace xcorr::emulation

@@ -22,7 +22,8 @@ std::vector<Problem> odd_problems();
 
 // Every form with shapes that no tile of several rows, columns or matrices divides.
 std::vector<Problem> remainder_problems();
-// One-to-one, larger than a warp and than any tile in both directions.
-Problem large_problem();
+// One-to-one, larger than a warp and than any tile in both directions; after the first, what is
+// large for variants of few shapes. A variant is to take one of them.
+std::vector<Problem> large_problems();
 
 }  // namespace xcorr::emulation
