@@ -15,7 +15,7 @@
 // holds the images of all lefts and a chunk, for n-to-m of all matrices and a chunk.
 //
 // Traffic of the L2 cache for a right at 256 x 256: 5.5 MB with its left's spectrum, so 1:32 takes
-// 35 us of it; it took 115. Profiled there, an instruction was issued in 17 to 24 % of the slots
+// 35 us of it; it took 115. Profiled at 32:32, an instruction was issued in 17 to 24 % of the slots
 // with 17 % of the warps that fit: its chunks are too small to fill the card, and their blocks wait
 // at barriers. Registers on sm_90: 128 for columns, at most 162 for rows, no spills.
 #include "algorithms/device/fused_fft_plan.hpp"
