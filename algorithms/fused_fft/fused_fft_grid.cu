@@ -24,7 +24,7 @@
 // a part.
 #include <bit>
 
-#include "algorithms/device/fused_fft_grid.hpp"
+#include "algorithms/device/fused_fft_grid_columns.hpp"
 #include "algorithms/device/fused_fft_plan.hpp"
 #include "harness/variant.hpp"
 
@@ -185,9 +185,9 @@ class GridPlan final : public Plan {
     // The left and an odd number of rights fill both slots of a part.
     a_.chunk = number(std::min(m, ceil_div(m, chunks) | 1));
     a_.by_groups = Divider(groups);
-    a_.by_chunks = Divider(ceil_div<Index>(m, a_.chunk));
-    a_.column_tasks = number(q.lefts * groups) * a_.by_chunks.by;
-    a_.left_copies = a_.by_chunks.by;
+    a_.by_lefts = Divider(q.lefts);
+    a_.left_copies = number(ceil_div<Index>(m, a_.chunk));  // one for each chunk
+    a_.column_tasks = number(q.lefts * groups) * a_.left_copies;
     a_.right_copies = n_to_m ? a_.lefts : 1;
     a_.right_copy_of_left = n_to_m ? 1 : 0;
     const Index wanted = std::max<Index>({a_.column_tasks, ceil_div<Index>(a_.row_items, tiles),
