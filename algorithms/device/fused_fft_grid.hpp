@@ -39,6 +39,7 @@ struct GridArguments {
   int nx, ny;
   int left_rows, left_cols, right_rows, right_cols;
   int out_rows, out_cols, first_y, first_x;  // of the window in the circular result
+  bool short_rows, short_columns;            // no input has more than half of nx or ny
   float scale;
   std::uint32_t lefts, rights_of_left, rights_back;
   int log_columns;      // of a task over columns
@@ -114,11 +115,15 @@ struct RowPair {
     const bool both = row + apart < rows;
     const float* const odd = even + (both ? apart * cols : 0);
     const int odd_cols = both ? cols : 0;
-#pragma unroll
-    for (int s = 0; s < R::a; ++s) {
+    const auto load = [&](int s) {
       if (t + R::m * s < cols) v[s].re = even[R::m * s];
       if (t + R::m * s < odd_cols) v[s].im = odd[R::m * s];
-    }
+    };
+#pragma unroll
+    for (int s = 0; s < R::a / 2; ++s) load(s);
+    if (a.short_rows) return;
+#pragma unroll
+    for (int s = R::a / 2; s < R::a; ++s) load(s);
   }
   bool works;
   std::uint32_t copies, to;
@@ -141,7 +146,7 @@ __device__ __forceinline__ void forward_rows(const GridArguments& a, const Block
     if (base > 0) tile.barrier();
     const bool works = item.works;
     const std::uint32_t copies = item.copies, image = item.to + of_t;
-    if (works && t < R::m) pass.first_forward(item.v, w, t);
+    if (works && t < R::m) pass.first_forward(item.v, w, t, a.short_rows);
     if (base + tile.step < a.row_items) {
       item = RowPair<R>(a, base + tile.step + tile.first, t, kFlow);
     }

@@ -87,7 +87,7 @@ __device__ __forceinline__ void columns(const GridArguments& a, const BlockPart&
           v[2 * s] = {e[s].x, e[s].y};
           v[2 * s + 1] = {e[s].z, e[s].w};
         }
-        outer.first_forward(v, w, t);
+        outer.first_forward(v, w, t, a.short_columns);
         if (!kFlow && item + 2 < count) load(item + 2);
       }
       part.barrier_of(slot_threads);

@@ -105,9 +105,14 @@ struct ThreePass {
   __device__ __forceinline__ explicit ThreePass(Complex* shared)
       : x(shared), y(shared + R::x_elements) {}
 
-  __device__ __forceinline__ void first_forward(Complex (&v)[R::a], const Twiddles<R>& w,
-                                                int t) const {
-    transform<R::a, Direction::forward>(v);
+  // Half: the second half of v is zero.
+  __device__ __forceinline__ void first_forward(Complex (&v)[R::a], const Twiddles<R>& w, int t,
+                                                bool half) const {
+    if (half) {
+      transform<R::a, Direction::forward, R::a / 2>(v);
+    } else {
+      transform<R::a, Direction::forward>(v);
+    }
 #pragma unroll
     for (int k = 0; k < R::a; ++k) x[k * R::pitch_x + t] = k == 0 ? v[0] : v[k] * conj(w.first[k]);
   }

@@ -156,6 +156,8 @@ class GridPlan final : public Plan {
     a_.out_rows = static_cast<int>(q.out_rows()), a_.out_cols = static_cast<int>(q.out_cols());
     a_.first_y = static_cast<int>((q.window.sy.first + ny) % ny);
     a_.first_x = static_cast<int>((q.window.sx.first + nx) % nx);
+    a_.short_rows = std::max(q.left.cols, q.right.cols) <= nx / 2;
+    a_.short_columns = std::max(q.left.rows, q.right.rows) <= ny / 2;
     a_.scale = 0.25f / static_cast<float>(nx * ny);  // both inputs come at twice their value
     a_.lefts = number(q.lefts), a_.rights_of_left = number(m);
     a_.rights_back = n_to_m ? number(m) : 0;
@@ -182,8 +184,7 @@ class GridPlan final : public Plan {
     const Index processors = resident(kMostThreads, 0);
     const Index groups = ceil_div<Index>(nx / 2 + 1, point.columns);
     const Index chunks = std::clamp<Index>(processors * most_parts / (q.lefts * groups), 1, m);
-    // The left and an odd number of rights fill both slots of a part.
-    a_.chunk = number(std::min(m, ceil_div(m, chunks) | 1));
+    a_.chunk = number(ceil_div(m, chunks));
     a_.by_groups = Divider(groups);
     a_.by_lefts = Divider(q.lefts);
     a_.left_copies = number(ceil_div<Index>(m, a_.chunk));  // one for each chunk
