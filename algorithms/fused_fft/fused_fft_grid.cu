@@ -4,9 +4,16 @@
 //
 // The three phases (rows, columns with the product, rows) stay, with one block on each
 // multiprocessor that lasts through all of them, so nothing is launched between them. A transform
-// is spread over up to 64 threads with 8 values each, in three short passes (three_pass_fft.hpp);
-// a left is transformed beside its first right. A block is cut into parts that work on their own.
-// The window is found where outputs are stored: no phases, no rotation.
+// is spread over a warp, two for lengths above 256, with up to 8 values a thread, in three short
+// passes (three_pass_fft.hpp); a left is transformed beside its first right. A block is cut into
+// parts that work on their own. The window is found where outputs are stored: no phases, no
+// rotation.
+//
+// For several pairs every wait is that of the threads which exchange something: of a warp up to
+// length 256, of 64 threads above, of the columns of a slot where images are met, of a part only
+// for the spectrum of the left. So some transforms load or store while others compute, and the row
+// pair or right after the present one is asked for before that is done (right and pair images: with
+// the barrier only, as with dataflow it may not be there yet).
 //
 // Forms: all four, any shape and window; fp32. Parameters, run time: columns_per_task, the columns
 // of a left and of a right that a part has at once (1: shorter phases for one pair; 2: fewer, wider
@@ -20,7 +27,7 @@
 // (10 % slower for 1:8 at 256 x 256); 2 or 8 columns in the layout of images (within 3 %); 4
 // columns a task (within 3 % of 2).
 //
-// Registers on sm_90: 112 with the barrier, 124 with dataflow, no spills. Shared memory: 5 to 44 KB
+// Registers on sm_90: 128 with the barrier, 124 with dataflow, no spills. Shared memory: 5 to 44 KB
 // a part.
 #include <bit>
 
