@@ -55,8 +55,7 @@ struct GridBarrier {
 };
 
 // A block in parts that work on their own, each of 2^log_threads threads, whole warps: fewer blocks
-// at a barrier than a multiprocessor needs for its work. At most 15 parts; one, under the
-// emulation.
+// at a barrier than a multiprocessor needs for its work. At most 8 parts; one, under the emulation.
 struct BlockPart {
   __device__ __forceinline__ explicit BlockPart(int log_threads)
       : index(static_cast<int>(threadIdx.x >> log_threads)),
@@ -70,7 +69,19 @@ struct BlockPart {
 #ifdef XCORR_EMULATE
     block::barrier();
 #else
-    asm volatile("bar.sync %0, %1;" ::"r"(index + 1), "r"(threads) : "memory");
+    asm volatile("bar.sync %0, %1;" ::"r"(15 - index), "r"(threads) : "memory");
+#endif
+  }
+  // The `group` threads, a power of two and at least 64 or within a warp, of which this is one.
+  // Parts at other phases may be at such a barrier too: its number belongs to its threads, of at
+  // most 512.
+  __device__ __forceinline__ void barrier_of(int group) const {
+    if (group <= warp::kSize) return warp::barrier();
+#ifdef XCORR_EMULATE
+    block::barrier();
+#else
+    const int first = static_cast<int>(threadIdx.x) & -group;
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + first / 64), "r"(group) : "memory");
 #endif
   }
 
@@ -119,6 +130,30 @@ __device__ __forceinline__ void store_shared(Element* to, const Element& e) {
                "f"(e.z), "f"(e.w)
                : "memory");
 #endif
+}
+
+// f() until what it has loaded is there: f says whether something is missing.
+template <bool kFlow, typename F>
+__device__ __forceinline__ void until_there(F f) {
+  if constexpr (kFlow) {
+    while (f()) {
+    }
+  } else {
+    f();
+  }
+}
+template <bool kFlow>
+__device__ __forceinline__ Element load_element(const Element* from) {
+  if constexpr (kFlow) return load_shared(from);
+  return *from;
+}
+template <bool kFlow>
+__device__ __forceinline__ void store_element(Element* to, const Element& e) {
+  if constexpr (kFlow) {
+    store_shared(to, e);
+  } else {
+    *to = e;
+  }
 }
 
 static __global__ void make_all_missing(Element* to, std::uint32_t count) {

@@ -23,8 +23,15 @@ template <int kA, int kB, int kC>
 struct Radices {
   static constexpr int a = kA, b = kB, c = kC, m = b * c, n = a * m;
   static constexpr int ab = a * b, ac = a * c;
-  static constexpr int most = m > ab ? (m > ac ? m : ac) : (ab > ac ? ab : ac);
+  // Threads of a transform: one each for the first two passes; the third may take two turns, so
+  // that up to 256 a transform is one warp's, which has no barrier to wait at.
+  static constexpr int most = m > ac ? m : ac;
   static constexpr int threads = most <= 16 ? 16 : most <= 32 ? 32 : 64;
+  static constexpr int turns = (ab + threads - 1) / threads;
+  // Whether the third pass has work for thread u at its turn i.
+  __host__ __device__ static constexpr bool has_turn(int u, int i) {
+    return (i + 1) * threads <= ab || u + i * threads < ab;
+  }
   static_assert(most <= 64 && a % 2 == 0);
 
   // The least number from `least` on that is `rest` modulo 16.
@@ -98,9 +105,14 @@ struct ThreePass {
   __device__ __forceinline__ explicit ThreePass(Complex* shared)
       : x(shared), y(shared + R::x_elements) {}
 
-  __device__ __forceinline__ void first_forward(Complex (&v)[R::a], const Twiddles<R>& w,
-                                                int t) const {
-    transform<R::a, Direction::forward>(v);
+  // Half: the second half of v is zero.
+  __device__ __forceinline__ void first_forward(Complex (&v)[R::a], const Twiddles<R>& w, int t,
+                                                bool half) const {
+    if (half) {
+      transform<R::a, Direction::forward, R::a / 2>(v);
+    } else {
+      transform<R::a, Direction::forward>(v);
+    }
 #pragma unroll
     for (int k = 0; k < R::a; ++k) x[k * R::pitch_x + t] = k == 0 ? v[0] : v[k] * conj(w.first[k]);
   }

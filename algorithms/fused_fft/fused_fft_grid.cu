@@ -4,9 +4,16 @@
 //
 // The three phases (rows, columns with the product, rows) stay, with one block on each
 // multiprocessor that lasts through all of them, so nothing is launched between them. A transform
-// is spread over up to 64 threads with 8 values each, in three short passes (three_pass_fft.hpp);
-// a left is transformed beside its first right. A block is cut into parts that work on their own.
-// The window is found where outputs are stored: no phases, no rotation.
+// is spread over a warp, two for lengths above 256, with up to 8 values a thread, in three short
+// passes (three_pass_fft.hpp); a left is transformed beside its first right. A block is cut into
+// parts that work on their own. The window is found where outputs are stored: no phases, no
+// rotation.
+//
+// For several pairs every wait is that of the threads which exchange something: of a warp up to
+// length 256, of 64 threads above, of the columns of a slot where images are met, of a part only
+// for the spectrum of the left. So some transforms load or store while others compute, and the row
+// pair or right after the present one is asked for before that is done (right and pair images: with
+// the barrier only, as with dataflow it may not be there yet).
 //
 // Forms: all four, any shape and window; fp32. Parameters, run time: columns_per_task, the columns
 // of a left and of a right that a part has at once (1: shorter phases for one pair; 2: fewer, wider
@@ -20,11 +27,11 @@
 // (10 % slower for 1:8 at 256 x 256); 2 or 8 columns in the layout of images (within 3 %); 4
 // columns a task (within 3 % of 2).
 //
-// Registers on sm_90: 112 with the barrier, 124 with dataflow, no spills. Shared memory: 5 to 44 KB
+// Registers on sm_90: 128 with the barrier, 124 with dataflow, no spills. Shared memory: 5 to 44 KB
 // a part.
 #include <bit>
 
-#include "algorithms/device/fused_fft_grid.hpp"
+#include "algorithms/device/fused_fft_grid_columns.hpp"
 #include "algorithms/device/fused_fft_plan.hpp"
 #include "harness/variant.hpp"
 
@@ -156,6 +163,8 @@ class GridPlan final : public Plan {
     a_.out_rows = static_cast<int>(q.out_rows()), a_.out_cols = static_cast<int>(q.out_cols());
     a_.first_y = static_cast<int>((q.window.sy.first + ny) % ny);
     a_.first_x = static_cast<int>((q.window.sx.first + nx) % nx);
+    a_.short_rows = std::max(q.left.cols, q.right.cols) <= nx / 2;
+    a_.short_columns = std::max(q.left.rows, q.right.rows) <= ny / 2;
     a_.scale = 0.25f / static_cast<float>(nx * ny);  // both inputs come at twice their value
     a_.lefts = number(q.lefts), a_.rights_of_left = number(m);
     a_.rights_back = n_to_m ? number(m) : 0;
@@ -182,12 +191,11 @@ class GridPlan final : public Plan {
     const Index processors = resident(kMostThreads, 0);
     const Index groups = ceil_div<Index>(nx / 2 + 1, point.columns);
     const Index chunks = std::clamp<Index>(processors * most_parts / (q.lefts * groups), 1, m);
-    // The left and an odd number of rights fill both slots of a part.
-    a_.chunk = number(std::min(m, ceil_div(m, chunks) | 1));
+    a_.chunk = number(ceil_div(m, chunks));
     a_.by_groups = Divider(groups);
-    a_.by_chunks = Divider(ceil_div<Index>(m, a_.chunk));
-    a_.column_tasks = number(q.lefts * groups) * a_.by_chunks.by;
-    a_.left_copies = a_.by_chunks.by;
+    a_.by_lefts = Divider(q.lefts);
+    a_.left_copies = number(ceil_div<Index>(m, a_.chunk));  // one for each chunk
+    a_.column_tasks = number(q.lefts * groups) * a_.left_copies;
     a_.right_copies = n_to_m ? a_.lefts : 1;
     a_.right_copy_of_left = n_to_m ? 1 : 0;
     const Index wanted = std::max<Index>({a_.column_tasks, ceil_div<Index>(a_.row_items, tiles),
