@@ -114,14 +114,17 @@ __device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, 
     ComplexPair p[kHalf];
 #pragma unroll
     for (int i = 0; i < kHalf; ++i) p[i] = load_shared_by_all(from + i * kRest * pitch);
-    Complex a[kFirst];
+    Complex a[kFirst], b[kHalf + 1];
 #pragma unroll
     for (int i = 0; i < kHalf; ++i) {
       a[i] = packed(p[i]);
-      const Complex same = i == 0 ? alone : packed_mirror(p[(kHalf - i) % kHalf]);
-      const Complex of_p = packed_mirror(p[kHalf - 1 - i]);
-      const Complex other{warp::shuffle_xor(of_p.re, swap), warp::shuffle_xor(of_p.im, swap)};
-      a[kHalf + i] = select(outer, same, other);
+      b[i] = packed_mirror(p[i]);
+    }
+    b[kHalf] = alone;
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+      const Complex given = select(outer, b[i + 1], b[i]);
+      a[kFirst - 1 - i] = {warp::shuffle_xor(given.re, swap), warp::shuffle_xor(given.im, swap)};
     }
     T::template begin<Direction::inverse>(a, j, z, table);
   }
