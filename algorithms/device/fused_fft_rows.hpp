@@ -70,14 +70,15 @@ __device__ __forceinline__ Complex select(bool condition, Complex yes, Complex n
 
 // Complex rows from `first` on, one a team, of an image into the teams' buffers, with the first
 // pass of their inverse transforms on the way. Column k gives elements k and n - k, so those of
-// tasks j and kRest - j come together: one thread has both tasks, or neighbours swap halves. Tasks
-// 0 and kRest / 2 mirror themselves; element n / 2 comes alone.
+// tasks j and kRest - j come together: a thread has both, or (`odd`) one, and neighbours swap
+// halves. Tasks 0 and kRest / 2 mirror themselves; element n / 2 comes alone.
 template <typename T>
 __device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, int thread,
                                                 Complex* buffers, const Complex* table) {
   constexpr int kFirst = T::R::first, kHalf = kFirst / 2, kRest = T::kRest;
-  constexpr bool kBoth = kRest == 2 * T::lanes;
-  static_assert(kBoth || (kRest == T::lanes && T::of_block == 16));
+  constexpr int kTasks = kRest / T::lanes;
+  constexpr bool kOdd = kTasks % 2 == 1;
+  static_assert(kTasks <= 3 && (!kOdd || T::of_block == 16));
   const int q = thread % T::of_block, number = thread / T::of_block;
   Complex* const z = buffers + q * T::buffer;
   const int pitch = ny / 2;
@@ -85,30 +86,9 @@ __device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, 
   const bool outer = number == 0;
   Complex alone{0.0f, 0.0f};
   if (outer) alone = packed(load_shared_by_all(all + T::n / 2 * pitch));
-  if constexpr (kBoth) {
-    const int j = number, mirror = outer ? kRest / 2 : kRest - j;
-    const ComplexPair* const from = settled(all + j * pitch);
-    const ComplexPair* const from_mirror = settled(all + mirror * pitch);
-    ComplexPair p[kHalf], m[kHalf];
-#pragma unroll
-    for (int i = 0; i < kHalf; ++i) {
-      p[i] = load_shared_by_all(from + i * kRest * pitch);
-      m[i] = load_shared_by_all(from_mirror + i * kRest * pitch);
-    }
-    Complex a[kFirst], c[kFirst];
-#pragma unroll
-    for (int i = 0; i < kHalf; ++i) {
-      a[i] = packed(p[i]);
-      c[i] = packed(m[i]);
-      const Complex same = i == 0 ? alone : packed_mirror(p[(kHalf - i) % kHalf]);
-      const Complex of_p = packed_mirror(p[kHalf - 1 - i]), of_m = packed_mirror(m[kHalf - 1 - i]);
-      a[kHalf + i] = select(outer, same, of_m);
-      c[kHalf + i] = select(outer, of_m, of_p);
-    }
-    T::template begin<Direction::inverse>(a, j, z, table);
-    T::template begin<Direction::inverse>(c, mirror, z, table);
-  } else {
-    const int j = number % 2 == 0 ? number / 2 : kRest - (number == 1 ? kRest / 2 : number / 2);
+  if constexpr (kOdd) {
+    const int near = number / 2;
+    const int j = number % 2 == 0 ? near : kRest - (number == 1 ? kRest / 2 : near);
     const int swap = number < 2 ? 0 : 16;
     const ComplexPair* const from = settled(all + j * pitch);
     ComplexPair p[kHalf];
@@ -128,6 +108,31 @@ __device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, 
     }
     T::template begin<Direction::inverse>(a, j, z, table);
   }
+  if constexpr (kTasks > 1) {
+    // Behind those that neighbours swap; else the first has tasks 0 and kRest / 2.
+    const int j = kOdd ? T::lanes / 2 + number : number;
+    const int mirror = !kOdd && outer ? kRest / 2 : kRest - j;
+    const ComplexPair* const from = settled(all + j * pitch);
+    const ComplexPair* const from_mirror = settled(all + mirror * pitch);
+    ComplexPair p[kHalf], m[kHalf];
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+      p[i] = load_shared_by_all(from + i * kRest * pitch);
+      m[i] = load_shared_by_all(from_mirror + i * kRest * pitch);
+    }
+    Complex a[kFirst], c[kFirst];
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+      a[i] = packed(p[i]);
+      c[i] = packed(m[i]);
+      const Complex same = i == 0 ? alone : packed_mirror(p[(kHalf - i) % kHalf]);
+      const Complex of_p = packed_mirror(p[kHalf - 1 - i]), of_m = packed_mirror(m[kHalf - 1 - i]);
+      a[kHalf + i] = kOdd ? of_m : select(outer, same, of_m);
+      c[kHalf + i] = kOdd ? of_p : select(outer, of_m, of_p);
+    }
+    T::template begin<Direction::inverse>(a, j, z, table);
+    T::template begin<Direction::inverse>(c, mirror, z, table);
+  }
 }
 
 // Complex rows from `first` on, one a team, of an image into the outputs of a pair. The caller may
@@ -137,40 +142,13 @@ __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int firs
                                                   Range rows, Range cols, float* out,
                                                   Complex* buffers, const Complex* table,
                                                   Loaded loaded) {
-  constexpr bool kBegins = T::n != 384;  // 3 tasks of a lane do not come in pairs
   const Place<T> at;
-  const auto* const all = reinterpret_cast<const ComplexPair*>(image) + first;
-  if constexpr (kBegins) {
-    begin_row_pairs<T>(all, ny, at.thread, buffers, table);
-  } else {
-    const int q = at.thread % T::of_block, begin = at.thread / T::of_block;
-    Complex* const z = buffers + q * T::buffer;
-    const auto* const from = settled(all + q + begin * (ny / 2));
-    // z[n] = z[0] from k = 0 is never read.
-    const auto put = [&](int k, const ComplexPair& p) {
-      z[k] = packed(p);
-      z[T::n - k] = packed_mirror(p);
-    };
-    ComplexPair p[T::values / 2];
-#pragma unroll
-    for (int i = 0; i < T::values / 2; ++i) {
-      p[i] = load_shared_by_all(from + i * (T::lanes * ny / 2));
-    }
-#pragma unroll
-    for (int i = 0; i < T::values / 2; ++i) put(begin + i * T::lanes, p[i]);
-    if (begin == 0) put(T::n / 2, load_shared_by_all(all + q + T::n / 2 * (ny / 2)));
-  }
+  begin_row_pairs<T>(reinterpret_cast<const ComplexPair*>(image) + first, ny, at.thread, buffers,
+                     table);
   block::barrier();
   loaded();
-  Complex* const own = buffers + at.team * T::buffer;
   Complex v[T::values];
-  if constexpr (kBegins) {
-    T::template finish<Direction::inverse>(v, own, table, at.lane);
-  } else {
-#pragma unroll
-    for (int m = 0; m < T::values; ++m) v[m] = own[at.lane + T::lanes * m];
-    T::template run<Direction::inverse>(v, own, table, at.lane);
-  }
+  T::template finish<Direction::inverse>(v, buffers + at.team * T::buffer, table, at.lane);
   const int y = 2 * (first + at.team);
   const auto count = static_cast<std::uint32_t>(cols.count);
   const std::uint32_t of_one = rows.has(y) ? count : 0, of_next = rows.has(y + 1) ? count : 0;

@@ -130,6 +130,17 @@ struct Groups {
   Index lefts, rights;
 };
 
+// A launch that starts a graph has no kernel before it to overlap.
+bool captured([[maybe_unused]] void* stream) {
+#ifdef XCORR_EMULATE
+  return false;
+#else
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaError_t code = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status);
+  return code != cudaSuccess || status != cudaStreamCaptureStatusNone;
+#endif
+}
+
 class WarpPlan final : public Plan {
  public:
   explicit WarpPlan(const PlanRequest& request)
@@ -202,6 +213,7 @@ class WarpPlan final : public Plan {
     a_.left = call.lefts<float>();
     a_.right = call.rights<float>();
     a_.out = call.outs<float>();
+    fresh_ |= captured(call.stream);
     if (has_groups_) return groups(call);
     if (q.form == Form::n_to_m) return n_to_m(call);
     const Index m = q.rights / q.lefts;
