@@ -5,23 +5,32 @@
 // stands between its passes, and the 32 warps of a multiprocessor are at different ones. Images are
 // column-major: a column is one run of memory, a block over rows reads 128 bytes of each column.
 //
-// N-to-m: all spectra once, then one kernel for all pairs, whose blocks take columns and rows of
-// different batches from one list (fused_fft_pairs.hpp): the card is full from the first to the
-// last, where split chunks of two launches each begin and drain. A block over columns has two lefts
-// and four rights, or four and four, so the first-level cache serves most of their spectra.
+// N-to-m has two ways, parameter `spectra`:
+//   workspace  all spectra once, then one kernel for all pairs, whose blocks take columns and rows
+//              of different batches from one list (fused_fft_pairs.hpp): the card is full from the
+//              first to the last. A block over columns has two lefts and four rights, or four and
+//              four, so the first-level cache serves most of their spectra
+//   shared     groups of pairs, whose images stay in the L2 cache: a block has one column of a
+//              group, transforms it for all lefts and rights into shared memory, and multiplies and
+//              transforms back from there (fused_fft_columns.hpp). One launch less; two for each
+//              further group, which transforms its columns anew
 // Other forms: rows, columns with the product, and rows as three kernels; a block over columns
-// transforms a left's column beside those of its rights. On compute capability 9.0 each kernel
-// starts while the one before drains (programmatic dependent launch).
+// transforms a left's column beside those of its rights. Everywhere the first pass of an inverse
+// row is done by the threads that read the image, across rows: only its result crosses the block.
+// On compute capability 9.0 each kernel starts while the one before drains (programmatic dependent
+// launch), the first of a call beside the last of the call before.
 //
-// Forms: all four, any shape and window; fp32. Parameter, run time: ring_mib (36, 44), images of
-// n-to-m's ring, or of a chunk: more of them wait less for each other, fewer stay in the L2 cache.
-// Lengths 256, 384 and 512 of each axis apart; shorter ones are padded to 256. Limits: longer
-// transforms; the workspace holds the spectra of all matrices (n-to-m) and the ring.
+// Forms: all four, any shape and window; fp32. Parameters, run time: spectra; ring_mib (36, 44),
+// images of the list's ring, of a chunk or of a group: more of them wait less for each other, fewer
+// stay in the L2 cache. Lengths 256, 384 and 512 of each axis apart; shorter ones are padded to
+// 256. Limits: longer transforms; the workspace holds the images of all matrices (n-to-m) and the
+// ring.
 //
-// For a pair at 256 x 256: 2057 + 2048 tasks of a warp, of about 750 instructions each, 0.33 ms for
-// 32:32 if one is issued in every slot; L2 cache 0.8 MB of spectra, 2.1 MB of the image written and
-// read, 1.04 MB of output, 0.75 ms for 32:32 at 5.5 TB/s. Registers on sm_90: 64, so four blocks of
-// a multiprocessor (80 and three at 384), no spills.
+// For a pair at 256 x 256: 257 + 256 tasks of a warp, of about 750 instructions each, 0.37 ms for
+// 32:32 if one is issued in every slot; 262 and 232 wavefronts of shared memory and first-level
+// cache, 0.5 ms; L2 cache 0.8 MB of spectra, 2.1 MB of the image written and read, 1.04 MB of
+// output, 0.75 ms at 5.5 TB/s. Registers on sm_90: 64, so four blocks of a multiprocessor (80 and
+// three at 384), no spills; groups: 1024, 512 or 768 threads at 54, 98 or 80.
 #include "algorithms/device/fused_fft_columns.hpp"
 #include "harness/variant.hpp"
 
