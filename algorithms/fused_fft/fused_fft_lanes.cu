@@ -30,7 +30,7 @@
 // 32:32 if one is issued in every slot; 262 and 232 wavefronts of shared memory and first-level
 // cache, 0.5 ms; L2 cache 0.8 MB of spectra, 2.1 MB of the image written and read, 1.04 MB of
 // output, 0.75 ms at 5.5 TB/s. Registers on sm_90: 64, so four blocks of a multiprocessor (80 and
-// three at 384), no spills; groups: 1024, 512 or 768 threads at 54, 98 or 80.
+// three at 384), no spills; groups: 1024, 512 or 768 threads at 54, 98 or 76.
 #include "algorithms/device/fused_fft_columns.hpp"
 #include "harness/variant.hpp"
 
@@ -361,8 +361,7 @@ Support supports(const PlanRequest& request) {
       return GroupShape<TeamOf<decltype(y)>>::bytes(32, Groups(request).spectra());
     });
     if (bytes <= shared_limit()) return yes();
-    return no("the spectra of a column take " + std::to_string(bytes) +
-              " bytes of shared memory, a block has " + std::to_string(shared_limit()));
+    return no("a block has no shared memory for the spectra of a column of a group");
   }
   if (q.form == Form::n_to_m) {
     constexpr Index kMost = Index{1} << 20;
@@ -376,10 +375,8 @@ std::size_t workspace_bytes(const PlanRequest& request) {
   const Batches cut(request);
   const bool n_to_m = q.form == Form::n_to_m;
   const bool list = n_to_m && !has_groups(request);
-  const Index of_pairs = list     ? cut.images
-                         : n_to_m ? Groups(request).pairs()
-                                  : chunk_images(request);
-  const Index images = q.lefts + (n_to_m ? q.rights : 0) + of_pairs;
+  const Index of_pairs = list ? cut.images : n_to_m ? Groups(request).pairs() : 0;
+  const Index images = q.lefts + (n_to_m ? q.rights + of_pairs : chunk_images(request));
   return static_cast<std::size_t>(kRootBytes + (list ? counter_bytes(cut.count) : 0) +
                                   images * image_elements(q) * static_cast<Index>(sizeof(Complex)));
 }
