@@ -8,8 +8,7 @@
 // of shared memory whose pitches keep the 16 lanes of one access in 16 different banks.
 //
 // Images are column-major: the partial transform of column k begins at k * ny. So a team's column
-// is one run of memory, and the elements of the two real rows that are one complex row (2q and
-// 2q + 1) are neighbours in it, read and written as one.
+// is one run of memory. Rows: fused_fft_rows.hpp.
 #pragma once
 
 #include "algorithms/device/fused_fft_plan.hpp"
@@ -110,30 +109,45 @@ struct Team {
     }
   }
 
+  template <Direction kWay>
+  static __device__ __forceinline__ Complex twiddled(Complex a, Complex w) {
+    return a * (kWay == Direction::inverse ? w : conj(w));
+  }
+  // The first pass of one task, elements task + kRest * i, into the team's buffer.
+  template <Direction kWay, int kInputs = R::first>
+  static __device__ __forceinline__ void begin(Complex (&a)[R::first], int task,
+                                               Complex* buffer_of_team, const Complex* table) {
+    transform<R::first, kWay, kInputs>(a);
+    Complex* const to = buffer_of_team + task;
+    const Complex* const w = table + task;
+#pragma unroll
+    for (int k = 0; k < R::first; ++k) {
+      to[k * kPitch1] = k == 0 ? a[0] : twiddled<kWay>(a[k], w[(k - 1) * kRest]);
+    }
+  }
   // v becomes its transform. kHalf: the second half of the elements is zero, whatever v holds. All
   // lanes of the warp call it; the buffer is the team's own.
   template <Direction kWay, bool kHalf = false>
   static __device__ __forceinline__ void run(Complex (&v)[values], Complex* buffer_of_team,
                                              const Complex* table, int lane) {
-    const auto twiddled = [](Complex a, Complex w) {
-      return a * (kWay == Direction::inverse ? w : conj(w));
-    };
-    constexpr int kTasks1 = kRest / lanes, kTasks3 = kBegun / lanes;
+    constexpr int kTasks1 = kRest / lanes;
     warp::barrier();
-    Complex* const own = buffer_of_team + lane;
 #pragma unroll
     for (int h = 0; h < kTasks1; ++h) {
       Complex a[R::first];
 #pragma unroll
       for (int i = 0; i < R::first; ++i) a[i] = v[h + kTasks1 * i];
-      transform<R::first, kWay, kHalf ? R::first / 2 : R::first>(a);
-#pragma unroll
-      for (int k = 0; k < R::first; ++k) {
-        own[k * kPitch1 + h * lanes] =
-            k == 0 ? a[0] : twiddled(a[k], table[(k - 1) * kRest + h * lanes + lane]);
-      }
+      begin<kWay, kHalf ? R::first / 2 : R::first>(a, h * lanes + lane, buffer_of_team, table);
     }
     warp::barrier();
+    finish<kWay>(v, buffer_of_team, table, lane);
+  }
+  // The passes after the first.
+  template <Direction kWay>
+  static __device__ __forceinline__ void finish(Complex (&v)[values], Complex* buffer_of_team,
+                                                const Complex* table, int lane) {
+    constexpr int kTasks3 = kBegun / lanes;
+    Complex* const own = buffer_of_team + lane;
     if constexpr (R::middle == 1) {
       static_assert(kTasks3 == 1);
       const Complex* const from = buffer_of_team + lane * kPitch1;
@@ -169,7 +183,7 @@ struct Team {
 #pragma unroll
         for (int h = 0; h < kTasks2; ++h) {
           const Complex a = v[h * R::middle + k];
-          to[h * kStep + k * R::first] = k == 0 ? a : twiddled(a, w);
+          to[h * kStep + k * R::first] = k == 0 ? a : twiddled<kWay>(a, w);
         }
       }
       warp::barrier();
@@ -206,6 +220,16 @@ struct Team {
 #pragma unroll
     for (int m = 0; m < values; m += 2) to[m / 2 * lanes] = {v[m], v[m + 1]};
   }
+  static __device__ __forceinline__ void load_spectrum(Complex (&v)[values], const Complex* column,
+                                                       int lane) {
+    const ComplexPair* const from = reinterpret_cast<const ComplexPair*>(column) + lane;
+#pragma unroll
+    for (int m = 0; m < values; m += 2) {
+      const ComplexPair w = from[m / 2 * lanes];
+      v[m] = w.a;
+      v[m + 1] = w.b;
+    }
+  }
   // Forward transform of a column of which `rows` rows hold data.
   static __device__ __forceinline__ void forward_column(Complex (&v)[values], const Complex* column,
                                                         int rows, Complex* buffer_of_team,
@@ -221,100 +245,5 @@ struct Place {
   int thread = opaque(static_cast<int>(threadIdx.x)) & (kTeamThreads - 1);
   int team = thread / T::lanes, lane = thread % T::lanes;
 };
-
-// Rows 2q and 2q + 1 of a matrix for the complex rows from q on, one a team, into its image.
-template <typename T>
-__device__ __forceinline__ void forward_row_pairs(const Source& from, int first, int ny,
-                                                  Complex* image, Complex* buffers,
-                                                  const Complex* table) {
-  const Place<T> at;
-  const int pairs = (from.rows + 1) / 2;
-  Complex* const own = buffers + at.team * T::buffer;
-  {
-    const int y = 2 * (first + at.team);
-    const bool one = y < from.rows, both = y + 1 < from.rows;
-    const float* row = from.data + (one ? y * from.cols : 0) + at.lane;
-    const float* next = row + (both ? from.cols : 0);
-    Complex v[T::values];
-    const auto load = [&](auto inputs) {
-#pragma unroll
-      for (int m = 0; m < decltype(inputs)::value; ++m) {
-        const bool inside = at.lane + T::lanes * m < from.cols;
-        v[m].re = inside && one ? row[T::lanes * m] : 0.0f;
-        v[m].im = inside && both ? next[T::lanes * m] : 0.0f;
-      }
-    };
-    if (from.cols <= T::n / 2) {
-      load(std::integral_constant<int, T::values / 2>{});
-      T::template run<Direction::forward, true>(v, own, table, at.lane);
-    } else {
-      load(std::integral_constant<int, T::values>{});
-      T::template run<Direction::forward>(v, own, table, at.lane);
-    }
-    warp::barrier();
-#pragma unroll
-    for (int m = 0; m < T::values; ++m) own[at.lane + T::lanes * m] = v[m];
-  }
-  block::barrier();
-  const int q = at.thread % T::of_block, begin = at.thread / T::of_block;
-  const Complex* const z = buffers + q * T::buffer;
-  auto* const to = reinterpret_cast<ComplexPair*>(image) + first + q;
-  if (first + q < pairs) {
-    const auto take_apart = [&](int k) {
-      const Complex p = z[k], m = z[k == 0 ? 0 : T::n - k];
-      to[k * (ny / 2)] = {{p.re + m.re, p.im - m.im}, {p.im + m.im, m.re - p.re}};
-    };
-#pragma unroll 4
-    for (int i = 0; i < T::values / 2; ++i) take_apart(begin + i * T::lanes);
-    if (begin == 0) take_apart(T::n / 2);
-  }
-  block::barrier();
-}
-
-// Complex rows from `first` on, one a team, of an image into the outputs of a pair. The caller may
-// do something when the block has all of them.
-template <typename T, typename Loaded>
-__device__ __forceinline__ void inverse_row_pairs(const Complex* image, int first, int ny,
-                                                  Range rows, Range cols, float* out,
-                                                  Complex* buffers, const Complex* table,
-                                                  Loaded loaded) {
-  const Place<T> at;
-  {
-    const int q = at.thread % T::of_block, begin = at.thread / T::of_block;
-    Complex* const z = buffers + q * T::buffer;
-    const auto* const all = reinterpret_cast<const ComplexPair*>(image) + first + q;
-    const auto* const from = settled(all + begin * (ny / 2));
-    // z[n] = z[0] from k = 0 is never read.
-    const auto put = [&](int k, const ComplexPair& p) {
-      z[k] = {p.a.re - p.b.im, p.a.im + p.b.re};
-      z[T::n - k] = {p.a.re + p.b.im, p.b.re - p.a.im};
-    };
-    ComplexPair p[T::values / 2];
-#pragma unroll
-    for (int i = 0; i < T::values / 2; ++i) {
-      p[i] = load_shared_by_all(from + i * (T::lanes * ny / 2));
-    }
-#pragma unroll
-    for (int i = 0; i < T::values / 2; ++i) put(begin + i * T::lanes, p[i]);
-    if (begin == 0) put(T::n / 2, load_shared_by_all(all + T::n / 2 * (ny / 2)));
-  }
-  block::barrier();
-  loaded();
-  Complex* const own = buffers + at.team * T::buffer;
-  Complex v[T::values];
-#pragma unroll
-  for (int m = 0; m < T::values; ++m) v[m] = own[at.lane + T::lanes * m];
-  T::template run<Direction::inverse>(v, own, table, at.lane);
-  const int y = 2 * (first + at.team);
-  const bool one = rows.has(y), both = rows.has(y + 1);
-  float* const to = settled(out + (y - rows.first) * cols.count + (at.lane - cols.first));
-  float* const next = settled(to + cols.count);
-#pragma unroll
-  for (int m = 0; m < T::values; ++m) {
-    const bool inside = cols.has(at.lane + T::lanes * m);
-    if (inside && one) store_last(to + T::lanes * m, v[m].re);
-    if (inside && both) store_last(next + T::lanes * m, v[m].im);
-  }
-}
 
 }  // namespace xcorr

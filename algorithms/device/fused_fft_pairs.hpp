@@ -9,7 +9,7 @@
 // waits for a task that has not begun, however many blocks there are.
 #pragma once
 
-#include "algorithms/device/fused_fft_lanes.hpp"
+#include "algorithms/device/fused_fft_rows.hpp"
 
 namespace xcorr {
 
@@ -21,12 +21,13 @@ struct WarpArguments : FusedProblem {
   std::uint32_t lefts, rights, groups;  // groups: blocks of an image
   std::uint32_t chunks, chunk;          // blocks of a left's columns, rights of one
   int columns_of_block;
+  Index of_left;  // outputs from a left's first to the next left's
   // n-to-m: counters (tasks taken; tasks over columns and over rows done, by batch), batches, tasks
   // of a batch and of both kinds, by how many rows are behind, batches of the ring, and powers of
   // two: a batch's lefts and rights.
   std::uint32_t *counters, *columns_done, *rows_done, all_counters;
   std::uint32_t batches, of_batch, column_tasks, row_tasks, lag, ring;
-  std::uint32_t log_lefts, log_rights, batches_across;
+  std::uint32_t log_lefts, log_rights, batches_across, batches_down;
 };
 
 template <typename T>
@@ -98,6 +99,7 @@ struct alignas(16) PairTask {
     return kind == rows ? a.column_tasks : a.row_tasks;
   }
 };
+inline constexpr std::uint32_t kBand = 4;
 // The next of the list that is none of those which only make both kinds equally many.
 __device__ __forceinline__ void fetch(PairTask& task, const WarpArguments& a) {
   const std::uint32_t all = a.batches * a.of_batch, both = 2 * (all - a.lag);
@@ -113,12 +115,19 @@ __device__ __forceinline__ void fetch(PairTask& task, const WarpArguments& a) {
                                         : a.lag + u / 2;
     const std::uint32_t batch = i / a.of_batch, number = i - batch * a.of_batch;
     if (number >= (is_rows ? a.row_tasks : a.column_tasks)) continue;
-    const std::uint32_t down = batch / a.batches_across;
+    // Batches in bands of four lefts of batches, down each band's columns: a band's lefts stay in
+    // the L2 cache, and rights come from memory once a band.
+    const std::uint32_t band = batch / (kBand * a.batches_across);
+    const std::uint32_t in_band = batch - band * kBand * a.batches_across;
+    const std::uint32_t height =
+        a.batches_down - band * kBand < kBand ? a.batches_down - band * kBand : kBand;
+    const std::uint32_t across = in_band / height;
+    const std::uint32_t down = band * kBand + in_band - across * height;
     task.kind = is_rows ? PairTask::rows : PairTask::columns;
     task.batch = batch;
     task.number = number;
     task.first_left = down << a.log_lefts;
-    task.first_right = (batch - down * a.batches_across) << a.log_rights;
+    task.first_right = across << a.log_rights;
     task.first_image = (batch % a.ring) << (a.log_lefts + a.log_rights);
     const bool needs = is_rows || batch >= a.ring;
     task.ready = !needs || reached(task.needed(a), task.needed_count(a)) ? 1 : 0;
@@ -138,6 +147,7 @@ struct PairsShape {
 template <typename Y, typename X>
 __global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
     pairs_kernel(WarpArguments a) {
+  let_next_start();
   PairTask* const tasks = dynamic_shared<PairTask>();  // the last one, this and the next, in turn
   std::uint32_t* const through = reinterpret_cast<std::uint32_t*>(tasks + 3);
   Complex* const table_y = reinterpret_cast<Complex*>(through + 4);
@@ -183,15 +193,7 @@ __global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
       const bool live = l < a.lefts && r < a.rights;
       const Index column = static_cast<Index>(task.number) * Y::n;
       Complex v[Y::values];
-      const auto* const from =
-          reinterpret_cast<const ComplexPair*>(a.right_images + (live ? r : 0) * a.image + column) +
-          at.lane;
-#pragma unroll
-      for (int m = 0; m < Y::values; m += 2) {
-        const ComplexPair w = from[m / 2 * Y::lanes];
-        v[m] = w.a;
-        v[m + 1] = w.b;
-      }
+      Y::load_spectrum(v, a.right_images + (live ? r : 0) * a.image + column, at.lane);
       multiply<Y>(v, a.left_images + (live ? l : 0) * a.image + column, at.lane);
       tell();
       Y::template run<Direction::inverse>(v, buffers + at.team * Y::buffer, table_y, at.lane);

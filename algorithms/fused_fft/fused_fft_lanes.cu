@@ -5,24 +5,33 @@
 // stands between its passes, and the 32 warps of a multiprocessor are at different ones. Images are
 // column-major: a column is one run of memory, a block over rows reads 128 bytes of each column.
 //
-// N-to-m: all spectra once, then one kernel for all pairs, whose blocks take columns and rows of
-// different batches from one list (fused_fft_pairs.hpp): the card is full from the first to the
-// last, where split chunks of two launches each begin and drain. A block over columns has two lefts
-// and four rights, or four and four, so the first-level cache serves most of their spectra.
+// N-to-m has two ways, parameter `spectra`:
+//   workspace  all spectra once, then one kernel for all pairs, whose blocks take columns and rows
+//              of different batches from one list (fused_fft_pairs.hpp): the card is full from the
+//              first to the last. A block over columns has two lefts and four rights, or four and
+//              four, so the first-level cache serves most of their spectra
+//   shared     groups of pairs, whose images stay in the L2 cache: a block has one column of a
+//              group, transforms it for all lefts and rights into shared memory, and multiplies and
+//              transforms back from there (fused_fft_columns.hpp). One launch less; two for each
+//              further group, which transforms its columns anew
 // Other forms: rows, columns with the product, and rows as three kernels; a block over columns
-// transforms a left's column beside those of its rights. On compute capability 9.0 each kernel
-// starts while the one before drains (programmatic dependent launch).
+// transforms a left's column beside those of its rights. Everywhere the first pass of an inverse
+// row is done by the threads that read the image, across rows: only its result crosses the block.
+// On compute capability 9.0 each kernel starts while the one before drains (programmatic dependent
+// launch), the first of a call beside the last of the call before.
 //
-// Forms: all four, any shape and window; fp32. Parameter, run time: ring_mib (36, 44), images of
-// n-to-m's ring, or of a chunk: more of them wait less for each other, fewer stay in the L2 cache.
-// Lengths 256, 384 and 512 of each axis apart; shorter ones are padded to 256. Limits: longer
-// transforms; the workspace holds the spectra of all matrices (n-to-m) and the ring.
+// Forms: all four, any shape and window; fp32. Parameters, run time: spectra; ring_mib (36, 44),
+// images of the list's ring, of a chunk or of a group: more of them wait less for each other, fewer
+// stay in the L2 cache. Lengths 256, 384 and 512 of each axis apart; shorter ones are padded to
+// 256. Limits: longer transforms; the workspace holds the images of all matrices (n-to-m) and the
+// ring.
 //
-// For a pair at 256 x 256: 2057 + 2048 tasks of a warp, of about 750 instructions each, 0.33 ms for
-// 32:32 if one is issued in every slot; L2 cache 0.8 MB of spectra, 2.1 MB of the image written and
-// read, 1.04 MB of output, 0.75 ms for 32:32 at 5.5 TB/s. Registers on sm_90: 64, so four blocks of
-// a multiprocessor (80 and three at 384), no spills.
-#include "algorithms/device/fused_fft_pairs.hpp"
+// For a pair at 256 x 256: 257 + 256 tasks of a warp, of about 750 instructions each, 0.37 ms for
+// 32:32 if one is issued in every slot; 262 and 232 wavefronts of shared memory and first-level
+// cache, 0.5 ms; L2 cache 0.8 MB of spectra, 2.1 MB of the image written and read, 1.04 MB of
+// output, 0.75 ms at 5.5 TB/s. Registers on sm_90: 64, so four blocks of a multiprocessor (80 and
+// three at 384), no spills; groups: 1024, 512 or 768 threads at 54, 98 or 76.
+#include "algorithms/device/fused_fft_columns.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {
@@ -31,23 +40,6 @@ namespace {
 using AxisLengths = Lengths<256, 384, 512>;
 template <typename L>
 using TeamOf = Team<L::n>;
-
-// Spectrum v of a left's column kx to `to`: its conjugate, times what undoes all scales, and
-// rotated. There and not in registers, of which 16 phases would take too many.
-template <typename Y>
-__device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Complex* to,
-                                           const WarpArguments& a, int kx, int lane) {
-  Y::store_spectrum(v, to, lane);
-  const Complex* const powers_x = a.roots + 2 * kRootTable;
-  const Complex* const powers_y = powers_x + kRootTable;
-  const Complex of_column = powers_x[kx * a.turn_x % a.nx];
-#pragma unroll 1
-  for (int m = 0; m < Y::values; ++m) {
-    const Complex phase = of_column * powers_y[(lane + Y::lanes * m) * a.turn_y % Y::n];
-    Complex& w = to[2 * (m / 2 * Y::lanes + lane) + m % 2];
-    w = conj(w * Complex{a.scale * phase.re, a.scale * phase.im});
-  }
-}
 
 // Rows of all matrices of the chunk into images.
 template <typename X>
@@ -81,65 +73,10 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) inverse_rows_kernel(
   wait_for_previous();
   const std::uint32_t pair = blockIdx.x / a.groups;
   const int first = static_cast<int>(blockIdx.x - pair * a.groups) * X::of_block;
-  inverse_row_pairs<X>(a.pair_images + pair * a.image, first, a.ny, a.rows, a.cols, a.out_of(pair),
-                       table + X::twiddles, table, [] {});
-}
-
-// Spectra of n-to-m, in place of images.
-template <typename Y>
-__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) spectra_kernel(WarpArguments a) {
-  let_next_start();
-  Complex* const table = dynamic_shared<Complex>();
-  table_of<Y>(table, a, 1);
-  block::barrier();
-  wait_for_previous();
-  const Place<Y> at;
-  const std::uint32_t matrix = blockIdx.x / a.groups;
-  const bool is_left = matrix < a.lefts;
-  const int number = static_cast<int>(blockIdx.x - matrix * a.groups) * Y::of_block + at.team;
-  const bool live = number <= a.nx / 2;
-  const int kx = live ? number : 0;
-  Complex* const column =
-      (is_left ? a.left_images + matrix * a.image : a.right_images + (matrix - a.lefts) * a.image) +
-      kx * Y::n;
-  Complex v[Y::values];
-  Y::forward_column(v, column, is_left ? a.left_rows : a.right_rows,
-                    table + Y::twiddles + at.team * Y::buffer, table, at.lane);
-  if (live && is_left) store_left<Y>(v, column, a, kx, at.lane);
-  if (live && !is_left) Y::store_spectrum(v, column, at.lane);
-}
-
-// Columns of a left and of some of its rights, in place of the images of these: of a column's
-// teams the first has the left, the others a right each; a block has columns while teams are left.
-template <typename Y>
-__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) columns_kernel(WarpArguments a) {
-  let_next_start();
-  Complex* const table = dynamic_shared<Complex>();
-  table_of<Y>(table, a, 1);
-  block::barrier();
-  wait_for_previous();
-  const Place<Y> at;
-  const int teams = static_cast<int>(a.chunk) + 1, c = at.team / teams;
-  Complex* const of_left = table + (Y::twiddles + 1) / 2 * 2 + c * Y::n;
-  Complex* const own =
-      table + (Y::twiddles + 1) / 2 * 2 + a.columns_of_block * Y::n + at.team * Y::buffer;
-  const std::uint32_t task = blockIdx.x / a.groups, l = task / a.chunks;
-  const std::uint32_t item = (task - l * a.chunks) * a.chunk + (at.team - c * teams) - 1;
-  const int number = static_cast<int>((blockIdx.x - task * a.groups) * a.columns_of_block) + c;
-  const bool is_left = at.team == c * teams, live = number <= a.nx / 2 && c < a.columns_of_block;
-  const bool works = live && !is_left && item < a.rights;
-  const int kx = live ? number : 0;
-  Complex* const column =
-      (works ? a.right_images + (static_cast<Index>(l) * a.rights + item) * a.image
-             : a.left_images + l * a.image) +
-      kx * Y::n;
-  Complex v[Y::values];
-  Y::forward_column(v, column, works ? a.right_rows : a.left_rows, own, table, at.lane);
-  if (is_left && live) store_left<Y>(v, of_left, a, kx, at.lane);
-  block::barrier();
-  multiply<Y>(v, live ? of_left : table, at.lane);
-  Y::template run<Direction::inverse>(v, own, table, at.lane);
-  if (works) Y::store_column(v, column, at.lane);
+  const std::uint32_t l = pair / a.rights;
+  inverse_row_pairs<X>(a.pair_images + pair * a.image, first, a.ny, a.rows, a.cols,
+                       a.out_of(l * a.of_left + (pair - l * a.rights)), table + X::twiddles, table,
+                       [] {});
 }
 
 using Kernel = void (*)(WarpArguments);
@@ -181,11 +118,45 @@ Index chunk_images(const PlanRequest& request) {
   return std::min(q.pairs(), std::max<Index>(1, (Batches::ring_mib(request) << 20) / bytes));
 }
 
+bool has_groups(const PlanRequest& request) { return request.params.get("spectra") == "shared"; }
+
+// How pairs of n-to-m are cut into groups: images in the chunk, spectra of a column in a block.
+struct Groups {
+  static constexpr Index kMostSpectra = 24;
+  explicit Groups(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    lefts = q.lefts;
+    rights = q.rights;
+    while (pairs() > chunk_images(request) || spectra() > kMostSpectra) {
+      Index& larger = lefts < rights ? rights : lefts;
+      larger = larger > 16 ? 16 : ceil_div<Index>(larger, 2);
+    }
+    lefts = ceil_div(q.lefts, ceil_div(q.lefts, lefts));
+    rights = ceil_div(q.rights, ceil_div(q.rights, rights));
+  }
+  Index pairs() const { return lefts * rights; }
+  Index spectra() const { return lefts + rights; }
+  Index lefts, rights;
+};
+
+// A launch that starts a graph has no kernel before it to overlap.
+bool captured([[maybe_unused]] void* stream) {
+#ifdef XCORR_EMULATE
+  return false;
+#else
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaError_t code = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status);
+  return code != cudaSuccess || status != cudaStreamCaptureStatusNone;
+#endif
+}
+
 class WarpPlan final : public Plan {
  public:
   explicit WarpPlan(const PlanRequest& request)
       : problem_(request.problem),
         batches_(request),
+        groups_(request),
+        has_groups_(has_groups(request)),
         chunk_(chunk_images(request)),
         dependent_(has_dependent_launch()) {
     const Problem& q = problem_;
@@ -200,7 +171,7 @@ class WarpPlan final : public Plan {
     a_.ny = ny;
     a_.nx = nx;
     auto* memory = reinterpret_cast<unsigned char*>(roots) + kRootBytes;
-    if (q.form == Form::n_to_m) {
+    if (q.form == Form::n_to_m && !has_groups_) {
       const Index count = batches_.count;
       a_.counters = reinterpret_cast<std::uint32_t*>(memory);
       a_.columns_done = a_.counters + kCounters / sizeof(std::uint32_t);
@@ -212,6 +183,7 @@ class WarpPlan final : public Plan {
       for (Index l = batches_.lefts; l > 1; l /= 2) ++a_.log_lefts;
       for (Index r = batches_.rights; r > 1; r /= 2) ++a_.log_rights;
       a_.batches_across = static_cast<std::uint32_t>(ceil_div(q.rights, batches_.rights));
+      a_.batches_down = static_cast<std::uint32_t>(ceil_div(q.lefts, batches_.lefts));
     }
     a_.left_images = reinterpret_cast<Complex*>(memory);
     a_.right_images = a_.left_images + q.lefts * a_.image;
@@ -234,7 +206,8 @@ class WarpPlan final : public Plan {
         shared_pairs_ = PairsShape<Y, X>::bytes;
       });
     });
-    if (q.form != Form::n_to_m) return;
+    if (has_groups_) AxisLengths::with(ny, [&](auto y) { shape_groups<TeamOf<decltype(y)>>(); });
+    if (q.form != Form::n_to_m || has_groups_) return;
     const Index pairs = batches_.lefts * batches_.rights;
     a_.column_tasks = static_cast<std::uint32_t>(nx / 2 + 1);
     a_.row_tasks = static_cast<std::uint32_t>(pairs * (ny / 2 / teams_x_));
@@ -249,7 +222,8 @@ class WarpPlan final : public Plan {
     a_.left = call.lefts<float>();
     a_.right = call.rights<float>();
     a_.out = call.outs<float>();
-    fresh_ = true;
+    fresh_ |= captured(call.stream);
+    if (has_groups_) return groups(call);
     if (q.form == Form::n_to_m) return n_to_m(call);
     const Index m = q.rights / q.lefts;
     // A rectangle of whole lefts, or of some rights of one.
@@ -259,6 +233,7 @@ class WarpPlan final : public Plan {
         WarpArguments a = a_;
         a.lefts = static_cast<std::uint32_t>(std::min(lefts, q.lefts - l));
         a.rights = static_cast<std::uint32_t>(std::min(rights, m - r));
+        a.of_left = a.rights;
         const Index pairs = Index{a.lefts} * a.rights;
         a.left += l * q.left.size();
         a.right += (l * m + r) * q.right.size();
@@ -270,8 +245,7 @@ class WarpPlan final : public Plan {
         call.phase("hadamard");
         columns(call, a);
         call.phase("inverse");
-        a.groups = static_cast<std::uint32_t>(a.ny / 2 / teams_x_);
-        run(inverse_, a, pairs * a.groups, kTeamThreads, shared_x_, call);
+        inverse(call, a);
       }
     }
   }
@@ -290,6 +264,50 @@ class WarpPlan final : public Plan {
     a.groups = static_cast<std::uint32_t>(a.ny / 2 / teams_x_);
     const Index tasks = 2 * Index{a.batches} * a.of_batch;
     run(pairs_, a, std::min(resident_, tasks), kTeamThreads, shared_pairs_, call);
+  }
+
+  template <typename Y>
+  void shape_groups() {
+    using Shape = GroupShape<Y>;
+    const Index spectra = groups_.spectra(), pairs = groups_.pairs();
+    groups_kernel_ = groups_kernel<Y>;
+    group_threads_ = Shape::threads(spectra, pairs, Shape::kMost, shared_limit());
+    const auto* const kernel = reinterpret_cast<const void*>(groups_kernel_);
+    const int threads = static_cast<int>(group_threads_);
+    // More columns than blocks at once: two to a multiprocessor, which reserves 1 KiB for each.
+    if (resident_blocks(kernel, threads, Shape::bytes(threads, spectra)) < a_.nx / 2 + 1) {
+      const std::size_t half = shared_limit() / 2 - 512;
+      const Index fewer = Shape::threads(spectra, pairs, Shape::kMost / 2, half);
+      if (Shape::bytes(fewer, spectra) <= half) group_threads_ = fewer;
+    }
+    shared_groups_ = Shape::bytes(group_threads_, spectra);
+  }
+  void groups(const Call& call) {
+    const Problem& q = problem_;
+    WarpArguments all = a_;
+    all.lefts = static_cast<std::uint32_t>(q.lefts);
+    call.phase("forward");
+    forward(call, all, q.lefts + q.rights);
+    for (Index l = 0; l < q.lefts; l += groups_.lefts) {
+      for (Index r = 0; r < q.rights; r += groups_.rights) {
+        WarpArguments a = a_;
+        a.lefts = static_cast<std::uint32_t>(std::min(groups_.lefts, q.lefts - l));
+        a.rights = static_cast<std::uint32_t>(std::min(groups_.rights, q.rights - r));
+        a.of_left = q.rights;
+        a.left_images += l * a.image;
+        a.right_images += r * a.image;
+        a.out += (l * q.rights + r) * q.out_size();
+        call.phase("hadamard");
+        run(groups_kernel_, a, a.nx / 2 + 1, static_cast<int>(group_threads_), shared_groups_,
+            call);
+        call.phase("inverse");
+        inverse(call, a);
+      }
+    }
+  }
+  void inverse(const Call& call, WarpArguments& a) {
+    a.groups = static_cast<std::uint32_t>(a.ny / 2 / teams_x_);
+    run(inverse_, a, Index{a.lefts} * a.rights * a.groups, kTeamThreads, shared_x_, call);
   }
 
   void columns(const Call& call, WarpArguments& a) {
@@ -312,7 +330,8 @@ class WarpPlan final : public Plan {
   }
   void run(Kernel kernel, const WarpArguments& a, Index blocks, int threads, std::size_t shared,
            const Call& call) {
-    // The first kernel of a call waits for the call before, which reads the images.
+    // That of the next call too: it waits for the images that this one reads. The very first reads
+    // the roots before it waits.
     launch_dependent(dependent_ && !fresh_ && !call.marks, kernel,
                      dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
                      shared, call.stream, a);
@@ -321,18 +340,29 @@ class WarpPlan final : public Plan {
 
   Problem problem_;
   Batches batches_;
+  Groups groups_;
+  bool has_groups_;
   Index chunk_;
   bool dependent_, fresh_ = true;
   WarpArguments a_{};
-  Kernel forward_, inverse_, spectra_, columns_, pairs_;
+  Kernel forward_, inverse_, spectra_, columns_, pairs_, groups_kernel_ = nullptr;
   int teams_x_, teams_y_, twiddles_y_, buffer_y_;
-  std::size_t shared_x_, shared_y_, shared_pairs_;
+  std::size_t shared_x_, shared_y_, shared_pairs_, shared_groups_ = 0;
+  Index group_threads_ = 0;
   Index resident_ = 0;  // blocks of pairs_ that the device holds
 };
 
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = AxisLengths::supports(q); !fit) return fit;
+  if (has_groups(request)) {
+    if (q.form != Form::n_to_m) return no("spectra=shared is a way of n-to-m");
+    const std::size_t bytes = AxisLengths::with(AxisLengths::y(q), [&](auto y) {
+      return GroupShape<TeamOf<decltype(y)>>::bytes(32, Groups(request).spectra());
+    });
+    if (bytes <= shared_limit()) return yes();
+    return no("a block has no shared memory for the spectra of a column of a group");
+  }
   if (q.form == Form::n_to_m) {
     constexpr Index kMost = Index{1} << 20;
     if (Batches(request).count > kMost) return no("more than 2^20 batches of pairs");
@@ -344,8 +374,10 @@ std::size_t workspace_bytes(const PlanRequest& request) {
   const Problem& q = request.problem;
   const Batches cut(request);
   const bool n_to_m = q.form == Form::n_to_m;
-  const Index images = q.lefts + (n_to_m ? q.rights + cut.images : chunk_images(request));
-  return static_cast<std::size_t>(kRootBytes + (n_to_m ? counter_bytes(cut.count) : 0) +
+  const bool list = n_to_m && !has_groups(request);
+  const Index of_pairs = list ? cut.images : n_to_m ? Groups(request).pairs() : 0;
+  const Index images = q.lefts + (n_to_m ? q.rights + of_pairs : chunk_images(request));
+  return static_cast<std::size_t>(kRootBytes + (list ? counter_bytes(cut.count) : 0) +
                                   images * image_elements(q) * static_cast<Index>(sizeof(Complex)));
 }
 
@@ -355,7 +387,7 @@ XCORR_VARIANT({
     .source = "beyond the paper",
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,
-    .axes = {{"ring_mib", {"36", "44"}}},
+    .axes = {{"ring_mib", {"36", "44"}}, {"spectra", {"workspace", "shared"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
