@@ -130,8 +130,8 @@ struct RowPair {
   Complex v[R::a];
 };
 
-// Row pairs with data of all lefts and rights into images. The next row pair is on its way while
-// one is transformed.
+// Row pairs with data of all lefts and rights into images, when the launch before has ended. The next
+// row pair is on its way while one is transformed.
 template <typename R, bool kFlow>
 __device__ __forceinline__ void forward_rows(const GridArguments& a, const BlockPart& part) {
   const RowTile<R> tile(a, part);
@@ -140,6 +140,7 @@ __device__ __forceinline__ void forward_rows(const GridArguments& a, const Block
   const Twiddles<R> w(a.roots, a.roots + kRootTable, t, t);
   // Element (row pair 0, column t) of an image; from column k to k + R::threads.
   const std::uint32_t of_t = a.of_column(t), columns_on = R::threads * a.row_pairs;
+  wait_for_previous();
   RowPair<R> item(a, tile.first, t, kFlow);
 #pragma unroll 1
   for (std::uint32_t base = 0; base < a.row_items; base += tile.step) {

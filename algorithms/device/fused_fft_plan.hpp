@@ -1,10 +1,10 @@
-// What plans of the fused-FFT family have in common: lengths, roots of one, rotation of the result,
-// and launches that overlap the one before.
+// What plans of the fused-FFT family have in common: lengths, roots of one, rotation of the result.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/device/dependent_launch.hpp"
 #include "algorithms/device/fused_fft_tile.hpp"
 #include "algorithms/device/padding.hpp"
 #include "algorithms/device/pairs.hpp"
@@ -155,63 +155,6 @@ inline Index resident_blocks([[maybe_unused]] const void* kernel, [[maybe_unused
              "occupancy");
   return static_cast<Index>(processors) * std::max(blocks, 1);
 #endif
-}
-
-// Programmatic dependent launch (compute capability 9.0): a kernel launched by launch_dependent may
-// start while the one before it in the stream drains; from wait_for_previous() on, everything that
-// one wrote is there. Elsewhere an ordinary launch.
-__device__ __forceinline__ void wait_for_previous() {
-#if !defined(XCORR_EMULATE) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-__device__ __forceinline__ void let_next_start() {
-#if !defined(XCORR_EMULATE) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-
-inline bool has_dependent_launch() {
-#ifdef XCORR_EMULATE
-  return false;
-#else
-  int device = 0, major = 0;
-  check_cuda(cudaGetDevice(&device), "device");
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-             "compute capability");
-  return major >= 9;
-#endif
-}
-
-template <typename... Parameters, typename... Arguments>
-void launch_dependent([[maybe_unused]] bool available, void (*kernel)(Parameters...), dim3 grid,
-                      dim3 block, std::size_t shared_bytes, void* stream,
-                      Arguments&&... arguments) {
-#ifndef XCORR_EMULATE
-  if (available) {
-    if (shared_bytes > 48 * 1024) {
-      check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(shared_bytes)),
-                 "dynamic shared memory");
-    }
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = grid;
-    config.blockDim = block;
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = static_cast<cudaStream_t>(stream);
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    check_cuda(cudaLaunchKernelEx(&config, kernel,
-                                  static_cast<Parameters>(std::forward<Arguments>(arguments))...),
-               "kernel launch");
-    return;
-  }
-#endif
-  launch(kernel, grid, block, shared_bytes, stream, std::forward<Arguments>(arguments)...);
 }
 
 }  // namespace xcorr

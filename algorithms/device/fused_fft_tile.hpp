@@ -1,7 +1,7 @@
 // How a real matrix, zero-padded to ny x nx, is transformed as half a complex one, and what the
 // fused-FFT variants share of it: where rows and columns lie, and how rows become outputs. The
 // passes over a tile in one block's shared memory are in fused_fft_block.hpp, those over images in
-// fused_fft_split.hpp.
+// fused_fft_panels.hpp.
 //
 // Rows. Two real rows are one complex row, z = row0 + i row1, of which only those that hold data
 // are transformed. A row of a tile holds frequencies 0 .. nx / 2 and a little more ("columns"), so

@@ -1,5 +1,5 @@
 // How the blocks of one kernel wait for each other's results. The device must hold all of them at
-// once: launch_together() sees to that.
+// once: grid_launch.hpp sees to that.
 //
 // Either a barrier of the whole grid, or none: an element of 16 bytes is waited for by whoever
 // reads it, until it is no longer the pattern that means "not yet written"; the reader puts the
@@ -161,31 +161,6 @@ static __global__ void make_all_missing(Element* to, std::uint32_t count) {
        i += gridDim.x * blockDim.x) {
     make_missing(to + i);
   }
-}
-
-// kernel<<<blocks, threads, shared_bytes, stream>>>(...), all blocks at once or an error: even
-// beside other work on the device none waits for a block that cannot begin. Costs 0.1 us.
-template <typename... Parameters, typename... Arguments>
-void launch_together(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
-                     std::size_t shared_bytes, void* stream, Arguments&&... arguments) {
-#ifdef XCORR_EMULATE
-  launch(kernel, dim3(blocks), dim3(threads), shared_bytes, stream,
-         std::forward<Arguments>(arguments)...);
-#else
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeCooperative;
-  attribute.val.cooperative = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = static_cast<cudaStream_t>(stream);
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  check_cuda(cudaLaunchKernelEx(&config, kernel,
-                                static_cast<Parameters>(std::forward<Arguments>(arguments))...),
-             "cooperative launch");
-#endif
 }
 
 }  // namespace xcorr

@@ -11,8 +11,9 @@
 // - A row, and a column, belong to one warp from their first pass to their last
 //   (fused_fft_block.hpp), so a right costs two barriers of the block, not eight, and the warps of
 //   a block drift apart: some compute while others move data.
-// - The second kernel starts while the first one runs (compute capability 9.0), transforms the rows
-//   of its first right and waits only before the product.
+// - The second kernel starts while the first one runs, transforms the rows of its first right and
+//   waits only before the product; the first one starts while the call before it ends
+//   (dependent_launch.hpp).
 // - Only rows with data are transformed; matrices that fill at most half of their padding, as equal
 //   shapes do, have first passes of half the inputs.
 // - The window never wraps around: the left's spectrum carries phases that rotate the result.
@@ -24,7 +25,7 @@
 //                  memory, so more blocks an SM: for many.
 // Compile time: the length, 32, 48, 64, 96, 128 or 192, the shortest that both axes allow.
 //
-// Limits: square transforms (fused_fft_split has lengths for each axis); a tile, with
+// Limits: square transforms (fused_fft_lanes has lengths for each axis); a tile, with
 // left_spectrum=shared a spectrum as well, in the shared memory of a block: shared ends at 128.
 //
 // Registers on sm_90: 48 at 64 (eight blocks an SM), 72 from 96 on; the kernels that have a left
@@ -68,8 +69,11 @@ __global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
   Complex* const twiddles = dynamic_shared<Complex>();
   Complex* const left_spectrum = twiddles + kN;
   const int thread = static_cast<int>(threadIdx.x);
-  if constexpr (kWork == Work::spectra) let_next_start();
+  if constexpr (kWork != Work::spectra) let_next_start();
   for (int i = thread; i < kN; i += 32 * T::warps) twiddles[i] = a.roots[i];
+  if constexpr (kWork == Work::shared_left || kWork == Work::spectra) wait_for_previous();
+  // Its successor reads inputs at once.
+  if constexpr (kWork == Work::spectra) let_next_start();
   const BlockTransform<kN> tile(left_spectrum + (kWork == Work::shared_left ? T::spectrum : 0),
                                 twiddles, {thread / 32, T::warps, thread % 32});
   block::barrier();
@@ -155,7 +159,7 @@ std::size_t shared_bytes(bool shared_left) {
 template <int kN>
 class FusedPlan final : public Plan {
  public:
-  explicit FusedPlan(const PlanRequest& request) : dependent_(has_dependent_launch()) {
+  explicit FusedPlan(const PlanRequest& request) {
     const Problem& q = request.problem;
     const bool n_to_m = q.form == Form::n_to_m;
     auto* const roots = static_cast<Complex*>(request.workspace);
@@ -188,15 +192,14 @@ class FusedPlan final : public Plan {
       a->right = call.rights<float>();
       a->out = call.outs<float>();
     }
-    const bool two = spectra_.items > 0;
-    if (two) {
+    launches_.begin(call);
+    if (spectra_.items > 0) {
       call.phase("forward");
-      launch(fused_kernel<kN, Work::spectra>, dim3(spectra_.items), dim3(kThreads),
-             shared_bytes<kN>(false), call.stream, spectra_);
+      launches_.run(fused_kernel<kN, Work::spectra>, dim3(spectra_.items), dim3(kThreads),
+                    shared_bytes<kN>(false), call.stream, spectra_);
       call.phase("inverse");
     }
-    launch_dependent(two && dependent_ && call.marks == nullptr, kernel_, dim3(blocks_),
-                     dim3(kThreads), shared_, call.stream, a_);
+    launches_.run(kernel_, dim3(blocks_), dim3(kThreads), shared_, call.stream, a_);
   }
 
  private:
@@ -206,7 +209,7 @@ class FusedPlan final : public Plan {
     return resident_blocks(reinterpret_cast<const void*>(kernel_), kThreads, shared_);
   }
 
-  bool dependent_;
+  DependentLaunches launches_;
   Arguments a_{}, spectra_{};
   void (*kernel_)(Arguments) = nullptr;
   std::size_t shared_ = 0;

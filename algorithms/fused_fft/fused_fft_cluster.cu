@@ -1,13 +1,13 @@
 // The whole FFT correlation of a pair in one thread-block cluster: a step from fused_fft_block, for
 // tiles that no block holds and for pairs too few to fill the card with one block each.
 //
-// The three kernels of fused_fft_split become phases with a cluster barrier between them, and the
-// image between phases lies in distributed shared memory: each block owns some columns of it. In
+// Rows, columns with the product and rows again are phases with a cluster barrier between them, and
+// the image between phases lies in distributed shared memory: each block owns some columns of it. In
 // the phases over rows a block transforms its share of the complex rows and stores them into, or
 // loads them from, the owners of the columns; the phase over columns is local. The first right is
 // transformed beside the left, whose spectrum then stays for all rights of the cluster.
 //
-// Forms: all four (n-to-m transforms each right once for every left: fused_fft_split does not); any
+// Forms: all four (n-to-m transforms each right once for every left: fused_fft_lanes does not); any
 // shape and window; fp32. No parameters. Limits: compute capability 9.0; square transforms of 64,
 // 128, 192, 256, 384 or 512 (the larger of what both axes need); clusters of 8, for 512 of 16
 // blocks.
@@ -17,7 +17,7 @@
 // instructions on 16 multiprocessors, 9 us: 1:1 in 22 us, 1:32 on eight clusters in 55 us.
 #include "algorithms/device/fused_cluster.hpp"
 #include "algorithms/device/fused_fft_plan.hpp"
-#include "algorithms/device/fused_fft_split.hpp"
+#include "algorithms/device/fused_fft_panels.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {

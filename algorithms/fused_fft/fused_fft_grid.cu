@@ -1,9 +1,9 @@
 // The whole FFT correlation in one kernel over the whole card, for few pairs: a step from
-// fused_fft_split, of which launches and long chains of instructions were most of the time. Beyond
-// the paper.
+// fused_fft_block, with which a few pairs are a few blocks. Beyond the paper.
 //
-// The three phases (rows, columns with the product, rows) stay, with one block on each
-// multiprocessor that lasts through all of them, so nothing is launched between them. A transform
+// Three phases (rows, columns with the product, rows) with images in the L2 cache between them. As
+// three kernels, launches and long chains of instructions were most of the time; here one block on
+// each multiprocessor lasts through all of them, so nothing is launched between them. A transform
 // is spread over a warp, two for lengths above 256, with up to 8 values a thread, in three short
 // passes (three_pass_fft.hpp); a left is transformed beside its first right. A block is cut into
 // parts that work on their own. The window is found where outputs are stored: no phases, no
@@ -22,6 +22,9 @@
 // cache. Lengths 64, 96, 128, 192, 256, 384 and 512, of each axis apart. Limits: longer transforms;
 // images of all matrices and pairs at once, at most 256 MiB, with dataflow at most 40 MiB.
 //
+// A call may start while the one before it ends (grid_launch.hpp): its twiddles are then in registers
+// when the inputs are there.
+//
 // Tried and dropped, measured on an H200: running a phase's code on garbage while waiting, so that
 // it is in the instruction cache (it is there anyway: 1.5 us slower); 80 registers and 768 threads
 // (10 % slower for 1:8 at 256 x 256); 2 or 8 columns in the layout of images (within 3 %); 4
@@ -33,6 +36,7 @@
 
 #include "algorithms/device/fused_fft_grid_columns.hpp"
 #include "algorithms/device/fused_fft_plan.hpp"
+#include "algorithms/device/grid_launch.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {
@@ -60,6 +64,7 @@ enum class Phases { all, rows, columns, inverse };
 // All phases, or one of them: for the emulation, and for phases that are measured apart.
 template <bool kFlow>
 __global__ void __launch_bounds__(kMostThreads, 1) grid_kernel(GridArguments a, Phases phases) {
+  let_next_start();
   const BlockPart part(a.log_threads);
   const bool all = phases == Phases::all;
   const auto end_phase = [&](int number) {
@@ -220,6 +225,7 @@ class GridPlan final : public Plan {
   }
 
   void compute(const Call& call) override {
+    launches_.begin(call);
     a_.left = call.lefts<float>();
     a_.right = call.rights<float>();
     a_.out = call.outs<float>();
@@ -243,9 +249,10 @@ class GridPlan final : public Plan {
     return resident_blocks(reinterpret_cast<const void*>(kernel_), threads, bytes);
   }
   void run(Phases phases, const Call& call) {
-    launch_together(kernel_, blocks_, threads_, shared_bytes_, call.stream, a_, phases);
+    launches_.run(kernel_, blocks_, threads_, shared_bytes_, call.stream, a_, phases);
   }
 
+  GridLaunches launches_;
   GridArguments a_{};
   Kernel kernel_ = nullptr;
   unsigned threads_ = 0, blocks_ = 0;
@@ -266,7 +273,7 @@ Support supports(const PlanRequest& request) {
 XCORR_VARIANT({
     .summary =
         "Transform theorem in one kernel over the card: rows, columns with the product, rows",
-    .parent = "fused_fft_split",
+    .parent = "fused_fft_block",
     .source = "beyond the paper",
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,

@@ -1,5 +1,5 @@
 // The FFT correlation for many pairs at padded lengths of 256 to 512, where no block holds a tile:
-// a step from fused_fft_split. Beyond the paper.
+// a step from fused_fft_block. Beyond the paper.
 //
 // A transform belongs to 16 or 32 lanes of a warp (fused_fft_lanes.hpp), so no barrier of a block
 // stands between its passes, and the 32 warps of a multiprocessor are at different ones. Images are
@@ -139,17 +139,6 @@ struct Groups {
   Index lefts, rights;
 };
 
-// A launch that starts a graph has no kernel before it to overlap.
-bool captured([[maybe_unused]] void* stream) {
-#ifdef XCORR_EMULATE
-  return false;
-#else
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  const cudaError_t code = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status);
-  return code != cudaSuccess || status != cudaStreamCaptureStatusNone;
-#endif
-}
-
 class WarpPlan final : public Plan {
  public:
   explicit WarpPlan(const PlanRequest& request)
@@ -157,8 +146,7 @@ class WarpPlan final : public Plan {
         batches_(request),
         groups_(request),
         has_groups_(has_groups(request)),
-        chunk_(chunk_images(request)),
-        dependent_(has_dependent_launch()) {
+        chunk_(chunk_images(request)) {
     const Problem& q = problem_;
     const int ny = AxisLengths::y(q), nx = AxisLengths::x(q);
     auto* const roots = static_cast<Complex*>(request.workspace);
@@ -222,7 +210,7 @@ class WarpPlan final : public Plan {
     a_.left = call.lefts<float>();
     a_.right = call.rights<float>();
     a_.out = call.outs<float>();
-    fresh_ |= captured(call.stream);
+    launches_.begin(call);
     if (has_groups_) return groups(call);
     if (q.form == Form::n_to_m) return n_to_m(call);
     const Index m = q.rights / q.lefts;
@@ -330,12 +318,8 @@ class WarpPlan final : public Plan {
   }
   void run(Kernel kernel, const WarpArguments& a, Index blocks, int threads, std::size_t shared,
            const Call& call) {
-    // That of the next call too: it waits for the images that this one reads. The very first reads
-    // the roots before it waits.
-    launch_dependent(dependent_ && !fresh_ && !call.marks, kernel,
-                     dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
-                     shared, call.stream, a);
-    fresh_ = false;
+    launches_.run(kernel, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
+                  shared, call.stream, a);
   }
 
   Problem problem_;
@@ -343,7 +327,7 @@ class WarpPlan final : public Plan {
   Groups groups_;
   bool has_groups_;
   Index chunk_;
-  bool dependent_, fresh_ = true;
+  DependentLaunches launches_;
   WarpArguments a_{};
   Kernel forward_, inverse_, spectra_, columns_, pairs_, groups_kernel_ = nullptr;
   int teams_x_, teams_y_, twiddles_y_, buffer_y_;
@@ -383,7 +367,7 @@ std::size_t workspace_bytes(const PlanRequest& request) {
 
 XCORR_VARIANT({
     .summary = "Transform theorem, a transform in the lanes of a warp; n-to-m from one task list",
-    .parent = "fused_fft_split",
+    .parent = "fused_fft_block",
     .source = "beyond the paper",
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,

@@ -120,6 +120,7 @@ template <int kN>
 __global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(Arguments a) {
   using T = LaneTile<kN>;
   constexpr int kHalf = T::half, kPitch = T::pitch;
+  let_next_start();
   Complex* const left_spectrum = dynamic_shared<Complex>();  // frequency kHalf is its last column
   Complex* const tiles = left_spectrum + T::spectrum;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -147,6 +148,7 @@ __global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(Arguments 
   int round = warp == 0 ? -1 : 0;
   bool has_left = false;
   Source from = source(round);
+  wait_for_previous();
   // Rows of matrices that fill half of the padding are fetched a round ahead.
   Complex ahead[kHalf / 2];
   if (a.small) load_row(from, j, a.quads, ahead);
@@ -289,14 +291,16 @@ class WarpPlan final : public Plan {
     a_.out = call.outs<float>();
     a_.quads = quads_ && reinterpret_cast<std::uintptr_t>(a_.left) % sizeof(Quad) == 0 &&
                reinterpret_cast<std::uintptr_t>(a_.right) % sizeof(Quad) == 0;
-    launch(warp_kernel<kN>, dim3(blocks_), dim3(32 * warps_), shared_bytes(warps_), call.stream,
-           a_);
+    launches_.begin(call);
+    launches_.run(warp_kernel<kN>, dim3(blocks_), dim3(32 * warps_), shared_bytes(warps_),
+                  call.stream, a_);
   }
 
  private:
   static std::size_t shared_bytes(unsigned warps) {
     return sizeof(Complex) * (T::spectrum + warps * T::tiles * T::elements);
   }
+  DependentLaunches launches_;
   Arguments a_{};
   bool quads_ = false;
   unsigned warps_ = 0, blocks_ = 0;

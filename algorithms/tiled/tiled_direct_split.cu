@@ -25,6 +25,7 @@
 #include <array>
 
 #include "algorithms/device/async_copy.hpp"
+#include "algorithms/device/dependent_launch.hpp"
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/register_tile.hpp"
 #include "harness/variant.hpp"
@@ -182,6 +183,7 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
   float* const shared = dynamic_shared<float>();
   const int thread = static_cast<int>(threadIdx.x), lane = warp::lane();
   const std::uint32_t pair = blockIdx.y;
+  wait_for_previous();
   {
     const std::uint32_t l = s.rights.quotient(pair);
     const float* const matrix = left + static_cast<Index>(l) * (s.left_rows * s.left_cols);
@@ -247,6 +249,7 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
              exists ? count : 0, steps);
   }
 
+  let_next_start();
   float kept[tile.kKept];
   tile.reduce(kept);
   const int out_row = sy + tile.element() / kCols - s.first_sy;
@@ -337,13 +340,16 @@ class SplitPlan final : public Plan {
   explicit SplitPlan(const PlanRequest& request) : launch_(request) {}
 
   void compute(const Call& call) override {
-    launch(launch_.point.kernel,
-           dim3(static_cast<unsigned>(launch_.blocks), static_cast<unsigned>(launch_.q.pairs())),
-           dim3(1U << launch_.s.threads_log), launch_.shared_bytes, call.stream, launch_.s,
-           call.lefts<float>(), call.rights<float>(), call.outs<float>());
+    launches_.begin(call);
+    launches_.run(
+        launch_.point.kernel,
+        dim3(static_cast<unsigned>(launch_.blocks), static_cast<unsigned>(launch_.q.pairs())),
+        dim3(1U << launch_.s.threads_log), launch_.shared_bytes, call.stream, launch_.s,
+        call.lefts<float>(), call.rights<float>(), call.outs<float>());
   }
 
  private:
+  DependentLaunches launches_;
   Launch launch_;
 };
 

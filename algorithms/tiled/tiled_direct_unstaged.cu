@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <array>
 
+#include "algorithms/device/dependent_launch.hpp"
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/register_tile.hpp"
 #include "harness/variant.hpp"
@@ -49,6 +50,7 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
     tiled_direct_unstaged_kernel(Tiles t, const float* __restrict__ left,
                                  const float* __restrict__ right, float* __restrict__ out) {
   constexpr int kSums = kRows * kCols, kParts = kCols / kChunk + 1;
+  let_next_start();
   const int lane = warp::lane(), warp_number = static_cast<int>(threadIdx.x) / warp::kSize;
   // Dealt like cards, so that every block has tiles of all sizes.
   std::uint32_t rank = static_cast<std::uint32_t>(warp_number) * gridDim.x + blockIdx.x;
@@ -77,6 +79,7 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
   left += static_cast<Index>(blockIdx.z) * (t.left_rows * t.left_cols);
   right += matrix * (t.right_rows * t.right_cols);
   float sums[kSums] = {};
+  wait_for_previous();
 #pragma unroll 1
   for (int from = 0; from < chunks; from += 1 << cols_log) {
     const int x = my_col + from * kChunk;
@@ -179,11 +182,13 @@ class UnstagedPlan final : public Plan {
   }
 
   void compute(const Call& call) override {
-    launch(kernel_, grid_, block_, 0, call.stream, t_, call.lefts<float>(), call.rights<float>(),
-           call.outs<float>());
+    launches_.begin(call);
+    launches_.run(kernel_, grid_, block_, 0, call.stream, t_, call.lefts<float>(),
+                  call.rights<float>(), call.outs<float>());
   }
 
  private:
+  DependentLaunches launches_;
   Tiles t_ = {};
   Kernel kernel_;
   dim3 grid_, block_;
