@@ -26,11 +26,7 @@ __device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Comple
 // Spectra of n-to-m, in place of images.
 template <typename Y>
 __global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) spectra_kernel(WarpArguments a) {
-  let_next_start();
-  Complex* const table = dynamic_shared<Complex>();
-  table_of<Y>(table, a, 1);
-  block::barrier();
-  wait_for_previous();
+  Complex* const table = begin_with_table<Y>(a, 1);
   const Place<Y> at;
   const std::uint32_t matrix = blockIdx.x / a.groups;
   const bool is_left = matrix < a.lefts;
@@ -51,11 +47,7 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) spectra_kernel(WarpA
 // teams the first has the left, the others a right each; a block has columns while teams are left.
 template <typename Y>
 __global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) columns_kernel(WarpArguments a) {
-  let_next_start();
-  Complex* const table = dynamic_shared<Complex>();
-  table_of<Y>(table, a, 1);
-  block::barrier();
-  wait_for_previous();
+  Complex* const table = begin_with_table<Y>(a, 1);
   const Place<Y> at;
   const int teams = static_cast<int>(a.chunk) + 1, c = at.team / teams;
   Complex* const of_left = table + (Y::twiddles + 1) / 2 * 2 + c * Y::n;
@@ -103,9 +95,7 @@ struct GroupShape {
 // The first left, right and pair image are those of the group.
 template <typename Y>
 __global__ void __launch_bounds__(GroupShape<Y>::kMost) groups_kernel(WarpArguments a) {
-  let_next_start();
-  Complex* const table = dynamic_shared<Complex>();
-  table_of<Y>(table, a, 1);
+  Complex* const table = begin_with_table<Y>(a, 1);
   const int lefts = static_cast<int>(a.lefts), rights = static_cast<int>(a.rights);
   const int spectra = lefts + rights, pairs = lefts * rights;
   const int teams = static_cast<int>(blockDim.x) / Y::lanes, kx = static_cast<int>(blockIdx.x);
@@ -117,8 +107,6 @@ __global__ void __launch_bounds__(GroupShape<Y>::kMost) groups_kernel(WarpArgume
     Y::template run<decltype(way)::value>(
         v, of_group + spectra * Y::n + thread / Y::lanes * Y::buffer, table, thread % Y::lanes);
   };
-  block::barrier();
-  wait_for_previous();
 #pragma unroll 1
   for (int first = 0; first < spectra; first += teams) {
     Complex v[Y::values];

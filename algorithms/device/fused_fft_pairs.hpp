@@ -39,6 +39,17 @@ __device__ __forceinline__ void table_of(Complex* to, const WarpArguments& a, in
                     {static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)});
 }
 
+// What kernels with one table begin with: the table of an axis, then the end of the launch before.
+template <typename L>
+__device__ __forceinline__ Complex* begin_with_table(const WarpArguments& a, int axis) {
+  let_next_start();
+  Complex* const table = dynamic_shared<Complex>();
+  table_of<L>(table, a, axis);
+  block::barrier();
+  wait_for_previous();
+  return table;
+}
+
 // v times a spectrum, stored by Team::store_spectrum. In two halves: loads of the second on the
 // other side of a barrier, or more of them at once than there are registers for.
 template <typename Y>

@@ -49,6 +49,14 @@ void store_root_tables(Complex* to, void* stream) {
   store_root_table<Y>(true, to + 3 * kRootTable, stream);
 }
 
+// Where a kernel of whole tiles gets its spectra from and what it makes of them.
+enum class Work {
+  shared_left,  // transforms one left into shared memory, then its rights
+  stored_left,  // rights; the spectra of the lefts lie in the workspace
+  spectra,      // transforms matrices into the workspace
+  pairs,        // both spectra lie in the workspace
+};
+
 // The lengths of transforms that a variant is compiled for, ascending.
 template <int... kN>
 struct Lengths {

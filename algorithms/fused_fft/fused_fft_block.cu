@@ -39,14 +39,6 @@
 namespace xcorr {
 namespace {
 
-// Where a kernel gets its spectra from and what it makes of them.
-enum class Work {
-  shared_left,  // transforms one left into shared memory, then its rights
-  stored_left,  // rights; the spectra of the lefts lie in the workspace
-  spectra,      // transforms matrices into the workspace
-  pairs,        // both spectra lie in the workspace
-};
-
 using Squares = Lengths<32, 48, 64, 96, 128, 192>;
 
 // Blocks that an SM is to hold.

@@ -44,11 +44,7 @@ using TeamOf = Team<L::n>;
 // Rows of all matrices of the chunk into images.
 template <typename X>
 __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) forward_rows_kernel(WarpArguments a) {
-  let_next_start();
-  Complex* const table = dynamic_shared<Complex>();
-  table_of<X>(table, a, 0);
-  block::barrier();
-  wait_for_previous();
+  Complex* const table = begin_with_table<X>(a, 0);
   for (std::uint32_t i = blockIdx.x * kTeamThreads + threadIdx.x; i < a.all_counters;
        i += gridDim.x * kTeamThreads) {
     a.counters[i] = 0;
@@ -66,11 +62,7 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) forward_rows_kernel(
 
 template <typename X>
 __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) inverse_rows_kernel(WarpArguments a) {
-  let_next_start();
-  Complex* const table = dynamic_shared<Complex>();
-  table_of<X>(table, a, 0);
-  block::barrier();
-  wait_for_previous();
+  Complex* const table = begin_with_table<X>(a, 0);
   const std::uint32_t pair = blockIdx.x / a.groups;
   const int first = static_cast<int>(blockIdx.x - pair * a.groups) * X::of_block;
   const std::uint32_t l = pair / a.rights;
