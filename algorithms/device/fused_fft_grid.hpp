@@ -141,6 +141,7 @@ __device__ __forceinline__ void forward_rows(const GridArguments& a, const Block
   // Element (row pair 0, column t) of an image; from column k to k + R::threads.
   const std::uint32_t of_t = a.of_column(t), columns_on = R::threads * a.row_pairs;
   wait_for_previous();
+  let_next_start();
   RowPair<R> item(a, tile.first, t, kFlow);
 #pragma unroll 1
   for (std::uint32_t base = 0; base < a.row_items; base += tile.step) {

@@ -40,13 +40,14 @@ __device__ __forceinline__ void table_of(Complex* to, const WarpArguments& a, in
 }
 
 // What kernels with one table begin with: the table of an axis, then the end of the launch before.
-template <typename L>
+enum class Ends { kernel, call };
+template <typename L, Ends kEnds = Ends::kernel>
 __device__ __forceinline__ Complex* begin_with_table(const WarpArguments& a, int axis) {
-  let_next_start();
   Complex* const table = dynamic_shared<Complex>();
   table_of<L>(table, a, axis);
   block::barrier();
   wait_for_previous();
+  if constexpr (kEnds == Ends::kernel) let_next_start();
   return table;
 }
 
@@ -158,7 +159,6 @@ struct PairsShape {
 template <typename Y, typename X>
 __global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
     pairs_kernel(WarpArguments a) {
-  let_next_start();
   PairTask* const tasks = dynamic_shared<PairTask>();  // the last one, this and the next, in turn
   std::uint32_t* const through = reinterpret_cast<std::uint32_t*>(tasks + 3);
   Complex* const table_y = reinterpret_cast<Complex*>(through + 4);

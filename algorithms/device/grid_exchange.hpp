@@ -65,23 +65,17 @@ struct BlockPart {
         count((blockDim.x >> log_threads) * gridDim.x) {}
 
   // All threads of the part.
-  __device__ __forceinline__ void barrier() const {
-#ifdef XCORR_EMULATE
-    block::barrier();
-#else
-    asm volatile("bar.sync %0, %1;" ::"r"(15 - index), "r"(threads) : "memory");
-#endif
-  }
+  __device__ __forceinline__ void barrier() const { barrier_of(threads); }
   // The `group` threads, a power of two and at least 64 or within a warp, of which this is one.
-  // Parts at other phases may be at such a barrier too: its number belongs to its threads, of at
-  // most 512.
+  // Groups of different sizes, or at different phases, may be at such barriers at once, so each
+  // group has a number of its own: 1 to 8 have 64 threads, 9 to 12 128, 13 and 14 256, 15 all 512.
   __device__ __forceinline__ void barrier_of(int group) const {
     if (group <= warp::kSize) return warp::barrier();
 #ifdef XCORR_EMULATE
     block::barrier();
 #else
-    const int first = static_cast<int>(threadIdx.x) & -group;
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + first / 64), "r"(group) : "memory");
+    const int number = 17 - 1024 / group + static_cast<int>(threadIdx.x) / group;
+    asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(group) : "memory");
 #endif
   }
 

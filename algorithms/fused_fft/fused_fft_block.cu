@@ -61,11 +61,10 @@ __global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
   Complex* const twiddles = dynamic_shared<Complex>();
   Complex* const left_spectrum = twiddles + kN;
   const int thread = static_cast<int>(threadIdx.x);
-  if constexpr (kWork != Work::spectra) let_next_start();
   for (int i = thread; i < kN; i += 32 * T::warps) twiddles[i] = a.roots[i];
   if constexpr (kWork == Work::shared_left || kWork == Work::spectra) wait_for_previous();
-  // Its successor reads inputs at once.
-  if constexpr (kWork == Work::spectra) let_next_start();
+  // A kernel that fills the device does not call it.
+  if constexpr (kWork == Work::shared_left || kWork == Work::spectra) let_next_start();
   const BlockTransform<kN> tile(left_spectrum + (kWork == Work::shared_left ? T::spectrum : 0),
                                 twiddles, {thread / 32, T::warps, thread % 32});
   block::barrier();

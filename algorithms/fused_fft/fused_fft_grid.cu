@@ -64,7 +64,6 @@ enum class Phases { all, rows, columns, inverse };
 // All phases, or one of them: for the emulation, and for phases that are measured apart.
 template <bool kFlow>
 __global__ void __launch_bounds__(kMostThreads, 1) grid_kernel(GridArguments a, Phases phases) {
-  let_next_start();
   const BlockPart part(a.log_threads);
   const bool all = phases == Phases::all;
   const auto end_phase = [&](int number) {

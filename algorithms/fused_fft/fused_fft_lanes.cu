@@ -17,10 +17,10 @@
 // Other forms: rows, columns with the product, and rows as three kernels; a block over columns
 // transforms a left's column beside those of its rights. Everywhere the first pass of an inverse
 // row is done by the threads that read the image, across rows: only its result crosses the block.
-// On compute capability 9.0 each kernel starts while the one before drains (programmatic dependent
-// launch), the first of a call beside the last of the call before.
+// Each kernel starts while the one before drains, the first of a call beside the last of the call
+// before (dependent_launch.hpp).
 //
-// Forms: all four, any shape and window; fp32. Parameters, run time: spectra; ring_mib (36, 44),
+// Forms: all four, any shape and window; fp32. Parameters, run time: spectra; ring_mib (44, 60),
 // images of the list's ring, of a chunk or of a group: more of them wait less for each other, fewer
 // stay in the L2 cache. Lengths 256, 384 and 512 of each axis apart; shorter ones are padded to
 // 256. Limits: longer transforms; the workspace holds the images of all matrices (n-to-m) and the
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) forward_rows_kernel(
 
 template <typename X>
 __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) inverse_rows_kernel(WarpArguments a) {
-  Complex* const table = begin_with_table<X>(a, 0);
+  Complex* const table = begin_with_table<X, Ends::call>(a, 0);
   const std::uint32_t pair = blockIdx.x / a.groups;
   const int first = static_cast<int>(blockIdx.x - pair * a.groups) * X::of_block;
   const std::uint32_t l = pair / a.rights;
@@ -363,7 +363,7 @@ XCORR_VARIANT({
     .source = "beyond the paper",
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,
-    .axes = {{"ring_mib", {"36", "44"}}, {"spectra", {"workspace", "shared"}}},
+    .axes = {{"ring_mib", {"44", "60"}}, {"spectra", {"workspace", "shared"}}},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {

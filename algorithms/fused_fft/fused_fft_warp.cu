@@ -120,7 +120,6 @@ template <int kN>
 __global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(Arguments a) {
   using T = LaneTile<kN>;
   constexpr int kHalf = T::half, kPitch = T::pitch;
-  let_next_start();
   Complex* const left_spectrum = dynamic_shared<Complex>();  // frequency kHalf is its last column
   Complex* const tiles = left_spectrum + T::spectrum;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;

@@ -50,7 +50,6 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
     tiled_direct_unstaged_kernel(Tiles t, const float* __restrict__ left,
                                  const float* __restrict__ right, float* __restrict__ out) {
   constexpr int kSums = kRows * kCols, kParts = kCols / kChunk + 1;
-  let_next_start();
   const int lane = warp::lane(), warp_number = static_cast<int>(threadIdx.x) / warp::kSize;
   // Dealt like cards, so that every block has tiles of all sizes.
   std::uint32_t rank = static_cast<std::uint32_t>(warp_number) * gridDim.x + blockIdx.x;
@@ -80,6 +79,7 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
   right += matrix * (t.right_rows * t.right_cols);
   float sums[kSums] = {};
   wait_for_previous();
+  let_next_start();
 #pragma unroll 1
   for (int from = 0; from < chunks; from += 1 << cols_log) {
     const int x = my_col + from * kChunk;
