@@ -39,6 +39,9 @@ constexpr ShapePair kShapes[] = {
     {"32x32", "32x32"}, {"33x33", "33x33"}, {"17x40", "17x40"}, {"40x17", "40x17"},
     {"8x9", "33x21"},   {"33x21", "8x9"},   {"12x40", "40x12"}, {"5x33", "33x33"},
     {"1x9", "1x300"},   {"70x1", "9x1"},    {"1x1", "12x7"},    {"12x7", "1x1"}};
+// On a GPU only, with few pairs: every length of a transform written here, beyond one warp too.
+constexpr ShapePair kLargeShapes[] = {
+    {"60x60", "60x60"}, {"100x70", "100x70"}, {"140x190", "140x190"}, {"250x12", "250x12"}};
 // These get every partial window: equal, left smaller, right smaller, crossing, single rows.
 constexpr ShapePair kWindowShapes[] = {{"33x33", "33x33"}, {"17x40", "17x40"}, {"8x9", "33x21"},
                                        {"33x21", "8x9"},   {"12x40", "40x12"}, {"1x9", "1x70"},
@@ -59,6 +62,9 @@ constexpr Counts kMoreCounts[] = {{Form::one_to_many, 1, 1}, {Form::one_to_many,
                                   {Form::n_to_mn, 1, 4},     {Form::n_to_mn, 2, 18},
                                   {Form::n_to_m, 1, 1},      {Form::n_to_m, 1, 5},
                                   {Form::n_to_m, 5, 1},      {Form::n_to_m, 9, 17}};
+
+constexpr Counts kLargeCounts[] = {
+    {Form::one_to_one, 1, 1}, {Form::one_to_many, 1, 3}, {Form::n_to_m, 2, 2}};
 
 std::string range(Index first, Index last) {
   return std::to_string(first) + ".." + std::to_string(last);
@@ -85,7 +91,7 @@ std::vector<std::string> partial_windows(const Problem& full) {
   };
 }
 
-std::vector<Problem> all_problems() {
+std::vector<Problem> all_problems(Backend backend) {
   std::vector<Problem> problems;
   std::set<std::string> ids;
   const auto add = [&](const Counts& counts, const ShapePair& shapes, const std::string& window) {
@@ -96,6 +102,10 @@ std::vector<Problem> all_problems() {
   };
   for (const ShapePair& shapes : kShapes) {
     for (const Counts& counts : kCounts) add(counts, shapes, "full");
+  }
+  for (const ShapePair& shapes : kLargeShapes) {
+    if (backend == Backend::cpu) break;
+    for (const Counts& counts : kLargeCounts) add(counts, shapes, "full");
   }
   // Forms take turns over the windows, so that each form meets each window on some shape.
   std::size_t turn = 0;
@@ -270,7 +280,7 @@ int run(int argc, char** argv) {
     return true;
   });
   Index turn = 0;
-  for (const Problem& problem : all_problems()) {
+  for (const Problem& problem : all_problems(device->backend())) {
     // By fours, so that every part has every form.
     const bool mine = turn++ / 4 % shard.second == shard.first - 1;
     if (mine && (wanted_problem.empty() || wanted_problem == problem.id())) {
