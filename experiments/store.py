@@ -18,7 +18,7 @@ import secrets
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -226,7 +226,7 @@ def read_rows(folder: Path, on_damage: Callable[[str], None] = warn) -> list[Row
     """Every row of a set as text, without duplicates, in a fixed order.
 
     `folder` is `results/local/<machine-key>`, one experiment folder in it, or
-    `results/published/<machine-key>`. Of each point only the rows of its newest run stay. A damaged
+    `results/published/<machine-key>`. Of each point only the rows of one run stay (`newest`). A damaged
     local file is renamed `*.damaged` and named through `on_damage`; a damaged published file is a
     UserError. A folder that does not exist holds no rows.
     """
@@ -242,17 +242,27 @@ def read_rows(folder: Path, on_damage: Callable[[str], None] = warn) -> list[Row
     for path in sorted(folder.glob("*/*.csv.gz")):
         if CHUNK_NAME.fullmatch(path.name):
             rows += _read_local_file(path, on_damage)
-    return newest(rows)
+    again = {run for run, record in read_runs(folder).items() if "--slowed" in record.get("argv", ())}
+    return newest(rows, again)
 
 
-def newest(rows: list[Row]) -> list[Row]:
-    """Of each (experiment, resume key) the rows of its newest run, each repetition once."""
+def newest(rows: list[Row], again: Collection[str] = ()) -> list[Row]:
+    """Of each (experiment, resume key) the rows of its newest run, each repetition once.
+
+    A run of `again` measured what a busy host had slowed down; where it met a busier one (`launch_us`
+    of its row is longer) the rows before it stay.
+    """
     latest: dict[tuple[str, Key], str] = {}
+    launch: dict[tuple[str, Key], float] = {}
     kept: dict[tuple[str, Key, str], Row] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row["run"]):
         point = (row["experiment"], key_of(row))
-        if row["run"] > latest.get(point, ""):
-            latest[point] = row["run"]
+        if row["run"] == latest.get(point):
+            continue
+        launch_us = float(row.get("launch_us") or "inf")
+        if row["run"] in again and point in latest and launch_us >= launch[point]:
+            continue
+        latest[point], launch[point] = row["run"], launch_us
     for row in rows:
         point = (row["experiment"], key_of(row))
         if row["run"] == latest[point]:

@@ -2,8 +2,8 @@
 
 Told by the environment: FAKE_LIST (JSON file with the variants), FAKE_LOG (every measuring call is
 appended as JSON), FAKE_FAULTS (JSON list of {"kind", "variant", "params", "left", "once"}; kind is
-crash, crash-silently, hang, exit2, no-answer, incorrect, lost, lost-silently, busy (launches take
-longer); "once" names a file that remembers).
+crash, crash-silently, hang, exit2, no-answer, incorrect, lost, lost-silently, busy or busier (launches
+take longer); "once" names a file that remembers).
 """
 
 import json
@@ -116,7 +116,7 @@ def measure(device):
             "left_cols": int(cols), "right_rows": int(right_rows), "right_cols": int(right_cols),
             "lefts": int(lefts), "rights": int(rights), "window": window, "params": params,
             "mode": option("--mode"), "input": option("--input"), "outcome": outcome,
-            "reason": reason, "launch_us": 4.6 if kind == "busy" else 3, "plan_us": None, "max_error": 1e-6, "argmax_agrees": True,
+            "reason": reason, "launch_us": {"busy": 4.6, "busier": 9}.get(kind, 3), "plan_us": None, "max_error": 1e-6, "argmax_agrees": True,
             "fmas": fmas, "bytes": 4, "source_hash": entry["source_hash"],
             "machine_key": "fake-2-cores", "seed": int(option("--seed")), "repetitions": [],
         }  # fmt: skip

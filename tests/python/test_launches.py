@@ -47,3 +47,19 @@ def test_a_sweep_says_so_and_slowed_measures_them_again(
     captured = capsys.readouterr()
     assert "6 passed" not in captured.err and "slowed" not in captured.err
     assert {one["launch_us"] for one in driver.rows()} == {"3"} and len(driver.rows()) > quiet
+
+
+def test_measuring_again_beside_a_busier_host_replaces_nothing(driver: Driver) -> None:
+    driver.faults({"kind": "busy", "left": "8x8"})
+    driver.run("--sizes", "4,8")
+    first = driver.rows()
+    driver.faults({"kind": "busier", "left": "8x8"})
+    driver.run("--sizes", "4,8", "--slowed")
+    assert driver.rows() == first
+    driver.run("--sizes", "4,8", "--force")
+    assert {one["run"] for one in driver.rows()}.isdisjoint({one["run"] for one in first})
+
+
+def test_a_point_that_was_only_measured_again_keeps_its_rows() -> None:
+    only = row(variant="only", run="2", launch_us="", **{n: "1" for n in store.INTEGERS})
+    assert store.newest([only], again={"2"}) == [only]
