@@ -2,7 +2,8 @@
 
 A block stands between `<!-- generated:NAME arguments -->` and `<!-- /generated -->`. Names:
 `variants` (from `xcorr-bench --list=json`, the only source of that table), `best_table [key]`,
-`claims [key]` and `figures [key] [figure ...]` (from a published set; without a key the first one).
+`beyond [key]`, `claims [key]` and `figures [key] [figure ...]` (from a published set; without a key the
+first one).
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ METRICS = {
 PLACE = ("form", "counts", "size")
 SIDE = ("series", "metric", "input", "mode", *PLACE)
 
+TOO_LONG = "predicted to take longer than the preset allows"
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -43,13 +45,14 @@ class Cell:
 @dataclass
 class Rows:
     """A set's points with the named series. `missing` collects what lookups did not find: cells by
-    what was wanted there. Of the outcomes `passed` rows are used; of an imported set, which has
-    none, the `published` ones."""
+    what was wanted there, and why not if `too_long` says so. Of the outcomes `passed` rows are used; of an
+    imported set, which has none, the `published` ones."""
 
     points: pd.DataFrame
     series: dict[str, tuple[Choice, ...]]
     folder: Path | None = None
-    missing: dict[str, list[Cell]] = field(default_factory=dict)
+    too_long: Mapping[Cell, set[str]] = field(default_factory=dict)
+    missing: dict[tuple[str, str], list[Cell]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         outcome = "published" if self.imported else "passed"
@@ -124,21 +127,32 @@ class Rows:
 
     def note(self, wanted: str, cell: Cell) -> None:
         """Remember that rows are missing at a cell."""
-        cells = self.missing.setdefault(wanted, [])
+        too_long = any(name in wanted for name in self.too_long.get(cell, ()))
+        cells = self.missing.setdefault((wanted, TOO_LONG if too_long else ""), [])
         if cell not in cells:
             cells.append(cell)
 
     def take_missing(self) -> list[str]:
         """What lookups missed since the last call: one line per kind of rows, with the cells."""
         lines = []
-        for wanted, cells in self.missing.items():
+        for (wanted, why), cells in self.missing.items():
             counts: dict[str, list[str]] = {}
             for cell in cells:
                 counts.setdefault(f"{cell.form} {cell.counts}", []).append(str(cell.size))
             where = ", ".join(f"{name} at {' '.join(sizes)}" for name, sizes in counts.items())
-            lines.append(f"{wanted} ({where})")
+            lines.append(f"{wanted} ({where}{why and ': ' + why})")
         self.missing = {}
         return lines
+
+
+def predicted_too_long(rows: pd.DataFrame) -> dict[Cell, set[str]]:
+    """Of a set's raw rows the variants with points that the preset did not select, by cell."""
+    skipped = rows[rows["outcome"] == "not_selected"]
+    groups = skipped.groupby(["form", "lefts", "rights", "left_rows"])
+    return {
+        Cell(str(form), f"{lefts}-to-{rights}", int(size)): set(own["variant"])
+        for (form, lefts, rights, size), own in groups
+    }
 
 
 def of_any(choices: Iterable[Choice], points: pd.DataFrame) -> np.ndarray:

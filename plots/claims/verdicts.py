@@ -15,7 +15,7 @@ from experiments.errors import UserError, nearest
 from experiments.schema import load_toml
 from plots.best_table import markdown
 from plots.claims import counted, measured
-from plots.claims.rows import Rows, parse_series
+from plots.claims.rows import Rows, parse_series, predicted_too_long
 from plots.claims.values import DIFFERS, UNKNOWN, VERDICTS, Found, check, verdict
 from plots.tidy import ResultSet
 
@@ -150,7 +150,8 @@ def table(results: ResultSet, ids: Iterable[str] = (), path: Path = CLAIMS) -> p
     `here` is short, `values` has every number. UserError for an unknown id.
     """
     wanted = require(ids, path)
-    rows = Rows(results.points, catalogue(path).series, results.folder)
+    too_long = predicted_too_long(results.rows)
+    rows = Rows(results.points, catalogue(path).series, results.folder, too_long)
     return pd.DataFrame([decide(claim, rows) for claim in wanted], columns=COLUMNS)
 
 

@@ -160,6 +160,17 @@ def test_a_missing_row_is_named_with_its_parameters():
     assert "one-to-one 1-to-1 at 256" in line["reason"]
 
 
+def test_a_row_that_the_preset_did_not_select_says_so():
+    rows = paper_like()
+    for row in rows:
+        if row["variant"] == "grouped_overlap" and row["left_rows"] == 256:
+            row.update(outcome="not_selected", reason="predicted 2.6 s per launch")
+    line = verdicts.table(result_set(rows), ["O08"]).iloc[0]
+    assert "at 256: predicted to take longer than the preset allows" in line["reason"]
+    others = verdicts.table(result_set([row for row in rows if row["outcome"] == "passed"]), ["O08"]).iloc[0]
+    assert "at 256" in others["reason"] and "predicted" not in others["reason"]
+
+
 def test_only_verified_rows_of_the_usual_condition_count():
     wrong = []
     for outcome in ("incorrect", "published"):
