@@ -1,10 +1,9 @@
-// The transform of fused_fft_tile.hpp cut at its two transpositions, for tiles that no block holds
-// and for problems so small that one block would be alone on the card: kernels over rows, over
-// columns, and over rows again, with images (row spectra of a matrix) in global memory between
-// them, small enough in number to stay in the L2 cache.
+// The transform of fused_fft_tile.hpp cut at its two transpositions, for tiles that no block holds:
+// phases over rows, over columns, and over rows again, with images (row spectra of a matrix) that
+// the blocks of fused_fft_cluster share.
 //
 // An image has ny rows of nx / 2 + second(x) / 2 complex elements, in the order of a tile; the
-// kernel over columns works in place. In shared memory a row's blocks of columns are one element
+// phase over columns works in place. In shared memory a row's blocks of columns are one element
 // further apart than they are long, and columns get a block's length of gap every second(y) rows:
 // no conflicts of banks whether lanes walk along or across.
 #pragma once
@@ -13,11 +12,9 @@
 
 namespace xcorr {
 
-// Complex elements of a row of an image, and of an image.
+// Complex elements of a row of an image.
 template <typename X>
 constexpr int kImagePitch = (X::n + X::second) / 2;
-template <int kNy, int kNx>
-constexpr Index kImage = Index{kNy} * kImagePitch<Length<kNx>>;
 
 // Some rows of one image in shared memory: row0 and row1 of complex row g of `count`.
 template <typename X>
@@ -185,24 +182,6 @@ struct ColumnPanel {
 #pragma unroll
       for (int t = 0; t < Y::second; ++t) from[t * kCols] = v[t];
     });
-  }
-  // The spectrum of an image after its forward transforms, f(values, k1) at its place in it.
-  template <typename F>
-  __device__ __forceinline__ void store_spectrum(Complex* image, F f) const {
-    each(Y::first, [&](int k1) {
-      Complex* from = mine() + at(k1 * Y::second);
-      Complex v[Y::second];
-#pragma unroll
-      for (int t = 0; t < Y::second; ++t) v[t] = from[t * kCols];
-      transform<Y::second, Direction::forward>(v);
-      f(v, k1);
-      Complex* to = of_spectrum(image, k1);
-#pragma unroll
-      for (int t = 0; t < Y::second; ++t) to[t * pitch] = v[t];
-    });
-  }
-  __device__ __forceinline__ Complex* of_spectrum(Complex* image, int k1) const {
-    return image + k1 * Y::second * pitch + (k1 % 2 == 0 ? column : mirror);
   }
   // The panel, back over k1 -> W of an image.
   __device__ __forceinline__ void join(Complex* image) const {

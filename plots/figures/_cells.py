@@ -17,6 +17,7 @@ from plots.figures import _panels
 from plots.tidy import form_order
 
 TITLE_IN, LABEL_IN, BOTTOM_IN, CHAR_IN = 0.38, 0.115, 0.08, 0.0435
+TICK_CHAR_IN = 0.057  # a letter of a column's label
 FONT = 5.6
 NEUTRAL = 0.02  # a factor this close to 1 has no colour
 SLOWER, FASTER = style.HUES["vermillion"], style.HUES["blue"]
@@ -72,36 +73,43 @@ def draw(
     legend = legend or {}
     lines = _panels.legend_lines(list(legend), style.PAGE_IN)
     foot = BOTTOM_IN + (0.155 * lines + 0.08 if lines else 0.0)
-    total = sum(_head(panel) + row_in * len(panel.rows) for panel in panels) + foot
+    room = style.PAGE_IN - left
+    total = sum(_head(panel, room) + row_in * len(panel.rows) for panel in panels) + foot
     figure = Figure(figsize=(style.PAGE_IN, total))
     top = total
     for panel in panels:
         height = row_in * len(panel.rows)
-        top -= _head(panel) + height
+        top -= _head(panel, room) + height
         place = (left / style.PAGE_IN, top / total)
-        size = ((style.PAGE_IN - left - 0.06) / style.PAGE_IN, height / total)
-        _panel(figure.add_axes((*place, *size)), panel, (style.PAGE_IN - left) / len(panel.columns))
+        size = ((room - 0.06) / style.PAGE_IN, height / total)
+        _panel(figure.add_axes((*place, *size)), panel, room)
     _panels.legend_below(figure, legend, style.PAGE_IN)
     return figure
 
 
-def _head(panel: Panel) -> float:
-    """Room above a grid for its title and the labels of its columns, in inches."""
-    return TITLE_IN + LABEL_IN * max(label.count("\n") + 1 for label in panel.columns)
+def _head(panel: Panel, room: float) -> float:
+    """Height above a grid for its title and the labels of its columns, in inches."""
+    return TITLE_IN + LABEL_IN * max(label.count("\n") + 1 for label in _labels(panel, room))
 
 
-def _panel(axes: Axes, panel: Panel, width: float) -> None:
+def _labels(panel: Panel, room: float) -> list[str]:
+    """Labels of columns, each within its share of `room` inches."""
+    letters = max(6, int(room / len(panel.columns) / TICK_CHAR_IN))
+    return [_wrapped(label, letters) for label in panel.columns]
+
+
+def _panel(axes: Axes, panel: Panel, room: float) -> None:
     axes.set_xlim(0, len(panel.columns))
     axes.set_ylim(len(panel.rows), 0)
     axes.grid(False)
     axes.set_title(panel.title, loc="left", pad=5)
     axes.xaxis.tick_top()
-    axes.set_xticks([x + 0.5 for x in range(len(panel.columns))], panel.columns)
+    axes.set_xticks([x + 0.5 for x in range(len(panel.columns))], _labels(panel, room))
     axes.set_yticks([y + 0.5 for y in range(len(panel.rows))], panel.rows)
     axes.tick_params(length=0, pad=2)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    letters = max(6, int((width - 0.04) / CHAR_IN))
+    letters = max(6, int((room / len(panel.columns) - 0.04) / CHAR_IN))
     for y, row in enumerate(panel.rows):
         for x, column in enumerate(panel.columns):
             cell = panel.cells.get((row, column))
