@@ -94,7 +94,7 @@ def summary(lines: pd.DataFrame, bars: Bars) -> str:
         return "No cell of the baseline was measured in this set."
     below = int((known["speedup"] < bars.least).sum())
     text = (
-        f"Speed-up over the paper's best in {len(known)} of {len(lines)} cells: geometric mean {_mean(known['speedup']):.2f} "
+        f"Speed-up over the paper's best in {len(known)} of {len(lines)} cells: geometric mean {_mean(known['speedup']):.3f} "
         f"(goal: {bars.mean:g}), least {known['speedup'].min():.2f}, {below} below {bars.least:g}."
     )
     if len(far):
