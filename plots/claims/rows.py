@@ -127,7 +127,7 @@ class Rows:
 
     def note(self, wanted: str, cell: Cell) -> None:
         """Remember that rows are missing at a cell."""
-        too_long = any(name in wanted for name in self.too_long.get(cell, ()))
+        too_long = not self.too_long.get(cell, set()).isdisjoint(wanted.replace(",", " ").split())
         cells = self.missing.setdefault((wanted, TOO_LONG if too_long else ""), [])
         if cell not in cells:
             cells.append(cell)
