@@ -4,8 +4,7 @@
 //
 // An image has ny rows of nx / 2 + second(x) / 2 complex elements, in the order of a tile; the
 // phase over columns works in place. In shared memory a row's blocks of columns are one element
-// further apart than they are long, and columns get a block's length of gap every second(y) rows:
-// no conflicts of banks whether lanes walk along or across.
+// further apart than they are long: no conflicts of banks whether lanes walk along or across.
 #pragma once
 
 #include "algorithms/device/fused_fft_tile.hpp"
@@ -141,15 +140,10 @@ __device__ __forceinline__ void inverse_rows(const RowPanel<X>& panel, Image ima
   block::barrier();
 }
 
-// Some columns of one tile in shared memory, and where they lie in images.
-// kColumns of them; kGap of their length between the rows of one k1 and those of the next.
-template <typename Y, int kColumns = 8, int kGap = 1>
+// kCols columns of one tile in shared memory, row by row, and where they lie in images.
+template <typename Y, int kCols>
 struct ColumnPanel {
-  static constexpr int kCols = kColumns;
-  static constexpr int kElements = (Y::n + kGap * Y::first) * kCols;
-  static __device__ __forceinline__ int at(int row) {
-    return (row + kGap * (row / Y::second)) * kCols;
-  }
+  static constexpr int kElements = Y::n * kCols;
 
   // f(j) for the j of this thread below `of`; lanes walk columns first.
   template <typename F>
@@ -171,7 +165,7 @@ struct ColumnPanel {
   template <bool kLoads, typename F>
   __device__ __forceinline__ void middle(F f) const {
     each(Y::first, [&](int k1) {
-      Complex* from = mine() + at(k1 * Y::second);
+      Complex* from = mine() + k1 * Y::second * kCols;
       Complex v[Y::second];
       if constexpr (kLoads) {
 #pragma unroll
@@ -189,7 +183,7 @@ struct ColumnPanel {
       Complex v[Y::first];
 #pragma unroll
       for (int k = 0; k < Y::first; ++k) {
-        v[k] = mine()[at(k * Y::second) + t * kCols];
+        v[k] = mine()[(k * Y::second + t) * kCols];
         if (k > 0) v[k] = v[k] * twiddles[Y::second * k + t];
       }
       transform<Y::first, Direction::inverse>(v);
@@ -220,7 +214,7 @@ struct ColumnPanel {
       transform<Y::first, Direction::forward, kInputs>(v);
 #pragma unroll
       for (int k = 0; k < Y::first; ++k) {
-        mine()[at(k * Y::second) + t * kCols] =
+        mine()[(k * Y::second + t) * kCols] =
             k == 0 ? v[0] : v[k] * conj(twiddles[Y::second * k + t]);
       }
     });

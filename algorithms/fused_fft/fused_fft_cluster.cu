@@ -46,7 +46,7 @@ struct Shape {
                                     : kN <= 256 ? 8
                                                 : 4;
   static_assert(crew >= columns && crew % L::second == 0);
-  using Cols = ColumnPanel<L, columns, 0>;
+  using Cols = ColumnPanel<L, columns>;
   static constexpr int panel_elements = RowPanel<L>::elements(panel_rows);
   static constexpr std::size_t bytes =
       sizeof(Complex) * (L::n + 2 * Cols::kElements + kGroups * panel_elements);
