@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/error.hpp"
+#include "harness/overlapping.hpp"
 
 namespace xcorr {
 namespace {
@@ -274,6 +275,18 @@ Seconds Point::time(Index count) {
   return seconds;
 }
 
+bool Point::check_calls_in_turn() {
+  Memory& m = *memory_;
+  const Seconds once = repetitions_.empty() ? 0 : repetitions_.front().compute_us * 1e-6;
+  const auto [wrong, skipped] =
+      check_overlapping(device_, *m.truth, request_.problem, request_.precision, *m.plan, m.call,
+                        request_.input, overlapping_calls(once));
+  overlap_checked_ = skipped.empty() ? "yes" : "no: " + skipped;
+  if (wrong.empty()) return true;
+  reject(Outcome::incorrect, "calls in turn: " + wrong);
+  return false;
+}
+
 void Point::finish(std::vector<Repetition> repetitions) {
   if (outcome_ != Outcome::passed || !memory_) return;
   repetitions_ = std::move(repetitions);
@@ -282,7 +295,7 @@ void Point::finish(std::vector<Repetition> repetitions) {
     measure_energy();
     if (const std::optional<Seconds> launch = device_.empty_launch()) launch_us_ = *launch * 1e6;
     check_output(request_.input, " after the timed loop");
-    if (outcome_ != Outcome::passed) return;
+    if (outcome_ != Outcome::passed || !check_calls_in_turn()) return;
     for (const Repetition& repetition : repetitions_) {
       const std::string impossible =
           roofline_guard(request_.problem, request_.precision, request_.variant->algorithm_class,
@@ -354,6 +367,7 @@ nlohmann::json Point::record() const {
           {"rel_l2_error", of(statistical_, &Check::rel_l2_error)},
           {"argmax_agrees",
            statistical_ ? nlohmann::json(statistical_->argmax_agrees) : nlohmann::json(nullptr)},
+          {"overlap_checked", overlap_checked_},
           {"fmas", p.fmas()},
           {"bytes", p.bytes(scalar_bytes(request_.precision))},
           {"source_hash", v.source_hash},

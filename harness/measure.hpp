@@ -64,6 +64,7 @@ class Point {
   struct Memory;
   void verify(InputKind kind);
   void check_output(InputKind kind, const std::string& when);
+  bool check_calls_in_turn();  // false where the point is rejected
   void measure_phases();
   void measure_transfers();
   void measure_energy();
@@ -84,6 +85,7 @@ class Point {
   std::map<std::string, double> phases_us_;
   std::optional<Check> exact_, statistical_;
   std::vector<Repetition> repetitions_;
+  std::string overlap_checked_;  // "yes" or "no: why"; empty before
 };
 
 }  // namespace xcorr

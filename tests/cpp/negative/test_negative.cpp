@@ -8,6 +8,7 @@
 
 #include "harness/registry.hpp"
 #include "tests/cpp/fixture.hpp"
+#include "tests/cpp/forwarding_device.hpp"
 
 namespace xcorr {
 namespace {
@@ -52,6 +53,10 @@ const Fault kFaults[] = {
     {"broken_supports", kFailed, "^thrown by supports$"},
     {"broken_workspace", kFailed, "^thrown by workspace_bytes$"},
     {"broken_memory", Outcome::out_of_memory, "allocation"},
+    {"broken_late_write", kIncorrect, "^calls in turn: uniform input: pair LAST is "},
+    {"broken_first_inputs", kIncorrect, "^calls in turn: integer input: pair 0 .*sy=SY sx=SX is "},
+    {"broken_beside_second", kIncorrect,
+     "^calls in turn: memory beside the second output was written$"},
 };
 constexpr const char* kProblems[] = {
     "one-to-one/16x12/16x12/1:1/full", "one-to-many/16x12/16x12/1:7/full",
@@ -157,6 +162,27 @@ TEST(NegativeTests, AnImpossibleTimeIsRejected) {
   EXPECT_EQ(point.outcome(), Outcome::failed);
   EXPECT_NE(point.reason().find("faster than the hardware"), std::string::npos) << point.reason();
   EXPECT_EQ(point.record()["repetitions"].size(), 0u);
+}
+
+// A device whose memory is spent once the point has what it needs.
+class Spent : public ForwardingDevice {
+ public:
+  std::size_t available_bytes() const override {
+    return spent ? 0 : ForwardingDevice::available_bytes();
+  }
+  bool spent = false;
+};
+
+TEST(CallsInTurn, ARowSaysWhetherTheyWereChecked) {
+  for (const bool spent : {false, true}) {
+    Spent device;
+    Point point = point_of("broken_nothing", problem_of(kProblems[0]), device);
+    ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
+    device.spent = spent;
+    EXPECT_EQ(live(point), Outcome::passed) << point.reason();
+    const std::string said = point.record()["overlap_checked"];
+    EXPECT_EQ(said.rfind(spent ? "no: memory: " : "yes", 0), 0u) << said;
+  }
 }
 
 }  // namespace
