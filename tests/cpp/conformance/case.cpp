@@ -1,0 +1,107 @@
+#include "tests/cpp/conformance/case.hpp"
+
+#include <algorithm>
+
+#include "harness/banded.hpp"
+#include "harness/error.hpp"
+#include "harness/overlapping.hpp"
+
+namespace xcorr::conformance {
+namespace {
+
+PlanRequest request_of(const Case& c, Device& device) {
+  return {c.problem, c.params, c.precision, nullptr, device.stream()};
+}
+
+std::string first_fault(const Case& c, Truth& truth, Device& device) {
+  const auto bytes = [&](Index elements) {
+    return static_cast<std::size_t>(elements) * scalar_bytes(c.precision);
+  };
+  const Problem& problem = c.problem;
+  PlanRequest request = request_of(c, device);
+  Banded left(device, bytes(problem.left_elements()));
+  Banded right(device, bytes(problem.right_elements()));
+  Banded out(device, bytes(problem.out_elements()));
+  Banded workspace(device, std::max<std::size_t>(c.variant->workspace_bytes(request), 1));
+  request.workspace = workspace.data();
+
+  const std::unique_ptr<Plan> plan = c.variant->plan(request);
+  const Call call{left.data(), right.data(), out.data(), device.stream(), nullptr};
+  const auto compute = [&] {
+    out.poison();
+    plan->compute(call);
+    device.synchronize();
+  };
+  for (const InputKind kind : c.inputs) {
+    const std::string where = std::string(to_string(kind)) + " input: ";
+    truth.fill(kind, left.data(), right.data());
+    compute();
+    if (const Check check = truth.check(kind, out.data()); !check.passed()) {
+      return where + std::to_string(check.wrong) + " wrong; " + check.first_wrong;
+    }
+    const std::string changed = truth.changed_inputs(kind, left.data(), right.data());
+    if (!changed.empty()) return where + changed;
+  }
+  const InputKind last = c.inputs.back();
+  std::vector<char> first(device.host_memory() ? out.size() : 0), again(first.size());
+  device.download(first.data(), out.data(), first.size());
+  compute();
+  if (device.host_memory()) {
+    device.download(again.data(), out.data(), again.size());
+    if (first != again) return "a second call of the same plan gives other bits";
+  } else if (const Check check = truth.check(last, out.data()); !check.passed()) {
+    // Atomics may sum in another order, within the bound.
+    return "second call: " + check.first_wrong;
+  }
+  const Overlapping turns = check_overlapping(device, truth, problem, c.precision, *plan, call,
+                                              last, device.host_memory() ? 2 : 6);
+  if (!turns.wrong.empty()) return "calls in turn: " + turns.wrong;
+  const std::pair<const char*, Banded*> buffers[] = {
+      {"left", &left}, {"right", &right}, {"output", &out}, {"workspace", &workspace}};
+  for (const auto& [name, buffer] : buffers) {
+    if (!buffer->bands_intact()) return std::string("memory beside the ") + name + " was written";
+  }
+  return "";
+}
+
+}  // namespace
+
+Support supported(const Case& c, Device& device) {
+  return device.runs(*c.variant, request_of(c, device));
+}
+
+Outcome run(const Case& c, Device& device, std::shared_ptr<Truth> truth) {
+  try {
+    if (const Support support = supported(c, device); !support) {
+      return {Outcome::refused, support.reason};
+    }
+    if (!truth) truth = device.truth(c.problem, c.precision, c.variant->algorithm_class, c.seed);
+    const std::string wrong = first_fault(c, *truth, device);
+    return {wrong.empty() ? Outcome::passed : Outcome::failed, wrong};
+  } catch (const OutOfMemory& error) {
+    return {Outcome::refused, std::string("out of memory: ") + error.what()};
+  } catch (const std::exception& error) {
+    return {Outcome::failed, std::string("threw: ") + error.what()};
+  } catch (...) {
+    return {Outcome::failed, "threw something that is no exception"};
+  }
+}
+
+std::string name_of(const Case& c) {
+  std::string inputs;
+  for (const InputKind kind : c.inputs) {
+    inputs += (inputs.empty() ? "" : "+") + std::string(to_string(kind));
+  }
+  return c.variant->id + " (" + c.params.canonical() + ") " + std::string(to_string(c.precision)) +
+         " " + c.problem.id() + " " + inputs + " seed " + std::to_string(c.seed);
+}
+
+std::string command_of(const Case& c, const std::string& program, const std::string& device_name) {
+  std::string command = program + " --device " + device_name + " --variant " + c.variant->id +
+                        " --params '" + c.params.canonical() + "' --precision " +
+                        std::string(to_string(c.precision)) + " --problem " + c.problem.id();
+  for (const InputKind kind : c.inputs) command += " --input " + std::string(to_string(kind));
+  return command + " --seed " + std::to_string(c.seed);
+}
+
+}  // namespace xcorr::conformance

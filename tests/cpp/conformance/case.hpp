@@ -1,0 +1,41 @@
+// One case: a variant at a point of its grid, a problem, inputs. Run once, told as a command.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/device.hpp"
+#include "harness/registry.hpp"
+
+namespace xcorr::conformance {
+
+struct Case {
+  const Variant* variant = nullptr;
+  Params params;
+  Precision precision = Precision::fp32;
+  Problem problem;
+  std::vector<InputKind> inputs;  // one after the other
+  std::uint64_t seed = 0;         // of the inputs
+};
+
+struct Outcome {
+  enum Kind { passed, failed, refused } kind = passed;
+  std::string what;  // what is wrong, or why the case cannot run here
+};
+
+// Device::runs of the case. Throws what the variant throws.
+Support supported(const Case& c, Device& device);
+
+// Plans once and computes: each input against the truth, a second call, calls with two inputs and
+// outputs in turn. The memory beside every buffer and the inputs are looked at. `truth` is that of
+// the case where the caller keeps one. Never throws.
+Outcome run(const Case& c, Device& device, std::shared_ptr<Truth> truth = nullptr);
+
+// "tiled_direct (rows=4) fp32 n-to-m/3x4/5x6/2:3/full uniform seed 7"
+std::string name_of(const Case& c);
+
+// What repeats it, for a shell.
+std::string command_of(const Case& c, const std::string& program, const std::string& device_name);
+
+}  // namespace xcorr::conformance
