@@ -4,13 +4,8 @@
 
 #include <cmath>
 
+#include "harness/inputs.hpp"
 #include "harness/problem.hpp"
-
-#ifdef __CUDACC__
-#define XCORR_HD __host__ __device__
-#else
-#define XCORR_HD
-#endif
 
 namespace xcorr {
 

@@ -1,60 +1,169 @@
-// Seeded inputs: a pure function of (kind, seed, side, index), so that any chunk can be made again
-// anywhere, on a device too, without storing it.
+// Seeded inputs: a pure function of (kind, seed, side, index) and the problem, so that any chunk
+// can be made again anywhere, on a device too, without storing it.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 
 #include "harness/problem.hpp"
 #include "harness/variant.hpp"
 
+#ifdef __CUDACC__
+#define XCORR_HD __host__ __device__
+#else
+#define XCORR_HD
+#endif
+
 namespace xcorr {
 
-// uniform: [0, 1), the paper's; zero_mean: [-1, 1); integer: whole numbers in [-amplitude,
-// amplitude].
-enum class InputKind { uniform, zero_mean, integer };
+enum class InputKind {
+  uniform,        // [0, 1), the paper's
+  zero_mean,      // [-1, 1)
+  integer,        // whole numbers in [-amplitude, amplitude]
+  flat_spectrum,  // left: one element of 1; right: a chirp. Every frequency bin weighs alike
+  sparse,       // 1 and -1; of the left only every `rounds`-th diagonal, a different one each round
+  offset,       // 1e4 + [-1, 1)
+  outlier,      // [-1, 1), and one element of every left matrix is 1e6
+  alternating,  // 1e4 + [-1, 1), the sign alternates along rows and columns
+  constant,     // all elements of a matrix equal, one of [1, 2)
+  subnormal     // left: [-1, 1) 2^-120, every 64th below the smallest normal float; right: [-1, 1)
+};
+inline constexpr InputKind kInputKinds[] = {
+    InputKind::uniform,  InputKind::zero_mean, InputKind::integer, InputKind::flat_spectrum,
+    InputKind::sparse,   InputKind::offset,    InputKind::outlier, InputKind::alternating,
+    InputKind::constant, InputKind::subnormal};
 enum class Side { left, right };
+
+// Every sum of products is exact in float32, whatever its order, where the definition is computed.
+XCORR_HD constexpr bool is_exact(InputKind kind) {
+  return kind == InputKind::integer || kind == InputKind::sparse;
+}
+// Products of one output all have one sign: |L| correlated with |R| is the absolute value of it.
+XCORR_HD constexpr bool is_same_sign(InputKind kind) {
+  return kind == InputKind::uniform || kind == InputKind::offset ||
+         kind == InputKind::alternating || kind == InputKind::constant;
+}
+// Products are all alike, and so are their rounding errors: they add up instead of averaging out.
+XCORR_HD constexpr bool is_systematic(InputKind kind) {
+  return is_same_sign(kind) && kind != InputKind::uniform;
+}
+
+// Partial sums of whole numbers up to this one are exact in float32.
+constexpr Index kExactSum = Index{1} << 24;
 
 // Largest amplitude for which every partial sum of K products of integers stays below 2^24 and is
 // exact in float32: floor(sqrt(2^24 / K)), at least 1.
 Index integer_amplitude(Index largest_overlap);
 
+// How many rounds of sparse inputs keep the products of an output at most `limit`, and together
+// use every element of the left.
+Index sparse_rounds(const Problem& problem, Index limit = kExactSum);
+
 // SplitMix64 (Steele et al. 2014) of the position: full 64-bit avalanche, no state.
-constexpr std::uint64_t mix(std::uint64_t x) {
+XCORR_HD constexpr std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
 
-// Every value is a multiple of 2^-23 or an integer: the same number in float32 and float64.
-constexpr double input_value(InputKind kind, std::uint64_t seed, Side side, std::uint64_t index,
-                             Index amplitude) {
-  const std::uint64_t bits =
-      mix(mix(seed * 6 + static_cast<int>(kind) * 2 + static_cast<int>(side)) ^ index);
-  const double unit = static_cast<double>(bits >> 40) * 0x1p-24;
-  switch (kind) {
-    case InputKind::zero_mean:
-      return 2.0 * unit - 1.0;
-    case InputKind::integer:
-      return static_cast<double>(
-          static_cast<Index>(bits % static_cast<std::uint64_t>(2 * amplitude + 1)) - amplitude);
-    default:
-      return unit;
+// One side of the inputs of a problem.
+struct Inputs {
+  InputKind kind;
+  std::uint64_t seed;
+  Side side;
+  Index amplitude = 1;                                         // of integers
+  Shape shape = {1, 1};                                        // of a matrix of this side
+  Index round = 0, rounds = 1;                                 // of sparse inputs
+  Index hot_row = 0, hot_rows = 1, hot_col = 0, hot_cols = 1;  // where a lone 1 may lie
+
+  // Element `index` of the stack. Every value is the same number in float32 and float64.
+  XCORR_HD double value(Index index) const {
+    const std::uint64_t salt = static_cast<std::uint64_t>(kind) * 2 + static_cast<int>(side);
+    const std::uint64_t key =
+        kind <= InputKind::integer ? mix(seed * 6 + salt) : mix(mix(seed) ^ (salt << 56));
+    const std::uint64_t bits = mix(key ^ static_cast<std::uint64_t>(index));
+    const double unit = static_cast<double>(bits >> 40) * 0x1p-24;
+    const double zero_mean = 2.0 * unit - 1.0;
+    const bool left = side == Side::left;
+    switch (kind) {
+      case InputKind::zero_mean:
+        return zero_mean;
+      case InputKind::integer:
+        return static_cast<double>(
+            static_cast<Index>(bits % static_cast<std::uint64_t>(2 * amplitude + 1)) - amplitude);
+      case InputKind::flat_spectrum:
+        return left ? lone_one(key, index) : chirp(key, index);
+      case InputKind::sparse:
+        if (left && (row_of(index) + index % shape.cols) % rounds != round) return 0.0;
+        return bits & 1 ? 1.0 : -1.0;
+      case InputKind::offset:
+        return near_1e4(bits);
+      case InputKind::outlier: {
+        const std::uint64_t place =
+            of_matrix(key, index) % static_cast<std::uint64_t>(shape.size());
+        return left && index % shape.size() == static_cast<Index>(place) ? 1e6 : zero_mean;
+      }
+      case InputKind::alternating:
+        return (row_of(index) + index % shape.cols) % 2 ? -near_1e4(bits) : near_1e4(bits);
+      case InputKind::constant:
+        return 1.0 + static_cast<double>(of_matrix(key, index) >> 41) * 0x1p-23;
+      case InputKind::subnormal:
+        return left ? zero_mean * 0x1p-120 : zero_mean;
+      default:
+        return unit;
+    }
   }
-}
+
+ private:
+  XCORR_HD Index row_of(Index index) const { return index % shape.size() / shape.cols; }
+  // Bits of the matrix that the element lies in.
+  XCORR_HD std::uint64_t of_matrix(std::uint64_t key, Index index) const {
+    return mix(key + 0x632be59bd9b4e019u * static_cast<std::uint64_t>(index / shape.size() + 1));
+  }
+  // Noise of whole multiples of 2^-10, which floats near 1e4 have.
+  XCORR_HD static double near_1e4(std::uint64_t bits) {
+    return 9999.0 + static_cast<double>(bits >> 53) * 0x1p-10;
+  }
+  XCORR_HD double lone_one(std::uint64_t key, Index index) const {
+    const std::uint64_t place = of_matrix(key, index);
+    const Index row =
+        hot_row + static_cast<Index>((place >> 32) % static_cast<std::uint64_t>(hot_rows));
+    const Index col =
+        hot_col + static_cast<Index>((place & 0xffffffffu) % static_cast<std::uint64_t>(hot_cols));
+    return row_of(index) == row && index % shape.cols == col ? 1.0 : 0.0;
+  }
+  // Linear sweep from frequency 0 to the highest along both axes, of a size and sign of its matrix.
+  // From this phase on no bin of the padded spectrum is small. Rounded to multiples of 2^-16, so
+  // that hosts and devices, whose cosines differ in the last bit, agree.
+  XCORR_HD double chirp(std::uint64_t key, Index index) const {
+    const std::uint64_t of = of_matrix(key, index);
+    const double size = 0.5 + static_cast<double>(of >> 60) * 0x1p-5;
+    const double wave = sweep(row_of(index), shape.rows) * sweep(index % shape.cols, shape.cols);
+    return (of & 1 ? size : -size) * floor(wave * 0x1p16 + 0.5) * 0x1p-16;
+  }
+  XCORR_HD static double sweep(Index at, Index length) {
+    constexpr double kPi = 3.14159265358979323846;
+    // Of an odd length both ends of the spectrum would not fit; in integers, whole turns left out.
+    const Index even = length + length % 2;
+    const auto half_turns =
+        static_cast<double>(at * at % (4 * even)) / static_cast<double>(2 * even);
+    return cos(kPi * (half_turns - 0.25));
+  }
+};
+
+// Both sides of a problem.
+Inputs make_inputs(const Problem& problem, InputKind kind, std::uint64_t seed, Side side,
+                   Index amplitude, Index round = 0);
 
 // Fills `count` elements starting at element `first` of one side.
 template <typename T>
-void fill_inputs(T* data, InputKind kind, std::uint64_t seed, Side side, Index first, Index count,
-                 Index amplitude) {
+void fill_inputs(T* data, const Inputs& inputs, Index first, Index count) {
 #ifdef _OPENMP
 #pragma omp parallel for
 #endif
-  for (Index i = 0; i < count; ++i) {
-    data[i] = static_cast<T>(
-        input_value(kind, seed, side, static_cast<std::uint64_t>(first + i), amplitude));
-  }
+  for (Index i = 0; i < count; ++i) data[i] = static_cast<T>(inputs.value(first + i));
 }
 
 std::string_view to_string(InputKind kind);

@@ -193,7 +193,7 @@ int run(int argc, char** argv) {
   app.add_option("--window", options.window, "full, valid or sy:a..b,sx:c..d")
       ->capture_default_str();
   app.add_option("--mode", options.mode, "stream, latency, graph or cold")->capture_default_str();
-  app.add_option("--input", options.input, "timed input: uniform, zero-mean or integer")
+  app.add_option("--input", options.input, "timed input: uniform, zero-mean, integer, ...: see harness/inputs.hpp")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
   app.add_option("--repetitions", options.repetitions, "measurements of each point");

@@ -107,6 +107,14 @@ class CudaTruth : public Truth {
         stream_(stream),
         layout_(problem) {}
 
+  void set_round(Index round) override {
+    if (round != round_) {
+      kept_.erase({InputKind::sparse, false});
+      kept_.erase({InputKind::sparse, true});
+    }
+    round_ = round;
+  }
+
   void fill(InputKind kind, void* left, void* right) override {
     with_scalar([&]<typename T>(T) {
       truth::fill_source<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
@@ -156,7 +164,7 @@ class CudaTruth : public Truth {
   }
 
   Source source(InputKind kind, Side side, bool absolute = false) const {
-    return {kind, seed_, side, amplitude_, absolute};
+    return {make_inputs(problem_, kind, seed_, side, amplitude_, round_), absolute};
   }
 
   void finish(const char* what) const {
@@ -303,6 +311,7 @@ class CudaTruth : public Truth {
   bool definition_;
   std::uint64_t seed_;
   Index amplitude_;
+  Index round_ = 0;
   cudaStream_t stream_;
   Layout layout_;
   std::unique_ptr<Transforms> transforms_;

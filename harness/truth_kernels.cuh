@@ -12,14 +12,11 @@ constexpr int kThreads = 256;
 
 // Which numbers an input side holds.
 struct Source {
-  InputKind kind;
-  std::uint64_t seed;
-  Side side;
-  Index amplitude;
+  Inputs inputs;
   bool absolute;
 
   XCORR_HD double value(Index i) const {
-    const double v = input_value(kind, seed, side, static_cast<std::uint64_t>(i), amplitude);
+    const double v = inputs.value(i);
     return absolute ? fabs(v) : v;
   }
 };
@@ -122,7 +119,7 @@ static __global__ void sampled(Problem problem, Source left, Source right, const
 // Slot i of `padded` gets the left (or right) matrix of pair first + i, zeros around it.
 static __global__ void pad(Problem problem, Source source, Index first, Index count, Index rows,
                            Index cols, double* padded) {
-  const bool is_left = source.side == Side::left;
+  const bool is_left = source.inputs.side == Side::left;
   const Shape shape = is_left ? problem.left : problem.right;
   for (Index i = global_thread(); i < count * rows * cols; i += global_threads()) {
     const Pair pair = problem.pair(first + i / (rows * cols));

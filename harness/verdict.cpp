@@ -125,10 +125,19 @@ HostTruth::HostTruth(const Problem& problem, Precision precision, AlgorithmClass
 
 HostTruth::~HostTruth() = default;
 
+Inputs HostTruth::inputs(InputKind kind, Side side) const {
+  return make_inputs(problem_, kind, seed_, side, amplitude_, round_);
+}
+
+void HostTruth::set_round(Index round) {
+  if (round != round_) kept_.erase(InputKind::sparse);
+  round_ = round;
+}
+
 void HostTruth::fill(InputKind kind, void* left, void* right) {
   const auto fill_both = [&](auto* l, auto* r) {
-    fill_inputs(l, kind, seed_, Side::left, 0, problem_.left_elements(), amplitude_);
-    fill_inputs(r, kind, seed_, Side::right, 0, problem_.right_elements(), amplitude_);
+    fill_inputs(l, inputs(kind, Side::left), 0, problem_.left_elements());
+    fill_inputs(r, inputs(kind, Side::right), 0, problem_.right_elements());
   };
   if (scalar_bytes(precision_) == sizeof(double)) {
     fill_both(static_cast<double*>(left), static_cast<double*>(right));
@@ -154,8 +163,8 @@ HostTruth::Kept& HostTruth::kept(InputKind kind) {
     auto& [left, right, transform, out, complete] = entry->plain;
     left.resize(static_cast<std::size_t>(problem_.left_elements()));
     right.resize(static_cast<std::size_t>(problem_.right_elements()));
-    fill_inputs(left.data(), kind, seed_, Side::left, 0, problem_.left_elements(), amplitude_);
-    fill_inputs(right.data(), kind, seed_, Side::right, 0, problem_.right_elements(), amplitude_);
+    fill_inputs(left.data(), inputs(kind, Side::left), 0, problem_.left_elements());
+    fill_inputs(right.data(), inputs(kind, Side::right), 0, problem_.right_elements());
     entry->left_norm = norms(left, problem_.left.size());
     entry->right_norm = norms(right, problem_.right.size());
   }

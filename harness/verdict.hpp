@@ -30,6 +30,8 @@ struct Check {
 class Truth {
  public:
   virtual ~Truth() = default;
+  // Sparse inputs come in so many rounds (sparse_rounds); the calls that follow mean this one.
+  virtual void set_round(Index round) = 0;
   // Inputs of a kind: left_elements() and right_elements() scalars.
   virtual void fill(InputKind kind, void* left, void* right) = 0;
   // "" or what differs between these inputs and those that `fill` gave.
@@ -62,6 +64,7 @@ class HostTruth : public Truth {
             std::uint64_t seed, std::size_t keep_bytes);
   ~HostTruth() override;
 
+  void set_round(Index round) override;
   void fill(InputKind kind, void* left, void* right) override;
   std::string changed_inputs(InputKind kind, const void* left, const void* right) override;
   Check check(InputKind kind, const void* out) override;
@@ -71,6 +74,7 @@ class HostTruth : public Truth {
 
  private:
   struct Kept;
+  Inputs inputs(InputKind kind, Side side) const;
   Kept& kept(InputKind kind);
   template <typename T>
   Check compare(InputKind kind, const T* out);
@@ -81,6 +85,7 @@ class HostTruth : public Truth {
   std::uint64_t seed_;
   std::size_t keep_bytes_;
   Index amplitude_;
+  Index round_ = 0;
   std::map<InputKind, std::unique_ptr<Kept>> kept_;
 };
 

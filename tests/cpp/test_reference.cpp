@@ -18,10 +18,10 @@ Data definition(const Problem& problem, std::uint64_t seed) {
   Data data{std::vector<double>(static_cast<std::size_t>(problem.left_elements())),
             std::vector<double>(static_cast<std::size_t>(problem.right_elements())),
             std::vector<double>(static_cast<std::size_t>(problem.out_elements()), std::nan(""))};
-  fill_inputs(data.left.data(), InputKind::zero_mean, seed, Side::left, 0, problem.left_elements(),
-              1);
-  fill_inputs(data.right.data(), InputKind::zero_mean, seed, Side::right, 0,
-              problem.right_elements(), 1);
+  fill_inputs(data.left.data(), make_inputs(problem, InputKind::zero_mean, seed, Side::left, 1), 0,
+              problem.left_elements());
+  fill_inputs(data.right.data(), make_inputs(problem, InputKind::zero_mean, seed, Side::right, 1),
+              0, problem.right_elements());
   correlate_definition(problem, data.left.data(), data.right.data(), 0, problem.pairs(),
                        data.out.data());
   return data;
@@ -102,25 +102,6 @@ TEST(Reference, PartsOfThePairsAreTheWhole) {
 TEST(Reference, TransformPointsAreThoseOfALinearTransform) {
   EXPECT_DOUBLE_EQ(log2_transform_points(problem_of("one-to-one/5x5/4x4/1:1/full")), 6.0);
   EXPECT_DOUBLE_EQ(log2_transform_points(problem_of("one-to-one/1x1/1x1/1:1/full")), 1.0);
-}
-
-TEST(Inputs, AreAPureFunctionOfThePosition) {
-  std::vector<double> whole(100), part(30);
-  for (const InputKind kind : {InputKind::uniform, InputKind::zero_mean, InputKind::integer}) {
-    fill_inputs(whole.data(), kind, 9, Side::right, 0, 100, 5);
-    fill_inputs(part.data(), kind, 9, Side::right, 40, 30, 5);
-    EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + 40));
-    std::vector<double> other(100);
-    fill_inputs(other.data(), kind, 9, Side::left, 0, 100, 5);
-    EXPECT_NE(whole, other) << "sides differ";
-    fill_inputs(other.data(), kind, 10, Side::right, 0, 100, 5);
-    EXPECT_NE(whole, other) << "seeds differ";
-    for (const double v : whole) {
-      EXPECT_EQ(static_cast<double>(static_cast<float>(v)), v) << "the same in both precisions";
-      EXPECT_GE(v, kind == InputKind::uniform ? 0 : kind == InputKind::zero_mean ? -1 : -5);
-      EXPECT_LE(v, kind == InputKind::integer ? 5 : 1);
-    }
-  }
 }
 
 }  // namespace
