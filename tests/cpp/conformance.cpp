@@ -205,7 +205,8 @@ std::string run_case(const Variant& variant, PlanRequest request, Truth& truth, 
   std::vector<char> first(out.size()), again(out.size());
 
   const std::unique_ptr<Plan> plan = variant.plan(request);
-  const Call call{left.data(), right.data(), out.data(), device.stream(), nullptr};
+  // Exclusive, as the calls that are timed.
+  const Call call{left.data(), right.data(), out.data(), device.stream(), nullptr, true};
   const auto compute = [&](std::vector<char>& result) {
     plan->compute(call);
     device.synchronize();
