@@ -167,8 +167,9 @@ Outcome Point::prepare() {
     for (const Banded* buffer : {&memory_->left, &memory_->right, &memory_->out}) {
       buffer->poison(device_);
     }
-    memory_->call = {memory_->left.data(), memory_->right.data(), memory_->out.data(),
-                     device_.stream(), nullptr};
+    memory_->call = {
+        memory_->left.data(), memory_->right.data(), memory_->out.data(), device_.stream(), nullptr,
+        /*exclusive=*/true};
     plan.workspace = memory_->workspace.get();
     std::vector<double> plan_times;
     for (int i = 0; i < kPlanRepetitions; ++i) {

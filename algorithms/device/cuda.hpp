@@ -21,6 +21,8 @@
 
 #include <cuda_runtime.h>
 
+#include "algorithms/device/launch.hpp"
+
 // Static shared memory: XCORR_SHARED(float, tile, 32 * 33); declares the array `tile`.
 #define XCORR_SHARED(T, name, count) __shared__ T name[count]
 
@@ -29,38 +31,12 @@ namespace xcorr {
 // Limit of gridDim.y and gridDim.z: a kernel walks the rest in a loop of stride gridDim.
 inline constexpr std::int64_t kGridLimitYZ = 65535;
 
-// Throws std::runtime_error "<what>: <CUDA's words> (<CUDA's name>)".
-inline void check_cuda(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) {
-    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status) + " (" +
-                             cudaGetErrorName(status) + ")");
-  }
-}
-
-// kernel<<<grid, block, shared_bytes, stream>>>(args...); a launch that CUDA refuses throws.
-// Dynamic shared memory beyond the default 48 KiB is asked for here.
-template <typename... Parameters, typename... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
-            void* stream, Arguments&&... arguments) {
-  if (shared_bytes > 48 * 1024) {
-    check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(shared_bytes)),
-               "dynamic shared memory");
-  }
-  // clang-format off
-  kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream)>>>(
-      static_cast<Parameters>(std::forward<Arguments>(arguments))...);
-  // clang-format on
-  check_cuda(cudaGetLastError(), "kernel launch");
-}
-
 // Bytes of dynamic shared memory that the current device has for one block.
 inline std::size_t shared_limit() {
-  int device = 0, bytes = 0;
-  check_cuda(cudaGetDevice(&device), "device");
-  check_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-             "shared memory of a block");
+  int bytes = 0;
+  check_cuda(
+      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, current_device()),
+      "shared memory of a block");
   return static_cast<std::size_t>(bytes);
 }
 

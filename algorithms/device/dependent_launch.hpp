@@ -1,17 +1,19 @@
-// Programmatic dependent launch (compute capability 9.0; elsewhere an ordinary launch): a kernel may
-// start while the one before it in the stream drains, that of the call before included, and waits
-// where it first needs what that one wrote. In mode stream this hides about 1 us of a launch on an
-// H200, and enqueueing takes 0.5 us less. A single call gains nothing, nor does a replayed graph.
+// Programmatic dependent launch (compute capability 9.0; elsewhere an ordinary launch): a kernel
+// may start while the one before it in the stream drains, that of the call before included, and
+// waits where it first needs what that one wrote. In mode stream this hides about 1 us of a launch
+// on an H200, and enqueueing takes 0.5 us less. A single call gains nothing, nor does a replayed
+// graph.
 //
-// Every thread of such a kernel calls wait_for_previous() before it reads inputs or writes anything;
-// before that it may read what was there when the plan was made. let_next_start() comes after it: a
-// successor may read inputs ahead of its own wait, and no more than one waits on the device. A
-// kernel that fills the device leaves it out, and the next starts when its blocks have ended: blocks
-// that come earlier crowd on the multiprocessors that are free first (measured: 32:32 at 32 x 32
-// 17.8 us, 13.9 without, 15.0 with ordinary launches).
+// Every thread of such a kernel calls wait_for_previous() before it reads inputs or writes
+// anything; before that it may read what was there when the plan was made. let_next_start() comes
+// after it: a successor may read inputs ahead of its own wait, and no more than one waits on the
+// device. A kernel that fills the device leaves it out, and the next starts when its blocks have
+// ended: blocks that come earlier crowd on the multiprocessors that are free first (measured: 32:32
+// at 32 x 32 17.8 us, 13.9 without, 15.0 with ordinary launches).
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/device/launch_state.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {
@@ -29,30 +31,6 @@ __device__ __forceinline__ void let_next_start() {
 #endif
 }
 
-#ifndef XCORR_EMULATE
-// kernel<<<grid, block, shared_bytes, stream>>>(...) with an attribute.
-template <typename... Parameters, typename... Arguments>
-void launch_with(cudaLaunchAttribute attribute, void (*kernel)(Parameters...), dim3 grid,
-                 dim3 block, std::size_t shared_bytes, void* stream, Arguments&&... arguments) {
-  if (shared_bytes > 48 * 1024) {
-    check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(shared_bytes)),
-               "dynamic shared memory");
-  }
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid;
-  config.blockDim = block;
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = static_cast<cudaStream_t>(stream);
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  check_cuda(cudaLaunchKernelEx(&config, kernel,
-                                static_cast<Parameters>(std::forward<Arguments>(arguments))...),
-             "kernel launch");
-}
-#endif
-
 // The launches of a plan, in the order of its calls.
 class DependentLaunches {
  public:
@@ -61,24 +39,22 @@ class DependentLaunches {
   bool overlaps() const { return false; }
 #else
   DependentLaunches() {
-    int device = 0, major = 0;
-    check_cuda(cudaGetDevice(&device), "device");
-    check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+    int major = 0;
+    check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current_device()),
                "compute capability");
     available_ = major >= 9;
   }
 
-  // At the start of every call. Its first launch is an ordinary one if it is the plan's first, which
-  // reads what the plan has just stored, or begins a graph; all are while phases are marked.
+  // At the start of every call. Its first launch is an ordinary one if it is the plan's first that
+  // runs, or begins a graph; all are while phases are marked.
   void begin(const Call& call) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     check_cuda(cudaStreamIsCapturing(static_cast<cudaStream_t>(call.stream), &status), "stream");
-    captured_ = status != cudaStreamCaptureStatusNone;
+    order_.begin(status != cudaStreamCaptureStatusNone);
     marked_ = call.marks != nullptr;
-    first_ |= captured_;
   }
-  bool captured() const { return captured_; }
-  bool overlaps() const { return available_ && !marked_ && !first_; }
+  bool captured() const { return order_.captured(); }
+  bool overlaps() const { return available_ && !marked_ && !order_.ordinary(); }
 #endif
 
   // kernel<<<grid, block, shared_bytes, stream>>>(...)
@@ -99,10 +75,11 @@ class DependentLaunches {
     launch(kernel, grid, block, shared_bytes, stream, std::forward<Arguments>(arguments)...);
   }
   // An ordinary launch has been made.
-  void launched() { first_ = false; }
+  void launched() { order_.launched(); }
 
  private:
-  bool available_ = false, first_ = true, captured_ = false, marked_ = false;
+  bool available_ = false, marked_ = false;
+  LaunchOrder order_;
 };
 
 }  // namespace xcorr

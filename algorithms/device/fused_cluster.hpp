@@ -71,9 +71,8 @@ __device__ __forceinline__ T* shared(std::size_t) {
 }
 
 inline bool supported() {
-  int device = 0, major = 0;
-  check_cuda(cudaGetDevice(&device), "device");
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+  int major = 0;
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current_device()),
              "compute capability");
   return major >= 9;
 }
@@ -97,14 +96,11 @@ struct Configuration {
 };
 
 // Clusters that the device holds at once; zero where its groups of multiprocessors are too small.
-// Allows the kernel what it needs, which a plan does once: it costs a launch of a few microseconds
-// a good part of its time.
+// Allows the kernel what it needs, which a plan does once and not every launch.
 template <typename Kernel>
 int resident(Kernel kernel, unsigned size, dim3 block, std::size_t bytes) {
   const auto* function = reinterpret_cast<const void*>(kernel);
-  check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(bytes)),
-             "dynamic shared memory");
+  allow_shared(function, bytes);
   constexpr unsigned kPortable = 8;
   if (size > kPortable) {
     check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),

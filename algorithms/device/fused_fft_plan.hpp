@@ -152,13 +152,10 @@ inline Index resident_blocks([[maybe_unused]] const void* kernel, [[maybe_unused
 #ifdef XCORR_EMULATE
   return 3;
 #else
-  int device = 0, processors = 0, blocks = 0;
-  check_cuda(cudaGetDevice(&device), "device");
-  check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+  int processors = 0, blocks = 0;
+  check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, current_device()),
              "multiprocessors");
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(shared_bytes)),
-             "dynamic shared memory");
+  allow_shared(kernel, shared_bytes);
   check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
              "occupancy");
   return static_cast<Index>(processors) * std::max(blocks, 1);

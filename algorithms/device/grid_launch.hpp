@@ -12,22 +12,22 @@ namespace xcorr {
 class GridLaunches : public DependentLaunches {};
 #else
 
-// The launches of a plan of such kernels. A cooperative launch has all its blocks or none, even
-// beside other such kernels, but starts only when the one before it in the stream has ended. A
-// dependent launch is 1 us faster and promises less: other work on the device ends by itself, so
-// only two of these kernels with a part of their blocks each could wait for ever. Therefore those
-// of a process run one after the other (a stream that follows another waits for it), and launches
-// are cooperative while any plan is captured, under MPS, and for the first of a plan, where CUDA
-// says so if the blocks do not fit. A graph must not start on another stream while calls from
-// before its capture are queued.
+// The launches of a plan of such kernels. A cooperative launch has all its blocks or none, whatever
+// else runs on the device, but starts only when the one before it in the stream has ended. A
+// dependent launch is 1 us faster and promises less: its blocks come as there is room. While a part
+// of them waits for the rest, other work may hold that room and wait for its own rest: a
+// cooperative kernel, a kernel that spins until a later one writes, a collective of a communication
+// library. Neither would ever end. Therefore launches are dependent only for a caller that says
+// that there is no such work (Call::exclusive); that leaves the kernels of this page, and those of
+// a process run one after the other (a stream that follows another waits for it). They are
+// cooperative for every other caller, while any plan is captured, where other processes share the
+// device, and for the first of a plan, where CUDA says so if the blocks do not fit. A graph must
+// not start on another stream while calls from before its capture are queued.
 class GridLaunches {
  public:
   GridLaunches() {
-    int device = 0, shared_with_processes = 0;
-    check_cuda(cudaGetDevice(&device), "device");
-    check_cuda(cudaDeviceGetAttribute(&shared_with_processes, cudaDevAttrMpsEnabled, device),
-               "MPS");
-    alone_ = shared_with_processes == 0;
+    const int device = current_device();
+    alone_ = !shared_with_processes(device);
     line_ = &lines()[device % kMostDevices];
   }
   ~GridLaunches() {
@@ -40,6 +40,7 @@ class GridLaunches {
 
   void begin(const Call& call) {
     launches_.begin(call);
+    exclusive_ = call.exclusive;
     if (!launches_.captured() || captured_) return;
     const std::lock_guard lock(line_->mutex);
     captured_ = true;
@@ -50,7 +51,7 @@ class GridLaunches {
   void run(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
            std::size_t shared_bytes, void* stream, Arguments&&... arguments) {
     const std::lock_guard lock(line_->mutex);
-    if (alone_ && line_->captured == 0 && launches_.overlaps()) {
+    if (exclusive_ && alone_ && line_->captured == 0 && launches_.overlaps()) {
       line_->follow(static_cast<cudaStream_t>(stream));
       launches_.run(kernel, dim3(blocks), dim3(threads), shared_bytes, stream,
                     std::forward<Arguments>(arguments)...);
@@ -90,7 +91,7 @@ class GridLaunches {
   }
 
   DependentLaunches launches_;
-  bool alone_ = true, captured_ = false;
+  bool alone_ = true, exclusive_ = false, captured_ = false;
   Line* line_;
 };
 #endif

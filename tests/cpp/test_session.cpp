@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "harness/measure.hpp"
 #include "harness/session.hpp"
 #include "tests/cpp/fixture.hpp"
 #include "tests/cpp/forwarding_device.hpp"
@@ -10,11 +11,12 @@
 namespace xcorr {
 namespace {
 
-int plans = 0, allocations = 0;
+int plans = 0, allocations = 0, exclusive = 0;
 
 // left[0] * right[0], right for 1 x 1.
 struct Product : Plan {
   void compute(const Call& call) override {
+    exclusive += call.exclusive;
     call.outs<float>()[0] = call.lefts<float>()[0] * call.rights<float>()[0];
   }
 };
@@ -71,6 +73,23 @@ TEST(Session, TheSecondComputationDoesNotPlan) {
 }
 
 TEST(Session, NorDoesItAllocateOnADevice) { computes_twice_and_plans_once<Apart>(4); }
+
+// Its caller may have anything else on the device, of which the library knows nothing. The harness
+// has the device to itself.
+TEST(Session, IsNeverAloneOnTheDevice) {
+  exclusive = 0;
+  computes_twice_and_plans_once<ForwardingDevice>(0);
+  computes_twice_and_plans_once<Apart>(4);
+  EXPECT_EQ(exclusive, 0);
+
+  const Variant variant = product();
+  const auto device = open_device("cpu");
+  PointRequest point;
+  point.variant = &variant;
+  point.problem = problem_of(kSmall);
+  EXPECT_EQ(Point(point, *device).prepare(), Outcome::passed);
+  EXPECT_GT(exclusive, 0);
+}
 
 TEST(Session, AskingPlansNothing) {
   plans = 0;

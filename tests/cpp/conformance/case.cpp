@@ -26,7 +26,7 @@ std::string first_fault(const Case& c, Truth& truth, Device& device) {
   request.workspace = workspace.data();
 
   const std::unique_ptr<Plan> plan = c.variant->plan(request);
-  const Call call{left.data(), right.data(), out.data(), device.stream(), nullptr};
+  const Call call{left.data(), right.data(), out.data(), device.stream(), nullptr, /*exclusive=*/true};
   const auto compute = [&] {
     out.poison();
     plan->compute(call);

@@ -1,0 +1,155 @@
+// What launches remember: the limit of shared memory of a kernel, and which launches of a plan must
+// be ordinary ones. CUDA's own call is a fake here that does what CUDA does: it sets the limit,
+// also to less than it was.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "algorithms/device/launch_state.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+
+// Limits of kernels as a driver keeps them; a launch of more than its kernel's limit is refused.
+class FakeDriver {
+ public:
+  void allow(const void* kernel, int device, std::size_t bytes) {
+    limits_.raise(kernel, device, bytes, [&] {
+      ++calls;
+      limit_[{kernel, device}] = bytes;
+    });
+  }
+  bool launches(const void* kernel, int device, std::size_t bytes) {
+    const auto found = limit_.find({kernel, device});
+    return bytes <= (found == limit_.end() ? kSharedWithoutAsking : found->second);
+  }
+  std::atomic<int> calls = 0;
+
+ private:
+  SharedLimits limits_;
+  std::map<std::pair<const void*, int>, std::size_t> limit_;
+};
+
+const int kernels[2] = {};
+const void* const kFirst = &kernels[0];
+const void* const kSecond = &kernels[1];
+
+// A plan of 200 KiB, then one of 100 KiB, then the first launches.
+TEST(SharedLimits, ASmallerPlanDoesNotTakeFromALargerOne) {
+  FakeDriver driver;
+  driver.allow(kFirst, 0, 200 * kKiB);
+  driver.allow(kFirst, 0, 100 * kKiB);
+  driver.allow(kFirst, 0, 0);
+  EXPECT_TRUE(driver.launches(kFirst, 0, 200 * kKiB));
+  EXPECT_EQ(driver.calls, 1);
+  driver.allow(kFirst, 0, 220 * kKiB);
+  EXPECT_TRUE(driver.launches(kFirst, 0, 220 * kKiB));
+}
+
+TEST(SharedLimits, KernelsAndDevicesAreKeptApart) {
+  FakeDriver driver;
+  driver.allow(kFirst, 0, 200 * kKiB);
+  driver.allow(kFirst, 1, 100 * kKiB);
+  driver.allow(kSecond, 0, 100 * kKiB);
+  EXPECT_EQ(driver.calls, 3);
+  EXPECT_TRUE(driver.launches(kFirst, 1, 100 * kKiB));
+  EXPECT_FALSE(driver.launches(kFirst, 1, 200 * kKiB));
+  EXPECT_TRUE(driver.launches(kSecond, 0, 100 * kKiB));
+}
+
+TEST(SharedLimits, WhatEveryKernelHasIsNotAskedFor) {
+  FakeDriver driver;
+  driver.allow(kFirst, 0, kSharedWithoutAsking);
+  EXPECT_EQ(driver.calls, 0);
+}
+
+TEST(SharedLimits, WhatWasRefusedIsAskedForAgain) {
+  SharedLimits limits;
+  int calls = 0;
+  const auto refuse = [&] {
+    ++calls;
+    throw std::runtime_error("invalid argument");
+  };
+  EXPECT_THROW(limits.raise(kFirst, 0, 300 * kKiB, refuse), std::runtime_error);
+  EXPECT_THROW(limits.raise(kFirst, 0, 300 * kKiB, refuse), std::runtime_error);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(SharedLimits, EightThreadsRaiseItOnce) {
+  FakeDriver driver;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 1000; ++round) driver.allow(kFirst, 0, 200 * kKiB);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(driver.calls, 1);
+  EXPECT_TRUE(driver.launches(kFirst, 0, 200 * kKiB));
+}
+
+// Threads with plans of different sizes: each may launch what it asked for, at any moment.
+TEST(SharedLimits, EightThreadsWithDifferentSizes) {
+  std::atomic<std::size_t> limit = 0;
+  std::atomic<int> refused = 0;
+  SharedLimits limits;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < 8; ++i) {
+    threads.emplace_back([&, bytes = (60 + 20 * i) * kKiB] {
+      for (int round = 0; round < 1000; ++round) {
+        limits.raise(kFirst, 0, bytes, [&] { limit = bytes; });
+        refused += bytes > limit;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(refused, 0);
+}
+
+// A call of two launches: which of them are ordinary.
+std::vector<bool> call(LaunchOrder& order, bool captured) {
+  std::vector<bool> ordinary;
+  order.begin(captured);
+  for (int i = 0; i < 2; ++i) {
+    ordinary.push_back(order.ordinary());
+    if (order.ordinary()) order.launched();
+  }
+  return ordinary;
+}
+
+using Ordinary = std::vector<bool>;
+
+TEST(LaunchOrder, OnlyTheFirstOfAPlanIsOrdinary) {
+  LaunchOrder order;
+  EXPECT_EQ(call(order, false), (Ordinary{true, false}));
+  EXPECT_EQ(call(order, false), (Ordinary{false, false}));
+}
+
+// As the harness does it: some calls, one captured, calls again.
+TEST(LaunchOrder, TheFirstOfAGraphIsOrdinary) {
+  LaunchOrder order;
+  call(order, false);
+  EXPECT_EQ(call(order, true), (Ordinary{true, false}));
+  EXPECT_EQ(call(order, false), (Ordinary{false, false}));
+  EXPECT_EQ(call(order, true), (Ordinary{true, false}));
+}
+
+// A graph that nobody has started yet: what the plan stored may not be there when the next call
+// comes, however many were captured before.
+TEST(LaunchOrder, WhatWasOnlyCapturedHasNotRun) {
+  LaunchOrder order;
+  EXPECT_EQ(call(order, true), (Ordinary{true, false}));
+  EXPECT_EQ(call(order, true), (Ordinary{true, false}));
+  EXPECT_EQ(call(order, false), (Ordinary{true, false}));
+  EXPECT_EQ(call(order, false), (Ordinary{false, false}));
+}
+
+}  // namespace
+}  // namespace xcorr
