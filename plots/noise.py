@@ -55,8 +55,7 @@ def between_runs(points: pd.DataFrame, known: pd.DataFrame, usual: Ranges) -> pd
     """Of each line of `points` the columns `runs`, `between_us` and `between_plan_us`: the range between runs in
     microseconds, without and with the plan; `known` has one line for each, in the same order."""
     compute = points["compute_us"].to_numpy(dtype=float)
-    shares = [share for _, share in usual] + [0.0]
-    pooled = np.array(shares)[np.searchsorted([below for below, _ in usual], compute, side="right")] * compute
+    pooled = usual_us(compute, usual)
     several = known["runs"].to_numpy() > 1
     planned = compute + points["plan_us"].fillna(0.0).to_numpy(dtype=float)
     return pd.DataFrame({
@@ -64,6 +63,17 @@ def between_runs(points: pd.DataFrame, known: pd.DataFrame, usual: Ranges) -> pd
         "between_us": np.where(several, known["range"].to_numpy() * compute, pooled),
         "between_plan_us": np.where(several, known["range_with_plan"].to_numpy() * planned, pooled),
     }, index=points.index)  # fmt: skip
+
+
+def usual_us(time_us: np.ndarray | float, usual: Ranges) -> np.ndarray:
+    """The range between runs, in microseconds, of times whose points one run measured."""
+    shares = np.array([share for _, share in usual] + [0.0])
+    return shares[np.searchsorted([below for below, _ in usual], time_us, side="right")] * time_us
+
+
+def usual_of(points: pd.DataFrame) -> Ranges:
+    """usual_ranges of the set that a tidy frame is of; STATED for a frame that does not say."""
+    return points.attrs.get("usual_ranges", STATED)
 
 
 def noise_us(first: pd.Series, second: pd.Series) -> float:
@@ -84,7 +94,7 @@ def _known(value: float) -> float:
 
 def rule(points: pd.DataFrame) -> str:
     """The rule in sentences, with the ranges that the points of a set were judged by."""
-    usual = points.attrs.get("usual_ranges", STATED)
+    usual = usual_of(points)
     classes, above = [], 0.0
     for below, share in usual:
         classes.append(f"{100 * share:.2g} % of the time {f'from {above:g} to' if above else 'below'} {below:g} µs")

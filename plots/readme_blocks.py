@@ -142,10 +142,10 @@ def best_table_block(sources: Sources, words: Sequence[str]) -> str:
 
 
 def beyond_block(sources: Sources, words: Sequence[str]) -> str:
-    """How far ahead of the paper's best and from the floor a published set is, in a line."""
+    """How far ahead of the paper's best and from the floor a published set is, and in which mode."""
     key, _ = sources.published(words)
-    text = beyond.sentence(f"`{key}`", *beyond.of_set(sources.load(key)))
-    return f"{text} Cell by cell: `python3 -m plots.beyond`.\n"
+    text = beyond.text(f"`{key}`", beyond.of_set(sources.load(key)))
+    return f"{text}\nCell by cell: `python3 -m plots.beyond`.\n"
 
 
 def claims_block(sources: Sources, words: Sequence[str]) -> str:
