@@ -27,7 +27,7 @@ from experiments.auto import Point, Source, Times, neighbours, predict
 from experiments.errors import Parser, UserError, command, nearest
 from experiments.points import ROOT
 from experiments.problem import Problem, parse_counts, parse_size
-from experiments.schema import FOLDER, grid, load_experiment
+from experiments.schema import FOLDER, grid, load_experiment, studies
 from harness.library import build_directory
 
 TABLE = FOLDER / "auto_table.json"
@@ -40,11 +40,13 @@ Sets = dict[str, tuple[dict[str, Any], dict[str, Times]]]  # by machine key: fac
 
 
 def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
-    """Medians of all repetitions that passed in mode stream, by precision; outdated sources left out."""
+    """Medians of all repetitions that passed in mode stream on uniform inputs, by precision; outdated sources left out, and
+    side experiments where another one has the point."""
     samples: dict[tuple[str, ...], list[float]] = defaultdict(list)
     names = ("precision", "form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window")
-    for row in store.newest_sources(list(rows)):
-        if row["outcome"] == "passed" and row["mode"] == "stream" and row["compute_us"]:
+    for row in store.without_studies(store.newest_sources(list(rows)), studies()):
+        usual = row["mode"] == "stream" and row["input"] == "uniform"
+        if row["outcome"] == "passed" and usual and row["compute_us"]:
             samples[(*(row[name] for name in names), row["variant"], row["params"])].append(float(row["compute_us"]))
     found: dict[str, dict[Problem, dict[Point, float]]] = defaultdict(lambda: defaultdict(dict))
     for (precision, form, a, b, c, d, lefts, rights, window, *point), values in samples.items():

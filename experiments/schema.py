@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Union
 
-from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr, ValidationError
+from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError
 
 from experiments.errors import UserError, nearest
 from experiments.problem import FORMS, Problem, parse_counts, parse_size
@@ -72,6 +72,7 @@ class Experiment(Base):
     modes: list[Mode] = ["stream"]
     window: StrictStr = "full"
     input: Input = "uniform"
+    study: StrictBool = False  # a side study: its rows never replace those of other experiments
     energy_s: Number = 0  # for so long the energy of each point is counted; 0: it is not
     # what --plotted keeps: of each variant the points that have one of these sets of parameters
     plotted: Union[dict[str, list[StrictStr]], None] = None
@@ -161,6 +162,7 @@ ALLOWED = {
     "points": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant',
     "plotted": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant, "" for all of them',
     "energy_s": "a number of seconds",
+    "study": "true or false",
     "params": "a list of values for each parameter, as in { warps_per_block = [4] }",
     "title": "a string",
     "window": 'a string: "full", "valid" or "sy:a..b,sx:c..d"',
@@ -291,6 +293,12 @@ def load_experiments(folder: Path = FOLDER) -> dict[str, Experiment]:
     if not paths:
         raise UserError(f"{folder}: holds no experiment; add a TOML file")
     return {path.stem: load_experiment(path) for path in paths}
+
+
+def studies(folder: Path = FOLDER) -> set[str]:
+    """Names of the side experiments of a folder (`study = true`). An experiment whose file is gone is none."""
+    paths = [path for path in sorted(folder.glob("*.toml")) if path.stem not in NOT_EXPERIMENTS]
+    return {path.stem for path in paths if load_toml(path).get("study") is True}
 
 
 def load_presets(folder: Path = FOLDER) -> dict[str, Preset]:

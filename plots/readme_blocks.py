@@ -128,23 +128,24 @@ def variants_block(sources: Sources, _: Sequence[str]) -> str:
 def best_table_block(sources: Sources, words: Sequence[str]) -> str:
     """Winners of a published set, form and count by size, in both accountings."""
     key, _ = sources.published(words)
-    results = sources.load(key)
-    table = best_table.best_table(results.feeding("best_table"))
+    table = best_table.of_set(sources.load(key))
     parts = []
     for name in best_table.present_accountings(table):
-        shown = best_table.overview(table[table["accounting"] == name], README_CELLS)
+        own = table[table["accounting"] == name]
+        shown = best_table.overview(own, README_CELLS)
+        below = "".join(f"\n{line}\n" for line in best_table.footnotes(best_table.in_overview(own, shown)))
         meaning = best_table.ACCOUNTINGS[name][0]
         parts.append(
-            f"`{key}`, {name} ({meaning}); `=` joins ties:\n\n" + best_table.markdown(shown)
+            f"`{key}`, {name} ({meaning}); `=` joins ties:\n\n" + best_table.markdown(shown) + below
         )
     return "\n".join(parts) or "No verified time in the published set.\n"
 
 
 def beyond_block(sources: Sources, words: Sequence[str]) -> str:
-    """How far ahead of the paper's best and from the floor a published set is, in a line."""
+    """How far ahead of the paper's best and from the floor a published set is, and in which mode."""
     key, _ = sources.published(words)
-    text = beyond.sentence(f"`{key}`", *beyond.of_set(sources.load(key)))
-    return f"{text} Cell by cell: `python3 -m plots.beyond`.\n"
+    text = beyond.text(f"`{key}`", beyond.of_set(sources.load(key)))
+    return f"{text}\nCell by cell: `python3 -m plots.beyond`.\n"
 
 
 def claims_block(sources: Sources, words: Sequence[str]) -> str:

@@ -145,7 +145,7 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
             if extension == "svg":
                 svgs[drawing.name] = data.decode("utf-8")
     _remove_stale(out / "figures", [drawing.name for drawing in drawings])
-    table = best_table.best_table(results.feeding("best_table"))
+    table = best_table.of_set(results)
     writers = {"md": best_table.to_markdown, "csv": best_table.to_csv, "tex": best_table.to_tex}
     for extension, write in writers.items():
         store.write_atomic(

@@ -9,7 +9,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from plots import best_table, imported, outcomes, style
+from plots import best_table, imported, noise, outcomes, style
 from plots.figures import Drawing, Omitted, by_reason
 from plots.figures._panels import FORM_TITLES
 from plots.inline_svg import inline
@@ -124,8 +124,20 @@ def method(results: ResultSet) -> list[str]:
         + f"); {int(points['n'].sum())} repetitions kept, {int(points['dropped'].sum())} removed as "
         "outliers (outside 1.5 interquartile ranges beyond the quartiles, with at least 4 samples)."
         + (f" Mean SD/mean {100 * ratio.mean():.2g} %." if len(ratio) else ""),
-        "A tie is a difference below twice the combined standard error of both means, or below 1 %.",
+        *_cards(results.runs, set(results.rows["run"])),
+        noise.rule(results.points),
     ]  # fmt: skip
+
+
+def _cards(runs: dict[str, dict[str, Any]], used: set[str]) -> list[str]:
+    """How many devices of the kind the rows come from, where more than one does."""
+    found = {machine_of(runs[run]).get("uuid_hash") for run in used & set(runs)} - {None, ""}
+    if len(found) < 2:
+        return []
+    return [
+        f"The rows are of {len(used)} runs on {len(found)} cards of this kind: the variants of a cell were not all measured on one "
+        "card."
+    ]
 
 
 OVERVIEW_CELLS = 3  # a size measured for fewer forms and counts is in the table of all cells only
@@ -144,7 +156,7 @@ def overview_cells(points: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
         names = best_table.winners(row)
         lines.setdefault((row["form"], row["counts"]), {})[row["size"]] = {
             "names": names,
-            "time": si_time(row["time_us"] * MICRO),
+            "time": si_time(row["time_us"] * MICRO) + best_table.signs(row),
             "params": row["params"],
             "tint": style.shaded(look.colour, 0.82),
             "edge": look.colour,
@@ -198,6 +210,7 @@ def build(
             "meaning": best_table.ACCOUNTINGS[name][0],
             "overview": overview_cells(results.points, table[table["accounting"] == name]),
             "table": _grid(best_table.readable(table[table["accounting"] == name])),
+            "footnotes": best_table.footnotes(table[table["accounting"] == name]),
         }
         for name in best_table.present_accountings(table)
     ]

@@ -19,8 +19,9 @@ import pandas as pd
 
 from experiments.schema import load_toml
 from plots import best_table
-from plots.best_table import USUAL, markdown, noise_us, tex_escape
+from plots.best_table import USUAL, markdown, tex_escape
 from plots.metrics import MICRO, si_time
+from plots.noise import noise_us
 from plots.selection import Choice, parse
 from plots.tidy import TRANSFERS, form_order
 
@@ -121,6 +122,8 @@ def cells(points: pd.DataFrame, data: Layout | None = None, outcome: str = "pass
                     fastest = int(np.nanargmin(times))
                     point = contender.iloc[fastest].copy()
                     point["time_us"] = times[fastest]
+                    if accounting.plan and letter == data.transform:
+                        point["between_us"] = point["between_plan_us"]
                     best[letter] = point
             if data.transform in best and len(best) > 1:
                 place = dict(zip(["form", "counts", "lefts", "rights", "side", "size"], values))

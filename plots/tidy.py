@@ -8,6 +8,7 @@ a variant with its parameters on one problem in one mode. Only `passed` rows are
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import pandas as pd
 
 import experiments
 from experiments import store
-from experiments.schema import PRESETS
+from experiments.schema import PRESETS, studies
+from plots import noise
 
 try:
     import tomllib
@@ -32,7 +34,8 @@ TIMES = ["compute_us", *PHASES, "plan_us"]
 # Of the point, not of a repetition: errors are of its verification, energy is counted over many.
 CHECKED = ["max_error", "error_bound", "rel_l2_error", "energy_uj"]
 TRANSFERS = ["upload_us", "download_us"]
-CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", *CHECKED]
+CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", "argmax_agrees", *CHECKED]
+BETWEEN = ["runs", "between_us", "between_plan_us"]
 FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
 PRESET_RANK = {name: rank for rank, name in enumerate(PRESETS)}
 DRAWN_OUTCOMES = ("passed", "published")
@@ -41,7 +44,8 @@ MIN_SAMPLES_FOR_OUTLIERS = 4
 
 @dataclass(frozen=True)
 class ResultSet:
-    """What one machine measured: raw rows, the tidy frame, run records, folder and kind."""
+    """What one machine measured: raw rows, the tidy frame, run records, folder and kind. `studies` has the tidy frame of
+    each side experiment by itself."""
 
     key: str
     kind: str  # "published" or "local"
@@ -50,10 +54,17 @@ class ResultSet:
     points: pd.DataFrame
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     feeds: dict[str, list[str]] = field(default_factory=dict)
+    studies: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     def feeding(self, name: str) -> pd.DataFrame:
         """The points of the experiments that feed the figure or table `name`. An experiment whose
-        file is gone feeds everything."""
+        file is gone feeds everything. What side experiments alone feed has the times of their own rows, so that what is
+        compared was measured side by side."""
+        own = [frame for study, frame in self.studies.items() if name in self.feeds.get(study, [])]
+        if own and all(one in self.studies for one, names in self.feeds.items() if name in names):
+            found = pd.concat(own, ignore_index=True) if len(own) > 1 else own[0]
+            found.attrs = dict(self.points.attrs)
+            return found
         mask = [
             any(name in self.feeds.get(one, [name]) for one in measured.split(";"))
             for measured in self.points["experiments"]
@@ -72,9 +83,9 @@ def drop_outliers(samples: pd.Series, points: pd.Series) -> pd.Series:
     return inside | (by.transform("size") < MIN_SAMPLES_FOR_OUTLIERS)
 
 
-def _thorough(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with a time to draw: per point the most thorough preset, and of that the newest run.
-    `_point` numbers the points in their order.
+def _thorough(rows: pd.DataFrame, side: Collection[str]) -> pd.DataFrame:
+    """Rows with a time to draw: per point those of main experiments if it has any (`side` names the others), of these the
+    most thorough preset, and of that the newest run. `_point` numbers the points in their order.
 
     Outdated sources are gone already (experiments.store). Run ids start with their UTC time.
     """
@@ -86,7 +97,11 @@ def _thorough(rows: pd.DataFrame) -> pd.DataFrame:
         experiments=rows["experiment"].groupby(point).transform(_joined),
         # Counted by an experiment of its own: kept, whichever run gives the point its times.
         energy_uj=rows["energy_uj"].groupby(point).transform("mean"),
+        # A peak that was wrong once is wrong, whichever run gives the times.
+        argmax_agrees=rows["argmax_agrees"].groupby(point).transform(_agreed),
     )
+    study = rows["experiment"].isin(side)
+    rows = rows[~study | study.groupby(rows["_point"]).transform("all")]
     for column in ("_rank", "run"):
         best = rows.groupby("_point")[column].transform("max")
         rows = rows[rows[column] == best]
@@ -97,22 +112,30 @@ def _joined(names: pd.Series) -> str:
     return ";".join(sorted(set(names)))
 
 
-def tidy(rows: pd.DataFrame) -> pd.DataFrame:
+def _agreed(cells: pd.Series) -> str:
+    """`false` where any cell is, else `true`; empty where none says."""
+    for said in ("false", "true"):
+        if (cells == said).any():
+            return said
+    return ""
+
+
+def tidy(rows: pd.DataFrame, side: Collection[str] = (), every: pd.DataFrame | None = None) -> pd.DataFrame:
     """One line per point: mean, SD (n-1), median and n of the kept repetitions, in microseconds.
 
-    Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`;
+    Rows of the experiments `side` never replace those of others: they give the times of points that nothing else measured.
+    Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`; `argmax_agrees`: `false` where
+    a peak was elsewhere than the truth's in any of them, `true`, or empty where none says;
     `energy_uj`: mean of all that counted it); `<time>` (mean) for every column of TIMES and
-    TRANSFERS; `sd_us`, `median_us` (of compute_us), `n`, `dropped`;
+    TRANSFERS; `sd_us`, `median_us` (of compute_us), `n`, `dropped`; BETWEEN: spread between all runs of the point, those
+    of side experiments included (see plots.noise), in `rows`, or in `every`, which has older runs too;
     pairs, outputs (elements per pair), side (for the size axis), size and counts (labels). An
     outlier repetition is dropped whole, so that phases still add up to their compute time. Empty
-    input gives an empty frame.
+    input gives an empty frame. `attrs["usual_ranges"]`: plots.noise.usual_ranges of the set.
     """
-    rows = rows.copy()
-    for column in ("params", "family", "backend", "source_hash", "preset", "run", "input"):
-        rows[column] = rows[column].fillna("").astype(str)
-    for column in (*TIMES, *TRANSFERS, *CHECKED, "fmas", "bytes"):
-        rows[column] = pd.to_numeric(rows[column], errors="coerce").astype(float)
-    rows = _thorough(rows).sort_values(["_point", "repetition"], kind="stable")
+    rows, every = _typed(rows), None if every is None else _typed(every)
+    known = _run_ranges(rows if every is None else every)
+    rows = _thorough(rows, side).sort_values(["_point", "repetition"], kind="stable")
     kept = rows[drop_outliers(rows["compute_us"], rows["_point"])]
     by = kept.groupby("_point")
     points = rows.drop_duplicates("_point").set_index("_point")[[*POINT, "outcome", *CARRIED]]
@@ -121,8 +144,30 @@ def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     points["median_us"] = by["compute_us"].median()
     points["n"] = by.size()
     points["dropped"] = rows.groupby("_point").size() - points["n"]
-    extra = ["outcome", *TIMES, *TRANSFERS, "sd_us", "median_us", "n", "dropped", *CARRIED]
-    return _derive(points.reset_index(drop=True)[[*POINT, *extra]])
+    usual = noise.usual_ranges(known[known.index.get_level_values("mode") == "stream"])
+    points[BETWEEN] = noise.between_runs(points, known.reindex(pd.MultiIndex.from_frame(points[_RUN_POINT])), usual)
+    extra = ["outcome", *TIMES, *TRANSFERS, "sd_us", "median_us", "n", "dropped", *BETWEEN, *CARRIED]
+    found = _derive(points.reset_index(drop=True)[[*POINT, *extra]])
+    found.attrs["usual_ranges"] = usual
+    return found
+
+
+def _typed(rows: pd.DataFrame) -> pd.DataFrame:
+    """A copy whose text is text and whose numbers are numbers."""
+    rows = rows.copy()
+    for column in ("params", "family", "backend", "source_hash", "preset", "run", "input", "argmax_agrees"):
+        rows[column] = rows[column].fillna("").astype(str)
+    for column in (*TIMES, *TRANSFERS, *CHECKED, "fmas", "bytes"):
+        rows[column] = pd.to_numeric(rows[column], errors="coerce").astype(float)
+    return rows
+
+
+_RUN_POINT = [*POINT, "outcome"]
+
+
+def _run_ranges(rows: pd.DataFrame) -> pd.DataFrame:
+    """plots.noise.of_points of the rows with a time to draw."""
+    return noise.of_points(rows[rows["outcome"].isin(DRAWN_OUTCOMES) & (rows["compute_us"] > 0)], _RUN_POINT)
 
 
 def _derive(points: pd.DataFrame) -> pd.DataFrame:
@@ -195,4 +240,8 @@ def load(folder: Path, key: str, kind: str) -> ResultSet:
     """
     rows = store.read_set(folder)
     runs = store.read_runs(folder)
-    return ResultSet(key, kind, folder, rows, tidy(rows), runs, experiment_feeds())
+    # A published set has one run of each point and experiment; a local one keeps the older ones too.
+    every = store.read_set(folder, all_runs=True) if kind == "local" else rows
+    side = studies()
+    own = {name: tidy(rows[rows["experiment"] == name], (), every) for name in sorted(side & set(rows["experiment"]))}
+    return ResultSet(key, kind, folder, rows, tidy(rows, side, every), runs, experiment_feeds(), own)

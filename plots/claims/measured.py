@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from plots import real, table1
-from plots.best_table import noise_us
 from plots.claims.rows import Cell, Rows, grid, label, of_any, placed, side_of
 from plots.claims.values import UNDECIDED, Found, Value, known
+from plots.noise import noise_us
 from plots.selection import parameters
 
 Arguments = Mapping[str, Any]
@@ -88,7 +88,7 @@ def crossed(seen: list[tuple[int, float]]) -> tuple[float, float]:
 
 
 def fastest(rows: Rows, args: Arguments) -> Found:
-    """The fastest of `series` at each cell, ties (best_table's noise) joined by ` = `."""
+    """The fastest of `series` at each cell, ties (plots.noise) joined by ` = `."""
     values = []
     for cell in grid(args):
         points = {name: rows.best({"series": name}, cell) for name in args["series"]}

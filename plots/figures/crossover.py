@@ -21,7 +21,7 @@ SUFFIXES = {"compute": "", "compute + plan": "_plan"}
 def draw(results: ResultSet) -> list[Result]:
     """A map per accounting of best_table, whose judgement it shows."""
     points = results.feeding("crossover")
-    table = _cells.usual(best_table.best_table(points))
+    table = _cells.usual(best_table.of_set(results, "crossover"))
     if table.empty:
         return [Omitted("crossover", "no verified time in this set", "beyond")]
     families = dict(zip(points["variant"], points["family"]))
@@ -50,13 +50,18 @@ def _one(accounting: str, table: pd.DataFrame, families: dict[str, str]) -> Draw
             f"Fastest variant per form, number of matrices and size, {accounting} ({meaning}), and "
             "how many times longer the best other variant takes; best parameters of each. Hatched: "
             "the difference is within noise (the table names all who tie); alone: nothing else was "
-            "measured. Heavy line: where a transform overtakes the definition. "
+            f"measured. {_signs(table)}Heavy line: where a transform overtakes the definition. "
             f"Cells won: {most}."
         ),
         alt=f"Map of the fastest variant by form, number of matrices and size, {accounting}.",
         figure=_cells.draw(panels, ROW_IN, legend),
         section="beyond",
     )
+
+
+def _signs(table: pd.DataFrame) -> str:
+    """The footnotes of the table; where the signs stand is seen."""
+    return "".join(f"{line.rpartition(': ')[0]}. " for line in best_table.footnotes(table))
 
 
 def _colour(variant: str, families: dict[str, str]) -> str:
@@ -72,7 +77,7 @@ def _panel(
     cells, transforms = {}, {}
     for _, line in lines.iterrows():
         place = (line["counts"], line["size"])
-        text = f"{style.label(line['best'])}\n{margin(line)}"
+        text = f"{style.label(line['best'])}\n{margin(line)}{best_table.signs(line)}"
         hatch = "////" if line["is_tie"] else ""
         cells[place] = _cells.Cell(text, _colour(line["best"], families), hatch)
         transforms[place] = _classes.is_transform(line["best"], families[line["best"]])

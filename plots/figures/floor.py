@@ -49,6 +49,8 @@ def draw(results: ResultSet) -> list[Result]:
     mean = float(np.exp(np.log(lines["factor"]).mean()))
     worst = lines.loc[lines["factor"].idxmax()]
     rate = ceilings.fp32_product / 1e12
+    faster, of = floor.below_launch(results.rows)
+    beside = f" {faster} of {of} points are faster than the empty launch beside them." if faster else ""
     return [
         Drawing(
             name="floor",
@@ -58,9 +60,10 @@ def draw(results: ResultSet) -> list[Result]:
                 f"({si_time(ceilings.launch_stream_us * MICRO)}), compulsory bytes at "
                 f"{ceilings.bytes_per_s / 1e12:.3g} TB/s, and the cheaper of direct computation and "
                 f"FFT at {rate:.3g} TFLOP/s, all measured on this machine; below each factor the "
-                f"term that is the floor. Plans are not counted. Geometric mean {mean:.2f}x, "
+                f"term that is the floor. Plans are not counted. Geometric mean of all {len(lines)} cells "
+                f"of this map {mean:.2f}x, "
                 f"largest {worst['factor']:.1f}x ({style.label(worst['variant'])}, {worst['form']}, "
-                f"{worst['counts']}, {worst['size']})."
+                f"{worst['counts']}, {worst['size']}). {floor.CAVEAT}{beside}"
             ),
             alt="Heat map: best time over the floor by form, number of matrices and size.",
             figure=_cells.draw(panels, ROW_IN),

@@ -30,7 +30,7 @@ def experiment(**preset: object) -> dict[str, schema.Experiment]:
 
 def row(params: str, us: float, **cells: str) -> dict[str, str]:
     cell = dict(zip(best.CELL, ("fast", "fp32", "one-to-one", *["8"] * 4, "1", "1", "full")))
-    return {**cell, "params": params, "outcome": "passed", "mode": "stream", "compute_us": str(us), **cells}
+    return {**cell, "params": params, "outcome": "passed", "mode": "stream", "compute_us": str(us), "experiment": "e", **cells}
 
 
 def kept(rows: list[dict[str, str]], **preset: object) -> tuple[str, ...]:
@@ -49,6 +49,11 @@ def test_only_what_passed_in_the_same_cell_counts() -> None:
     for cells in ({"outcome": "incorrect"}, {"mode": "graph"}, {"form": "n-to-m"}, {"left_rows": "9"}, {"precision": "fp64"}):
         assert kept([row(GRID[0], 1, **cells), row(GRID[3], 2)], best=1) == (GRID[3],), cells
     assert kept([row("a=3;b=1", 1), row(GRID[2], 2)], best=1) == (GRID[2],), "a point that is not built is not the best"
+
+
+def test_a_side_experiment_ranks_only_what_nothing_else_measured() -> None:
+    assert kept([row(GRID[0], 3), row(GRID[0], 1, experiment="modes"), row(GRID[1], 2)], best=1) == (GRID[1],)
+    assert kept([row(GRID[0], 1, experiment="modes"), row(GRID[1], 2)], best=1) == (GRID[0],)
 
 
 def test_named_points_are_kept_whatever_their_time() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 from fixtures import sets
 
 from plots import beyond, tidy
 from plots.ceilings import Ceilings
 
-WHAT = {"families": ["warp_shuffle"], "variants": ["cufft_paper"]}
+WHAT = {"families": ["warp_shuffle"], "variants": ["cufft_paper"], "new_families": ["fused"]}
 BASELINE = {
     ("one-to-one", 64, 1, 1): {"best_definition_us": "20", "fft_us": "16"},
     ("one-to-one", 128, 1, 1): {"best_definition_us": "130", "fft_us": "15"},
@@ -26,6 +27,11 @@ def row(variant, side, us, family="warp_shuffle", **cells):
 
 def lines(*rows, ceilings=CEILINGS):
     return beyond.table(tidy.tidy(sets.frame(rows)), WHAT, BASELINE, ceilings)
+
+
+def summary(found, modes=()):
+    frame = pd.DataFrame(modes, columns=beyond.MODE_COLUMNS)
+    return " ".join(beyond.summary(beyond.Beyond(found, frame, BARS, "the artifact", "An aside.")))
 
 
 def test_the_papers_best_is_the_faster_of_the_baseline_and_our_rows_of_its_algorithms():
@@ -45,12 +51,12 @@ def test_a_cell_without_rows_is_named_and_keeps_the_bars_from_being_reached():
     found = lines(row("new", 64, 1.0, "fused"))
     assert math.isnan(found["speedup"][1]) and not beyond.reached(found, BARS)
     assert "not measured" in list(beyond.readable(found)["Variant"])
-    assert "in 1 of 2 cells" in beyond.summary(found, BARS)
+    assert "in 1 of 2 cells" in summary(found)
 
 
 def test_one_slow_cell_is_below_the_bar_whatever_the_mean():
     found = lines(row("new", 64, 1.0, "fused"), row("new", 128, 16.0, "fused"))
-    assert not beyond.reached(found, BARS) and "1 below 0.97" in beyond.summary(found, BARS)
+    assert not beyond.reached(found, BARS) and "1 below 0.97" in summary(found)
 
 
 def test_other_conditions_and_machines_do_not_take_part():
@@ -58,6 +64,37 @@ def test_other_conditions_and_machines_do_not_take_part():
     assert lines(*odd, row("split_row", 64, 12.0))["ours_us"][0] == 12.0
     raw = sets.frame([row("new", 64, 1.0, "fused")])
     assert beyond.files(tidy.ResultSet("another", "published", None, raw, tidy.tidy(raw), {}, {})) == {}
+
+
+def test_new_variants_are_judged_alone_too():
+    found = lines(row("split_row", 64, 3.0), row("new", 64, 4.0, "fused"), row("new", 128, 5.0, "fused"))
+    assert list(found["speedup"]) == [1.0, 3.0] and list(found["new_speedup"]) == [0.75, 3.0]
+    said = summary(found)
+    assert "The new variants alone: 1.500 in 2 cells. The least is 0.75." in said
+    assert f"Against the artifact's times alone: {math.sqrt(16 / 3 * 3):.2f}. An aside." in said
+
+
+def test_a_speed_up_within_noise_is_a_tie():
+    found = lines(row("split_row", 64, 3.2), row("new", 64, 3.0, "fused"), row("new", 128, 14.9, "fused"))
+    assert list(found["is_tie"]) == [True, True], "29 % below 4 us; 1 % above 8 us"
+    assert list(beyond.readable(found)["Speed-up"]) == ["1.07x (tie)", "1.01x (tie)"]
+    assert "2 within noise" in summary(found)
+    assert not lines(row("new", 64, 4.0, "fused"))["is_tie"].any(), "neither the wide lead nor the cell without rows"
+
+
+def test_modes_stand_side_by_side():
+    stream = [row("split_row", 64, 8.0), row("new", 64, 4.0, "fused")]
+    others = [row(name, 64, us, family, mode=mode) for mode in ("graph", "cold", "latency")
+              for name, us, family in (("split_row", 6.0, "warp_shuffle"), ("new", 5.0 if mode != "latency" else 9.0, "fused"))]  # fmt: skip
+    stream_only = [row("split_row", 128, 90.0), row("new", 128, 1.0, "fused")]
+    modes = beyond.by_mode(tidy.tidy(sets.frame([*stream, *others, *stream_only])), ["fused"])
+    assert modes.set_index("mode")["speedup"].to_dict() == {"stream": 2.0, "graph": 1.2, "cold": 1.2, "latency": 1.0}
+    assert modes.set_index("mode").loc["latency", "best"] == "split_row"
+    said = beyond.mode_line(modes)
+    assert "on the 1 problems" in said and "stream (launches back to back) 2.00" in said
+    assert "latency (a wait after each launch) 1.00" in said
+    assert list(beyond.mode_table(modes)["Geometric mean"]) == ["2.00x", "1.20x", "1.20x", "1.00x"]
+    assert beyond.mode_line(beyond.by_mode(tidy.tidy(sets.frame(stream)), ["fused"])) == ""
 
 
 def test_without_ceilings_there_is_no_distance():

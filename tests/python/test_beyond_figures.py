@@ -144,7 +144,12 @@ def test_floor_map_shows_the_best_time_over_the_floor(ceilings):
     one, many = drawing.figure.axes
     assert texts(one) == ["2.00x\nlaunch, 3.15 µs"] and texts(many) == ["2.00x\nFFT, 273 µs"]
     assert [one.get_title(loc="left"), many.get_title(loc="left")] == ["One-to-one", "n-to-m"]
-    assert "Geometric mean 2.00x" in drawing.caption and drawing.section == "beyond"
+    assert "Geometric mean of all 2 cells of this map 2.00x" in drawing.caption and drawing.section == "beyond"
+    assert "no lower bound for launches that overlap" in drawing.caption
+    assert "empty launch beside them" not in drawing.caption, "rows without launch_us say nothing about it"
+    rows += [square("one-to-one", 32, 1, 1, us, launch_us=3.2, variant=name) for name, us in (("fast", 2.9), ("slow", 3.3))]
+    caption = draw(floor, result_set(rows, ceilings))["floor"].caption
+    assert "1 of 2 points are faster than the empty launch beside them" in caption
 
 
 # Crossover

@@ -90,6 +90,16 @@ def test_shipped_files() -> None:
         assert len(schema.grid(experiment, "smoke")) <= len(paper[name])
 
 
+def test_side_experiments_say_so() -> None:
+    experiments = schema.load_experiments()
+    side = {"modes", "energy", "auto-regret", "in-kernel-transforms", "values"}
+    assert schema.studies() == side & set(experiments) == side
+    for name, one in experiments.items():
+        quick = one.presets.get("quick", schema.Restriction())
+        odd = one.modes != ["stream"] or one.input != "uniform" or one.energy_s or quick.best is not None
+        assert bool(odd) == one.study, f"{name}: what measures points of other experiments again is a side experiment"
+
+
 def test_every_experiment_feeds_something_that_exists() -> None:
     figures = {path.stem for path in (ROOT / "plots" / "figures").glob("*.py")}
     if not figures:

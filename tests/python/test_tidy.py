@@ -87,6 +87,34 @@ def test_the_more_thorough_preset_wins_then_the_newest_run():
     assert (line["compute_us"], line["experiments"]) == (6.0, "again;one-to-one")
 
 
+def test_a_side_experiment_never_replaces_the_rows_of_a_main_one():
+    old, new = "20250101T000000-aaaaaa", "20250201T000000-aaaaaa"
+    rows = [
+        sets.row(compute_us=3.0, run=old),
+        sets.row(compute_us=5.0, run=new, experiment="modes", preset="paper", energy_uj=7.0, argmax_agrees="false"),
+        sets.row(compute_us=2.0, run=new, experiment="modes", mode="graph"),
+        sets.row(compute_us=9.0, run=new, experiment="modes", variant="nowhere_else"),
+    ]
+    frame = tidy.tidy(sets.frame(rows), {"modes"}).set_index(["variant", "mode"])
+    main = frame.loc["some_variant", "stream"]
+    assert (main["compute_us"], main["preset"], main["experiments"]) == (3.0, "quick", "modes;one-to-one")
+    assert main["energy_uj"] == 7.0, "counted by the side experiment, whichever run gives the time"
+    assert main["argmax_agrees"] == "false"
+    assert frame.loc[("some_variant", "graph"), "compute_us"] == 2.0
+    assert frame.loc[("nowhere_else", "stream"), "compute_us"] == 9.0
+    assert points(rows).set_index(["variant", "mode"]).loc[("some_variant", "stream"), "compute_us"] == 5.0
+
+
+def test_side_experiments_feed_their_own_figures_with_their_own_rows(tmp_path):
+    rows = [sets.row(compute_us=3.0), sets.row(compute_us=5.0, experiment="modes"),
+            sets.row(compute_us=2.0, experiment="modes", mode="graph")]  # fmt: skip
+    sets.write_set(tmp_path, rows)
+    loaded = tidy.load(tmp_path / "published" / sets.KEY, sets.KEY, "published")
+    assert loaded.feeding("replay").set_index("mode")["compute_us"].to_dict() == {"graph": 2.0, "stream": 5.0}
+    assert loaded.feeding("comparison")["compute_us"].tolist() == [3.0]
+    assert set(loaded.points["compute_us"]) == {2.0, 3.0}
+
+
 def test_no_rows_give_an_empty_frame_with_all_columns():
     frame = points([])
     assert frame.empty and {"compute_us", "size", "pairs", "experiments"} <= set(frame.columns)

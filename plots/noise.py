@@ -1,0 +1,107 @@
+"""When two times are a tie: the one rule, with what is known of the spread of times.
+
+A difference is noise up to the larger of two limits. Within a run: twice the combined standard error of both means, and at
+least 1 % of the faster. Between runs: a point that several runs measured has the range of its runs; any other has the range
+that is usual in its class of time (`usual_ranges`). The larger range of the two points counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+RELATIVE = 0.01  # of the faster time: the least difference that counts
+STANDARD_ERRORS = 2.0
+# (time below which it holds, range between runs over the lowest): medians over 86 points of an H200 that several runs
+# measured. Longer times differ between runs by about as much as within one.
+STATED = ((4.0, 0.29), (8.0, 0.028))
+ENOUGH = 30  # points of a class that several runs measured: the set's own median replaces the stated one
+RUN = ["experiment", "preset", "run"]
+NUMBERS = ["runs", "low_us", "range", "range_with_plan"]
+Ranges = tuple[tuple[float, float], ...]
+
+
+def of_points(rows: pd.DataFrame, point: Sequence[str]) -> pd.DataFrame:
+    """Per `point` (names of columns) the NUMBERS of its runs: how many, the lowest of their mean times in microseconds, and
+    how far the longest is above the lowest, as a share of it, without and with the plan. `rows` hold one repetition each,
+    all with a time."""
+    per_run = rows.groupby([*point, *RUN], dropna=False)[["compute_us", "plan_us"]].mean()
+    per_run["planned_us"] = per_run["compute_us"] + per_run["plan_us"].fillna(0.0)
+    by = per_run.groupby(list(point), dropna=False)
+    low, high = by.min(), by.max()
+    return pd.DataFrame({
+        "runs": by.size(),
+        "low_us": low["compute_us"],
+        "range": high["compute_us"] / low["compute_us"] - 1.0,
+        "range_with_plan": high["planned_us"] / low["planned_us"] - 1.0,
+    }, columns=NUMBERS)  # fmt: skip
+
+
+def usual_ranges(known: pd.DataFrame) -> Ranges:
+    """STATED with the medians over `known` (as of_points makes it) where enough of its points have several runs."""
+    several = known[known["runs"] > 1]
+    found, above = [], 0.0
+    for below, stated in STATED:
+        own = several[several["low_us"].between(above, below, inclusive="left")]["range"]
+        found.append((below, float(own.median()) if len(own) >= ENOUGH else stated))
+        above = below
+    return tuple(found)
+
+
+def between_runs(points: pd.DataFrame, known: pd.DataFrame, usual: Ranges) -> pd.DataFrame:
+    """Of each line of `points` the columns `runs`, `between_us` and `between_plan_us`: the range between runs in
+    microseconds, without and with the plan; `known` has one line for each, in the same order."""
+    compute = points["compute_us"].to_numpy(dtype=float)
+    pooled = usual_us(compute, usual)
+    several = known["runs"].to_numpy() > 1
+    planned = compute + points["plan_us"].fillna(0.0).to_numpy(dtype=float)
+    return pd.DataFrame({
+        "runs": known["runs"].to_numpy(),
+        "between_us": np.where(several, known["range"].to_numpy() * compute, pooled),
+        "between_plan_us": np.where(several, known["range_with_plan"].to_numpy() * planned, pooled),
+    }, index=points.index)  # fmt: skip
+
+
+def usual_us(time_us: np.ndarray | float, usual: Ranges) -> np.ndarray:
+    """The range between runs, in microseconds, of times whose points one run measured."""
+    shares = np.array([share for _, share in usual] + [0.0])
+    return shares[np.searchsorted([below for below, _ in usual], time_us, side="right")] * time_us
+
+
+def usual_of(points: pd.DataFrame) -> Ranges:
+    """usual_ranges of the set that a tidy frame is of; STATED for a frame that does not say."""
+    return points.attrs.get("usual_ranges", STATED)
+
+
+def noise_us(first: pd.Series, second: pd.Series) -> float:
+    """Largest difference of two mean times (microseconds) that is a tie. Both have `time_us`, `sd_us` and `n`, and
+    `between_us` of that time where it is known. An unknown SD (n = 1) counts 0."""
+    errors = [
+        (row["sd_us"] / math.sqrt(row["n"])) if row["n"] > 1 and row["sd_us"] > 0 else 0.0
+        for row in (first, second)
+    ]
+    between = max(_known(row.get("between_us", 0.0)) for row in (first, second))
+    faster = min(first["time_us"], second["time_us"])
+    return max(STANDARD_ERRORS * math.hypot(*errors), RELATIVE * faster, between)
+
+
+def _known(value: float) -> float:
+    return 0.0 if math.isnan(value) else float(value)
+
+
+def rule(points: pd.DataFrame) -> str:
+    """The rule in sentences, with the ranges that the points of a set were judged by."""
+    usual = usual_of(points)
+    classes, above = [], 0.0
+    for below, share in usual:
+        classes.append(f"{100 * share:.2g} % of the time {f'from {above:g} to' if above else 'below'} {below:g} µs")
+        above = below
+    several = f" ({int((points['runs'] > 1).sum())} of {len(points)} points)" if "runs" in points else ""
+    return (
+        "A tie is a difference within the noise: the largest of twice the combined standard error of both means, 1 % of the "
+        f"faster time, and the range between runs. A point that several runs measured{several} has its own range; any other "
+        f"has the usual one: {', '.join(classes)}, none above."
+    )
