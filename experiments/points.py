@@ -29,6 +29,7 @@ class Variant:
     points: tuple[str, ...]
     modes: tuple[str, ...]
     source_hash: str
+    identity: str = ""  # the name of all hashes that are equivalent to source_hash on the device
 
     @classmethod
     def from_list(cls, entry: dict[str, Any]) -> Variant:
@@ -69,7 +70,8 @@ class Unit:
         return (
             self.variant.id, params, self.precision, problem.form,
             *map(str, (*problem.left, *problem.right, problem.lefts, problem.rights)),
-            problem.window, self.mode, self.input, preset, self.variant.source_hash,
+            problem.window, self.mode, self.input, preset,
+            self.variant.identity or self.variant.source_hash,
         )  # fmt: skip
 
 

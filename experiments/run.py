@@ -22,6 +22,7 @@ from experiments import store
 from experiments.bench import SEED, Bench, program
 from experiments.best import keep_best, keep_plotted, ranking
 from experiments.errors import Parser, UserError, nearest
+from experiments.identity import architecture, identities
 from experiments.launches import quiet_us, slowed
 from experiments.points import ROOT, Filters, Unit, expand, parse_shard, take_shard
 from experiments.predict import Predictor
@@ -176,7 +177,13 @@ def run(argv: Sequence[str]) -> int:
     if options.machine_facts:
         print(json.dumps(facts, indent=1, sort_keys=True))
         return 0
-    variants = bench.variants()
+    known = identities()
+    variants = [
+        dataclasses.replace(
+            one, identity=known.of(one.id, one.source_hash, architecture(one.backend, facts))
+        )
+        for one in bench.variants()
+    ]
     filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
     key = str(facts["machine_key"])
     folder = options.results / "local" / key

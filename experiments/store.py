@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.errors import UserError
+from experiments.identity import architecture, identities
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +52,9 @@ OUTCOMES = (
     "published"
 ).split()
 
+# Beside the columns in memory, in no file: the name of all hashes that stand for the same measured code.
+IDENTITY = "identity"
+
 CHUNK_NAME = re.compile(r"(\d{8}T\d{6}-[0-9a-f]{6})-\d{4,}\.csv\.gz")
 PUBLISHED_NAME = re.compile(r"[A-Za-z0-9_-]+\.csv\.gz")
 
@@ -65,7 +69,12 @@ def new_run_id() -> str:
 
 def key_of(row: Row) -> Key:
     """The resume key of a row: two rows with equal keys are measurements of the same point."""
-    return tuple(row[name] for name in KEY)
+    return (*(row[name] for name in KEY[:-1]), source_of(row))
+
+
+def source_of(row: Row) -> str:
+    """What a row measured: its source_hash, or the name of the hashes that are equivalent to it."""
+    return row.get(IDENTITY) or row["source_hash"]
 
 
 def text_of(value: Any) -> str:
@@ -85,7 +94,7 @@ def encode(rows: Iterable[Row]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, restval="", extrasaction="raise", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: row[name] for name in row if name != IDENTITY} for row in rows)
     return gzip.compress(text.getvalue().encode(), mtime=0)
 
 
@@ -242,9 +251,13 @@ def read_rows(folder: Path, on_damage: Callable[[str], None] = warn, *, all_runs
     for path in sorted(folder.glob("*/*.csv.gz")):
         if CHUNK_NAME.fullmatch(path.name):
             rows += _read_local_file(path, on_damage)
+    runs, known = read_runs(folder), identities()
+    for row in rows:
+        where = architecture(row["backend"], runs.get(row["run"], {}).get("before") or {})
+        row[IDENTITY] = known.of(row["variant"], row["source_hash"], where)
     if all_runs:
         return rows
-    again = {run for run, record in read_runs(folder).items() if "--slowed" in record.get("argv", ())}
+    again = {run for run, record in runs.items() if "--slowed" in record.get("argv", ())}
     return newest(rows, again)
 
 
@@ -279,16 +292,16 @@ def _order(place: tuple[str, Key, str]) -> tuple[Any, ...]:
 
 
 def newest_sources(rows: list[Row]) -> list[Row]:
-    """Only rows of the source that each variant had in its newest run.
+    """Only rows of the source that each variant had in its newest run, and of equivalent ones.
 
     Rows of an older version of a variant stay on disk, but are no statement about it any more.
     """
     latest: dict[str, tuple[str, str]] = {}
     for row in rows:
-        seen = (row["run"], row["source_hash"])
+        seen = (row["run"], source_of(row))
         if seen > latest.get(row["variant"], ("", "")):
             latest[row["variant"]] = seen
-    return [row for row in rows if row["source_hash"] == latest[row["variant"]][1]]
+    return [row for row in rows if source_of(row) == latest[row["variant"]][1]]
 
 
 def without_studies(rows: Iterable[Row], studies: Collection[str]) -> list[Row]:

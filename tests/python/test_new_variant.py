@@ -127,10 +127,19 @@ def test_it_is_drawn_and_tabulated(house: House):
     assert figure.stat().st_size > 0
 
 
+def test_a_comment_is_compiled_and_measures_nothing(house: House):
+    compiled = (house.build / f"{ID}.cpp").stat().st_mtime_ns
+    with source(house).open("a", encoding="utf-8") as file:
+        file.write("// An edit.\n")
+    house.ninja()
+    assert (house.build / f"{ID}.cpp").stat().st_mtime_ns > compiled
+    assert house.measure() == {}
+
+
 def test_an_edit_measures_only_it_again(house: House):
     others = {name: entry["source_hash"] for name, entry in house.listed().items() if name != ID}
     with source(house).open("a", encoding="utf-8") as file:
-        file.write("// An edit.\n")
+        file.write("namespace xcorr {}\n")
     house.ninja()
     assert {name: house.listed()[name]["source_hash"] for name in others} == others
     assert house.measure() == {ID: {"passed"}}
