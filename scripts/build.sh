@@ -30,12 +30,14 @@ while (($#)); do
   shift
 done
 
-[[ -n ${XCORR_MESON:-} ]] || die "set-up: Meson is not chosen yet; run scripts/setup.sh"
+chosen Meson "${XCORR_MESON:-}"
+chosen Ninja "${NINJA:-}"
 cd "$XCORR_ROOT"
-mkdir -p "$XCORR_BUILD"
+mkdir -p "$XCORR_BUILD" 2>/dev/null || die "$XCORR_BUILD: cannot be made; set XCORR_BUILD to a folder that can be"
 log=$XCORR_BUILD/configure.log applied=$XCORR_BUILD/options.list sources=$XCORR_BUILD/sources.list
-present=$(find algorithms harness tests -name '*.cpp' -o -name '*.cu' -o -name meson.build | sort
-  grep -r '^XCORR_COMPILE_IN_PARTS' algorithms | sort || true)
+present=$(find algorithms harness tests -name '*.cpp' -o -name '*.cu' -o -name meson.build | sort &&
+  { grep -r '^XCORR_COMPILE_IN_PARTS' algorithms || true; } | sort) ||
+  die "sources: cannot be listed with find and sort in $XCORR_ROOT; restore what is missing there"
 changed=()
 for option in "${options[@]}"; do
   if ! grep -qxFs -- "$option" "$applied"; then changed+=("$option"); fi
@@ -44,7 +46,7 @@ done
 configure() {
   echo "[build] configuring (log: $log)"
   "$XCORR_MESON" setup "$@" "$XCORR_BUILD" "$XCORR_ROOT" >"$log" 2>&1 ||
-    die "configuring failed: $(grep -m 1 'ERROR' "$log" || tail -n 1 "$log"); full log: $log"
+    die "configuring failed: $(first_error ERROR "$log"); full log: $log"
   echo "$present" >"$sources"
   for option in "${changed[@]}"; do
     if [[ -f $applied ]]; then sed -i "/^${option%%=*}=/d" "$applied"; fi
@@ -59,4 +61,4 @@ if [[ ! -f $XCORR_BUILD/build.ninja ]]; then
 elif ((${#changed[@]})) || [[ ! -f $sources || $present != "$(<"$sources")" ]]; then
   configure --reconfigure "${changed[@]}"
 fi
-"$NINJA" -C "$XCORR_BUILD"
+"$NINJA" -C "$XCORR_BUILD" || die "build: failed; the first line above that says FAILED or error has the cause"

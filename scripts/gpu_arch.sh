@@ -13,4 +13,5 @@ fi
 if (($#)); then refuse "$1: unknown option; see scripts/gpu_arch.sh --help"; fi
 command -v nvidia-smi >/dev/null || exit 0
 capabilities=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null) || exit 0
-tr -d '.' <<<"$capabilities" | grep -E '^[0-9]+$' | sort -un | tr '\n' ' '
+# A driver that does not know its GPU prints "[N/A]": then grep finds nothing, and nothing is right.
+{ tr -d '.' <<<"$capabilities" | grep -E '^[0-9]+$' || true; } | sort -un | tr '\n' ' '

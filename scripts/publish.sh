@@ -13,7 +13,7 @@ case ${1:-} in
   -*) refuse "$1: unknown option; see scripts/publish.sh --help" ;;
 esac
 
-"$scripts/setup.sh"
+"$scripts/setup.sh" || exit
 # shellcheck source=scripts/env.sh
 source "$scripts/env.sh"
 if ((!$#)); then
@@ -24,8 +24,8 @@ if ((!$#)); then
   fi
   set -- "$(basename "${sets[0]}")"
 fi
-run_python -m experiments.publish "$1"
-"$scripts/build.sh"
-run_python -m plots.render "$1"
-run_python -m plots.readme_blocks
+run_python -m experiments.publish "$1" || exit
+"$scripts/build.sh" || exit
+run_python -m plots.render "$1" || exit
+run_python -m plots.readme_blocks || exit
 echo "published: $XCORR_ROOT/results/published/$1"

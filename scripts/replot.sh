@@ -12,7 +12,7 @@ case ${1:-} in
   -*) refuse "$1: unknown option; see scripts/replot.sh --help" ;;
 esac
 
-"$scripts/setup.sh" --python-only
+"$scripts/setup.sh" --python-only || exit
 # shellcheck source=scripts/env.sh
 source "$scripts/env.sh"
 if ((!$#)); then
@@ -23,5 +23,5 @@ fi
 if ((!$#)); then die "results/published: holds no set; scripts/reproduce.sh makes one, scripts/publish.sh publishes it"; fi
 for key in "$@"; do
   echo "drawing $key"
-  run_python -m plots.render "$key"
+  run_python -m plots.render "$key" || exit
 done

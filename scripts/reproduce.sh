@@ -38,7 +38,7 @@ while (($#)); do
       case $1 in
         --preset) preset=$2 ;;
         --device) device=(--device "$2") ;;
-        --results) results=$(realpath -m -- "$2") ;;
+        --results) results=$(absolute "$1" "$2") || exit ;;
         *) selection+=("$1" "$2") ;;
       esac
       shift ;;
@@ -50,15 +50,15 @@ told='' # the driver says it itself, with what is saved
 trap '[[ -n $told ]] || printf "\ninterrupted: the same command resumes: %s\n" "$command_line" >&2; exit 130' INT
 
 echo "[1/5] set up"
-"$scripts/setup.sh"
+"$scripts/setup.sh" || exit
 # shellcheck source=scripts/env.sh
 source "$scripts/env.sh"
 echo "[2/5] build"
-"$scripts/build.sh" "${grid[@]}"
-facts=$(run_python -m experiments.run --machine-facts "${device[@]}")
-read -r key chosen < <("$XCORR_PYTHON" -c \
-  'import json, sys; facts = json.loads(sys.argv[1]); print(facts["machine_key"], facts["device"])' "$facts")
-common=(--preset "$preset" --device "$chosen" --results "$results" "${force[@]}")
+"$scripts/build.sh" "${grid[@]}" || exit
+facts=$(run_python -m experiments.run --machine-facts "${device[@]}") || exit
+key=$(fact machine_key "$facts") || exit
+on=$(fact device "$facts") || exit
+common=(--preset "$preset" --device "$on" --results "$results" "${force[@]}")
 
 echo "[3/5] measure on $key, preset $preset"
 status=0 told=yes

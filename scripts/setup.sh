@@ -51,8 +51,9 @@ choose_tool() {
   local least=$1 candidate found
   shift
   for candidate in "$@"; do
-    found=$("$candidate" --version 2>/dev/null | head -n 1) || continue
-    if [[ -n $found && $(printf '%s\n' "$least" "$found" | sort -V | head -n 1) == "$least" ]]; then
+    found=$("$candidate" --version 2>/dev/null) || continue
+    # Not piped into head, which may leave before everything is written and so fail the pipe.
+    if [[ -n $found ]] && printf '%s\n' "$least" "${found%%$'\n'*}" | sort -V -C; then
       command -v "$candidate"
       return
     fi
@@ -106,9 +107,14 @@ apt_progress() {
   if [[ -t 1 ]]; then echo; fi
 }
 
+make_cache() {
+  mkdir -p "$XCORR_ROOT/.cache" 2>/dev/null ||
+    die "$XCORR_ROOT/.cache: cannot be made; put the tree into a folder that can be written"
+}
+
 apt_install() {
   local log=$XCORR_ROOT/.cache/apt.log
-  mkdir -p "$XCORR_ROOT/.cache"
+  make_cache
   echo "[setup] installing distribution packages: $*"
   export DEBIAN_FRONTEND=noninteractive
   local options=(-y --no-install-recommends -o APT::Status-Fd=3 -o DPkg::Lock::Timeout=300
@@ -116,7 +122,7 @@ apt_install() {
   {
     apt-get update -o Acquire::Retries=3 >"$log" 2>&1 &&
       apt-get install "${options[@]}" "$@" 3>&1 >>"$log" 2>&1 | apt_progress
-  } || die "apt-get failed: $(grep -m 1 '^E:' "$log" || tail -n 1 "$log"); full log: $log"
+  } || die "apt-get failed: $(first_error '^E:' "$log"); full log: $log"
 }
 
 make_venv() {
@@ -129,14 +135,14 @@ make_venv() {
     fi
   done < <(python_candidates)
   if [[ -z $base ]]; then return 1; fi
-  local log=$XCORR_ROOT/.cache/venv.log
+  local log=$XCORR_ROOT/.cache/venv.log requirements
   echo "[setup] making .venv with $(command -v "$base") and pip: a minute or more (log: $log)"
-  mkdir -p "$XCORR_ROOT/.cache"
-  # shellcheck disable=SC2046  # one requirement a word
-  { "$base" -m venv .venv >"$log" 2>&1 &&
-    .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off "$@" \
-      $(.venv/bin/python scripts/python_packages.py list $python_only) >>"$log" 2>&1; } ||
-    die "pip failed: $(grep -m 1 '^ERROR' "$log" || tail -n 1 "$log"); full log: $log"
+  make_cache
+  # shellcheck disable=SC2086  # one requirement a word; no option: no word
+  { requirements=$("$base" scripts/python_packages.py list $python_only 2>"$log") &&
+    "$base" -m venv .venv >"$log" 2>&1 &&
+    .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off "$@" $requirements >>"$log" 2>&1; } ||
+    die "pip failed: $(first_error '^ERROR' "$log"); full log: $log"
 }
 
 # What is there: sets python, meson, ninja (empty: not found) and the list packages.
@@ -152,7 +158,7 @@ complete() {
 }
 
 from_distribution() {
-  local wanted=("${packages[@]%% *}")
+  local wanted=("${packages[@]%% *}") listed
   if [[ -z $python_only ]]; then
     if [[ -z $meson ]]; then wanted+=(meson); fi
     if [[ -z $ninja ]]; then wanted+=(ninja-build); fi
@@ -163,7 +169,10 @@ from_distribution() {
     wanted=()
   fi
   if [[ -z $python ]]; then
-    mapfile -t -O "${#wanted[@]}" wanted < <(/usr/bin/python3 scripts/python_packages.py debian $python_only)
+    # shellcheck disable=SC2086  # empty: no argument
+    listed=$(/usr/bin/python3 scripts/python_packages.py debian $python_only) ||
+      die "Python packages: pyproject.toml cannot be read; restore it with git checkout pyproject.toml"
+    mapfile -t -O "${#wanted[@]}" wanted <<<"$listed"
   fi
   if ((${#wanted[@]})); then apt_install "${wanted[@]}"; fi
   look
@@ -200,5 +209,5 @@ fi
   echo "XCORR_PYTHON='$python'"
   if [[ -n $meson ]]; then echo "XCORR_MESON='$meson'"; fi
   if [[ -n $ninja ]]; then echo "export NINJA='$ninja'"; fi
-} >.xcorr-env
+} 2>/dev/null >.xcorr-env || die "$XCORR_ROOT/.xcorr-env: cannot be written; put the tree into a folder that can be"
 echo "[setup] ready: $python"

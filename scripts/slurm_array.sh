@@ -37,7 +37,7 @@ while (($#)); do
         --shards) shards=$2 ;;
         --partition) partition=$2 ;;
         --device) device=$2 ;;
-        --results) results=$(realpath -m -- "$2") ;;
+        --results) results=$(absolute "$1" "$2") || exit ;;
         --sbatch) both+=("$2") ;;
         --sbatch-shards) only_shards+=("$2") ;;
         *) selection+=("$1" "$2") ;;
@@ -50,16 +50,23 @@ done
 if [[ ! $shards =~ ^[1-9][0-9]{0,3}$ ]]; then refuse "--shards $shards: not a number of jobs; use 1 to 9999"; fi
 logs=$results/slurm
 
+make_folder() {
+  mkdir -p "$1" 2>/dev/null || die "$1: cannot be made; give --results a folder that every node can write to"
+}
+
 # A job of the array: one shard. It notes where its rows are, and at the end that it has finished.
 shard() {
-  local number=${SLURM_ARRAY_TASK_ID:?--step shard runs in a job array} state status=0 facts key
-  state=$logs/${SLURM_ARRAY_JOB_ID:?}
-  mkdir -p "$state"
+  local number=${SLURM_ARRAY_TASK_ID:-} job=${SLURM_ARRAY_JOB_ID:-} state status=0 facts key
+  if [[ -z $number || -z $job ]]; then
+    refuse "--step shard: not in a job array of Slurm; leave --step out, then the array is submitted"
+  fi
+  state=$logs/$job
+  make_folder "$state"
   rm -f "$state/$number.finished" # of an earlier start
-  facts=$(run_python -m experiments.run --machine-facts --device "$device")
-  key=$("$XCORR_PYTHON" -c 'import json, sys; print(json.loads(sys.argv[1])["machine_key"])' "$facts")
+  facts=$(run_python -m experiments.run --machine-facts --device "$device") || exit
+  key=$(fact machine_key "$facts") || exit
   echo "$key" >"$state/$number.key"
-  echo "shard $number/$shards on $key, $(hostname), start ${SLURM_RESTART_COUNT:-0}"
+  echo "shard $number/$shards on $key, $HOSTNAME, start ${SLURM_RESTART_COUNT:-0}"
   run_python -m experiments.run --preset "$preset" --device "$device" --results "$results" \
     --shard "$number/$shards" "${selection[@]}" || status=$?
   # 1: some point is incorrect or failed. All of them have rows; the report names those.
@@ -69,7 +76,7 @@ shard() {
 
 # The job after the array: draws every set that a shard wrote to.
 draw() {
-  local state=$logs/${1:?} finished=() keys=() key status=0
+  local state=$logs/$1 finished=() keys=() key status=0
   shopt -s nullglob
   finished=("$state"/*.finished)
   echo "${#finished[@]} of $shards shards have finished"
@@ -88,8 +95,8 @@ submit() {
     refuse "sbatch: not found; call this where jobs of the cluster are submitted"
   fi
   if [[ -n $build && -z $dry_run ]]; then
-    "$scripts/setup.sh"
-    "$scripts/build.sh"
+    "$scripts/setup.sh" || exit
+    "$scripts/build.sh" || exit
   fi
   common=(--parsable --chdir "$XCORR_ROOT" --open-mode append)
   if [[ -n $partition ]]; then common+=(--partition "$partition"); fi
@@ -106,7 +113,7 @@ submit() {
       --wrap "exec $(printf '%q ' "${self[@]}" --step draw:JOB)"; echo
     return
   fi
-  mkdir -p "$logs"
+  make_folder "$logs"
   job=$("${array[@]}") || die "sbatch: refused the job array; its message is above"
   job=${job%%;*}
   drawing=$("${after[@]}" --dependency "afterany:$job" --wrap "exec $(printf '%q ' "${self[@]}" --step "draw:$job")") ||

@@ -2,42 +2,127 @@
 # Sets up, builds and runs every test: the C++ suites, then the Python tests.
 #
 # usage: scripts/test.sh [--fast] [-k EXPRESSION]
+#        scripts/test.sh --exhaustive [--only STEPS] [--seed N] [--fast] [-k EXPRESSION]
 #   --fast          leave out what builds or measures (pytest marker slow)
 #   -k EXPRESSION   only the Python tests whose names match, as pytest has it
+#   --exhaustive    after the usual tests the steps that take hours. A failed step stops none of those after it:
+#                     random_problems          2,000 random problems on the CPU
+#                     random_problems_on_gpu   100,000 on the GPU, where there is one
+#                     mutants                  every mutant of a kernel must be caught
+#                     architectures            CUDA variants compile for each GPU architecture, where nvcc is found
+#   --only STEPS    comma-separated steps of --exhaustive, without the usual tests
+#   --seed N        of the random problems; default: a new one, which is printed
 # example: scripts/test.sh --fast -k schema
+# example: scripts/test.sh --exhaustive --only random_problems --seed 7
 set -euo pipefail
 scripts=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/env.sh
 source "$scripts/env.sh"
 
-pytest_options=()
+# A new step: its function step_NAME below, its name here, its line in the help above.
+all_steps=(random_problems random_problems_on_gpu mutants architectures)
+
+# Runs in a subshell without set -e: commands of a step are joined by &&, so that the first failure is its exit code.
+left_out=77
+leave_out() {
+  echo "left out: $*"
+  exit "$left_out"
+}
+
+step_random_problems() {
+  "$XCORR_BUILD/tests/cpp/conformance" --device cpu --random 2000 --seed "$seed"
+}
+
+step_random_problems_on_gpu() {
+  "$XCORR_BUILD/xcorr-bench" --machine --device cuda >/dev/null 2>&1 ||
+    leave_out "no GPU is found, or the build has no CUDA variants"
+  "$XCORR_BUILD/tests/cpp/conformance" --device cuda --random 100000 --seed "$seed"
+}
+
+step_mutants() {
+  run_python -m tests.mutants.run --where emulation,cpu,ptx
+}
+
+step_architectures() {
+  local one known list=''
+  command -v nvcc >/dev/null || leave_out "nvcc is not found"
+  known=" $(nvcc --list-gpu-arch | tr '\n' ' ')" || die "nvcc: it does not list its architectures; install it again"
+  for one in 80 86 89 90 120; do
+    if [[ $known == *" compute_$one "* ]]; then list+=,$one; else echo "sm_$one: this nvcc does not know it"; fi
+  done
+  [[ -n $list ]] || leave_out "this nvcc knows none of the architectures"
+  XCORR_BUILD=$XCORR_BUILD-architectures "$scripts/build.sh" --cuda enabled --gpu-arch "${list#,}"
+}
+
+pytest_options=() exhaustive='' only='' seed=''
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
     --fast) pytest_options+=(-m 'not slow') ;;
-    -k)
-      if (($# < 2)); then refuse "-k: an expression is missing; see scripts/test.sh --help"; fi
-      pytest_options+=(-k "$2")
+    --exhaustive) exhaustive=yes ;;
+    -k | --only | --seed)
+      if (($# < 2)); then refuse "$1: a value is missing; see scripts/test.sh --help"; fi
+      case $1 in
+        -k) pytest_options+=(-k "$2") ;;
+        --only) only=$2 ;;
+        --seed) seed=$2 ;;
+      esac
       shift ;;
     *) refuse "$1: unknown option; see scripts/test.sh --help" ;;
   esac
   shift
 done
+if [[ -z $exhaustive && -n $only$seed ]]; then refuse "--only, --seed: choose among the steps of --exhaustive; add it"; fi
+if [[ ! $seed =~ ^[0-9]{0,18}$ ]]; then refuse "--seed $seed: not a number; use 0 or more, at most 18 digits"; fi
+steps=()
+if [[ -n $exhaustive ]]; then
+  seed=${seed:-$((RANDOM << 30 | RANDOM << 15 | RANDOM))}
+  IFS=, read -r -a steps <<<"${only:-$(IFS=,; echo "${all_steps[*]}")}"
+fi
+for step in "${steps[@]}"; do
+  if [[ " ${all_steps[*]} " != *" $step "* ]]; then
+    refuse "--only $step: no step of --exhaustive; they are ${all_steps[*]}"
+  fi
+done
+
+# Runs the command, says how long it took, and notes the result for the end.
+status=0 results=()
+timed() {
+  local name=$1 started=$SECONDS code=0 result
+  shift
+  ("$@") || code=$?
+  case $code in
+    0) result=passed ;;
+    "$left_out") result='left out' ;;
+    *) result="FAILED, exit code $code" status=1 ;;
+  esac
+  results+=("$(printf '%-24s %6d s  %s' "$name" $((SECONDS - started)) "$result")")
+  if [[ -n $exhaustive ]]; then echo "[$name] $result after $((SECONDS - started)) s"; fi
+}
+trap 'exit 130' INT
 
 echo "[1/4] set up"
-"$scripts/setup.sh"
+"$scripts/setup.sh" || exit
 # shellcheck source=scripts/env.sh
 source "$scripts/env.sh"
 echo "[2/4] build"
-"$scripts/build.sh" --tests
-# Not piped into grep -q, which may leave before everything is written and so fail the pipe.
-tests="$("$XCORR_MESON" test -C "$XCORR_BUILD" --list 2>/dev/null || true)"
-if [[ "$tests" != *emulation* ]]; then
-  refuse "Boost.Context: not found by the build, so no kernel would be tested; run scripts/setup.sh"
+"$scripts/build.sh" --tests || exit
+if [[ -z $only ]]; then
+  # Not piped into grep -q, which may leave before everything is written and so fail the pipe.
+  tests="$("$XCORR_MESON" test -C "$XCORR_BUILD" --list 2>/dev/null || true)"
+  if [[ "$tests" != *emulation* ]]; then
+    refuse "Boost.Context: not found by the build, so no kernel would be tested; run scripts/setup.sh"
+  fi
+  echo "[3/4] C++ suites"
+  timed 'C++ suites' "$XCORR_MESON" test -C "$XCORR_BUILD" --no-rebuild --print-errorlogs
+  echo "[4/4] Python tests"
+  export XCORR_REQUIRE_BUILD=1
+  timed 'Python tests' run_python -m pytest "${pytest_options[@]}"
 fi
-status=0
-echo "[3/4] C++ suites"
-"$XCORR_MESON" test -C "$XCORR_BUILD" --no-rebuild --print-errorlogs || status=$?
-echo "[4/4] Python tests"
-XCORR_REQUIRE_BUILD=1 run_python -m pytest "${pytest_options[@]}" || status=$?
-exit "$status"
+for ((i = 0; i < ${#steps[@]}; ++i)); do
+  echo "[exhaustive $((i + 1))/${#steps[@]}] ${steps[i]}, seed $seed"
+  timed "${steps[i]}" "step_${steps[i]}"
+done
+
+if [[ -n $exhaustive ]]; then printf '%s\n' '' "${results[@]}"; fi
+if ((status)); then die "tests: something failed; its output is above"; fi

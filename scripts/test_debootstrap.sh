@@ -19,43 +19,55 @@ while (($#)); do
     --keep) keep=yes ;;
     --base | --only)
       if (($# < 2)); then refuse "$1: a value is missing; see scripts/test_debootstrap.sh --help"; fi
-      if [[ $1 == --base ]]; then base=$(realpath -m -- "$2"); else only=$2; fi
+      if [[ $1 == --base ]]; then base=$(absolute "$1" "$2") || exit; else only=$2; fi
       shift ;;
     *) refuse "$1: unknown option; see scripts/test_debootstrap.sh --help" ;;
   esac
   shift
 done
+if [[ ! $only =~ ^(|reproduce|test)$ ]]; then refuse "--only $only: no door; use reproduce or test"; fi
 [[ $(id -u) == 0 ]] || refuse "root: needed to make and enter the new root; run it as root"
 command -v debootstrap >/dev/null || refuse "debootstrap: not found; apt-get install debootstrap"
 
-debian=$(mktemp -d "${TMPDIR:-/tmp}/xcorr-debian.XXXXXX")
+debian=$(mktemp -d "${TMPDIR:-/tmp}/xcorr-debian.XXXXXX" 2>/dev/null) ||
+  die "${TMPDIR:-/tmp}: no folder can be made in it; set TMPDIR to one where that works"
 # shellcheck disable=SC2317  # called by the trap
 leave() {
   umount --lazy "$debian/proc" "$debian/sys" "$debian/dev/shm" 2>/dev/null || true
-  if [[ -n $keep ]]; then echo "kept: $debian"; else rm -rf --one-file-system "$debian"; fi
+  if [[ -n $keep ]]; then echo "kept: $debian"; else rm -rf --one-file-system "$debian" || true; fi
 }
 trap leave EXIT
 trap 'exit 130' INT TERM
 
-on_debian() { grep -q '^ID=debian$' /etc/os-release; }
+on_debian() { grep -qs '^ID=debian$' /etc/os-release; }
+# Files that say where packages come from; a machine may have the one, the other or none.
+sources=()
+for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources}; do
+  if [[ -f $file ]]; then sources+=("$file"); fi
+done
 if [[ -n $base && -f $base ]]; then
-  tar -C "$debian" -xf "$base"
+  tar -C "$debian" -xf "$base" || die "$base: cannot be unpacked; delete it, then it is made again"
 else
   mirror=''
-  if on_debian; then
-    mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
-      sed -nE 's/^(URIs:|deb( \[[^]]*\])?) +([^ ]+).*/\3/p' | head -n 1)
+  if on_debian && ((${#sources[@]})); then
+    mirror=$(sed -nE 's/^(URIs:|deb( \[[^]]*\])?) +([^ ]+).*/\3/p' "${sources[@]}")
+    mirror=${mirror%%$'\n'*} # the first; none where no line names one, then debootstrap takes its own
   fi
   debootstrap --variant=minbase bookworm "$debian" ${mirror:+"$mirror"} >"$debian.log" 2>&1 ||
-    die "debootstrap failed: $(tail -n 1 "$debian.log"); full log: $debian.log"
+    die "debootstrap failed: $(first_error '^E:' "$debian.log"); full log: $debian.log"
   rm -f "$debian.log"
-  if [[ -n $base ]]; then mkdir -p "$(dirname "$base")" && tar -C "$debian" -cf "$base" .; fi
+  if [[ -n $base ]]; then
+    { mkdir -p "$(dirname "$base")" && tar -C "$debian" -cf "$base" .; } ||
+      die "$base: cannot be written; name another file with --base, or leave --base out"
+  fi
 fi
 
 # This machine's way to the network.
-if on_debian; then
+if on_debian && ((${#sources[@]})); then
   rm -rf "$debian"/etc/apt/sources.list*
-  cp -a /etc/apt/sources.list* /etc/apt/apt.conf.d "$debian/etc/apt/"
+  for file in /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d; do
+    if [[ -e $file ]]; then cp -a "$file" "$debian/etc/apt/"; fi
+  done
 fi
 for file in /etc/resolv.conf /etc/hosts /etc/pip.conf; do
   if [[ -f $file ]]; then cp -L "$file" "$debian$file"; fi
@@ -72,11 +84,12 @@ if [[ -f /etc/ssl/certs/ca-certificates.crt ]]; then
   done
 fi
 
-mount -t proc proc "$debian/proc"
-mount -t sysfs -o ro sysfs "$debian/sys"
 mkdir -p "$debian/dev/shm"
-mount -t tmpfs tmpfs "$debian/dev/shm"
-git clone --quiet "$XCORR_ROOT" "$debian/xcorr-bench"
+{ mount -t proc proc "$debian/proc" && mount -t sysfs -o ro sysfs "$debian/sys" &&
+  mount -t tmpfs tmpfs "$debian/dev/shm"; } ||
+  die "$debian: proc, sysfs or tmpfs cannot be mounted in it; run as root outside a container, or in a privileged one"
+git clone --quiet "$XCORR_ROOT" "$debian/xcorr-bench" ||
+  die "$XCORR_ROOT: cannot be cloned; call this in a clone of the repository"
 git -C "$debian/xcorr-bench" log -1 --format='commit %h %s'
 
 times=()
@@ -87,7 +100,11 @@ inside() {
   times+=("$(printf '%4d s  exit %d  %s' $((SECONDS - started)) $status "$*")")
   return $status
 }
-measured() { find "$debian/xcorr-bench/results/local" -name "*.csv.gz" -exec sha256sum {} + 2>/dev/null | sort; }
+# Nothing where nothing was measured, which is told below.
+measured() {
+  local local_sets=$debian/xcorr-bench/results/local
+  if [[ -d $local_sets ]]; then find "$local_sets" -name "*.csv.gz" -exec sha256sum {} + | sort; fi
+}
 
 status=0
 if [[ $only != test ]]; then

@@ -1,0 +1,116 @@
+"""scripts/test.sh --exhaustive: every step runs and says how it ended, whatever became of the ones before it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from stub_tree import StubTree, one_error, tree
+
+__all__ = ["tree"]
+STEPS = ["random_problems", "random_problems_on_gpu", "mutants", "architectures"]
+LOG = 'echo "$(basename "$0") $*" >>"$TMPDIR/log"'
+
+
+@pytest.fixture
+def logged(tree: StubTree) -> StubTree:
+    """Stand-ins that note how they were called."""
+    tree.without_first_steps()
+    tree.stub("build.sh", f'{LOG}; echo "build folder $XCORR_BUILD" >>"$TMPDIR/log"', tree.root / "scripts")
+    tree.stub("conformance", LOG, tree.build / "tests/cpp")
+    tree.stub("python", LOG)
+    tree.stub("meson", f'case "$*" in *--list*) echo emulation ;; *) {LOG} ;; esac')
+    return tree
+
+
+def calls(tree: StubTree) -> str:
+    return (tree.root.parent / "log").read_text()
+
+
+def ends(text: str) -> dict[str, str]:
+    """Step -> how it ended, from the lines at the end."""
+    return {one[1].strip(): one[2] for one in re.finditer(r"^(.{24}) +\d+ s  (.*)$", text, re.MULTILINE)}
+
+
+def test_every_step_runs_after_the_usual_tests(logged):
+    done = logged.call("scripts/test.sh", "--exhaustive", "--seed", "7")
+    assert done.returncode == 0, done.stderr
+    assert ends(done.stdout) == dict.fromkeys(["C++ suites", "Python tests", *STEPS], "passed")
+    for number, step in enumerate(STEPS, start=1):
+        assert f"[exhaustive {number}/{len(STEPS)}] {step}" in done.stdout
+        assert re.search(rf"\[{step}\] passed after \d+ s", done.stdout)
+    assert calls(logged).splitlines() == [
+        "build.sh --tests", f"build folder {logged.build}",
+        f"meson test -C {logged.build} --no-rebuild --print-errorlogs", "python -m pytest",
+        "conformance --device cpu --random 2000 --seed 7", "conformance --device cuda --random 100000 --seed 7",
+        "python -m tests.mutants.run --where emulation,cpu,ptx",
+        "build.sh --cuda enabled --gpu-arch 80,86,89,90,120", f"build folder {logged.build}-architectures",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", ["C++ suites", "Python tests", *STEPS])
+def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
+    broken = {
+        "C++ suites": ("meson", logged.bin, "test -C"), "Python tests": ("python", logged.bin, "pytest"),
+        "random_problems": ("conformance", logged.build / "tests/cpp", "--device cpu"),
+        "random_problems_on_gpu": ("conformance", logged.build / "tests/cpp", "--device cuda"),
+        "mutants": ("python", logged.bin, "mutants"), "architectures": ("build.sh", logged.root / "scripts", "--gpu-arch"),
+    }  # fmt: skip
+    name, folder, word = broken[bad]
+    body = (folder / name).read_text().partition("\n")[2]
+    # Meson's --list must answer all the same.
+    logged.stub(name, f'case "$*" in *--list*) ;; *"{word}"*) exit 3 ;; esac\n{body}', folder)
+    done = logged.call("scripts/test.sh", "--exhaustive")
+    assert done.returncode == 1
+    assert one_error(done).startswith("error: tests: ")
+    expected = dict.fromkeys(["C++ suites", "Python tests", *STEPS], "passed") | {bad: "FAILED, exit code 3"}
+    assert ends(done.stdout) == expected
+
+
+def test_a_seed_that_was_not_given_is_new_and_printed(logged):
+    seeds = set()
+    for _ in range(3):
+        done = logged.call("scripts/test.sh", "--exhaustive", "--only", "random_problems")
+        (seed,) = re.findall(r"random_problems, seed (\d+)", done.stdout)
+        assert calls(logged).splitlines()[-1] == f"conformance --device cpu --random 2000 --seed {seed}"
+        seeds.add(seed)
+    assert len(seeds) > 1
+
+
+def test_only_some_steps(logged):
+    done = logged.call("scripts/test.sh", "--exhaustive", "--only", "architectures,mutants")
+    assert list(ends(done.stdout)) == ["architectures", "mutants"]
+    assert "-m pytest" not in calls(logged) and "build.sh --tests" in calls(logged)
+
+
+def test_what_is_not_there_is_left_out_and_no_failure(logged):
+    logged.stub("nvcc", 'echo "compute_90"')
+    logged.stub("xcorr-bench", "exit 2", logged.build)
+    done = logged.call("scripts/test.sh", "--exhaustive")
+    assert done.returncode == 0
+    assert ends(done.stdout)["random_problems_on_gpu"] == "left out" and "left out: no GPU" in done.stdout
+    assert "sm_120: this nvcc does not know it" in done.stdout and "--gpu-arch 90\n" in calls(logged)
+    logged.stub("nvcc", 'echo "compute_75"')
+    done = logged.call("scripts/test.sh", "--exhaustive", "--only", "architectures")
+    assert done.returncode == 0 and ends(done.stdout) == {"architectures": "left out"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--exhaustive", "--only", "mutants,other"], "--only other: no step"),
+        (["--exhaustive", "--seed", "x"], "--seed x: not a number"),
+        (["--seed", "3"], "--only, --seed: choose among the steps of --exhaustive"),
+        (["--only"], "--only: a value is missing"),
+    ],
+)
+def test_a_mistake_is_one_line_and_runs_nothing(logged, words, says):
+    done = logged.call("scripts/test.sh", *words)
+    assert done.returncode == 2 and one_error(done).startswith(f"error: {says}") and not done.stdout
+    assert not (logged.root.parent / "log").exists()
+
+
+def test_the_help_names_every_step(logged):
+    said = logged.call("scripts/test.sh", "--help").stdout
+    assert [word for word in re.findall(r"^ {20}(\w+) {2,}", said, re.MULTILINE)] == STEPS
