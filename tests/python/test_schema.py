@@ -66,6 +66,7 @@ def test_mistakes_are_one_line(tmp_path: Path, old: str, new: str, says: str) ->
         ("[smoke]", "[smok]", "key smok: unknown; did you mean smoke?"),
         ("cpu = 0.1", 'cpu = "x"', "key smoke.max_predicted_s.cpu: 'x' is not allowed"),
     ],
+    ids=lambda text: text[:40],
 )  # fmt: skip
 def test_mistakes_in_presets(tmp_path: Path, old: str, new: str, says: str) -> None:
     good = (schema.FOLDER / "presets.toml").read_text()
