@@ -24,7 +24,7 @@ import numpy as np
 from experiments.errors import Parser, UserError, nearest
 from experiments.points import ROOT, Unit, Variant
 from experiments.predict import Predictor
-from experiments.problem import FORMS, Problem, parse_size
+from experiments.problem import FORMS, Problem, parse_counts, parse_size
 from experiments.schema import PRECISIONS, load_presets, load_rates
 
 # How a time is predicted. Of the nearest problems that were measured a plane is fitted through log time, weighted by
@@ -266,7 +266,8 @@ def run(argv: Sequence[str]) -> int:
         if value not in valid:
             raise UserError(f"{what} {value}: unknown; {nearest(value, valid)}")
     left, right = (parse_size(size)[0] for size in (options.left, options.right or options.left))
-    problem = Problem(options.form, left, right, options.lefts, options.rights, options.window)
+    lefts, rights = parse_counts(f"{options.lefts}:{options.rights}")
+    problem = Problem(options.form, left, right, lefts, rights, options.window)
     request = Request(problem.form, left, right, problem.lefts, problem.rights, problem.window)
     try:
         chosen = Auto(Library(), options.device, options.results).choose(request, options.precision)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import os
 import selectors
 import shlex
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -75,6 +76,32 @@ def program() -> Path:
     if not path.is_file():
         raise UserError(f"{path}: not built; run meson setup build && ninja -C build")
     return path.resolve()
+
+
+# Of a report; the driver adds what it found itself, not_selected and timeout.
+REPORTED = ("passed", "incorrect", "not_supported", "invalid_params", "out_of_memory", "failed")
+
+
+def verdict_of(fields: Mapping[str, Any]) -> tuple[str, str]:
+    """Outcome and reason of a record. One that says `passed` without a time or an error has failed: nobody checked it.
+    """
+    outcome, reason = fields.get("outcome"), str(fields.get("reason") or "")
+    if outcome not in REPORTED:
+        return "failed", f"xcorr-bench reported the outcome {outcome!r}"
+    if outcome != "passed":
+        return outcome, reason
+    repetitions = fields.get("repetitions")
+    times = [one.get("compute_us") if isinstance(one, dict) else None for one in repetitions or ()]
+    if not times or not all(is_number(us) and us > 0 for us in times):
+        return "failed", "reported as passed without a time of each repetition"
+    if not is_number(fields.get("max_error")):
+        return "failed", "reported as passed without an error against the reference"
+    return outcome, reason
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of a report is a finite number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 class Bench:

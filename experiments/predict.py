@@ -27,6 +27,7 @@ INPUTS = 3
 PLANS = 3
 PHASE_LAUNCHES = 5
 TIMEOUT_FACTOR = 20
+LONGEST_TIMEOUT_S = 1e6  # the system's calls that wait take no more than some weeks
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,5 @@ class Predictor:
 
     def timeout_s(self, unit: Unit, params: str) -> float:
         """When a point in flight is given up: far beyond its prediction, references included."""
-        return max(
-            float(self._preset.min_timeout_s), TIMEOUT_FACTOR * self.unit_s(unit, [params])
-        )
+        timeout_s = TIMEOUT_FACTOR * self.unit_s(unit, [params])
+        return min(max(float(self._preset.min_timeout_s), timeout_s), LONGEST_TIMEOUT_S)

@@ -122,6 +122,11 @@ class Problem:
         a, b, c, d = map(int, match.groups())
         if a > b or c > d or max(map(abs, (a, b, c, d))) > LIMIT:
             raise UserError(f"window {self.window}: empty or out of range; the smaller first")
+        if a <= -lh or b >= rh or c <= -lw or d >= rw:
+            raise UserError(
+                f"window {self.window}: leaves the full window of {format_shape(self.left)} and "
+                f"{format_shape(self.right)}; stay within sy:{1 - lh}..{rh - 1},sx:{1 - lw}..{rw - 1}"
+            )
         return range(a, b + 1), range(c, d + 1)
 
     @property

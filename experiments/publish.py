@@ -107,11 +107,12 @@ def publish(
     is written. Returns what was written."""
     files: dict[Path, bytes] = {}
     record_path = published / "runs.json"
-    records = store.read_runs(published)
-    by_place = {(run.get("experiment", ""), name): run for name, run in records.items()}
-    if record_path.exists():
-        listed = json.loads(record_path.read_text(encoding="utf-8"))
-        by_place = {(run.get("experiment", ""), run["run"]): run for run in listed}
+
+    def refuse(fault: str) -> None:  # what is left out would be lost when the file is written
+        raise UserError(fault.removesuffix("left out") + "restore it from git")
+
+    published_runs = store.run_records(published, refuse)
+    by_place = {(run.get("experiment", ""), run["run"]): run for run in published_runs}
     for name in names:
         folder = local / name
         rows = store.read_rows(folder)

@@ -18,7 +18,7 @@ from typing import Any
 import tqdm
 from tabulate import tabulate
 
-from experiments import store
+from experiments import lock, store
 from experiments.bench import SEED, Bench, program
 from experiments.best import keep_best, keep_plotted, ranking
 from experiments.errors import Parser, UserError, nearest
@@ -92,15 +92,23 @@ def open_device(device: str) -> tuple[Bench, dict[str, Any]]:
     return bench, bench.machine()
 
 
-def dry_run_table(
-    units: Sequence[Unit], done: dict[tuple[str, store.Key], store.Row], preset: str,
-    predictor: Predictor,
-) -> str:  # fmt: skip
-    """Points, already measured, not selected and estimated minutes per experiment and variant."""
+def nothing_to_do(sweep: Sweep, folder: Path) -> int:
+    """Says so; the exit code is that of the points that have rows."""
+    print(f"nothing to do: every point has rows in {folder}; --force measures again")
+    print(summary(sweep.progress, folder, 0.0))
+    return 1 if sweep.progress.bad() else 0
+
+
+def dry_run_table(units: Sequence[Unit], pending: Sequence[Unit], predictor: Predictor) -> str:
+    """Points, already measured, not selected and estimated minutes per experiment and variant.
+
+    `pending` holds of each unit what is left to measure, in the order of `units`.
+    """
+    of_unit = {dataclasses.replace(unit, params=()): unit.params for unit in pending}
     cells: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0, 0.0])
     total: list[float] = [0, 0, 0, 0.0]
     for unit in units:
-        left = [one for one in unit.params if (unit.experiment, unit.key(one, preset)) not in done]
+        left = of_unit.get(dataclasses.replace(unit, params=()), ())
         selected = [one for one in left if not predictor.why_not(unit, one)]
         counts = (
             len(unit.params), len(unit.params) - len(left), len(left) - len(selected),
@@ -164,6 +172,41 @@ def _git(facts: dict[str, Any]) -> dict[str, Any]:
     return {"git_commit": answers[0], "git_dirty": bool(answers[1])}
 
 
+def split(
+    units: Sequence[Unit], rows: Sequence[store.Row], options: argparse.Namespace, sweep: Sweep,
+    quiet: float,
+) -> list[Unit]:  # fmt: skip
+    """What is left to measure of `units`; the sweep is told of the points that have rows.
+
+    A point that was not selected stays with what is left: every run predicts its time anew.
+    """
+    done = {} if options.force else {(row["experiment"], store.key_of(row)): row for row in rows}
+    if options.slowed:
+        for place in slowed(rows, quiet):
+            done.pop(place, None)
+    pending: list[Unit] = []
+    for unit in units:
+        left = []
+        for params in unit.params:
+            place = (unit.experiment, unit.key(params, options.preset))
+            row = done.get(place)
+            if row is not None and row["outcome"] != "not_selected":
+                sweep.progress.note(*place, row["outcome"], row["reason"])
+                continue
+            left.append(params)
+            if row is not None:
+                sweep.unselected.add(place)
+        if left:
+            pending.append(dataclasses.replace(unit, params=tuple(left)))
+    return pending
+
+
+def selection(options: argparse.Namespace) -> list[str]:
+    """The options that decide which points a sweep measures, but for its shard."""
+    names = ("preset", "experiments", "variants", "sizes", "forms", "plotted", "force", "slowed", "folder")
+    return [f"{name}={getattr(options, name)}" for name in names]
+
+
 def run(argv: Sequence[str]) -> int:
     """The command; returns its exit code. Raises UserError and KeyboardInterrupt."""
     options = parser().parse_args(argv)
@@ -187,7 +230,8 @@ def run(argv: Sequence[str]) -> int:
     filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
     key = str(facts["machine_key"])
     folder = options.results / "local" / key
-    rows = store.read_rows(folder)
+    # A dry run writes nothing at all, not even another name for a damaged file.
+    rows = store.read_rows(folder, set_aside=not options.dry_run)
     published = store.read_rows(options.results / "published" / key)
 
     units = expand(experiments, variants, options.preset, bench.device, filters)
@@ -205,52 +249,41 @@ def run(argv: Sequence[str]) -> int:
     predictor = Predictor(load_rates(options.folder), facts, bench.device, preset, options.preset)
     predictor.learn(published, variants)
     predictor.learn(rows)
-    done = {} if options.force else {(row["experiment"], store.key_of(row)): row for row in rows}
-    if options.slowed:
-        for place in slowed(rows, quiet_us([*rows, *published])):
-            done.pop(place, None)
-    if options.dry_run:
-        print(dry_run_table(units, done, options.preset, predictor))
-        return 0
-
     run_id = store.new_run_id()
     record = _record(run_id, argv, options.preset, options.shard, facts)
     sweep = Sweep(bench, folder, run_id, record, options.preset, preset, predictor)
-    pending: list[Unit] = []
-    for unit in units:
-        left = []
-        for params in unit.params:
-            place = unit.key(params, options.preset)
-            row = done.get((unit.experiment, place))
-            if row is None:
-                left.append(params)
-            else:
-                sweep.progress.note(unit.experiment, place, row["outcome"], row["reason"])
-        if left:
-            pending.append(dataclasses.replace(unit, params=tuple(left)))
-    if not pending:
-        print(f"nothing to do: every point has rows in {folder}; --force measures again")
-        print(summary(sweep.progress, folder, 0.0))
-        return 1 if sweep.progress.bad() else 0
+    quiet = quiet_us([*rows, *published])
+    pending = split(units, rows, options, sweep, quiet)
+    if options.dry_run:
+        print(dry_run_table(units, pending, predictor))
+        return 0
+    if sweep.settled(pending):
+        return nothing_to_do(sweep, folder)
 
-    store.check_writable(folder)
-    store.remove_stale_temporaries(folder)
     expected: Counter[str] = Counter()
     everything = expand(experiments, variants, options.preset, bench.device)
     for unit in keep_best(everything, experiments, options.preset, ranked)[0]:
         expected[unit.experiment] += len(unit.params)
-    begin = time.monotonic()
-    try:
-        sweep.go(pending, expected)
-        sweep.finish(bench.machine())
-    except KeyboardInterrupt:
-        left = sum(len(unit.params) for unit in pending) - sweep.progress.measured
-        print(
-            f"\ninterrupted: {sweep.progress.measured} points of this run are saved in {folder}, "
-            f"at most {left} are left; the same command resumes",
-            file=sys.stderr,
-        )
-        raise
+    with lock.held(folder, lock.holder(run_id, shard, selection(options))):
+        store.check_writable(folder)
+        store.remove_stale_temporaries(folder)
+        rows = store.read_rows(folder)  # another sweep may have ended since
+        predictor.learn(rows)
+        pending = split(units, rows, options, sweep, quiet)
+        if sweep.settled(pending):
+            return nothing_to_do(sweep, folder)
+        begin = time.monotonic()
+        try:
+            sweep.go(pending, expected)
+            sweep.finish(bench.machine())
+        except KeyboardInterrupt:
+            left = sum(len(unit.params) for unit in pending) - sweep.progress.measured
+            print(
+                f"\ninterrupted: {sweep.progress.measured} points of this run are saved in {folder}, "
+                f"at most {left} are left; the same command resumes",
+                file=sys.stderr,
+            )
+            raise
     print(summary(sweep.progress, folder, time.monotonic() - begin))
     rows = [*store.read_rows(folder), *published]
     busy = slowed([row for row in rows if row["run"] == run_id], quiet_us(rows))

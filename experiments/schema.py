@@ -168,6 +168,13 @@ ALLOWED = {
     "window": 'a string: "full", "valid" or "sy:a..b,sx:c..d"',
     "repetitions": "a positive integer",
 }
+# The range of each number, and whether its lower end belongs to it. The upper ends keep sums and deadlines finite.
+RANGES: dict[str, tuple[float, float, bool]] = {
+    "repetitions": (0, 1e6, False), "min_time_s": (0, 86400, False), "energy_s": (0, 86400, True),
+    "max_predicted_s": (0, 1e9, False), "max_point_s": (0, 1e9, False), "min_timeout_s": (0, 1e6, False),
+    **dict.fromkeys(("per_core", "per_s", "fma_per_s", "fft_per_s", "output_per_s"), (0, 1e18, False)),
+    **dict.fromkeys(("launch_us", "plan_s", "process_s", "point_s", "definition_limit_fma"), (0, 1e18, True)),
+}  # fmt: skip
 
 
 def load_toml(path: Path) -> dict[str, Any]:
@@ -233,6 +240,24 @@ def parse(model: type[Any], raw: Any, path: Path) -> Any:
         raise UserError(f"{path}: {_message(dict(first), model, raw)}") from None
 
 
+def _check_ranges(raw: Any, path: Path, place: tuple[str, ...] = ()) -> None:
+    """UserError for the first number of a parsed file that lies outside the range of its key; NaN lies in none."""
+    for key, value in raw.items():
+        here = (*place, key)
+        if isinstance(value, Mapping):
+            _check_ranges(value, path, here)
+        name = next((part for part in reversed(here) if part in RANGES), None)
+        if name is None or isinstance(value, bool) or not isinstance(value, (int, float)):
+            continue
+        low, high, closed = RANGES[name]
+        if not (low <= value <= high) or (value == low and not closed):
+            must = "not be negative" if closed else "be positive"
+            shown = value if isinstance(value, float) or abs(value) < 10**20 else "that integer"
+            raise UserError(
+                f"{path}: key {'.'.join(here)}: {shown} is not allowed; it must {must} and be at most {high:g}"
+            )
+
+
 def grid(experiment: Experiment, preset: str) -> list[Problem]:
     """Every problem of an experiment under a preset, ascending by work, each once."""
     limit = experiment.presets.get(preset, Restriction())
@@ -256,7 +281,9 @@ def grid(experiment: Experiment, preset: str) -> list[Problem]:
 
 def load_experiment(path: Path) -> Experiment:
     """A checked experiment: every problem of it is legal, every preset that it names exists."""
-    experiment: Experiment = parse(Experiment, load_toml(path), path)
+    raw = load_toml(path)
+    experiment: Experiment = parse(Experiment, raw, path)
+    _check_ranges({key: value for key, value in raw.items() if key != "presets"}, path)
     for name in experiment.presets:
         if name not in PRESETS:
             raise UserError(f"{path}: key presets.{name}: unknown; {nearest(name, PRESETS)}")
@@ -305,17 +332,23 @@ def load_presets(folder: Path = FOLDER) -> dict[str, Preset]:
     """The presets by name, from `folder` or, when it has none, the shipped ones."""
     path = folder / "presets.toml"
     path = path if path.exists() else FOLDER / "presets.toml"
-    presets: Presets = parse(Presets, load_toml(path), path)
-    found = {name: getattr(presets, name.replace("-", "_")) for name in PRESETS}
-    for name, preset in found.items():
-        if preset.repetitions < 1 or preset.min_time_s <= 0:
-            raise UserError(f"{path}: key {name}: repetitions and min_time_s must be positive")
-    return found
+    raw = load_toml(path)
+    presets: Presets = parse(Presets, raw, path)
+    _check_ranges(raw, path)
+    return {name: getattr(presets, name.replace("-", "_")) for name in PRESETS}
 
 
 def load_rates(folder: Path = FOLDER) -> Rates:
     """The shipped rates."""
     path = folder / "rates.toml"
     path = path if path.exists() else FOLDER / "rates.toml"
-    rates: Rates = parse(Rates, load_toml(path), path)
+    raw = load_toml(path)
+    rates: Rates = parse(Rates, raw, path)
+    _check_ranges(raw, path)
+    for backend in ("cpu", "cuda"):
+        for algorithm_class in ("definition", "fft"):
+            if algorithm_class not in rates.classes.get(backend, {}):
+                raise UserError(f"{path}: key classes.{backend}.{algorithm_class}: missing; give a table of rates")
+        if backend not in rates.verification:
+            raise UserError(f"{path}: key verification.{backend}: missing; give a table of rates")
     return rates

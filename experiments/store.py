@@ -12,6 +12,7 @@ import errno
 import gzip
 import io
 import json
+import math
 import os
 import re
 import secrets
@@ -19,11 +20,13 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.errors import UserError
 from experiments.identity import architecture, identities
+from experiments.problem import FORMS, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +50,8 @@ FLOATS = (
     "compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "
     "energy_uj max_error error_bound exact_error exact_bound rel_l2_error clear_us launch_us"
 ).split()
+PROBLEM = "form window left_rows left_cols right_rows right_cols lefts rights".split()
+NEEDED = {*PROBLEM, "repetition"}  # integers without which a row is no row
 OUTCOMES = (
     "passed incorrect not_supported invalid_params not_selected out_of_memory timeout failed "
     "published"
@@ -202,10 +207,29 @@ def _check(row: dict[Any, Any], line: int) -> None:
     for kind, names in ((int, INTEGERS), (float, FLOATS)):
         for name in names:
             try:
-                if row[name] != "":
-                    kind(row[name])
-            except ValueError as error:
+                # An empty cell was not measured; those of a point's identity are always there.
+                if (row[name] != "" or name in NEEDED) and not math.isfinite(kind(row[name])):
+                    raise ValueError
+            except (ValueError, OverflowError) as error:
                 raise Damaged(f"line {line} has {name} = {row[name]!r}") from error
+    fault = _problem_fault(*(row[name] for name in PROBLEM))
+    if fault:
+        raise Damaged(f"line {line} has no legal problem: {fault}")
+
+
+@lru_cache(maxsize=None)
+def _problem_fault(form: str, window: str, *numbers: str) -> str:
+    """Why these cells of PROBLEM are no problem, "" where they are one."""
+    if form not in FORMS:
+        return f"form {form!r}: unknown"
+    left_rows, left_cols, right_rows, right_cols, lefts, rights = map(int, numbers)
+    if min(left_rows, left_cols, right_rows, right_cols, lefts, rights) < 1:
+        return "a size or a count below 1"
+    try:
+        Problem(form, (left_rows, left_cols), (right_rows, right_cols), lefts, rights, window)
+    except UserError as error:
+        return str(error).partition("; ")[0]
+    return ""
 
 
 def warn(message: str) -> None:
@@ -213,44 +237,59 @@ def warn(message: str) -> None:
     print(f"warning: {message}", file=sys.stderr)
 
 
-def _read_local_file(path: Path, on_damage: Callable[[str], None]) -> list[Row]:
+def _cannot_read(path: Path, error: OSError) -> UserError:
+    if isinstance(error, PermissionError):
+        return UserError(f"{path}: no permission to read; change its mode or owner")
+    return UserError(f"{path}: cannot be read ({error.strerror or error}); move it away")
+
+
+def _read_local_file(
+    path: Path, on_damage: Callable[[str], None], set_aside: bool
+) -> list[Row]:  # fmt: skip
     try:
         return decode(path)
     except FileNotFoundError:
         return []  # set aside by another reader in the meantime
-    except PermissionError as error:
-        raise UserError(f"{path}: no permission to read; change its mode or owner") from error
+    except OSError as error:
+        raise _cannot_read(path, error) from error
     except Damaged as damage:
         aside = path.with_name(path.name + ".damaged")
-        try:
-            path.rename(aside)
-            where = f"set aside as {aside.name}"
-        except OSError:
-            where = "left out"
+        where = "left out"
+        if set_aside:
+            try:
+                path.rename(aside)
+                where = f"set aside as {aside.name}"
+            except OSError:
+                pass
         on_damage(f"{path}: {damage}; {where}, its points count as not measured")
         return []
 
 
-def read_rows(folder: Path, on_damage: Callable[[str], None] = warn, *, all_runs: bool = False) -> list[Row]:
+def read_rows(
+    folder: Path, on_damage: Callable[[str], None] = warn, *, set_aside: bool = True, all_runs: bool = False
+) -> list[Row]:  # fmt: skip
     """Every row of a set as text, without duplicates, in a fixed order. With `all_runs` as they lie there.
 
     `folder` is `results/local/<machine-key>`, one experiment folder in it, or
     `results/published/<machine-key>`. Of each point only the rows of one run stay (`newest`). A damaged
-    local file is renamed `*.damaged` and named through `on_damage`; a damaged published file is a
-    UserError. A folder that does not exist holds no rows.
+    local file is named through `on_damage` and renamed `*.damaged`, unless `set_aside` is false, when
+    nothing is written; a damaged published file is a UserError. A folder that does not exist holds no
+    rows.
     """
     rows: list[Row] = []
     for path in sorted(folder.glob("*.csv.gz")):
         if CHUNK_NAME.fullmatch(path.name):
-            rows += _read_local_file(path, on_damage)
+            rows += _read_local_file(path, on_damage, set_aside)
         elif PUBLISHED_NAME.fullmatch(path.name):
             try:
                 rows += decode(path)
+            except OSError as error:
+                raise _cannot_read(path, error) from error
             except Damaged as damage:
                 raise UserError(f"{path}: {damage}; restore it from git") from damage
     for path in sorted(folder.glob("*/*.csv.gz")):
         if CHUNK_NAME.fullmatch(path.name):
-            rows += _read_local_file(path, on_damage)
+            rows += _read_local_file(path, on_damage, set_aside)
     runs, known = read_runs(folder), identities()
     for row in rows:
         where = architecture(row["backend"], runs.get(row["run"], {}).get("before") or {})
@@ -264,20 +303,26 @@ def read_rows(folder: Path, on_damage: Callable[[str], None] = warn, *, all_runs
 def newest(rows: list[Row], again: Collection[str] = ()) -> list[Row]:
     """Of each (experiment, resume key) the rows of its newest run, each repetition once.
 
-    A run of `again` measured what a busy host had slowed down; where it met a busier one (`launch_us`
-    of its row is longer) the rows before it stay.
+    `not_selected` says nothing about a point: it never replaces an outcome that was found. A run of
+    `again` measured what a busy host had slowed down; where it met a busier one (`launch_us` of its row
+    is longer) the rows before it stay.
     """
     latest: dict[tuple[str, Key], str] = {}
     launch: dict[tuple[str, Key], float] = {}
+    found: set[tuple[str, Key]] = set()  # points with another outcome than not_selected
     kept: dict[tuple[str, Key, str], Row] = {}
     for row in sorted(rows, key=lambda row: row["run"]):
         point = (row["experiment"], key_of(row))
         if row["run"] == latest.get(point):
             continue
         launch_us = float(row.get("launch_us") or "inf")
-        if row["run"] in again and point in latest and launch_us >= launch[point]:
+        if point in found and row["outcome"] == "not_selected":
+            continue
+        if row["run"] in again and point in found and launch_us >= launch[point]:
             continue
         latest[point], launch[point] = row["run"], launch_us
+        if row["outcome"] != "not_selected":
+            found.add(point)
     for row in rows:
         point = (row["experiment"], key_of(row))
         if row["run"] == latest[point]:
@@ -339,16 +384,40 @@ def read_set(folder: Path | str, *, all_sources: bool = False, all_runs: bool = 
 
 def read_runs(folder: Path) -> dict[str, dict[str, Any]]:
     """Run records of a set by run id; a record that cannot be read is left out with a warning."""
-    records: dict[str, dict[str, Any]] = {}
+    return {record["run"]: record for record in run_records(folder)}
+
+
+def run_records(folder: Path, on_fault: Callable[[str], None] = warn) -> list[dict[str, Any]]:
+    """As read_runs, every record: a run has one for each of its experiments."""
+    records: list[dict[str, Any]] = []
     paths = [*folder.glob("runs.json"), *folder.glob("runs/*.json"), *folder.glob("*/runs/*.json")]
     for path in sorted(paths):
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            for record in found if isinstance(found, list) else [found]:
-                records[record["run"]] = record
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            warn(f"{path}: run record cannot be read ({error}); left out")
+        except (OSError, ValueError, RecursionError) as error:
+            on_fault(f"{path}: run record cannot be read ({error}); left out")
+            continue
+        for record in found if isinstance(found, list) else [found]:
+            fault = _record_fault(record)
+            if fault:
+                on_fault(f"{path}: run record cannot be read ({fault}); left out")
+            else:
+                records.append(record)
     return records
+
+
+def _record_fault(record: Any) -> str:
+    """Why this is no run record, "" where it is one: readers rely on the types of what is there."""
+    if not isinstance(record, dict):
+        return "not a JSON object"
+    if not isinstance(record.get("run"), str):
+        return "run is missing or no text"
+    argv = record.get("argv", [])
+    if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
+        return "argv is no list of texts"
+    kinds = {"experiment": str, "points": int, "before": dict, "after": dict, "machine": dict, "imported": dict}
+    wrong = [name for name, kind in kinds.items() if not isinstance(record.get(name, kind()), kind)]
+    return f"{wrong[0]} has another type" if wrong else ""
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -5,24 +5,34 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from experiments.bench import SEED, Bench, Ended, Record, Starting
+from experiments.bench import SEED, Bench, Ended, Record, Starting, is_number, verdict_of
 from experiments.errors import UserError
 from experiments.points import Unit
 from experiments.predict import Predictor
 from experiments.schema import Preset
-from experiments.store import COLUMNS, KEY, Chunk, Key, Row, text_of, warn, write_json
+from experiments.store import COLUMNS, FLOATS, INTEGERS, KEY, Chunk, Key, Row, text_of, warn, write_json
 
 REFRESH_S = 5.0
 BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}"
 # What a point is was asked for by the driver; a record tells only what was found.
 IDENTITY = {*KEY, "run", "experiment", "machine_key"}
+
+
+def legible(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """`cells` of a record without numbers that no reader of the rows would take for one."""
+    return {
+        name: value
+        for name, value in cells.items()
+        if (name not in FLOATS or is_number(value))
+        and (name not in INTEGERS or (is_number(value) and value == int(value)))
+    }
 
 
 @dataclass
@@ -74,7 +84,25 @@ class Sweep:
         self.machine_key = str(record["before"]["machine_key"])
         self.progress = Progress()
         self.experiments: dict[str, dict[str, Any]] = {}
+        # (experiment, resume key) of points whose row says that an earlier run did not select them
+        self.unselected: set[tuple[str, Key]] = set()
         self._chunks = 0
+
+    def settled(self, units: Sequence[Unit]) -> bool:
+        """Whether every point of `units` was not selected before and is not by what is known now."""
+        return not [unit for unit in units if not self._settled(unit)]
+
+    def _settled(self, unit: Unit) -> bool:
+        """As settled; what is settled is noted with today's reason, and needs no further row."""
+        places = [(unit.experiment, unit.key(one, self.preset_name)) for one in unit.params]
+        if not self.unselected.issuperset(places):
+            return False
+        reasons = [self.predictor.why_not(unit, one) for one in unit.params]
+        if not all(reasons):
+            return False
+        for place, reason in zip(places, reasons):
+            self.progress.note(*place, "not_selected", reason)
+        return True
 
     def go(self, units: Sequence[Unit], expected: dict[str, int]) -> None:
         """Measure every unit. `expected`: points of each whole experiment, for its record."""
@@ -93,6 +121,10 @@ class Sweep:
                     costs[i:] = [self._cost(later) for later in units[i:]]
                     bar.total, refreshed = done + sum(costs[i:]), time.monotonic()
                 bar.set_postfix_str(unit.name, refresh=sys.stderr.isatty())
+                if self._settled(unit):
+                    bar.update(costs[i])
+                    done += costs[i]
+                    continue
                 if unit.experiment not in self.experiments:
                     self.experiments[unit.experiment] = {"points": expected[unit.experiment]}
                     self.save_record(unit.experiment)
@@ -123,8 +155,12 @@ class Sweep:
         chunk = Chunk(self.folder / unit.experiment, self.run, self._chunks)
         self._chunks += 1
         reasons = {one: self.predictor.why_not(unit, one) for one in unit.params}
-        skipped = [one for one in unit.params if reasons[one]]
-        self._save(chunk, unit, {one: ("not_selected", reasons[one]) for one in skipped})
+        skipped = {one: ("not_selected", reasons[one]) for one in unit.params if reasons[one]}
+        for one in list(skipped):
+            place = (unit.experiment, unit.key(one, self.preset_name))
+            if place in self.unselected:  # its row says so already
+                self.progress.note(*place, *skipped.pop(one))
+        self._save(chunk, unit, skipped)
         todo = [one for one in unit.params if not reasons[one]]
         crashed: set[str] = set()
         alone = ""
@@ -192,9 +228,12 @@ class Sweep:
                 f"{unit.name}: xcorr-bench lists source {unit.variant.source_hash} and measured "
                 f"{fields.get('source_hash')}; build again"
             )
-        repetitions = fields.get("repetitions") or [{"repetition": 0, "iterations": 0}]
-        outcome, reason = fields["outcome"], fields.get("reason") or ""
-        cells = {name: fields[name] for name in COLUMNS if name in fields and name not in IDENTITY}
+        outcome, reason = verdict_of(fields)
+        found = {name: fields[name] for name in COLUMNS if name in fields and name not in IDENTITY}
+        cells = {**legible(found), "outcome": outcome, "reason": reason}
+        repetitions: list[dict[str, Any]] = [{"repetition": 0, "iterations": 0}]
+        if outcome == "passed":
+            repetitions = [{**legible(one), "repetition": i} for i, one in enumerate(fields["repetitions"])]
         rows = [{**self._common(unit, params), **cells, **one} for one in repetitions]
         self._write(chunk, unit, params, outcome, reason, rows)
         todo.remove(params)

@@ -14,6 +14,7 @@
 
 #include "harness/device.hpp"
 #include "harness/error.hpp"
+#include "harness/host_memory.hpp"
 
 namespace xcorr {
 namespace {
@@ -144,13 +145,7 @@ class Cpu : public Device {
 
   nlohmann::json ceilings() override { return nlohmann::json::object(); }
 
-  std::size_t available_bytes() const override {
-    double available = std::atof(first_match("/proc/meminfo", "MemAvailable").c_str()) * 1024;
-    const double limit = number_in("/sys/fs/cgroup/memory.max");
-    const double used = number_in("/sys/fs/cgroup/memory.current");
-    if (limit > 0) available = std::min(available, limit - used);
-    return static_cast<std::size_t>(std::max(0.0, available));
-  }
+  std::size_t available_bytes() const override { return available_host_bytes(); }
 
   Buffer allocate(std::size_t bytes) override {
     void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);

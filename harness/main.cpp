@@ -4,10 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "harness/catalogue.hpp"
 #include "harness/error.hpp"
@@ -138,6 +142,57 @@ std::vector<std::unique_ptr<Point>> make_points(const Options& options, Device& 
   return points;
 }
 
+constexpr double kLongestMeasurement = 86400;  // seconds
+constexpr int kMostRepetitions = 1000000;
+
+// Numbers that the loop would never end with, or that Google Benchmark would ignore.
+void check_numbers(const Options& options, const CLI::App& app) {
+  const auto check_time = [&](const char* name, double seconds, const char* lowest, bool fits) {
+    if (app.count(name) == 0 || (fits && seconds <= kLongestMeasurement)) return;
+    std::ostringstream shown;
+    shown << seconds;
+    throw UserError(std::string(name) + " " + shown.str() + ": out of range; give " + lowest +
+                    " at most " + std::to_string(static_cast<int>(kLongestMeasurement)) +
+                    " seconds");
+  };
+  check_time("--min-time", options.min_time, "more than 0 and", options.min_time > 0);
+  check_time("--energy-time", options.energy_time, "0 or more and", options.energy_time >= 0);
+  if (app.count("--repetitions") &&
+      (options.repetitions < 1 || options.repetitions > kMostRepetitions)) {
+    throw UserError("--repetitions " + std::to_string(options.repetitions) +
+                    ": out of range; use 1.." + std::to_string(kMostRepetitions));
+  }
+}
+
+// The same for the flags of Google Benchmark and for the environment that stands in for them.
+void check_benchmark_flags(int argc, char** argv) {
+  constexpr std::pair<const char*, const char*> kFlags[] = {
+      {"--benchmark_min_time", "BENCHMARK_MIN_TIME"},
+      {"--benchmark_min_warmup_time", "BENCHMARK_MIN_WARMUP_TIME"},
+      {"--benchmark_repetitions", "BENCHMARK_REPETITIONS"}};
+  for (const auto& [flag, variable] : kFlags) {
+    const auto check = [&, name = flag](const std::string& what, const char* text) {
+      char* rest = nullptr;
+      const double value = std::strtod(text, &rest);
+      const bool count = std::strcmp(name, "--benchmark_repetitions") == 0;
+      const bool unit = !count && (std::strcmp(rest, "s") == 0 || std::strcmp(rest, "x") == 0);
+      const bool whole = !count || value == std::floor(value);
+      const bool fits = value >= 0 && value <= (count ? kMostRepetitions : kLongestMeasurement);
+      if (rest != text && (*rest == '\0' || unit) && whole && fits) return;
+      throw UserError(what + " " + text + ": not a " +
+                      (count ? "number of repetitions" : "duration") +
+                      (count ? " from 0 to 1000000" : " from 0 to a day") + "; see --help");
+    };
+    const std::size_t length = std::strlen(flag);
+    for (int i = 1; i < argc; ++i) {
+      if (std::strncmp(argv[i], flag, length) == 0 && argv[i][length] == '=') {
+        check(flag, argv[i] + length + 1);
+      }
+    }
+    if (const char* text = std::getenv(variable)) check(variable, text);
+  }
+}
+
 int measure(const Options& options, Device& device) {
   const std::vector<std::unique_ptr<Point>> points = make_points(options, device);
   Records records(options.records);
@@ -162,7 +217,11 @@ int measure(const Options& options, Device& device) {
     if (options.min_time > 0) registered->MinTime(options.min_time);
   }
   PointReporter reporter(by_name, records, options.records == "-");
-  benchmark::RunSpecifiedBenchmarks(&reporter);
+  if (benchmark::RunSpecifiedBenchmarks(&reporter) == 0) {
+    throw UserError("benchmark_filter: none of the " + std::to_string(points.size()) +
+                    " points matches it; leave it out, or see their names with "
+                    "--benchmark_list_tests=true");
+  }
   return reporter.failed() ? 1 : 0;
 }
 
@@ -195,7 +254,9 @@ int run(int argc, char** argv) {
   app.add_option("--mode", options.mode, "stream, latency, graph or cold")->capture_default_str();
   app.add_option("--input", options.input, "timed input: uniform, zero-mean, integer, ...: see harness/inputs.hpp")
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "of the inputs")->capture_default_str();
+  app.add_option("--seed", options.seed, "of the inputs")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--repetitions", options.repetitions, "measurements of each point");
   app.add_option("--min-time", options.min_time, "seconds of each measurement, at least");
   app.add_option("--energy-time", options.energy_time,
@@ -205,7 +266,8 @@ int run(int argc, char** argv) {
 
   const auto asks_help = [](std::string_view argument) { return argument == "--help"; };
   if (std::none_of(argv, argv + argc, asks_help)) {  // it would print its own and exit
-    benchmark::Initialize(&argc, argv);              // takes the --benchmark_* flags out of argv
+    check_benchmark_flags(argc, argv);
+    benchmark::Initialize(&argc, argv);  // takes the --benchmark_* flags out of argv
   }
   try {
     app.parse(argc, argv);
@@ -221,6 +283,7 @@ int run(int argc, char** argv) {
     std::cout << (options.list == "json" ? catalogue().dump(2) + "\n" : catalogue_table());
     return 0;
   }
+  check_numbers(options, app);
   const std::unique_ptr<Device> device = open_device(options.device);
   if (options.machine) {
     std::cout << machine_facts(*device).dump(2) << "\n";

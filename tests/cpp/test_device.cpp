@@ -3,10 +3,12 @@
 
 #include <cctype>
 #include <cstdint>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "harness/catalogue.hpp"
 #include "harness/device.hpp"
+#include "harness/host_memory.hpp"
 #include "tests/cpp/fixture.hpp"
 #include "tests/cpp/forwarding_device.hpp"
 
@@ -207,6 +209,32 @@ TEST(Energy, IsThatOfOneCall) {
   EXPECT_DOUBLE_EQ(energy_of(metered, 0.001).get<double>(), 7);
   EXPECT_TRUE(energy_of(metered, 0).is_null()) << "counted although nobody asked";
   EXPECT_TRUE(energy_of(*open_cpu(), 0.001).is_null()) << "nothing counts the energy of the CPU";
+}
+
+std::string file_with(const std::string& name, const std::string& text) {
+  const std::string path = testing::TempDir() + "/" + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(HostMemory, UnknownIsNotNone) {
+  const std::string none = testing::TempDir() + "/no/such/file";
+  EXPECT_GT(available_host_bytes({none, none, none}), std::size_t{1} << 20) << "without /proc";
+  const std::string old = file_with("old", "MemTotal: 9 kB\nMemFree: 7 kB\n");
+  EXPECT_GT(available_host_bytes({old, none, none}), std::size_t{1} << 20) << "an old kernel";
+}
+
+TEST(HostMemory, IsTheLeastOfWhatIsTold) {
+  const std::string none = testing::TempDir() + "/no/such/file";
+  const std::string meminfo =
+      file_with("meminfo", "MemTotal: 99 kB\nMemAvailable:   10 kB\nX: 1\n");
+  const std::string used = file_with("used", "3000\n");
+  EXPECT_EQ(available_host_bytes({meminfo, none, none}), 10240u);
+  EXPECT_EQ(available_host_bytes({meminfo, file_with("max", "max\n"), used}), 10240u);
+  EXPECT_EQ(available_host_bytes({meminfo, file_with("limit", "8000\n"), used}), 5000u);
+  EXPECT_EQ(available_host_bytes({none, file_with("limit", "8000\n"), used}), 5000u);
+  EXPECT_EQ(available_host_bytes({none, file_with("limit", "2000\n"), used}), 0u) << "overdrawn";
+  EXPECT_EQ(available_host_bytes({file_with("zero", "MemAvailable: 0 kB\n"), none, none}), 0u);
 }
 
 }  // namespace

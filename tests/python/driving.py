@@ -132,6 +132,7 @@ class Driver:
 def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     monkeypatch.delenv("FAKE_FAULTS", raising=False)
     monkeypatch.delenv("FAKE_LIST", raising=False)
+    monkeypatch.delenv("FAKE_RECORD", raising=False)
     return Driver(tmp_path, monkeypatch)
 
 

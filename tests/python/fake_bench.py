@@ -3,7 +3,8 @@
 Told by the environment: FAKE_LIST (JSON file with the variants), FAKE_LOG (every measuring call is
 appended as JSON), FAKE_FAULTS (JSON list of {"kind", "variant", "params", "left", "once"}; kind is
 crash, crash-silently, hang, exit2, no-answer, incorrect, lost, lost-silently, busy or busier (launches
-take longer); "once" names a file that remembers).
+take longer); "once" names a file that remembers), FAKE_RECORD (JSON object that replaces fields of
+every record).
 """
 
 import json
@@ -126,6 +127,7 @@ def measure(device):
                  "forward_us": None, "hadamard_us": None, "inverse_us": None}
                 for i in range(int(option("--repetitions")))
             ]  # fmt: skip
+        record |= json.loads(os.environ.get("FAKE_RECORD", "{}"))
         print(json.dumps({"record": record}), flush=True)
         if kind == "lost":
             print("error: device: lost", file=sys.stderr)

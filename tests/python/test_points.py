@@ -35,8 +35,8 @@ def test_work_of_a_problem() -> None:
     chance = random.Random(1)
     for _ in range(300):
         left, right = ((chance.randint(1, 9), chance.randint(1, 9)) for _ in range(2))
-        a, c = chance.randint(-12, 12), chance.randint(-12, 12)
-        explicit = f"sy:{a}..{a + chance.randint(0, 9)},sx:{c}..{c + chance.randint(0, 9)}"
+        ends = [sorted(chance.randint(1 - a, b - 1) for _ in range(2)) for a, b in zip(left, right)]
+        explicit = "sy:{}..{},sx:{}..{}".format(*ends[0], *ends[1])
         for window in ("full", explicit):
             problem = Problem("one-to-many", left, right, 1, 2, window)
             assert problem.fmas == brute_force(problem), problem.id
@@ -57,6 +57,8 @@ def test_work_of_a_problem() -> None:
         ("one-to-one", (2, 8), (8, 2), 1, 1, "valid", "contain"),
         ("one-to-one", (2, 8), (8, 2), 1, 1, "sy:3..1,sx:0..0", "empty"),
         ("one-to-one", (2, 8), (8, 2), 1, 1, "sy=1", "unknown"),
+        ("one-to-one", (2, 8), (8, 2), 1, 1, "sy:-2..7,sx:0..0", "leaves the full window"),
+        ("one-to-one", (2, 8), (8, 2), 1, 1, "sy:0..0,sx:-7..2", "stay within sy:-1..7,sx:-7..1"),
         ("n-to-m", (2**31 - 1, 2**31 - 1), (1, 1), 9, 9, "full", "overflow"),
     ],
 )  # fmt: skip

@@ -51,9 +51,22 @@ def test_mistakes_are_one_line(tmp_path: Path, old: str, new: str, says: str) ->
         ("repetitions = 2", "repetitons = 2", "key smoke.repetitons: unknown; did you mean repet"),
         ("repetitions = 2", "repetitions = 2.5", "give a positive integer"),
         ("repetitions = 2", "repetitions = 0", "must be positive"),
+        ("repetitions = 2", "repetitions = -1", "key smoke.repetitions: -1 is not allowed"),
+        ("repetitions = 2", "repetitions = 99999999999999999999", "be at most 1e+06"),
+        ("repetitions = 2", f"repetitions = {'9' * 400}", "that integer is not allowed"),
+        ("min_time_s = 0.005", "min_time_s = nan", "key smoke.min_time_s: nan is not allowed"),
+        ("min_time_s = 0.005", "min_time_s = inf", "key smoke.min_time_s: inf is not allowed"),
+        ("min_time_s = 0.005", "min_time_s = -1", "must be positive"),
+        ("min_time_s = 0.005", f"min_time_s = {'9' * 400}", "that integer is not allowed"),
+        ("cpu = 0.1", "cpu = nan", "key smoke.max_predicted_s.cpu: nan is not allowed"),
+        ("cpu = 0.1", "cpu = -1", "key smoke.max_predicted_s.cpu: -1 is not allowed"),
+        ("cpu = 30", "cpu = nan", "key quick.max_point_s.cpu: nan is not allowed"),
+        ("cpu = 0.1", "cpu = true", "key smoke.max_predicted_s.cpu: True is not allowed"),
+        ("min_time_s = 0.005", "min_time_s = 0.005\nmin_timeout_s = inf", "min_timeout_s: inf is not allowed"),
         ("[smoke]", "[smok]", "key smok: unknown; did you mean smoke?"),
         ("cpu = 0.1", 'cpu = "x"', "key smoke.max_predicted_s.cpu: 'x' is not allowed"),
     ],
+    ids=lambda text: text[:40],
 )  # fmt: skip
 def test_mistakes_in_presets(tmp_path: Path, old: str, new: str, says: str) -> None:
     good = (schema.FOLDER / "presets.toml").read_text()
@@ -61,6 +74,28 @@ def test_mistakes_in_presets(tmp_path: Path, old: str, new: str, says: str) -> N
     (tmp_path / "presets.toml").write_text(good.replace(old, new))
     with pytest.raises(UserError) as caught:
         schema.load_presets(tmp_path)
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "old, new, says",
+    [
+        ("per_core = 5e8", "per_core = 0", "key classes.cpu.definition.per_core: 0 is not allowed; it must be positive"),
+        ("per_s = 3e11", "per_s = nan", "key classes.cuda.definition.per_s: nan is not allowed"),
+        ("launch_us = 0.2", "launch_us = inf", "key variants.cpu_definition.launch_us: inf is not allowed"),
+        ("plan_s = 0.1", "plan_s = -3", "plan_s: -3 is not allowed; it must not be negative"),
+        ("fma_per_s = 1e9", "fma_per_s = 0", "key verification.cpu.fma_per_s: 0 is not allowed"),
+        ("fft_per_s = 1e9", "fft_per_s = nan", "key verification.cpu.fft_per_s: nan is not allowed"),
+        ("[classes.cuda]", "[classes.opencl]", "key classes.cuda.definition: missing"),
+        ("[verification.cuda]", "[verification.opencl]", "key verification.cuda: missing"),
+    ],
+)  # fmt: skip
+def test_rates_that_would_divide_by_nothing_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+    good = (schema.FOLDER / "rates.toml").read_text()
+    assert old in good
+    (tmp_path / "rates.toml").write_text(good.replace(old, new, 1))
+    with pytest.raises(UserError) as caught:
+        schema.load_rates(tmp_path)
     assert says in str(caught.value) and "\n" not in str(caught.value)
 
 

@@ -179,3 +179,87 @@ def test_rows_of_side_experiments_stay_only_where_nothing_else_has_a_time() -> N
             row(experiment="side", params="a=1"), row(experiment="main", outcome="failed", params="a=1")]  # fmt: skip
     assert store.without_studies(rows, {"side"}) == [rows[0], *rows[2:]]
     assert store.without_studies(rows, ()) == rows
+
+
+@pytest.mark.parametrize("outcome", ["passed", "failed", "out_of_memory"])
+def test_not_selected_replaces_no_outcome_that_was_found(tmp_path: Path, outcome: str) -> None:
+    found = row(outcome=outcome, compute_us=0.1 if outcome == "passed" else None)
+    unselected = row(outcome="not_selected", iterations=0, compute_us=None)
+    save(tmp_path, OLD, [found])
+    save(tmp_path, NEW, [unselected])
+    assert [(one["outcome"], one["run"]) for one in store.read_rows(tmp_path)] == [(outcome, OLD)]
+
+
+def test_the_newest_not_selected_wins_and_any_outcome_replaces_it(tmp_path: Path) -> None:
+    unselected = row(outcome="not_selected", iterations=0, compute_us=None)
+    save(tmp_path, OLD, [unselected, {**unselected, "left_rows": "8"}])
+    save(tmp_path, NEW, [{**unselected, "reason": "newer"}, row(left_rows=8)])
+    store.write_json(tmp_path / "one-to-one" / "runs" / f"{NEW}.json", {"run": NEW, "argv": ["--slowed"]})
+    rows = store.read_rows(tmp_path)
+    assert [(one["outcome"], one["reason"], one["run"]) for one in rows] == [
+        ("not_selected", "newer", NEW), ("passed", "", NEW),
+    ]  # fmt: skip
+
+
+BAD_CELLS = {
+    "window": [("window", "junk"), ("window", "sy:9..1,sx:0..0"), ("window", "sy:0..4,sx:0..0")],
+    "form": [("form", "one-to-two")],
+    "counts": [("lefts", "0"), ("rights", "2"), ("rights", "9" * 30)],
+    "size": [("left_rows", "-4"), ("left_rows", ""), ("right_cols", "4.5")],
+    "repetition": [("repetition", "")],
+    "time": [("compute_us", "nan"), ("plan_us", "inf"), ("fmas", "9" * 5000)],
+}
+
+
+@pytest.mark.parametrize("cell, value", [pair for pairs in BAD_CELLS.values() for pair in pairs])
+def test_a_bad_cell_names_its_file_and_costs_only_that_file(tmp_path: Path, cell: str, value: str) -> None:
+    save(tmp_path, OLD, [row()])
+    bad = save(tmp_path, NEW, [{**row(variant="w"), cell: value}])
+    said: list[str] = []
+    assert [one["variant"] for one in store.read_rows(tmp_path, said.append)] == ["v"]
+    assert len(said) == 1 and said[0].startswith(f"{bad}: line 2 has ") and "\n" not in said[0]
+    published = tmp_path / "published.csv.gz"
+    published.write_bytes(store.encode([{**row(variant="w"), cell: value}]))
+    with pytest.raises(UserError, match="published.csv.gz: line 2 has .*restore it from git"):
+        store.read_rows(tmp_path)
+
+
+def test_a_reader_that_must_not_write_leaves_a_damaged_file_where_it_is(tmp_path: Path) -> None:
+    bad = save(tmp_path, NEW, [row()])
+    bad.write_bytes(b"not gzip")
+    said: list[str] = []
+    assert store.read_rows(tmp_path, said.append, set_aside=False) == []
+    assert [path.name for path in bad.parent.iterdir()] == [bad.name]
+    assert len(said) == 1 and "left out" in said[0]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"run": "b", "argv": None}, {"run": "b", "argv": 7}, {"run": "b", "argv": [7]}, {"run": 7}, {}, 7, None,
+        {"run": "b", "before": []}, {"run": "b", "points": "x"}, {"run": ["b"]},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_run_record_of_other_types_is_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], record: object, listed: bool
+) -> None:
+    save(tmp_path, OLD, [row()])
+    good = {"run": "a", "argv": ["--slowed"]}
+    store.write_json(tmp_path / "runs.json", [good, record] if listed else [good])
+    if not listed:
+        store.write_json(tmp_path / "one-to-one" / "runs" / "b.json", record)
+    assert len(store.read_rows(tmp_path)) == 1 and set(store.read_runs(tmp_path)) == {"a"}
+    warned = capsys.readouterr().err.splitlines()
+    assert len(warned) == 2 and all(("runs.json" if listed else "b.json") in line for line in warned)
+
+
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "one-to-one" / f"{OLD}-0000.csv.gz"
+    folder.mkdir(parents=True)
+    with pytest.raises(UserError, match="cannot be read"):
+        store.read_rows(tmp_path)
+    folder.rmdir()
+    (tmp_path / "published.csv.gz").mkdir()
+    with pytest.raises(UserError, match="cannot be read"):
+        store.read_rows(tmp_path)
