@@ -88,12 +88,12 @@ Outcome run(const Case& c, Device& device, std::shared_ptr<Truth> truth) {
 }
 
 std::string name_of(const Case& c) {
-  std::string inputs;
-  for (const InputKind kind : c.inputs) {
-    inputs += (inputs.empty() ? "" : "+") + std::string(to_string(kind));
-  }
-  return c.variant->id + " (" + c.params.canonical() + ") " + std::string(to_string(c.precision)) +
-         " " + c.problem.id() + " " + inputs + " seed " + std::to_string(c.seed);
+  std::string name = c.variant->id;
+  name += " (" + c.params.canonical() + ") ";
+  name += to_string(c.precision);
+  name += " " + c.problem.id();
+  for (const InputKind kind : c.inputs) name.append(" ").append(to_string(kind));
+  return name + " seed " + std::to_string(c.seed);
 }
 
 std::string command_of(const Case& c, const std::string& program, const std::string& device_name) {
