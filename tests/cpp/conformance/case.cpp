@@ -89,11 +89,10 @@ Outcome run(const Case& c, Device& device, std::shared_ptr<Truth> truth) {
 
 std::string name_of(const Case& c) {
   std::string name = c.variant->id;
-  name += " (" + c.params.canonical() + ") ";
-  name += to_string(c.precision);
-  name += " " + c.problem.id();
+  name.append(" (").append(c.params.canonical()).append(") ");
+  name.append(to_string(c.precision)).append(" ").append(c.problem.id());
   for (const InputKind kind : c.inputs) name.append(" ").append(to_string(kind));
-  return name + " seed " + std::to_string(c.seed);
+  return name.append(" seed ").append(std::to_string(c.seed));
 }
 
 std::string command_of(const Case& c, const std::string& program, const std::string& device_name) {
