@@ -55,8 +55,9 @@ const Fault kFaults[] = {
     {"broken_supports", kFailed, "^thrown by supports$"},
     {"broken_workspace", kFailed, "^thrown by workspace_bytes$"},
     {"broken_memory", Outcome::out_of_memory, "allocation"},
-    {"broken_late_write", kIncorrect, "^calls in turn: uniform input: pair LAST is "},
-    {"broken_first_inputs", kIncorrect, "^calls in turn: integer input: pair 0 .*sy=SY sx=SX is "},
+    {"broken_late_write", kIncorrect, "^calls in turn: uniform input: 1 of .*; pair LAST is "},
+    {"broken_first_inputs", kIncorrect,
+     "^calls in turn: integer input: .*; pair 0 .*sy=SY sx=SX is "},
     {"broken_beside_second", kIncorrect,
      "^calls in turn: memory beside the second output was written$"},
 };
