@@ -2,6 +2,7 @@
 // a change here changes what "passed" means in every published row.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "harness/inputs.hpp"
@@ -15,49 +16,130 @@ XCORR_HD inline double definition_bound(double overlap, double absolute, double 
   return (8.0 * sqrt(overlap) + 4.0) * unit_roundoff * absolute;
 }
 
+// The same where all products are alike: each addition may round the same way, by u of a partial
+// sum that is on average half of the whole.
+XCORR_HD inline double systematic_bound(double overlap, double absolute, double unit_roundoff) {
+  return (0.5 * overlap + 4.0) * unit_roundoff * absolute;
+}
+
 // Transforms: every output carries an error of the size of the whole product of norms.
 XCORR_HD inline double fft_bound(double log2_points, double left_norm, double right_norm,
                                  double unit_roundoff) {
   return 4.0 * unit_roundoff * log2_points * left_norm * right_norm;
 }
 
+// Relative L2 errors. Random rounding errors of a sum of K terms grow to 0.3 to 0.6 u sqrt(K).
+inline double definition_l2_bound(double overlap, double unit_roundoff) {
+  return (0.8 * std::sqrt(overlap) + 4.0) * unit_roundoff;
+}
+
+// Transforms: every pass adds its rounding errors. Published rows of FP32 reach 0.6 of it; a
+// frequency bin that is wrong by 1 % exceeds it up to 1024 x 1024 where all bins weigh alike.
+inline double fft_l2_bound(double log2_points, double unit_roundoff) {
+  return (1.2 * log2_points + 4.0) * unit_roundoff;
+}
+
 constexpr double kDoubleRoundoff = 0x1p-53;
 
-// The bound of every element of one comparison: of integer inputs or others (`exact`), a
+// The bound of every element and of every pair of one comparison: of inputs of a kind, a
 // definition-based variant or a transform, against a reference by definition or by transform.
 struct Bounds {
   Problem problem;
-  bool exact, definition, reference_by_fft;
-  bool sums_exact;  // integers are small enough for every float32 sum of theirs to be exact
+  InputKind kind;
+  bool definition, reference_by_fft;
+  bool sums_exact;  // exact inputs are small enough for every float32 sum of theirs to be exact
+  bool single;      // scalars are float32
   double u, log2_points;
+  // Transforms take several rights at once, as parts of one complex array: each has the errors of
+  // the largest.
+  double largest_right_norm;
 
   // Error of the float64 reference itself, and the bound of a transform, for a pair.
   struct OfPair {
     double reference, transform;
   };
   XCORR_HD OfPair of_pair(double left_norm, double right_norm) const {
+    const double norms = left_norm * right_norm, largest = left_norm * largest_right_norm;
     const double reference =
         reference_by_fft ? fft_bound(log2_points, left_norm, right_norm, kDoubleRoundoff) : 0.0;
-    return {reference, fft_bound(log2_points, left_norm, right_norm, u) + reference};
+    const double of_reference =
+        is_systematic(kind) && !reference_by_fft
+            ? systematic_bound(static_cast<double>(most_terms()), norms, kDoubleRoundoff)
+            : reference;
+    return {reference,
+            fft_bound(log2_points, 1.0, largest, u) + of_reference + flushed(right_norm)};
   }
 
   // `absolute`: (|L| correlated with |R|) at the element; a huge number means no bound.
   XCORR_HD double at(const OfPair& pair, Index element, double absolute) const {
-    if (exact && definition) return sums_exact ? 0.0 : 1e300;
-    if (exact) return pair.transform < 0.5 ? 0.5 : pair.transform;
+    if (is_exact(kind) && definition) return sums_exact ? 0.0 : 1e300;
+    if (is_exact(kind)) return pair.transform < 0.5 ? 0.5 : pair.transform;
     if (!definition) return pair.transform;
     const Index sy = problem.window.sy.first + element / problem.out_cols();
     const Index sx = problem.window.sx.first + element % problem.out_cols();
-    const Index terms = overlap(problem.left.rows, problem.right.rows, sy).count *
-                        overlap(problem.left.cols, problem.right.cols, sx).count;
-    return definition_bound(static_cast<double>(terms), fabs(absolute) + pair.reference,
-                            u + kDoubleRoundoff) +
-           pair.reference;
+    const auto terms =
+        static_cast<double>(overlap(problem.left.rows, problem.right.rows, sy).count *
+                            overlap(problem.left.cols, problem.right.cols, sx).count);
+    return growth(terms, u + kDoubleRoundoff, fabs(absolute) + pair.reference) + pair.reference +
+           denormal(terms);
   }
 
   // NaN is never right; a transform must round to the integer, so exactly a half is wrong.
   XCORR_HD bool right(double error, double bound) const {
-    return exact && !definition ? error < bound : error <= bound;
+    return is_exact(kind) && !definition ? error < bound : error <= bound;
+  }
+
+  // What ||out - ref|| of a pair may be; `reference` = ||ref||, `absolute` = || |L| correlated with
+  // |R| ||, both over the outputs of the pair. A huge number means no bound: where all outputs are
+  // 0 there is no relative error, and exact inputs must come out exact, or round to it.
+  double l2(double reference, double absolute, double left_norm, double right_norm) const {
+    if (reference == 0 || is_exact(kind)) return 1e300;
+    const auto terms = static_cast<double>(most_terms());
+    const auto outputs = static_cast<double>(problem.out_size());
+    const double all_outputs = static_cast<double>(problem.left.rows + problem.right.rows - 1) *
+                               static_cast<double>(problem.left.cols + problem.right.cols - 1);
+    // A transform spreads its errors over all outputs: those of the window have their share of
+    // them, even where the window has little of ||ref||. Inputs of one sign have all their energy
+    // in few bins; there the whole result is larger than the product of norms.
+    const double bins = is_same_sign(kind) && outputs < all_outputs ? std::sqrt(terms) : 1.0;
+    const double of_transform = std::max(
+        reference, std::sqrt(outputs / all_outputs) * bins * left_norm * largest_right_norm);
+    // Partial sums may be larger than the sum where products cancel.
+    const double of_sums =
+        definition ? std::max(reference, absolute / std::sqrt(terms)) : of_transform;
+    const auto sums = [&](double roundoff) {
+      return of_sums * (is_systematic(kind) ? systematic_bound(terms, 1.0, roundoff)
+                                            : definition_l2_bound(terms, roundoff));
+    };
+    const auto transforms = [&](double roundoff) {
+      return of_transform * fft_l2_bound(log2_points, roundoff);
+    };
+    const double allowed = (definition ? sums(u) : transforms(u)) +
+                           (reference_by_fft ? transforms(kDoubleRoundoff) : sums(kDoubleRoundoff));
+    const double tiny = definition ? denormal(terms) : flushed(right_norm);
+    // Few outputs are no average.
+    return (1.0 + 8.0 / std::sqrt(outputs)) * allowed + std::sqrt(outputs) * tiny;
+  }
+
+ private:
+  XCORR_HD Index most_terms() const {
+    const Index rows =
+        problem.left.rows < problem.right.rows ? problem.left.rows : problem.right.rows;
+    const Index cols =
+        problem.left.cols < problem.right.cols ? problem.left.cols : problem.right.cols;
+    return rows * cols;
+  }
+  XCORR_HD double growth(double terms, double roundoff, double absolute) const {
+    return is_systematic(kind) ? systematic_bound(terms, absolute, roundoff)
+                               : definition_bound(terms, absolute, roundoff);
+  }
+  // A product below the smallest normal number is rounded by up to half the smallest number.
+  XCORR_HD double denormal(double terms) const {
+    return kind == InputKind::subnormal && single ? terms * 0x1p-149 : 0.0;
+  }
+  // Library transforms may take numbers below the smallest normal one for 0: one of 64 on the left.
+  XCORR_HD double flushed(double right_norm) const {
+    return kind == InputKind::subnormal && single ? 4.0 * 0x1p-126 * (right_norm + 1.0) : 0.0;
   }
 };
 

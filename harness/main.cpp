@@ -199,7 +199,9 @@ int measure(const Options& options, Device& device) {
   std::map<std::string, Point*> by_name;
   for (const std::unique_ptr<Point>& point : points) {
     Point* p = point.get();
-    by_name[p->name()] = p;
+    if (!by_name.emplace(p->name(), p).second) {
+      throw UserError("point '" + p->name() + "': asked for twice; leave one of the two out");
+    }
     auto* registered = benchmark::RegisterBenchmark(
         p->name().c_str(), [p, &records, announced = false](benchmark::State& state) mutable {
           if (!announced) {
@@ -252,7 +254,8 @@ int run(int argc, char** argv) {
   app.add_option("--window", options.window, "full, valid or sy:a..b,sx:c..d")
       ->capture_default_str();
   app.add_option("--mode", options.mode, "stream, latency, graph or cold")->capture_default_str();
-  app.add_option("--input", options.input, "timed input: uniform, zero-mean, integer, ...: see harness/inputs.hpp")
+  app.add_option("--input", options.input,
+                 "timed input: uniform, zero-mean, integer, ...: see harness/inputs.hpp")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "of the inputs")
       ->capture_default_str()

@@ -42,7 +42,11 @@ void worsen(std::optional<Check>& into, const Check& check) {
     into->error = check.error;
     into->bound = check.bound;
   }
-  into->rel_l2_error = std::max(into->rel_l2_error, check.rel_l2_error);
+  if (check.wrong_pairs > 0 ||
+      check.rel_l2_error * into->rel_l2_bound > into->rel_l2_error * check.rel_l2_bound) {
+    into->rel_l2_error = check.rel_l2_error;
+    into->rel_l2_bound = check.rel_l2_bound;
+  }
   into->argmax_agrees &= check.argmax_agrees;
 }
 
@@ -181,13 +185,8 @@ Outcome Point::prepare() {
     }
     plan_us_ = median(plan_times);
 
-    // The timed input comes last, so that it is what the timed loop finds.
-    std::vector<InputKind> kinds = {InputKind::integer, InputKind::zero_mean, InputKind::uniform};
-    std::stable_partition(kinds.begin(), kinds.end(),
-                          [&](InputKind kind) { return kind != request_.input; });
-    for (const InputKind kind : kinds) {
-      verify(kind);
-      if (outcome_ != Outcome::passed) return;
+    for (const InputKind kind : inputs()) {
+      if (!verify(kind)) return;
     }
     measure_phases();
     measure_transfers();
@@ -198,32 +197,53 @@ Outcome Point::prepare() {
     // So that what finish() finds was written in the timed loop.
     device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
     device_.synchronize();
+    outcome_ = Outcome::passed;
+    reason_.clear();
   });
   return outcome_;
 }
 
-void Point::verify(InputKind kind) {
-  memory_->truth->fill(kind, memory_->left.data(), memory_->right.data());
-  device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
-  run_once();
-  check_output(kind, "");
+// The timed input comes last, so that it is what the timed loop finds.
+std::vector<InputKind> Point::inputs() const {
+  const bool definition = request_.variant->algorithm_class == AlgorithmClass::definition;
+  // More products than float32 counts exactly: only sparse inputs have exact sums.
+  const bool many = definition && request_.problem.max_overlap() > kExactSum;
+  std::vector<InputKind> kinds = {many ? InputKind::sparse : InputKind::integer,
+                                  InputKind::zero_mean};
+  if (!definition) kinds.push_back(InputKind::flat_spectrum);
+  if (std::count(kinds.begin(), kinds.end(), request_.input)) kinds.push_back(InputKind::uniform);
+  std::erase(kinds, request_.input);
+  kinds.push_back(request_.input);
+  return kinds;
 }
 
-void Point::check_output(InputKind kind, const std::string& when) {
+bool Point::verify(InputKind kind) {
+  const Index rounds = kind == InputKind::sparse ? sparse_rounds(request_.problem) : 1;
+  for (Index round = 0; round < rounds; ++round) {
+    memory_->truth->set_round(round);
+    memory_->truth->fill(kind, memory_->left.data(), memory_->right.data());
+    device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
+    run_once();
+    if (!check_output(kind, "")) return false;
+  }
+  return true;
+}
+
+bool Point::check_output(InputKind kind, const std::string& when) {
   Memory& m = *memory_;
   const std::string where = std::string(to_string(kind)) + " input" + when + ": ";
   const Check check = m.truth->check(kind, m.out.data());
-  worsen(kind == InputKind::integer ? exact_ : statistical_, check);
+  worsen(is_exact(kind) ? exact_ : statistical_, check);
+  std::string wrong;
   if (!check.passed()) {
-    return reject(Outcome::incorrect, where + std::to_string(check.wrong) + " of " +
-                                          std::to_string(request_.problem.out_elements()) +
-                                          " outputs are wrong; " + check.first_wrong);
+    wrong = describe_failure(request_.problem, check);
+  } else if (!m.out.bands_intact(device_)) {
+    wrong = "memory beside the output was written";
+  } else {
+    wrong = m.truth->changed_inputs(kind, m.left.data(), m.right.data());
   }
-  if (!m.out.bands_intact(device_)) {
-    return reject(Outcome::incorrect, where + "memory beside the output was written");
-  }
-  const std::string changed = m.truth->changed_inputs(kind, m.left.data(), m.right.data());
-  if (!changed.empty()) return reject(Outcome::incorrect, where + changed);
+  if (!wrong.empty()) reject(Outcome::incorrect, where + wrong);
+  return wrong.empty();
 }
 
 void Point::measure_transfers() {
@@ -292,17 +312,19 @@ void Point::finish(std::vector<Repetition> repetitions) {
   if (outcome_ != Outcome::passed || !memory_) return;
   repetitions_ = std::move(repetitions);
   guarded([&] {
+    if (repetitions_.empty()) return reject(Outcome::failed, "no repetition was timed");
     device_.synchronize();
     measure_energy();
     if (const std::optional<Seconds> launch = device_.empty_launch()) launch_us_ = *launch * 1e6;
-    check_output(request_.input, " after the timed loop");
-    if (outcome_ != Outcome::passed || !check_calls_in_turn()) return;
+    if (!check_output(request_.input, " after the timed loop")) return;
+    if (!check_calls_in_turn()) return;
     for (const Repetition& repetition : repetitions_) {
       const std::string impossible =
           roofline_guard(request_.problem, request_.precision, request_.variant->algorithm_class,
                          repetition.compute_us * 1e-6, device_.peaks(request_.precision));
       if (!impossible.empty()) return reject(Outcome::failed, impossible);
     }
+    finished_ = true;
   });
   memory_.reset();
 }
@@ -323,7 +345,8 @@ nlohmann::json Point::record() const {
                                      : nlohmann::json(found->second * compute_us / marked_us);
   };
   nlohmann::json repetitions = nlohmann::json::array();
-  if (outcome_ == Outcome::passed) {
+  const bool unfinished = outcome_ == Outcome::passed && !finished_;
+  if (finished_) {
     for (std::size_t i = 0; i < repetitions_.size(); ++i) {
       repetitions.push_back({{"repetition", i},
                              {"iterations", repetitions_[i].iterations},
@@ -353,8 +376,8 @@ nlohmann::json Point::record() const {
           {"mode", to_string(request_.mode)},
           {"input", to_string(request_.input)},
           {"seed", request_.seed},
-          {"outcome", to_string(outcome_)},
-          {"reason", reason_},
+          {"outcome", to_string(unfinished ? Outcome::failed : outcome_)},
+          {"reason", unfinished ? "its timed loop was not checked" : reason_},
           {"plan_us", number(plan_us_)},
           {"allocate_us", number(allocate_us_)},
           {"upload_us", number(upload_us_)},
@@ -366,6 +389,7 @@ nlohmann::json Point::record() const {
           {"exact_error", of(exact_, &Check::error)},
           {"exact_bound", of(exact_, &Check::bound)},
           {"rel_l2_error", of(statistical_, &Check::rel_l2_error)},
+          {"rel_l2_bound", of(statistical_, &Check::rel_l2_bound)},
           {"argmax_agrees",
            statistical_ ? nlohmann::json(statistical_->argmax_agrees) : nlohmann::json(nullptr)},
           {"overlap_checked", overlap_checked_},

@@ -41,8 +41,9 @@ class Point {
   // `variant/params/precision/problem/mode`
   std::string name() const;
 
-  // Allocates, plans, verifies by both witnesses; memoised, since Google Benchmark calls a
-  // benchmark several times. Never throws for a variant's fault: the outcome says what happened.
+  // Allocates, plans, verifies; memoised, since Google Benchmark calls a benchmark several times.
+  // Never throws for a variant's fault: the outcome says what happened. `passed` means that the
+  // point may be timed; its record says `failed` until finish() has checked the rest.
   Outcome prepare();
   // Calls of compute in one timed batch.
   Index batch() const { return batch_; }
@@ -62,9 +63,10 @@ class Point {
 
  private:
   struct Memory;
-  void verify(InputKind kind);
-  void check_output(InputKind kind, const std::string& when);
-  bool check_calls_in_turn();  // false where the point is rejected
+  std::vector<InputKind> inputs() const;
+  bool verify(InputKind kind);
+  bool check_output(InputKind kind, const std::string& when);
+  bool check_calls_in_turn();
   void measure_phases();
   void measure_transfers();
   void measure_energy();
@@ -74,9 +76,9 @@ class Point {
 
   PointRequest request_;
   Device& device_;
-  bool prepared_ = false;
-  Outcome outcome_ = Outcome::passed;
-  std::string reason_;
+  bool prepared_ = false, finished_ = false;
+  Outcome outcome_ = Outcome::failed;  // until everything has been checked
+  std::string reason_ = "it was not checked";
   bool device_lost_ = false;
   std::unique_ptr<Memory> memory_;
   Index batch_ = 1;

@@ -44,9 +44,11 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
     return no_memory;
   }
 
-  // Integers against anything else: an element of the wrong set is far beyond every bound.
-  const InputKind other_kind =
-      kind == InputKind::integer ? InputKind::zero_mean : InputKind::integer;
+  // Integers against anything else: an element of the wrong set is far beyond every bound. Integers
+  // have none where sums of so many are not exact.
+  const InputKind whole =
+      problem.max_overlap() > kExactSum ? InputKind::uniform : InputKind::integer;
+  const InputKind other_kind = kind == whole ? InputKind::zero_mean : whole;
   Call other = call;
   other.left = second->left.data();
   other.right = second->right.data();
@@ -63,7 +65,7 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
   for (const Turn& turn : {Turn{call, kind}, Turn{other, other_kind}}) {
     const std::string where = std::string(to_string(turn.kind)) + " input: ";
     if (const Check check = truth.check(turn.kind, turn.of.out); !check.passed()) {
-      return {where + check.first_wrong, ""};
+      return {where + describe_failure(problem, check), ""};
     }
     const std::string changed = truth.changed_inputs(turn.kind, turn.of.left, turn.of.right);
     if (!changed.empty()) return {where + changed, ""};

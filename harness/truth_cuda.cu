@@ -187,7 +187,7 @@ class CudaTruth : public Truth {
     }
     double* out = kept.out.get() + (layout_.keep ? first * size : 0);
     if (layout_.keep && kept.complete) return out;
-    const bool round = kind == InputKind::integer;  // integers are known exactly
+    const bool round = is_exact(kind);  // integers are known exactly
     if (layout_.by_fft) {
       by_fft(kind, absolute, round, first, count, out);
     } else {
@@ -233,13 +233,16 @@ class CudaTruth : public Truth {
 
   template <typename T>
   Check compare(InputKind kind, const T* out) {
-    const bool exact = kind == InputKind::integer;
-    const bool needs_abs = definition_ && kind == InputKind::zero_mean;
-    const Bounds bounds =
-        make_bounds(problem_, precision_, exact, definition_, amplitude_, layout_.by_fft);
+    const bool needs_abs = needs_absolute(kind, definition_);
     make_norms(kind);
+    std::vector<double> left_norm(static_cast<std::size_t>(problem_.lefts));
+    std::vector<double> right_norm(static_cast<std::size_t>(problem_.rights));
+    get(left_norm.data(), left_norm_.get(), left_norm.size());
+    get(right_norm.data(), right_norm_.get(), right_norm.size());
+    const Bounds bounds =
+        make_bounds(problem_, precision_, kind, definition_, amplitude_, layout_.by_fft, right_norm);
     Check check;
-    double worst = -1, difference2 = 0, reference2 = 0;
+    double worst = -1, worst_l2 = -1;
     const DeviceArray<PairTally> device_tallies(layout_.chunk);
     std::vector<PairTally> tallies(static_cast<std::size_t>(layout_.chunk));
     for (Index first = 0; first < problem_.pairs(); first += layout_.chunk) {
@@ -252,23 +255,26 @@ class CudaTruth : public Truth {
       for (Index i = 0; i < count; ++i) {
         const PairTally& t = tallies[static_cast<std::size_t>(i)];
         if (t.worst_ratio > worst) worst = t.worst_ratio, check.error = t.error, check.bound = t.bound;
-        if (t.wrong && check.wrong == 0) {
+        if (t.wrong && check.passed()) {
           check.first_wrong =
               describe_element(problem_, first + i, t.first_wrong, t.wrong_got, t.wrong_want, t.wrong_bound);
         }
         check.wrong += t.wrong;
         check.argmax_agrees &= t.ref_at_out_max == t.ref_max;
-        difference2 += t.difference2;
-        reference2 += t.reference2;
+        const Pair pair = problem_.pair(first + i);
+        check_pair(check, worst_l2, bounds, first + i, {t.difference2, t.reference2, t.absolute2},
+                   left_norm[static_cast<std::size_t>(pair.left)],
+                   right_norm[static_cast<std::size_t>(pair.right)]);
       }
     }
-    check.rel_l2_error = reference2 > 0 ? std::sqrt(difference2 / reference2) : std::sqrt(difference2);
-    if (layout_.by_fft) compare_sample(kind, bounds, needs_abs, out, check);
+    if (layout_.by_fft) compare_sample(kind, bounds, needs_abs, left_norm, right_norm, out, check);
     return check;
   }
 
   template <typename T>
-  void compare_sample(InputKind kind, const Bounds& bounds, bool needs_abs, const T* out, Check& check) {
+  void compare_sample(InputKind kind, const Bounds& bounds, bool needs_abs,
+                      const std::vector<double>& left_norm, const std::vector<double>& right_norm,
+                      const T* out, Check& check) {
     std::vector<Index> positions;
     for (Index i = 0; i < kSampledElements; ++i) {
       const SampledElement e = sampled_element(problem_, seed_, i);
@@ -288,10 +294,6 @@ class CudaTruth : public Truth {
     };
     const std::vector<double> want = by_definition(false);
     const std::vector<double> absolute = needs_abs ? by_definition(true) : want;
-    std::vector<double> left_norm(static_cast<std::size_t>(problem_.lefts));
-    std::vector<double> right_norm(static_cast<std::size_t>(problem_.rights));
-    get(left_norm.data(), left_norm_.get(), left_norm.size());
-    get(right_norm.data(), right_norm_.get(), right_norm.size());
     for (std::size_t i = 0; i < want.size(); ++i) {
       const Index p = positions[3 * i], element = positions[3 * i + 1] * problem_.out_cols() + positions[3 * i + 2];
       T got;
@@ -300,7 +302,8 @@ class CudaTruth : public Truth {
       const double bound = bounds.at(bounds.of_pair(left_norm[static_cast<std::size_t>(pair.left)],
                                                     right_norm[static_cast<std::size_t>(pair.right)]),
                                      element, absolute[i]);
-      if (!bounds.right(std::abs(static_cast<double>(got) - want[i]), bound) && check.wrong++ == 0) {
+      if (bounds.right(std::abs(static_cast<double>(got) - want[i]), bound)) continue;
+      if (check.wrong++ == 0) {
         check.first_wrong = describe_element(problem_, p, element, static_cast<double>(got), want[i], bound);
       }
     }
@@ -333,7 +336,7 @@ std::size_t cuda_truth_bytes(const Problem& problem) {
                                                    problem.out_size()) * sizeof(double);
   const std::size_t inputs =
       static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) * sizeof(double);
-  // Three kinds of input and the absolute values of one; a transform's work area is as large as its data.
+  // Four kinds of input, or three and the absolute values of one; a transform's work area is as large as its data.
   return 4 * out + (layout.by_fft ? 5 * kChunkBytes : inputs) + (std::size_t{64} << 20);
 }
 

@@ -24,7 +24,7 @@ struct Source {
 // Sums over the elements of one pair; positions are elements of that pair.
 struct PairTally {
   double worst_ratio, error, bound;
-  double difference2, reference2;
+  double difference2, reference2, absolute2;
   long long wrong, first_wrong;
   double wrong_got, wrong_want, wrong_bound;
   double out_max, ref_max, ref_at_out_max;
@@ -161,6 +161,7 @@ __device__ inline void merge(PairTally& a, const PairTally& b) {
   }
   a.difference2 += b.difference2;
   a.reference2 += b.reference2;
+  a.absolute2 += b.absolute2;
   a.wrong += b.wrong;
   if (b.first_wrong >= 0 && (a.first_wrong < 0 || b.first_wrong < a.first_wrong)) {
     a.first_wrong = b.first_wrong;
@@ -184,10 +185,10 @@ __global__ void compare(Bounds bounds, const double* left_norm, const double* ri
   const T* got_pair = out + p * size;
   const double* ref_pair = ref + static_cast<Index>(blockIdx.x) * size;
   const double* abs_pair = abs_ref + static_cast<Index>(blockIdx.x) * size;
-  PairTally tally{-1, 0, 0, 0, 0, 0, -1, 0, 0, 0, -INFINITY, -INFINITY, 0, 0};
+  PairTally tally{-1, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, -INFINITY, -INFINITY, 0, 0};
   for (Index e = threadIdx.x; e < size; e += kThreads) {
     const double got = static_cast<double>(got_pair[e]), want = ref_pair[e];
-    const double bound = bounds.at(of_pair, e, abs_pair[e]);
+    const double absolute = abs_pair[e], bound = bounds.at(of_pair, e, absolute);
     const double error = fabs(got - want);
     const bool right = bounds.right(error, bound);
     double ratio = bound > 0 ? error / bound : 0.0;
@@ -199,6 +200,7 @@ __global__ void compare(Bounds bounds, const double* left_norm, const double* ri
     }
     tally.difference2 += (got - want) * (got - want);
     tally.reference2 += want * want;
+    tally.absolute2 += absolute * absolute;
     if (got > tally.out_max) tally.out_max = got, tally.out_max_at = e, tally.ref_at_out_max = want;
     tally.ref_max = fmax(tally.ref_max, want);
   }

@@ -54,6 +54,14 @@ std::string describe_element(const Problem& problem, Index pair, Index element, 
   return text;
 }
 
+std::string describe_failure(const Problem& problem, const Check& check) {
+  const std::string outputs = std::to_string(check.wrong) + " of " +
+                              std::to_string(problem.out_elements()) + " outputs are wrong; ";
+  const std::string pairs = std::to_string(check.wrong_pairs) + " of " +
+                            std::to_string(problem.pairs()) + " pairs differ too much; ";
+  return (check.wrong > 0 ? outputs : pairs) + check.first_wrong;
+}
+
 // One kind of input in float64, its norms, and whatever of the truth is kept.
 struct HostTruth::Kept {
   struct Stack {
@@ -183,7 +191,8 @@ namespace {
 // Sums over the elements of one or more pairs.
 struct Tally {
   Check check;
-  double worst_ratio = -1, difference2 = 0, reference2 = 0;
+  PairSums sums;
+  double worst_ratio = -1, worst_l2_ratio = -1;
   Index first_wrong_pair = std::numeric_limits<Index>::max();
 
   void add(const Tally& other) {
@@ -192,14 +201,18 @@ struct Tally {
       check.error = other.check.error;
       check.bound = other.check.bound;
     }
-    if (other.check.wrong && other.first_wrong_pair < first_wrong_pair) {
+    if (other.worst_l2_ratio > worst_l2_ratio) {
+      worst_l2_ratio = other.worst_l2_ratio;
+      check.rel_l2_error = other.check.rel_l2_error;
+      check.rel_l2_bound = other.check.rel_l2_bound;
+    }
+    if (!other.check.passed() && other.first_wrong_pair < first_wrong_pair) {
       first_wrong_pair = other.first_wrong_pair;
       check.first_wrong = other.check.first_wrong;
     }
     check.wrong += other.check.wrong;
+    check.wrong_pairs += other.check.wrong_pairs;
     check.argmax_agrees &= other.check.argmax_agrees;
-    difference2 += other.difference2;
-    reference2 += other.reference2;
   }
 };
 
@@ -221,11 +234,11 @@ Tally compare_pair(const Bounds& bounds, const Bounds::OfPair& of_pair, Index p,
       tally.check.bound = bound;
     }
     if (!right && tally.check.wrong++ == 0) {
-      tally.first_wrong_pair = p;
       tally.check.first_wrong = describe_element(bounds.problem, p, e, got, want, bound);
     }
-    tally.difference2 += (got - want) * (got - want);
-    tally.reference2 += want * want;
+    tally.sums.difference2 += (got - want) * (got - want);
+    tally.sums.reference2 += want * want;
+    tally.sums.absolute2 += abs_ref[e] * abs_ref[e];
     if (out[e] > out[out_max]) out_max = e;
     if (want > ref[ref_max]) ref_max = e;
   }
@@ -252,15 +265,47 @@ Index sampled_position(Index choice, Shifts shifts, std::uint64_t random) {
 
 }  // namespace
 
-Bounds make_bounds(const Problem& problem, Precision precision, bool exact, bool definition,
-                   Index amplitude, bool reference_by_fft) {
+Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind, bool definition,
+                   Index amplitude, bool reference_by_fft, const std::vector<double>& right_norms) {
   return {problem,
-          exact,
+          kind,
           definition,
           reference_by_fft,
-          problem.max_overlap() * amplitude * amplitude <= (Index{1} << 24),
+          kind == InputKind::sparse || problem.max_overlap() * amplitude * amplitude <= kExactSum,
+          scalar_bytes(precision) == sizeof(float),
           unit_roundoff(precision),
-          log2_transform_points(problem)};
+          log2_transform_points(problem),
+          *std::max_element(right_norms.begin(), right_norms.end())};
+}
+
+bool needs_absolute(InputKind kind, bool definition) {
+  return definition && !is_exact(kind) && !is_same_sign(kind);
+}
+
+void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index pair,
+                const PairSums& sums, double left_norm, double right_norm) {
+  const double reference = std::sqrt(sums.reference2), difference = std::sqrt(sums.difference2);
+  const double bound = bounds.l2(reference, std::sqrt(sums.absolute2), left_norm, right_norm);
+  if (bound >= 1e300) return;
+  const double error = difference / reference, allowed = bound / reference;
+  const bool right = error <= allowed;
+  const double ratio = right ? error / allowed : std::max(2.0, error / allowed);  // 2: NaN
+  if (ratio > worst_ratio) {
+    worst_ratio = ratio;
+    check.rel_l2_error = error;
+    check.rel_l2_bound = allowed;
+  }
+  if (right) return;
+  if (check.passed()) {
+    const Pair lr = bounds.problem.pair(pair);
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "pair %lld (left %lld, right %lld) has a relative L2 error of %.3g, at most %.3g",
+                  static_cast<long long>(pair), static_cast<long long>(lr.left),
+                  static_cast<long long>(lr.right), error, allowed);
+    check.first_wrong = text;
+  }
+  ++check.wrong_pairs;
 }
 
 SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index i) {
@@ -273,38 +318,39 @@ SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index
 template <typename T>
 Check HostTruth::compare(InputKind kind, const T* out) {
   Kept& k = kept(kind);
-  const bool exact = kind == InputKind::integer;
-  // Uniform inputs are their own absolute values, integers need no bound.
-  const bool needs_abs = definition_ && kind == InputKind::zero_mean;
+  const bool needs_abs = needs_absolute(kind, definition_);
   if (needs_abs) k.make_absolute();
-  const Bounds bounds = make_bounds(problem_, precision_, exact, definition_, amplitude_,
-                                    problem_.fmas() > kSmallFmas);
-  const auto of_pair = [&](Index p) {
-    const Pair lr = problem_.pair(p);
-    return bounds.of_pair(k.left_norm[static_cast<std::size_t>(lr.left)],
-                          k.right_norm[static_cast<std::size_t>(lr.right)]);
+  const Bounds bounds = make_bounds(problem_, precision_, kind, definition_, amplitude_,
+                                    problem_.fmas() > kSmallFmas, k.right_norm);
+  const auto left_norm = [&](Index p) {
+    return k.left_norm[static_cast<std::size_t>(problem_.pair(p).left)];
   };
+  const auto right_norm = [&](Index p) {
+    return k.right_norm[static_cast<std::size_t>(problem_.pair(p).right)];
+  };
+  const auto of_pair = [&](Index p) { return bounds.of_pair(left_norm(p), right_norm(p)); };
   const Index size = problem_.out_size();
   const bool keep = fits(problem_, keep_bytes_);
   const Index per_chunk = keep ? problem_.pairs() : pairs_per_chunk(problem_);
   Tally total;
   for (Index first = 0; first < problem_.pairs(); first += per_chunk) {
     const Index count = std::min(per_chunk, problem_.pairs() - first);
-    const double* ref = k.reference(problem_, k.plain, first, count, keep, exact);
+    const double* ref = k.reference(problem_, k.plain, first, count, keep, is_exact(kind));
     const double* abs_ref =
         needs_abs ? k.reference(problem_, k.absolute, first, count, keep, false) : ref;
 #pragma omp parallel for schedule(static)
     for (Index i = 0; i < count; ++i) {
-      const Tally tally =
-          compare_pair(bounds, of_pair(first + i), first + i, out + (first + i) * size,
-                       ref + i * size, abs_ref + i * size);
+      const Index p = first + i;
+      Tally tally =
+          compare_pair(bounds, of_pair(p), p, out + p * size, ref + i * size, abs_ref + i * size);
+      check_pair(tally.check, tally.worst_l2_ratio, bounds, p, tally.sums, left_norm(p),
+                 right_norm(p));
+      tally.first_wrong_pair = p;
 #pragma omp critical
       total.add(tally);
     }
   }
   Check& check = total.check;
-  check.rel_l2_error = total.reference2 > 0 ? std::sqrt(total.difference2 / total.reference2)
-                                            : std::sqrt(total.difference2);
 
   // Large problems: a sample by the definition as well, so that a transform is never the only
   // witness for a transform.
@@ -318,7 +364,8 @@ Check HostTruth::compare(InputKind kind, const T* out) {
     const Index element = row * problem_.out_cols() + col;
     const double got = static_cast<double>(out[p * size + element]);
     const double bound = bounds.at(of_pair(p), element, absolute);
-    if (!bounds.right(std::abs(got - want), bound) && check.wrong++ == 0) {
+    if (bounds.right(std::abs(got - want), bound)) continue;
+    if (check.wrong++ == 0) {
       check.first_wrong = describe_element(problem_, p, element, got, want, bound);
     }
   }

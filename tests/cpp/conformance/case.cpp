@@ -37,7 +37,7 @@ std::string first_fault(const Case& c, Truth& truth, Device& device) {
     truth.fill(kind, left.data(), right.data());
     compute();
     if (const Check check = truth.check(kind, out.data()); !check.passed()) {
-      return where + std::to_string(check.wrong) + " wrong; " + check.first_wrong;
+      return where + describe_failure(problem, check);
     }
     const std::string changed = truth.changed_inputs(kind, left.data(), right.data());
     if (!changed.empty()) return where + changed;
@@ -51,7 +51,7 @@ std::string first_fault(const Case& c, Truth& truth, Device& device) {
     if (first != again) return "a second call of the same plan gives other bits";
   } else if (const Check check = truth.check(last, out.data()); !check.passed()) {
     // Atomics may sum in another order, within the bound.
-    return "second call: " + check.first_wrong;
+    return "second call: " + describe_failure(problem, check);
   }
   const Overlapping turns = check_overlapping(device, truth, problem, c.precision, *plan, call,
                                               last, device.host_memory() ? 2 : 6);
@@ -88,12 +88,11 @@ Outcome run(const Case& c, Device& device, std::shared_ptr<Truth> truth) {
 }
 
 std::string name_of(const Case& c) {
-  std::string inputs;
-  for (const InputKind kind : c.inputs) {
-    inputs += (inputs.empty() ? "" : "+") + std::string(to_string(kind));
-  }
-  return c.variant->id + " (" + c.params.canonical() + ") " + std::string(to_string(c.precision)) +
-         " " + c.problem.id() + " " + inputs + " seed " + std::to_string(c.seed);
+  std::string name = c.variant->id;
+  name.append(" (").append(c.params.canonical()).append(") ");
+  name.append(to_string(c.precision)).append(" ").append(c.problem.id());
+  for (const InputKind kind : c.inputs) name.append(" ").append(to_string(kind));
+  return name.append(" seed ").append(std::to_string(c.seed));
 }
 
 std::string command_of(const Case& c, const std::string& program, const std::string& device_name) {

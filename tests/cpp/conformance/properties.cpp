@@ -29,7 +29,7 @@ struct Matrices {
 
 Values integers(std::uint64_t seed, Side side, Index count, Index amplitude) {
   Values values(static_cast<std::size_t>(count));
-  fill_inputs(values.data(), InputKind::integer, seed, side, 0, count, amplitude);
+  fill_inputs(values.data(), {InputKind::integer, seed, side, amplitude}, 0, count);
   return values;
 }
 

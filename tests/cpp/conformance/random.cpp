@@ -166,12 +166,6 @@ Problem draw_problem(Rng& rng, const std::vector<Form>& forms, const Limits& lim
   }
 }
 
-const std::vector<InputKind>& drawn_inputs() {
-  static const std::vector<InputKind> kinds = {InputKind::uniform, InputKind::zero_mean,
-                                               InputKind::integer};
-  return kinds;
-}
-
 Draws::Draws(std::uint64_t seed, std::vector<const Variant*> variants,
              std::optional<Precision> precision, Limits limits)
     : seed_(seed), limits_(limits) {
@@ -193,7 +187,7 @@ std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported
   for (int v = 0; v < kVariants; ++v) {
     const Choice& choice = rng.of(choices_);
     c.variant = choice.variant;
-    c.inputs = {rng.of(drawn_inputs())};
+    c.inputs = {kInputKinds[rng.below(std::size(kInputKinds))]};
     for (int i = 0; i < kProblems; ++i) {
       c.params = rng.of(choice.points);
       c.precision = rng.of(choice.precisions);

@@ -43,9 +43,6 @@ Limits default_limits(Backend backend);
 // at 2 they are square powers of two besides, and windows are full.
 Problem draw_problem(Rng& rng, const std::vector<Form>& forms, const Limits& limits, int plainness);
 
-// Every kind of input that has a bound for outputs of any problem.
-const std::vector<InputKind>& drawn_inputs();
-
 class Draws {
  public:
   // `precision`: only this one. UserError where none of the variants has it.

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 using Counts = std::map<std::string, Index>;
 
 // The first failures are shrunk; of a variant that fails always there are many.
-constexpr Index kShrunk = 10;
+constexpr Index kShrunk = 3;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();

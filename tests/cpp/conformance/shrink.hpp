@@ -9,6 +9,6 @@ namespace xcorr::conformance {
 
 // Halves counts, sides and windows and takes simpler inputs for as long as `fails` says so; at most
 // `attempts` cases are tried.
-Case shrink(Case failing, const std::function<bool(const Case&)>& fails, int attempts = 600);
+Case shrink(Case failing, const std::function<bool(const Case&)>& fails, int attempts = 300);
 
 }  // namespace xcorr::conformance

@@ -30,6 +30,8 @@ const Fault kFaults[] = {
     {"broken_swapped", kIncorrect, kFirstRow},
     {"broken_pairing", kIncorrect,
      R"(^integer input: .*pair [01] \(left 0, right [01]\) at sy=SY sx=)"},
+    {"broken_no_product", kIncorrect, R"(^integer input: (\d+) of \1 outputs are wrong; pair 0 )"},
+    {"broken_window", kIncorrect, kFirstRow},
     {"broken_missing", kIncorrect,
      R"(^integer input: 1 of \d+ outputs are wrong; pair LAST is -?nan)"},
     {"broken_no_clear", kIncorrect,
@@ -53,8 +55,9 @@ const Fault kFaults[] = {
     {"broken_supports", kFailed, "^thrown by supports$"},
     {"broken_workspace", kFailed, "^thrown by workspace_bytes$"},
     {"broken_memory", Outcome::out_of_memory, "allocation"},
-    {"broken_late_write", kIncorrect, "^calls in turn: uniform input: pair LAST is "},
-    {"broken_first_inputs", kIncorrect, "^calls in turn: integer input: pair 0 .*sy=SY sx=SX is "},
+    {"broken_late_write", kIncorrect, "^calls in turn: uniform input: 1 of .*; pair LAST is "},
+    {"broken_first_inputs", kIncorrect,
+     "^calls in turn: integer input: .*; pair 0 .*sy=SY sx=SX is "},
     {"broken_beside_second", kIncorrect,
      "^calls in turn: memory beside the second output was written$"},
 };
@@ -65,6 +68,7 @@ constexpr const char* kProblems[] = {
     "n-to-mn/12x9/5x7/2:6/full",       "n-to-m/12x9/5x7/2:3/full"};
 
 bool shows(const Fault& fault, const Problem& problem) {
+  if (std::string(fault.id) == "broken_window") return problem.window.kind != Window::Kind::full;
   return problem.form != Form::one_to_one || std::string(fault.id) != "broken_pairing";
 }
 

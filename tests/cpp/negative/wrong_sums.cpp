@@ -68,12 +68,35 @@ struct OutputMissing : Sound {
   }
 };
 
+// No sum of products: a constant is added to each.
+struct NoProduct : Sound {
+  using Sound::Sound;
+  void compute(const Call& call) override {
+    Sound::compute(call);
+    for (Index i = 0; i < problem_.out_elements(); ++i) call.outs<float>()[i] += 1.0f;
+  }
+};
+
+// The first shift of a window that does not begin with the full one is off by one.
+struct WrongWindow : Sound {
+  using Sound::Sound;
+  void compute(const Call& call) override {
+    const Index off = problem_.window.sx.first > 1 - problem_.left.cols ? 1 : 0;
+    each_output(problem_, call.outs<float>(), [&](float& out, Index p, Index sy, Index sx) {
+      const auto [l, r] = problem_.pair(p);
+      out = product_sum(problem_, left(call, l), right(call, r), sy, sx - off);
+    });
+  }
+};
+
 const bool kAdded[] = {
     add("broken_nothing", "Right, the control of these tests", plan<Sound>),
     add("broken_last_row", "Last row of every overlap dropped", plan<LastRowDropped>),
     add("broken_sign", "Sign of the shift flipped", plan<SignFlipped>),
     add("broken_swapped", "Left and right swapped", plan<Swapped>),
     add("broken_pairing", "Wrong left or right for a pair", plan<WrongPairing>),
+    add("broken_no_product", "A constant beside the products", plan<NoProduct>),
+    add("broken_window", "Partial windows are off by one", plan<WrongWindow>),
     add("broken_missing", "The last output is never written", plan<OutputMissing>),
 };
 
