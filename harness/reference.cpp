@@ -135,6 +135,11 @@ struct FftReference::State {
   }
 };
 
+std::mutex& fftw_planner() {
+  static std::mutex planner;
+  return planner;
+}
+
 FftReference::FftReference(const Problem& problem, const double* left, const double* right)
     : state_(new State{
           problem, left, right, smooth_size(problem.left.rows + problem.right.rows - 1),
@@ -142,6 +147,7 @@ FftReference::FftReference(const Problem& problem, const double* left, const dou
   State& s = *state_;
   s.bins = s.cols / 2 + 1;
   State::Scratch scratch = s.scratch();
+  std::unique_lock planning(fftw_planner());
   // A threaded double-precision variant may have left its thread count behind.
   static const int initialised = fftw_init_threads();
   (void)initialised;
@@ -151,6 +157,7 @@ FftReference::FftReference(const Problem& problem, const double* left, const dou
                                    scratch.real.get(), spectrum, FFTW_ESTIMATE);
   s.inverse = fftw_plan_dft_c2r_2d(static_cast<int>(s.rows), static_cast<int>(s.cols), spectrum,
                                    scratch.real.get(), FFTW_ESTIMATE);
+  planning.unlock();
   if (problem.form != Form::n_to_m) return;
   s.right_spectra = fftw_array<std::complex<double>>(problem.rights * s.rows * s.bins);
 #pragma omp parallel
@@ -165,6 +172,7 @@ FftReference::FftReference(const Problem& problem, const double* left, const dou
 }
 
 FftReference::~FftReference() {
+  const std::lock_guard planning(fftw_planner());
   fftw_destroy_plan(state_->forward);
   fftw_destroy_plan(state_->inverse);
 }

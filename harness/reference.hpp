@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "harness/problem.hpp"
@@ -17,6 +18,10 @@ void correlate_definition(const Problem& problem, const double* left, const doub
 // One output element by the definition.
 double correlate_element(const Problem& problem, const double* left, const double* right,
                          Index pair, Index out_row, Index out_col);
+
+// FFTW has one planner for the process, and no two threads may be in it: held while plans are made
+// or destroyed, by a reference for its own and by a Session for those of a variant.
+std::mutex& fftw_planner();
 
 // The same by a zero-padded float64 FFT; left and right must outlive it.
 class FftReference {

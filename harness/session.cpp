@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/error.hpp"
+#include "harness/reference.hpp"
 #include "harness/registry.hpp"
 
 namespace xcorr {
@@ -34,11 +35,25 @@ Session::Session(const Variant& variant, PlanRequest request, std::unique_ptr<De
   }
   workspace_ = device_->allocate(std::max<std::size_t>(workspace, 1));
   request_.workspace = workspace_.get();
-  plan_ = variant.plan(request_);
+  {
+    const auto planning = hold_planner();
+    plan_ = variant.plan(request_);
+  }
   if (device_->host_memory()) return;
   left_ = device_->allocate(bytes(problem.left_elements()));
   right_ = device_->allocate(bytes(problem.right_elements()));
   out_ = device_->allocate(bytes(problem.out_elements()));
+}
+
+Session::~Session() {
+  const auto planning = hold_planner();
+  plan_.reset();
+}
+
+// Only variants of the CPU use the planner of the reference.
+std::unique_lock<std::mutex> Session::hold_planner() const {
+  if (device_->backend() == Backend::cpu) return std::unique_lock(fftw_planner());
+  return {};
 }
 
 std::size_t Session::bytes(Index elements) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "harness/device.hpp"
@@ -19,12 +20,14 @@ class Session {
   // Plans once. UserError where the variant does not support the request, OutOfMemory where the
   // device lacks the memory. `request.workspace` and `request.stream` are set here.
   Session(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device);
+  ~Session();
   // left [lefts][rows][cols], right [rights][rows][cols], out [pairs][out_rows][out_cols] in the
   // host's memory, scalar type of the precision class. Not for several threads at once.
   void compute(const void* left, const void* right, void* out);
 
  private:
   std::size_t bytes(Index elements) const;
+  std::unique_lock<std::mutex> hold_planner() const;
 
   std::unique_ptr<Device> device_;  // first: what follows lives on it
   PlanRequest request_;

@@ -1,9 +1,11 @@
 // A session plans once, keeps its memory, and computes as often as it is asked to.
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <vector>
 
 #include "harness/measure.hpp"
+#include "harness/registry.hpp"
 #include "harness/session.hpp"
 #include "tests/cpp/fixture.hpp"
 #include "tests/cpp/forwarding_device.hpp"
@@ -89,6 +91,29 @@ TEST(Session, IsNeverAloneOnTheDevice) {
   point.problem = problem_of(kSmall);
   EXPECT_EQ(Point(point, *device).prepare(), Outcome::passed);
   EXPECT_GT(exclusive, 0);
+}
+
+// FFTW's planner is one for the process: a variant of the CPU plans with it, and so does a
+// reference.
+TEST(Session, PlansWhileAReferenceDoes) {
+  const Variant& variant = find_variant("cpu_fft");
+  std::thread sessions([&] {
+    for (int i = 0; i < 100; ++i) {
+      PlanRequest request = request_of(i % 2 == 0 ? "one-to-one/12x14/12x14/1:1/full"
+                                                  : "one-to-one/9x7/9x7/1:1/full");
+      request.params = grid_points(variant).front();
+      request.precision = Precision::fp64;
+      Session(variant, request, open_device("cpu"));
+    }
+  });
+  const Problem problem = problem_of("one-to-one/33x31/33x31/1:1/full");
+  const std::vector<double> ones(static_cast<std::size_t>(problem.left_elements()), 1.0);
+  std::vector<double> out(static_cast<std::size_t>(problem.out_elements()));
+  for (int i = 0; i < 1000; ++i) {
+    FftReference(problem, ones.data(), ones.data()).correlate(0, 1, out.data());
+    ASSERT_NEAR(out[0], 1.0, 1e-9);
+  }
+  sessions.join();
 }
 
 TEST(Session, AskingPlansNothing) {
