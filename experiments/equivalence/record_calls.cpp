@@ -1,0 +1,208 @@
+// Prints what the calls of variants enqueue, for all their points on a fixed list of problems; of a
+// CPU variant, which enqueues nothing, a hash of its outputs instead. Compiled against the headers
+// of the tree that it records, linked with cuda_stand_in ahead of the CUDA libraries, so that no
+// GPU is needed.
+//
+// Parameters of kernels are printed byte by byte, and structs have padding that nobody sets. So the
+// stack is filled with a byte, XCORR_PAINT, before the calls: what differs between two runs with
+// two bytes is padding.
+//
+// usage: XCORR_KERNELS=TABLE XCORR_PAINT=255 record_calls ID...        example: record_calls
+// split_row cpu_fft
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "harness/registry.hpp"
+
+namespace {
+
+using namespace xcorr;
+
+struct Counts {
+  Form form;
+  Index lefts, rights;
+};
+
+// Every form; few matrices and more than any group of them takes, multiples of groups and not.
+const Counts kCounts[] = {
+    {Form::one_to_one, 1, 1}, {Form::one_to_many, 1, 3}, {Form::one_to_many, 1, 64},
+    {Form::n_to_mn, 2, 6},    {Form::n_to_mn, 8, 256},   {Form::n_to_m, 2, 3},
+    {Form::n_to_m, 33, 40},   {Form::n_to_m, 128, 128},
+};
+// Every length of transform, sizes of the experiments, odd ones, more than shared memory holds.
+const Shape kSquare[] = {{1, 1},     {4, 4},     {7, 5},     {8, 8},    {16, 16},
+                         {24, 24},   {31, 33},   {32, 32},   {48, 48},  {64, 64},
+                         {96, 96},   {100, 36},  {128, 128}, {129, 97}, {192, 192},
+                         {256, 256}, {384, 384}, {1, 1000},  {512, 512}};
+// Unequal shapes, and windows.
+struct Special {
+  Shape left, right;
+  const char* window;
+};
+const Special kSpecial[] = {{{8, 8}, {32, 40}, "valid"},
+                            {{16, 16}, {16, 16}, "sy:-3..3,sx:0..7"},
+                            {{40, 24}, {9, 50}, "full"},
+                            {{64, 64}, {64, 64}, "sy:0..63,sx:-63..63"},
+                            {{1, 256}, {1, 5000}, "valid"}};
+constexpr Index kMostFmasOfCpu = 20'000'000;
+constexpr Index kMostBytes = Index{4} << 30;
+
+std::vector<Problem> problems() {
+  std::vector<Problem> all;
+  for (const Counts& c : kCounts) {
+    for (const Shape& shape : kSquare) {
+      all.push_back(make_problem(c.form, shape, shape, c.lefts, c.rights, "full"));
+    }
+    for (const Special& s : kSpecial) {
+      all.push_back(make_problem(c.form, s.left, s.right, c.lefts, c.rights, s.window));
+    }
+  }
+  return all;
+}
+
+struct Names : PhaseMarks {
+  void mark(std::string_view name) override {
+    std::printf("phase %.*s\n", static_cast<int>(name.size()), name.data());
+  }
+};
+
+// As the harness calls what it times. A tree may be older than the field.
+template <typename AnyCall>
+void as_timed(AnyCall& call) {
+  if constexpr (requires { call.exclusive; }) call.exclusive = true;
+}
+
+[[gnu::noinline]] void paint_stack() {
+  static const char* const byte = std::getenv("XCORR_PAINT");
+  unsigned char stack[1 << 18];
+  std::memset(stack, byte ? std::atoi(byte) : 0, sizeof stack);
+  asm volatile("" : : "r"(stack) : "memory");  // or the compiler leaves it out
+}
+
+struct DeviceMemory {
+  explicit DeviceMemory(std::size_t bytes) { cudaMalloc(&pointer, bytes); }
+  ~DeviceMemory() { cudaFree(pointer); }
+  void* pointer = nullptr;
+};
+
+void record_cuda(const Variant& variant, PlanRequest request) {
+  const Problem& problem = request.problem;
+  const std::size_t scalar = scalar_bytes(request.precision);
+  const auto bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * scalar; };
+  const std::size_t need = variant.workspace_bytes(request);
+  std::printf("workspace %zu\n", need);
+  const DeviceMemory workspace(need + 1), left(bytes(problem.left_elements())),
+      right(bytes(problem.right_elements())), out(bytes(problem.out_elements()));
+  request.workspace = workspace.pointer;
+  std::printf("plan\n");
+  paint_stack();
+  const std::unique_ptr<Plan> plan = variant.plan(request);
+  Names names;
+  Call call;
+  call.left = left.pointer;
+  call.right = right.pointer;
+  call.out = out.pointer;
+  call.stream = request.stream;
+  as_timed(call);
+  const auto compute = [&](const char* which) {
+    std::printf("%s\n", which);
+    paint_stack();
+    plan->compute(call);
+  };
+  compute("first call");
+  compute("second call");
+  call.marks = &names;
+  compute("call with phases");
+  call.marks = nullptr;
+  const auto stream = static_cast<cudaStream_t>(request.stream);
+  cudaGraph_t graph{};
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+  compute("captured call");
+  cudaStreamEndCapture(stream, &graph);
+  cudaGraphDestroy(graph);
+  compute("call after the capture");
+}
+
+template <typename T>
+std::vector<T> filled(Index elements, std::uint64_t seed) {
+  std::vector<T> values(static_cast<std::size_t>(elements));
+  for (T& value : values) {
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+    value = static_cast<T>(static_cast<double>(seed >> 40) / (1 << 24));
+  }
+  return values;
+}
+
+template <typename T>
+void record_cpu(const Variant& variant, PlanRequest request) {
+  const Problem& problem = request.problem;
+  const std::vector<T> left = filled<T>(problem.left_elements(), 1),
+                       right = filled<T>(problem.right_elements(), 2);
+  std::vector<T> out(static_cast<std::size_t>(problem.out_elements()));
+  const std::size_t need = (variant.workspace_bytes(request) / 256 + 1) * 256;
+  const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(256, need),
+                                                              &std::free);
+  request.workspace = workspace.get();
+  const std::unique_ptr<Plan> plan = variant.plan(request);
+  Call call;
+  call.left = left.data();
+  call.right = right.data();
+  call.out = out.data();
+  for (int i = 0; i < 2; ++i) plan->compute(call);
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(out.data());
+  for (std::size_t i = 0; i < out.size() * sizeof(T); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
+  std::printf("outputs %016llx\n", static_cast<unsigned long long>(hash));
+}
+
+void record(const Variant& variant, const PlanRequest& request) {
+  if (const Support support = variant.supports(request); !support) {
+    std::printf("not supported\n");
+  } else if (variant.backend == Backend::cuda) {
+    record_cuda(variant, request);
+  } else if (request.precision == Precision::fp64) {
+    record_cpu<double>(variant, request);
+  } else {
+    record_cpu<float>(variant, request);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  cudaStream_t stream{};
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  for (int i = 1; i < argc; ++i) {
+    const Variant& variant = find_variant(argv[i]);
+    for (const Problem& problem : problems()) {
+      bool has_form = false;
+      for (const Form form : variant.forms) has_form |= form == problem.form;
+      if (!has_form || problem.bytes(4) > kMostBytes ||
+          (variant.backend == Backend::cpu && problem.fmas() > kMostFmasOfCpu))
+        continue;
+      for (const Precision precision : variant.precisions) {
+        for (const Params& params : grid_points(variant)) {
+          std::printf("== %s %s %s %s\n", variant.id.c_str(), problem.id().c_str(),
+                      std::string(to_string(precision)).c_str(), params.canonical().c_str());
+          PlanRequest request;
+          request.problem = problem;
+          request.params = params;
+          request.precision = precision;
+          request.stream = stream;
+          record(variant, request);
+        }
+      }
+    }
+  }
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "error: record_calls: %s\n", error.what());
+  return 1;
+}
