@@ -14,7 +14,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,9 @@ RIDGE = 0.3
 # Octaves of data. Two: half or twice both sides, a quarter or four times the matrices. Beyond REACH another machine's
 # rows that lie nearer say more than one's own, such as those of the preset smoke.
 NEAR, REACH = 2.0, 4.0
+
+# What may be computed by definition where an FFT would lose the small outputs: nobody waits longer for it unasked.
+FEASIBLE_US = 60e6
 
 Point = tuple[str, str]  # variant, canonical parameters
 Times = Mapping[Problem, Mapping[Point, float]]  # microseconds
@@ -61,12 +64,13 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Choice:
-    """What to run, and in one line why."""
+    """What to run, in one line why, and in one line what the user must know of its values, if anything."""
 
     variant: str
     params: str
     us: float
     why: str
+    warning: str = ""
 
 
 @lru_cache(maxsize=None)
@@ -202,21 +206,52 @@ class Auto:
         self._machine: dict[str, Any] = library.machine(device)
         backend = device.partition(":")[0]
         self._variants = [Variant.from_list(one) for one in library.variants() if one["backend"] == backend]
-        self._known: dict[tuple[Problem, str], Choice] = {}
+        self._known: dict[tuple[Problem, str, bool], Choice] = {}
 
-    def choose(self, request: Any, precision: str = "fp32") -> Choice:
-        """The choice for a harness.library.Request. UserError where no variant of the build can."""
+    def choose(self, request: Any, precision: str = "fp32", risk: str = "") -> Choice:
+        """The choice for a harness.library.Request. UserError where no variant of the build can.
+
+        `risk`: what fft_range.risk says of the data, if they are known. Where it says anything, a variant by
+        definition is chosen, unless none is feasible: then the FFT stays, with a warning.
+        """
         problem = Problem(
             request.form, tuple(request.left), tuple(request.right), request.lefts, request.rights, request.window
         )
-        if (problem, precision) not in self._known:
-            self._known[problem, precision] = self._choose(request, problem, precision)
-        return self._known[problem, precision]
+        if (problem, precision, False) not in self._known:
+            self._known[problem, precision, False] = self._must_choose(request, problem, precision)
+        fastest = self._known[problem, precision, False]
+        if not risk or not self.is_fft(fastest.variant):
+            return fastest
+        if (problem, precision, True) not in self._known:
+            known = self._choose(request, problem, precision, ("definition",))
+            self._known[problem, precision, True] = known or replace(fastest, us=math.inf)
+        exact = self._known[problem, precision, True]
+        if exact.us <= FEASIBLE_US:
+            return replace(exact, why=f"{exact.why}; no FFT: {risk}")
+        way_out = f"no variant by definition computes it within {FEASIBLE_US * 1e-6:g} s"
+        return replace(fastest, warning=f"{risk}; {way_out}")
 
-    def _choose(self, request: Any, problem: Problem, precision: str) -> Choice:
+    def is_fft(self, variant: str) -> bool:
+        """Whether the variant of that name transforms."""
+        return any(one.id == variant and one.algorithm_class == "fft" for one in self._variants)
+
+    def _must_choose(self, request: Any, problem: Problem, precision: str) -> Choice:
+        choice = self._choose(request, problem, precision, ("definition", "fft"))
+        if choice is None:
+            raise UserError(
+                f"device {self._device}: no variant of this build computes {problem.id} in {precision} there; "
+                "choose another --device or --precision"
+            )
+        return choice
+
+    def _choose(self, request: Any, problem: Problem, precision: str, classes: Sequence[str]) -> Choice | None:
         from experiments import auto_table
 
-        here = [one for one in self._variants if precision in one.precisions and problem.form in one.forms]
+        here = [
+            one
+            for one in self._variants
+            if precision in one.precisions and problem.form in one.forms and one.algorithm_class in classes
+        ]
         points = {(one.id, params) for one in here for params in one.points}
 
         def fits(point: Point) -> str:
@@ -231,13 +266,7 @@ class Auto:
             choice = pick(problem, source, fits)
             if choice:
                 return choice
-        choice = by_rule(problem, here, precision, self._machine, self._device, fits)
-        if choice is None:
-            raise UserError(
-                f"device {self._device}: no variant of this build computes {problem.id} in {precision} there; "
-                "choose another --device or --precision"
-            )
-        return choice
+        return by_rule(problem, here, precision, self._machine, self._device, fits)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -11,15 +11,16 @@ import csv
 import os
 import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from experiments.auto import Auto
+from experiments import fft_range
+from experiments.auto import Auto, Choice
 from experiments.errors import UserError
 from experiments.real import matrices, peaks, stream
 from experiments.real.files import replaced_file
@@ -86,7 +87,8 @@ def build_parser() -> argparse.ArgumentParser:
         "--variant",
         default=AUTO,
         metavar="ID",
-        help="from --list, or auto (default): the fastest by what was measured on this machine, else the nearest",
+        help="from --list, or auto (default): the fastest by what was measured on this machine, else the nearest; "
+        "no FFT where the range of the numbers would cost it the small outputs",
     )
     add("--params", default="", help="key=value;..., a point of its grid (default: all threads)")
     add("--precision", help="fp32, fp64, ... (default: the variant's first; fp32 for auto)")
@@ -94,6 +96,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("--subtract-mean", action="store_true", help="subtract each matrix's own mean first")
     add("--output", type=Path, metavar="OUT.npy", help="every value: pairs x out_rows x out_cols")
     add("--peaks", metavar="PEAKS.csv", help="the peak of each pair; - is stdout (default)")
+    add(
+        "--allow-nonfinite",
+        action="store_true",
+        help="write --output even where sums overflow to inf or NaN (default: refused, nothing is written)",
+    )
     add("--force", action="store_true", help="replace existing output files")
     add(
         "--chunk-mib",
@@ -148,22 +155,47 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     library = library or Library()
     request = make_request(arguments, *headers)
     facts = library.describe(request)
-    job, chunks, why = choose_job(library, arguments, request, facts)
+    job, chunks, choose = choose_job(library, arguments, request, facts)
     check_room(arguments, headers, facts, job, chunks)
-    left, right = read_inputs(arguments, headers, request, job)
-    compute(library, arguments, request, facts, job, (left, right), chunks, why)
+    inputs = read_inputs(arguments, headers, request, job)
+    job, remarks = settle(library, request, facts, job, inputs, choose)
+    compute(library, arguments, request, facts, job, inputs, chunks, remarks)
     return 0
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """Why auto chose the variant, and what the user must know of its values; empty where there is nothing to say."""
+
+    why: str = ""
+    warning: str = ""
+
+
+def settle(
+    library: Any, request: Request, facts: Description, job: stream.Job, inputs: tuple[np.ndarray, np.ndarray],
+    choose: Callable[[str], Choice] | None,
+) -> tuple[stream.Job, Remarks]:  # fmt: skip
+    """The job, now that the data are known: auto takes no FFT where their range would cost it the small outputs."""
+    name = choose("").variant if choose else job.variant
+    risk = ""
+    if library.variant(name)["algorithm_class"] == "fft":
+        risk = fft_range.risk(request, facts.max_overlap, *inputs, job.precision)
+    if choose is None:
+        hint = "; --variant auto takes one by definition where that is feasible"
+        return job, Remarks(warning=risk + hint if risk else "")
+    choice = choose(risk)
+    return replace(job, variant=choice.variant, params=choice.params), Remarks(choice.why, choice.warning)
 
 
 def choose_job(
     library: Any, arguments: argparse.Namespace, request: Request, facts: Description
-) -> tuple[stream.Job, list[stream.Chunk], str]:
-    """The variant asked for with its default precision and parameters, or auto's choice for the largest chunk and
-    why; and the chunks."""
+) -> tuple[stream.Job, list[stream.Chunk], Callable[[str], Choice] | None]:
+    """The variant asked for with its default precision and parameters, and the chunks. For auto a job without a
+    variant, and what chooses one for the largest chunk once the risk of the data is known (fft_range.risk)."""
     limit = arguments.chunk_mib << 20
     if arguments.variant != AUTO:
         job = named_job(library.variant(arguments.variant), arguments)
-        return job, stream.plan_chunks(request, pair_bytes(facts, job), limit), ""
+        return job, stream.plan_chunks(request, pair_bytes(facts, job), limit), None
     if arguments.params:
         raise UserError("--params: are of one variant, auto chooses them; name a --variant")
     job = stream.Job(AUTO, "", arguments.precision or "fp32", arguments.device)
@@ -174,8 +206,13 @@ def choose_job(
     largest = max(chunks, key=lambda chunk: chunk.pairs)
     counts = (part.stop - part.start for part in (largest.lefts, largest.rights))
     part = replace(request, **dict(zip(("lefts", "rights"), counts)))
-    choice = Auto(library, arguments.device).choose(part, job.precision)
-    return replace(job, variant=choice.variant, params=choice.params), chunks, choice.why
+    chooser = Auto(library, arguments.device)
+    fastest = chooser.choose(part, job.precision)  # refuses before anything is read
+
+    def choose(risk: str) -> Choice:
+        return chooser.choose(part, job.precision, risk) if risk else fastest
+
+    return job, chunks, choose
 
 
 def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.Job:
@@ -279,7 +316,7 @@ def compute(
     job: stream.Job,
     inputs: tuple[np.ndarray, np.ndarray],
     chunks: list[stream.Chunk],
-    why: str,
+    remarks: Remarks,
 ) -> None:
     """Runs every chunk and writes what was asked for; files appear when all is done."""
     found: list[peaks.Peaks] = []
@@ -300,21 +337,35 @@ def compute(
                 if arguments.peaks is not None:
                     found.append(find_peaks(out, origin, chunk.first))
                 if output is not None:
+                    if not arguments.allow_nonfinite:
+                        check_finite(out, chunk.first)
                     output.write(memoryview(out).cast("B"))
                 if chunk.first == 0 and not arguments.quiet:  # later than any refusal
-                    text = summary(arguments, request, facts, job, why)
+                    text = summary(arguments, request, facts, job, remarks.why)
                     bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
                 bar.update(chunk.pairs)
     if arguments.peaks is not None:
         write_peaks(arguments.peaks, request, peaks.concatenate(found))
+    if remarks.warning:  # of the values: --quiet does not silence it
+        print(f"warning: {job.variant}: {remarks.warning}", file=sys.stderr)
 
 
 def find_peaks(out: np.ndarray, origin: tuple[int, int], first: int) -> peaks.Peaks:
     try:
         return peaks.find_peaks(out, origin)
     except ValueError:
-        bad = first + int(np.argmin(np.isfinite(out).all(axis=(1, 2))))
-        raise UserError(f"pair {bad}: the correlation overflows; scale the matrices") from None
+        check_finite(out, first)
+        raise
+
+
+def check_finite(out: np.ndarray, first: int) -> None:
+    """UserError naming the first pair with an output that is not finite; `first` is the number of the first one."""
+    for pair, surface in enumerate(out, first):
+        if not np.isfinite(surface).all():
+            raise UserError(
+                f"pair {pair}: the correlation overflows; scale the matrices (--allow-nonfinite writes such --output "
+                "all the same)"
+            )
 
 
 def write_peaks(where: str, request: Request, found: peaks.Peaks) -> None:

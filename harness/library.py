@@ -7,6 +7,10 @@
 
 A plan and its memory are kept for the next call with the same request, variant and device.
 
+Inputs are real and, unless `allow_nonfinite`, finite also in the scalar type of the precision: one NaN or infinity
+spoils every output of a variant that transforms, and only those whose overlap holds it of the others. Outputs are not
+looked at: sums beyond the range of the type are infinite.
+
 `out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]`, terms outside either matrix are zero; index 0 is the
 shift (sy0, sx0) that `describe` tells. The C API is that of harness/c_api.cpp.
 """
@@ -16,6 +20,7 @@ from __future__ import annotations
 import ctypes
 import difflib
 import json
+import operator
 import os
 import subprocess
 import threading
@@ -50,14 +55,37 @@ class Request:
     window: str = "full"
 
     def as_dict(self) -> dict[str, Any]:
+        """As the C API takes it; LibraryError for what is no whole number, no shape and no text."""
+        for name, value in (("form", self.form), ("window", self.window)):
+            if not isinstance(value, str):
+                raise LibraryError(f"{name} {value!r}: not a text; see harness.library.Request")
         return {
             "form": self.form,
-            "left": list(self.left),
-            "right": list(self.right),
-            "lefts": self.lefts,
-            "rights": self.rights,
+            "left": _shape("left", self.left),
+            "right": _shape("right", self.right),
+            "lefts": _whole("lefts", self.lefts),
+            "rights": _whole("rights", self.rights),
             "window": self.window,
         }
+
+
+def _whole(name: str, value: Any) -> int:
+    """An integer of any type that fits 64 bits; numbers with a fraction are not rounded."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise LibraryError(f"{name} {value!r}: not a whole number; give an integer") from None
+    if not -(2**63) <= number < 2**63:
+        raise LibraryError(f"{name} {number}: out of range; give a number of matrices, rows or columns")
+    return number
+
+
+def _shape(name: str, shape: Any) -> list[int]:
+    try:
+        rows, cols = shape
+    except (TypeError, ValueError):
+        raise LibraryError(f"{name} {shape!r}: not a shape; give (rows, cols)") from None
+    return [_whole(f"{name} rows", rows), _whole(f"{name} cols", cols)]
 
 
 @dataclass(frozen=True)
@@ -145,11 +173,12 @@ class Session:
         library._call("open", asked, ctypes.byref(self._handle))
 
     def correlate(
-        self, left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None, *,
+        allow_nonfinite: bool = False,
+    ) -> np.ndarray:  # fmt: skip
         """As `Library.correlate`; nothing is planned and, where `out` is given, nothing allocated."""
         return self._library._run(
-            self._compute, self._request, self._shape, self._scalar, left, right, out
+            self._compute, self._request, self._shape, self._scalar, left, right, out, allow_nonfinite
         )
 
     def _compute(self, *pointers: int) -> None:
@@ -248,16 +277,19 @@ class Library:
         precision: str = "fp32",
         device: str = "cpu",
         out: np.ndarray | None = None,
+        allow_nonfinite: bool = False,
     ) -> np.ndarray:
         """Runs one variant, with the kept plan of an earlier call of the same kind where there is one.
 
         `left` (lefts x rows x cols, or rows x cols for one) and `right` are converted to the scalar
-        type of `precision`. Returns `out`, pairs x out_rows x out_cols, allocated when not given.
-        `params` empty means the first point of the variant's grid. LibraryError when refused.
+        type of `precision`. Returns `out`, pairs x out_rows x out_cols, allocated when not given; it
+        shares no memory with an input. `params` empty means the first point of the variant's grid.
+        LibraryError when refused, also for complex, masked and, unless `allow_nonfinite`, not finite inputs.
         """
         fields = {"variant": variant, "params": params, "precision": precision, "device": device}
         with self._keeping:  # a session that another call would close is in use until it returns
-            return self._kept(request, fields).correlate(left, right, out)
+            session = self._kept(request, fields)
+            return session.correlate(left, right, out, allow_nonfinite=allow_nonfinite)
 
     def _kept(self, request: Request, fields: Mapping[str, str]) -> Session:
         """The session of this request; beyond KEPT_SESSIONS the one that waited longest is closed,
@@ -292,15 +324,16 @@ class Library:
         *,
         method: str = "fft",
         out: np.ndarray | None = None,
+        allow_nonfinite: bool = False,
     ) -> np.ndarray:
-        """The float64 truth by `method` definition or fft; shapes as in `correlate`."""
+        """The float64 truth by `method` definition or fft; shapes and inputs as in `correlate`."""
         if method not in ("definition", "fft"):
             raise LibraryError(f"method '{method}': unknown; use definition or fft")
         shape = self.describe(request).out_shape
         asked = json.dumps({"method": method, **request.as_dict()}).encode()
         return self._run(
             lambda *pointers: self._call("reference", asked, *pointers),
-            request, shape, np.float64, left, right, out,
+            request, shape, np.float64, left, right, out, allow_nonfinite,
         )  # fmt: skip
 
     @staticmethod
@@ -312,16 +345,16 @@ class Library:
         left: np.ndarray,
         right: np.ndarray,
         out: np.ndarray | None,
+        allow_nonfinite: bool,
     ) -> np.ndarray:
         """`compute(left, right, out)` on the addresses of dense arrays of the scalar type."""
-        left = _dense("left", left, (request.lefts, *request.left), scalar)
-        right = _dense("right", right, (request.rights, *request.right), scalar)
+        stacks = (int(request.lefts), *map(int, request.left)), (int(request.rights), *map(int, request.right))
+        left = _dense("left", left, stacks[0], scalar, allow_nonfinite)
+        right = _dense("right", right, stacks[1], scalar, allow_nonfinite)
         if out is None:
             out = np.empty(shape, scalar)
-        elif out.shape != shape or out.dtype != scalar or not out.flags.c_contiguous:
-            raise LibraryError(
-                f"out: {out.dtype} {out.shape}; dense {np.dtype(scalar)} {shape} needed"
-            )
+        else:
+            _check_out(out, shape, scalar, left, right)
         compute(left.ctypes.data, right.ctypes.data, out.ctypes.data)
         return out
 
@@ -345,8 +378,42 @@ class Library:
         raise LibraryError(f"xcorr_{name}: asks for an ever larger buffer")
 
 
-def _dense(name: str, array: np.ndarray, shape: tuple[int, int, int], scalar: type) -> np.ndarray:
-    array = np.asarray(array)
+def _check_out(
+    out: Any, shape: tuple[int, int, int], scalar: type, left: np.ndarray, right: np.ndarray
+) -> None:  # fmt: skip
+    """LibraryError unless the library may write its result to `out`."""
+    if not isinstance(out, np.ndarray):
+        raise LibraryError(f"out: {type(out).__name__}; a numpy array is needed")
+    if out.shape != shape or out.dtype != scalar or not (out.flags.c_contiguous and out.flags.aligned):
+        raise LibraryError(f"out: {out.dtype} {out.shape}; dense {np.dtype(scalar)} {shape} needed")
+    if not out.flags.writeable:
+        raise LibraryError("out: is read-only; give an array that may be written")
+    for name, array in (("left", left), ("right", right)):
+        if np.may_share_memory(out, array):
+            raise LibraryError(f"out: shares memory with {name}; give an array of its own")
+
+
+def _dense(
+    name: str, array: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool
+) -> np.ndarray:  # fmt: skip
+    """The array as the library reads it; LibraryError for what it would read as something else."""
+    if np.ma.is_masked(array):
+        raise LibraryError(f"{name}: has masked elements; fill them first")
+    try:
+        array = np.asarray(array)
+    except ValueError as error:
+        raise LibraryError(f"{name}: no array ({error}); give {shape}") from None
+    if array.dtype.kind not in "biuf":
+        raise LibraryError(f"{name}: type {array.dtype}; give real numbers (of complex ones a part or the magnitude)")
     if array.size != shape[0] * shape[1] * shape[2] or array.shape[-2:] != shape[-2:]:
         raise LibraryError(f"{name}: array of shape {array.shape}; {shape} needed")
-    return np.ascontiguousarray(array, dtype=scalar).reshape(shape)
+    with np.errstate(over="ignore"):
+        dense = np.require(array, scalar, ["C", "A"]).reshape(shape)
+        # A sum is finite only where all its terms are; it needs no memory of its own.
+        if not allow_nonfinite and not np.isfinite(dense.sum()) and not np.isfinite(dense).all():
+            place = np.unravel_index(int(np.argmin(np.isfinite(dense))), shape)
+            value = array.reshape(shape)[place]
+            where = ", ".join(str(int(index)) for index in place)
+            cause = f"beyond {np.dtype(scalar)}; scale it" if np.isfinite(value) else "not finite; replace it"
+            raise LibraryError(f"{name}: {value} at [{where}] is {cause}, or say allow_nonfinite=True")
+    return dense

@@ -7,6 +7,7 @@ against the size of the file, and nothing allocated before the memory has.
 from __future__ import annotations
 
 import os
+import stat
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,9 @@ def read_header(path: Path) -> Header:
     """Header of `path`, checked: real numeric type, 2D to 4D, nothing zero-size, file complete."""
     name = str(path)
     try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # one might wait for its writer without end
+            raise UserError(f"{name}: is not a regular file; write the array to one first")
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if file.read(6) != b"\x93NUMPY":
@@ -74,6 +78,8 @@ def _check_header(name: str, header: Header, file_size: int) -> None:
             f"{name}: {len(header.shape)} dimensions; a matrix has 2, a stack 3, "
             "tiles of patterns 4"
         )
+    if any(extent < 0 for extent in header.shape):
+        raise UserError(f"{name}: damaged .npy header: shape {_by(header.shape)} is negative; write it again")
     if 0 in header.shape:
         raise UserError(f"{name}: shape {_by(header.shape)} holds no element; nothing to correlate")
     count = 1
@@ -84,6 +90,11 @@ def _check_header(name: str, header: Header, file_size: int) -> None:
         raise UserError(
             f"{name}: truncated: {file_size} bytes where {_by(header.shape)} {dtype} needs "
             f"{needed}; copy or write it again"
+        )
+    if file_size > needed:
+        raise UserError(
+            f"{name}: {file_size - needed} bytes follow the array {_by(header.shape)} {dtype}; write it again, one "
+            "array a file"
         )
 
 
@@ -210,8 +221,8 @@ def to_scalar(name: str, stack: np.ndarray, scalar: type, subtract_mean: bool) -
     out = np.empty(stack.shape, scalar)
     for index, matrix in enumerate(stack):
         values = matrix
-        if subtract_mean:
-            values = matrix - matrix.mean(dtype=np.float64)
+        if subtract_mean:  # numpy 1 would subtract a float64 scalar from float32 in float32
+            values = np.subtract(matrix, matrix.mean(dtype=np.float64), dtype=np.float64)
         with np.errstate(over="ignore"):
             out[index] = values
         if not np.isfinite(out[index]).all():
@@ -221,26 +232,41 @@ def to_scalar(name: str, stack: np.ndarray, scalar: type, subtract_mean: bool) -
     return out
 
 
-def available_memory() -> int:
-    """Bytes that can be allocated now: free memory, or what a control group leaves of it."""
-    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+def available_memory(
+    meminfo: Path = Path("/proc/meminfo"), control_group: Path = Path("/sys/fs/cgroup")
+) -> int | None:  # fmt: skip
+    """Bytes that can be allocated now: available memory, or what a control group leaves of it.
+
+    Where the system does not tell what is available it is at most the whole memory; None where nobody tells anything.
+    """
+    known: list[int] = []
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                free = int(line.split()[1]) * 1024
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
-        if limit != "max":
-            free = min(free, int(limit) - int(used))
+        lines = meminfo.read_text().splitlines()
+        known += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    except (OSError, ValueError, IndexError):
+        pass
+    if not known:
+        try:
+            pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+            known += [pages * page] if pages > 0 and page > 0 else []
+        except (OSError, ValueError):
+            pass
+    try:
+        limit = int((control_group / "memory.max").read_text())  # "max" is no number: no limit
+        try:
+            used = int((control_group / "memory.current").read_text())
+        except (OSError, ValueError):
+            used = 0
+        known.append(max(limit - used, 0))
     except (OSError, ValueError):
         pass
-    return max(free, 0)
+    return min(known, default=None)
 
 
 def check_memory(what: str, parts: dict[str, int]) -> None:
     """UserError naming the bytes where `parts` (name -> bytes) exceed the memory available."""
     needed, free = sum(parts.values()), available_memory()
-    if needed > free:
+    if free is not None and needed > free:
         detail = ", ".join(f"{name} {size}" for name, size in parts.items())
         raise UserError(
             f"{what}: needs {needed} bytes of memory ({detail}), {free} are available; "

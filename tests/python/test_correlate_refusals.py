@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -188,3 +190,110 @@ def test_door_names_a_missing_library(save, tmp_path):
         [door, "--help"], cwd=tmp_path, text=True, capture_output=True, check=False
     )
     assert helped.returncode == 0 and "examples:" in helped.stdout
+
+
+def test_outputs_that_are_not_finite_are_not_written_unless_allowed(save, capsys, tmp_path):
+    """With --output alone, in a later pair and a later chunk too."""
+    right = np.ones((3, 4, 4))
+    right[2] = 1e30
+    left, right = save("l.npy", np.full((4, 4), 1e30)), save("r.npy", right)
+    out = tmp_path / "out.npy"
+    words = [left, right, "--variant", "cpu_definition", "--output", out]
+    with np.errstate(over="ignore"):
+        line = refused(capsys, *words)
+        assert "pair 2: the correlation overflows" in line and "--allow-nonfinite" in line
+        assert sorted(os.listdir(tmp_path)) == ["l.npy", "r.npy"]
+        out.write_text("precious")
+        refused(capsys, *words, "--force")
+        assert out.read_text() == "precious"
+        assert xcorr(*words, "--force", "--allow-nonfinite") == 0
+        found = np.isinf(np.load(out)).any(axis=(1, 2))
+        assert found.tolist() == [False, False, True]
+        line = refused(capsys, *words, "--force", "--allow-nonfinite", "--peaks", tmp_path / "p.csv")
+        assert "pair 2: the correlation overflows" in line, "a peak of infinity is none"
+
+
+def npy(shape, data):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
+
+
+@pytest.mark.parametrize("shape", ["(-4, 4)", "(4, -4)", "(-4, -4)", "(-1, 4, 4)", "(2, -2, -4)"])
+def test_negative_shapes_name_their_file(save, capsys, tmp_path, shape):
+    good, bad = save("good.npy", np.ones((4, 4))), tmp_path / "bad.npy"
+    bad.write_bytes(npy(shape, bytes(128)))
+    for words in ((good, bad), (bad, good)):
+        line = refused(capsys, *words)
+        assert f"{bad}: " in line and "is negative" in line
+
+
+def test_bytes_behind_the_array_are_refused(save, capsys, tmp_path):
+    good, bad = save("good.npy", np.ones((4, 4))), tmp_path / "bad.npy"
+    for more in (b"\0", Path(good).read_bytes()):
+        bad.write_bytes(Path(good).read_bytes() + more)
+        line = refused(capsys, good, bad)
+        assert f"{bad}: {len(more)} bytes follow the array 4x4 float64" in line
+
+
+def test_a_pipe_is_refused_and_waits_for_nobody(save, tmp_path):
+    """In a process of its own, since a fault would wait without end."""
+    pipe, good = tmp_path / "pipe.npy", save("good.npy", np.ones((4, 4)))
+    os.mkfifo(pipe)
+    for words in ((pipe, good), (good, pipe)):
+        code = "import sys; from scipy_library import ScipyLibrary; from experiments import correlate; "
+        code += "sys.exit(correlate.main(sys.argv[1:], ScipyLibrary()))"
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'python'}"}
+        done = subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, words)], env=environment, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            # Writers of the pipe find a reader only where the program waits for one.
+            while done.poll() is None:
+                try:
+                    os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+                    pytest.fail("the pipe was opened")
+                except OSError:
+                    time.sleep(0.01)
+        finally:
+            done.kill()
+        assert done.returncode == 2 and f"{pipe}: is not a regular file" in done.communicate()[1]
+
+
+def test_the_mean_is_subtracted_in_float64():
+    """Whatever numpy does with a float32 array and a float64 number."""
+    matrix = np.full((1, 3, 3), 16777216, np.float32)
+    matrix[0, 0, 0] = 16777218
+    expected = (matrix.astype(np.float64) - matrix.astype(np.float64).mean()).astype(np.float32)
+    np.testing.assert_array_equal(matrices.to_scalar("m", matrix, np.float32, True), expected)
+    for kind in (bool, np.uint8, np.int64, np.uint64, np.float64):
+        small = np.array([[[0, 1], [1, 1]]], kind)
+        expected = np.array([[[-0.75, 0.25], [0.25, 0.25]]], np.float32)
+        np.testing.assert_array_equal(matrices.to_scalar("m", small, np.float32, True), expected)
+
+
+def test_unknown_memory_is_not_none(tmp_path, monkeypatch):
+    """Without /proc, on a kernel that does not tell what is available, and without anything at all."""
+    none = tmp_path / "none"
+    whole = matrices.available_memory(none, none)
+    assert whole == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    (tmp_path / "old").write_text("MemTotal: 9 kB\nMemFree: 0 kB\n")
+    assert matrices.available_memory(tmp_path / "old", none) == whole
+    (tmp_path / "meminfo").write_text("MemTotal: 99 kB\nMemAvailable:   10 kB\n")
+    assert matrices.available_memory(tmp_path / "meminfo", none) == 10240
+    (tmp_path / "memory.max").write_text("8000\n")
+    assert matrices.available_memory(none, tmp_path) == 8000, "a limit counts without /proc too"
+    (tmp_path / "memory.current").write_text("9000\n")
+    assert matrices.available_memory(tmp_path / "meminfo", tmp_path) == 0
+    (tmp_path / "memory.max").write_text("max\n")
+    assert matrices.available_memory(tmp_path / "meminfo", tmp_path) == 10240
+
+    def unknown(_):
+        raise ValueError("unrecognized configuration name")
+
+    for refuse in (unknown, lambda _: -1):
+        monkeypatch.setattr(os, "sysconf", refuse)
+        assert matrices.available_memory(none, none) is None
+        monkeypatch.setattr(matrices, "available_memory", lambda: None)
+        matrices.check_memory("anything", {"all": 1 << 60})
+        monkeypatch.undo()
