@@ -158,8 +158,9 @@ def summary(found: pd.DataFrame) -> str:
     variants = int((found["rows_peak_elsewhere"] > 0).sum())
     if not wrong:
         return f"In all {found['rows'].sum()} verified rows the largest output of every pair is where the truth's is."
+    named = f"{variants} variant{'s' if variants > 1 else ''}"
     return (
-        f"In {wrong} of {found['rows'].sum()} verified rows, of {variants} variants, the largest output of at least one pair is not where "
+        f"In {wrong} of {found['rows'].sum()} verified rows, of {named}, the largest output of at least one pair is not where "
         "the truth's is: two outputs of the truth are closer to each other than the rounding error. Every output is within its bound."
     )
 

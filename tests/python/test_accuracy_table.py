@@ -34,7 +34,7 @@ def test_peaks_that_disagree_are_counted_per_variant(tmp_path):
     assert found.loc["cpu_definition", "points"] == 2 and found.loc["cpu_definition", "rows"] == 3
     assert found.loc["cpu_definition", "rel_l2_error"] == 5e-6 and found.loc["cpu_fft", "bound_share"] == 0.1
     text = accuracy_table.files(results(tmp_path, "absent"))["accuracy.md"]
-    assert "In 2 of 4 verified rows, of 1 variants" in text
+    assert "In 2 of 4 verified rows, of 1 variant," in text
 
 
 def test_a_set_without_the_file_says_that_it_was_not_measured(tmp_path):
