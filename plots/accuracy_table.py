@@ -1,7 +1,8 @@
 """Errors of every variant: over the rows of a set, and on data with an offset, which those rows do not have.
 
-The second part is `accuracy_offset.csv` beside the rows: what `conformance --errors` wrote on the machine of the set, a line
-per variant, precision, kind of input and problem. A set without that file says that it was not measured.
+The second part is `accuracy_offset.csv` beside the rows: what `conformance --errors` wrote on the machine of the
+set, a line per variant, precision, kind of input and problem. A set without that file says that it was not
+measured.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pandas as pd
 from experiments.errors import UserError
 from plots import style
 from plots.best_table import markdown
-from plots.tidy import ResultSet
+from plots.tidy import PROBLEM, ResultSet
 
 FILE = "accuracy_offset.csv"
 FILE_COLUMNS = [
@@ -28,20 +29,21 @@ COLUMNS = [
     "offset_max_relative_error", "offset_rel_l2_error", "offset_problem", "offset_params", "offset_argmax_agrees",
 ]  # fmt: skip
 ABOUT = (
-    "Relative L2 error: norm of the error over that of the float64 truth. Share of the bound: error of the worst output over what "
-    "it may be before the result counts as incorrect. Both are the largest over the verified rows of the variant, inputs as in the "
-    "experiments. Peak elsewhere: rows in which, for at least one pair, the largest output is not the truth's."
+    "Relative L2 error: norm of the error over that of the float64 truth. Share of the bound: error of the "
+    "worst output over what it may be before the result counts as incorrect. Both are the largest over the "
+    "verified rows of the variant, inputs as in the experiments. Peak elsewhere: rows in which, for at least "
+    "one pair, the largest output is not the truth's."
 )
 ABOUT_OFFSET = (
-    "Largest error: of one output over the product of the norms of both matrices, at the worst of a few points of the variant's "
-    "parameters and of the problems of the run."
+    "Largest error: of one output over the product of the norms of both matrices, at the worst of a few points "
+    "of the variant's parameters and of the problems of the run."
 )
 ABSENT = f"Not measured in this set: the error on data with an offset ({FILE}, which {WRITER} writes on the machine)."
 
 
 def load(folder: Path | None) -> pd.DataFrame | None:
-    """The lines of FILE in the folder of a set, `argmax_agrees` as bool; None without the file. UserError when it is not
-    what WRITER writes."""
+    """The lines of FILE in the folder of a set, `argmax_agrees` as bool; None without the file. UserError when it
+    is not what WRITER writes."""
     path = None if folder is None else folder / FILE
     if path is None or not path.exists():
         return None
@@ -68,10 +70,10 @@ def table(results: ResultSet) -> pd.DataFrame:
     lines = {}
     for key, own in rows.groupby(["variant", "precision"], sort=True):
         peaks = own["argmax_agrees"] == "false"
-        problem = ["form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window", "params", "mode", "input"]
         l2_bound = own["rel_l2_bound"] if "rel_l2_bound" in own else pd.Series(math.nan, own.index)
         lines[key] = {
-            "points": len(own.drop_duplicates(problem)), "rows": len(own), "rows_peak_elsewhere": int(peaks.sum()),
+            "points": len(own.drop_duplicates([*PROBLEM, "params", "mode", "input"])), "rows": len(own),
+            "rows_peak_elsewhere": int(peaks.sum()),
             "rel_l2_error": own["rel_l2_error"].max(),
             "bound_share": (own["max_error"] / own["error_bound"]).max(),
             "l2_bound_share": (own["rel_l2_error"] / l2_bound).max(),
@@ -81,11 +83,13 @@ def table(results: ResultSet) -> pd.DataFrame:
         for key, own in measured[measured["input"] == OFFSET].groupby(["variant", "precision"], sort=True):
             worst = own.loc[_place_of_largest(own["max_relative_error"])]
             lines[key] = lines.get(key, {}) | {
-                "offset_max_relative_error": worst["max_relative_error"], "offset_rel_l2_error": _largest(own["rel_l2_error"]),
+                "offset_max_relative_error": worst["max_relative_error"],
+                "offset_rel_l2_error": _largest(own["rel_l2_error"]),
                 "offset_problem": worst["problem"], "offset_params": worst["params"],
                 "offset_argmax_agrees": str(bool(own["argmax_agrees"].all())).lower(),
             }  # fmt: skip
-    found = pd.DataFrame([{"variant": v, "precision": p, **line} for (v, p), line in sorted(lines.items())], columns=COLUMNS)
+    named = [{"variant": name, "precision": precision, **line} for (name, precision), line in sorted(lines.items())]
+    found = pd.DataFrame(named, columns=COLUMNS)
     text = ["offset_problem", "offset_params", "offset_argmax_agrees"]
     found[text] = found[text].fillna("")
     counts = ["points", "rows", "rows_peak_elsewhere"]
@@ -126,7 +130,8 @@ def readable(found: pd.DataFrame, has_offset: bool) -> pd.DataFrame:
             {"true": "agrees", "false": "elsewhere"}.get(said, "not measured") for said in found["offset_argmax_agrees"]
         ]  # fmt: skip
         shown["Offset: worst at"] = [
-            f"{problem}{f', {params}' if params else ''}" for problem, params in zip(found["offset_problem"], found["offset_params"])
+            f"{problem}, {params}" if params else problem
+            for problem, params in zip(found["offset_problem"], found["offset_params"])
         ]  # fmt: skip
     return shown
 
@@ -160,15 +165,17 @@ def summary(found: pd.DataFrame) -> str:
         return f"In all {found['rows'].sum()} verified rows the largest output of every pair is where the truth's is."
     named = f"{variants} variant{'s' if variants > 1 else ''}"
     return (
-        f"In {wrong} of {found['rows'].sum()} verified rows, of {named}, the largest output of at least one pair is not where "
-        "the truth's is: two outputs of the truth are closer to each other than the rounding error. Every output is within its bound."
+        f"In {wrong} of {found['rows'].sum()} verified rows, of {named}, the largest output of at least one "
+        "pair is not where the truth's is: two outputs of the truth are closer to each other than the rounding "
+        "error. Every output is within its bound."
     )
 
 
 def notes(results: ResultSet, found: pd.DataFrame) -> list[str]:
     """What stands above the tables."""
     has_offset = load(results.folder) is not None
-    return [summary(found), ABOUT, f"Offset: inputs of 1e4 and noise in [-1, 1). {ABOUT_OFFSET}" if has_offset else ABSENT]
+    offset = f"Offset: inputs of 1e4 and noise in [-1, 1). {ABOUT_OFFSET}" if has_offset else ABSENT
+    return [summary(found), ABOUT, offset]
 
 
 def files(results: ResultSet) -> dict[str, str]:
@@ -177,7 +184,8 @@ def files(results: ResultSet) -> dict[str, str]:
     if found.empty:
         return {}
     measured = load(results.folder)
-    parts = ["# Accuracy\n", *(f"{note}\n" for note in notes(results, found)), markdown(readable(found, measured is not None))]
+    parts = ["# Accuracy\n", *(f"{note}\n" for note in notes(results, found))]
+    parts.append(markdown(readable(found, measured is not None)))
     if measured is not None:
         parts += [f"## By kind of input\n\n{ABOUT_OFFSET}\n", markdown(by_input(measured))]
     csv = found.to_csv(index=False, float_format="%.4g", lineterminator="\n")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
+from experiments import store
 from fixtures import sets
 from plots import best_table, noise, table1, tidy
 from plots.claims import measured
@@ -67,8 +69,8 @@ def test_older_runs_that_give_no_time_count():
 def test_a_local_set_knows_its_older_runs(tmp_path):
     folder = sets.write_set(tmp_path, [sets.row(compute_us=10.0)], kind="local")
     again = folder / "one-to-one" / f"{NEW}-0000.csv.gz"
-    cells = {name: tidy.store.text_of(value) for name, value in sets.row(compute_us=13.0, run=NEW).items()}
-    tidy.store.write_atomic(again, tidy.store.encode([cells]))
+    cells = {name: store.text_of(value) for name, value in sets.row(compute_us=13.0, run=NEW).items()}
+    store.write_atomic(again, store.encode([cells]))
     (line,) = tidy.load(folder, sets.KEY, "local").points.to_dict("records")
     assert (line["compute_us"], line["runs"], line["between_us"]) == (13.0, 2, pytest.approx(3.9))
 
@@ -97,7 +99,8 @@ def test_the_plan_has_its_range_where_it_is_part_of_the_time():
 def test_without_a_range_the_spread_within_the_run_counts():
     row = points([sets.row(compute_us=10.0)]).iloc[0].rename({"compute_us": "time_us"}).drop("between_us")
     assert noise.noise_us(row, row) == pytest.approx(0.1)
-    assert noise.noise_us(row, row.copy()) == noise.noise_us(row, tidy.pd.concat([row, tidy.pd.Series({"between_us": math.nan})]))
+    unknown = pd.concat([row, pd.Series({"between_us": math.nan})])
+    assert noise.noise_us(row, unknown) == noise.noise_us(row, row)
 
 
 def test_claims_and_table_1_use_the_same_rule():
