@@ -1,8 +1,8 @@
 """Best variant and parameters per form, count and size, with its margin and honest ties.
 
 Two accountings, never mixed: `compute` (the plan is kept between calls) and `compute + plan` (one
-call, one plan). Only verified (`passed`) times take part. Signs mark cells in which a family was not asked, and cells in
-which the position of a peak was not the truth's; footnotes say which.
+call, one plan). Only verified (`passed`) times take part. Signs mark cells in which a family was not asked, and
+cells in which the position of a peak was not the truth's; footnotes say which.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ ACCOUNTINGS: dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series]]] = {
 BETWEEN = {"compute": "between_us", "compute + plan": "between_plan_us"}  # spread between runs of an accounting's time
 COLUMNS = [
     "accounting", *CELL, "counts", "size", "best", "params", "time_us", "sd_us", "n", "runs", "tied_with",
-    "runner_up", "runner_up_params", "runner_up_us", "margin", "is_tie", "contenders", "missing_families", "peak_disagrees",
+    "runner_up", "runner_up_params", "runner_up_us", "margin", "is_tie", "contenders",
+    "missing_families", "peak_disagrees",
 ]  # fmt: skip
 UNASKED, PEAK = "†", "‡"
 NAMES = 3  # of a tie that a cell of a table names
@@ -41,11 +42,11 @@ def best_table(points: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.Dat
     """One line per accounting and cell (problem x mode x input x precision); see COLUMNS.
 
     `margin` is runner-up time / best time. The runner-up is the best other variant; variants within
-    noise of the best are ties (plots.noise): `is_tie`, all named in `tied_with` (joined by `;`, best first). `runs`: how
-    many runs measured the winner's point. `missing_families`: those that were not asked (plots.coverage, which takes all
-    `rows` of the set). `peak_disagrees`: variants whose largest output is not the truth's.
-    Without any plan in the set the second accounting would repeat the first and is left out, and so
-    are cells in which no transform was measured although its form has some (`left_out` names them).
+    noise of the best are ties (plots.noise): `is_tie`, all named in `tied_with` (joined by `;`, best first).
+    `runs`: how many runs measured the winner's point. `missing_families`: those that were not asked
+    (plots.coverage, which takes all `rows` of the set). `peak_disagrees`: variants whose largest output is not the
+    truth's. Without any plan in the set the second accounting would repeat the first and is left out, and so are
+    cells in which no transform was measured although its form has some (`left_out` names them).
     """
     passed = points[points["outcome"] == "passed"]
     mask = undecided(passed)
@@ -103,8 +104,8 @@ def footnotes(table: pd.DataFrame) -> list[str]:
         own = [row["best"] in row["peak_disagrees"].split(";") for _, row in marked.iterrows()]
         whose = pd.Series(["the winner too" if one else "" for one in own], marked.index)
         lines.append(
-            f"{PEAK} For at least one pair a slower variant's largest output lies elsewhere than that of the float64 truth, though "
-            f"every value is within its bound: {_places(marked, whose)}."
+            f"{PEAK} For at least one pair a slower variant's largest output lies elsewhere than that of the "
+            f"float64 truth, though every value is within its bound: {_places(marked, whose)}."
         )
     return lines
 
@@ -269,7 +270,8 @@ def to_csv(table: pd.DataFrame) -> str:
 _TEX = {
     "\\": r"\textbackslash{}", "_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "µ": r"$\mu$", "∞": r"$\infty$", "→": r"$\rightarrow$", "–": "--", "†": r"$\dagger$", "‡": r"$\ddagger$", "“": "``", "”": "''", "=": "=", "<": r"$<$", ">": r"$>$",
+    "µ": r"$\mu$", "∞": r"$\infty$", "→": r"$\rightarrow$", "–": "--",
+    "†": r"$\dagger$", "‡": r"$\ddagger$", "“": "``", "”": "''", "=": "=", "<": r"$<$", ">": r"$>$",
 }  # fmt: skip
 
 

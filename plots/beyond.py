@@ -4,9 +4,10 @@
     python3 -m plots.beyond KEY --local         a local set
 
 The paper's best of a cell is the faster of the baseline (definition-based, or transforms without plan) and of our
-own rows of the paper's algorithms, as experiments/baselines/<name>.toml names them. Ours is the fastest variant, in mode
-stream; `new` is the fastest of the families that the file calls new. The other modes have a table of their own: the fastest
-of all variants against the fastest without the new families, over the problems that every mode was measured on.
+own rows of the paper's algorithms, as experiments/baselines/<name>.toml names them. Ours is the fastest variant, in
+mode stream; `new` is the fastest of the families that the file calls new. The other modes have a table of their
+own: the fastest of all variants against the fastest without the new families, over the problems that every mode was
+measured on.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from plots.metrics import MICRO, si_time
 BASELINE = "h200_artifact"
 CELL = ["form", "left_rows", "lefts", "rights"]
 COLUMNS = [
-    *CELL, "baseline_us", "paper_us", "paper_by", "ours_us", "variant", "params", "speedup", "is_tie", "new_us", "new_variant",
-    "new_speedup", "floor_us", "distance",
+    *CELL, "baseline_us", "paper_us", "paper_by", "ours_us", "variant", "params", "speedup", "is_tie",
+    "new_us", "new_variant", "new_speedup", "floor_us", "distance",
 ]  # fmt: skip
 MODES = {
     "stream": "launches back to back", "graph": "replay of a CUDA graph", "cold": "caches flushed before each launch",
@@ -45,8 +46,8 @@ MODE_COLUMNS = ["mode", *tidy.PROBLEM, "counts", "size", "best", "best_us", "wit
 
 @dataclass(frozen=True)
 class Beyond:
-    """What is said of a set: a line per cell (COLUMNS), a line per mode and problem (MODE_COLUMNS), the bars, the title of
-    the baseline, and what is to be known of its times."""
+    """What is said of a set: a line per cell (COLUMNS), a line per mode and problem (MODE_COLUMNS), the bars, the
+    title of the baseline, and what is to be known of its times."""
 
     lines: pd.DataFrame
     modes: pd.DataFrame
@@ -78,8 +79,8 @@ def usual(points: pd.DataFrame) -> pd.DataFrame:
 
 def table(points: pd.DataFrame, what: dict[str, Any], baseline: Baseline, ceilings: Ceilings | str) -> pd.DataFrame:
     """One line per cell of the baseline, in its order; see COLUMNS. Times in microseconds; `speedup` is paper / ours,
-    `new_speedup` paper / new and `distance` ours / floor, NaN where a part is not known: a cell without rows, a set without
-    ceilings. `is_tie`: ours and the paper's best are within noise of each other."""
+    `new_speedup` paper / new and `distance` ours / floor, NaN where a part is not known: a cell without rows, a set
+    without ceilings. `is_tie`: ours and the paper's best are within noise of each other."""
     own, ranges = usual(points), noise.usual_of(points)
     paper = own["family"].isin(what["families"]) | own["variant"].isin(what["variants"])
     theirs, ours = _fastest(own[paper]), _fastest(own)
@@ -114,8 +115,8 @@ def table(points: pd.DataFrame, what: dict[str, Any], baseline: Baseline, ceilin
 
 
 def by_mode(points: pd.DataFrame, new_families: Sequence[str]) -> pd.DataFrame:
-    """The fastest of all variants against the fastest without the new families; see MODE_COLUMNS. Of the problems that were
-    measured in every mode of MODES; a mode in which a problem has no rival has no line of it."""
+    """The fastest of all variants against the fastest without the new families; see MODE_COLUMNS. Of the problems
+    that were measured in every mode of MODES; a mode in which a problem has no rival has no line of it."""
     usual_but_mode = {name: value for name, value in best_table.USUAL.items() if name != "mode"}
     points = points[(points["outcome"] == "passed") & (points["backend"] == "cuda")]
     for name, value in usual_but_mode.items():
@@ -147,9 +148,9 @@ def summary(found: Beyond) -> list[str]:
         return ["No cell of the baseline was measured in this set."]
     below, ties = int((known["speedup"] < bars.least).sum()), int(known["is_tie"].sum())
     items = [
-        f"The fastest variant is {_mean(known['speedup']):.3f} times as fast as the paper's best (geometric mean; goal: {bars.mean:g}) "
-        f"in {len(known)} of {len(lines)} cells. The least is {known['speedup'].min():.2f}; {below} below {bars.least:g}, {ties} within "
-        "noise."
+        f"The fastest variant is {_mean(known['speedup']):.3f} times as fast as the paper's best (geometric "
+        f"mean; goal: {bars.mean:g}) in {len(known)} of {len(lines)} cells. The least is "
+        f"{known['speedup'].min():.2f}; {below} below {bars.least:g}, {ties} within noise."
     ]
     new = known["new_speedup"].dropna()
     if len(new):
@@ -160,8 +161,8 @@ def summary(found: Beyond) -> list[str]:
     items.append(f"{alone} {found.aside}" if found.aside else alone)
     if len(far):
         items.append(
-            f"The time over the floor of these {len(far)} cells is {_mean(far):.2f} in geometric mean, {far.max():.2f} at most; the "
-            f"figure `floor` has all cells of the set. {floor.CAVEAT}"
+            f"The time over the floor of these {len(far)} cells is {_mean(far):.2f} in geometric mean, "
+            f"{far.max():.2f} at most; the figure `floor` has all cells of the set. {floor.CAVEAT}"
         )
     return items
 
@@ -183,17 +184,18 @@ def mode_line(modes: pd.DataFrame) -> str:
         return ""
     means = [f"{mode} ({MODES[mode]}) {_mean(own['speedup']):.2f}" for mode, own in modes.groupby("mode", sort=False)]
     return (
-        "The new variants overlap consecutive launches, so the gain depends on the mode. All variants over those without the new "
-        f"families, on the {modes['mode'].value_counts().max()} problems that every mode was measured on: {', '.join(means)}. A "
-        "program that waits for each result, as the library does, gets mode latency."
+        "The new variants overlap consecutive launches, so the gain depends on the mode. All variants over "
+        f"those without the new families, on the {modes['mode'].value_counts().max()} problems that every mode "
+        f"was measured on: {', '.join(means)}. A program that waits for each result, as the library does, gets "
+        "mode latency."
     )
 
 
 def text(key: str, found: Beyond) -> str:
     """What is said of a set as Markdown: what is compared, and the items of `summary`."""
     head = (
-        f"{key} against: {found.title}. Mode stream ({MODES['stream']}), plans kept. The paper's best of a cell is the faster of the "
-        "artifact and of our own rows of its algorithms."
+        f"{key} against: {found.title}. Mode stream ({MODES['stream']}), plans kept. The paper's best of a cell "
+        "is the faster of the artifact and of our own rows of its algorithms."
     )
     return "\n".join([head, "", *(f"- {one}" for one in summary(found))]) + "\n"
 

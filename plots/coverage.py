@@ -1,13 +1,13 @@
 """Which families were not asked in a cell: a winner is the fastest of those that were.
 
-A family belongs to a cell when it has verified times of the cell's form, mode, input and precision somewhere in the set. It
-was asked there if one of these holds:
+A family belongs to a cell when it has verified times of the cell's form, mode, input and precision somewhere in the
+set. It was asked there if one of these holds:
 
 - it has a verified time;
-- of each of its variants that belong there a row says why it has none: the program cannot compute it, it does not fit into
-  memory, it ran into the time limit, or its launch was predicted to take longer than the cell's fastest;
-- it computes the definition, a transform won the cell, and at the next smaller size of the same form and counts a transform
-  was already faster than it: its work grows with s^4, a transform's with s^2 log s.
+- of each of its variants that belong there a row says why it has none: the program cannot compute it, it does not
+  fit into memory, it ran into the time limit, or its launch was predicted to take longer than the cell's fastest;
+- it computes the definition, a transform won the cell, and at the next smaller size of the same form and counts a
+  transform was already faster than it: its work grows with s^4, a transform's with s^2 log s.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ CELL = [*PROBLEM, *CONDITION]
 SHAPE = ["left_rows", "left_cols", "right_rows", "right_cols"]
 LINE = [name for name in CELL if name not in SHAPE]
 RULE = (
-    "a family that computes this form has no time in this cell, no row says why (as “not supported” would), and no smaller size "
-    "shows a transform ahead of it"
+    "a family that computes this form has no time in this cell, no row says why (as “not supported” would), "
+    "and no smaller size shows a transform ahead of it"
 )
 Cell = tuple[object, ...]
 
 
 def missing(points: pd.DataFrame, rows: pd.DataFrame | None) -> dict[Cell, list[str]]:
-    """Families that were not asked, sorted, by cell (values of CELL); cells that lack none are left out. `points`: verified
-    lines of a tidy frame with `time_us`, by which they are compared; `rows`: all rows of the set, None where only times are
-    known."""
+    """Families that were not asked, sorted, by cell (values of CELL); cells that lack none are left out. `points`:
+    verified lines of a tidy frame with `time_us`, by which they are compared; `rows`: all rows of the set, None
+    where only times are known."""
     if points.empty:
         return {}
     points = points.assign(
@@ -84,7 +84,8 @@ def _overtaken(points: pd.DataFrame) -> dict[Cell, list[tuple[tuple[int, ...], b
     """By family and line (LINE) the shapes at which it and a transform have times, and whether the transform is faster."""
     transforms = points[points["_transform"]].drop_duplicates(CELL).set_index(CELL)["time_us"]
     found: dict[Cell, list[tuple[tuple[int, ...], bool]]] = defaultdict(list)
-    for values in points.drop_duplicates([*CELL, "family"])[[*CELL, "family", "time_us"]].itertuples(index=False, name=None):
+    fastest = points.drop_duplicates([*CELL, "family"])[[*CELL, "family", "time_us"]]
+    for values in fastest.itertuples(index=False, name=None):
         *place, family, us = values
         if tuple(place) in transforms.index:
             at = dict(zip(CELL, place))

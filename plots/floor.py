@@ -1,7 +1,8 @@
-"""The floor of a problem: what no call goes below that starts after the one before it has ended, from measured ceilings.
+"""The floor of a problem: what no call goes below that starts after the one before it has ended, from measured
+ceilings.
 
-A limit, not a model: dependency chains, synchronisation and imperfect balance are ignored. It is no lower bound for launches
-that overlap: the launch part counts an empty launch that waits for the one before it.
+A limit, not a model: dependency chains, synchronisation and imperfect balance are ignored. It is no lower bound for
+launches that overlap: the launch part counts an empty launch that waits for the one before it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from plots.metrics import MICRO
 from plots.tidy import PROBLEM
 
 PARTS = ["launch", "memory", "direct", "fft"]
-CAVEAT = "The floor is no lower bound for launches that overlap: its launch part is an empty launch that waits for the one before it."
+CAVEAT = (
+    "The floor is no lower bound for launches that overlap: its launch part is an empty launch that waits for the "
+    "one before it."
+)
 
 
 def fft_flops(problem: Problem) -> float:
@@ -67,10 +71,11 @@ def floor_us(points: pd.DataFrame, ceilings: Ceilings) -> pd.Series:
 
 
 def below_launch(rows: pd.DataFrame) -> tuple[int, int]:
-    """(points whose time is below that of the empty launch beside them, points with such a launch) of the verified rows of a
-    set in mode stream; rows older than that column have none."""
+    """(points whose time is below that of the empty launch beside them, points with such a launch) of the verified
+    rows of a set in mode stream; rows older than that column have none."""
     own = rows[(rows["outcome"] == "passed") & (rows["mode"] == "stream") & (rows["launch_us"] > 0)]
-    means = own.groupby([*PROBLEM, "variant", "params", "input", "precision", "experiment"])[["compute_us", "launch_us"]].mean()
+    point = [*PROBLEM, "variant", "params", "input", "precision", "experiment"]
+    means = own.groupby(point)[["compute_us", "launch_us"]].mean()
     return int((means["compute_us"] < means["launch_us"]).sum()), len(means)
 
 

@@ -1,4 +1,4 @@
-"""What the report opens with: Table 1 of the paper for this machine, and the paper's claims."""
+"""What the report opens with: Table 1 of the paper for this machine, the paper's claims, and how accurate variants are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from plots import table1
+from plots import accuracy_table, table1
 from plots.claims import verdicts
 from plots.tidy import ResultSet
 
@@ -16,7 +16,11 @@ def chapters(results: ResultSet, cells: pd.DataFrame, claims: pd.DataFrame) -> l
     others unfold. `cells` are table1's, `claims` the verdicts' table. A set without a verified time has none."""
     if not (results.points["outcome"] == "passed").any():
         return []
-    return [_table1(cells), _claims(claims)]
+    return [_table1(cells), _claims(claims), *map(_plain, accuracy_table.chapter(results))]
+
+
+def _plain(chapter: dict[str, Any]) -> dict[str, Any]:
+    return {**chapter, "tables": [_shown(*one) for one in chapter["tables"]]}
 
 
 def _table1(cells: pd.DataFrame) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """When two times are a tie: the one rule, with what is known of the spread of times.
 
-A difference is noise up to the larger of two limits. Within a run: twice the combined standard error of both means, and at
-least 1 % of the faster. Between runs: a point that several runs measured has the range of its runs; any other has the range
-that is usual in its class of time (`usual_ranges`). The larger range of the two points counts.
+A difference is noise up to the larger of two limits. Within a run: twice the combined standard error of both means,
+and at least 1 % of the faster. Between runs: a point that several runs measured has the range of its runs; any
+other has the range that is usual in its class of time (`usual_ranges`). The larger range of the two points counts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Ranges = tuple[tuple[float, float], ...]
 
 
 def of_points(rows: pd.DataFrame, point: Sequence[str]) -> pd.DataFrame:
-    """Per `point` (names of columns) the NUMBERS of its runs: how many, the lowest of their mean times in microseconds, and
-    how far the longest is above the lowest, as a share of it, without and with the plan. `rows` hold one repetition each,
-    all with a time."""
+    """Per `point` (names of columns) the NUMBERS of its runs: how many, the lowest of their mean times in
+    microseconds, and how far the longest is above the lowest, as a share of it, without and with the plan. `rows`
+    hold one repetition each, all with a time."""
     per_run = rows.groupby([*point, *RUN], dropna=False)[["compute_us", "plan_us"]].mean()
     per_run["planned_us"] = per_run["compute_us"] + per_run["plan_us"].fillna(0.0)
     by = per_run.groupby(list(point), dropna=False)

@@ -1,5 +1,5 @@
 """Draws everything of a result set: figures (SVG, PDF, PNG), tables (the best algorithm, Table 1, the
-claims), the report.
+claims, accuracy), the report.
 
 Needs neither compiler nor GPU. The same rows give the same bytes.
 """
@@ -17,7 +17,9 @@ from typing import Any
 
 from experiments import store
 from experiments.errors import Parser, UserError, nearest
-from plots import best_table, beyond, front, imported, real_tables, regret, report, style, table1, tidy
+from plots import (
+    accuracy_table, best_table, beyond, front, imported, real_tables, regret, report, style, table1, tidy,
+)  # fmt: skip
 from plots.claims import verdicts
 from plots.figures import Drawing, Omitted, Result, by_reason, comparison, modules
 from plots.metrics import METRICS
@@ -154,6 +156,7 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
     cells, claims = table1.cells(results.points), verdicts.table(results)
     tables = {
         **table1.files(cells), **verdicts.files(claims), **regret.files(results), **beyond.files(results),
+        **accuracy_table.files(results),
     }  # fmt: skip
     for name, text in tables.items():
         store.write_atomic(out / "tables" / name, text.encode("utf-8"))

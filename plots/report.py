@@ -135,8 +135,8 @@ def _cards(runs: dict[str, dict[str, Any]], used: set[str]) -> list[str]:
     if len(found) < 2:
         return []
     return [
-        f"The rows are of {len(used)} runs on {len(found)} cards of this kind: the variants of a cell were not all measured on one "
-        "card."
+        f"The rows are of {len(used)} runs on {len(found)} cards of this kind: the variants of a cell were not "
+        "all measured on one card."
     ]
 
 

@@ -44,8 +44,8 @@ MIN_SAMPLES_FOR_OUTLIERS = 4
 
 @dataclass(frozen=True)
 class ResultSet:
-    """What one machine measured: raw rows, the tidy frame, run records, folder and kind. `studies` has the tidy frame of
-    each side experiment by itself."""
+    """What one machine measured: raw rows, the tidy frame, run records, folder and kind. `studies` has the tidy
+    frame of each side experiment by itself."""
 
     key: str
     kind: str  # "published" or "local"
@@ -84,8 +84,8 @@ def drop_outliers(samples: pd.Series, points: pd.Series) -> pd.Series:
 
 
 def _thorough(rows: pd.DataFrame, side: Collection[str]) -> pd.DataFrame:
-    """Rows with a time to draw: per point those of main experiments if it has any (`side` names the others), of these the
-    most thorough preset, and of that the newest run. `_point` numbers the points in their order.
+    """Rows with a time to draw: per point those of main experiments if it has any (`side` names the others), of
+    these the most thorough preset, and of that the newest run. `_point` numbers the points in their order.
 
     Outdated sources are gone already (experiments.store). Run ids start with their UTC time.
     """
@@ -123,15 +123,15 @@ def _agreed(cells: pd.Series) -> str:
 def tidy(rows: pd.DataFrame, side: Collection[str] = (), every: pd.DataFrame | None = None) -> pd.DataFrame:
     """One line per point: mean, SD (n-1), median and n of the kept repetitions, in microseconds.
 
-    Rows of the experiments `side` never replace those of others: they give the times of points that nothing else measured.
-    Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`; `argmax_agrees`: `false` where
-    a peak was elsewhere than the truth's in any of them, `true`, or empty where none says;
-    `energy_uj`: mean of all that counted it); `<time>` (mean) for every column of TIMES and
-    TRANSFERS; `sd_us`, `median_us` (of compute_us), `n`, `dropped`; BETWEEN: spread between all runs of the point, those
-    of side experiments included (see plots.noise), in `rows`, or in `every`, which has older runs too;
-    pairs, outputs (elements per pair), side (for the size axis), size and counts (labels). An
-    outlier repetition is dropped whole, so that phases still add up to their compute time. Empty
-    input gives an empty frame. `attrs["usual_ranges"]`: plots.noise.usual_ranges of the set.
+    Rows of the experiments `side` never replace those of others: they give the times of points that nothing else
+    measured. Added to POINT: outcome and CARRIED (`experiments`: all that measured it, joined by `;`;
+    `argmax_agrees`: `false` where a peak was elsewhere than the truth's in any of them, `true`, or empty where none
+    says; `energy_uj`: mean of all that counted it); `<time>` (mean) for every column of TIMES and TRANSFERS;
+    `sd_us`, `median_us` (of compute_us), `n`, `dropped`; BETWEEN: spread between all runs of the point, those of
+    side experiments included (see plots.noise), in `rows`, or in `every`, which has older runs too; pairs, outputs
+    (elements per pair), side (for the size axis), size and counts (labels). An outlier repetition is dropped whole,
+    so that phases still add up to their compute time. Empty input gives an empty frame. `attrs["usual_ranges"]`:
+    plots.noise.usual_ranges of the set.
     """
     rows, every = _typed(rows), None if every is None else _typed(every)
     known = _run_ranges(rows if every is None else every)

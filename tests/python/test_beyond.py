@@ -85,7 +85,8 @@ def test_a_speed_up_within_noise_is_a_tie():
 def test_modes_stand_side_by_side():
     stream = [row("split_row", 64, 8.0), row("new", 64, 4.0, "fused")]
     others = [row(name, 64, us, family, mode=mode) for mode in ("graph", "cold", "latency")
-              for name, us, family in (("split_row", 6.0, "warp_shuffle"), ("new", 5.0 if mode != "latency" else 9.0, "fused"))]  # fmt: skip
+              for name, us, family in (
+                  ("split_row", 6.0, "warp_shuffle"), ("new", 5.0 if mode != "latency" else 9.0, "fused"))]  # fmt: skip
     stream_only = [row("split_row", 128, 90.0), row("new", 128, 1.0, "fused")]
     modes = beyond.by_mode(tidy.tidy(sets.frame([*stream, *others, *stream_only])), ["fused"])
     assert modes.set_index("mode")["speedup"].to_dict() == {"stream": 2.0, "graph": 1.2, "cold": 1.2, "latency": 1.0}
