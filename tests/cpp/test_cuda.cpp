@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "harness/device.hpp"
@@ -26,6 +27,8 @@ struct Emptied final : Plan {
   static inline bool empty = false;
 };
 
+constexpr int kMostReadings = 500;
+
 class CudaDevice : public testing::Test {
  protected:
   void SetUp() override {
@@ -37,9 +40,12 @@ class CudaDevice : public testing::Test {
     stream = static_cast<cudaStream_t>(device->stream());
   }
 
-  Seconds shortest(const std::function<void()>& work, Index count, Mode mode) {
+  // The least time per call; stops early when it is at most `enough`. A busy host launches late,
+  // never early: readings go on until one is undisturbed, and their number ends a clock that is
+  // wrong.
+  Seconds shortest(const std::function<void()>& work, Index count, Mode mode, Seconds enough) {
     Seconds best = 1e9;
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < kMostReadings && best > enough; ++i) {
       best = std::min(best, device->time(work, count, mode) / static_cast<double>(count));
     }
     return best;
@@ -52,27 +58,35 @@ class CudaDevice : public testing::Test {
 TEST_F(CudaDevice, ReadsASpinOfKnownLengthInEveryMode) {
   constexpr long long kNanoseconds = 4'000'000;
   for (const Mode mode : {Mode::stream, Mode::latency, Mode::graph, Mode::cold}) {
-    const Seconds read = shortest([&] { launch_spin(kNanoseconds, stream); }, 5, mode);
-    EXPECT_NEAR(read, kNanoseconds * 1e-9, 0.02 * kNanoseconds * 1e-9) << to_string(mode);
+    constexpr Seconds kLength = kNanoseconds * 1e-9;
+    const Seconds read =
+        shortest([&] { launch_spin(kNanoseconds, stream); }, 5, mode, 1.02 * kLength);
+    EXPECT_NEAR(read, kLength, 0.02 * kLength) << to_string(mode);
   }
 }
 
 // Floors are ceilings and launches divided; that holds only while rows and ceilings are read from
 // one clock in one way. The best of several points, each with a batch of its own, against the best
-// that --ceilings found: how fast the host launches differs from one moment to the next.
+// that --ceilings found: how fast the host launches differs from one moment to the next. Both are
+// read again until they agree, since a busy host disturbs either.
 TEST_F(CudaDevice, AnEmptyRowReadsWhatTheCeilingsSayOfAnEmptyLaunch) {
   constexpr std::size_t kCeilingsNeed = std::size_t{13} << 30;
   if (device->available_bytes() < kCeilingsNeed) {
     GTEST_SKIP() << "needs " << bytes_text(static_cast<double>(kCeilingsNeed)) << " on the device";
   }
-  const nlohmann::json ceilings = device->ceilings();
+  constexpr int kRounds = 5, kMostRounds = 15;
   Variant variant = find_variant("overlap_wise");
   variant.plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
     return std::make_unique<Emptied>(find_variant("overlap_wise").plan(request));
   };
   for (const Mode mode : {Mode::stream, Mode::graph}) {
-    double read_us = 1e9;
-    for (int i = 0; i < 5; ++i) {
+    const std::string name = "empty_launch_" + std::string(to_string(mode)) + "_us";
+    double read_us = 1e9, said_us = 1e9;
+    const auto agree = [&] { return std::abs(read_us - said_us) <= 0.15 * said_us; };
+    for (int i = 0; i < kMostRounds && !(i >= kRounds && agree()); ++i) {
+      if (i == 0 || i >= kRounds) {
+        said_us = std::min(said_us, device->ceilings().at(name).get<double>());
+      }
       Emptied::empty = false;
       Point point(
           {&variant, Params{}, Precision::fp32, problem_of("one-to-one/1x1/1x1/1:1/full"), mode},
@@ -85,21 +99,24 @@ TEST_F(CudaDevice, AnEmptyRowReadsWhatTheCeilingsSayOfAnEmptyLaunch) {
       }
       ASSERT_EQ(point.outcome(), Outcome::passed) << point.reason();
     }
-    const std::string name = "empty_launch_" + std::string(to_string(mode)) + "_us";
-    const double said_us = ceilings.at(name).get<double>();
     EXPECT_NEAR(read_us, said_us, 0.15 * said_us) << name;
   }
 }
 
 TEST_F(CudaDevice, PhasesAreTimedOnTheDevice) {
-  const auto phases = device->phases([&](PhaseMarks& marks) {
-    marks.mark("forward");
-    launch_spin(300'000, stream);
-    marks.mark("inverse");
-    launch_spin(600'000, stream);
-  });
-  EXPECT_NEAR(phases.at("forward"), 300e-6, 20e-6);
-  EXPECT_NEAR(phases.at("inverse"), 600e-6, 20e-6);
+  Seconds forward = 1e9, inverse = 1e9;
+  for (int i = 0; i < kMostReadings && (forward > 320e-6 || inverse > 620e-6); ++i) {
+    const auto phases = device->phases([&](PhaseMarks& marks) {
+      marks.mark("forward");
+      launch_spin(300'000, stream);
+      marks.mark("inverse");
+      launch_spin(600'000, stream);
+    });
+    forward = std::min(forward, phases.at("forward"));
+    inverse = std::min(inverse, phases.at("inverse"));
+  }
+  EXPECT_NEAR(forward, 300e-6, 20e-6);
+  EXPECT_NEAR(inverse, 600e-6, 20e-6);
 }
 
 // Truth of the device, judged by the truth of the host: the device fills inputs, the host computes.

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from experiments import publish, run, store
+from hangs import HANG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 FAKE = Path(__file__).with_name("fake_bench.py")
@@ -78,7 +79,7 @@ class Driver:
     def experiment(self, name: str, text: str) -> None:
         (self.folder / f"{name}.toml").write_text(text)
 
-    def presets(self, limit: float = 5, timeout: float = 60) -> None:
+    def presets(self, limit: float = 5, timeout: float = HANG_S) -> None:
         (self.folder / "presets.toml").write_text(PRESETS.format(limit=limit, timeout=timeout))
 
     def faults(self, *faults: dict[str, Any]) -> None:

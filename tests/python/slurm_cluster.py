@@ -7,8 +7,10 @@ import os
 import shutil
 import socket
 import subprocess
-import time
+from collections.abc import Callable
 from pathlib import Path
+
+from hangs import HANG_S, wait_for
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue")
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
@@ -95,11 +97,11 @@ class Cluster:
         """Cancel what runs, then end our own daemons, last started first."""
         if len(self._daemons) > 1:
             self.call("scancel", "--full", "--user=root")
-            time.sleep(1)
+            wait_for(lambda: not self.call("squeue", "--noheader"), "jobs to end", self.logs)
         for daemon in reversed(self._daemons):
             daemon.terminate()
             try:
-                daemon.wait(10)
+                daemon.wait(HANG_S)
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
@@ -113,7 +115,7 @@ class Cluster:
     def call(self, *words: object) -> str:
         """A command's standard output; empty when it fails."""
         return subprocess.run(
-            [str(word) for word in words], env=self.env, capture_output=True, text=True, timeout=60
+            [str(word) for word in words], env=self.env, capture_output=True, text=True, timeout=HANG_S
         ).stdout
 
     def state(self, job: str) -> str:
@@ -121,12 +123,9 @@ class Cluster:
         told = self.call("scontrol", "--oneliner", "show", "job", job)
         return told.partition("JobState=")[2].partition(" ")[0]
 
-    def wait(self, ready: object, what: str, timeout_s: float = 90) -> None:
-        """Until `ready()`; AssertionError with the ends of the logs after `timeout_s`."""
-        until = time.monotonic() + timeout_s
-        while not ready():
-            assert time.monotonic() < until, f"waited for {what}:\n{self.logs()}"
-            time.sleep(0.2)
+    def wait(self, ready: Callable[[], bool], what: str) -> None:
+        """Until `ready()`; the AssertionError of a hang has the ends of the logs."""
+        wait_for(ready, what, self.logs)
 
     def logs(self) -> str:
         """The ends of the daemons' logs."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hangs import HANG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("XCORR_BUILD", ROOT / "build"))
@@ -26,7 +27,7 @@ def run(*arguments: str, program: Path = PROGRAM) -> subprocess.CompletedProcess
     """One call of the program; skips when it is not built, unless XCORR_REQUIRE_BUILD=1."""
     if not program.exists() and os.environ.get("XCORR_REQUIRE_BUILD") != "1":
         pytest.skip(f"{program.name} is not built")
-    return subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=HANG_S)
 
 
 def records(text: str) -> list[dict[str, Any]]:

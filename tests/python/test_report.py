@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import real, sets
+from hangs import HANG_S
 from plots import outcomes, render, report, tidy
 from plots.inline_svg import inline
 
@@ -183,7 +184,7 @@ def test_no_horizontal_overflow(page, tmp_path, width):
         ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000",
          f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=20000", "--dump-dom",
          frame.as_uri()],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=HANG_S,
     )  # fmt: skip
     found = re.search(r"<title>found (\d+);(\d+);([^<]*)</title>", done.stdout)
     assert found, done.stderr[-500:]

@@ -13,6 +13,7 @@ import pytest
 
 from built_library import built_library
 from experiments import resources
+from hangs import HANG_S
 from harness.library import build_directory
 from test_structure import ROOT
 
@@ -107,7 +108,7 @@ def compile_unit(tmp_path: Path):
         (tmp_path / "unit.part1.cu").write_text(unit)
         return subprocess.run(
             [ROOT / "scripts/compile_kernels.py", "unit.part1.cu", "unit.o", "unit.json", "unit.d", "--", "./nvcc"],
-            cwd=tmp_path, capture_output=True, text=True, timeout=60,
+            cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S,
         )  # fmt: skip
 
     return call
@@ -131,7 +132,7 @@ def test_a_unit_that_does_not_compile_ends_as_the_compiler_does(compile_unit, tm
 def test_a_compiler_that_is_gone_is_one_line(tmp_path: Path) -> None:
     done = subprocess.run(
         [ROOT / "scripts/compile_kernels.py", "a.cu", "a.o", "a.json", "a.d", "--", "./no-such-nvcc"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S,
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == "error: ./no-such-nvcc: No such file or directory; configure the build again\n"
@@ -176,7 +177,7 @@ def build(tmp_path: Path):
         tables = (tmp_path / "resources.csv", tmp_path / "compile_seconds.csv")
         return subprocess.run(
             [ROOT / "scripts/merge_resources.py", *tables, *paths],
-            check=True, capture_output=True, text=True, timeout=60,
+            check=True, capture_output=True, text=True, timeout=HANG_S,
         ).stdout  # fmt: skip
 
     return merge

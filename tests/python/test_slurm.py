@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 import slurm_cluster
+from copied_tree import copy_tree
 from experiments import store
+from hangs import HANG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 DOOR = ROOT / "scripts/slurm_array.sh"
@@ -45,9 +47,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-def call(*words: object, env: dict[str, str]) -> subprocess.CompletedProcess:
-    command = [str(word) for word in (DOOR, *words)]
-    return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, timeout=120)
+def call(*words: object, env: dict[str, str], door: Path = DOOR) -> subprocess.CompletedProcess:
+    command = [str(word) for word in (door, *words)]
+    return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, timeout=HANG_S)
 
 
 def submitted(env: dict[str, str]) -> list[list[str]]:
@@ -116,13 +118,20 @@ def test_without_slurm_it_says_where_to_call_it(environment, tmp_path):
     assert done.returncode == 2 and done.stderr.startswith("error: sbatch: not found")
 
 
-def bench(folder: Path, pause_s: float) -> Path:
-    """A build folder whose program takes its time: the built one if there is one, else its stand-in."""
+def bench(folder: Path, gate: Path | None = None) -> Path:
+    """A build folder with the built program if there is one, else its stand-in.
+
+    With a gate, a shard measures three times; then it waits until the gate exists."""
     built = Path(os.environ.get("XCORR_BUILD", ROOT / "build")) / "xcorr-bench"
     real = shlex.quote(str(built)) if built.exists() else f"{shlex.quote(sys.executable)} {FAKE_BENCH}"
     folder.mkdir()
     program = folder / "xcorr-bench"
-    program.write_text(f'#!/bin/sh\ncase "$*" in *--variant*) sleep {pause_s} ;; esac\nexec {real} "$@"\n')
+    calls = f'"{folder}/calls.$SLURM_ARRAY_TASK_ID"'
+    wait = f"""case "$*" in *--variant*)
+  echo one >>{calls}
+  while [ "$(wc -l <{calls})" -gt 3 ] && [ ! -e {gate} ]; do sleep 0.1; done ;;
+esac"""
+    program.write_text(f'#!/bin/sh\n{wait if gate else ""}\nexec {real} "$@"\n')
     program.chmod(0o755)
     return folder
 
@@ -136,7 +145,7 @@ def shard(environment: dict[str, str], tmp_path: Path, number: int, *words: str)
 
 def test_the_steps_without_a_cluster(environment, tmp_path):
     """Two shards measure different points into one folder; the drawing step needs both."""
-    bench(tmp_path / "build", 0)
+    bench(tmp_path / "build")
     drawing = ("--step", "draw:41", "--shards", 2, "--results", tmp_path / "results")
     nothing = call(*drawing, env=environment)
     assert nothing.returncode == 1 and "no shard has started" in nothing.stderr
@@ -154,11 +163,12 @@ def test_the_steps_without_a_cluster(environment, tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(bool(slurm_cluster.why_not()), reason=slurm_cluster.why_not() or "runs")
 def test_an_array_on_a_real_cluster_survives_a_killed_shard(tmp_path):
-    results = tmp_path / "results"
+    results, gate = tmp_path / "results", tmp_path / "gate"
+    tree = copy_tree(tmp_path / "tree")
     with slurm_cluster.Cluster(tmp_path / "cluster") as cluster:
-        env = {**cluster.env, "XCORR_PYTHON": sys.executable, "XCORR_BUILD": str(bench(tmp_path / "build", 0.5))}
+        env = {**cluster.env, "XCORR_PYTHON": sys.executable, "XCORR_BUILD": str(bench(tmp_path / "build", gate))}
         done = call("--no-build", "--preset", "smoke", "--shards", 2, "--partition", "test", "--device", "cpu",
-                    *SELECTION, "--results", results, env=env)  # fmt: skip
+                    *SELECTION, "--results", results, env=env, door=tree / "scripts/slurm_array.sh")  # fmt: skip
         assert done.returncode == 0, done.stderr
         array, drawing = _jobs(done.stdout)
 
@@ -179,7 +189,8 @@ def test_an_array_on_a_real_cluster_survives_a_killed_shard(tmp_path):
             return "start 1" in _text(results / f"slurm/{array}_2.log")
 
         cluster.wait(restarted, "the killed shard to start again")
-        cluster.wait(lambda: cluster.state(drawing) == "COMPLETED", "the drawing job", 240)
+        gate.touch()
+        cluster.wait(lambda: cluster.state(drawing) == "COMPLETED", "the drawing job")
         assert [cluster.state(one) for one in both] == ["COMPLETED", "COMPLETED"]
     assert "2 of 2 shards have finished" in _text(results / f"slurm/{drawing}_draw.log")
     (folder,) = (results / "local").iterdir()
@@ -191,7 +202,7 @@ def test_an_array_on_a_real_cluster_survives_a_killed_shard(tmp_path):
                 measured[row["experiment"], store.key_of(row)].add(row["run"])
     assert len(chunks()) == 3, "runs: a shard, the killed one, and its second start"
     assert all(len(runs) == 1 for runs in measured.values()), "a point was measured twice"
-    planned = _points(env, results)
+    planned = _points(env, results, tree)
     assert planned == len(measured), "points of the selection that have rows"
 
 
@@ -205,12 +216,12 @@ def _text(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def _points(env: dict[str, str], results: Path) -> int:
+def _points(env: dict[str, str], results: Path, tree: Path) -> int:
     """Points of the test's selection, of which none may be left to measure."""
     told = subprocess.run(
         [sys.executable, "-m", "experiments.run", "--preset", "smoke", "--device", "cpu", "--dry-run", *SELECTION,
          "--results", str(results)],
-        env=env, cwd=ROOT, capture_output=True, text=True, check=True,
+        env=env, cwd=tree, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     total = told.strip().splitlines()[-1].split()
     assert total[1] == total[2], "points, already measured"
