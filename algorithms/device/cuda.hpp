@@ -29,6 +29,11 @@ namespace xcorr {
 // Limit of gridDim.y and gridDim.z: a kernel walks the rest in a loop of stride gridDim.
 inline constexpr std::int64_t kGridLimitYZ = 65535;
 
+// A limit that only large problems come to; under the emulation `small`, so that small ones do.
+constexpr std::int64_t small_if_emulated(std::int64_t limit, std::int64_t /*small*/) {
+  return limit;
+}
+
 // Throws std::runtime_error "<what>: <CUDA's words> (<CUDA's name>)".
 inline void check_cuda(cudaError_t status, const char* what) {
   if (status != cudaSuccess) {
