@@ -31,6 +31,11 @@ namespace xcorr {
 // Limit of gridDim.y and gridDim.z: a kernel walks the rest in a loop of stride gridDim.
 inline constexpr std::int64_t kGridLimitYZ = 65535;
 
+// A limit that only large problems come to; under the emulation `small`, so that small ones do.
+constexpr std::int64_t small_if_emulated(std::int64_t limit, std::int64_t /*small*/) {
+  return limit;
+}
+
 // Bytes of dynamic shared memory that the current device has for one block.
 inline std::size_t shared_limit() {
   int bytes = 0;

@@ -150,7 +150,7 @@ struct FusedProblem {
 inline Index resident_blocks([[maybe_unused]] const void* kernel, [[maybe_unused]] int threads,
                              [[maybe_unused]] std::size_t shared_bytes) {
 #ifdef XCORR_EMULATE
-  return 3;
+  return emulation::kResidentBlocks;
 #else
   int processors = 0, blocks = 0;
   check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, current_device()),

@@ -55,7 +55,7 @@ struct GridBarrier {
 };
 
 // A block in parts that work on their own, each of 2^log_threads threads, whole warps: fewer blocks
-// at a barrier than a multiprocessor needs for its work. At most 8 parts; one, under the emulation.
+// at a barrier than a multiprocessor needs for its work. At most 8 parts.
 struct BlockPart {
   __device__ __forceinline__ explicit BlockPart(int log_threads)
       : index(static_cast<int>(threadIdx.x >> log_threads)),
@@ -72,7 +72,7 @@ struct BlockPart {
   __device__ __forceinline__ void barrier_of(int group) const {
     if (group <= warp::kSize) return warp::barrier();
 #ifdef XCORR_EMULATE
-    block::barrier();
+    emulation::group_barrier(group, emulation::Site::current());
 #else
     const int number = 17 - 1024 / group + static_cast<int>(threadIdx.x) / group;
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(group) : "memory");

@@ -87,7 +87,8 @@ struct PairOffset {
 // Rows whose offsets fit 32 bits. More are taken in several parts: the loop over parts runs once
 // unless a matrix has billions of elements.
 inline int rows_of_a_part(const Problem& q) {
-  return static_cast<int>((Index{1} << 30) / std::max(q.left.cols, q.right.cols));
+  const Index elements = small_if_emulated(Index{1} << 30, 256);
+  return static_cast<int>(std::max<Index>(elements / std::max(q.left.cols, q.right.cols), 1));
 }
 template <typename T, typename Add>
 __device__ __forceinline__ void in_parts(PairOverlap<T> o, int rows_of_a_part, const Add& add) {
@@ -198,7 +199,7 @@ class OverlapPlan final : public Plan {
   OverlapPlan(const Problem& q, int warps, Kernel kernel, Index task_rows, bool accumulates,
               Extra... extra)
       : problem_(q), kernel_(kernel), accumulates_(accumulates), extra_(extra...) {
-    constexpr Index kFewElements = 16384, kManyWarps = Index{1} << 16;
+    constexpr Index kFewElements = small_if_emulated(16384, 300), kManyWarps = Index{1} << 16;
     const Index count = task_rows * q.out_cols(), blocks = ceil_div<Index>(count, warps);
     const bool spread = q.left.size() + q.right.size() <= kFewElements;
     tasks_.count = static_cast<std::uint32_t>(count);

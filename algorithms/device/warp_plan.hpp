@@ -108,7 +108,7 @@ class WarpTiles {
   // Times the warps of a block: up to so many blocks are few. Measured on an H200 in all forms:
   // spread wins by up to a third below it and loses up to a fifth above, since a block keeps its
   // place until its longest warp ends.
-  static constexpr Index kFewBlocksOfAWarp = 256;
+  static constexpr Index kFewBlocksOfAWarp = small_if_emulated(256, 2);
 
   // Number `rank` of `count` things in the order of their distance from the middle.
   static __device__ __forceinline__ int from_middle(int rank, int count) {

@@ -11,9 +11,9 @@
 // - A row, and a column, belong to one warp from their first pass to their last
 //   (fused_fft_block.hpp), so a right costs two barriers of the block, not eight, and the warps of
 //   a block drift apart: some compute while others move data.
-// - The second kernel starts while the first one runs, transforms the rows of its first right and
-//   waits only before the product; the first one starts while the call before it ends
-//   (dependent_launch.hpp).
+// - The second kernel starts while the first one runs and has its twiddles when that ends; the
+// first
+//   one starts while the call before it ends (dependent_launch.hpp).
 // - Only rows with data are transformed; matrices that fill at most half of their padding, as equal
 //   shapes do, have first passes of half the inputs.
 // - The window never wraps around: the left's spectrum carries phases that rotate the result.
@@ -62,7 +62,8 @@ __global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
   Complex* const left_spectrum = twiddles + kN;
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < kN; i += 32 * T::warps) twiddles[i] = a.roots[i];
-  if constexpr (kWork == Work::shared_left || kWork == Work::spectra) wait_for_previous();
+  // Products of stored spectra need nothing of the launch before until they load these.
+  if constexpr (kWork != Work::pairs) wait_for_previous();
   // A kernel that fills the device does not call it.
   if constexpr (kWork == Work::shared_left || kWork == Work::spectra) let_next_start();
   const BlockTransform<kN> tile(left_spectrum + (kWork == Work::shared_left ? T::spectrum : 0),
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
     block::barrier();
   }
 
-  bool waits = kWork == Work::stored_left || kWork == Work::pairs;
+  bool waits = kWork == Work::pairs;
 #pragma unroll 1
   for (; p < end; p += step) {
     const std::uint32_t l = kWork == Work::spectra ? 0 : a.rights_of_left.quotient(p);

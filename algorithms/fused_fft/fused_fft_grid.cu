@@ -44,11 +44,7 @@ namespace {
 
 using AxisLengths = Lengths<64, 96, 128, 192, 256, 384, 512>;
 constexpr int kMostThreads = 512;  // of a block: 128 registers each
-#ifdef XCORR_EMULATE
-constexpr Index kMostParts = 1;
-#else
 constexpr Index kMostParts = 8;
-#endif
 
 // f(Radices) of length n.
 template <int kFirst, int... kRest, typename F>

@@ -92,7 +92,8 @@ struct Batches {
     }
     rights = pairs / lefts;
     const Index bytes = pairs * image_elements(q) * static_cast<Index>(sizeof(Complex));
-    ring = std::min(count, std::max<Index>(2, (ring_mib(request) << 20) / bytes));
+    const Index ring_bytes = small_if_emulated(ring_mib(request) << 20, 0);
+    ring = std::min(count, std::max<Index>(2, ring_bytes / bytes));
     images = ring * pairs;
   }
   static Index ring_mib(const PlanRequest& request) { return request.params.get_int("ring_mib"); }

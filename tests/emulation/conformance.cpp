@@ -117,6 +117,25 @@ std::vector<Problem> odd_problems() {
   return problems;
 }
 
+std::vector<Problem> length_problems() {
+  std::vector<Problem> problems;
+  for (const Shape shape : {Shape{1, 60},
+                            {40, 1},
+                            {60, 1},
+                            {90, 1},
+                            {1, 120},
+                            {120, 1},
+                            {1, 180},
+                            {1, 250},
+                            {250, 1}}) {
+    problems.push_back(make_problem(Form::one_to_one, shape, shape, 1, 1, "full"));
+    problems.push_back(make_problem(Form::one_to_many, shape, shape, 1, 2, "full"));
+    problems.push_back(make_problem(Form::n_to_mn, shape, shape, 2, 2, "full"));
+    problems.push_back(make_problem(Form::n_to_m, shape, shape, 2, 2, "full"));
+  }
+  return problems;
+}
+
 std::vector<Problem> remainder_problems() {
   std::vector<Problem> problems;
   // The last for kernels that read rows as whole vectors of four.
@@ -127,6 +146,14 @@ std::vector<Problem> remainder_problems() {
     problems.push_back(make_problem(Form::n_to_m, shape, shape, 3, 2, "full"));
   }
   return problems;
+}
+
+std::vector<Problem> panel_problems() {
+  return {make_problem(Form::one_to_one, {60, 60}, {60, 60}, 1, 1, "sy:-2..1,sx:-3..4"),
+          make_problem(Form::one_to_many, {33, 80}, {33, 80}, 1, 3, "sy:5..6,sx:-9..3"),
+          make_problem(Form::n_to_mn, {40, 33}, {20, 70}, 2, 4, "sy:-9..-8,sx:0..20"),
+          make_problem(Form::n_to_m, {28, 60}, {28, 60}, 2, 3, "sy:0..1,sx:-7..7"),
+          make_problem(Form::n_to_m, {1, 250}, {1, 250}, 2, 1, "sy:0..0,sx:-3..3")};
 }
 
 std::vector<Problem> large_problems() {

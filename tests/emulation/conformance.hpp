@@ -20,8 +20,14 @@ std::string failure(const Variant& variant, const Params& params, Precision prec
 // Every form with odd shapes, equal and not, and full, valid and partial windows.
 std::vector<Problem> odd_problems();
 
+// Every form with rows or columns that, with those above, need every length of a transform on each
+// axis (tests/python/test_transform_lengths.py).
+std::vector<Problem> length_problems();
+
 // Every form with shapes that no tile of several rows, columns or matrices divides.
 std::vector<Problem> remainder_problems();
+// Every form with matrices that need several panels in a small shared memory, at few shifts.
+std::vector<Problem> panel_problems();
 // One-to-one, larger than a warp and than any tile in both directions; after the first, what is
 // large for variants of few shapes. A variant is to take one of them.
 std::vector<Problem> large_problems();

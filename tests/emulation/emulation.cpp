@@ -24,6 +24,10 @@ constexpr std::size_t kStackBytes = 128 * 1024;
 constexpr unsigned kWarp = 32;
 // Those of compute capabilities 7.0 to 9.0.
 constexpr std::uint64_t kMaxThreads = 1024, kMaxGridX = 2147483647;
+// A block that runs goes on for 1 to 2^kMostTurns turns before another one may.
+constexpr unsigned kMostTurns = 7;
+// Turns of blocks in a row in which every thread that runs only polls: nothing will ever change.
+constexpr std::uint64_t kIdleTurns = 20000;
 
 // Stacks are used again: mapping one for each of a million threads would take most of the time.
 class StackPool {
@@ -59,7 +63,7 @@ struct PooledStack {
   void deallocate(context::stack_context& used) { pool->give(used); }
 };
 
-enum class State { ready, at_block_barrier, at_warp, ended };
+enum class State { ready, at_block_barrier, at_group, at_warp, ended };
 
 // Thrown into fibers that wait while their block is given up, so that their destructors run.
 struct GivenUp {};
@@ -74,6 +78,8 @@ struct Thread {
   State state = State::ready;
   Site site;
   std::uint64_t deposit = 0;
+  unsigned group = 0;   // threads of the barrier at which it waits
+  bool polled = false;  // its last turn ended in poll()
   context::fiber fiber;
   const void* stack_bottom = nullptr;
 };
@@ -93,17 +99,23 @@ Memory garbage(std::size_t bytes) {
 StackPool stacks;
 std::uint64_t order_seed = 0;
 std::uint64_t started = 0;
+std::uint64_t idle_turns = 0;
+std::size_t shared_bytes_of_a_block = kMostSharedBytes;
+std::uint64_t asked_for_shared_bytes = 0;
 Thread* running = nullptr;
 
 class Block {
  public:
-  Block(dim3 size, std::size_t shared_bytes, const std::function<void()>& thread,
+  Block(uint3 index, dim3 size, std::size_t shared_bytes, const std::function<void()>& thread,
         std::mt19937_64& order)
-      : kernel_(thread),
+      : index_(index),
+        kernel_(thread),
         order_(order),
+        sequence_(size.count()),
         threads_(size.count()),
         exchanged_((size.count() + 31) / 32) {
     if (shared_bytes > 0) dynamic_ = garbage(shared_bytes);
+    std::iota(sequence_.begin(), sequence_.end(), 0u);
     for (unsigned i = 0; i < threads_.size(); ++i) {
       threads_[i].block = this;
       threads_[i].number = i;
@@ -111,16 +123,36 @@ class Block {
     }
   }
 
-  void run() {
-    std::vector<unsigned> sequence(threads_.size());
-    std::iota(sequence.begin(), sequence.end(), 0u);
-    do {
-      std::shuffle(sequence.begin(), sequence.end(), order_);
-      for (const unsigned i : sequence) {
-        if (threads_[i].state == State::ready) resume(threads_[i]);
-        if (error_) give_up();
-      }
-    } while (release());
+  // Every thread that can runs once. False when all have ended.
+  bool turn() {
+    blockIdx = index_;
+    std::shuffle(sequence_.begin(), sequence_.end(), order_);
+    bool moved = false, polls = false;
+    for (const unsigned i : sequence_) {
+      Thread& thread = threads_[i];
+      if (thread.state != State::ready) continue;
+      thread.polled = false;
+      resume(thread);
+      if (error_) give_up();
+      moved |= !thread.polled;
+      polls |= thread.polled;
+    }
+    idle_turns = moved ? 0 : idle_turns + 1;
+    if (idle_turns > kIdleTurns) {
+      error_ = std::make_exception_ptr(Fault("blocks wait for each other for ever"));
+      give_up();
+    }
+    // Who polls can run, so what others wait at may still be come to.
+    return polls || release();
+  }
+  // Ends the fibers of a block that is not to go on, because another one failed.
+  void abandon() {
+    blockIdx = index_;
+    error_ = std::make_exception_ptr(GivenUp{});
+    try {
+      give_up();
+    } catch (...) {  // the first failure is what counts
+    }
   }
 
   // Switches from the fiber of `thread` to the scheduler; returns when everybody it waits for came.
@@ -191,8 +223,35 @@ class Block {
     for (unsigned first = 0; first < threads_.size(); first += kWarp) {
       released |= release_group(State::at_warp, first, kWarp);
     }
-    return released ||
-           release_group(State::at_block_barrier, 0, static_cast<unsigned>(threads_.size()));
+    if (released) return true;
+    const Thread* left = nullptr;  // waits for a group that has not come together
+    for (unsigned first = 0; first < threads_.size(); first += kWarp) {
+      const Thread& thread = threads_[first];
+      if (thread.state != State::at_group) continue;
+      if (first % thread.group == 0 && all_at_barrier_of(thread)) {
+        released |= release_group(State::at_group, first, thread.group);
+      } else {
+        left = &thread;
+      }
+    }
+    if (released) return true;
+    if (left != nullptr) {
+      const unsigned first = left->number / left->group * left->group;
+      release_group(State::at_group, first, left->group);  // says who did not come
+    }
+    if (release_group(State::at_block_barrier, 0, static_cast<unsigned>(threads_.size()))) {
+      return true;
+    }
+    for (const Thread& thread : threads_) {
+      if (thread.state != State::ended) fail(describe(thread) + ", but nobody else comes");
+    }
+    return false;
+  }
+  bool all_at_barrier_of(const Thread& first) const {
+    const auto begin = threads_.begin() + first.number;
+    return std::all_of(begin, begin + first.group, [&](const Thread& t) {
+      return t.state == State::at_group && t.group == first.group;
+    });
   }
 
   // Whether threads of [first, first + count) wait in `state`; all of them must, and at one site.
@@ -227,8 +286,10 @@ class Block {
     const std::string who = "thread " + std::to_string(thread.number);
     if (thread.state == State::ended) return who + " has ended";
     return who + " waits at the " +
-           (thread.state == State::at_warp ? "warp operation" : "block's barrier") + " of " +
-           thread.site.file_name() + ":" + std::to_string(thread.site.line());
+           (thread.state == State::at_warp    ? "warp operation"
+            : thread.state == State::at_group ? "barrier of a group"
+                                              : "block's barrier") +
+           " of " + thread.site.file_name() + ":" + std::to_string(thread.site.line());
   }
 
   void fail(const std::string& what) {
@@ -246,8 +307,10 @@ class Block {
     std::rethrow_exception(error_);
   }
 
+  uint3 index_;
   const std::function<void()>& kernel_;
   std::mt19937_64& order_;
+  std::vector<unsigned> sequence_;
   std::vector<Thread> threads_;
   std::vector<Lanes> exchanged_;  // of each warp: what its last complete operation exchanged
   std::map<const void*, Memory> static_;
@@ -270,7 +333,7 @@ void check_limits(dim3 grid, dim3 block, std::size_t shared_bytes) {
   if (block.count() > kMaxThreads || block.z > 64) refuse("too many threads in a block");
   if (grid.x > kMaxGridX || grid.y > kGridLimitYZ || grid.z > kGridLimitYZ)
     refuse("too large a grid");
-  if (shared_bytes > kMaxSharedBytes) refuse("too much shared memory");
+  if (shared_bytes > shared_bytes_of_a_block) refuse("too much shared memory");
 }
 
 }  // namespace
@@ -289,16 +352,63 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes,
   gridDim = grid;
   blockDim = block;
   started += grid.count() * block.count();
-  for (const std::uint64_t i : sequence) {
-    blockIdx = {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
-                static_cast<unsigned>(i / grid.x / grid.y)};
-    Block(block, shared_bytes, thread, order).run();
+  idle_turns = 0;
+  std::vector<std::unique_ptr<Block>> resident;
+  std::size_t begun = 0;
+  const auto fill = [&] {
+    while (resident.size() < kResidentBlocks && begun < sequence.size()) {
+      const std::uint64_t i = sequence[begun++];
+      const uint3 index = {static_cast<unsigned>(i % grid.x),
+                           static_cast<unsigned>(i / grid.x % grid.y),
+                           static_cast<unsigned>(i / grid.x / grid.y)};
+      resident.push_back(std::make_unique<Block>(index, block, shared_bytes, thread, order));
+    }
+  };
+  std::size_t runs = 0;
+  try {
+    for (fill(); !resident.empty(); fill()) {
+      runs = order() % resident.size();
+      bool alive = true;
+      for (auto turns = order() % (1u << order() % (kMostTurns + 1)) + 1; alive && turns > 0;
+           --turns) {
+        alive = resident[runs]->turn();
+      }
+      if (!alive) resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(runs));
+    }
+  } catch (...) {
+    for (std::size_t i = 0; i < resident.size(); ++i) {
+      if (i != runs) resident[i]->abandon();
+    }
+    throw;
   }
 }
+
+std::size_t max_shared_bytes() {
+  ++asked_for_shared_bytes;
+  return shared_bytes_of_a_block;
+}
+SharedMemoryOf::SharedMemoryOf(std::size_t bytes) {
+  shared_bytes_of_a_block = bytes;
+  asked_for_shared_bytes = 0;
+}
+SharedMemoryOf::~SharedMemoryOf() { shared_bytes_of_a_block = kMostSharedBytes; }
+std::uint64_t SharedMemoryOf::asked() const { return asked_for_shared_bytes; }
 
 void block_barrier(Site site) {
   Thread& thread = current();
   thread.block->wait(thread, State::at_block_barrier, site);
+}
+
+void group_barrier(int group, Site site) {
+  Thread& thread = current();
+  thread.group = static_cast<unsigned>(group);
+  thread.block->wait(thread, State::at_group, site);
+}
+
+void poll() {
+  Thread& thread = current();
+  thread.polled = true;
+  thread.block->wait(thread, State::ready, {});
 }
 
 const std::uint64_t* exchange(std::uint64_t bits, Site site) {

@@ -1,7 +1,7 @@
-// A CUDA grid on one host thread: blocks in turn, one fiber per CUDA thread, in an order drawn from
-// a seed. A fiber runs until it waits at a barrier or a warp operation or ends; when none can run,
-// what they wait at is resolved or is a fault. See README.md for what this finds and what it
-// cannot.
+// A CUDA grid on one host thread: a few blocks at once, one fiber per CUDA thread, in an order
+// drawn from a seed. A fiber runs until it waits at a barrier or a warp operation or ends; when
+// none of a block can run, what they wait at is resolved or is a fault. See README.md for what this
+// finds and what it cannot.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,22 @@ using Site = std::source_location;
 // Far below a card's 65535, so that the loops over what lies beyond it run in small problems too.
 inline constexpr std::int64_t kGridLimitYZ = 16;
 
-// Of a block, of compute capability 9.0.
-inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;
+// Blocks that run at the same time; those of a grid that wait for each other are no more than
+// these.
+inline constexpr int kResidentBlocks = 3;
+
+// Shared memory of a block. Compute capability 9.0 has 227 KiB, 8.6 and 8.9 have 99, 8.0 has 163,
+// 7.5 and older have 64 or 48.
+inline constexpr std::size_t kMostSharedBytes = 227 * 1024;
+std::size_t max_shared_bytes();
+// Until the end of the scope a block has `bytes`, and asked() counts how often that was asked for.
+class SharedMemoryOf {
+ public:
+  explicit SharedMemoryOf(std::size_t bytes);
+  ~SharedMemoryOf();
+  SharedMemoryOf(const SharedMemoryOf&) = delete;
+  std::uint64_t asked() const;
+};
 
 // What is wrong with a kernel's synchronisation or launch, in words.
 struct Fault : std::runtime_error {
@@ -50,6 +64,12 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
 
 // Called from within a kernel.
 void block_barrier(Site site);
+// Of the `group` threads, a multiple of a warp's, among which the calling one is; blocks are whole
+// groups.
+void group_barrier(int group, Site site);
+// Lets others run, of this block and of others: what a thread does while it waits for another
+// block. A Fault if it goes on for ever.
+void poll();
 // Deposits 8 bytes of the calling lane; returns those of all 32 lanes, valid until its next call.
 const std::uint64_t* exchange(std::uint64_t bits, Site site);
 int lane();

@@ -43,7 +43,12 @@ TEST_P(Conformance, odd_problems) {
         << variant.id << " " << params.canonical() << " " << to_string(of) << " " << problem.id();
     ++computed;
   };
-  for (const Problem& problem : odd_problems()) {
+  std::vector<Problem> problems = odd_problems();
+  if (variant.algorithm_class == AlgorithmClass::fft) {
+    const std::vector<Problem> lengths = length_problems();
+    problems.insert(problems.end(), lengths.begin(), lengths.end());
+  }
+  for (const Problem& problem : problems) {
     if (!has_form(variant, problem.form)) continue;
     const std::uint64_t before = threads_started();
     check(points[turn % points.size()], problem, turn % variant.precisions.size(), Effort::brief);
@@ -69,7 +74,8 @@ TEST_P(Conformance, every_compile_time_point) {
     std::vector<std::string> kernel;
     for (const Axis& axis : variant.axes) {
       if (axis.compile_time) {
-        kernel.push_back(point.has(axis.name) ? point.get(axis.name) : "");  // not every tile has it
+        kernel.push_back(point.has(axis.name) ? point.get(axis.name)
+                                              : "");  // not every tile has it
       }
     }
     kernels[kernel].push_back(point);
@@ -112,6 +118,31 @@ TEST_P(Conformance, large_problem) {
     return;
   }
   FAIL() << variant.id << ": no point takes a large problem";
+}
+
+// Blocks of other devices have less shared memory: every point gives a right result there or says
+// why it cannot. 40 KiB is no device's: panels of matrices of this size need it.
+TEST_P(Conformance, little_shared_memory) {
+  const Variant& variant = GetParam();
+  for (const std::size_t kib : {40, 48, 99, 163}) {
+    const SharedMemoryOf memory(kib * 1024);
+    for (const Problem& problem : panel_problems()) {
+      if (!has_form(variant, problem.form)) continue;
+      for (const Params& params : grid_points(variant)) {
+        const Precision precision = variant.precisions.front();
+        const Support support = variant.supports({problem, params, precision});
+        if (!support) {
+          EXPECT_NE(support.reason, "") << variant.id << " " << params.canonical();
+          continue;
+        }
+        EXPECT_EQ(failure(variant, params, precision, problem, 1, Effort::brief), "")
+            << variant.id << " " << params.canonical() << " " << problem.id() << " with " << kib
+            << " KiB of shared memory";
+        // Whoever does not ask takes the same way in any of these.
+        if (memory.asked() == 0) GTEST_SKIP() << "asks for no size of shared memory";
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, Conformance, testing::ValuesIn(emulated()),

@@ -34,7 +34,11 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   emulation::run_grid(grid, block, shared_bytes, [&] { std::apply(kernel, copied); });
 }
 
-inline std::size_t shared_limit() { return emulation::kMaxSharedBytes; }
+inline std::size_t shared_limit() { return emulation::max_shared_bytes(); }
+
+constexpr std::int64_t small_if_emulated(std::int64_t /*limit*/, std::int64_t small) {
+  return small;
+}
 
 inline void clear(void* memory, std::size_t bytes, void* /*stream*/) {
   std::memset(memory, 0, bytes);

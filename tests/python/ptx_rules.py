@@ -1,0 +1,219 @@
+"""Rules of dependent launches (algorithms/device/dependent_launch.hpp), checked in PTX.
+
+A kernel that may start before the launch ahead of it has ended must wait for it (griddepcontrol.wait) before it
+writes global memory, before it lets the next launch start, and before it loads what is not a table of the plan.
+A kernel's instructions are walked from its entry along every branch up to the first wait on the way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+ENTRY = re.compile(r"^(?:\.visible )?\.entry (\S+)\(", re.MULTILINE)
+LABEL = re.compile(r"^(\$\w+):")
+BRANCH = re.compile(r"^(?:@(!?)(%p\d+)\s+)?bra(?:\.uni)?\s+(\$\w+);")
+GUARDED = re.compile(r"^@(!?)(%p\d+)\s+")
+END = re.compile(r"^(ret|exit|trap);")
+PARAMETER = re.compile(r"_param_(\d+)(?:\+(\d+))?$")
+WRITE = re.compile(r"^(st|red|atom)\.(?!shared)|^cp\.(async\.bulk|reduce)")
+LOAD = re.compile(r"^ld\.(?!shared|param|local)|^cp\.async\.c[ag]")
+OPERANDS = re.compile(r"^([\w.:]+)\s+(.*);$")
+REGISTER = re.compile(r"%[a-z]+\d+")
+COMPARE = {
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+}  # fmt: skip
+
+
+@dataclass
+class Kernel:
+    name: str  # mangled
+    lines: list[str]
+    labels: dict[str, int]
+    definitions: dict[str, list[int]] = field(default_factory=dict)  # of a register: the lines that write it
+    tables: frozenset[str] = frozenset()  # pointers that the plan stored, as parameter+offset
+    known: dict[str, int] = field(default_factory=dict)  # value of a parameter, where only one is launched dependent
+
+    def define(self) -> None:
+        for at, line in enumerate(self.lines):
+            for register in written(line):
+                self.definitions.setdefault(register, []).append(at)
+
+
+def plain(line: str) -> str:
+    """An instruction without its guard."""
+    return GUARDED.sub("", line)
+
+
+def written(line: str) -> list[str]:
+    found = OPERANDS.match(plain(line))
+    if not found or WRITE.match(found[1]) and found[1].startswith(("st", "red")) or found[1].startswith("bra"):
+        return []
+    first = found[2].split("}")[0] if found[2].startswith("{") else found[2].split(",")[0]
+    return [] if first.startswith("[") else REGISTER.findall(first.replace("|", ","))
+
+
+def kernels(ptx: str) -> Iterator[Kernel]:
+    starts = list(ENTRY.finditer(ptx))
+    for found, after in zip(starts, [*starts[1:], None]):
+        body = ptx[ptx.index("\n{", found.end()) + 2 : after.start() if after else len(ptx)]
+        lines: list[str] = []
+        labels: dict[str, int] = {}
+        for raw in body.splitlines():
+            line = re.sub(r"//.*", "", raw).strip()
+            if label := LABEL.match(line):
+                labels[label[1]] = len(lines)
+            elif line and not line.startswith((".reg", ".local", ".shared", ".loc", ".pragma")):
+                lines.append(line)
+        kernel = Kernel(found[1], lines, labels)
+        kernel.define()
+        yield kernel
+
+
+def parameter_of(kernel: Kernel, line: str) -> str | None:
+    """parameter+offset of what `ld.param` loads: 0+24."""
+    base, _, offset = line[line.index("[") + 1 : line.index("]")].partition("+")
+    place = int(offset or 0)
+    while base.startswith("%"):
+        definitions = kernel.definitions.get(base, [])
+        if len(definitions) != 1:
+            return None
+        operands = [part.strip() for part in OPERANDS.match(kernel.lines[definitions[0]])[2].split(",")]
+        if len(operands) == 3 and re.fullmatch(r"-?\d+", operands[2]):
+            place += int(operands[2])
+        elif len(operands) != 2:
+            return None
+        base = operands[1]
+    found = PARAMETER.search(base)
+    return f"{found[1]}+{place + int(found[2] or 0)}" if found else None
+
+
+def origins(kernel: Kernel, registers: list[str]) -> set[str]:
+    """64-bit parameters, pointers that is, from which these registers may be computed."""
+    seen: set[str] = set()
+    found: set[str] = set()
+    todo = list(registers)
+    while todo:
+        register = todo.pop()
+        if register in seen or not register.startswith("%rd"):
+            continue
+        seen.add(register)
+        for at in kernel.definitions.get(register, []):
+            line = plain(kernel.lines[at])
+            if line.startswith("ld.param"):
+                found.add(parameter_of(kernel, line) or "?")
+            elif LOAD.match(line):
+                found.add("loaded")
+            else:
+                todo += REGISTER.findall(line.split(",", 1)[-1])
+    return found
+
+
+def value(kernel: Kernel, operand: str, path: dict[str, int], depth: int = 0) -> int | None:
+    """What an operand is on this path, where that is known: an immediate, or made of known parameters."""
+    operand = operand.strip()
+    if re.fullmatch(r"-?\d+", operand):
+        return int(operand)
+    if operand in path:
+        return path[operand]
+    definitions = kernel.definitions.get(operand, [])
+    if len(definitions) != 1 or depth > 8:
+        return None
+    line = kernel.lines[definitions[0]]
+    found = OPERANDS.match(line)
+    if not found:
+        return None
+    return computed(kernel, found[1], [part.strip() for part in found[2].split(",")], line, path, depth)
+
+
+def computed(kernel: Kernel, name: str, operands: list[str], line: str, path: dict[str, int], depth: int) -> int | None:
+    if name.startswith("ld.param") and len(operands) == 2:
+        return kernel.known.get(parameter_of(kernel, line) or "")
+    values = [value(kernel, operand, path, depth + 1) for operand in operands[1:]]
+    parts = name.split(".")
+    if parts[0] == "mov":
+        return values[0]
+    if parts[0] == "setp" and len(parts) == 3 and parts[1] in COMPARE and None not in values:
+        return int(COMPARE[parts[1]](*values))
+    if name == "not.pred" and values[0] is not None:
+        return 1 - values[0]
+    if name == "or.pred" and 1 in values:
+        return 1
+    if name == "and.pred" and 0 in values:
+        return 0
+    if name in ("or.pred", "and.pred") and None not in values:
+        return values[0] | values[1] if name == "or.pred" else values[0] & values[1]
+    return None
+
+
+def flags(kernel: Kernel) -> set[str]:
+    """Registers with several definitions, one of them a constant, which steer branches: `first time` flags."""
+    steering: set[str] = set()
+    todo = [found[2] for line in kernel.lines if (found := BRANCH.match(line)) and found[2]]
+    while todo:
+        register = todo.pop()
+        if register in steering:
+            continue
+        steering.add(register)
+        for at in kernel.definitions.get(register, []):
+            name = plain(kernel.lines[at]).split()[0]
+            if name.startswith(("setp", "mov", "not.pred", "or.pred", "and.pred", "selp", "and.b16")):
+                todo += REGISTER.findall(kernel.lines[at].split(",", 1)[-1])
+    several = set()
+    for register in steering:
+        lines = [plain(kernel.lines[at]) for at in kernel.definitions.get(register, [])]
+        if len(lines) > 1 and all(line.startswith("mov") for line in lines):
+            if any(re.search(r",\s*-?\d+;$", line) for line in lines):
+                several.add(register)
+    return several
+
+
+def violations(kernel: Kernel) -> list[str]:
+    """What the kernel does on some path from its entry before it has waited."""
+    carried = flags(kernel)
+    found: dict[int, str] = {}
+    seen: set[tuple[int, tuple[tuple[str, int], ...]]] = set()
+    todo: list[tuple[int, dict[str, int]]] = [(0, {})]
+    while todo:
+        at, path = todo.pop()
+        state = (at, tuple(sorted(path.items())))
+        if state in seen:
+            continue
+        seen.add(state)
+        while at < len(kernel.lines):
+            line = kernel.lines[at]
+            bare = plain(line)
+            if bare.startswith("griddepcontrol.wait"):
+                break
+            if END.match(line):
+                break
+            if branch := BRANCH.match(line):
+                taken = value(kernel, branch[2], path) if branch[2] else 1
+                if taken is not None and branch[1]:
+                    taken = 1 - taken
+                if taken != 0:
+                    todo.append((kernel.labels[branch[3]], dict(path)))
+                if taken == 1:
+                    break
+            elif bare.startswith("griddepcontrol.launch_dependents"):
+                found[at] = "lets the next launch start before it waits"
+            elif WRITE.match(bare):
+                found[at] = f"writes before it waits: {line}"
+            elif LOAD.match(bare):
+                address = bare[bare.rindex("[") :] if bare.startswith("cp") else bare[bare.index("[") :]
+                of = origins(kernel, REGISTER.findall(address)) - kernel.tables
+                if of:
+                    found[at] = f"loads before it waits, from parameter {', '.join(sorted(of))}: {line}"
+            for register in written(line):
+                if register in carried:
+                    known = value(kernel, OPERANDS.match(bare)[2].split(",")[1], path) if bare == line else None
+                    path.pop(register, None)
+                    if known is not None:
+                        path[register] = known
+            at += 1
+            if at in kernel.labels.values():
+                todo.append((at, dict(path)))
+                break
+    return [found[at] for at in sorted(found)]
