@@ -22,6 +22,7 @@ FOLDER = Path(__file__).resolve().parent
 # Wrong after 20 calls, which a timed loop makes and conformance does not.
 LATER = {"broken_later", "broken_throws_later"}
 SOUND = {"broken_nothing"}
+KILLS = {"broken_kills"}  # the process, so that nothing is shrunk
 
 
 def broken_variants() -> list[str]:
@@ -45,7 +46,7 @@ def elements(problem: str) -> int:
 
 class RandomProblems(unittest.TestCase):
     def test_every_broken_variant_is_found_and_the_printed_command_repeats_it(self) -> None:
-        variants = [name for name in broken_variants() if name not in LATER | SOUND]
+        variants = [name for name in broken_variants() if name not in LATER | SOUND | KILLS]
         self.assertGreater(len(variants), 20)
         for variant in variants:
             with self.subTest(variant):
@@ -79,26 +80,36 @@ class RandomProblems(unittest.TestCase):
             self.assertIn("60 passed, 0 failed", text)
 
     def test_parts_are_disjoint_and_together_the_whole(self) -> None:
+        command = (PROGRAM, "--random", "50", "--seed", "9", "--variant", "cpu_definition")
         with tempfile.TemporaryDirectory() as folder:
-            records = []
-            for part in ("1/1", "1/3", "2/3", "3/3"):
-                path = Path(folder) / "record.json"
-                code, text = run(PROGRAM, "--random", "50", "--seed", "9", "--variant", "cpu_definition", "--shard",
-                                 part, "--record", str(path))
-                self.assertEqual(code, 0, text)
-                records.append(json.loads(path.read_text()))
-        whole, parts = records[0], records[1:]
+            one, three = Path(folder) / "one.json", Path(folder) / "three.json"
+            code, text = run(*command, "--record", str(one))
+            self.assertEqual(code, 0, text)
+            code, text = run(sys.executable, str(FOLDER / "run_parts.py"), "--parts", "3", "--record", str(three), "--",
+                             *command)
+            self.assertEqual(code, 0, text)
+            whole, joined = json.loads(one.read_text()), json.loads(three.read_text())
         self.assertEqual(whole["passed"], 50)
         self.assertEqual(whole["seed"], 9)
-        for key in ("forms", "inputs", "windows"):
-            together: dict[str, int] = {}
-            for part in parts:
-                for name, count in part[key].items():
-                    together[name] = together.get(name, 0) + count
-            self.assertEqual(whole[key], together, key)
+        for key in ("passed", "forms", "inputs", "windows", "largest", "limits", "machine_key"):
+            self.assertEqual(whole[key], joined[key], key)
+        self.assertEqual(joined["parts"], 3)
         self.assertEqual(len(whole["forms"]), 4)
-        self.assertIn("machine_key", whole)
         self.assertEqual(whole["limits"]["side"], 160)
+
+    def test_a_failing_part_fails_all(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "record.json"
+            code, text = run(sys.executable, str(FOLDER / "run_parts.py"), "--parts", "2", "--record", str(path), "--",
+                             BROKEN, "--random", "4", "--seed", "1", "--variant", "broken_sign")
+            self.assertEqual(code, 1, text)
+            self.assertIn("repeat: ", text)
+            self.assertGreater(len(json.loads(path.read_text())["failures"]), 0)
+
+    def test_a_variant_that_kills_the_process_is_named(self) -> None:
+        code, text = run(BROKEN, "--random", "4", "--seed", "1", "--variant", "broken_kills")
+        self.assertLess(code, 0)
+        self.assertRegex(text, r"repeat: .* --variant broken_kills .* --problem ")
 
     def test_a_refused_draw_is_drawn_again_and_counted(self) -> None:
         code, text = run(BROKEN, "--random", "20", "--variant", "broken_nothing", "--largest-side", "3", "--bytes",
