@@ -127,12 +127,12 @@ class Table {
     const auto bytes = [](Index elements) {
       return static_cast<std::size_t>(elements) * sizeof(T);
     };
-    const Buffer left = device_.allocate(bytes(problem.left_elements()));
-    const Buffer right = device_.allocate(bytes(problem.right_elements()));
-    const Buffer out = device_.allocate(bytes(problem.out_elements()));
+    Banded left(device_, bytes(problem.left_elements()));
+    Banded right(device_, bytes(problem.right_elements()));
+    Banded out(device_, bytes(problem.out_elements()));
     device_.truth(problem, precisions.front(), AlgorithmClass::definition, seed_)
-        ->fill(kind, left.get(), right.get());
-    const Reference reference = make_reference<T>(problem, device_, left.get(), right.get());
+        ->fill(kind, left.data(), right.data());
+    const Reference reference = make_reference<T>(problem, device_, left.data(), right.data());
     for (const Variant* variant : variants) {
       for (const Precision precision : variant->precisions) {
         if (std::count(precisions.begin(), precisions.end(), precision) == 0) continue;
@@ -143,12 +143,12 @@ class Table {
           const Buffer workspace =
               device_.allocate(std::max<std::size_t>(variant->workspace_bytes(request), 1));
           request.workspace = workspace.get();
-          device_.fill(out.get(), 0xff, bytes(problem.out_elements()));
+          device_.fill(out.data(), 0xff, bytes(problem.out_elements()));
           const std::unique_ptr<Plan> plan = variant->plan(request);
-          plan->compute({left.get(), right.get(), out.get(), device_.stream(), nullptr});
+          plan->compute(call_of(left, right, out, device_));
           device_.synchronize();
           const Errors errors = errors_of(
-              problem, reference, downloaded<T>(device_, out.get(), problem.out_elements()));
+              problem, reference, downloaded<T>(device_, out.data(), problem.out_elements()));
           worst.argmax_agrees &= errors.argmax_agrees;
           if (!(errors.l2 <= worst.l2)) worst.l2 = errors.l2;
           if (!(errors.relative <= worst.relative)) {
