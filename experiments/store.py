@@ -34,7 +34,8 @@ COLUMNS = (
     "energy_uj max_error error_bound exact_error exact_bound rel_l2_error argmax_agrees fmas bytes "
     "seed source_hash clear_us launch_us overlap_checked"
 ).split()
-ADDED = ("clear_us", "launch_us", "overlap_checked")  # absent from sets that are older than they are: read as empty
+# Absent from sets that are older than they are: read as empty.
+ADDED = ("clear_us", "launch_us", "overlap_checked")
 KEY = (
     "variant params precision form left_rows left_cols right_rows right_cols lefts rights window "
     "mode input preset source_hash"

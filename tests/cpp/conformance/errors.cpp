@@ -15,10 +15,9 @@ namespace xcorr::conformance {
 namespace {
 
 constexpr const char* kProblems[] = {
-    "one-to-one/16x16/16x16/1:1/full",     "one-to-one/64x64/64x64/1:1/full",
-    "one-to-one/100x100/100x100/1:1/full", "one-to-one/256x256/256x256/1:1/full",
-    "n-to-m/16x16/16x16/5:11/full",        "n-to-m/64x64/64x64/5:11/full",
-    "n-to-m/100x100/100x100/5:11/full",    "n-to-m/256x256/256x256/5:11/full"};
+    "one-to-one/16x16/16x16/1:1/full",  "one-to-one/64x64/64x64/1:1/full",
+    "one-to-many/64x64/64x64/1:5/full", "n-to-mn/64x64/64x64/2:6/full",
+    "n-to-m/100x100/100x100/5:11/full", "one-to-one/256x256/256x256/1:1/full"};
 // Of a grid; the order of summation depends on the point.
 constexpr std::size_t kPoints = 4;
 

@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import Any
 
 SUMMED = ("passed", "failed", "not_drawn")
-COUNTS = ("families", "variants", "forms", "windows", "inputs", "precisions", "properties", "refused")
+COUNTS = (
+    "families",
+    "variants",
+    "forms",
+    "windows",
+    "inputs",
+    "precisions",
+    "properties",
+    "refused",
+)
 SAME = ("what", "machine_key", "seed", "cases", "limits")
 
 
@@ -26,9 +35,15 @@ def commit() -> dict[str, Any]:
     """Of the working tree; empty where there is no git."""
     folder = Path(__file__).resolve().parent
     try:
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True)
+        head = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True
+        )
         dirty = subprocess.run(
-            ["git", "status", "--porcelain", "--untracked-files=no"], cwd=folder, capture_output=True, text=True, check=True
+            ["git", "status", "--porcelain", "--untracked-files=no"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
         )
     except (OSError, subprocess.CalledProcessError):
         return {}
@@ -42,7 +57,9 @@ def joined(records: list[dict[str, Any]]) -> dict[str, Any]:
     result["device"] = first["device"]
     result["parts"] = len(records)
     result["seconds"] = max(record["seconds"] for record in records)
-    result["largest"] = {key: max(record["largest"][key] for record in records) for key in first["largest"]}
+    result["largest"] = {
+        key: max(record["largest"][key] for record in records) for key in first["largest"]
+    }
     for key in SUMMED:
         result[key] = sum(record[key] for record in records)
     for key in COUNTS:
@@ -56,7 +73,9 @@ def joined(records: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--parts", type=int, required=True, help="processes at once")
     parser.add_argument("--record", type=Path, required=True, help="the joined record, a JSON file")
     parser.add_argument("command", nargs="+", help="after --: conformance and its options")
@@ -70,11 +89,19 @@ def main(argv: list[str]) -> int:
         folder = Path(name)
         processes = []
         for part in range(1, options.parts + 1):
-            words = [*options.command, "--shard", f"{part}/{options.parts}", "--record", str(folder / f"{part}.json")]
+            words = [
+                *options.command,
+                "--shard",
+                f"{part}/{options.parts}",
+                "--record",
+                str(folder / f"{part}.json"),
+            ]
             with (folder / f"{part}.txt").open("w") as output:
                 # The first one shows its progress; the others are as far.
                 errors = None if part == 1 else subprocess.DEVNULL
-                processes.append(subprocess.Popen(words, stdout=output, stderr=errors, env=environment))
+                processes.append(
+                    subprocess.Popen(words, stdout=output, stderr=errors, env=environment)
+                )
         codes = [process.wait() for process in processes]
         missing = 0
         records = []
@@ -92,8 +119,10 @@ def main(argv: list[str]) -> int:
     record["parts_without_record"] = missing
     options.record.parent.mkdir(parents=True, exist_ok=True)
     options.record.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"{record['what']}: seed {record['seed']}, {record['passed']} passed, {record['failed']} failed, "
-          f"{record['not_drawn']} not drawn, {record['seconds']:.0f} s; {options.record}")
+    print(
+        f"{record['what']}: seed {record['seed']}, {record['passed']} passed, {record['failed']} failed, "
+        f"{record['not_drawn']} not drawn, {record['seconds']:.0f} s; {options.record}"
+    )
     return 0 if not any(codes) else 1
 
 
