@@ -12,39 +12,43 @@
 
 namespace xcorr {
 
-class Banded {
- public:
-  // Filled with NaN, bands and all. AddressSanitizer knows the bands too.
-  Banded(Device& device, std::size_t bytes)
-      : device_(device), bytes_(bytes), memory_(device.allocate(bytes + 2 * kBand)) {
-    device_.fill(memory_.get(), kPoison, bytes + 2 * kBand);
-    protect(true);
-  }
-  ~Banded() { protect(false); }
+constexpr std::size_t kBand = 256;
+constexpr unsigned char kPoison = 0xff;  // all bits set is a NaN in every floating-point type
+
+struct Banded {
+  Buffer memory;
+  std::size_t bytes = 0;
+
+  Banded(Device& device, std::size_t size)
+      : memory(device.allocate(size + 2 * kBand)), bytes(size) {}
+  ~Banded() { forbid(false); }
   Banded(const Banded&) = delete;
   Banded& operator=(const Banded&) = delete;
 
-  char* data() const { return static_cast<char*>(memory_.get()) + kBand; }
-  std::size_t size() const { return bytes_; }
-  void poison() { device_.fill(data(), kPoison, bytes_); }
+  char* data() const { return static_cast<char*>(memory.get()) + kBand; }
 
-  bool bands_intact() {
+  // Everything, the bands too; where the host reads it AddressSanitizer knows them from then on.
+  void poison(Device& device) {
+    forbid(false);
+    device.fill(memory.get(), kPoison, bytes + 2 * kBand);
+    host_ = device.host_memory();
+    forbid(true);
+  }
+
+  bool bands_intact(Device& device) const {
     std::vector<unsigned char> bands(2 * kBand);
-    protect(false);
-    device_.download(bands.data(), memory_.get(), kBand);
-    device_.download(bands.data() + kBand, data() + bytes_, kBand);
-    protect(true);
+    forbid(false);
+    device.download(bands.data(), memory.get(), kBand);
+    device.download(bands.data() + kBand, data() + bytes, kBand);
+    forbid(true);
     return std::all_of(bands.begin(), bands.end(), [](unsigned char b) { return b == kPoison; });
   }
 
-  static constexpr std::size_t kBand = 256;
-  static constexpr unsigned char kPoison = 0xff;  // all bits set is a NaN in every float type
-
  private:
-  void protect([[maybe_unused]] bool on) const {
+  void forbid([[maybe_unused]] bool on) const {
 #if defined(__SANITIZE_ADDRESS__)
-    if (!device_.host_memory()) return;
-    for (char* band : {static_cast<char*>(memory_.get()), data() + bytes_}) {
+    if (!host_) return;
+    for (char* band : {static_cast<char*>(memory.get()), data() + bytes}) {
       if (on) {
         ASAN_POISON_MEMORY_REGION(band, kBand);
       } else {
@@ -54,9 +58,7 @@ class Banded {
 #endif
   }
 
-  Device& device_;
-  std::size_t bytes_;
-  Buffer memory_;
+  bool host_ = false;
 };
 
 }  // namespace xcorr

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "harness/banded.hpp"
 #include "harness/error.hpp"
 #include "harness/overlapping.hpp"
 
@@ -13,9 +14,6 @@ namespace {
 constexpr int kPlanRepetitions = 3;
 // Larger transfers would take longer than the measurement that they accompany.
 constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;
-// Outputs lie between two bands of this size; a write beyond the end, or before the start, shows.
-constexpr std::size_t kBand = 256;
-constexpr unsigned char kPoison = 0xff;  // all bits set is a NaN in every floating-point type
 
 template <typename F>
 double microseconds(F&& steps) {
@@ -49,23 +47,6 @@ void worsen(std::optional<Check>& into, const Check& check) {
   }
   into->argmax_agrees &= check.argmax_agrees;
 }
-
-// A device buffer between two poisoned bands.
-struct Banded {
-  Buffer memory;
-  std::size_t bytes = 0;
-
-  Banded(Device& device, std::size_t size)
-      : memory(device.allocate(size + 2 * kBand)), bytes(size) {}
-  void poison(Device& device) const { device.fill(memory.get(), kPoison, bytes + 2 * kBand); }
-  char* data() const { return static_cast<char*>(memory.get()) + kBand; }
-  bool bands_intact(Device& device) const {
-    std::vector<unsigned char> bands(2 * kBand);
-    device.download(bands.data(), memory.get(), kBand);
-    device.download(bands.data() + kBand, data() + bytes, kBand);
-    return std::all_of(bands.begin(), bands.end(), [](unsigned char b) { return b == kPoison; });
-  }
-};
 
 }  // namespace
 
@@ -168,7 +149,7 @@ Outcome Point::prepare() {
     });
     memory_->truth =
         device_.truth(problem, request_.precision, variant.algorithm_class, request_.seed);
-    for (const Banded* buffer : {&memory_->left, &memory_->right, &memory_->out}) {
+    for (Banded* buffer : {&memory_->left, &memory_->right, &memory_->out}) {
       buffer->poison(device_);
     }
     memory_->call = {

@@ -12,7 +12,9 @@ namespace {
 
 struct Second {
   Second(Device& device, std::size_t left_bytes, std::size_t right_bytes, std::size_t out_bytes)
-      : left(device, left_bytes), right(device, right_bytes), out(device, out_bytes) {}
+      : left(device, left_bytes), right(device, right_bytes), out(device, out_bytes) {
+    for (Banded* buffer : {&left, &right, &out}) buffer->poison(device);
+  }
   Banded left, right, out;
 };
 
@@ -30,7 +32,7 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
   const std::size_t left = bytes_of(problem.left_elements(), precision);
   const std::size_t right = bytes_of(problem.right_elements(), precision);
   const std::size_t out = bytes_of(problem.out_elements(), precision);
-  const std::size_t needed = left + right + out + 6 * Banded::kBand;
+  const std::size_t needed = left + right + out + 6 * kBand;
   const std::size_t available = device.available_bytes();
   const Overlapping no_memory{"", "memory: a second set of inputs and outputs needs " +
                                       bytes_text(static_cast<double>(needed))};
@@ -54,7 +56,7 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
   other.right = second->right.data();
   other.out = second->out.data();
   truth.fill(other_kind, second->left.data(), second->right.data());
-  device.fill(call.out, Banded::kPoison, out);
+  device.fill(call.out, kPoison, out);
   for (int turn = 0; turn < calls; ++turn) plan.compute(turn % 2 == 0 ? call : other);
   device.synchronize();
 
@@ -70,8 +72,8 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
     const std::string changed = truth.changed_inputs(turn.kind, turn.of.left, turn.of.right);
     if (!changed.empty()) return {where + changed, ""};
   }
-  if (!second->out.bands_intact()) return {"memory beside the second output was written", ""};
-  if (!second->left.bands_intact() || !second->right.bands_intact()) {
+  if (!second->out.bands_intact(device)) return {"memory beside the second output was written", ""};
+  if (!second->left.bands_intact(device) || !second->right.bands_intact(device)) {
     return {"memory beside the second inputs was written", ""};
   }
   return {};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "harness/banded.hpp"
 #include "harness/error.hpp"
 #include "harness/overlapping.hpp"
 
@@ -24,11 +23,12 @@ std::string first_fault(const Case& c, Truth& truth, Device& device) {
   Banded out(device, bytes(problem.out_elements()));
   Banded workspace(device, std::max<std::size_t>(c.variant->workspace_bytes(request), 1));
   request.workspace = workspace.data();
+  for (Banded* buffer : {&left, &right, &out, &workspace}) buffer->poison(device);
 
   const std::unique_ptr<Plan> plan = c.variant->plan(request);
-  const Call call{left.data(), right.data(), out.data(), device.stream(), nullptr, /*exclusive=*/true};
+  const Call call = call_of(left, right, out, device);
   const auto compute = [&] {
-    out.poison();
+    device.fill(out.data(), kPoison, out.bytes);
     plan->compute(call);
     device.synchronize();
   };
@@ -43,7 +43,7 @@ std::string first_fault(const Case& c, Truth& truth, Device& device) {
     if (!changed.empty()) return where + changed;
   }
   const InputKind last = c.inputs.back();
-  std::vector<char> first(device.host_memory() ? out.size() : 0), again(first.size());
+  std::vector<char> first(device.host_memory() ? out.bytes : 0), again(first.size());
   device.download(first.data(), out.data(), first.size());
   compute();
   if (device.host_memory()) {
@@ -59,12 +59,17 @@ std::string first_fault(const Case& c, Truth& truth, Device& device) {
   const std::pair<const char*, Banded*> buffers[] = {
       {"left", &left}, {"right", &right}, {"output", &out}, {"workspace", &workspace}};
   for (const auto& [name, buffer] : buffers) {
-    if (!buffer->bands_intact()) return std::string("memory beside the ") + name + " was written";
+    if (!buffer->bands_intact(device))
+      return std::string("memory beside the ") + name + " was written";
   }
   return "";
 }
 
 }  // namespace
+
+Call call_of(const Banded& left, const Banded& right, const Banded& out, Device& device) {
+  return {left.data(), right.data(), out.data(), device.stream(), nullptr, /*exclusive=*/true};
+}
 
 Support supported(const Case& c, Device& device) {
   return device.runs(*c.variant, request_of(c, device));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/banded.hpp"
 #include "harness/device.hpp"
 #include "harness/registry.hpp"
 
@@ -31,6 +32,9 @@ Support supported(const Case& c, Device& device);
 // outputs in turn. The memory beside every buffer and the inputs are looked at. `truth` is that of
 // the case where the caller keeps one. Never throws.
 Outcome run(const Case& c, Device& device, std::shared_ptr<Truth> truth = nullptr);
+
+// As the calls that are timed: all the stream's work is this plan's.
+Call call_of(const Banded& left, const Banded& right, const Banded& out, Device& device);
 
 // "tiled_direct (rows=4) fp32 n-to-m/3x4/5x6/2:3/full uniform seed 7"
 std::string name_of(const Case& c);

@@ -15,10 +15,9 @@ namespace xcorr::conformance {
 namespace {
 
 constexpr const char* kProblems[] = {
-    "one-to-one/16x16/16x16/1:1/full",     "one-to-one/64x64/64x64/1:1/full",
-    "one-to-one/100x100/100x100/1:1/full", "one-to-one/256x256/256x256/1:1/full",
-    "n-to-m/16x16/16x16/5:11/full",        "n-to-m/64x64/64x64/5:11/full",
-    "n-to-m/100x100/100x100/5:11/full",    "n-to-m/256x256/256x256/5:11/full"};
+    "one-to-one/16x16/16x16/1:1/full",  "one-to-one/64x64/64x64/1:1/full",
+    "one-to-many/64x64/64x64/1:5/full", "n-to-mn/64x64/64x64/2:6/full",
+    "n-to-m/100x100/100x100/5:11/full", "one-to-one/256x256/256x256/1:1/full"};
 // Of a grid; the order of summation depends on the point.
 constexpr std::size_t kPoints = 4;
 
@@ -127,12 +126,12 @@ class Table {
     const auto bytes = [](Index elements) {
       return static_cast<std::size_t>(elements) * sizeof(T);
     };
-    const Buffer left = device_.allocate(bytes(problem.left_elements()));
-    const Buffer right = device_.allocate(bytes(problem.right_elements()));
-    const Buffer out = device_.allocate(bytes(problem.out_elements()));
+    Banded left(device_, bytes(problem.left_elements()));
+    Banded right(device_, bytes(problem.right_elements()));
+    Banded out(device_, bytes(problem.out_elements()));
     device_.truth(problem, precisions.front(), AlgorithmClass::definition, seed_)
-        ->fill(kind, left.get(), right.get());
-    const Reference reference = make_reference<T>(problem, device_, left.get(), right.get());
+        ->fill(kind, left.data(), right.data());
+    const Reference reference = make_reference<T>(problem, device_, left.data(), right.data());
     for (const Variant* variant : variants) {
       for (const Precision precision : variant->precisions) {
         if (std::count(precisions.begin(), precisions.end(), precision) == 0) continue;
@@ -143,12 +142,12 @@ class Table {
           const Buffer workspace =
               device_.allocate(std::max<std::size_t>(variant->workspace_bytes(request), 1));
           request.workspace = workspace.get();
-          device_.fill(out.get(), 0xff, bytes(problem.out_elements()));
+          device_.fill(out.data(), 0xff, bytes(problem.out_elements()));
           const std::unique_ptr<Plan> plan = variant->plan(request);
-          plan->compute({left.get(), right.get(), out.get(), device_.stream(), nullptr});
+          plan->compute(call_of(left, right, out, device_));
           device_.synchronize();
           const Errors errors = errors_of(
-              problem, reference, downloaded<T>(device_, out.get(), problem.out_elements()));
+              problem, reference, downloaded<T>(device_, out.data(), problem.out_elements()));
           worst.argmax_agrees &= errors.argmax_agrees;
           if (!(errors.l2 <= worst.l2)) worst.l2 = errors.l2;
           if (!(errors.relative <= worst.relative)) {

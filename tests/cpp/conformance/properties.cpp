@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "harness/banded.hpp"
 #include "harness/error.hpp"
 #include "tests/cpp/conformance/random.hpp"
 
@@ -45,13 +44,13 @@ Values norms(const Values& matrices, Index size) {
 template <typename T>
 void upload_as(Device& device, Banded& to, const Values& values) {
   const std::vector<T> converted(values.begin(), values.end());
-  device.upload(to.data(), converted.data(), to.size());
+  device.upload(to.data(), converted.data(), to.bytes);
 }
 
 template <typename T>
 Values download_as(Device& device, const Banded& from) {
-  std::vector<T> values(from.size() / sizeof(T));
-  device.download(values.data(), from.data(), from.size());
+  std::vector<T> values(from.bytes / sizeof(T));
+  device.download(values.data(), from.data(), from.bytes);
   return {values.begin(), values.end()};
 }
 
@@ -67,11 +66,12 @@ Values compute(const Case& c, const Problem& problem, const Matrices& inputs, De
   PlanRequest request{problem, c.params, c.precision, nullptr, device.stream()};
   Banded workspace(device, std::max<std::size_t>(c.variant->workspace_bytes(request), 1));
   request.workspace = workspace.data();
+  for (Banded* buffer : {&left, &right, &out, &workspace}) buffer->poison(device);
   wide ? upload_as<double>(device, left, inputs.left) : upload_as<float>(device, left, inputs.left);
   wide ? upload_as<double>(device, right, inputs.right)
        : upload_as<float>(device, right, inputs.right);
   const std::unique_ptr<Plan> plan = c.variant->plan(request);
-  plan->compute({left.data(), right.data(), out.data(), device.stream(), nullptr});
+  plan->compute(call_of(left, right, out, device));
   device.synchronize();
   return wide ? download_as<double>(device, out) : download_as<float>(device, out);
 }

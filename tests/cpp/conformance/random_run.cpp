@@ -28,11 +28,12 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// A variant that kills the process cannot be shrunk, but the command that repeats it is told.
+// A variant that kills the process, or is killed since it hangs, cannot be shrunk, but the command
+// that repeats it is told.
 std::array<char, 4096> running_now;
 
 void tell_and_die(int signal) {
-  constexpr char kText[] = "\nFAILED: the process was killed by this case\nrepeat: ";
+  constexpr char kText[] = "\nFAILED: a signal ended the process in this case\n  repeat: ";
   ssize_t written = write(STDOUT_FILENO, kText, sizeof kText - 1);
   written += write(STDOUT_FILENO, running_now.data(), strlen(running_now.data()));
   written += write(STDOUT_FILENO, "\n", 1);
@@ -298,7 +299,7 @@ class Runner {
 }  // namespace
 
 int run_random(const RandomRun& run, Device& device) {
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT}) {
     ::signal(signal, tell_and_die);
   }
   return Runner(run, device)();

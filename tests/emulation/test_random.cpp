@@ -1,0 +1,83 @@
+// Random small problems for every CUDA variant that can be emulated: the draws of the program
+// `conformance`, with seeds that do not change.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "harness/registry.hpp"
+#include "tests/cpp/conformance/random.hpp"
+#include "tests/emulation/conformance.hpp"
+#include "tests/emulation/emulation.hpp"
+
+namespace xcorr::emulation {
+namespace {
+
+// The library may hold the same variants compiled for a GPU; the emulated units say what they are.
+std::vector<const Variant*> emulated() {
+  std::vector<const Variant*> found;
+  for (const Variant& v : variants()) {
+    if (v.source_hash == "emulated") found.push_back(&v);
+  }
+  return found;
+}
+
+constexpr conformance::Limits kSmall{24, std::size_t{1} << 14, Index{1} << 14, Index{1} << 10, 24};
+constexpr std::uint64_t kSeed = 1, kCases = 12;
+// Variants whose workers are warps start 32 times the threads of others: fewer cases of them.
+constexpr std::uint64_t kThreads = 40000;
+
+class RandomProblems : public testing::TestWithParam<const Variant*> {};
+
+TEST_P(RandomProblems, agree_with_the_truth) {
+  const Variant& variant = *GetParam();
+  conformance::Draws draws(kSeed, {&variant}, std::nullopt, kSmall);
+  const std::uint64_t before = threads_started();
+  Index computed = 0;
+  for (std::uint64_t i = 0; i < kCases && threads_started() - before < kThreads; ++i) {
+    const auto drawn = draws.draw(i, [](const conformance::Case& c) {
+      return c.variant->supports({c.problem, c.params, c.precision});
+    });
+    if (!drawn) continue;
+    const auto& [v, params, precision, problem, inputs, seed] = *drawn;
+    EXPECT_EQ(failure(variant, params, precision, problem, seed), "")
+        << variant.id << " " << params.canonical() << " " << to_string(precision) << " "
+        << problem.id();
+    ++computed;
+  }
+  EXPECT_GT(computed, 0) << "every draw was refused";
+}
+
+// Asked only: no kernel runs.
+TEST_P(RandomProblems, of_a_card_are_drawn_within_the_limits) {
+  const Variant& variant = *GetParam();
+  const conformance::Limits limits = conformance::default_limits(Backend::cuda);
+  constexpr std::uint64_t kDraws = 100;
+  conformance::Draws draws(kSeed, {&variant}, std::nullopt, limits);
+  std::uint64_t drawn = 0;
+  for (std::uint64_t i = 0; i < kDraws; ++i) {
+    const auto c = draws.draw(i, [](const conformance::Case& asked) {
+      return asked.variant->supports({asked.problem, asked.params, asked.precision});
+    });
+    if (!c) continue;
+    ++drawn;
+    const Problem& p = c->problem;
+    EXPECT_LE(std::max({p.left.rows, p.left.cols, p.right.rows, p.right.cols}), limits.side);
+    EXPECT_LE(static_cast<std::size_t>(p.bytes(scalar_bytes(c->precision))), limits.bytes);
+    EXPECT_LE(p.fmas(), limits.fmas) << p.id();
+    EXPECT_LE(p.max_overlap(), limits.overlap);
+    EXPECT_LE(p.pairs(), limits.pairs);
+  }
+  Index refused = 0;
+  for (const auto& [reason, count] : draws.refused()) refused += count;
+  RecordProperty("refused", std::to_string(refused));
+  EXPECT_GE(drawn, kDraws * 9 / 10) << refused << " draws were refused";
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, RandomProblems, testing::ValuesIn(emulated()),
+                         [](const auto& info) {
+                           const std::string& id = info.param->id;
+                           return id.substr(id.find('.') + 1);
+                         });
+
+}  // namespace
+}  // namespace xcorr::emulation
