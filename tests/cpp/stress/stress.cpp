@@ -1,8 +1,6 @@
 // Threads that open, compute and close sessions of all families at the same time, through the C
 // API, beside other work on the device and beside a second process of the same kind. Every value of
 // every call is compared with float64 truth, and who makes no progress is named.
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -23,21 +21,16 @@
 
 #include "tests/cpp/stress/api.hpp"
 #include "tests/cpp/stress/problems.hpp"
+#include "tests/cpp/stress/progress.hpp"
+#include "tests/cpp/stress/second_process.hpp"
 #ifdef XCORR_WITH_CUDA
 #include "tests/cpp/stress/load.hpp"
 #endif
 
-extern char** environ;
-
 namespace xcorr::stress {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using nlohmann::json;
-
-double since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Options {
   std::string device = "cuda", record, commit;
@@ -59,38 +52,6 @@ struct Chosen {
   std::string id, family, precision;
   bool by_transform;
   std::vector<std::string> forms, points;
-};
-
-// What one thread does, for the one that watches.
-class Progress {
- public:
-  explicit Progress(std::string who) : who_(std::move(who)) {}
-  void begins(std::string what) {
-    const std::lock_guard lock(mutex_);
-    what_ = std::move(what);
-    start_ = Clock::now();
-    busy_ = true;
-  }
-  // Seconds that it took.
-  double ended() {
-    const std::lock_guard lock(mutex_);
-    busy_ = false;
-    return since(start_);
-  }
-  // "" or what has taken longer than `seconds`.
-  std::string stalled(double seconds) const {
-    const std::lock_guard lock(mutex_);
-    if (!busy_ || since(start_) < seconds) return "";
-    return who_ + ": no progress for " + std::to_string(static_cast<int>(since(start_))) +
-           " s in " + what_;
-  }
-
- private:
-  const std::string who_;
-  mutable std::mutex mutex_;
-  std::string what_;
-  Clock::time_point start_;
-  bool busy_ = false;
 };
 
 class Stress {
@@ -131,22 +92,19 @@ class Stress {
   // A second process with the same work, so that the device changes between two contexts.
   void start_child() {
     if (options_.child || options_.no_child || !options_.on_card()) return;
-    std::vector<std::string> words = {"stress",    "--child",
-                                      "--device",  options_.device,
-                                      "--threads", std::to_string(options_.threads),
-                                      "--seed",    std::to_string(options_.seed + 1000),
-                                      "--stall",   std::to_string(options_.stall),
-                                      "--seconds", std::to_string(options_.seconds),
-                                      "--rounds",  std::to_string(options_.rounds)};
-    for (const std::string& id : options_.variants) words.insert(words.end(), {"--variant", id});
+    std::vector<std::string> words = {"--child", "--device", options_.device};
+    const auto add = [&](const char* option, const std::string& value) {
+      words.insert(words.end(), {option, value});
+    };
+    add("--threads", std::to_string(options_.threads));
+    add("--seed", std::to_string(options_.seed + 1000));
+    add("--stall", std::to_string(options_.stall));
+    add("--seconds", std::to_string(options_.seconds));
+    add("--rounds", std::to_string(options_.rounds));
+    for (const std::string& id : options_.variants) add("--variant", id);
     if (options_.no_load) words.push_back("--no-load");
-    if (!options_.record.empty()) words.insert(words.end(), {"--record", child_record()});
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    if (posix_spawn(&child_, "/proc/self/exe", nullptr, nullptr, arguments.data(), environ) != 0) {
-      throw std::runtime_error("second process: cannot be started; use --no-child");
-    }
+    if (!options_.record.empty()) add("--record", child_record());
+    child_.start(words);
   }
   std::string child_record() const { return options_.record + ".child"; }
 
@@ -312,7 +270,7 @@ class Stress {
         std::cout << "HANGS " << what << std::endl;
       }
       if (!stalled) continue;
-      if (child_ > 0) kill(child_, SIGKILL);
+      child_.kill();
       _exit(1);  // nothing that hangs can be ended
     }
   }
@@ -348,10 +306,8 @@ class Stress {
               << ", errors " << errors_ << ", longest call " << longest_ << " s (" << longest_name_
               << "); beside them " << meetings_ << " cooperative launches, " << products_
               << " matrix products; " << since(begin_) << " s" << std::endl;
-    if (child_ > 0) {
-      int status = 0;
-      waitpid(child_, &status, 0);  // it watches itself
-      const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (child_.started()) {
+      const bool well = child_.succeeds();  // it watches itself
       if (!well) std::cout << "ERROR second process: failed\n";
       passed &= well;
       record["second_process_passed"] = well;
@@ -387,7 +343,7 @@ class Stress {
   std::map<std::string, std::vector<Chosen>> families_;
   std::deque<TestProblem> problems_;
   Clock::time_point begin_;
-  pid_t child_ = 0;
+  SecondProcess child_;
 
   std::atomic<bool> finished_ = false;
   std::atomic<std::int64_t> opened_ = 0, meetings_ = 0, products_ = 0;
