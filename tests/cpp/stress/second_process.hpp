@@ -14,6 +14,10 @@ namespace xcorr::stress {
 
 class SecondProcess {
  public:
+  SecondProcess() = default;
+  SecondProcess(const SecondProcess&) = delete;
+  // It does not outlive this one.
+  ~SecondProcess() { kill(); }
   void start(std::vector<std::string> words) {
     std::string name = "stress";
     std::vector<char*> arguments = {name.data()};
@@ -25,9 +29,11 @@ class SecondProcess {
   }
   bool started() const { return id_ > 0; }
   // Waits for its end.
-  bool succeeds() const {
+  bool succeeds() {
     int status = 0;
-    return waitpid(id_, &status, 0) == id_ && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    const bool ended = waitpid(id_, &status, 0) == id_;
+    id_ = 0;
+    return ended && WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
   void kill() const {
     if (started()) ::kill(id_, SIGKILL);

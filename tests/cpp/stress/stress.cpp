@@ -20,8 +20,8 @@
 #include <thread>
 
 #include "tests/cpp/stress/api.hpp"
+#include "tests/cpp/stress/options.hpp"
 #include "tests/cpp/stress/problems.hpp"
-#include "tests/cpp/stress/progress.hpp"
 #include "tests/cpp/stress/second_process.hpp"
 #ifdef XCORR_WITH_CUDA
 #include "tests/cpp/stress/load.hpp"
@@ -32,20 +32,42 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
-  std::string device = "cuda", record, commit;
-  std::vector<std::string> variants;
-  int threads = 8;
-  double seconds = 120, stall = 30;
-  long rounds = 0;
-  unsigned long long seed = 1;
-  bool child = false, no_child = false, no_load = false;
+using Clock = std::chrono::steady_clock;
 
-  bool on_card() const { return device.rfind("cuda", 0) == 0; }
-  int device_index() const {
-    const std::size_t colon = device.find(':');
-    return colon == std::string::npos ? 0 : std::stoi(device.substr(colon + 1));
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What one thread does, for the one that watches.
+class Progress {
+ public:
+  explicit Progress(std::string who) : who_(std::move(who)) {}
+  void begins(std::string what) {
+    const std::lock_guard lock(mutex_);
+    what_ = std::move(what);
+    start_ = Clock::now();
+    busy_ = true;
   }
+  // Seconds that it took.
+  double ended() {
+    const std::lock_guard lock(mutex_);
+    busy_ = false;
+    return since(start_);
+  }
+  // "" or what has taken longer than `seconds`.
+  std::string stalled(double seconds) const {
+    const std::lock_guard lock(mutex_);
+    if (!busy_ || since(start_) < seconds) return "";
+    return who_ + ": no progress for " + std::to_string(static_cast<int>(since(start_))) +
+           " s in " + what_;
+  }
+
+ private:
+  const std::string who_;
+  mutable std::mutex mutex_;
+  std::string what_;
+  Clock::time_point start_;
+  bool busy_ = false;
 };
 
 struct Chosen {
@@ -357,32 +379,9 @@ class Stress {
 };
 
 int run(int argc, char** argv) {
+  CLI::App app;
   Options options;
-  CLI::App app(
-      "Threads compute with all families at once through the C API, on a card beside cooperative\n"
-      "kernels, matrix products and a second process. Every value is checked. Exits 1 on a wrong\n"
-      "value, an error, or a thread that makes no progress.\n"
-      "Example: stress --device cuda --seconds 120 --record stress.json");
-  app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads of a process")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "how long it runs")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "sessions of a thread, instead of --seconds")
-      ->check(CLI::Range(0L, 1000000000L));
-  app.add_option("--stall", options.stall, "seconds without progress that are a hang; 0: never")
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "of inputs and of what is opened when")
-      ->check(CLI::Range(0ULL, 10000ULL))
-      ->capture_default_str();
-  app.add_option("--variant", options.variants, "only these ids; default all of the device");
-  app.add_option("--record", options.record, "file for what was done, as JSON");
-  app.add_option("--commit", options.commit, "what the record says was built");
-  app.add_flag("--no-load", options.no_load, "no other work on the device");
-  app.add_flag("--no-child", options.no_child, "no second process");
-  app.add_flag("--child", options.child, "this is the second process");
+  describe(app, options);
   CLI11_PARSE(app, argc, argv);
   return Stress(std::move(options)).run();
 }
