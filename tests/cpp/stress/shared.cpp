@@ -1,4 +1,6 @@
-// Variants that are right as long as one thread computes.
+// Variants that are right as long as one thread computes, and one that never comes back.
+#include <unistd.h>
+
 #include <algorithm>
 #include <thread>
 #include <vector>
@@ -32,8 +34,17 @@ struct SharedCounter : Sound {
   }
 };
 
+// Never comes back.
+struct Hangs : Sound {
+  using Sound::Sound;
+  void compute(const Call&) override {
+    while (true) pause();
+  }
+};
+
 const bool added[] = {add("broken_shared_scratch", "Plans share a scratch", plan<SharedScratch>),
-                      add("broken_shared_counter", "Plans share a number", plan<SharedCounter>)};
+                      add("broken_shared_counter", "Plans share a number", plan<SharedCounter>),
+                      add("broken_hangs", "Never comes back", plan<Hangs>)};
 
 }  // namespace
 }  // namespace xcorr::broken

@@ -1,8 +1,6 @@
 // Threads that open, compute and close sessions of all families at the same time, through the C
 // API, beside other work on the device and beside a second process of the same kind. Every value of
 // every call is compared with float64 truth, and who makes no progress is named.
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -22,44 +20,23 @@
 #include <thread>
 
 #include "tests/cpp/stress/api.hpp"
+#include "tests/cpp/stress/options.hpp"
 #include "tests/cpp/stress/problems.hpp"
+#include "tests/cpp/stress/second_process.hpp"
 #ifdef XCORR_WITH_CUDA
 #include "tests/cpp/stress/load.hpp"
 #endif
 
-extern char** environ;
-
 namespace xcorr::stress {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using nlohmann::json;
+
+using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-struct Options {
-  std::string device = "cuda", record, commit;
-  std::vector<std::string> variants;
-  int threads = 8;
-  double seconds = 120, stall = 30;
-  long rounds = 0;
-  unsigned long long seed = 1;
-  bool child = false, no_child = false, no_load = false;
-
-  bool on_card() const { return device.rfind("cuda", 0) == 0; }
-  int device_index() const {
-    const std::size_t colon = device.find(':');
-    return colon == std::string::npos ? 0 : std::stoi(device.substr(colon + 1));
-  }
-};
-
-struct Chosen {
-  std::string id, family, precision;
-  bool by_transform;
-  std::vector<std::string> forms, points;
-};
 
 // What one thread does, for the one that watches.
 class Progress {
@@ -91,6 +68,12 @@ class Progress {
   std::string what_;
   Clock::time_point start_;
   bool busy_ = false;
+};
+
+struct Chosen {
+  std::string id, family, precision;
+  bool by_transform;
+  std::vector<std::string> forms, points;
 };
 
 class Stress {
@@ -131,22 +114,19 @@ class Stress {
   // A second process with the same work, so that the device changes between two contexts.
   void start_child() {
     if (options_.child || options_.no_child || !options_.on_card()) return;
-    std::vector<std::string> words = {"stress",    "--child",
-                                      "--device",  options_.device,
-                                      "--threads", std::to_string(options_.threads),
-                                      "--seed",    std::to_string(options_.seed + 1000),
-                                      "--stall",   std::to_string(options_.stall),
-                                      "--seconds", std::to_string(options_.seconds),
-                                      "--rounds",  std::to_string(options_.rounds)};
-    for (const std::string& id : options_.variants) words.insert(words.end(), {"--variant", id});
+    std::vector<std::string> words = {"--child", "--device", options_.device};
+    const auto add = [&](const char* option, const std::string& value) {
+      words.insert(words.end(), {option, value});
+    };
+    add("--threads", std::to_string(options_.threads));
+    add("--seed", std::to_string(options_.seed + 1000));
+    add("--stall", std::to_string(options_.stall));
+    add("--seconds", std::to_string(options_.seconds));
+    add("--rounds", std::to_string(options_.rounds));
+    for (const std::string& id : options_.variants) add("--variant", id);
     if (options_.no_load) words.push_back("--no-load");
-    if (!options_.record.empty()) words.insert(words.end(), {"--record", child_record()});
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    if (posix_spawn(&child_, "/proc/self/exe", nullptr, nullptr, arguments.data(), environ) != 0) {
-      throw std::runtime_error("second process: cannot be started; use --no-child");
-    }
+    if (!options_.record.empty()) add("--record", child_record());
+    child_.start(words);
   }
   std::string child_record() const { return options_.record + ".child"; }
 
@@ -312,7 +292,7 @@ class Stress {
         std::cout << "HANGS " << what << std::endl;
       }
       if (!stalled) continue;
-      if (child_ > 0) kill(child_, SIGKILL);
+      child_.kill();
       _exit(1);  // nothing that hangs can be ended
     }
   }
@@ -348,10 +328,8 @@ class Stress {
               << ", errors " << errors_ << ", longest call " << longest_ << " s (" << longest_name_
               << "); beside them " << meetings_ << " cooperative launches, " << products_
               << " matrix products; " << since(begin_) << " s" << std::endl;
-    if (child_ > 0) {
-      int status = 0;
-      waitpid(child_, &status, 0);  // it watches itself
-      const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (child_.started()) {
+      const bool well = child_.succeeds();  // it watches itself
       if (!well) std::cout << "ERROR second process: failed\n";
       passed &= well;
       record["second_process_passed"] = well;
@@ -387,7 +365,7 @@ class Stress {
   std::map<std::string, std::vector<Chosen>> families_;
   std::deque<TestProblem> problems_;
   Clock::time_point begin_;
-  pid_t child_ = 0;
+  SecondProcess child_;
 
   std::atomic<bool> finished_ = false;
   std::atomic<std::int64_t> opened_ = 0, meetings_ = 0, products_ = 0;
@@ -401,32 +379,9 @@ class Stress {
 };
 
 int run(int argc, char** argv) {
+  CLI::App app;
   Options options;
-  CLI::App app(
-      "Threads compute with all families at once through the C API, on a card beside cooperative\n"
-      "kernels, matrix products and a second process. Every value is checked. Exits 1 on a wrong\n"
-      "value, an error, or a thread that makes no progress.\n"
-      "Example: stress --device cuda --seconds 120 --record stress.json");
-  app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads of a process")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "how long it runs")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "sessions of a thread, instead of --seconds")
-      ->check(CLI::Range(0L, 1000000000L));
-  app.add_option("--stall", options.stall, "seconds without progress that are a hang; 0: never")
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "of inputs and of what is opened when")
-      ->check(CLI::Range(0ULL, 10000ULL))
-      ->capture_default_str();
-  app.add_option("--variant", options.variants, "only these ids; default all of the device");
-  app.add_option("--record", options.record, "file for what was done, as JSON");
-  app.add_option("--commit", options.commit, "what the record says was built");
-  app.add_flag("--no-load", options.no_load, "no other work on the device");
-  app.add_flag("--no-child", options.no_child, "no second process");
-  app.add_flag("--child", options.child, "this is the second process");
+  describe(app, options);
   CLI11_PARSE(app, argc, argv);
   return Stress(std::move(options)).run();
 }

@@ -1,0 +1,131 @@
+// A CUDA runtime without a device: it notes what it is asked for, and answers what a test wants. It
+// has what the launching pages of algorithms/device/ use, for a host compiler.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __shared__
+#define __align__(n) __attribute__((aligned(n)))
+#define CUDART_VERSION 12030
+
+enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
+enum cudaDeviceAttr {
+  cudaDevAttrComputeCapabilityMajor,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin,
+  cudaDevAttrMpsEnabled,
+};
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeCooperative,
+  cudaLaunchAttributeProgrammaticStreamSerialization,
+};
+inline constexpr unsigned cudaEventDisableTiming = 2;
+using cudaStream_t = struct FakeStream*;
+using cudaEvent_t = struct FakeEvent*;
+struct dim3 {
+  dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  unsigned x, y, z;
+};
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  struct {
+    int cooperative, programmaticStreamSerializationAllowed;
+  } val;
+};
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  std::size_t dynamicSmemBytes;
+  cudaStream_t stream;
+  cudaLaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+
+// The state of the fake and what it was asked for.
+struct FakeCuda {
+  int device = 0, capability = 9, mps = 0;
+  bool knows_mps = true, capturing = false;
+  cudaError_t last = cudaSuccess;
+  std::vector<std::string> asked;  // "ordinary", "dependent", "cooperative", "limit 65536", "wait"
+  std::map<std::pair<const void*, int>, std::size_t> limits;
+
+  static FakeCuda& state() {
+    static FakeCuda fake;
+    return fake;
+  }
+  cudaError_t answer(cudaError_t status) {
+    if (status != cudaSuccess) last = status;
+    return status;
+  }
+  // As CUDA: more shared memory than the kernel's limit on the device is refused.
+  cudaError_t launched(const char* kind, const void* kernel, std::size_t shared) {
+    const auto limit = limits.find({kernel, device});
+    if (shared > (limit == limits.end() ? 48 * 1024 : limit->second)) {
+      return answer(cudaErrorInvalidValue);
+    }
+    asked.push_back(kind);
+    return cudaSuccess;
+  }
+};
+
+inline const char* cudaGetErrorString(cudaError_t) { return "invalid argument"; }
+inline const char* cudaGetErrorName(cudaError_t) { return "cudaErrorInvalidValue"; }
+inline cudaError_t cudaGetLastError() { return std::exchange(FakeCuda::state().last, cudaSuccess); }
+inline cudaError_t cudaGetDevice(int* device) {
+  *device = FakeCuda::state().device;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
+  FakeCuda& fake = FakeCuda::state();
+  if (which == cudaDevAttrMpsEnabled && !fake.knows_mps) return fake.answer(cudaErrorInvalidValue);
+  *value = which == cudaDevAttrMpsEnabled               ? fake.mps
+           : which == cudaDevAttrComputeCapabilityMajor ? fake.capability
+                                                        : 227 * 1024;
+  return cudaSuccess;
+}
+// As CUDA: the limit becomes what is asked for, also less than it was.
+inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes) {
+  FakeCuda& fake = FakeCuda::state();
+  fake.limits[{kernel, fake.device}] = static_cast<std::size_t>(bytes);
+  fake.asked.push_back("limit " + std::to_string(bytes));
+  return cudaSuccess;
+}
+inline cudaError_t cudaLaunchKernel(const void* kernel, dim3, dim3, void**, std::size_t shared,
+                                    cudaStream_t) {
+  return FakeCuda::state().launched("ordinary", kernel, shared);
+}
+template <typename... Parameters, typename... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&...) {
+  const bool cooperative = config->attrs[0].id == cudaLaunchAttributeCooperative;
+  return FakeCuda::state().launched(cooperative ? "cooperative" : "dependent",
+                                    reinterpret_cast<const void*>(kernel),
+                                    config->dynamicSmemBytes);
+}
+inline cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+  *status =
+      FakeCuda::state().capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = reinterpret_cast<cudaEvent_t>(1);
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) {
+  FakeCuda::state().asked.push_back("wait");
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemsetAsync(void*, int, std::size_t, cudaStream_t) { return cudaSuccess; }
+
+// Named by the vocabulary, never called here.
+inline void __syncthreads() {}
+inline void __syncwarp(unsigned) {}
+inline int __any_sync(unsigned, int) { return 0; }
