@@ -46,7 +46,8 @@ class Recorder:
         stand_ins = sorted(FOLDER.glob("*_stand_in.cpp"))
         _compile(tree, [*flags, "-shared", "-o", library, *stand_ins, "-ldl"])
         _compile(tree, [
-            *flags, "-o", made.folder / "record_calls", FOLDER / "record_calls.cpp", library, tree.build / "libxcorr.so",
+            *flags, "-o", made.folder / "record_calls",
+            FOLDER / "record_calls.cpp", library, tree.build / "libxcorr.so",
             f"-Wl,-rpath,{made.folder}", f"-Wl,-rpath,{tree.build}", "-Wl,--allow-shlib-undefined",
         ])  # fmt: skip
         for variant in tree.units():

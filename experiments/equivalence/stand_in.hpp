@@ -9,7 +9,9 @@
 
 namespace stand_in {
 
-inline constexpr std::uint64_t kFirstAddress = 0x700000000000, kAlignment = 512;
+// Addresses of device memory: where the host's programs, heaps and stacks never lie.
+inline constexpr std::uint64_t kFirstAddress = 0x100000000000, kLastAddress = 0x300000000000;
+inline constexpr std::uint64_t kAlignment = 512;
 
 // The smallest free numbers as handles.
 class Numbers {
@@ -36,7 +38,9 @@ inline std::uint64_t hash(const void* data, std::size_t bytes) {  // FNV-1a
 }
 
 inline std::uint64_t number(const void* handle) { return reinterpret_cast<std::uint64_t>(handle); }
-inline bool on_device(const void* pointer) { return number(pointer) >= kFirstAddress; }
+inline bool on_device(const void* pointer) {
+  return number(pointer) >= kFirstAddress && number(pointer) < kLastAddress;
+}
 
 // Contents of the host's memory, addresses of the device's.
 inline std::string place(const void* pointer, std::size_t bytes) {

@@ -30,7 +30,8 @@ LAUNCH = "launch {name} grid {grid},1,1 block 32,1,1 shared 0 stream 1{more} (01
 
 
 def recording(name: str = "k", grid: int = 8, padding: str = "0000", more: str = "", tail: str = "") -> list[str]:
-    return [*HEAD.splitlines(True), LAUNCH.format(name=name, grid=grid, padding=padding, more=more), *tail.splitlines(True)]
+    text = HEAD + LAUNCH.format(name=name, grid=grid, padding=padding, more=more) + tail
+    return text.splitlines(True)
 
 
 def compared(before: list[str], after: list[str], again: tuple[list[str], list[str]] | None = None) -> Compared:
@@ -176,7 +177,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tree]:
         flags = ["-std=c++20", "-O1", "-fPIC", f"-I{tree.root}", f"-I{build}", f"-I{include}"]
         sources = [tree.root / "harness" / f"{name}.cpp" for name in ("registry", "problem")]
         call("c++", *flags, "-shared", *sources, build / "tiny.o", "-o", build / "libxcorr.so")
-        commands = [{"file": "../harness/registry.cpp", "command": " ".join(["c++", *flags, "-o", "a.o", "-c", "a.cpp"])}]
+        command = " ".join(["c++", *flags, "-o", "a.o", "-c", "a.cpp"])
+        commands = [{"file": "../harness/registry.cpp", "command": command}]
         (build / "compile_commands.json").write_text(json.dumps(commands))
         made[text] = tree
         return tree
