@@ -1,7 +1,8 @@
 """Compares two versions of the sources: which variants are the same measured code, so that their rows still count.
 
 Of every variant whose source_hash differs (a) the machine code of its kernels and (b) what its calls enqueue on a
-fixed list of problems are compared, for one architecture, without a GPU; of a CPU variant its outputs, to the bit.
+fixed list of problems are compared, for one architecture, without a GPU; of a CPU variant its outputs, to the bit,
+and the times of a few points.
 Where all is equal, --write adds a line to results/equivalent.csv. Where the tokens are equal and only the way of
 hashing differs, nothing has to be compiled.
 """
@@ -37,6 +38,8 @@ EPILOG = """examples:
 
 Trees are built in their folder build-equivalent unless a build is given; a revision is unpacked below .cache/.
 Exit code: 0 when all variants are equal (all rows count, no time differs), 1 when not, 2 for a mistake."""
+PROGRAM = "xcorr-bench"
+POINTS_OF_CPU = 4
 SAME, TOKENS, EQUAL, DIFFERENT = "same hash", "same tokens", "equal", "different"
 
 
@@ -125,6 +128,18 @@ def _compile_and_compare(
 
     with ThreadPoolExecutor(max(1, jobs // 4)) as pool:  # each records four times at once
         list(tqdm(pool.map(judge, unknown), total=len(unknown), desc="variants"))
+    for one in unknown:  # one after the other, on a machine that is quiet again
+        if one.found == EQUAL and not units[one.variant][0].endswith(".cu"):
+            one.found, one.why = judge_times(one, [before.build / PROGRAM, after.build / PROGRAM])
+
+
+def judge_times(one: Verdict, programs: list[Path]) -> tuple[str, str]:
+    """Of a CPU variant whose outputs are equal: whether its times are too."""
+    points = times.compare(programs, "cpu", POINTS_OF_CPU, published_sets(), one.variant)
+    far = [point for point in points if point.differs]
+    if far:
+        return DIFFERENT, f"times: {far[0].name}: {far[0].difference:+.1f} us, runs are within {far[0].spread:.1f} us"
+    return EQUAL, f"{one.why}, times of {len(points)} points"
 
 
 def judge_kernels(before: list[Kernel], after: list[Kernel], calls: Compared, grid: str) -> tuple[str, str]:
@@ -190,7 +205,7 @@ def run(argv: Sequence[str]) -> int:
     if options.times:
         if not options.before_build or not options.after_build:
             raise UserError("--times: needs two builds; give --before-build and --after-build")
-        programs = [folder / "xcorr-bench" for folder in (options.before_build, options.after_build)]
+        programs = [folder / PROGRAM for folder in (options.before_build, options.after_build)]
         return times.run(programs, options.device, options.points, published_sets())
     if not options.before:
         raise UserError("command line: --before is missing; see --help")

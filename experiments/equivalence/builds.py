@@ -97,6 +97,9 @@ def open_tree(name: str, build: Path | None) -> Tree:
         folder = _unpacked(name)
     if not (folder / "scripts" / "stamp_sources.py").is_file():
         raise UserError(f"{name}: not a tree of this project; give a folder or a revision of it")
+    chosen = ROOT / ".xcorr-env"  # the interpreter and Meson that setup.sh chose
+    if chosen.exists() and not (folder / chosen.name).exists():
+        shutil.copy(chosen, folder)
     return Tree(folder, (build or folder / BUILD).resolve())
 
 
@@ -116,9 +119,6 @@ def _unpacked(revision: str) -> Path:
         archive = subprocess.run(["git", "-C", str(ROOT), "archive", commit], capture_output=True, check=True)
         subprocess.run(["tar", "-x", "-C", str(partial)], input=archive.stdout, check=True)
         partial.rename(folder)
-    chosen = ROOT / ".xcorr-env"  # the interpreter and Meson that setup.sh chose
-    if chosen.exists():
-        shutil.copy(chosen, folder / ".xcorr-env")
     return folder
 
 

@@ -46,7 +46,8 @@ class Recorder:
         stand_ins = sorted(FOLDER.glob("*_stand_in.cpp"))
         _compile(tree, [*flags, "-shared", "-o", library, *stand_ins, "-ldl"])
         _compile(tree, [
-            *flags, "-o", made.folder / "record_calls", FOLDER / "record_calls.cpp", library, tree.build / "libxcorr.so",
+            *flags, "-o", made.folder / "record_calls",
+            FOLDER / "record_calls.cpp", library, tree.build / "libxcorr.so",
             f"-Wl,-rpath,{made.folder}", f"-Wl,-rpath,{tree.build}", "-Wl,--allow-shlib-undefined",
         ])  # fmt: skip
         for variant in tree.units():
@@ -112,9 +113,9 @@ def compare_lines(streams: list[Iterable[str]], names: tuple[Mapping[str, str], 
             block = lines[0].removeprefix(BLOCK).strip()
             found.blocks += 1
         texts = [line.rstrip("\n") for line in lines]
-        if lines[0].startswith("launch "):
-            found.launches += 1
-            for i, text in enumerate(texts):
+        found.launches += lines[0].startswith("launch ")
+        for i, text in enumerate(texts):
+            if text.startswith("launch "):
                 mangled, _, rest = text.removeprefix("launch ").partition(" ")
                 reached[i // 2].add(mangled)
                 texts[i] = f"launch {names[i // 2].get(mangled, mangled)} {rest}"
@@ -139,7 +140,7 @@ def _equal_but_for_padding(texts: list[str]) -> bool:
 def _around_difference(was: str, now: str) -> tuple[str, str]:
     """The lines, shortened where they begin alike and are long."""
     limit = 160
-    if max(len(was), len(now)) <= limit:
+    if not was or not now or max(len(was), len(now)) <= limit:
         return was, now
     start = next((i for i, (a, b) in enumerate(zip(was, now)) if a != b), min(len(was), len(now)))
     start = max(0, min(start - 40, len(was) - limit))

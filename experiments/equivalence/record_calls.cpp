@@ -37,10 +37,10 @@ const Counts kCounts[] = {
     {Form::n_to_m, 33, 40},   {Form::n_to_m, 128, 128},
 };
 // Every length of transform, sizes of the experiments, odd ones, more than shared memory holds.
-const Shape kSquare[] = {{1, 1},     {4, 4},     {7, 5},     {8, 8},    {16, 16},
-                         {24, 24},   {31, 33},   {32, 32},   {48, 48},  {64, 64},
-                         {96, 96},   {100, 36},  {128, 128}, {129, 97}, {192, 192},
-                         {256, 256}, {384, 384}, {1, 1000},  {512, 512}};
+const Shape kEqual[] = {{1, 1},     {4, 4},     {7, 5},     {8, 8},     {16, 16},   {24, 24},
+                        {31, 33},   {32, 32},   {48, 48},   {64, 64},   {96, 96},   {100, 36},
+                        {128, 128}, {129, 97},  {192, 192}, {256, 256}, {384, 384}, {1, 1000},
+                        {512, 512}, {128, 192}, {128, 256}, {192, 256}, {256, 128}, {256, 192}};
 // Unequal shapes, and windows.
 struct Special {
   Shape left, right;
@@ -57,7 +57,7 @@ constexpr Index kMostBytes = Index{4} << 30;
 std::vector<Problem> problems() {
   std::vector<Problem> all;
   for (const Counts& c : kCounts) {
-    for (const Shape& shape : kSquare) {
+    for (const Shape& shape : kEqual) {
       all.push_back(make_problem(c.form, shape, shape, c.lefts, c.rights, "full"));
     }
     for (const Special& s : kSpecial) {

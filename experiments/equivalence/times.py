@@ -144,8 +144,10 @@ def table(points: Sequence[Point]) -> str:
     return tabulate(body, head, floatfmt=".3f") + "\n" + verdict
 
 
-def run(programs: Sequence[Path], device: str, count: int, sets: Iterable[Path]) -> int:
-    """Measures and prints; exit code 1 when a point differs."""
+def compare(
+    programs: Sequence[Path], device: str, count: int, sets: Iterable[Path], only: str | None = None
+) -> list[Point]:
+    """Measures `count` short points, of one variant where `only` names it. UserError where there are none."""
     backend = "cpu" if device == "cpu" else "cuda"
     for path in programs:
         if not path.is_file():
@@ -155,12 +157,18 @@ def run(programs: Sequence[Path], device: str, count: int, sets: Iterable[Path])
     both = {
         name: replace(one, points=tuple(point for point in one.points if point in listed[1][name].points))
         for name, one in listed[0].items()
-        if name in listed[1] and one.backend == backend
+        if name in listed[1] and one.backend == backend and only in (None, name)
     }
     places = {place for folder in sets for place in short_points(store.read_rows(folder), backend)}
     units = choose(places, both, count)
     if not units:
-        raise UserError(f"--times: no published point of {backend} is below {SHORT_US[backend]:.0f} us in both builds")
-    points = in_turn(units, lambda build, unit: measured(benches[build], unit))
+        limit = f"{SHORT_US[backend]:.0f} us"
+        raise UserError(f"times: no published point of {only or backend} is below {limit} in both builds")
+    return in_turn(units, lambda build, unit: measured(benches[build], unit))
+
+
+def run(programs: Sequence[Path], device: str, count: int, sets: Iterable[Path]) -> int:
+    """Measures and prints; exit code 1 when a point differs."""
+    points = compare(programs, device, count, sets)
     print(table(points))
     return 1 if any(point.differs for point in points) else 0
