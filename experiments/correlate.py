@@ -7,7 +7,6 @@ left and at (y+sy, x+sx) in the right raises the value at (sy, sx). `scripts/xco
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import shutil
 import sys
@@ -24,20 +23,9 @@ from experiments.auto import Auto, Choice
 from experiments.errors import UserError
 from experiments.real import matrices, peaks, stream
 from experiments.real.files import replaced_file
+from experiments.real.outputs import check_finite, find_peaks, write_peaks
 from harness.library import FORMS, Description, Library, LibraryError, Request
 
-PEAK_COLUMNS = (
-    "pair",
-    "left",
-    "right",
-    "sy",
-    "sx",
-    "value",
-    "sub_sy",
-    "sub_sx",
-    "peak_to_second",
-    "border",
-)
 AUTO = "auto"
 DESCRIPTION = """\
 Cross-correlates matrices of .npy files: float32, float64 or integers; 2D: one matrix, 3D: a stack,
@@ -348,58 +336,6 @@ def compute(
         write_peaks(arguments.peaks, request, peaks.concatenate(found))
     if remarks.warning:  # of the values: --quiet does not silence it
         print(f"warning: {job.variant}: {remarks.warning}", file=sys.stderr)
-
-
-def find_peaks(out: np.ndarray, origin: tuple[int, int], first: int) -> peaks.Peaks:
-    try:
-        return peaks.find_peaks(out, origin)
-    except ValueError:
-        check_finite(out, first)
-        raise
-
-
-def check_finite(out: np.ndarray, first: int) -> None:
-    """UserError naming the first pair with an output that is not finite; `first` is the number of the first one."""
-    for pair, surface in enumerate(out, first):
-        if not np.isfinite(surface).all():
-            raise UserError(
-                f"pair {pair}: the correlation overflows; scale the matrices (--allow-nonfinite writes such --output "
-                "all the same)"
-            )
-
-
-def write_peaks(where: str, request: Request, found: peaks.Peaks) -> None:
-    """The CSV of PEAK_COLUMNS to a file or, for '-', to stdout."""
-    left, right = stream.pair_indices(request)
-    columns = [
-        np.arange(len(left)),
-        left,
-        right,
-        found.sy,
-        found.sx,
-        found.value,
-        found.sub_sy,
-        found.sub_sx,
-        found.peak_to_second,
-        found.border,
-    ]
-    rows = ([cell(value) for value in row] for row in zip(*(column.tolist() for column in columns)))
-    with replaced_file(None if where == "-" else Path(where)) as binary:
-        if binary is None:
-            writer = csv.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(PEAK_COLUMNS)
-            writer.writerows(rows)
-            sys.stdout.flush()
-            return
-        lines = [",".join(PEAK_COLUMNS), *(",".join(row) for row in rows), ""]
-        binary.write("\n".join(lines).encode())
-
-
-def cell(value: Any) -> str:
-    """A number as written in a CSV: shortest text of 9 digits, nothing for NaN."""
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.9g}"
-    return str(value)
 
 
 def check_outputs(arguments: argparse.Namespace) -> None:

@@ -13,6 +13,11 @@ class UserError(Exception):
     """Ends a command in one line `error: <thing>: <cause>; <way out>` and exit code 2."""
 
 
+def warn(message: str) -> None:
+    """One line on stderr."""
+    print(f"warning: {message}", file=sys.stderr)
+
+
 class Parser(argparse.ArgumentParser):
     """A command line whose mistakes end as all others of the user do."""
 

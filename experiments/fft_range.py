@@ -22,7 +22,7 @@ ROUNDOFF = {
 # Of the bound, in units of the output scale: the median magnitudes of both matrices times sqrt(overlap).
 LIMIT = 1e-3
 # The bound grows with the size of the matrices, and the true error does not: uniform numbers reach LIMIT from about
-# 220 x 220 on, with errors a thousand times below the bound. A range counts where it takes the bound so many times
+# 200 x 200 on, with errors a thousand times below the bound. A range counts where it takes the bound so many times
 # beyond that of uniform numbers of the same shapes.
 ORDINARY = 10.0
 UNIFORM = 2 / math.sqrt(3)  # root mean square over median magnitude of uniform numbers

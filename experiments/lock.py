@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from experiments.errors import UserError
-from experiments.store import warn
+from experiments.errors import UserError, warn
 
 GUARD = ".sweeps.lock"  # held for the moment in which a sweep looks at the others and joins them
 OWN = ".sweep-{run}.lock"

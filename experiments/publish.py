@@ -12,6 +12,7 @@ from typing import Any
 from experiments import store
 from experiments.errors import UserError, command, nearest
 from experiments.points import ROOT
+from experiments.run_records import run_records
 from experiments.schema import PRESETS
 from experiments.store import Key, Row
 
@@ -111,7 +112,7 @@ def publish(
     def refuse(fault: str) -> None:  # what is left out would be lost when the file is written
         raise UserError(fault.removesuffix("left out") + "restore it from git")
 
-    published_runs = store.run_records(published, refuse)
+    published_runs = run_records(published, refuse)
     by_place = {(run.get("experiment", ""), run["run"]): run for run in published_runs}
     for name in names:
         folder = local / name

@@ -16,7 +16,6 @@ import math
 import os
 import re
 import secrets
-import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable
@@ -24,9 +23,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.errors import UserError
+from experiments.errors import UserError, warn
 from experiments.identity import architecture, identities
 from experiments.problem import FORMS, Problem
+from experiments.run_records import read_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,11 +234,6 @@ def _problem_fault(form: str, window: str, *numbers: str) -> str:
     return ""
 
 
-def warn(message: str) -> None:
-    """One line on stderr."""
-    print(f"warning: {message}", file=sys.stderr)
-
-
 def _cannot_read(path: Path, error: OSError) -> UserError:
     if isinstance(error, PermissionError):
         return UserError(f"{path}: no permission to read; change its mode or owner")
@@ -382,44 +377,6 @@ def read_set(folder: Path | str, *, all_sources: bool = False, all_runs: bool = 
     for name in FLOATS:  # float() is exact, pandas' own conversion rounds the last digit
         frame[name] = pd.Series([float(row[name] or "nan") for row in rows], dtype="float64")
     return frame
-
-
-def read_runs(folder: Path) -> dict[str, dict[str, Any]]:
-    """Run records of a set by run id; a record that cannot be read is left out with a warning."""
-    return {record["run"]: record for record in run_records(folder)}
-
-
-def run_records(folder: Path, on_fault: Callable[[str], None] = warn) -> list[dict[str, Any]]:
-    """As read_runs, every record: a run has one for each of its experiments."""
-    records: list[dict[str, Any]] = []
-    paths = [*folder.glob("runs.json"), *folder.glob("runs/*.json"), *folder.glob("*/runs/*.json")]
-    for path in sorted(paths):
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            on_fault(f"{path}: run record cannot be read ({error}); left out")
-            continue
-        for record in found if isinstance(found, list) else [found]:
-            fault = _record_fault(record)
-            if fault:
-                on_fault(f"{path}: run record cannot be read ({fault}); left out")
-            else:
-                records.append(record)
-    return records
-
-
-def _record_fault(record: Any) -> str:
-    """Why this is no run record, "" where it is one: readers rely on the types of what is there."""
-    if not isinstance(record, dict):
-        return "not a JSON object"
-    if not isinstance(record.get("run"), str):
-        return "run is missing or no text"
-    argv = record.get("argv", [])
-    if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
-        return "argv is no list of texts"
-    kinds = {"experiment": str, "points": int, "before": dict, "after": dict, "machine": dict, "imported": dict}
-    wrong = [name for name, kind in kinds.items() if not isinstance(record.get(name, kind()), kind)]
-    return f"{wrong[0]} has another type" if wrong else ""
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -20,7 +20,6 @@ from __future__ import annotations
 import ctypes
 import difflib
 import json
-import operator
 import os
 import subprocess
 import threading
@@ -32,15 +31,13 @@ from typing import Any
 
 import numpy as np
 
+from harness.arguments import LibraryError, check_out, dense, shape_of, whole
+
 ROOT = Path(__file__).resolve().parent.parent
 FORMS = ("one-to-one", "one-to-many", "n-to-mn", "n-to-m")
 _ERROR_CAPACITY = 4096
 _TOO_SMALL = 2
 KEPT_SESSIONS = 4  # of them each holds a plan, its workspace and, on a GPU, inputs and output
-
-
-class LibraryError(Exception):
-    """What the library, or its loading, refuses; one line, fit for the user."""
 
 
 @dataclass(frozen=True)
@@ -61,31 +58,12 @@ class Request:
                 raise LibraryError(f"{name} {value!r}: not a text; see harness.library.Request")
         return {
             "form": self.form,
-            "left": _shape("left", self.left),
-            "right": _shape("right", self.right),
-            "lefts": _whole("lefts", self.lefts),
-            "rights": _whole("rights", self.rights),
+            "left": shape_of("left", self.left),
+            "right": shape_of("right", self.right),
+            "lefts": whole("lefts", self.lefts),
+            "rights": whole("rights", self.rights),
             "window": self.window,
         }
-
-
-def _whole(name: str, value: Any) -> int:
-    """An integer of any type that fits 64 bits; numbers with a fraction are not rounded."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise LibraryError(f"{name} {value!r}: not a whole number; give an integer") from None
-    if not -(2**63) <= number < 2**63:
-        raise LibraryError(f"{name} {number}: out of range; give a number of matrices, rows or columns")
-    return number
-
-
-def _shape(name: str, shape: Any) -> list[int]:
-    try:
-        rows, cols = shape
-    except (TypeError, ValueError):
-        raise LibraryError(f"{name} {shape!r}: not a shape; give (rows, cols)") from None
-    return [_whole(f"{name} rows", rows), _whole(f"{name} cols", cols)]
 
 
 @dataclass(frozen=True)
@@ -349,12 +327,12 @@ class Library:
     ) -> np.ndarray:
         """`compute(left, right, out)` on the addresses of dense arrays of the scalar type."""
         stacks = (int(request.lefts), *map(int, request.left)), (int(request.rights), *map(int, request.right))
-        left = _dense("left", left, stacks[0], scalar, allow_nonfinite)
-        right = _dense("right", right, stacks[1], scalar, allow_nonfinite)
+        left = dense("left", left, stacks[0], scalar, allow_nonfinite)
+        right = dense("right", right, stacks[1], scalar, allow_nonfinite)
         if out is None:
             out = np.empty(shape, scalar)
         else:
-            _check_out(out, shape, scalar, left, right)
+            check_out(out, shape, scalar, left, right)
         compute(left.ctypes.data, right.ctypes.data, out.ctypes.data)
         return out
 
@@ -376,44 +354,3 @@ class Library:
                 return json.loads(buffer.value.decode())
             capacity = max(int(buffer.value) + 1, 2 * capacity)
         raise LibraryError(f"xcorr_{name}: asks for an ever larger buffer")
-
-
-def _check_out(
-    out: Any, shape: tuple[int, int, int], scalar: type, left: np.ndarray, right: np.ndarray
-) -> None:  # fmt: skip
-    """LibraryError unless the library may write its result to `out`."""
-    if not isinstance(out, np.ndarray):
-        raise LibraryError(f"out: {type(out).__name__}; a numpy array is needed")
-    if out.shape != shape or out.dtype != scalar or not (out.flags.c_contiguous and out.flags.aligned):
-        raise LibraryError(f"out: {out.dtype} {out.shape}; dense {np.dtype(scalar)} {shape} needed")
-    if not out.flags.writeable:
-        raise LibraryError("out: is read-only; give an array that may be written")
-    for name, array in (("left", left), ("right", right)):
-        if np.may_share_memory(out, array):
-            raise LibraryError(f"out: shares memory with {name}; give an array of its own")
-
-
-def _dense(
-    name: str, array: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool
-) -> np.ndarray:  # fmt: skip
-    """The array as the library reads it; LibraryError for what it would read as something else."""
-    if np.ma.is_masked(array):
-        raise LibraryError(f"{name}: has masked elements; fill them first")
-    try:
-        array = np.asarray(array)
-    except ValueError as error:
-        raise LibraryError(f"{name}: no array ({error}); give {shape}") from None
-    if array.dtype.kind not in "biuf":
-        raise LibraryError(f"{name}: type {array.dtype}; give real numbers (of complex ones a part or the magnitude)")
-    if array.size != shape[0] * shape[1] * shape[2] or array.shape[-2:] != shape[-2:]:
-        raise LibraryError(f"{name}: array of shape {array.shape}; {shape} needed")
-    with np.errstate(over="ignore"):
-        dense = np.require(array, scalar, ["C", "A"]).reshape(shape)
-        # A sum is finite only where all its terms are; it needs no memory of its own.
-        if not allow_nonfinite and not np.isfinite(dense.sum()) and not np.isfinite(dense).all():
-            place = np.unravel_index(int(np.argmin(np.isfinite(dense))), shape)
-            value = array.reshape(shape)[place]
-            where = ", ".join(str(int(index)) for index in place)
-            cause = f"beyond {np.dtype(scalar)}; scale it" if np.isfinite(value) else "not finite; replace it"
-            raise LibraryError(f"{name}: {value} at [{where}] is {cause}, or say allow_nonfinite=True")
-    return dense

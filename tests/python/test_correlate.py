@@ -12,6 +12,7 @@ from scipy_library import ScipyLibrary, refused, scipy_correlation
 
 from experiments import auto, correlate
 from experiments.real import matrices, stream
+from experiments.real.outputs import PEAK_COLUMNS
 from harness.library import Request
 
 
@@ -186,7 +187,7 @@ def test_peaks_on_stdout_with_sign_and_origin(save, rng, capsys):
         ("1", "0", "1"),
     ]
     assert [(int(row["sy"]), int(row["sx"])) for row in rows] == [(2, -3), (0, 0)]
-    assert tuple(rows[0]) == correlate.PEAK_COLUMNS
+    assert tuple(rows[0]) == PEAK_COLUMNS
     assert all(abs(float(row["sub_sy"]) - int(row["sy"])) <= 0.5 for row in rows)
     assert float(rows[1]["peak_to_second"]) > 1.5
 

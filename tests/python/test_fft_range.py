@@ -155,8 +155,6 @@ def test_the_outputs_of_auto_are_right_beside_an_outlier(save, tmp_path):
 
 def scipy_exact(left, right):
     """By definition in float64, since a float64 FFT has no digits for this range either."""
-    import scipy.signal
-
     rest = left.astype(np.float64)
     spike = np.zeros_like(rest)
     spike[0, 5, 7], rest[0, 5, 7] = rest[0, 5, 7], 0

@@ -112,3 +112,17 @@ def test_mistakes(
     assert driver.publish(*arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ") and says in line
+
+
+@pytest.mark.parametrize("text", ["[", '[{"run": 7}]', '[{"run": "a", "argv": null}]'])
+def test_a_damaged_list_of_published_runs_is_not_written_over(
+    driver: Driver, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    driver.run()
+    target(driver).mkdir(parents=True)
+    path = target(driver) / "runs.json"
+    path.write_text(text)
+    capsys.readouterr()
+    assert driver.publish() == 2
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
+    assert str(path) in line and "restore it from git" in line and path.read_text() == text

@@ -224,5 +224,5 @@ def _points(env: dict[str, str], results: Path, tree: Path) -> int:
         env=env, cwd=tree, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     total = told.strip().splitlines()[-1].split()
-    assert total[1] == total[2], "points, already measured"
+    assert int(total[1]) == int(total[2]) + int(total[3]), "points, already measured, not selected"
     return int(total[1])
