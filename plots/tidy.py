@@ -232,6 +232,20 @@ def experiment_feeds(folder: Path = Path(experiments.__file__).parent) -> dict[s
     return found
 
 
+def _every_run(folder: Path) -> pd.DataFrame:
+    """The rows of a local set as they lie there, older runs too, of the newest source of each variant. A file that
+    store.read_set has found damaged is left out."""
+    rows: list[store.Row] = []
+    for path in sorted(folder.glob("*/*.csv.gz")):
+        if store.CHUNK_NAME.fullmatch(path.name):
+            try:
+                rows += store.decode(path)
+            except (store.Damaged, OSError):
+                continue
+    frame = pd.DataFrame(store.newest_sources(rows), columns=list(store.COLUMNS), dtype=object)
+    return _typed(frame.astype({name: "int64" for name in PROBLEM if name in store.INTEGERS}))
+
+
 def load(folder: Path, key: str, kind: str) -> ResultSet:
     """Read the set of machine `key` in `folder` (`results/published/<key>` or local).
 
@@ -241,7 +255,7 @@ def load(folder: Path, key: str, kind: str) -> ResultSet:
     runs = store.read_runs(folder)
     # A published set has one run of each point and experiment; a local one keeps the older ones too.
     typed, side = _typed(rows), studies()
-    known = _run_ranges(_typed(store.read_set(folder, all_runs=True)) if kind == "local" else typed)
+    known = _run_ranges(pd.concat([typed, _every_run(folder)], ignore_index=True) if kind == "local" else typed)
     own = {
         name: _points(typed[typed["experiment"] == name], (), known) for name in sorted(side & set(rows["experiment"]))
     }  # fmt: skip

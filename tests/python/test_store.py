@@ -172,10 +172,3 @@ def test_unreadable_run_record_is_left_out(
     (tmp_path / "runs" / "b.json").write_text('{"run": "b"')
     assert set(store.read_runs(tmp_path)) == {"a"}
     assert "b.json" in capsys.readouterr().err
-
-
-def test_rows_of_side_experiments_stay_only_where_nothing_else_has_a_time() -> None:
-    rows = [row(experiment="main"), row(experiment="side", preset="paper", input="zero-mean"),
-            row(experiment="side", params="a=1"), row(experiment="main", outcome="failed", params="a=1")]  # fmt: skip
-    assert store.without_studies(rows, {"side"}) == [rows[0], *rows[2:]]
-    assert store.without_studies(rows, ()) == rows
