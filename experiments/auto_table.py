@@ -27,7 +27,8 @@ from experiments.auto import Point, Source, Times, neighbours, predict
 from experiments.errors import Parser, UserError, command, nearest
 from experiments.points import ROOT
 from experiments.problem import Problem, parse_counts, parse_size
-from experiments.schema import FOLDER, grid, load_experiment, studies
+from experiments.schema import FOLDER, grid, load_experiment
+from experiments.studies import without_studies
 from harness.library import build_directory
 
 TABLE = FOLDER / "auto_table.json"
@@ -44,7 +45,7 @@ def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
     side experiments where another one has the point."""
     samples: dict[tuple[str, ...], list[float]] = defaultdict(list)
     names = ("precision", "form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window")
-    for row in store.without_studies(store.newest_sources(list(rows)), studies()):
+    for row in without_studies(store.newest_sources(list(rows))):
         usual = row["mode"] == "stream" and row["input"] == "uniform"
         if row["outcome"] == "passed" and usual and row["compute_us"]:
             samples[(*(row[name] for name in names), row["variant"], row["params"])].append(float(row["compute_us"]))

@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from experiments.points import Unit
-from experiments.schema import Experiment, Restriction, studies
-from experiments.store import Row, without_studies
+from experiments.schema import Experiment, Restriction
+from experiments.store import Row
+from experiments.studies import without_studies
 
 # A cell: what a unit is besides its experiment and mode. Times of any preset rank its points, the
 # sources of which may have changed since; those of the mode stream, which every point has.
@@ -29,7 +30,7 @@ def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
     """Parameters by cell, the fastest first, by the median over all repetitions that passed; side experiments count where no
     other one has the point."""
     times: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in without_studies(rows, studies()):
+    for row in without_studies(rows):
         if row["outcome"] == "passed" and row["mode"] == "stream" and row["compute_us"]:
             times[tuple(row[name] for name in CELL)][row["params"]].append(float(row["compute_us"]))
     return {

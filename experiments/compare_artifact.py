@@ -16,7 +16,7 @@ from tabulate import tabulate
 from experiments import store
 from experiments.errors import Parser, UserError, command, nearest
 from experiments.points import ROOT
-from experiments.schema import load_toml
+from experiments.schema import load_toml, studies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,16 +109,20 @@ def best_points(frame: pd.DataFrame, time: str = "compute_us") -> dict[Cell, dic
 
 
 def comparable(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows that a baseline's cells can be compared with: CUDA, fp32, full window, equal squares."""
+    """The rows that a baseline's cells can be compared with: CUDA, fp32, full window, equal squares; of side experiments
+    those of points that nothing else measured."""
     square = (
         (frame["left_rows"] == frame["left_cols"])
         & (frame["left_rows"] == frame["right_rows"])
         & (frame["left_rows"] == frame["right_cols"])
     )
-    return frame[
+    rows = frame[
         square & (frame["outcome"] == "passed") & (frame["backend"] == "cuda") & (frame["mode"] == "stream")
         & (frame["precision"] == "fp32") & (frame["window"] == "full") & (frame["input"] == "uniform")
     ]  # fmt: skip
+    side = rows["experiment"].isin(studies())
+    point = [rows[name] for name in ("variant", "params", "form", "left_rows", "lefts", "rights")]
+    return rows[~side | side.groupby(point).transform("all")]
 
 
 class Column:

@@ -263,9 +263,9 @@ def _read_local_file(
 
 
 def read_rows(
-    folder: Path, on_damage: Callable[[str], None] = warn, *, set_aside: bool = True, all_runs: bool = False
+    folder: Path, on_damage: Callable[[str], None] = warn, *, set_aside: bool = True
 ) -> list[Row]:  # fmt: skip
-    """Every row of a set as text, without duplicates, in a fixed order. With `all_runs` as they lie there.
+    """Every row of a set as text, without duplicates, in a fixed order.
 
     `folder` is `results/local/<machine-key>`, one experiment folder in it, or
     `results/published/<machine-key>`. Of each point only the rows of one run stay (`newest`). A damaged
@@ -291,8 +291,6 @@ def read_rows(
     for row in rows:
         where = architecture(row["backend"], runs.get(row["run"], {}).get("before") or {})
         row[IDENTITY] = known.of(row["variant"], row["source_hash"], where)
-    if all_runs:
-        return rows
     again = {run for run, record in runs.items() if "--slowed" in record.get("argv", ())}
     return newest(rows, again)
 
@@ -346,29 +344,16 @@ def newest_sources(rows: list[Row]) -> list[Row]:
     return [row for row in rows if source_of(row) == latest[row["variant"]][1]]
 
 
-def without_studies(rows: Iterable[Row], studies: Collection[str]) -> list[Row]:
-    """The rows that say how long a point takes: those of the experiments `studies` only where no other experiment has a
-    time of the point (resume key without input, preset and source)."""
-    rows = list(rows)
-    names = [name for name in KEY if name not in ("input", "preset", "source_hash")]
-
-    def point(row: Row) -> Key:
-        return tuple(row[name] for name in names)
-
-    main = {point(row) for row in rows if row["outcome"] == "passed" and row["experiment"] not in studies}
-    return [row for row in rows if row["experiment"] not in studies or point(row) not in main]
-
-
-def read_set(folder: Path | str, *, all_sources: bool = False, all_runs: bool = False) -> pd.DataFrame:
+def read_set(folder: Path | str, *, all_sources: bool = False) -> pd.DataFrame:
     """The rows of a local or published set as a data frame, one row per repetition.
 
     Integer columns are int64, times and errors float64 (NaN where not measured), `argmax_agrees` is
     "true", "false" or "", everything else text. Rows of outdated sources are left out unless
-    `all_sources`; `all_runs` as in read_rows. Errors as in read_rows.
+    `all_sources`. Errors as in read_rows.
     """
     import pandas as pd  # only readers of whole sets pay for the import
 
-    rows = read_rows(Path(folder), all_runs=all_runs)
+    rows = read_rows(Path(folder))
     if not all_sources:
         rows = newest_sources(rows)
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)

@@ -70,7 +70,8 @@ def table(results: ResultSet) -> pd.DataFrame:
     lines = {}
     for key, own in rows.groupby(["variant", "precision"], sort=True):
         peaks = own["argmax_agrees"] == "false"
-        l2_bound = own["rel_l2_bound"] if "rel_l2_bound" in own else pd.Series(math.nan, own.index)
+        # Sets that are older than this column have no such bound.
+        l2_bound = pd.to_numeric(own["rel_l2_bound"]) if "rel_l2_bound" in own else math.nan
         lines[key] = {
             "points": len(own.drop_duplicates([*PROBLEM, "params", "mode", "input"])), "rows": len(own),
             "rows_peak_elsewhere": int(peaks.sum()),

@@ -92,22 +92,26 @@ def left_out(table: pd.DataFrame) -> list[str]:
     return [f"Not decided, since no transform was measured there: {', '.join(cells)}."] if cells else []
 
 
-def footnotes(table: pd.DataFrame) -> list[str]:
-    """A line for each sign that the table has: what it means, and where it stands. Expects lines of one accounting."""
+def footnotes(table: pd.DataFrame, places: bool = True) -> list[str]:
+    """A line for each sign that the table has: what it means, and where it stands unless `places` is false. Expects
+    lines of one accounting where it says so."""
     lines = []
     marked = table[table["missing_families"] != ""]
     if len(marked):
-        where = _places(marked, marked["missing_families"])
-        lines.append(f"{UNASKED} {coverage.RULE[0].upper()}{coverage.RULE[1:]}: {where}.")
+        lines.append(f"{UNASKED} {coverage.RULE}{_where(marked, marked['missing_families'], places)}.")
     marked = table[table["peak_disagrees"] != ""]
     if len(marked):
         own = [row["best"] in row["peak_disagrees"].split(";") for _, row in marked.iterrows()]
         whose = pd.Series(["the winner too" if one else "" for one in own], marked.index)
         lines.append(
-            f"{PEAK} For at least one pair a slower variant's largest output lies elsewhere than that of the "
-            f"float64 truth, though every value is within its bound: {_places(marked, whose)}."
+            f"{PEAK} A slower variant's largest output lies elsewhere than the float64 truth's for at least one pair; "
+            f"every value is within its bound{_where(marked, whose, places)}."
         )
     return lines
+
+
+def _where(marked: pd.DataFrame, words: pd.Series, places: bool) -> str:
+    return f": {_places(marked, words)}" if places else ""
 
 
 def _places(cells: pd.DataFrame, words: pd.Series) -> str:

@@ -27,6 +27,7 @@ from experiments.compare_artifact import Baseline, load_baseline
 from experiments.errors import Parser, UserError, command
 from experiments.points import ROOT
 from plots import best_table, floor, noise, style, tidy
+from plots.best_by_mode import MODES
 from plots.best_table import markdown
 from plots.ceilings import Ceilings, load
 from plots.metrics import MICRO, si_time
@@ -37,10 +38,6 @@ COLUMNS = [
     *CELL, "baseline_us", "paper_us", "paper_by", "ours_us", "variant", "params", "speedup", "is_tie",
     "new_us", "new_variant", "new_speedup", "floor_us", "distance",
 ]  # fmt: skip
-MODES = {
-    "stream": "launches back to back", "graph": "replay of a CUDA graph", "cold": "caches flushed before each launch",
-    "latency": "a wait after each launch",
-}  # fmt: skip
 MODE_COLUMNS = ["mode", *tidy.PROBLEM, "counts", "size", "best", "best_us", "without", "without_us", "speedup"]
 
 
@@ -239,7 +236,7 @@ def of_set(results: tidy.ResultSet, name: str = BASELINE) -> Beyond:
     if what["machine_key"] == results.key:
         lines = table(results.points, what, baseline, load(results.folder))
         # The rows of the side experiment alone: its modes were measured side by side.
-        modes = by_mode(results.feeding("replay"), what["new_families"])
+        modes = by_mode(results.feeding("best_by_mode"), what["new_families"])
     return Beyond(lines, modes, bars, raw["title"], what.get("aside", ""))
 
 

@@ -27,8 +27,8 @@ CELL = [*PROBLEM, *CONDITION]
 SHAPE = ["left_rows", "left_cols", "right_rows", "right_cols"]
 LINE = [name for name in CELL if name not in SHAPE]
 RULE = (
-    "a family that computes this form has no time in this cell, no row says why (as “not supported” would), "
-    "and no smaller size shows a transform ahead of it"
+    "At least one family that computes this form was not measured in this cell, and nothing known excludes it (a row "
+    "such as “not supported”, or a smaller size at which a transform is already ahead of it)"
 )
 Cell = tuple[object, ...]
 

@@ -1,4 +1,6 @@
-"""What the report opens with: Table 1 of the paper for this machine, the paper's claims, and how accurate variants are."""
+"""What the report opens with: the best algorithm by mode, Table 1 of the paper for this machine, the paper's claims, and
+how accurate variants are.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from plots import accuracy_table, table1
+from plots import accuracy_table, best_by_mode, table1
 from plots.claims import verdicts
 from plots.tidy import ResultSet
 
@@ -16,7 +18,8 @@ def chapters(results: ResultSet, cells: pd.DataFrame, claims: pd.DataFrame) -> l
     others unfold. `cells` are table1's, `claims` the verdicts' table. A set without a verified time has none."""
     if not (results.points["outcome"] == "passed").any():
         return []
-    return [_table1(cells), _claims(claims), *map(_plain, accuracy_table.chapter(results))]
+    modes, accuracy = map(_plain, best_by_mode.chapter(results)), map(_plain, accuracy_table.chapter(results))
+    return [*modes, _table1(cells), _claims(claims), *accuracy]
 
 
 def _plain(chapter: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from experiments import store
 from experiments.errors import UserError, nearest
 from plots import best_table, beyond, tidy
@@ -129,15 +131,18 @@ def best_table_block(sources: Sources, words: Sequence[str]) -> str:
     """Winners of a published set, form and count by size, in both accountings."""
     key, _ = sources.published(words)
     table = best_table.of_set(sources.load(key))
-    parts = []
+    parts, cells = [], []
     for name in best_table.present_accountings(table):
         own = table[table["accounting"] == name]
         shown = best_table.overview(own, README_CELLS)
-        below = "".join(f"\n{line}\n" for line in best_table.footnotes(best_table.in_overview(own, shown)))
+        cells.append(best_table.in_overview(own, shown))
         meaning = best_table.ACCOUNTINGS[name][0]
         parts.append(
-            f"`{key}`, {name} ({meaning}); `=` joins ties:\n\n" + best_table.markdown(shown) + below
+            f"`{key}`, {name} ({meaning}); `=` joins ties:\n\n" + best_table.markdown(shown)
         )
+    lines = best_table.footnotes(pd.concat(cells), places=False) if cells else []
+    if lines:
+        parts.append(" ".join([*lines, "`tables/best_algorithm.csv` of the set names them."]) + "\n")
     return "\n".join(parts) or "No verified time in the published set.\n"
 
 
@@ -145,7 +150,7 @@ def beyond_block(sources: Sources, words: Sequence[str]) -> str:
     """How far ahead of the paper's best and from the floor a published set is, and in which mode."""
     key, _ = sources.published(words)
     text = beyond.text(f"`{key}`", beyond.of_set(sources.load(key)))
-    return f"{text}\nCell by cell: `python3 -m plots.beyond`.\n"
+    return f"{text}\nCell by cell: `python3 -m plots.beyond`; winners by mode: `tables/best_by_mode.md` of the set.\n"
 
 
 def claims_block(sources: Sources, words: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from experiments import store
 from experiments.errors import Parser, UserError, nearest
 from plots import (
-    accuracy_table, best_table, beyond, front, imported, real_tables, regret, report, style, table1, tidy,
+    accuracy_table, best_by_mode, best_table, beyond, front, imported, real_tables, regret, report, style, table1, tidy,
 )  # fmt: skip
 from plots.claims import verdicts
 from plots.figures import Drawing, Omitted, Result, by_reason, comparison, modules
@@ -156,7 +156,7 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
     cells, claims = table1.cells(results.points), verdicts.table(results)
     tables = {
         **table1.files(cells), **verdicts.files(claims), **regret.files(results), **beyond.files(results),
-        **accuracy_table.files(results),
+        **accuracy_table.files(results), **best_by_mode.files(results),
     }  # fmt: skip
     for name, text in tables.items():
         store.write_atomic(out / "tables" / name, text.encode("utf-8"))

@@ -210,7 +210,8 @@ def build(
             "meaning": best_table.ACCOUNTINGS[name][0],
             "overview": overview_cells(results.points, table[table["accounting"] == name]),
             "table": _grid(best_table.readable(table[table["accounting"] == name])),
-            "footnotes": best_table.footnotes(table[table["accounting"] == name]),
+            "footnotes": best_table.footnotes(table[table["accounting"] == name], places=False),
+            "places": best_table.footnotes(table[table["accounting"] == name]),
         }
         for name in best_table.present_accountings(table)
     ]

@@ -98,7 +98,10 @@ def _thorough(rows: pd.DataFrame, side: Collection[str]) -> pd.DataFrame:
         # Counted by an experiment of its own: kept, whichever run gives the point its times.
         energy_uj=rows["energy_uj"].groupby(point).transform("mean"),
         # A peak that was wrong once is wrong, whichever run gives the times.
-        argmax_agrees=rows["argmax_agrees"].groupby(point).transform(_agreed),
+        argmax_agrees=np.select(
+            [rows["argmax_agrees"].eq(said).groupby(point).transform("any") for said in ("false", "true")],
+            ["false", "true"], "",
+        ),
     )
     study = rows["experiment"].isin(side)
     rows = rows[~study | study.groupby(rows["_point"]).transform("all")]
@@ -110,14 +113,6 @@ def _thorough(rows: pd.DataFrame, side: Collection[str]) -> pd.DataFrame:
 
 def _joined(names: pd.Series) -> str:
     return ";".join(sorted(set(names)))
-
-
-def _agreed(cells: pd.Series) -> str:
-    """`false` where any cell is, else `true`; empty where none says."""
-    for said in ("false", "true"):
-        if (cells == said).any():
-            return said
-    return ""
 
 
 def tidy(rows: pd.DataFrame, side: Collection[str] = (), every: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -133,8 +128,12 @@ def tidy(rows: pd.DataFrame, side: Collection[str] = (), every: pd.DataFrame | N
     so that phases still add up to their compute time. Empty input gives an empty frame. `attrs["usual_ranges"]`:
     plots.noise.usual_ranges of the set.
     """
-    rows, every = _typed(rows), None if every is None else _typed(every)
-    known = _run_ranges(rows if every is None else every)
+    rows = _typed(rows)
+    return _points(rows, side, _run_ranges(rows if every is None else _typed(every)))
+
+
+def _points(rows: pd.DataFrame, side: Collection[str], known: pd.DataFrame) -> pd.DataFrame:
+    """tidy() of rows as _typed makes them, with _run_ranges of all runs."""
     rows = _thorough(rows, side).sort_values(["_point", "repetition"], kind="stable")
     kept = rows[drop_outliers(rows["compute_us"], rows["_point"])]
     by = kept.groupby("_point")
@@ -233,6 +232,20 @@ def experiment_feeds(folder: Path = Path(experiments.__file__).parent) -> dict[s
     return found
 
 
+def _every_run(folder: Path) -> pd.DataFrame:
+    """The rows of a local set as they lie there, older runs too, of the newest source of each variant. A file that
+    store.read_set has found damaged is left out."""
+    rows: list[store.Row] = []
+    for path in sorted(folder.glob("*/*.csv.gz")):
+        if store.CHUNK_NAME.fullmatch(path.name):
+            try:
+                rows += store.decode(path)
+            except (store.Damaged, OSError):
+                continue
+    frame = pd.DataFrame(store.newest_sources(rows), columns=list(store.COLUMNS), dtype=object)
+    return _typed(frame.astype({name: "int64" for name in PROBLEM if name in store.INTEGERS}))
+
+
 def load(folder: Path, key: str, kind: str) -> ResultSet:
     """Read the set of machine `key` in `folder` (`results/published/<key>` or local).
 
@@ -241,7 +254,9 @@ def load(folder: Path, key: str, kind: str) -> ResultSet:
     rows = store.read_set(folder)
     runs = store.read_runs(folder)
     # A published set has one run of each point and experiment; a local one keeps the older ones too.
-    every = store.read_set(folder, all_runs=True) if kind == "local" else rows
-    side = studies()
-    own = {name: tidy(rows[rows["experiment"] == name], (), every) for name in sorted(side & set(rows["experiment"]))}
-    return ResultSet(key, kind, folder, rows, tidy(rows, side, every), runs, experiment_feeds(), own)
+    typed, side = _typed(rows), studies()
+    known = _run_ranges(pd.concat([typed, _every_run(folder)], ignore_index=True) if kind == "local" else typed)
+    own = {
+        name: _points(typed[typed["experiment"] == name], (), known) for name in sorted(side & set(rows["experiment"]))
+    }  # fmt: skip
+    return ResultSet(key, kind, folder, rows, _points(typed, side, known), runs, experiment_feeds(), own)

@@ -14,7 +14,7 @@ from plots.tidy import ResultSet
 
 ORDER = 60
 TITLE = "Crossover map"
-ROW_IN = 0.4
+ROW_IN = 0.48  # five lines of text
 SUFFIXES = {"compute": "", "compute + plan": "_plan"}
 
 
@@ -61,7 +61,7 @@ def _one(accounting: str, table: pd.DataFrame, families: dict[str, str]) -> Draw
 
 def _signs(table: pd.DataFrame) -> str:
     """The footnotes of the table; where the signs stand is seen."""
-    return "".join(f"{line.rpartition(': ')[0]}. " for line in best_table.footnotes(table))
+    return "".join(f"{line} " for line in best_table.footnotes(table, places=False))
 
 
 def _colour(variant: str, families: dict[str, str]) -> str:

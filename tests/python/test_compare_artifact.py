@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from experiments import compare_artifact, store
 
@@ -191,3 +192,12 @@ def test_mistakes_end_in_one_line(
     assert call(results(row("cufft", params="p=1", **SLOW)), *options) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and says in error and error.count("\n") == 1
+
+
+def test_a_side_experiment_does_not_move_the_median_of_a_main_one() -> None:
+    rows = [row("cufft", compute_us=10.0), row("cufft", compute_us=30.0, experiment="modes"),
+            row("cufft", compute_us=5.0, params="k=1", experiment="modes")]  # fmt: skip
+    for one in rows:
+        one |= {name: float(one[name] or "nan") for name in store.FLOATS} | {name: int(one[name] or 0) for name in store.INTEGERS}
+    kept = compare_artifact.comparable(pd.DataFrame(rows))
+    assert kept["compute_us"].tolist() == [10.0, 5.0], "what nothing else measured stays"

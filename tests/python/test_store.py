@@ -174,13 +174,6 @@ def test_unreadable_run_record_is_left_out(
     assert "b.json" in capsys.readouterr().err
 
 
-def test_rows_of_side_experiments_stay_only_where_nothing_else_has_a_time() -> None:
-    rows = [row(experiment="main"), row(experiment="side", preset="paper", input="zero-mean"),
-            row(experiment="side", params="a=1"), row(experiment="main", outcome="failed", params="a=1")]  # fmt: skip
-    assert store.without_studies(rows, {"side"}) == [rows[0], *rows[2:]]
-    assert store.without_studies(rows, ()) == rows
-
-
 @pytest.mark.parametrize("outcome", ["passed", "failed", "out_of_memory"])
 def test_not_selected_replaces_no_outcome_that_was_found(tmp_path: Path, outcome: str) -> None:
     found = row(outcome=outcome, compute_us=0.1 if outcome == "passed" else None)
