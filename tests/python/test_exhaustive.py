@@ -9,7 +9,7 @@ import pytest
 from stub_tree import StubTree, one_error, tree
 
 __all__ = ["tree"]
-STEPS = ["random_problems", "random_problems_on_gpu", "mutants", "architectures"]
+STEPS = ["random_problems", "random_properties", "random_problems_on_gpu", "mutants", "architectures"]
 LOG = 'echo "$(basename "$0") $*" >>"$TMPDIR/log"'
 
 
@@ -43,8 +43,9 @@ def test_every_step_runs_after_the_usual_tests(logged):
     assert calls(logged).splitlines() == [
         "build.sh --tests", f"build folder {logged.build}",
         f"meson test -C {logged.build} --no-rebuild --print-errorlogs", "python -m pytest",
-        "conformance --device cpu --random 2000 --seed 7", "conformance --device cuda --random 100000 --seed 7",
-        "python -m tests.mutants.run --where emulation,cpu,ptx",
+        "conformance --device cpu --random 2000 --seed 7", "conformance --device cpu --properties 1000 --seed 7",
+        "conformance --device cuda --random 100000 --seed 7",
+        f"python -m tests.mutants.run --where emulation,cpu,ptx --build {logged.build}",
         "build.sh --cuda enabled --gpu-arch 80,86,89,90,120", f"build folder {logged.build}-architectures",
     ]  # fmt: skip
 
@@ -52,8 +53,9 @@ def test_every_step_runs_after_the_usual_tests(logged):
 @pytest.mark.parametrize("bad", ["C++ suites", "Python tests", *STEPS])
 def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
     broken = {
-        "C++ suites": ("meson", logged.bin, "test -C"), "Python tests": ("python", logged.bin, "pytest"),
-        "random_problems": ("conformance", logged.build / "tests/cpp", "--device cpu"),
+        "C++ suites": ("meson", logged.bin, "test -C"), "Python tests": ("python", logged.bin, "-m pytest"),
+        "random_problems": ("conformance", logged.build / "tests/cpp", "--random 2000"),
+        "random_properties": ("conformance", logged.build / "tests/cpp", "--properties"),
         "random_problems_on_gpu": ("conformance", logged.build / "tests/cpp", "--device cuda"),
         "mutants": ("python", logged.bin, "mutants"), "architectures": ("build.sh", logged.root / "scripts", "--gpu-arch"),
     }  # fmt: skip
