@@ -70,6 +70,13 @@ def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
     assert ends(done.stdout) == expected
 
 
+def test_77_failed_suites_are_not_left_out(logged):
+    """Meson's exit code is the number of failures."""
+    logged.stub("meson", 'case "$*" in *--list*) echo emulation ;; *) exit 77 ;; esac')
+    done = logged.call("scripts/test.sh")
+    assert done.returncode == 1 and one_error(done)
+
+
 def test_a_seed_that_was_not_given_is_new_and_printed(logged):
     seeds = set()
     for _ in range(3):
