@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
@@ -123,3 +124,15 @@ def test_a_mistake_is_one_line_and_runs_nothing(logged, words, says):
 def test_the_help_names_every_step(logged):
     said = logged.call("scripts/test.sh", "--help").stdout
     assert [word for word in re.findall(r"^ {20}(\w+) {2,}", said, re.MULTILINE)] == STEPS
+
+
+def test_without_nvcc_mutants_run_in_the_other_places(logged):
+    """An env.sh that looks for nvcc nowhere else; a PATH that has only what the scripts need."""
+    logged.edit("scripts/env.sh", "/usr/local/cuda/bin", "/no/such/folder")
+    (logged.bin / "nvcc").unlink()
+    for name in ("bash", "env", "dirname", "basename", "sed"):
+        (logged.bin / name).symlink_to(shutil.which(name))
+    done = logged.call("scripts/test.sh", "--exhaustive", "--only", "mutants,architectures", PATH=str(logged.bin))
+    assert done.returncode == 0, done.stderr
+    assert ends(done.stdout) == {"mutants": "passed", "architectures": "left out"}
+    assert "--where emulation,cpu --build" in calls(logged) and "mutants in PTX: left out" in done.stdout
