@@ -114,7 +114,7 @@ class Bench:
     def _json(self, *arguments: str) -> Any:
         command = [str(self.path), *arguments]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UserError(f"{shlex.join(command)}: {error}; build again") from error
         if done.returncode != 0:

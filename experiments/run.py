@@ -164,7 +164,7 @@ def _git(facts: dict[str, Any]) -> dict[str, Any]:
     try:
         answers = [
             subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True,
-                           check=True, timeout=60).stdout.strip()
+                           check=True, timeout=600).stdout.strip()
             for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
         ]  # fmt: skip
     except (OSError, subprocess.SubprocessError):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
 from stub_tree import StubTree, one_error, tree
 
 __all__ = ["tree"]
-STEPS = ["random_problems", "random_problems_on_gpu", "mutants", "architectures"]
+STEPS = ["random_problems", "random_properties", "random_problems_on_gpu", "mutants", "architectures"]
 LOG = 'echo "$(basename "$0") $*" >>"$TMPDIR/log"'
 
 
@@ -43,8 +44,9 @@ def test_every_step_runs_after_the_usual_tests(logged):
     assert calls(logged).splitlines() == [
         "build.sh --tests", f"build folder {logged.build}",
         f"meson test -C {logged.build} --no-rebuild --print-errorlogs", "python -m pytest",
-        "conformance --device cpu --random 2000 --seed 7", "conformance --device cuda --random 100000 --seed 7",
-        "python -m tests.mutants.run --where emulation,cpu,ptx",
+        "conformance --device cpu --random 2000 --seed 7", "conformance --device cpu --properties 1000 --seed 7",
+        "conformance --device cuda --random 100000 --seed 7",
+        f"python -m tests.mutants.run --where emulation,cpu,ptx --build {logged.build}",
         "build.sh --cuda enabled --gpu-arch 80,86,89,90,120", f"build folder {logged.build}-architectures",
     ]  # fmt: skip
 
@@ -52,8 +54,9 @@ def test_every_step_runs_after_the_usual_tests(logged):
 @pytest.mark.parametrize("bad", ["C++ suites", "Python tests", *STEPS])
 def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
     broken = {
-        "C++ suites": ("meson", logged.bin, "test -C"), "Python tests": ("python", logged.bin, "pytest"),
-        "random_problems": ("conformance", logged.build / "tests/cpp", "--device cpu"),
+        "C++ suites": ("meson", logged.bin, "test -C"), "Python tests": ("python", logged.bin, "-m pytest"),
+        "random_problems": ("conformance", logged.build / "tests/cpp", "--random 2000"),
+        "random_properties": ("conformance", logged.build / "tests/cpp", "--properties"),
         "random_problems_on_gpu": ("conformance", logged.build / "tests/cpp", "--device cuda"),
         "mutants": ("python", logged.bin, "mutants"), "architectures": ("build.sh", logged.root / "scripts", "--gpu-arch"),
     }  # fmt: skip
@@ -66,6 +69,13 @@ def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
     assert one_error(done).startswith("error: tests: ")
     expected = dict.fromkeys(["C++ suites", "Python tests", *STEPS], "passed") | {bad: "FAILED, exit code 3"}
     assert ends(done.stdout) == expected
+
+
+def test_77_failed_suites_are_not_left_out(logged):
+    """Meson's exit code is the number of failures."""
+    logged.stub("meson", 'case "$*" in *--list*) echo emulation ;; *) exit 77 ;; esac')
+    done = logged.call("scripts/test.sh")
+    assert done.returncode == 1 and one_error(done)
 
 
 def test_a_seed_that_was_not_given_is_new_and_printed(logged):
@@ -114,3 +124,15 @@ def test_a_mistake_is_one_line_and_runs_nothing(logged, words, says):
 def test_the_help_names_every_step(logged):
     said = logged.call("scripts/test.sh", "--help").stdout
     assert [word for word in re.findall(r"^ {20}(\w+) {2,}", said, re.MULTILINE)] == STEPS
+
+
+def test_without_nvcc_mutants_run_in_the_other_places(logged):
+    """An env.sh that looks for nvcc nowhere else; a PATH that has only what the scripts need."""
+    logged.edit("scripts/env.sh", "/usr/local/cuda/bin", "/no/such/folder")
+    (logged.bin / "nvcc").unlink()
+    for name in ("bash", "env", "dirname", "basename", "sed"):
+        (logged.bin / name).symlink_to(shutil.which(name))
+    done = logged.call("scripts/test.sh", "--exhaustive", "--only", "mutants,architectures", PATH=str(logged.bin))
+    assert done.returncode == 0, done.stderr
+    assert ends(done.stdout) == {"mutants": "passed", "architectures": "left out"}
+    assert "--where emulation,cpu --build" in calls(logged) and "mutants in PTX: left out" in done.stdout

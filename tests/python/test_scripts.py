@@ -188,5 +188,7 @@ def test_the_table_of_variants_in_the_readme_is_what_the_program_lists(tmp_path)
     )
     page = tmp_path / "README.md"
     page.write_text(block[0] + "\n")
-    done = call(sys.executable, "-m", "plots.readme_blocks", "--check", "--readme", page)
+    # Without the variable it would be looked for beside the page.
+    done = call(sys.executable, "-m", "plots.readme_blocks", "--check", "--readme", page,
+                XCORR_BUILD=str(program.parent))
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun python3 -m plots.readme_blocks"
