@@ -53,13 +53,14 @@ struct Bounds {
   // Transforms take several rights at once, as parts of one complex array: each has the errors of
   // the largest.
   double largest_right_norm;
+  double largest_norm;  // of both sides, where they are transformed in one batch; else 0
 
   // Error of the float64 reference itself, and the bound of a transform, for a pair.
   struct OfPair {
     double reference, transform;
   };
   XCORR_HD OfPair of_pair(double left_norm, double right_norm) const {
-    const double norms = left_norm * right_norm, largest = left_norm * largest_right_norm;
+    const double norms = left_norm * right_norm, largest = largest_product(left_norm);
     const double reference =
         reference_by_fft ? fft_bound(log2_points, left_norm, right_norm, kDoubleRoundoff) : 0.0;
     // A sum in float64 is the reference of few outputs or, of small problems, of all.
@@ -75,11 +76,12 @@ struct Bounds {
     if (!definition) return pair.transform;
     const Index sy = problem.window.sy.first + element / problem.out_cols();
     const Index sx = problem.window.sx.first + element % problem.out_cols();
-    const auto terms =
-        static_cast<double>(overlap(problem.left.rows, problem.right.rows, sy).count *
-                            overlap(problem.left.cols, problem.right.cols, sx).count);
+    const auto rows =
+        static_cast<double>(overlap(problem.left.rows, problem.right.rows, sy).count);
+    const double terms =
+        rows * static_cast<double>(overlap(problem.left.cols, problem.right.cols, sx).count);
     return growth(terms, u + kDoubleRoundoff, fabs(absolute) + pair.reference) + pair.reference +
-           denormal(terms);
+           denormal(terms, rows);
   }
 
   // NaN is never right; a transform must round to the integer, so exactly a half is wrong.
@@ -101,7 +103,7 @@ struct Bounds {
     // in few bins; there the whole result is larger than the product of norms.
     const double bins = is_same_sign(kind) && outputs < all_outputs ? std::sqrt(terms) : 1.0;
     const double of_transform = std::max(
-        reference, std::sqrt(outputs / all_outputs) * bins * left_norm * largest_right_norm);
+        reference, std::sqrt(outputs / all_outputs) * bins * largest_product(left_norm));
     // Partial sums may be larger than the sum where products cancel.
     const double of_sums =
         definition ? std::max(reference, absolute / std::sqrt(terms)) : of_transform;
@@ -114,18 +116,23 @@ struct Bounds {
     };
     const double allowed = (definition ? sums(u) : transforms(u)) +
                            (reference_by_fft ? transforms(kDoubleRoundoff) : sums(kDoubleRoundoff));
-    const double tiny = definition ? denormal(terms) : flushed(right_norm);
+    const auto rows = static_cast<double>(most_rows());
+    const double tiny = definition ? denormal(terms, rows) : flushed(right_norm);
     // Few outputs are no average.
     return (1.0 + 8.0 / std::sqrt(outputs)) * allowed + std::sqrt(outputs) * tiny;
   }
 
  private:
+  XCORR_HD Index most_rows() const {
+    return problem.left.rows < problem.right.rows ? problem.left.rows : problem.right.rows;
+  }
   XCORR_HD Index most_terms() const {
-    const Index rows =
-        problem.left.rows < problem.right.rows ? problem.left.rows : problem.right.rows;
     const Index cols =
         problem.left.cols < problem.right.cols ? problem.left.cols : problem.right.cols;
-    return rows * cols;
+    return most_rows() * cols;
+  }
+  XCORR_HD double largest_product(double left_norm) const {
+    return fmax(left_norm, largest_norm) * fmax(largest_right_norm, largest_norm);
   }
   XCORR_HD double growth(double terms, double roundoff, double absolute) const {
     return is_systematic(kind) ? systematic_bound(terms, absolute, roundoff)
@@ -137,9 +144,11 @@ struct Bounds {
     return is_systematic(kind) ? systematic_bound(terms, absolute, kDoubleRoundoff)
                                : 2.0 * sqrt(terms) * kDoubleRoundoff * absolute;
   }
-  // A product below the smallest normal number is rounded by up to half the smallest number.
-  XCORR_HD double denormal(double terms) const {
-    return kind == InputKind::subnormal && single ? terms * 0x1p-149 : 0.0;
+  // A product below the smallest normal number is rounded by up to half the smallest number. An
+  // atomic addition in global memory takes such numbers for 0 (PTX ISA, atom and red): a variant
+  // that cuts an overlap into stripes of rows loses as much for each of them.
+  XCORR_HD double denormal(double terms, double rows) const {
+    return kind == InputKind::subnormal && single ? terms * 0x1p-149 + (rows + 1.0) * 0x1p-126 : 0.0;
   }
   // Library transforms may take numbers below the smallest normal one for 0: one of 64 on the left.
   XCORR_HD double flushed(double right_norm) const {

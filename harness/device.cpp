@@ -18,7 +18,7 @@ constexpr std::pair<Mode, std::string_view> kModes[] = {{Mode::stream, "stream"}
 std::string truth_name(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
                        std::uint64_t seed) {
   return problem.id() + "/" + std::string(to_string(precision)) + "/" +
-         std::string(to_string(algorithm_class)) + "/" + std::to_string(seed);
+         std::to_string(static_cast<int>(algorithm_class)) + "/" + std::to_string(seed);
 }
 
 int device_index(const std::string& name, const std::string& digits) {

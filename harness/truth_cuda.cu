@@ -101,6 +101,7 @@ class CudaTruth : public Truth {
             std::uint64_t seed, cudaStream_t stream)
       : problem_(problem),
         precision_(precision),
+        algorithm_class_(algorithm_class),
         definition_(algorithm_class == AlgorithmClass::definition),
         seed_(seed),
         amplitude_(witness_amplitude(problem, precision, algorithm_class)),
@@ -240,7 +241,8 @@ class CudaTruth : public Truth {
     get(left_norm.data(), left_norm_.get(), left_norm.size());
     get(right_norm.data(), right_norm_.get(), right_norm.size());
     const Bounds bounds =
-        make_bounds(problem_, precision_, kind, definition_, amplitude_, layout_.by_fft, right_norm);
+        make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_, layout_.by_fft,
+                    left_norm, right_norm);
     Check check;
     double worst = -1, worst_l2 = -1;
     const DeviceArray<PairTally> device_tallies(layout_.chunk);
@@ -311,6 +313,7 @@ class CudaTruth : public Truth {
 
   Problem problem_;
   Precision precision_;
+  AlgorithmClass algorithm_class_;
   bool definition_;
   std::uint64_t seed_;
   Index amplitude_;

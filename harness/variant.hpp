@@ -20,8 +20,10 @@ namespace xcorr {
 
 enum class Backend { cpu, cuda };
 enum class Precision { fp64, fp32, tf32, three_tf32, bf16x3, fp16 };
-// Decides which error bound holds (DESIGN section 4): sums of products, or transforms.
-enum class AlgorithmClass { definition, fft };
+// Decides which error bound holds (DESIGN section 4): sums of products, or transforms. fft_of_both:
+// left and right matrices are transformed in one batch. A library may transform two real matrices as
+// the parts of one complex array, so that a small left one gets rounding errors of a large right one.
+enum class AlgorithmClass { definition, fft, fft_of_both };
 
 // One point of a variant's grid: parameter name -> exact value.
 class Params {

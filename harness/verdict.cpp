@@ -126,6 +126,7 @@ HostTruth::HostTruth(const Problem& problem, Precision precision, AlgorithmClass
                      std::uint64_t seed, std::size_t keep_bytes)
     : problem_(problem),
       precision_(precision),
+      algorithm_class_(algorithm_class),
       definition_(algorithm_class == AlgorithmClass::definition),
       seed_(seed),
       keep_bytes_(keep_bytes),
@@ -265,17 +266,23 @@ Index sampled_position(Index choice, Shifts shifts, std::uint64_t random) {
 
 }  // namespace
 
-Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind, bool definition,
-                   Index amplitude, bool reference_by_fft, const std::vector<double>& right_norms) {
+Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
+                   AlgorithmClass algorithm_class, Index amplitude, bool reference_by_fft,
+                   const std::vector<double>& left_norms, const std::vector<double>& right_norms) {
+  const auto largest = [](const std::vector<double>& norms) {
+    return *std::max_element(norms.begin(), norms.end());
+  };
+  const bool of_both = algorithm_class == AlgorithmClass::fft_of_both;
   return {problem,
           kind,
-          definition,
+          algorithm_class == AlgorithmClass::definition,
           reference_by_fft,
           kind == InputKind::sparse || problem.max_overlap() * amplitude * amplitude <= kExactSum,
           scalar_bytes(precision) == sizeof(float),
           unit_roundoff(precision),
           log2_transform_points(problem),
-          *std::max_element(right_norms.begin(), right_norms.end())};
+          largest(right_norms),
+          of_both ? std::max(largest(left_norms), largest(right_norms)) : 0.0};
 }
 
 bool needs_absolute(InputKind kind, bool definition) {
@@ -320,8 +327,8 @@ Check HostTruth::compare(InputKind kind, const T* out) {
   Kept& k = kept(kind);
   const bool needs_abs = needs_absolute(kind, definition_);
   if (needs_abs) k.make_absolute();
-  const Bounds bounds = make_bounds(problem_, precision_, kind, definition_, amplitude_,
-                                    problem_.fmas() > kSmallFmas, k.right_norm);
+  const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
+                                    problem_.fmas() > kSmallFmas, k.left_norm, k.right_norm);
   const auto left_norm = [&](Index p) {
     return k.left_norm[static_cast<std::size_t>(problem_.pair(p).left)];
   };

@@ -47,8 +47,9 @@ class Truth {
 Index witness_amplitude(const Problem& problem, Precision precision,
                         AlgorithmClass algorithm_class);
 
-Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind, bool definition,
-                   Index amplitude, bool reference_by_fft, const std::vector<double>& right_norms);
+Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
+                   AlgorithmClass algorithm_class, Index amplitude, bool reference_by_fft,
+                   const std::vector<double>& left_norms, const std::vector<double>& right_norms);
 
 // Whether (|L| correlated with |R|) is needed, and is not the absolute value of the truth itself.
 bool needs_absolute(InputKind kind, bool definition);
@@ -94,6 +95,7 @@ class HostTruth : public Truth {
 
   Problem problem_;
   Precision precision_;
+  AlgorithmClass algorithm_class_;
   bool definition_;
   std::uint64_t seed_;
   std::size_t keep_bytes_;

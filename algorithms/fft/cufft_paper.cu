@@ -180,7 +180,7 @@ XCORR_VARIANT({
     .parent = "overlap_wise",
     .source = "section 3.1",
     .backend = Backend::cuda,
-    .algorithm_class = AlgorithmClass::fft,
+    .algorithm_class = AlgorithmClass::fft_of_both,
     .precisions = {Precision::fp32},
     .emulated = false,
     .supports = supports,

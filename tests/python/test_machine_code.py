@@ -1,4 +1,5 @@
-"""The vocabulary of cuda.hpp costs nothing: its machine code is that of the intrinsics written out."""
+"""What nvcc makes of the sources: the vocabulary of cuda.hpp costs nothing, its machine code is that of the intrinsics
+written out; and no kernel that may start early does anything before it has waited."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.mutants import ptx_rules
+from tests.mutants.mutants import Edit, Mutant, sources, write_overlay
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
@@ -134,3 +137,30 @@ def test_a_variant_compiles_to_the_intrinsics(written_out: Path, tmp_path: Path,
     source = f"algorithms/{variant}.cu"
     found = difference(ROOT / source, written_out / source, tmp_path, f"-I{written_out}")
     assert not found, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ptx_rules.UNITS)
+def test_a_dependent_launch_does_nothing_before_it_has_waited(tmp_path: Path, unit: str) -> None:
+    """No store, no atomic, no trigger of the next launch, and no load but of tables that the plan stored."""
+    ptx = ptx_rules.compiled(ROOT / sources()[unit], tmp_path)
+    assert "griddepcontrol.wait" in ptx
+    assert ptx_rules.broken_rules(unit, ptx) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "replace, says",
+    [
+        ("", "loads before it waits"),
+        ("  let_next_start();\n  wait_for_previous();\n", "lets the next launch start before it waits"),
+        ("  if (a.quads) wait_for_previous();\n", "writes before it waits"),
+    ],
+    ids=["no wait", "trigger first", "one branch waits"],
+)
+def test_a_kernel_that_does_not_wait_breaks_a_rule(tmp_path: Path, replace: str, says: str) -> None:
+    source = "algorithms/fused_fft/fused_fft_warp.cu"
+    edit = Edit(source, "  wait_for_previous();\n", replace)
+    write_overlay(Mutant("planted", ("fused_fft_warp",), (edit,), ("ptx",)), tmp_path / "overlay")
+    ptx = ptx_rules.compiled(tmp_path / "overlay" / source, tmp_path, tmp_path / "overlay")
+    assert any(says in what for what in ptx_rules.broken_rules("fused_fft_warp", ptx))

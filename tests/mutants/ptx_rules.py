@@ -8,8 +8,13 @@ A kernel's instructions are walked from its entry along every branch up to the f
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.mutants.mutants import ROOT, Mistake
 
 ENTRY = re.compile(r"^(?:\.visible )?\.entry (\S+)\(", re.MULTILINE)
 LABEL = re.compile(r"^(\$\w+):")
@@ -217,3 +222,61 @@ def violations(kernel: Kernel) -> list[str]:
                 todo.append((at, dict(path)))
                 break
     return [found[at] for at in sorted(found)]
+
+
+class NotCompiled(Exception):
+    """What nvcc says."""
+
+
+# Units with dependent launches, and of their kernels what a rule needs to know. `tables`: parameters that point to
+# what the plan stored (FusedProblem::roots, GridArguments::roots). `known`: fused_fft_grid launches phases apart only
+# as ordinary launches (GridPlan::compute, DependentLaunches::overlaps), so Phases::all is what counts.
+ROOTS = frozenset({"0+24"})
+UNITS: dict[str, dict] = {
+    "fused_fft_block": {"tables": ROOTS},
+    "fused_fft_grid": {"tables": ROOTS, "known": {"1+0": 0}},
+    "fused_fft_lanes": {"tables": ROOTS},
+    "fused_fft_warp": {"tables": ROOTS},
+    "tiled_direct_split": {},
+    "tiled_direct_unstaged": {},
+}
+# Launched while planning, never as dependent launches.
+OF_PLANS = ("store_roots", "make_all_missing")
+
+
+def find_nvcc() -> str:
+    """Path of nvcc; a Mistake if there is none."""
+    found = shutil.which("nvcc") or next((str(path) for path in (Path("/usr/local/cuda/bin/nvcc"),) if path.exists()), "")
+    if not found:
+        raise Mistake("nvcc: not found, so nothing can be compiled to PTX; put it on the PATH or leave out ptx")
+    return found
+
+
+def compiled(source: Path, out: Path, overlay: Path | None = None) -> str:
+    """PTX of a unit for sm_90; files of `overlay` stand in place of those of the repository."""
+    made = out / f"{source.stem}.ptx"
+    folders = [f"-I{folder}" for folder in (overlay, ROOT) if folder]
+    stamps = [f'-DXCORR_{name}="x"' for name in ("ID", "FAMILY", "SOURCE_FILE", "SOURCE_HASH")]
+    command = [
+        find_nvcc(), "-std=c++20", "--expt-relaxed-constexpr", "-O3", "-arch=sm_90", "-DXCORR_GRID_QUICK", "-ptx",
+        "-o", str(made), str(source),
+    ]  # fmt: skip
+    done = subprocess.run([*command, *stamps, *folders], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise NotCompiled(next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:300]))
+    return made.read_text(encoding="utf-8")
+
+
+def broken_rules(unit: str, ptx: str) -> list[str]:
+    """Every violation in a unit's kernels: `kernel: what it does`."""
+    found, count = [], 0
+    for kernel in kernels(ptx):
+        if any(name in kernel.name for name in OF_PLANS):
+            continue
+        count += 1
+        kernel.tables = UNITS[unit].get("tables", frozenset())
+        kernel.known = UNITS[unit].get("known", {})
+        found += [f"{kernel.name}: {what}" for what in violations(kernel)]
+    if count == 0:
+        found.append(f"{unit}: has no kernel")
+    return found
