@@ -122,7 +122,7 @@ TEST_F(CudaDevice, PhasesAreTimedOnTheDevice) {
 // Truth of the device, judged by the truth of the host: the device fills inputs, the host computes.
 TEST_F(CudaDevice, TruthAgreesWithTheHosts) {
   const Problem problem = make_problem(Form::n_to_m, {9, 7}, {6, 11}, 2, 3, "full");
-  for (const InputKind kind : {InputKind::uniform, InputKind::zero_mean, InputKind::integer}) {
+  for (const InputKind kind : kInputKinds) {
     const auto truth = device->truth(problem, Precision::fp64, AlgorithmClass::definition, 5);
     HostTruth host(problem, Precision::fp64, AlgorithmClass::definition, 5, 1 << 20);
     const auto elements = [](Index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
@@ -140,7 +140,7 @@ TEST_F(CudaDevice, TruthAgreesWithTheHosts) {
     EXPECT_TRUE(truth->check(kind, o.get()).passed()) << truth->check(kind, o.get()).first_wrong;
     EXPECT_EQ(truth->changed_inputs(kind, l.get(), r.get()), "");
 
-    out[17] += 1;
+    out[17] = 2 * out[17] + 1e10;
     device->upload(o.get(), out.data(), out.size() * 8);
     const Check wrong = truth->check(kind, o.get());
     EXPECT_EQ(wrong.wrong, 1);
@@ -149,9 +149,38 @@ TEST_F(CudaDevice, TruthAgreesWithTheHosts) {
     device->fill(o.get(), 0xff, out.size() * 8);
     EXPECT_EQ(truth->check(kind, o.get()).wrong, problem.out_elements());  // NaN is never right
 
-    left[3] += 1;
+    left[3] += 7;
     device->upload(l.get(), left.data(), left.size() * 8);
     EXPECT_EQ(truth->changed_inputs(kind, l.get(), r.get()), "the left matrices were overwritten");
+  }
+}
+
+// Every output of one pair off by a little: within the bound of each, beyond that of the pair.
+TEST_F(CudaDevice, JudgesAPairAsAWholeLikeTheHost) {
+  const Problem problem = make_problem(Form::n_to_m, {64, 64}, {64, 64}, 2, 3, "full");
+  for (const AlgorithmClass of : {AlgorithmClass::definition, AlgorithmClass::fft}) {
+    const auto truth = device->truth(problem, Precision::fp32, of, 5);
+    HostTruth host(problem, Precision::fp32, of, 5, std::size_t{1} << 30);
+    for (const InputKind kind : {InputKind::zero_mean, InputKind::flat_spectrum}) {
+      Sample sample(problem, host, kind);
+      const Buffer out = device->allocate(sample.out.size() * 4);
+      const auto both = [&](bool right) {
+        device->upload(out.get(), sample.out.data(), sample.out.size() * 4);
+        const Check here = truth->check(kind, out.get()),
+                    there = host.check(kind, sample.out.data());
+        EXPECT_EQ(here.passed(), right) << to_string(kind) << " " << here.first_wrong;
+        EXPECT_EQ(here.wrong, there.wrong);
+        EXPECT_EQ(here.wrong_pairs, there.wrong_pairs);
+        EXPECT_EQ(here.first_wrong, there.first_wrong);
+        EXPECT_NEAR(here.rel_l2_error, there.rel_l2_error, 1e-9 * there.rel_l2_error);
+        EXPECT_NEAR(here.rel_l2_bound, there.rel_l2_bound, 1e-9 * there.rel_l2_bound);
+      };
+      both(true);
+      for (Index e = 4 * problem.out_size(); e < 5 * problem.out_size(); ++e) {
+        sample.out[static_cast<std::size_t>(e)] *= 1.0001f;
+      }
+      both(false);
+    }
   }
 }
 

@@ -120,9 +120,7 @@ TEST(Kinds, SparseInputsFindALostElementBeyond2To24Products) {
     EXPECT_TRUE(run.check(InputKind::sparse).passed()) << round;
     EXPECT_EQ(run.check(InputKind::sparse, lose).wrong, round == 0 ? 3 : 0) << "at every shift";
   }
-  for (const InputKind kind : {InputKind::integer, InputKind::uniform}) {
-    EXPECT_TRUE(run.check(kind, lose).passed()) << "no other input sees it: " << to_string(kind);
-  }
+  EXPECT_TRUE(run.check(InputKind::integer, lose).passed()) << "integers see nothing";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <set>
 
+#include "harness/inputs.hpp"
 #include "harness/registry.hpp"
 #include "tests/cpp/fixture.hpp"
 
@@ -120,6 +121,41 @@ TEST(Precisions, ParseAndName) {
   EXPECT_EQ(scalar_bytes(Precision::fp64), 8u);
   EXPECT_EQ(scalar_bytes(Precision::tf32), 4u);
   EXPECT_EQ(unit_roundoff(Precision::fp32), std::ldexp(1.0, -24));
+}
+
+// A float rounded to so many significant bits, to nearest.
+double rounded(double v, int bits) {
+  int exponent = 0;
+  const double fraction = std::frexp(v, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
+}
+
+// What a product of two numbers loses when each is taken in `parts` parts of so many bits; of two
+// parts each, the product of both rests is left out.
+TEST(Precisions, HaveTheUnitRoundoffThatTheirProductsShow) {
+  struct Class {
+    Precision precision;
+    int bits, parts;
+  };
+  for (const auto& [precision, bits, parts] :
+       {Class{Precision::fp32, 24, 1}, Class{Precision::tf32, 11, 1}, Class{Precision::fp16, 11, 1},
+        Class{Precision::three_tf32, 11, 2}, Class{Precision::bf16x3, 8, 2}}) {
+    double largest = 0;
+    for (Index i = 0; i < 200000; ++i) {
+      const double a = 1.0 + Inputs{InputKind::uniform, 1, Side::left}.value(i);
+      const double b = 1.0 + Inputs{InputKind::uniform, 1, Side::right}.value(i);
+      const double a1 = rounded(a, bits), b1 = rounded(b, bits);
+      const double a2 = parts == 2 ? rounded(a - a1, bits) : 0.0;
+      const double b2 = parts == 2 ? rounded(b - b1, bits) : 0.0;
+      largest = std::max(largest, std::abs(a1 * b1 + a1 * b2 + a2 * b1 - a * b) / (a * b));
+    }
+    // Two inputs are rounded; of fp32 none is, only the product.
+    const double expected = 2.0 * unit_roundoff(precision);
+    if (precision != Precision::fp32) {
+      EXPECT_GT(largest, 0.3 * expected) << to_string(precision);
+    }
+    EXPECT_LE(largest, expected) << to_string(precision);
+  }
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ AGGREGATES = "--benchmark_report_aggregates_only=true"
         ([*MANY, "--left", "4x4", "--lefts", "3", "--rights", "5"], "divisible"),
         ([*FFT, *SMALL, "--records", "/no/such/folder/r.jsonl"], "cannot be written"),
         ([*FFT, *SMALL, "--device", "tpu"], "use cpu, cuda or cuda:N"),
+        ([*FFT, *SMALL, "--params", "threads=1", "--params", "threads=1"], "asked for twice"),
         (["--no-such-option"], "--no-such-option"),
         (["--list=jsno"], "list 'jsno'"),
         ([*FFT, *SMALL, "--repetitions", "2", "--min-time", "0.001", AGGREGATES], "aggregates"),
@@ -130,6 +131,7 @@ def test_records_to_a_file_and_to_standard_output(tmp_path: Path):
             assert finished["seed"] == 5 and finished["input"] == "uniform"
             assert finished["exact_error"] <= finished["exact_bound"]
             assert finished["max_error"] <= finished["error_bound"]
+            assert 0 < finished["rel_l2_error"] <= finished["rel_l2_bound"] < 1e-5
             assert finished["fmas"] == 5 * 6 * 7 * 4 * 6
             (repetition,) = finished["repetitions"]
             assert repetition["iterations"] >= 1 and repetition["compute_us"] > 0

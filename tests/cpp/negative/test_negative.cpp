@@ -198,6 +198,21 @@ TEST(NegativeTests, FaultsOfTheTimedLoopAreFoundWithEveryInput) {
   }
 }
 
+TEST(NegativeTests, NothingPassesBeforeAllHasBeenChecked) {
+  const std::unique_ptr<Device> device = open_cpu();
+  const Problem problem = problem_of("one-to-one/16x12/16x12/1:1/full");
+  Point point = point_of("broken_nothing", problem, *device);
+  EXPECT_EQ(point.outcome(), Outcome::failed);
+  EXPECT_EQ(point.record()["outcome"], "failed") << "not prepared";
+  ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
+  EXPECT_EQ(point.record()["outcome"], "failed") << "not finished";
+  point.finish({});
+  EXPECT_EQ(point.record()["outcome"], "failed") << "not timed";
+  Point whole = point_of("broken_nothing", problem, *device);
+  EXPECT_EQ(live(whole), Outcome::passed) << whole.reason();
+  EXPECT_EQ(whole.record()["outcome"], "passed");
+}
+
 TEST(NegativeTests, AnImpossibleTimeIsRejected) {
   const std::unique_ptr<Device> device = open_cpu();
   Point point = point_of("broken_nothing", problem_of("n-to-m/16x12/16x12/3:5/full"), *device);
