@@ -32,10 +32,10 @@ COLUMNS = (
     "right_rows right_cols lefts rights window params mode preset repetition iterations outcome "
     "reason compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "
     "energy_uj max_error error_bound exact_error exact_bound rel_l2_error argmax_agrees fmas bytes "
-    "seed source_hash clear_us launch_us overlap_checked"
+    "seed source_hash clear_us launch_us rel_l2_bound overlap_checked"
 ).split()
 # Absent from sets that are older than they are: read as empty.
-ADDED = ("clear_us", "launch_us", "overlap_checked")
+ADDED = ("clear_us", "launch_us", "rel_l2_bound", "overlap_checked")
 KEY = (
     "variant params precision form left_rows left_cols right_rows right_cols lefts rights window "
     "mode input preset source_hash"
@@ -45,7 +45,8 @@ INTEGERS = (
 ).split()
 FLOATS = (
     "compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "
-    "energy_uj max_error error_bound exact_error exact_bound rel_l2_error clear_us launch_us"
+    "energy_uj max_error error_bound exact_error exact_bound rel_l2_error clear_us launch_us "
+    "rel_l2_bound"
 ).split()
 OUTCOMES = (
     "passed incorrect not_supported invalid_params not_selected out_of_memory timeout failed "

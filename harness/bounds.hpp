@@ -62,10 +62,8 @@ struct Bounds {
     const double norms = left_norm * right_norm, largest = left_norm * largest_right_norm;
     const double reference =
         reference_by_fft ? fft_bound(log2_points, left_norm, right_norm, kDoubleRoundoff) : 0.0;
-    const double of_reference =
-        is_systematic(kind) && !reference_by_fft
-            ? systematic_bound(static_cast<double>(most_terms()), norms, kDoubleRoundoff)
-            : reference;
+    // A sum in float64 is the reference of few outputs or, of small problems, of all.
+    const double of_reference = reference + of_sum(norms);
     return {reference,
             fft_bound(log2_points, 1.0, largest, u) + of_reference + flushed(right_norm)};
   }
@@ -132,6 +130,12 @@ struct Bounds {
   XCORR_HD double growth(double terms, double roundoff, double absolute) const {
     return is_systematic(kind) ? systematic_bound(terms, absolute, roundoff)
                                : definition_bound(terms, absolute, roundoff);
+  }
+  // Error of a float64 sum, of at most `absolute`, that is the reference.
+  XCORR_HD double of_sum(double absolute) const {
+    const auto terms = static_cast<double>(most_terms());
+    return is_systematic(kind) ? systematic_bound(terms, absolute, kDoubleRoundoff)
+                               : 2.0 * sqrt(terms) * kDoubleRoundoff * absolute;
   }
   // A product below the smallest normal number is rounded by up to half the smallest number.
   XCORR_HD double denormal(double terms) const {

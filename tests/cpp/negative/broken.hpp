@@ -81,4 +81,13 @@ inline bool add(const char* id, const char* summary, decltype(Variant::plan) pla
                           "0123456789abcdef");
 }
 
+inline bool add_transform(const char* id, const char* summary, decltype(Variant::plan) plan) {
+  Variant variant;
+  variant.summary = summary;
+  variant.algorithm_class = AlgorithmClass::fft;
+  variant.plan = plan;
+  return register_variant(std::move(variant), id, "negative", "tests/cpp/negative",
+                          "0123456789abcdef");
+}
+
 }  // namespace xcorr::broken

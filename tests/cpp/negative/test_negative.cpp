@@ -61,6 +61,11 @@ const Fault kFaults[] = {
     {"broken_beside_second", kIncorrect,
      "^calls in turn: memory beside the second output was written$"},
 };
+// Of class fft. Found where a whole pass of twiddles is gone by any input, else by the flat
+// spectrum at the latest.
+constexpr const char* kSpectralFaults[] = {
+    "broken_bin_lost", "broken_bin_conjugated", "broken_bins_swapped",   "broken_bin_off",
+    "broken_nyquist",  "broken_twiddles",       "broken_middle_twiddles"};
 constexpr const char* kProblems[] = {
     "one-to-one/16x12/16x12/1:1/full", "one-to-many/16x12/16x12/1:7/full",
     "n-to-mn/16x12/16x12/3:12/full",   "n-to-m/16x12/16x12/3:5/full",
@@ -118,11 +123,47 @@ INSTANTIATE_TEST_SUITE_P(Faults, Negative, testing::ValuesIn(kFaults), [](const 
 });
 
 TEST(NegativeTests, CoverEveryBrokenVariant) {
-  std::set<std::string> tested = {"broken_nothing"};
+  std::set<std::string> tested = {"broken_nothing", "broken_no_spectrum"};
+  for (const char* id : kSpectralFaults) tested.insert(id);
   for (const Fault& fault : kFaults) tested.insert(fault.id);
   for (const Variant& variant : variants()) {
     if (variant.family == "negative") {
       EXPECT_EQ(tested.count(variant.id), 1u) << variant.id;
+    }
+  }
+}
+
+class Spectra : public testing::TestWithParam<const char*> {};
+
+TEST_P(Spectra, AreFoundAtEverySize) {
+  const std::unique_ptr<Device> device = open_cpu();
+  const Problem problem = problem_of(GetParam());
+  for (const char* id : kSpectralFaults) {
+    Point point = point_of(id, problem, *device);
+    EXPECT_EQ(point.prepare(), Outcome::incorrect) << id;
+    EXPECT_TRUE(std::regex_search(
+        point.reason(),
+        std::regex("outputs are wrong; pair|pairs differ too much; pair .* relative L2 error")))
+        << id << ": " << point.reason();
+  }
+  Point control = point_of("broken_no_spectrum", problem, *device);
+  EXPECT_EQ(live(control, 1), Outcome::passed) << control.reason();
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Spectra,
+                         testing::Values("one-to-one/64x64/64x64/1:1/full",
+                                         "one-to-one/256x256/256x256/1:1/full",
+                                         "one-to-one/1024x1024/1024x1024/1:1/full",
+                                         "n-to-m/36x50/20x61/2:2/sy:-3..8,sx:-4..5"));
+
+TEST(NegativeTests, TheControlOfTransformsPassesOddShapes) {
+  const std::unique_ptr<Device> device = open_cpu();
+  for (const char* id : kProblems) {
+    for (const InputKind input : kInputKinds) {
+      Point point({&find_variant("broken_no_spectrum"), Params{}, Precision::fp32, problem_of(id),
+                   Mode::stream, input},
+                  *device);
+      EXPECT_EQ(live(point, 1), Outcome::passed) << id << ": " << point.reason();
     }
   }
 }
