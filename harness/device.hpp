@@ -50,6 +50,8 @@ class Device {
   // True where the host reads device pointers directly and transfers do not exist.
   virtual bool host_memory() const = 0;
 
+  // Makes this the device of the calling thread, which need not be the one that opened it.
+  virtual void make_current() {}
   virtual void* stream() = 0;
   // Waits for the stream; throws std::runtime_error with the device's own words after a fault.
   virtual void synchronize() = 0;

@@ -187,6 +187,7 @@ class Cuda : public Device {
   }
   bool host_memory() const override { return false; }
 
+  void make_current() override { require_cuda(cudaSetDevice(index_), "device"); }
   void* stream() override { return stream_; }
   void synchronize() override { require_cuda(cudaStreamSynchronize(stream_), "device"); }
   bool lost() override {

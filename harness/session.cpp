@@ -61,6 +61,7 @@ std::size_t Session::bytes(Index elements) const {
 }
 
 void Session::compute(const void* left, const void* right, void* out) {
+  device_->make_current();
   if (device_->host_memory()) {
     plan_->compute({left, right, out, device_->stream(), nullptr});
     device_->synchronize();

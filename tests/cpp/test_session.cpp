@@ -13,7 +13,7 @@
 namespace xcorr {
 namespace {
 
-int plans = 0, allocations = 0, exclusive = 0;
+int plans = 0, allocations = 0, exclusive = 0, made_current = 0;
 
 // left[0] * right[0], right for 1 x 1.
 struct Product : Plan {
@@ -47,6 +47,7 @@ PlanRequest request_of(const char* problem) {
 // A device whose memory the host does not read by itself, as that of a card.
 struct Apart : ForwardingDevice {
   bool host_memory() const override { return false; }
+  void make_current() override { ++made_current; }
   Buffer allocate(std::size_t bytes) override {
     ++allocations;
     return ForwardingDevice::allocate(bytes);
@@ -91,6 +92,13 @@ TEST(Session, IsNeverAloneOnTheDevice) {
   point.problem = problem_of(kSmall);
   EXPECT_EQ(Point(point, *device).prepare(), Outcome::passed);
   EXPECT_GT(exclusive, 0);
+}
+
+// The thread that computes may have another device than the one that opened the session.
+TEST(Session, ComputesOnItsOwnDevice) {
+  made_current = 0;
+  computes_twice_and_plans_once<Apart>(4);
+  EXPECT_EQ(made_current, 2);
 }
 
 // FFTW's planner is one for the process: a variant of the CPU plans with it, and so does a
