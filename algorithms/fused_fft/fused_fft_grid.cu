@@ -22,8 +22,8 @@
 // cache. Lengths 64, 96, 128, 192, 256, 384 and 512, of each axis apart. Limits: longer transforms;
 // images of all matrices and pairs at once, at most 256 MiB, with dataflow at most 40 MiB.
 //
-// A call may start while the one before it ends (grid_launch.hpp): its twiddles are then in registers
-// when the inputs are there.
+// A call may start while the one before it ends (grid_launch.hpp): its twiddles are then in
+// registers when the inputs are there.
 //
 // Tried and dropped, measured on an H200: running a phase's code on garbage while waiting, so that
 // it is in the instruction cache (it is there anyway: 1.5 us slower); 80 registers and 768 threads
@@ -181,8 +181,8 @@ class GridPlan final : public Plan {
     a_.log_threads = std::countr_zero(static_cast<unsigned>(threads));
     a_.log_columns = std::countr_zero(static_cast<unsigned>(point.columns));
     a_.stride_x = of_x.elements;
-    a_.stride_y = of_y.elements + 16 / point.columns % 16;  // lanes across columns: no conflicts
-    a_.shared_of_part = std::max(point.columns * (2 * a_.stride_y + ny), tiles * a_.stride_x);
+    a_.stride_y = stride_y(of_y, point.columns);
+    a_.shared_of_part = shared_of_part(q, point.columns);
 
     // As many parts as there is work for, over all multiprocessors first.
     const Index bytes = static_cast<Index>(sizeof(Complex)) * a_.shared_of_part;
@@ -214,6 +214,15 @@ class GridPlan final : public Plan {
     }
   }
 
+  // Lanes across columns: no conflicts of banks.
+  static int stride_y(const Sizes& of_y, int columns) { return of_y.elements + 16 / columns % 16; }
+  // Complex elements.
+  static int shared_of_part(const Problem& q, int columns) {
+    const int ny = AxisLengths::y(q);
+    const Sizes of_x = sizes(AxisLengths::x(q));
+    return std::max(columns * (2 * stride_y(sizes(ny), columns) + ny),
+                    threads_of_part(q, columns) / of_x.threads * of_x.elements);
+  }
   static int threads_of_part(const Problem& q, int columns) {
     return std::max(
         {2 * columns * sizes(AxisLengths::y(q)).threads, sizes(AxisLengths::x(q)).threads, 64});
@@ -261,6 +270,12 @@ Support supports(const PlanRequest& request) {
   const Index most = point.flow ? 40 : 256;  // MiB: with dataflow, what an L2 cache holds
   if (Images(q, point.flow).bytes() > most << 20) {
     return no("images take more than " + std::to_string(most) + " MiB");
+  }
+  const std::size_t bytes =
+      sizeof(Complex) * static_cast<std::size_t>(GridPlan::shared_of_part(q, point.columns));
+  if (bytes > shared_limit()) {
+    return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
+              std::to_string(shared_limit()));
   }
   return yes();
 }

@@ -329,9 +329,27 @@ class WarpPlan final : public Plan {
   Index resident_ = 0;  // blocks of pairs_ that the device holds
 };
 
+// Of the largest block that a problem may start, groups apart.
+std::size_t most_shared_bytes(const Problem& q) {
+  return AxisLengths::with(AxisLengths::y(q), [&](auto y) {
+    return AxisLengths::with(AxisLengths::x(q), [&](auto x) -> std::size_t {
+      using Y = TeamOf<decltype(y)>;
+      using X = TeamOf<decltype(x)>;
+      constexpr std::size_t kRows = X::twiddles + X::of_block * X::buffer;
+      constexpr std::size_t kColumns =
+          Y::twiddles + 1 + Y::of_block / 2 * Y::n + Y::of_block * Y::buffer;
+      return std::max(sizeof(Complex) * std::max(kRows, kColumns), PairsShape<Y, X>::bytes);
+    });
+  });
+}
+
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = AxisLengths::supports(q); !fit) return fit;
+  if (const std::size_t bytes = most_shared_bytes(q); bytes > shared_limit()) {
+    return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
+              std::to_string(shared_limit()));
+  }
   if (has_groups(request)) {
     if (q.form != Form::n_to_m) return no("spectra=shared is a way of n-to-m");
     const std::size_t bytes = AxisLengths::with(AxisLengths::y(q), [&](auto y) {

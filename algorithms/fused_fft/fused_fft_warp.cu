@@ -295,17 +295,28 @@ class WarpPlan final : public Plan {
                   call.stream, a_);
   }
 
- private:
   static std::size_t shared_bytes(unsigned warps) {
     return sizeof(Complex) * (T::spectrum + warps * T::tiles * T::elements);
   }
+
+ private:
   DependentLaunches launches_;
   Arguments a_{};
   bool quads_ = false;
   unsigned warps_ = 0, blocks_ = 0;
 };
 
-Support supports(const PlanRequest& request) { return Squares::supports(request.problem); }
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = Squares::supports(q); !fit) return fit;
+  const std::size_t bytes = Squares::with(Squares::square(q), [](auto length) {
+    constexpr int kN = decltype(length)::n;
+    return WarpPlan<kN>::shared_bytes(most_warps(kN));
+  });
+  if (bytes <= shared_limit()) return yes();
+  return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
+            std::to_string(shared_limit()));
+}
 std::size_t workspace_bytes(const PlanRequest&) { return kRootBytes; }
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   return Squares::with(Squares::square(request.problem), [&](auto length) -> std::unique_ptr<Plan> {

@@ -153,7 +153,9 @@ std::vector<Problem> panel_problems() {
           make_problem(Form::one_to_many, {33, 80}, {33, 80}, 1, 3, "sy:5..6,sx:-9..3"),
           make_problem(Form::n_to_mn, {40, 33}, {20, 70}, 2, 4, "sy:-9..-8,sx:0..20"),
           make_problem(Form::n_to_m, {28, 60}, {28, 60}, 2, 3, "sy:0..1,sx:-7..7"),
-          make_problem(Form::n_to_m, {1, 250}, {1, 250}, 2, 1, "sy:0..0,sx:-3..3")};
+          make_problem(Form::n_to_m, {1, 250}, {1, 250}, 2, 1, "sy:0..0,sx:-3..3"),
+          // As many pairs as a block of fused_fft_warp has room for.
+          make_problem(Form::n_to_mn, {12, 12}, {12, 12}, 2, 60, "sy:-11..-10,sx:0..3")};
 }
 
 std::vector<Problem> large_problems() {

@@ -1,11 +1,8 @@
 #include "tests/emulation/emulation.hpp"
 
-#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 
 #include <algorithm>
-#include <boost/context/fiber.hpp>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -15,53 +12,18 @@
 #include <random>
 #include <vector>
 
+#include "tests/emulation/memory.hpp"
+
 namespace xcorr::emulation {
 namespace {
 
-namespace context = boost::context;
-
-constexpr std::size_t kStackBytes = 128 * 1024;
 constexpr unsigned kWarp = 32;
-// Those of compute capabilities 7.0 to 9.0.
-constexpr std::uint64_t kMaxThreads = 1024, kMaxGridX = 2147483647;
 // A block that runs goes on for 1 to 2^kMostTurns turns before another one may.
 constexpr unsigned kMostTurns = 7;
+// One turn in so many begins to hold a warp back, for at most so many turns.
+constexpr unsigned kHoldOneIn = 4, kMostHeldTurns = 16;
 // Turns of blocks in a row in which every thread that runs only polls: nothing will ever change.
 constexpr std::uint64_t kIdleTurns = 20000;
-
-// Stacks are used again: mapping one for each of a million threads would take most of the time.
-class StackPool {
- public:
-  context::stack_context take() {
-    if (free_.empty()) {
-      all_.push_back(std::make_unique<std::byte[]>(kStackBytes));
-      free_.push_back(all_.back().get());
-    }
-    std::byte* bottom = free_.back();
-    free_.pop_back();
-    // Frames of an ended fiber's first function were never left, so their red zones are still
-    // there.
-    ASAN_UNPOISON_MEMORY_REGION(bottom, kStackBytes);
-    context::stack_context stack;
-    stack.size = kStackBytes;
-    stack.sp = bottom + kStackBytes;
-    return stack;
-  }
-  void give(const context::stack_context& stack) {
-    free_.push_back(static_cast<std::byte*>(stack.sp) - stack.size);
-  }
-
- private:
-  std::vector<std::unique_ptr<std::byte[]>> all_;
-  std::vector<std::byte*> free_;
-};
-
-struct PooledStack {
-  StackPool* pool;
-  context::stack_context stack;
-  context::stack_context allocate() { return stack; }
-  void deallocate(context::stack_context& used) { pool->give(used); }
-};
 
 enum class State { ready, at_block_barrier, at_group, at_warp, ended };
 
@@ -84,24 +46,10 @@ struct Thread {
   const void* stack_bottom = nullptr;
 };
 
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<void, Free>;
-
-Memory garbage(std::size_t bytes) {
-  Memory memory(std::malloc(bytes));
-  if (!memory) throw std::bad_alloc();
-  std::memset(memory.get(), 0xff, bytes);
-  return memory;
-}
-
 StackPool stacks;
 std::uint64_t order_seed = 0;
 std::uint64_t started = 0;
 std::uint64_t idle_turns = 0;
-std::size_t shared_bytes_of_a_block = kMostSharedBytes;
-std::uint64_t asked_for_shared_bytes = 0;
 Thread* running = nullptr;
 
 class Block {
@@ -123,14 +71,20 @@ class Block {
     }
   }
 
-  // Every thread that can runs once. False when all have ended.
+  // Every thread that can runs once, but for those of a warp that is held back. False when all have
+  // ended.
   bool turn() {
     blockIdx = index_;
     std::shuffle(sequence_.begin(), sequence_.end(), order_);
-    bool moved = false, polls = false;
+    hold_back();
+    bool moved = false, polls = false, held = false;
     for (const unsigned i : sequence_) {
       Thread& thread = threads_[i];
       if (thread.state != State::ready) continue;
+      if (held_turns_ > 0 && i / kWarp == held_warp_) {
+        held = true;
+        continue;
+      }
       thread.polled = false;
       resume(thread);
       if (error_) give_up();
@@ -142,8 +96,10 @@ class Block {
       error_ = std::make_exception_ptr(Fault("blocks wait for each other for ever"));
       give_up();
     }
-    // Who polls can run, so what others wait at may still be come to.
-    return polls || release();
+    // Who polls or is held back can run, so what others wait at may still be come to.
+    if (!polls && !held) return release();
+    if (!release_complete()) held_turns_ = 0;
+    return true;
   }
   // Ends the fibers of a block that is not to go on, because another one failed.
   void abandon() {
@@ -214,6 +170,34 @@ class Block {
     thread.fiber = std::move(thread.fiber).resume();
     __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
     running = nullptr;
+  }
+
+  // A warp may be far behind the others, as long as these do not wait for it.
+  void hold_back() {
+    if (held_turns_ > 0) {
+      --held_turns_;
+    } else if (threads_.size() > kWarp && order_() % kHoldOneIn == 0) {
+      held_warp_ = static_cast<unsigned>(order_() % ((threads_.size() + kWarp - 1) / kWarp));
+      held_turns_ = static_cast<unsigned>(order_() % kMostHeldTurns) + 1;
+    }
+  }
+
+  // Completes the warp operations and the barriers of groups at which all are that must be. Others
+  // may run later.
+  bool release_complete() {
+    bool released = false;
+    for (unsigned first = 0; first < threads_.size(); first += kWarp) {
+      const Thread& thread = threads_[first];
+      if (thread.state == State::at_group && first % thread.group == 0 &&
+          all_at_barrier_of(thread)) {
+        released |= release_group(State::at_group, first, thread.group);
+      } else if (thread.state == State::at_warp && first + kWarp <= threads_.size() &&
+                 std::all_of(threads_.begin() + first, threads_.begin() + first + kWarp,
+                             [](const Thread& t) { return t.state == State::at_warp; })) {
+        released |= release_group(State::at_warp, first, kWarp);
+      }
+    }
+    return released;
   }
 
   // Nobody is ready: completes warp operations, else the block's barrier. False when all have
@@ -320,20 +304,12 @@ class Block {
   std::size_t scheduler_size_ = 0;
   std::exception_ptr error_;
   bool giving_up_ = false;
+  unsigned held_warp_ = 0, held_turns_ = 0;
 };
 
 Thread& current() {
   if (!running) throw Fault("a device function is called outside a kernel");
   return *running;
-}
-
-void check_limits(dim3 grid, dim3 block, std::size_t shared_bytes) {
-  const auto refuse = [](const std::string& what) { throw Fault("kernel launch: " + what); };
-  if (grid.count() == 0 || block.count() == 0) refuse("an empty grid or block");
-  if (block.count() > kMaxThreads || block.z > 64) refuse("too many threads in a block");
-  if (grid.x > kMaxGridX || grid.y > kGridLimitYZ || grid.z > kGridLimitYZ)
-    refuse("too large a grid");
-  if (shared_bytes > shared_bytes_of_a_block) refuse("too much shared memory");
 }
 
 }  // namespace
@@ -382,17 +358,6 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes,
     throw;
   }
 }
-
-std::size_t max_shared_bytes() {
-  ++asked_for_shared_bytes;
-  return shared_bytes_of_a_block;
-}
-SharedMemoryOf::SharedMemoryOf(std::size_t bytes) {
-  shared_bytes_of_a_block = bytes;
-  asked_for_shared_bytes = 0;
-}
-SharedMemoryOf::~SharedMemoryOf() { shared_bytes_of_a_block = kMostSharedBytes; }
-std::uint64_t SharedMemoryOf::asked() const { return asked_for_shared_bytes; }
 
 void block_barrier(Site site) {
   Thread& thread = current();

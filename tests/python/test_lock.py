@@ -7,13 +7,13 @@ import fcntl
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from driving import Driver, driver, keys
 from experiments import lock, store
+from hangs import wait_for
 
 __all__ = ["driver"]
 HANG = {"kind": "hang", "variant": "cpu_fft", "params": "threads=1", "left": "8x8"}
@@ -32,10 +32,9 @@ def started(driver: Driver) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
     def start(*more: str) -> "subprocess.Popen[str]":
         driver.faults(HANG)
         processes.append(driver.start(*more))
-        end = time.monotonic() + 120
-        while not any("8x8" in call and "cpu_fft" in call for call in driver.calls()):
-            assert time.monotonic() < end and processes[-1].poll() is None
-            time.sleep(0.005)
+        hanging = lambda: any("8x8" in call and "cpu_fft" in call for call in driver.calls())  # noqa: E731
+        wait_for(lambda: hanging() or processes[-1].poll() is not None, "the point that hangs")
+        assert processes[-1].poll() is None
         driver.faults()
         return processes[-1]
 

@@ -1,0 +1,34 @@
+// What a block and a grid may have.
+#include "tests/emulation/memory.hpp"
+
+namespace xcorr::emulation {
+namespace {
+
+// Those of compute capabilities 7.0 to 9.0.
+constexpr std::uint64_t kMaxThreads = 1024, kMaxGridX = 2147483647;
+std::size_t shared_bytes_of_a_block = kMostSharedBytes;
+std::uint64_t asked_for_shared_bytes = 0;
+
+}  // namespace
+
+void check_limits(dim3 grid, dim3 block, std::size_t shared_bytes) {
+  const auto refuse = [](const std::string& what) { throw Fault("kernel launch: " + what); };
+  if (grid.count() == 0 || block.count() == 0) refuse("an empty grid or block");
+  if (block.count() > kMaxThreads || block.z > 64) refuse("too many threads in a block");
+  if (grid.x > kMaxGridX || grid.y > kGridLimitYZ || grid.z > kGridLimitYZ)
+    refuse("too large a grid");
+  if (shared_bytes > shared_bytes_of_a_block) refuse("too much shared memory");
+}
+
+std::size_t max_shared_bytes() {
+  ++asked_for_shared_bytes;
+  return shared_bytes_of_a_block;
+}
+SharedMemoryOf::SharedMemoryOf(std::size_t bytes) {
+  shared_bytes_of_a_block = bytes;
+  asked_for_shared_bytes = 0;
+}
+SharedMemoryOf::~SharedMemoryOf() { shared_bytes_of_a_block = kMostSharedBytes; }
+std::uint64_t SharedMemoryOf::asked() const { return asked_for_shared_bytes; }
+
+}  // namespace xcorr::emulation

@@ -1,0 +1,72 @@
+// Stacks of fibers, memory of blocks, and what a launch may ask for.
+#pragma once
+
+#include <sanitizer/asan_interface.h>
+
+#include <boost/context/fiber.hpp>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "tests/emulation/emulation.hpp"
+
+namespace xcorr::emulation {
+
+// Throws Fault where a card refuses the launch.
+void check_limits(dim3 grid, dim3 block, std::size_t shared_bytes);
+
+namespace context = boost::context;
+
+inline constexpr std::size_t kStackBytes = 128 * 1024;
+
+// Stacks are used again: mapping one for each of a million threads would take most of the time.
+class StackPool {
+ public:
+  context::stack_context take() {
+    if (free_.empty()) {
+      all_.push_back(std::make_unique<std::byte[]>(kStackBytes));
+      free_.push_back(all_.back().get());
+    }
+    std::byte* bottom = free_.back();
+    free_.pop_back();
+    // Frames of an ended fiber's first function were never left, so their red zones are still
+    // there.
+    ASAN_UNPOISON_MEMORY_REGION(bottom, kStackBytes);
+    context::stack_context stack;
+    stack.size = kStackBytes;
+    stack.sp = bottom + kStackBytes;
+    return stack;
+  }
+  void give(const context::stack_context& stack) {
+    free_.push_back(static_cast<std::byte*>(stack.sp) - stack.size);
+  }
+
+ private:
+  std::vector<std::unique_ptr<std::byte[]>> all_;
+  std::vector<std::byte*> free_;
+};
+
+struct PooledStack {
+  StackPool* pool;
+  context::stack_context stack;
+  context::stack_context allocate() { return stack; }
+  void deallocate(context::stack_context& used) { pool->give(used); }
+};
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<void, Free>;
+
+// Filled with 0xff: every float is NaN.
+inline Memory garbage(std::size_t bytes) {
+  Memory memory(std::malloc(bytes));
+  if (!memory) throw std::bad_alloc();
+  std::memset(memory.get(), 0xff, bytes);
+  return memory;
+}
+
+}  // namespace xcorr::emulation
