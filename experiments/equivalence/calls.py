@@ -62,7 +62,7 @@ class Recorder:
 
     @contextmanager
     def lines(self, variant: str, paint: Mapping[str, str]) -> Iterator[IO[str]]:
-        """What is recorded of a variant. UserError at the end where recording failed."""
+        """What is recorded of a variant; it may be left unread. UserError at the end where recording failed."""
         environment = {**os.environ, "XCORR_KERNELS": str(self.folder / "kernels.txt"), **paint}
         with tempfile.TemporaryFile("w+") as errors:
             child = subprocess.Popen([self.folder / "record_calls", variant], env=environment, text=True,
@@ -70,7 +70,8 @@ class Recorder:
             try:
                 assert child.stdout is not None
                 yield child.stdout
-                if child.wait() != 0:
+                # After a difference the rest is not wanted, and the child waits for someone to read it.
+                if not child.stdout.read(1) and child.wait() != 0:
                     errors.seek(0)
                     said = errors.read().strip().splitlines() or [f"ended with {child.returncode}"]
                     raise UserError(f"{self.tree.root}: recording {variant}: {said[-1].removeprefix('error: ')}")

@@ -13,9 +13,10 @@ import pytest
 from experiments import equivalent, identity
 from experiments.equivalence import times
 from experiments.equivalence.builds import Tree
-from experiments.equivalence.calls import Compared, compare_lines
+from experiments.equivalence.calls import Compared, Recorder, compare_calls, compare_lines
 from experiments.equivalence.machine_code import Kernel, without_file
 from experiments.equivalent import DIFFERENT, EQUAL, SAME, TOKENS, judge_kernels
+from experiments.errors import UserError
 from experiments.points import Variant
 from experiments.problem import Problem
 
@@ -73,6 +74,27 @@ def test_padding_is_what_differs_within_a_build() -> None:
 def test_only_parameters_have_padding() -> None:
     painted = (recording("old_k", grid=9), recording("new_k", grid=9))
     assert compared(recording("old_k", grid=8), recording("new_k", grid=8), painted).difference
+
+
+def recorder(folder: Path, script: str) -> Recorder:
+    """One whose program is a shell script."""
+    folder.mkdir()
+    (folder / "record_calls").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "record_calls").chmod(0o755)
+    return Recorder(Tree(folder, folder), folder)
+
+
+def test_a_difference_ends_recordings_that_go_on(tmp_path: Path) -> None:
+    """What is recorded is longer than a pipe, and nobody reads it to its end."""
+    endless = [recorder(tmp_path / word, f"yes {word}") for word in ("one", "two")]
+    assert compare_calls(endless[0], endless[1], "v").difference == ": one -> two"
+
+
+def test_a_recording_that_fails_is_a_mistake_and_no_difference(tmp_path: Path) -> None:
+    good = recorder(tmp_path / "good", "echo line; echo line")
+    bad = recorder(tmp_path / "bad", "echo line; echo 'error: cuda_stand_in: device attribute 7' >&2; exit 3")
+    with pytest.raises(UserError, match="recording v: cuda_stand_in: device attribute 7"):
+        compare_calls(good, bad, "v")
 
 
 # What was compiled.
