@@ -161,7 +161,7 @@ CHANGES = {
     "a namespace": ("namespace {\nstruct", "namespace inner { namespace {\nstruct", EQUAL, "1 called"),
     "an instruction": ("2 * in[i]", "3 * in[i]", DIFFERENT, "machine code of 1 of 1 kernels"),
     "registers": ("void tiny_kernel(", "void __launch_bounds__(64) tiny_kernel(", DIFFERENT, "machine code"),
-    "the grid": ("+ 127) / 128", "+ 128) / 128", DIFFERENT, "calls: tiny one-to-one/"),
+    "the grid": ("+ 127) / 128", "+ 128) / 128", DIFFERENT, "calls: tiny one-to-many/"),
     "a parameter": ("out_elements(); }", "out_elements() - 1; }", DIFFERENT, "calls: tiny"),
     "the second call": ("launch(tiny", "work_.count -= 1;\n    launch(tiny", DIFFERENT, "calls: tiny"),
     "a clear": ("launch(tiny", "clear(call.out, 64, call.stream);\n    launch(tiny", DIFFERENT, "set 64 bytes"),
