@@ -248,7 +248,7 @@ def find_nvcc() -> str:
     """Path of nvcc; a Mistake if there is none."""
     found = shutil.which("nvcc") or next((str(path) for path in (Path("/usr/local/cuda/bin/nvcc"),) if path.exists()), "")
     if not found:
-        raise Mistake("nvcc: not found, so nothing can be compiled to PTX; put it on the PATH or leave out ptx")
+        raise Mistake("nvcc: not found, so nothing can be compiled to PTX; put it on the PATH")
     return found
 
 
