@@ -23,6 +23,7 @@ ALLOWED = {
         "a part is never longer than the whole, read from the same clock",
     ("tests/cpp/negative/spin.cpp", ""): "takes at least 300 us, for the tests of the clock",
     ("tests/cpp/conformance/random_run.cpp", ""): "tells how far it is",
+    ("tests/cpp/stress/load.cu", ""): "polls a stream, without a limit",
     ("tests/cpp/stress/stress.cpp", ""): "tells whether all threads stand still, for the person who started it",
 }  # fmt: skip
 LIMITS = re.compile(r"timeout|timeout_s|timeout_ms|time_limit|deadline")

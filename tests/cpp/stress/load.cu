@@ -1,8 +1,10 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/cpp/stress/load.hpp"
@@ -47,7 +49,27 @@ struct Stream {
   }
   ~Stream() { cudaStreamDestroy(stream); }
   Stream(const Stream&) = delete;
+  // A load that sat in a blocking wait all the time would hold a lock of the driver that opening a
+  // session needs: seen with two processes, no session was opened for 30 seconds.
+  void wait(const char* what) const {
+    cudaError_t status = cudaErrorNotReady;
+    while ((status = cudaStreamQuery(stream)) == cudaErrorNotReady) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    require(status, what);
+  }
   cudaStream_t stream = nullptr;
+};
+
+// Host memory that a copy does not wait for.
+template <typename T>
+struct PinnedArray {
+  explicit PinnedArray(std::size_t count) {
+    require(cudaMallocHost(reinterpret_cast<void**>(&data), count * sizeof(T)), "pinned memory");
+  }
+  ~PinnedArray() { cudaFreeHost(data); }
+  PinnedArray(const PinnedArray&) = delete;
+  T* data = nullptr;
 };
 
 template <typename T>
@@ -74,6 +96,7 @@ std::int64_t cooperative_load(int device, const Beat& beat) {
           "shared memory");
   const Stream own;
   const Array<unsigned> counters(2);
+  const PinnedArray<unsigned> pinned(2);
   std::int64_t launches = 0;
   while (beat("cooperative kernel")) {
     // One block to a multiprocessor that fills it, two, and as many as there is room for.
@@ -91,10 +114,11 @@ std::int64_t cooperative_load(int device, const Beat& beat) {
     require(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(meet), dim3(blocks),
                                         dim3(kThreads), arguments, shared, own.stream),
             "cooperative launch");
-    unsigned seen[2] = {};
-    require(cudaMemcpyAsync(seen, counters.data, sizeof seen, cudaMemcpyDeviceToHost, own.stream),
+    require(cudaMemcpyAsync(pinned.data, counters.data, 2 * sizeof(unsigned),
+                            cudaMemcpyDeviceToHost, own.stream),
             "counters");
-    require(cudaStreamSynchronize(own.stream), "cooperative kernel");
+    own.wait("cooperative kernel");
+    const unsigned* const seen = pinned.data;
     if (seen[0] != kMeetings * blocks || seen[1] != blocks) {
       throw std::runtime_error("cooperative kernel: " + std::to_string(seen[1]) + " of " +
                                std::to_string(blocks) + " blocks went through");
@@ -117,7 +141,7 @@ std::int64_t product_load(int device, const Beat& beat) {
   cublasHandle_t handle = nullptr;
   require(cublasCreate(&handle), "cuBLAS");
   require(cublasSetStream(handle, own.stream), "cuBLAS");
-  std::vector<float> row(kSide);
+  const PinnedArray<float> row(kSide);
   std::int64_t products = 0;
   while (beat("matrix products")) {
     const float one = 1.0f, zero = 0.0f;
@@ -127,11 +151,12 @@ std::int64_t product_load(int device, const Beat& beat) {
               "matrix product");
     }
     const std::size_t at = static_cast<std::size_t>(products % kSide) * kSide;
-    require(cudaMemcpyAsync(row.data(), c.data + at, kSide * sizeof(float), cudaMemcpyDeviceToHost,
+    require(cudaMemcpyAsync(row.data, c.data + at, kSide * sizeof(float), cudaMemcpyDeviceToHost,
                             own.stream),
             "download");
-    require(cudaStreamSynchronize(own.stream), "matrix products");
-    for (const float value : row) {
+    own.wait("matrix products");
+    for (int i = 0; i < kSide; ++i) {
+      const float value = row.data[i];
       if (value != static_cast<float>(kSide)) {
         throw std::runtime_error("matrix product: a value is " + std::to_string(value) +
                                  ", expected " + std::to_string(kSide));
