@@ -37,7 +37,7 @@ from tests.mutants.builds import CONFORMANCE, EMULATION, Build, DoesNotCompile
 from tests.mutants.mutants import DATA, PLACES, ROOT, Mistake, Mutant, edited, load, sources, write_overlay
 
 CONTROL = "control"
-SECONDS = {"cpu": 900, "emulation": 1800, "card": 150}  # of a run, beyond which it hangs
+SECONDS = {"cpu": 900, "emulation": 1800, "card": 150}  # of a control, beyond which it hangs
 
 
 @dataclass
@@ -113,6 +113,7 @@ class Runner:
         self.jobs = jobs
         self.sources = sources()
         self.card = threading.Lock()
+        self.control_s: dict[tuple[str, str], float] = {}
 
     def possible(self, unit: str, place: str) -> bool:
         source = self.sources[unit]
@@ -157,17 +158,23 @@ class Runner:
         assert self.build is not None
         if place == "emulation":
             command = self.build.emulation_program(unit, overlay, out)
-            return noticed(command, SECONDS[place], "", lambda code: code == 0)
+            return self.timed(unit, place, command, "")
         device = "cuda" if place == "card" else "cpu"
         command = self.build.conformance_program(unit, overlay, out, device)
 
-        def compare() -> tuple[bool, str]:
-            return noticed(command, SECONDS[place], "FAILED", lambda code: code == 0)
-
         if place != "card":
-            return compare()
+            return self.timed(unit, place, command, "FAILED")
         with self.card:  # one after the other, each in a process of its own: a device may be lost
-            return compare()
+            return self.timed(unit, place, command, "FAILED")
+
+    def timed(self, unit: str, place: str, command: list[str], failure: str) -> tuple[bool, str]:
+        """As `noticed`. What takes ten times as long as the control of its unit hangs."""
+        control = self.control_s.get((unit, place))
+        begun = time.monotonic()
+        limit = SECONDS[place] if control is None else max(20.0, 10 * control)
+        found = noticed(command, limit, failure, lambda code: code == 0)
+        self.control_s.setdefault((unit, place), time.monotonic() - begun)
+        return found
 
     def all(self, work: list[tuple[Mutant | None, str, str]], report: Callable[[Result], None]) -> list[Result]:
         done: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
@@ -180,15 +187,17 @@ class Runner:
 
         results = []
         with ThreadPoolExecutor(self.jobs) as pool:
-            for item in work:
-                pool.submit(step, item)
-            for _ in work:
-                result = done.get()
-                if isinstance(result, BaseException):
-                    pool.shutdown(cancel_futures=True)
-                    raise result
-                results.append(result)
-                report(result)
+            controls = [item for item in work if item[0] is None]  # they say how long the others may take
+            for part in (controls, [item for item in work if item[0] is not None]):
+                for item in part:
+                    pool.submit(step, item)
+                for _ in part:
+                    result = done.get()
+                    if isinstance(result, BaseException):
+                        pool.shutdown(cancel_futures=True)
+                        raise result
+                    results.append(result)
+                    report(result)
         return results
 
 
