@@ -94,6 +94,8 @@ std::vector<Problem> odd_problems() {
       {"1x8", "1x150", {"valid", "full"}},
       {"40x3", "2x3", {"valid", "full"}},
       {"140x1", "140x1", {"full"}},  // more rows than 16 blocks of 16
+      {"2x16", "3x17", {"full"}},    // a transform of 32 that half of it as a rotation does not fit
+      {"30x2", "30x9", {"full"}},    // several parts of rows of two lengths (rows_of_a_part)
   };
   struct Counts {
     Form form;
