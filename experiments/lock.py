@@ -13,7 +13,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -86,16 +86,29 @@ def _others(folder: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for path in sorted(folder.glob(OWN.format(run="*"))):
         try:
-            with open(path, "r+", encoding="utf-8") as file:
+            with _opened(path) as (file, kind):
                 try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    fcntl.flock(file, kind | fcntl.LOCK_NB)
                 except (BlockingIOError, PermissionError):
                     found.append(_said(file))
                 else:
-                    path.unlink(missing_ok=True)
+                    with suppress(PermissionError):  # another user's, in a folder that is not ours
+                        path.unlink(missing_ok=True)
         except FileNotFoundError:
             pass  # it has just ended
     return found
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[TextIO, int]]:
+    """A sweep's file and the lock that can be tried on it. That of another user may only be read: a shared lock is
+    refused as long as its owner holds it."""
+    try:
+        file, kind = open(path, "r+", encoding="utf-8"), fcntl.LOCK_EX
+    except PermissionError:
+        file, kind = open(path, encoding="utf-8"), fcntl.LOCK_SH
+    with file:
+        yield file, kind
 
 
 def _said(file: TextIO) -> dict[str, Any]:

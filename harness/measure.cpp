@@ -40,7 +40,8 @@ void worsen(std::optional<Check>& into, const Check& check) {
     into->error = check.error;
     into->bound = check.bound;
   }
-  if (check.wrong_pairs > 0 ||
+  // A pair whose truth is all 0 has no bound: its check says nothing.
+  if (check.wrong_pairs > 0 || into->rel_l2_bound == 0 ||
       check.rel_l2_error * into->rel_l2_bound > into->rel_l2_error * check.rel_l2_bound) {
     into->rel_l2_error = check.rel_l2_error;
     into->rel_l2_bound = check.rel_l2_bound;

@@ -104,7 +104,7 @@ def footnotes(table: pd.DataFrame, places: bool = True) -> list[str]:
         own = [row["best"] in row["peak_disagrees"].split(";") for _, row in marked.iterrows()]
         whose = pd.Series(["the winner too" if one else "" for one in own], marked.index)
         lines.append(
-            f"{PEAK} A slower variant's largest output lies elsewhere than the float64 truth's for at least one pair; "
+            f"{PEAK} Of at least one variant measured in this cell, the largest output of a pair lies elsewhere than the float64 truth's; "
             f"every value is within its bound{_where(marked, whose, places)}."
         )
     return lines

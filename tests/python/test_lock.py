@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from driving import Driver, driver, keys
 from experiments import lock, store
+from experiments.errors import UserError
 from hangs import wait_for
 
 __all__ = ["driver"]
@@ -132,3 +133,25 @@ def test_two_sweeps_after_each_other_measure_once(driver: Driver, monkeypatch: p
     monkeypatch.setattr(store, "read_rows", late)
     assert driver.run() == 0
     assert len(driver.calls()) == 12
+
+
+def test_a_sweep_of_another_user_is_seen(tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file may be read and not written."""
+    mine = lock.holder("b", (1, 1), ())
+    other = tmp_path / lock.OWN.format(run="a")
+    other.write_text('{"pid": 7, "host": "elsewhere", "shard": [1, 1], "selection": []}\n')
+    writable = open
+
+    def read_only(path: object, mode: str = "r", **more: object) -> object:
+        if path == other and "+" in mode:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return writable(path, mode, **more)  # type: ignore[call-overload]
+
+    monkeypatch.setattr("builtins.open", read_only)
+    with writable(other, encoding="utf-8") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(UserError, match="process 7 on elsewhere"):
+            with lock.held(tmp_path, mine):
+                pass
+    with lock.held(tmp_path, mine):
+        assert not other.exists(), "nobody holds it any more"
