@@ -51,7 +51,7 @@ def expression(kernel: Kernel, operand: str, at: int, leaves: dict[str, int], de
 
 
 def comparison(kernel: Kernel, register: str, at: int) -> tuple[Fact, bool] | None:
-    """The comparison behind a predicate at a branch, written in one way, and whether the predicate is it or its opposite."""
+    """The comparison behind a branch's predicate, in one form, and whether the predicate is that or its opposite."""
     first = max((place for place in kernel.labels.values() if place <= at), default=0)
     places = [place for place in kernel.definitions.get(register, []) if first <= place < at]
     found = OPERANDS.match(kernel.lines[places[-1]]) if places else None
@@ -192,7 +192,9 @@ def of_another_block(kernel: Kernel, registers: list[str]) -> bool:
 def remote(kernel: Kernel, line: str) -> bool:
     if NAMED.match(line):
         return True
-    return bool(GENERIC.match(line)) and of_another_block(kernel, REGISTER.findall(line[line.index("[") :].split("]")[0]))
+    if not GENERIC.match(line):
+        return False
+    return of_another_block(kernel, REGISTER.findall(line[line.index("[") :].split("]")[0]))
 
 
 def leaves_cluster(kernel: Kernel) -> list[str]:

@@ -185,7 +185,8 @@ def test_copies_and_clusters_are_waited_for(tmp_path: Path, unit: str) -> None:
         ("tiled/tiled_direct_async.cu", "      async_copy::commit();\n", "", "before it has waited for its copies"),
         ("tiled/tiled_direct_split.cu", "  async_copy::wait();\n", "", "before it has waited for its copies"),
         ("fused_fft/fused_fft_cluster.cu", "before all have read it.\n      cluster::barrier();\n",
-         "before all have read it.\n      if (r + 1 < end) cluster::barrier();\n", "ends without a barrier of the cluster"),
+         "before all have read it.\n      if (r + 1 < end) cluster::barrier();\n",
+         "ends without a barrier of the cluster"),
     ],
     ids=["no wait", "not the first panel", "no group", "split, no wait", "but not the last barrier"],
 )  # fmt: skip

@@ -177,7 +177,8 @@ def test_blocks_that_wait_for_their_cluster_break_no_rule(body: str) -> None:
         "\tst.shared::cluster.u32 \t[%r2], %r1;\n",
         "\tatom.shared::cluster.add.u32 \t%r3, [%r2], 1;\n",
     ],
-    ids=["no barrier", "barrier before", "no wait", "arrives first", "relaxed", "one branch", "a guarded end", "st", "atom"],
+    ids=["no barrier", "barrier before", "no wait", "arrives first", "relaxed", "one branch", "a guarded end", "st",
+         "atom"],
 )  # fmt: skip
 def test_a_block_that_ends_too_early_breaks_the_rule(body: str) -> None:
     assert len(broken(body)) == 1 and "ends without a barrier of the cluster" in broken(body)[0]
