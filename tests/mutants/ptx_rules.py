@@ -1,4 +1,5 @@
-"""Rules of dependent launches (algorithms/device/dependent_launch.hpp), checked in PTX.
+"""Rules that are checked in PTX: those of dependent launches (algorithms/device/dependent_launch.hpp), here, and those
+of shared memory (ptx_shared.py).
 
 A kernel that may start before the launch ahead of it has ended must wait for it (griddepcontrol.wait) before it
 writes global memory, before it lets the next launch start, and before it loads what is not a table of the plan.
@@ -10,89 +11,17 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.mutants import ptx_shared
 from tests.mutants.mutants import ROOT, Mistake
+from tests.mutants.ptx import BRANCH, END, OPERANDS, REGISTER, WRITE, Kernel, kernels, parameter_of, plain, written
 
-ENTRY = re.compile(r"^(?:\.visible )?\.entry (\S+)\(", re.MULTILINE)
-LABEL = re.compile(r"^(\$\w+):")
-BRANCH = re.compile(r"^(?:@(!?)(%p\d+)\s+)?bra(?:\.uni)?\s+(\$\w+);")
-GUARDED = re.compile(r"^@(!?)(%p\d+)\s+")
-END = re.compile(r"^(ret|exit|trap);")
-PARAMETER = re.compile(r"_param_(\d+)(?:\+(\d+))?$")
-WRITE = re.compile(r"^(st|red|atom)\.(?!shared)|^cp\.(async\.bulk|reduce)")
 LOAD = re.compile(r"^ld\.(?!shared|param|local)|^cp\.async\.c[ag]")
-OPERANDS = re.compile(r"^([\w.:]+)\s+(.*);$")
-REGISTER = re.compile(r"%[a-z]+\d+")
 COMPARE = {
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
     "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
 }  # fmt: skip
-
-
-@dataclass
-class Kernel:
-    name: str  # mangled
-    lines: list[str]
-    labels: dict[str, int]
-    definitions: dict[str, list[int]] = field(default_factory=dict)  # of a register: the lines that write it
-    tables: frozenset[str] = frozenset()  # pointers that the plan stored, as parameter+offset
-    known: dict[str, int] = field(default_factory=dict)  # value of a parameter, where only one is launched dependent
-
-    def define(self) -> None:
-        for at, line in enumerate(self.lines):
-            for register in written(line):
-                self.definitions.setdefault(register, []).append(at)
-
-
-def plain(line: str) -> str:
-    """An instruction without its guard."""
-    return GUARDED.sub("", line)
-
-
-def written(line: str) -> list[str]:
-    found = OPERANDS.match(plain(line))
-    if not found or WRITE.match(found[1]) and found[1].startswith(("st", "red")) or found[1].startswith("bra"):
-        return []
-    first = found[2].split("}")[0] if found[2].startswith("{") else found[2].split(",")[0]
-    return [] if first.startswith("[") else REGISTER.findall(first.replace("|", ","))
-
-
-def kernels(ptx: str) -> Iterator[Kernel]:
-    starts = list(ENTRY.finditer(ptx))
-    for found, after in zip(starts, [*starts[1:], None]):
-        body = ptx[ptx.index("\n{", found.end()) + 2 : after.start() if after else len(ptx)]
-        lines: list[str] = []
-        labels: dict[str, int] = {}
-        for raw in body.splitlines():
-            line = re.sub(r"//.*", "", raw).strip()
-            if label := LABEL.match(line):
-                labels[label[1]] = len(lines)
-            elif line and not line.startswith((".reg", ".local", ".shared", ".loc", ".pragma")):
-                lines.append(line)
-        kernel = Kernel(found[1], lines, labels)
-        kernel.define()
-        yield kernel
-
-
-def parameter_of(kernel: Kernel, line: str) -> str | None:
-    """parameter+offset of what `ld.param` loads: 0+24."""
-    base, _, offset = line[line.index("[") + 1 : line.index("]")].partition("+")
-    place = int(offset or 0)
-    while base.startswith("%"):
-        definitions = kernel.definitions.get(base, [])
-        if len(definitions) != 1:
-            return None
-        operands = [part.strip() for part in OPERANDS.match(kernel.lines[definitions[0]])[2].split(",")]
-        if len(operands) == 3 and re.fullmatch(r"-?\d+", operands[2]):
-            place += int(operands[2])
-        elif len(operands) != 2:
-            return None
-        base = operands[1]
-    found = PARAMETER.search(base)
-    return f"{found[1]}+{place + int(found[2] or 0)}" if found else None
 
 
 def origins(kernel: Kernel, registers: list[str]) -> set[str]:
@@ -240,6 +169,9 @@ UNITS: dict[str, dict] = {
     "tiled_direct_split": {},
     "tiled_direct_unstaged": {},
 }
+# Units whose kernels copy to shared memory asynchronously, or use that of other blocks (ptx_shared.py).
+SHARED = ("fused_fft_cluster", "tiled_direct_async", "tiled_direct_split")
+CHECKED = tuple(sorted({*UNITS, *SHARED}))
 # Launched while planning, never as dependent launches.
 OF_PLANS = ("store_roots", "make_all_missing")
 
@@ -274,9 +206,12 @@ def broken_rules(unit: str, ptx: str) -> list[str]:
         if any(name in kernel.name for name in OF_PLANS):
             continue
         count += 1
-        kernel.tables = UNITS[unit].get("tables", frozenset())
-        kernel.known = UNITS[unit].get("known", {})
-        found += [f"{kernel.name}: {what}" for what in violations(kernel)]
+        broken = ptx_shared.violations(kernel)
+        if unit in UNITS:
+            kernel.tables = UNITS[unit].get("tables", frozenset())
+            kernel.known = UNITS[unit].get("known", {})
+            broken += violations(kernel)
+        found += [f"{kernel.name}: {what}" for what in broken]
     if count == 0:
         found.append(f"{unit}: has no kernel")
     return found

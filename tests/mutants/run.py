@@ -6,7 +6,7 @@ compiled and linked with the objects of a build folder. A control, the same with
 Places:
   cpu        conformance of a CPU variant
   emulation  the emulated kernel on all its problems, under sanitizers
-  ptx        the rules of dependent launches (tests/mutants/ptx_rules.py); needs nvcc
+  ptx        the rules of dependent launches and of shared memory (tests/mutants/ptx_rules.py); needs nvcc
   card       conformance on the GPU; needs a build folder with CUDA. A hang counts as caught
 
 Exit status: 0 all caught where they must be, 1 something survived or a control failed, 2 wrong data or options.
@@ -122,7 +122,7 @@ class Runner:
         if source.suffix != ".cu":
             return False
         if place == "ptx":
-            return unit in ptx_rules.UNITS
+            return unit in ptx_rules.CHECKED
         if self.build is None:
             return False
         return self.build.emulated(unit) if place == "emulation" else self.build.has_kernels(unit)

@@ -1,5 +1,6 @@
 """What nvcc makes of the sources: the vocabulary of cuda.hpp costs nothing, its machine code is that of the intrinsics
-written out; and no kernel that may start early does anything before it has waited."""
+written out; no kernel that may start early does anything before it has waited; and none leaves asynchronous copies or
+its cluster without a wait."""
 
 from __future__ import annotations
 
@@ -164,3 +165,35 @@ def test_a_kernel_that_does_not_wait_breaks_a_rule(tmp_path: Path, replace: str,
     write_overlay(Mutant("planted", ("fused_fft_warp",), (edit,), ("ptx",)), tmp_path / "overlay")
     ptx = ptx_rules.compiled(tmp_path / "overlay" / source, tmp_path, tmp_path / "overlay")
     assert any(says in what for what in ptx_rules.broken_rules("fused_fft_warp", ptx))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ptx_rules.SHARED)
+def test_copies_and_clusters_are_waited_for(tmp_path: Path, unit: str) -> None:
+    ptx = ptx_rules.compiled(ROOT / sources()[unit], tmp_path)
+    assert ("mapa" if "cluster" in unit else "cp.async.cg") in ptx
+    assert ptx_rules.broken_rules(unit, ptx) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "source, find, replace, says",
+    [
+        ("tiled/tiled_direct_async.cu", "      async_copy::wait();\n", "", "before it has waited for its copies"),
+        ("tiled/tiled_direct_async.cu", "      async_copy::wait();\n",
+         "      if (x0 > at.first_x) async_copy::wait();\n", "before it has waited for its copies"),
+        ("tiled/tiled_direct_async.cu", "      async_copy::commit();\n", "", "before it has waited for its copies"),
+        ("tiled/tiled_direct_split.cu", "  async_copy::wait();\n", "", "before it has waited for its copies"),
+        ("fused_fft/fused_fft_cluster.cu", "before all have read it.\n      cluster::barrier();\n",
+         "before all have read it.\n      if (r + 1 < end) cluster::barrier();\n",
+         "ends without a barrier of the cluster"),
+    ],
+    ids=["no wait", "not the first panel", "no group", "split, no wait", "but not the last barrier"],
+)  # fmt: skip
+def test_a_race_of_shared_memory_breaks_a_rule(
+    tmp_path: Path, source: str, find: str, replace: str, says: str
+) -> None:
+    unit, source = Path(source).stem, f"algorithms/{source}"
+    write_overlay(Mutant("planted", (unit,), (Edit(source, find, replace),), ("ptx",)), tmp_path / "overlay")
+    ptx = ptx_rules.compiled(tmp_path / "overlay" / source, tmp_path, tmp_path / "overlay")
+    assert any(says in what for what in ptx_rules.broken_rules(unit, ptx))

@@ -1,10 +1,11 @@
-"""The rules of dependent launches find what they are for, in PTX that is written by hand."""
+"""The rules of dependent launches and of shared memory find what they are for, in PTX that is written by hand."""
 
 from __future__ import annotations
 
 import pytest
-from tests.mutants import ptx_rules
+from tests.mutants import ptx_rules, ptx_shared
 from tests.mutants.mutants import ROOT, sources
+from tests.mutants.ptx import kernels
 
 HEAD = """
 .visible .entry kernel(
@@ -27,7 +28,7 @@ END = "\tret;\n\n}\n"
 
 
 def found(body: str, known: dict[str, int] | None = None) -> list[str]:
-    (kernel,) = ptx_rules.kernels(HEAD + body + END)
+    (kernel,) = kernels(HEAD + body + END)
     kernel.tables = frozenset({"0+24"})
     kernel.known = known or {}
     return ptx_rules.violations(kernel)
@@ -78,20 +79,136 @@ def test_what_is_known_of_a_parameter_chooses_the_branch() -> None:
     assert len(found(body, {"0+8": 1})) == 1
 
 
+def broken(body: str) -> list[str]:
+    """What of the rules of shared memory a kernel breaks."""
+    (kernel,) = kernels(HEAD + body + END)
+    return ptx_shared.violations(kernel)
+
+
+COPY = "\tcp.async.cg.shared.global [%r2], [%rd5], 16, 16;\n"
+COMMIT = "\tcp.async.commit_group;\n"
+WAIT_ALL = "\tcp.async.wait_group 0;\n"
+BARRIER = "\tbar.sync \t0;\n"
+USE = "\tld.shared.f32 \t%f1, [%r2];\n"
+
+
+def panels(wait: str, copied: str = "%r7", loops: str = "%r8") -> str:
+    """A loop in which the next panel is copied while this one is used, as in tiled_direct_async."""
+    return (
+        "\tmov.u32 \t%r5, 0;\n" + COPY + COMMIT
+        + "$L__BB0_1:\n\tmov.u32 \t%r6, %r5;\n" + wait + BARRIER
+        + f"\tadd.s32 \t%r7, %r6, 16;\n\tsetp.ge.s32 \t%p2, {copied}, %r1;\n\t@%p2 bra \t$L__BB0_2;\n" + COPY + COMMIT
+        + "$L__BB0_2:\n" + USE + "\tadd.s32 \t%r8, %r6, 16;\n\tmov.u32 \t%r5, %r8;\n"
+        + f"\tsetp.lt.s32 \t%p3, {loops}, %r1;\n\t@%p3 bra \t$L__BB0_1;\n" + BARRIER
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        COPY + COMMIT + WAIT_ALL + BARRIER + USE,
+        COPY + "\tcp.async.wait_all;\n" + BARRIER + USE,
+        BARRIER + COPY + COMMIT + USE + WAIT_ALL + BARRIER + USE,
+        # Copied on one branch, waited for on both.
+        "\t@%p1 bra \t$L__BB0_2;\n" + COPY + COMMIT + "$L__BB0_2:\n" + WAIT_ALL + BARRIER + USE,
+        panels(WAIT_ALL),
+    ],
+    ids=["waits", "wait_all", "loads meanwhile", "one branch copies", "panels"],
+)  # fmt: skip
+def test_copies_that_are_waited_for_break_no_rule(body: str) -> None:
+    assert broken(body) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        COPY + COMMIT + BARRIER + USE,
+        COPY + COMMIT + BARRIER + WAIT_ALL + USE,
+        COPY + WAIT_ALL + BARRIER + USE,
+        COPY + COMMIT + "\tcp.async.wait_group 1;\n" + BARRIER + USE,
+        COPY + COMMIT + "\t@%p1 bra \t$L__BB0_2;\n" + WAIT_ALL + "$L__BB0_2:\n" + BARRIER + USE,
+        COPY + COMMIT + "\t@%p1 cp.async.wait_group 0;\n" + BARRIER + USE,
+        "\t@%p1 cp.async.cg.shared.global [%r2], [%rd5], 16, 16;\n" + COMMIT + BARRIER + USE,
+        panels(""),
+        panels("\tcp.async.wait_group 1;\n"),
+        # Leaves the loop on another condition than that of the copies.
+        panels(WAIT_ALL, loops="%r5"),
+        panels(WAIT_ALL, copied="%r6"),
+    ],
+    ids=["no wait", "wait after the barrier", "no group", "one group left", "one branch waits", "a guarded wait",
+         "a guarded copy", "panels, no wait", "panels, one group left", "panels, leaves early", "panels, one too many"],
+)  # fmt: skip
+def test_copies_under_way_at_a_barrier_break_the_rule(body: str) -> None:
+    assert broken(body) and all("before it has waited for its copies" in what for what in broken(body))
+
+
+MAPA = "\tcvta.shared.u64 \t%rd6, %rd1;\n\tmapa.u64 \t%rd7, %rd6, %r1;\n\tadd.s64 \t%rd8, %rd7, 8;\n"
+REMOTE_LOAD = "\tld.v2.u32 \t{%r3, %r4}, [%rd8];\n"
+REMOTE_STORE = "\tst.v2.u32 \t[%rd8], {%r3, %r4};\n"
+ARRIVE, CLUSTER_WAIT = "\tbarrier.cluster.arrive;\n", "\tbarrier.cluster.wait;\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        MAPA + REMOTE_LOAD + ARRIVE + CLUSTER_WAIT,
+        MAPA + REMOTE_STORE + ARRIVE + USE + CLUSTER_WAIT,
+        # Used on one branch, and what is no memory of another block.
+        MAPA + "\t@%p1 bra \t$L__BB0_2;\n" + REMOTE_LOAD + ARRIVE + CLUSTER_WAIT + "$L__BB0_2:\n" + USE,
+        MAPA + "\tld.u32 \t%r3, [%rd6];\n" + USE + "\tst.global.f32 \t[%rd5], %f1;\n",
+        MAPA + "$L__BB0_1:\n" + REMOTE_LOAD + ARRIVE + CLUSTER_WAIT + "\t@%p1 bra \t$L__BB0_1;\n",
+    ],
+    ids=["load", "store", "one branch", "its own", "a loop"],
+)
+def test_blocks_that_wait_for_their_cluster_break_no_rule(body: str) -> None:
+    assert broken(body) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        MAPA + REMOTE_LOAD,
+        ARRIVE + CLUSTER_WAIT + MAPA + REMOTE_STORE,
+        MAPA + REMOTE_LOAD + ARRIVE,
+        MAPA + ARRIVE + REMOTE_LOAD + CLUSTER_WAIT,
+        MAPA + REMOTE_LOAD + "\tbarrier.cluster.arrive.relaxed;\n" + CLUSTER_WAIT,
+        MAPA + REMOTE_LOAD + "\t@%p1 bra \t$L__BB0_2;\n" + ARRIVE + CLUSTER_WAIT + "$L__BB0_2:\n" + USE,
+        MAPA + REMOTE_LOAD + "\t@%p1 ret;\n" + ARRIVE + CLUSTER_WAIT,
+        "\tst.shared::cluster.u32 \t[%r2], %r1;\n",
+        "\tatom.shared::cluster.add.u32 \t%r3, [%r2], 1;\n",
+    ],
+    ids=["no barrier", "barrier before", "no wait", "arrives first", "relaxed", "one branch", "a guarded end", "st",
+         "atom"],
+)  # fmt: skip
+def test_a_block_that_ends_too_early_breaks_the_rule(body: str) -> None:
+    assert len(broken(body)) == 1 and "ends without a barrier of the cluster" in broken(body)[0]
+
+
+def with_headers(path: str, seen: set[str]) -> str:
+    """A source and what it includes of the algorithms, but for what has been seen."""
+    seen.add(path)
+    own = (ROOT / path).read_text(encoding="utf-8")
+    for line in own.splitlines():
+        name = line.removeprefix('#include "').removesuffix('"')
+        if name != line and name.startswith("algorithms/") and name not in seen:
+            own += with_headers(name, seen)
+    return own
+
+
 def test_every_unit_that_waits_is_checked() -> None:
     """A header may bring the wait: what a unit includes counts too."""
-
-    def text(path: str, seen: set[str]) -> str:
-        seen.add(path)
-        own = (ROOT / path).read_text(encoding="utf-8")
-        for line in own.splitlines():
-            name = line.removeprefix('#include "').removesuffix('"')
-            if name != line and name.startswith("algorithms/") and name not in seen:
-                own += text(name, seen)
-        return own
-
     waits = {
         name for name, path in sources().items()
-        if "wait_for_previous();" in text(str(path), {"algorithms/device/dependent_launch.hpp"})
+        if "wait_for_previous();" in with_headers(str(path), {"algorithms/device/dependent_launch.hpp"})
     }  # fmt: skip
     assert waits == set(ptx_rules.UNITS)
+
+
+def test_every_unit_with_copies_or_clusters_is_checked() -> None:
+    marks = ("__pipeline_memcpy_async", "cp.async", "memcpy_async(", "__cluster_map_shared_rank", "mapa.")
+    uses = set()
+    for name, path in sources().items():
+        code = [line.partition("//")[0] for line in with_headers(str(path), set()).splitlines()]
+        if any(mark in line for line in code for mark in marks):
+            uses.add(name)
+    assert uses == set(ptx_rules.SHARED)
