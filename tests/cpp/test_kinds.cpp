@@ -103,7 +103,8 @@ TEST(Kinds, NumbersFlushedToZeroAreFoundInADefinition) {
   const auto flush = [](std::vector<float>& left) {
     for (float& v : left) v = std::abs(v) < 0x1p-126f ? 0.0f : v;
   };
-  const Problem problem = problem_of("one-to-one/33x33/33x33/1:1/full");
+  // A smallest normal number may be lost for each row, by atomic additions: here it is one row.
+  const Problem problem = problem_of("one-to-one/1x4000/1x4000/1:1/full");
   EXPECT_FALSE(Trial<float>("cpu_definition", problem).check(InputKind::subnormal, flush).passed());
   EXPECT_TRUE(Trial<float>("cpu_fft", problem).check(InputKind::subnormal, flush).passed())
       << "libraries of transforms may";
