@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.correlate import Parser, cell
-from experiments.errors import UserError
+from experiments.errors import Parser, UserError
 from experiments.real import datasets
 from experiments.real.files import replaced_file
+from experiments.real.outputs import cell
 from experiments.real.stream import Job, candidates, default_params
 from harness.library import ROOT, Library, LibraryError, Request, find_variant, machine
 
