@@ -1,7 +1,18 @@
-#!/bin/sh
-# Runs a program that was built with the thread sanitizer. Where the kernel spreads addresses over more
-# bits than the sanitizer knows, the program cannot start; then without that, or not at all (exit code 77).
+#!/usr/bin/env bash
+# Runs a program that was built with the thread sanitizer. Where the kernel spreads addresses over more bits than the
+# sanitizer knows, the program cannot start; then it runs without that, or is skipped (exit code 77).
+#
+# usage: tests/cpp/stress/sanitized.sh PROGRAM [ARGUMENT...]
 # example: tests/cpp/stress/sanitized.sh build/tests/cpp/stress-thread-sanitizer --device cpu --rounds 4
+set -euo pipefail
+# shellcheck source=scripts/env.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/env.sh"
+
+case ${1:-} in
+  --help | -h) show_help "$0"; exit 0 ;;
+  '') refuse "program: none is given; see tests/cpp/stress/sanitized.sh --help" ;;
+  -*) refuse "$1: unknown option; see tests/cpp/stress/sanitized.sh --help" ;;
+esac
 program=$1
 shift
 if "$program" --help >/dev/null 2>&1; then
