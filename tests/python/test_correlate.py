@@ -21,15 +21,6 @@ def rng():
     return np.random.default_rng(7)
 
 
-@pytest.fixture
-def save(tmp_path):
-    def write(name, array):
-        np.save(tmp_path / name, array)
-        return str(tmp_path / name)
-
-    return write
-
-
 def xcorr(*argv, library=None):
     return correlate.main([*map(str, argv), "--quiet"], library or ScipyLibrary())
 

@@ -19,15 +19,6 @@ from harness.library import LibraryError
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def save(tmp_path):
-    def write(name, array):
-        np.save(tmp_path / name, array)
-        return str(tmp_path / name)
-
-    return write
-
-
 def xcorr(*argv, library=None):
     return correlate.main([*map(str, argv), "--quiet"], library or ScipyLibrary())
 

@@ -84,15 +84,6 @@ def test_it_is_said_without_an_overflow_of_its_own():
 
 
 @pytest.fixture
-def save(tmp_path):
-    def write(name, array):
-        np.save(tmp_path / name, array)
-        return str(tmp_path / name)
-
-    return write
-
-
-@pytest.fixture
 def fast_fft(monkeypatch):
     """A library whose every problem is fastest by FFT."""
 

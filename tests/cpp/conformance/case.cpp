@@ -75,14 +75,12 @@ Support supported(const Case& c, Device& device) {
   return device.runs(*c.variant, request_of(c, device));
 }
 
-Outcome run(const Case& c, Device& device, std::shared_ptr<Truth> truth) {
+Outcome judged(const std::function<std::string()>& steps) {
   try {
-    if (const Support support = supported(c, device); !support) {
-      return {Outcome::refused, support.reason};
-    }
-    if (!truth) truth = device.truth(c.problem, c.precision, c.variant->algorithm_class, c.seed);
-    const std::string wrong = first_fault(c, *truth, device);
+    const std::string wrong = steps();
     return {wrong.empty() ? Outcome::passed : Outcome::failed, wrong};
+  } catch (const Refused& refused) {
+    return {Outcome::refused, refused.why};
   } catch (const OutOfMemory& error) {
     return {Outcome::refused, std::string("out of memory: ") + error.what()};
   } catch (const std::exception& error) {
@@ -90,6 +88,14 @@ Outcome run(const Case& c, Device& device, std::shared_ptr<Truth> truth) {
   } catch (...) {
     return {Outcome::failed, "threw something that is no exception"};
   }
+}
+
+Outcome run(const Case& c, Device& device, std::shared_ptr<Truth> truth) {
+  return judged([&] {
+    if (const Support support = supported(c, device); !support) throw Refused{support.reason};
+    if (!truth) truth = device.truth(c.problem, c.precision, c.variant->algorithm_class, c.seed);
+    return first_fault(c, *truth, device);
+  });
 }
 
 std::string name_of(const Case& c) {

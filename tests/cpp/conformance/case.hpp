@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,14 @@ struct Outcome {
   enum Kind { passed, failed, refused } kind = passed;
   std::string what;  // what is wrong, or why the case cannot run here
 };
+
+// Thrown where a case cannot run here.
+struct Refused {
+  std::string why;
+};
+
+// What came of steps that return what is wrong, "" if nothing is. Never throws.
+Outcome judged(const std::function<std::string()>& steps);
 
 // Device::runs of the case. Throws what the variant throws.
 Support supported(const Case& c, Device& device);

@@ -18,10 +18,6 @@ constexpr Index kMostFmas = Index{1} << 33;
 
 using Values = std::vector<double>;
 
-struct Refused {
-  std::string why;
-};
-
 struct Matrices {
   Values left, right;
 };
@@ -278,22 +274,13 @@ Property parse_property(const std::string& text) {
 }
 
 Outcome run_property(Property property, const Case& c, Device& device) {
-  try {
+  return judged([&] {
     const auto of = property == Property::linearity ? linearity
                     : property == Property::shift   ? shift
                     : property == Property::swap    ? swap
                                                     : window;
-    const std::string wrong = of(c, device);
-    return {wrong.empty() ? Outcome::passed : Outcome::failed, wrong};
-  } catch (const Refused& refused) {
-    return {Outcome::refused, refused.why};
-  } catch (const OutOfMemory& error) {
-    return {Outcome::refused, std::string("out of memory: ") + error.what()};
-  } catch (const std::exception& error) {
-    return {Outcome::failed, std::string("threw: ") + error.what()};
-  } catch (...) {
-    return {Outcome::failed, "threw something that is no exception"};
-  }
+    return of(c, device);
+  });
 }
 
 }  // namespace xcorr::conformance
