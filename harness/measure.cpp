@@ -187,7 +187,7 @@ Outcome Point::prepare() {
 
 // The timed input comes last, so that it is what the timed loop finds.
 std::vector<InputKind> Point::inputs() const {
-  const bool definition = request_.variant->algorithm_class == AlgorithmClass::definition;
+  const bool definition = is_definition(request_.variant->algorithm_class);
   // More products than float32 counts exactly: only sparse inputs have exact sums.
   const bool many = definition && request_.problem.max_overlap() > kExactSum;
   std::vector<InputKind> kinds = {many ? InputKind::sparse : InputKind::integer,

@@ -151,7 +151,7 @@ std::string_view to_string(Backend backend) { return backend == Backend::cpu ? "
 std::string_view to_string(Precision precision) { return facts(precision).name; }
 
 std::string_view to_string(AlgorithmClass algorithm_class) {
-  return algorithm_class == AlgorithmClass::definition ? "definition" : "fft";
+  return is_definition(algorithm_class) ? "definition" : "fft";
 }
 
 Precision parse_precision(const std::string& text) {

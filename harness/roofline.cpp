@@ -19,7 +19,7 @@ std::string roofline_guard(const Problem& problem, Precision precision,
     return text;
   }
   const double fma_rate = static_cast<double>(problem.fmas()) / seconds;
-  if (algorithm_class == AlgorithmClass::definition && peaks.fmas_per_s > 0 &&
+  if (is_definition(algorithm_class) && peaks.fmas_per_s > 0 &&
       fma_rate > peaks.fmas_per_s) {
     std::snprintf(text, sizeof text, "faster than the hardware: %.3g useful FMA/s, peak %.3g",
                   fma_rate, peaks.fmas_per_s);

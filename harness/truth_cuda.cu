@@ -102,7 +102,7 @@ class CudaTruth : public Truth {
       : problem_(problem),
         precision_(precision),
         algorithm_class_(algorithm_class),
-        definition_(algorithm_class == AlgorithmClass::definition),
+        definition_(is_definition(algorithm_class)),
         seed_(seed),
         amplitude_(witness_amplitude(problem, precision, algorithm_class)),
         stream_(stream),

@@ -20,10 +20,18 @@ namespace xcorr {
 
 enum class Backend { cpu, cuda };
 enum class Precision { fp64, fp32, tf32, three_tf32, bf16x3, fp16 };
-// Decides which error bound holds (DESIGN section 4): sums of products, or transforms. fft_of_both:
-// left and right matrices are transformed in one batch. A library may transform two real matrices as
-// the parts of one complex array, so that a small left one gets rounding errors of a large right one.
-enum class AlgorithmClass { definition, fft, fft_of_both };
+// Decides which error bound holds (DESIGN section 4): sums of products, or transforms.
+// definition_atomic: parts of a sum are added to the output by atomic additions in global memory,
+// which take a number below the smallest normal one for 0 (PTX ISA, atom and red).
+// fft_of_both: left and right matrices are transformed in one batch. A library may transform two
+// real matrices as the parts of one complex array, so that a small left one gets rounding errors of
+// a large right one.
+enum class AlgorithmClass { definition, definition_atomic, fft, fft_of_both };
+
+inline bool is_definition(AlgorithmClass algorithm_class) {
+  return algorithm_class == AlgorithmClass::definition ||
+         algorithm_class == AlgorithmClass::definition_atomic;
+}
 
 // One point of a variant's grid: parameter name -> exact value.
 class Params {

@@ -342,6 +342,7 @@ XCORR_VARIANT({
     .parent = "warp_per_overlap",
     .source = "thesis 3.6.3-3.6.6",
     .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::definition_atomic,
     .axes = {{"overlaps_per_block", {"8", "16", "32"}},
              {"shmem_row", {"32", "128", "256"}},
              {"strided_load", {"0", "1"}},

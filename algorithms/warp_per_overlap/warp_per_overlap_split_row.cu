@@ -81,6 +81,7 @@ XCORR_VARIANT({
     .parent = "warp_per_overlap",
     .source = "thesis 3.6.7",
     .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::definition_atomic,
     .axes = {overlaps_per_block_axis(),
              {"distribution", {"rectangle", "triangle"}},
              {"rows_per_warp", {"1", "8", "16"}}},

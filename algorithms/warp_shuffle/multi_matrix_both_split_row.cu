@@ -64,6 +64,7 @@ XCORR_VARIANT({
     .parent = "multi_matrix_both",
     .source = "section 4.3.3",
     .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::definition_atomic,
     .forms = {Form::n_to_m},
     .axes = {warps_per_block_axis(),
              LeftMats::axis("left_mats"),

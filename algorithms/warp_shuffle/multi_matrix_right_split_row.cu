@@ -59,6 +59,7 @@ XCORR_VARIANT({
     .parent = "multi_matrix_right",
     .source = "section 4.3.3",
     .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::definition_atomic,
     .forms = {Form::one_to_many, Form::n_to_mn, Form::n_to_m},
     .axes = {warps_per_block_axis(),
              RightMats::axis("right_mats"),

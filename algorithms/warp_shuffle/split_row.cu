@@ -53,6 +53,7 @@ XCORR_VARIANT({
     .parent = "warp_shuffle",
     .source = "section 4.2.1",
     .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::definition_atomic,
     .axes = {warps_per_block_axis(),
              distribution_axis(),
              {"rows_per_thread", {"1", "2", "4", "8", "16"}}},

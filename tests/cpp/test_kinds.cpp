@@ -103,11 +103,29 @@ TEST(Kinds, NumbersFlushedToZeroAreFoundInADefinition) {
   const auto flush = [](std::vector<float>& left) {
     for (float& v : left) v = std::abs(v) < 0x1p-126f ? 0.0f : v;
   };
-  // A smallest normal number may be lost for each row, by atomic additions: here it is one row.
-  const Problem problem = problem_of("one-to-one/1x4000/1x4000/1:1/full");
+  const Problem problem = problem_of("one-to-one/33x33/33x33/1:1/full");
   EXPECT_FALSE(Trial<float>("cpu_definition", problem).check(InputKind::subnormal, flush).passed());
   EXPECT_TRUE(Trial<float>("cpu_fft", problem).check(InputKind::subnormal, flush).passed())
       << "libraries of transforms may";
+}
+
+// 40 rows of 4 parts: each part below the smallest normal number may be lost, and not more.
+TEST(Kinds, AtomicAdditionsMayLosePartsOfASubnormalSum) {
+  const Problem problem = problem_of("one-to-one/40x128/40x128/1:1/sy:0..0,sx:0..0");
+  std::vector<float> left(static_cast<std::size_t>(problem.left_elements())), right = left;
+  for (const AlgorithmClass of : {AlgorithmClass::definition, AlgorithmClass::definition_atomic}) {
+    HostTruth truth(problem, Precision::fp32, of, 1, std::size_t{1} << 20);
+    truth.fill(InputKind::subnormal, left.data(), right.data());
+    double sum = 0;
+    for (std::size_t i = 0; i < left.size(); ++i) sum += double{left[i]} * double{right[i]};
+    const auto passes = [&](double lost) {
+      const auto out = static_cast<float>(sum - lost * 0x1p-126);
+      return truth.check(InputKind::subnormal, &out).passed();
+    };
+    EXPECT_TRUE(passes(0));
+    EXPECT_EQ(passes(40 * 4), of == AlgorithmClass::definition_atomic);
+    EXPECT_FALSE(passes(40 * 9));
+  }
 }
 
 // 20 million products of whole numbers are more than float32 counts exactly.

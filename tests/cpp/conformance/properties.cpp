@@ -77,20 +77,23 @@ class Tolerance {
  public:
   Tolerance(const Case& c, const Problem& problem, const Matrices& inputs)
       : problem_(problem),
-        exact_(c.variant->algorithm_class == AlgorithmClass::definition),
+        exact_(is_definition(c.variant->algorithm_class)),
+        of_both_(c.variant->algorithm_class == AlgorithmClass::fft_of_both),
         u_(unit_roundoff(c.precision)),
         left_(norms(inputs.left, problem.left.size())),
         right_(norms(inputs.right, problem.right.size())) {}
   double of(Index pair) const {
     if (exact_) return 0;
     const Pair lr = problem_.pair(pair);
-    return fft_bound(log2_transform_points(problem_), left_[static_cast<std::size_t>(lr.left)],
-                     right_[static_cast<std::size_t>(lr.right)], u_);
+    const double left = left_[static_cast<std::size_t>(lr.left)],
+                 right = right_[static_cast<std::size_t>(lr.right)], larger = std::max(left, right);
+    return fft_bound(log2_transform_points(problem_), of_both_ ? larger : left,
+                     of_both_ ? larger : right, u_);
   }
 
  private:
   Problem problem_;
-  bool exact_;
+  bool exact_, of_both_;
   double u_;
   Values left_, right_;
 };
@@ -109,7 +112,7 @@ Index amplitude_of(const Case& c, Index factor) {
   const Index amplitude = std::max<Index>(1, widest / factor);
   const double largest = static_cast<double>(factor * amplitude * amplitude) *
                          static_cast<double>(c.problem.max_overlap());
-  if (of == AlgorithmClass::definition && largest > kExactSums) {
+  if (is_definition(of) && largest > kExactSums) {
     throw Refused{"sums of so many products are not exact"};
   }
   return amplitude;
