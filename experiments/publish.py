@@ -18,6 +18,7 @@ from experiments.store import Key, Row
 
 EPILOG = """example:
   python3 -m experiments.publish amd-epyc-2-cores --experiments one-to-one
+  python3 -m experiments.publish amd-epyc-2-cores --add      some points measured again: the others stay
 
 Of each point the newest run of the most thorough preset is kept, of each variant the newest source;
 --preset keeps the rows of that preset only."""
@@ -102,10 +103,11 @@ def _artifacts(folder: Path) -> list[Path]:
 
 def publish(
     local: Path, published: Path, names: Sequence[str], preset: str | None,
-    *, force: bool, partial: bool,
+    *, force: bool, partial: bool, add: bool = False,
 ) -> list[Path]:  # fmt: skip
     """Write the published files of the named experiments; everything is checked before the first
-    is written. Returns what was written."""
+    is written. With `add`, published rows of points that the local set lacks stay. Returns what was
+    written."""
     files: dict[Path, bytes] = {}
     record_path = published / "runs.json"
 
@@ -114,13 +116,18 @@ def publish(
 
     published_runs = run_records(published, refuse)
     by_place = {(run.get("experiment", ""), run["run"]): run for run in published_runs}
+    published_rows = store.read_rows(published) if add else []
     for name in names:
         folder = local / name
         rows = store.read_rows(folder)
         if rows:
             runs = store.read_runs(folder)
+            if add:
+                rows += [row for row in published_rows if row["experiment"] == name]
+                runs = {run: one for (of, run), one in by_place.items() if of == name} | runs
+                rows = store.newest(rows, store.repeated(runs))
             chosen = select(rows, preset, str(folder))
-            if not partial:
+            if not (partial or add):
                 counted = {row["preset"] for row in chosen}
                 check_complete(folder, [row for row in store.newest_sources(rows)
                                         if row["preset"] in counted], runs)
@@ -157,6 +164,8 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--experiments", help="names, comma separated (default: all local ones)")
     parser.add_argument("--preset", help="publish the rows of this preset")
     parser.add_argument("--partial", action="store_true", help="publish unfinished experiments too")
+    parser.add_argument("--add", action="store_true",
+        help="keep published rows of points that are not measured here")  # fmt: skip
     parser.add_argument("--force", action="store_true", help="even if passed points are lost")
     parser.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
         help="root of the results (default: results)")  # fmt: skip
@@ -175,7 +184,7 @@ def run(argv: Sequence[str]) -> int:
         names = wanted
     written = publish(
         root / key, options.results / "published" / key, names, options.preset,
-        force=options.force, partial=options.partial,
+        force=options.force, partial=options.partial, add=options.add,
     )  # fmt: skip
     print("published:\n" + "\n".join(f"  {path}" for path in written))
     return 0

@@ -18,7 +18,7 @@ import re
 import secrets
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -291,8 +291,12 @@ def read_rows(
     for row in rows:
         where = architecture(row["backend"], runs.get(row["run"], {}).get("before") or {})
         row[IDENTITY] = known.of(row["variant"], row["source_hash"], where)
-    again = {run for run, record in runs.items() if "--slowed" in record.get("argv", ())}
-    return newest(rows, again)
+    return newest(rows, repeated(runs))
+
+
+def repeated(runs: Mapping[str, dict[str, Any]]) -> set[str]:
+    """The runs that measured again what a busy host had slowed down."""
+    return {run for run, record in runs.items() if "--slowed" in record.get("argv", ())}
 
 
 def newest(rows: list[Row], again: Collection[str] = ()) -> list[Row]:

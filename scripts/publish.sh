@@ -2,14 +2,19 @@
 # Makes the local results of a machine a published set, draws it, and fills the README's generated blocks.
 # Committing the files it names is left to you.
 #
-# usage: scripts/publish.sh [machine-key]    (default: the only local set)
+# usage: scripts/publish.sh [--add] [machine-key]    (default: the only local set)
+#   --add    keep the published rows of points that the local set lacks
 # example: scripts/publish.sh amd-epyc-2-cores
 set -euo pipefail
 scripts=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/env.sh
 source "$scripts/env.sh"
+add=()
 case ${1:-} in
   --help | -h) show_help "$0"; exit 0 ;;
+  --add) add=(--add); shift ;;
+esac
+case ${1:-} in
   -*) refuse "$1: unknown option; see scripts/publish.sh --help" ;;
 esac
 
@@ -24,7 +29,7 @@ if ((!$#)); then
   fi
   set -- "$(basename "${sets[0]}")"
 fi
-run_python -m experiments.publish "$1" || exit
+run_python -m experiments.publish "${add[@]}" "$1" || exit
 "$scripts/build.sh" || exit
 run_python -m plots.render "$1" || exit
 run_python -m plots.readme_blocks || exit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import fake_bench
@@ -126,3 +127,21 @@ def test_a_damaged_list_of_published_runs_is_not_written_over(
     assert driver.publish() == 2
     (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
     assert str(path) in line and "restore it from git" in line and path.read_text() == text
+
+
+def test_points_measured_again_are_added_to_a_published_set(driver: Driver) -> None:
+    driver.run()
+    assert driver.publish() == 0
+    published = store.read_rows(target(driver))
+    shutil.rmtree(driver.results / "local")
+    driver.variants([dict(fake_bench.VARIANTS[0], source_hash="b" * 16), *fake_bench.VARIANTS[1:]])
+    first = fake_bench.VARIANTS[0]["id"]
+    driver.run("--variants", first)
+    assert driver.publish("--partial") == 2, "the points of the other variants would be lost"
+    assert driver.publish("--add") == 0
+    rows = store.read_rows(target(driver))
+    assert [store.key_of(row)[:-1] for row in rows] == [store.key_of(row)[:-1] for row in published]
+    for row in rows:
+        assert (row["source_hash"] == "b" * 16) == (row["variant"] == first)
+    runs = json.loads((target(driver) / "runs.json").read_text())
+    assert {run["run"] for run in runs} == {row["run"] for row in rows}
