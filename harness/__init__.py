@@ -1,1 +1,5 @@
-"""The measuring programs (C++) and their Python binding, `harness.library`."""
+"""The measuring programs (C++). Their Python binding is `xcorr.library`."""
+
+from xcorr.moved import tell
+
+tell(__name__, {"library": "xcorr.library", "arguments": "xcorr.arguments"})

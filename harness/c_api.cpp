@@ -1,4 +1,4 @@
-// The C interface of libxcorr, for harness/library.py: a session computes one problem on the
+// The C interface of libxcorr, for xcorr/library.py: a session computes one problem on the
 // caller's data, as often as it is asked to. Every function returns 0, or 1 with one line in
 // `error`; functions that give JSON return 2 when the buffer is too small and then leave the needed
 // size in it as decimal text.

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.errors import UserError
+from xcorr.errors import UserError
 from plots import style
 from plots.best_table import markdown
 from plots.tidy import PROBLEM, ResultSet

@@ -4,7 +4,7 @@
     python3 -m plots.beyond KEY --local         a local set
 
 The paper's best of a cell is the faster of the baseline (definition-based, or transforms without plan) and of our
-own rows of the paper's algorithms, as experiments/baselines/<name>.toml names them. Ours is the fastest variant, in
+own rows of the paper's algorithms, as experiments/compare/baselines/<name>.toml names them. Ours is the fastest variant, in
 mode stream; `new` is the fastest of the families that the file calls new. The other modes have a table of their
 own: the fastest of all variants against the fastest without the new families, over the problems that every mode was
 measured on.
@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.compare_artifact import Baseline, load_baseline
-from experiments.errors import Parser, UserError, command
-from experiments.points import ROOT
+from experiments.compare.artifact import Baseline, load_baseline
+from xcorr.errors import Parser, UserError, command
+from experiments.driver.points import ROOT
 from plots import best_table, floor, noise, style, tidy
 from plots.best_by_mode import MODES
 from plots.best_table import markdown

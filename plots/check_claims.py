@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from experiments.errors import Parser, UserError
+from xcorr.errors import Parser, UserError
 from plots import tidy
 from plots.claims import verdicts
 from plots.render import ROOT, choose

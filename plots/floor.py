@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.problem import Problem
+from xcorr.problem import Problem
 from plots.ceilings import Ceilings
 from plots.metrics import MICRO
 from plots.tidy import PROBLEM

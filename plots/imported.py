@@ -1,4 +1,4 @@
-"""What the report says of imported rows (`experiments.import_published`), and their overlay on a measured set."""
+"""What the report says of imported rows (`experiments.published.importing`), and their overlay on a measured set."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments import store
-from experiments.errors import Parser, UserError
-from experiments.schema import load_toml
+from experiments.driver import store
+from xcorr.errors import Parser, UserError
+from experiments.driver.schema import load_toml
 from plots import imported, metrics, report, style, tidy
 from plots.crossover import Crossover, crossover
 from plots.figures import Drawing, Omitted, Result

@@ -20,8 +20,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments import store
-from experiments.errors import UserError, nearest
+from experiments.driver import store
+from xcorr.errors import UserError, nearest
 from plots import best_table, beyond, tidy
 from plots.claims import verdicts
 from plots.render import available

@@ -1,4 +1,4 @@
-"""Reader of what experiments/real stores (formats: experiments/real/README.md)."""
+"""Reader of what experiments/inputs stores (formats: experiments/inputs/README.md)."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from typing import Any
 
 import pandas as pd
 
-from experiments import auto
-from experiments.auto import Point, Source, Times
-from experiments.errors import Parser, command
-from experiments.points import ROOT
-from experiments.problem import Problem
+from xcorr import auto
+from xcorr.auto import Point, Source, Times
+from xcorr.errors import Parser, command
+from experiments.driver.points import ROOT
+from xcorr.problem import Problem
 from plots import style, tidy
 from plots.best_table import markdown
 from plots.metrics import MICRO, si_time

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments import store
-from experiments.errors import Parser, UserError, nearest
+from experiments.driver import store
+from xcorr.errors import Parser, UserError, nearest
 from plots import (
     accuracy_table, best_by_mode, best_table, beyond, front, imported, real_tables, regret, report, style, table1, tidy,
 )  # fmt: skip
@@ -98,7 +98,7 @@ def choose(results: Path, keys: Sequence[str], local: bool) -> list[tuple[str, s
     if there["local"]:
         names = ", ".join(there["local"])
         raise UserError(f"machine key: several local sets; name one of {names}")
-    raise UserError(f"{results}: no results; measure first (python3 -m experiments.run --help)")
+    raise UserError(f"{results}: no results; measure first (python3 -m experiments.driver.run --help)")
 
 
 def draw_all(results: tidy.ResultSet, metrics: Sequence[str]) -> list[Result]:

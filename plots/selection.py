@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.errors import UserError, nearest
+from xcorr.errors import UserError, nearest
 
 KEYS = ("variants", "params", "without")
 Allowed = dict[str, tuple[str, ...]]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.schema import load_toml
+from experiments.driver.schema import load_toml
 from plots import best_table
 from plots.best_table import USUAL, markdown, tex_escape
 from plots.metrics import MICRO, si_time

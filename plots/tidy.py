@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 import experiments
-from experiments import store
-from experiments.schema import PRESETS, studies
+from experiments.driver import store
+from experiments.driver.schema import PRESETS, studies
 from plots import noise
 
 try:
@@ -87,7 +87,7 @@ def _thorough(rows: pd.DataFrame, side: Collection[str]) -> pd.DataFrame:
     """Rows with a time to draw: per point those of main experiments if it has any (`side` names the others), of
     these the most thorough preset, and of that the newest run. `_point` numbers the points in their order.
 
-    Outdated sources are gone already (experiments.store). Run ids start with their UTC time.
+    Outdated sources are gone already (experiments.driver.store). Run ids start with their UTC time.
     """
     rows = rows[rows["outcome"].isin(DRAWN_OUTCOMES) & (rows["compute_us"] > 0)]
     point = rows.groupby([*POINT, "outcome"], dropna=False, sort=True).ngroup()
@@ -249,7 +249,7 @@ def _every_run(folder: Path) -> pd.DataFrame:
 def load(folder: Path, key: str, kind: str) -> ResultSet:
     """Read the set of machine `key` in `folder` (`results/published/<key>` or local).
 
-    Raises experiments.errors.UserError when a published file is damaged.
+    Raises xcorr.errors.UserError when a published file is damaged.
     """
     rows = store.read_set(folder)
     runs = store.read_runs(folder)

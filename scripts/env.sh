@@ -55,7 +55,7 @@ run_python() {
   (cd "$XCORR_ROOT" && exec "$XCORR_PYTHON" "$@")
 }
 
-# One value of what `experiments.run --machine-facts` printed.
+# One value of what `experiments.driver.run --machine-facts` printed.
 fact() {
   "$XCORR_PYTHON" -c 'import json, sys; print(json.loads(sys.argv[2])[sys.argv[1]])' "$1" "$2" 2>/dev/null ||
     die "machine facts: $1 cannot be read from '$2'; run scripts/build.sh and try again"

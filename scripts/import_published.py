@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The door of experiments/import_published.py, which reads the published artifact's results; see --help.
+"""The door of experiments/published/importing.py, which reads the published artifact's results; see --help.
 
 Example: scripts/import_published.py artifact/presented-results
 """
@@ -15,7 +15,7 @@ CHOICE = ROOT / ".xcorr-env"  # written by setup.sh, in the words of a shell
 sys.dont_write_bytecode = True
 sys.path[0] = str(ROOT)
 try:
-    from experiments.import_published import main
+    from experiments.published.importing import main
 except ModuleNotFoundError as error:
     words = shlex.split(CHOICE.read_text()) if CHOICE.exists() else []
     found = [word.partition("=")[2] for word in words if word.startswith("XCORR_PYTHON=")]

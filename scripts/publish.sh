@@ -29,7 +29,7 @@ if ((!$#)); then
   fi
   set -- "$(basename "${sets[0]}")"
 fi
-run_python -m experiments.publish "${add[@]}" "$1" || exit
+run_python -m experiments.published.publish "${add[@]}" "$1" || exit
 "$scripts/build.sh" || exit
 run_python -m plots.render "$1" || exit
 run_python -m plots.readme_blocks || exit

@@ -55,21 +55,21 @@ echo "[1/5] set up"
 source "$scripts/env.sh"
 echo "[2/5] build"
 "$scripts/build.sh" "${grid[@]}" || exit
-facts=$(run_python -m experiments.run --machine-facts "${device[@]}") || exit
+facts=$(run_python -m experiments.driver.run --machine-facts "${device[@]}") || exit
 key=$(fact machine_key "$facts") || exit
 on=$(fact device "$facts") || exit
 common=(--preset "$preset" --device "$on" --results "$results" "${force[@]}")
 
 echo "[3/5] measure on $key, preset $preset"
 status=0 told=yes
-run_python -m experiments.run "${common[@]}" "${selection[@]}" "${plotted[@]}" "${dry_run[@]}" || status=$?
+run_python -m experiments.driver.run "${common[@]}" "${selection[@]}" "${plotted[@]}" "${dry_run[@]}" || status=$?
 if ((${#dry_run[@]})) || [[ $status == 2 || $status == 130 ]]; then exit "$status"; fi
 
 told=''
 echo "[4/5] real input"
 if ((${#selection[@]} == 0)); then
-  run_python -m experiments.real.ebsd "${common[@]}" || status=1
-  run_python -m experiments.real.photo "${common[@]}" || status=1
+  run_python -m experiments.inputs.ebsd "${common[@]}" || status=1
+  run_python -m experiments.inputs.photo "${common[@]}" || status=1
 else
   echo "left out: this run is a selection"
 fi

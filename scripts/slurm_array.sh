@@ -63,11 +63,11 @@ shard() {
   state=$logs/$job
   make_folder "$state"
   rm -f "$state/$number.finished" # of an earlier start
-  facts=$(run_python -m experiments.run --machine-facts --device "$device") || exit
+  facts=$(run_python -m experiments.driver.run --machine-facts --device "$device") || exit
   key=$(fact machine_key "$facts") || exit
   echo "$key" >"$state/$number.key"
   echo "shard $number/$shards on $key, $HOSTNAME, start ${SLURM_RESTART_COUNT:-0}"
-  run_python -m experiments.run --preset "$preset" --device "$device" --results "$results" \
+  run_python -m experiments.driver.run --preset "$preset" --device "$device" --results "$results" \
     --shard "$number/$shards" "${selection[@]}" || status=$?
   # 1: some point is incorrect or failed. All of them have rows; the report names those.
   if ((status <= 1)); then echo "$status" >"$state/$number.finished"; fi

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.instruction_mix import claimed
-from experiments.problem import Problem
+from experiments.compare.instruction_mix import claimed
+from xcorr.problem import Problem
 from plots.claims.values import Found, Value, known
 
 Arguments = Mapping[str, Any]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.errors import UserError, nearest
+from xcorr.errors import UserError, nearest
 from plots import metrics, table1
 from plots.best_table import USUAL
 from plots.selection import Choice

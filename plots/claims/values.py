@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.errors import UserError, nearest
+from xcorr.errors import UserError, nearest
 
 HOLDS, DIFFERS, UNKNOWN = "holds", "differs", "not measurable here"
 VERDICTS = (HOLDS, DIFFERS, UNKNOWN)

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 import experiments
-from experiments.errors import UserError, nearest
-from experiments.schema import load_toml
+from xcorr.errors import UserError, nearest
+from experiments.driver.schema import load_toml
 from plots.best_table import markdown
 from plots.claims import counted, measured
 from plots.claims.rows import Rows, parse_series, predicted_too_long

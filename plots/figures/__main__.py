@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
-from experiments.errors import Parser, UserError
+from xcorr.errors import Parser, UserError
 from plots import tidy
 from plots.figures import _paper, modules
 
@@ -19,7 +19,7 @@ EPILOG = """example:
   python3 -m plots.figures --list
 """
 REAL = "python3 -m experiments.real.{}"
-SYNTHETIC = "python3 -m experiments.run --experiments {}"
+SYNTHETIC = "python3 -m experiments.driver.run --experiments {}"
 
 
 def rows() -> list[tuple[str, str, str]]:

@@ -16,7 +16,7 @@ from typing import Any, Union
 import numpy as np
 import pandas as pd
 
-from experiments.schema import load_toml
+from experiments.driver.schema import load_toml
 from plots.figures import Drawing, Omitted, Result, _curves, _facets, _panels
 from plots.metrics import METRICS
 from plots.tidy import ResultSet
@@ -194,7 +194,7 @@ def draw(results: ResultSet, key: str) -> list[Result]:
     columns = sorted({c for (_, c), lines in cells.items() if lines})
     if not rows:
         names = ",".join(spec.experiments)
-        reason = f"not measured in this set (python3 -m experiments.run --experiments {names})"
+        reason = f"not measured in this set (python3 -m experiments.driver.run --experiments {names})"
         return [Omitted(key, reason, section)]
     shown = pd.concat([line.points for lines in cells.values() for line in lines])
     labels = [part.name for part in spec.series if _is_drawn(part.name, cells)]

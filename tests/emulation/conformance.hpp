@@ -21,7 +21,7 @@ std::string failure(const Variant& variant, const Params& params, Precision prec
 std::vector<Problem> odd_problems();
 
 // Every form with rows or columns that, with those above, need every length of a transform on each
-// axis (tests/python/test_transform_lengths.py).
+// axis (tests/algorithms/test_transform_lengths.py).
 std::vector<Problem> length_problems();
 
 // Every form with shapes that no tile of several rows, columns or matrices divides.

@@ -1,0 +1,1 @@
+"""Ours against other programs, and one version of ours against another."""

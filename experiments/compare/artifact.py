@@ -1,0 +1,276 @@
+"""Prints measured rows against a published baseline, cell by cell, and flags what is above the bars."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tabulate import tabulate
+
+from experiments.driver import store
+from xcorr.errors import Parser, UserError, command, nearest
+from experiments.driver.points import ROOT
+from experiments.driver.schema import load_toml, studies
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FOLDER = Path(__file__).resolve().parent / "baselines"
+EPILOG = """example:
+  python3 -m experiments.compare.artifact --set nvidia-h200-132-sm-140-gib --part definition --markdown
+
+A ratio is ours / the baseline's: below 1 ours is faster; ! marks what is above its bar, `missing` a cell without ours,
+which is not compared. Parts:
+  fft         `phases` is forward + hadamard + inverse (the baseline's two transforms are host enqueue rates) of the
+              point that is fastest in them, `compute` all of the fastest point, padding and layout included, against
+              the same time
+  naive       our thread per output element against the baseline's
+  definition  the fastest point of all variants of the paper's families of algorithms against the baseline's fastest;
+              a note marks where its timer differs: `clear` compares ours without the clear of the output, `host`
+              waits for the device after every call
+Exit code: 0; 1 when a cell is above a bar or no cell of a part can be compared; 2 for a mistake in the request."""
+PHASES = ("forward_us", "hadamard_us", "inverse_us")
+
+NOTES = ("clear", "host")
+
+Cell = tuple[str, int, int, int]  # form, size, lefts, rights
+Baseline = dict[Cell, dict[str, str]]
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = Parser(
+        prog="python3 -m experiments.compare.artifact", description=__doc__, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
+                      help="root of the results (default: results)")  # fmt: skip
+    made.add_argument("--set", metavar="MACHINE_KEY", dest="machine",
+                      help="which published set (default: the only one with these variants)")  # fmt: skip
+    made.add_argument("--local", action="store_true", help="read the local set, not the published one")
+    made.add_argument("--part", choices=("all", *COMPARE), default="all",
+                      help="print only this comparison (default: all)")  # fmt: skip
+    made.add_argument("--baseline", default="h200_artifact", help="a file of experiments/compare/baselines/")
+    made.add_argument("--markdown", action="store_true", help="print a Markdown table")
+    return made
+
+
+def load_baseline(name: str) -> tuple[dict[str, Any], Baseline]:
+    """What a baseline is compared with, and its rows by cell. UserError when there is none."""
+    path = FOLDER / f"{name}.toml"
+    if not path.is_file():
+        known = [found.stem for found in FOLDER.glob("*.toml")]
+        raise UserError(f"baseline {name}: unknown; {nearest(name, known)}")
+    what = load_toml(path)
+    lines = (FOLDER / what["rows"]).read_text(encoding="utf-8").splitlines()
+    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+    return what, {
+        (row["form"], int(row["size"]), int(row["lefts"]), int(row["rights"])): row for row in rows
+    }
+
+
+def choose_set(root: Path, machine: str | None, local: bool, wanted: Callable[[store.Row], bool]) -> Path:
+    """The folder of the set; without a name the only one that has `wanted` rows."""
+    folder = root / ("local" if local else "published")
+    sets = sorted(path for path in folder.glob("*") if path.is_dir())
+    if machine is not None:
+        if folder / machine not in sets:
+            raise UserError(f"set {machine}: not in {folder}; {nearest(machine, [p.name for p in sets])}")
+        return folder / machine
+    fitting = [path for path in sets if any(map(wanted, store.read_rows(path)))]
+    if len(fitting) != 1:
+        found = ", ".join(path.name for path in fitting) or "none"
+        raise UserError(f"sets with rows to compare in {folder}: {found}; name one with --set")
+    return fitting[0]
+
+
+def best_points(frame: pd.DataFrame, time: str = "compute_us") -> dict[Cell, dict[str, Any]]:
+    """Of each cell the point with the least median `time`: its times, variant and params.
+
+    `frame` holds rows of read_set, one per repetition. `phases_us` is NaN where forward or inverse was not
+    marked; a Hadamard product inside the inverse transform counts as no time of its own. `unclear_us` is
+    compute without the clear of the output, which is nothing where it was not marked. Cells whose points
+    all lack `time` are left out.
+    """
+    point = ["form", "left_rows", "lefts", "rights", "variant", "params", "preset"]
+    medians = frame.groupby(point)[["compute_us", "clear_us", *PHASES]].median().reset_index()
+    medians["phases_us"] = medians["forward_us"] + medians["hadamard_us"].fillna(0) + medians["inverse_us"]
+    medians["unclear_us"] = medians["compute_us"] - medians["clear_us"].fillna(0)
+    best: dict[Cell, dict[str, Any]] = {}
+    for row in medians.dropna(subset=[time]).sort_values(time, kind="stable").to_dict("records"):
+        best.setdefault((row["form"], row["left_rows"], row["lefts"], row["rights"]), row)
+    return best
+
+
+def comparable(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows that a baseline's cells can be compared with: CUDA, fp32, full window, equal squares; of side experiments
+    those of points that nothing else measured."""
+    square = (
+        (frame["left_rows"] == frame["left_cols"])
+        & (frame["left_rows"] == frame["right_rows"])
+        & (frame["left_rows"] == frame["right_cols"])
+    )
+    rows = frame[
+        square & (frame["outcome"] == "passed") & (frame["backend"] == "cuda") & (frame["mode"] == "stream")
+        & (frame["precision"] == "fp32") & (frame["window"] == "full") & (frame["input"] == "uniform")
+    ]  # fmt: skip
+    side = rows["experiment"].isin(studies())
+    point = [rows[name] for name in ("variant", "params", "form", "left_rows", "lefts", "rights")]
+    return rows[~side | side.groupby(point).transform("all")]
+
+
+class Column:
+    """Ratios of one comparison; counts what is above the bar and what is missing."""
+
+    def __init__(self, title: str, bar: float) -> None:
+        self.title, self.bar = title, bar
+        self.ratios: list[float] = []
+        self.missing = 0
+
+    def cell(self, ours: dict[str, Any] | None, time: str, theirs: str) -> str:
+        """The ratio as text; - where the baseline has no time."""
+        if not theirs:
+            return "-"
+        if ours is None:
+            self.missing += 1
+            return "missing"
+        ratio = ours[time] / float(theirs)
+        self.ratios.append(ratio)
+        return f"{ratio:.2f}" + (" !" if ratio > self.bar else "")
+
+    def above(self) -> int:
+        return sum(ratio > self.bar for ratio in self.ratios)
+
+    def mean(self) -> str:
+        """Geometric mean."""
+        if not self.ratios:
+            return "-"
+        return f"{math.exp(sum(math.log(ratio) for ratio in self.ratios) / len(self.ratios)):.2f}"
+
+    def summary(self) -> str:
+        worst = f"{max(self.ratios):.2f}" if self.ratios else "-"
+        missing = f", {self.missing} not compared" if self.missing else ""
+        return (f"{self.title} (bar {self.bar:g}): {len(self.ratios)} cells, geometric mean {self.mean()}, "
+                f"worst {worst}, {self.above()} above the bar{missing}")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison: a table, its columns of ratios, and what its notes mean."""
+
+    headers: list[str]
+    lines: list[list[str]]
+    columns: list[Column]
+    notes: list[str] = field(default_factory=list)
+
+
+def named(cell: Cell) -> list[str]:
+    form, size, lefts, rights = cell
+    return [form, str(size), f"{lefts}:{rights}"]
+
+
+def text(point: dict[str, Any] | None, value: str) -> str:
+    """A time or a word of a point; - without a point."""
+    if point is None:
+        return "-"
+    return f"{point[value]:.1f}" if value.endswith("_us") else point[value] or "-"
+
+
+def compare_fft(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) -> Part:
+    """The transform pipeline: its three phases, and all of it."""
+    mine = rows[rows["variant"] == what["variant"]]
+    bare, whole = best_points(mine, "phases_us"), best_points(mine)
+    phases, compute = Column("phases", what["phases_bar"]), Column("compute", what["compute_bar"])
+    lines = []
+    for cell, theirs in baseline.items():
+        fast, ours, time = bare.get(cell), whole.get(cell), theirs["fft_us"]
+        lines.append([
+            *named(cell), f"{float(time):.1f}",
+            text(fast, "phases_us"), phases.cell(fast, "phases_us", time), text(fast, "params"),
+            text(ours, "compute_us"), compute.cell(ours, "compute_us", time), text(ours, "params"),
+        ])  # fmt: skip
+    lines.append(["geometric mean", "", "", "", "", phases.mean(), "", "", compute.mean(), ""])
+    headers = ["form", "size", "counts", "their fft us", "phases us", "ratio", "of params", "compute us", "ratio",
+               "params"]  # fmt: skip
+    return Part(headers, lines, [phases, compute])
+
+
+def compare_naive(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) -> Part:
+    """A thread per output element."""
+    best = best_points(rows[rows["variant"] == what["variant"]])
+    column = Column("overlap-wise", what["compute_bar"])
+    lines = []
+    for cell, theirs in baseline.items():
+        ours, time = best.get(cell), theirs["overlap_wise_us"]
+        lines.append([*named(cell), f"{float(time):.1f}" if time else "-", text(ours, "compute_us"),
+                      column.cell(ours, "compute_us", time)])  # fmt: skip
+    lines.append(["geometric mean", "", "", "", "", column.mean()])
+    return Part(["form", "size", "counts", "their overlap-wise us", "overlap-wise us", "ratio"], lines, [column])
+
+
+def compare_definition(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) -> Part:
+    """The fastest point of the paper's algorithms, where the baseline's timer leaves the clear out without ours."""
+    mine = rows[rows["family"].isin(what["families"])]
+    best = {"compute_us": best_points(mine), "unclear_us": best_points(mine, "unclear_us")}
+    column = Column("best definition", what["compute_bar"])
+    lines = []
+    for cell, theirs in baseline.items():
+        notes = [note for note in NOTES if cell[0] in what[note]["forms"]]
+        time = "unclear_us" if "clear" in notes else "compute_us"
+        ours = best[time].get(cell)
+        lines.append([
+            *named(cell), ", ".join(notes) or "-", f"{float(theirs['best_definition_us']):.1f}",
+            text(ours, "compute_us"), text(ours, time) if "clear" in notes else "-",
+            column.cell(ours, time, theirs["best_definition_us"]), text(ours, "variant"), text(ours, "params"),
+        ])  # fmt: skip
+    lines.append(["geometric mean", "", "", "", "", "", "", column.mean(), "", ""])
+    headers = ["form", "size", "counts", "note", "their definition us", "ours us", "without clear us", "ratio",
+               "variant", "params"]  # fmt: skip
+    notes = [f"{note}: {what[note]['reason']}" for note in NOTES]
+    absent = [family for family in what["families"] if family not in set(mine["family"])]
+    if absent:
+        notes.append(f"families without a row in this set: {', '.join(absent)}")
+    return Part(headers, lines, [column], notes)
+
+
+COMPARE = {"fft": compare_fft, "naive": compare_naive, "definition": compare_definition}
+
+
+def run(argv: Sequence[str]) -> int:
+    """Compares and prints; the exit code."""
+    asked = parser().parse_args(argv)
+    names = [asked.part] if asked.part in COMPARE else list(COMPARE)
+    what, baseline = load_baseline(asked.baseline)
+    variants = {what[name].get("variant") for name in names}
+    families = {family for name in names for family in what[name].get("families", [])}
+    folder = choose_set(asked.results, asked.machine, asked.local,
+                        lambda row: row["variant"] in variants or row["family"] in families)  # fmt: skip
+    rows = comparable(store.read_set(folder))
+    parts = {name: COMPARE[name](what[name], baseline, rows) for name in names}
+    print(f"{folder.name} against: {what['title']}\n")
+    form, item = ("github", "- ") if asked.markdown else ("simple", "")
+    for part in parts.values():
+        print(tabulate(part.lines, part.headers, tablefmt=form, disable_numparse=True) + "\n")
+        for line in [*part.notes, *(column.summary() for column in part.columns)]:
+            print(item + line)
+        print()
+    empty = [name for name, part in parts.items() if not any(column.ratios for column in part.columns)]
+    if empty:
+        print(f"error: set {folder.name}: no cell of {', '.join(empty)} can be compared; run the experiments first "
+              "or choose another --part", file=sys.stderr)  # fmt: skip
+    return int(bool(empty) or any(column.above() for part in parts.values() for column in part.columns))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

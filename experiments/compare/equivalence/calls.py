@@ -1,0 +1,148 @@
+"""What the calls of two builds enqueue, recorded without a GPU and compared line by line.
+
+`record_calls.cpp` plans and calls every point of a variant on a fixed list of problems; `cuda_stand_in.cpp` takes the
+place of CUDA and prints what would be enqueued. Padding in parameters of kernels is nobody's: each build is recorded
+twice, with memory painted in two ways, and bytes that differ between the two do not count.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO
+
+from experiments.compare.equivalence.builds import Tree
+from experiments.compare.equivalence.machine_code import Kernel, kernels_of, plain_names
+from xcorr.errors import UserError
+
+FOLDER = Path(__file__).resolve().parent
+RESERVED = 1024  # bytes that the system takes of a block's shared memory, from compute capability 8.0 on
+PAINTS = ({"XCORR_PAINT": "0", "MALLOC_PERTURB_": "85"}, {"XCORR_PAINT": "255", "MALLOC_PERTURB_": "170"})
+BLOCK = "== "  # begins what is recorded of a problem and a point
+
+
+@dataclass
+class Recorder:
+    """The recorder of one build, compiled against its headers and linked with its library."""
+
+    tree: Tree
+    folder: Path
+    kernels: dict[str, Kernel] = field(default_factory=dict)  # by mangled name
+    names: dict[str, str] = field(default_factory=dict)  # without namespaces, by mangled name
+
+    @classmethod
+    def compiled(cls, tree: Tree, architecture: str) -> Recorder:
+        """Beside the build's other products."""
+        made = cls(tree, tree.build / "recorder")
+        made.folder.mkdir(exist_ok=True)
+        flags = tree.flags("harness/registry.cpp")
+        library = made.folder / "libstand_in.so"
+        stand_ins = sorted(FOLDER.glob("*_stand_in.cpp"))
+        _compile(tree, [*flags, "-shared", "-o", library, *stand_ins, "-ldl"])
+        _compile(tree, [
+            *flags, "-o", made.folder / "record_calls",
+            FOLDER / "record_calls.cpp", library, tree.build / "libxcorr.so",
+            f"-Wl,-rpath,{made.folder}", f"-Wl,-rpath,{tree.build}", "-Wl,--allow-shlib-undefined",
+        ])  # fmt: skip
+        for variant in tree.units():
+            made.kernels |= {one.mangled: one for one in kernels_of(tree.objects(variant), architecture)}
+        made.names = plain_names(made.kernels)
+        lines = [
+            " ".join(map(str, (one.mangled, one.registers, max(one.shared_bytes - RESERVED, 0), *one.parameters)))
+            for one in made.kernels.values()
+        ]
+        (made.folder / "kernels.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return made
+
+    @contextmanager
+    def lines(self, variant: str, paint: Mapping[str, str]) -> Iterator[IO[str]]:
+        """What is recorded of a variant; it may be left unread. UserError at the end where recording failed."""
+        environment = {**os.environ, "XCORR_KERNELS": str(self.folder / "kernels.txt"), **paint}
+        with tempfile.TemporaryFile("w+") as errors:
+            child = subprocess.Popen([self.folder / "record_calls", variant], env=environment, text=True,
+                                     stdout=subprocess.PIPE, stderr=errors)  # fmt: skip
+            try:
+                assert child.stdout is not None
+                yield child.stdout
+                # After a difference the rest is not wanted, and the child waits for someone to read it.
+                if not child.stdout.read(1) and child.wait() != 0:
+                    errors.seek(0)
+                    said = errors.read().strip().splitlines() or [f"ended with {child.returncode}"]
+                    raise UserError(f"{self.tree.root}: recording {variant}: {said[-1].removeprefix('error: ')}")
+            finally:
+                child.kill()
+                child.wait()
+
+
+def _compile(tree: Tree, command: list[object]) -> None:
+    done = subprocess.run([str(word) for word in command], cwd=tree.build, capture_output=True, text=True)
+    if done.returncode != 0:
+        cause = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[-200:])
+        raise UserError(f"{tree.root}: the recorder does not compile: {cause}")
+
+
+@dataclass
+class Compared:
+    """What became of comparing the calls of a variant."""
+
+    difference: str = ""  # the first, with its problem and point; empty where there is none
+    blocks: int = 0
+    launches: int = 0
+    reached: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())  # mangled, before and after
+
+
+def compare_calls(before: Recorder, after: Recorder, variant: str) -> Compared:
+    """Records a variant in both builds, twice each, and compares."""
+    with ExitStack() as stack:
+        streams = [stack.enter_context(one.lines(variant, paint)) for one in (before, after) for paint in PAINTS]
+        return compare_lines(streams, (before.names, after.names))
+
+
+def compare_lines(streams: list[Iterable[str]], names: tuple[Mapping[str, str], Mapping[str, str]]) -> Compared:
+    """Four recordings, two of each build, side by side up to the first difference."""
+    found = Compared()
+    reached: tuple[set[str], set[str]] = (set(), set())
+    block = ""
+    for lines in zip_longest(*streams, fillvalue=""):
+        if lines[0].startswith(BLOCK):
+            block = lines[0].removeprefix(BLOCK).strip()
+            found.blocks += 1
+        texts = [line.rstrip("\n") for line in lines]
+        found.launches += lines[0].startswith("launch ")
+        for i, text in enumerate(texts):
+            if text.startswith("launch "):
+                mangled, _, rest = text.removeprefix("launch ").partition(" ")
+                reached[i // 2].add(mangled)
+                texts[i] = f"launch {names[i // 2].get(mangled, mangled)} {rest}"
+        if texts.count(texts[0]) != 4 and not _equal_but_for_padding(texts):
+            was, now = _around_difference(texts[0], texts[2])
+            found.difference = f"{block}: {was or 'nothing'} -> {now or 'nothing'}"
+            break
+    found.reached = (frozenset(reached[0]), frozenset(reached[1]))
+    return found
+
+
+def _equal_but_for_padding(texts: list[str]) -> bool:
+    """Whether the lines are equal where neither build's two recordings differ, and differ only in parameters."""
+    if len({len(text) for text in texts}) != 1:
+        return False
+    head = texts[0].find("(", texts[0].rfind(" stream ")) if texts[0].startswith("launch ") else len(texts[0])
+    if len({text[:head] for text in texts}) != 1:
+        return False
+    return all(a == c or a != b or c != d for a, b, c, d in zip(*(text[head:] for text in texts)))
+
+
+def _around_difference(was: str, now: str) -> tuple[str, str]:
+    """The lines, shortened where they begin alike and are long."""
+    limit = 160
+    if not was or not now or max(len(was), len(now)) <= limit:
+        return was, now
+    start = next((i for i, (a, b) in enumerate(zip(was, now)) if a != b), min(len(was), len(now)))
+    start = max(0, min(start - 40, len(was) - limit))
+    return (was[:60] + " ... " + was[start:start + limit], now[:60] + " ... " + now[start:start + limit])

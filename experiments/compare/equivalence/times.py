@@ -1,0 +1,174 @@
+"""Short points measured with two builds in turn on one machine: what comparing code cannot show, it shows.
+
+Launch-bound points of the published sets, spread over variants and forms, always the same ones. A point differs when
+the medians of the two builds are further apart than the runs of one build are from each other.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from tabulate import tabulate
+from tqdm import tqdm
+
+from experiments.driver import store
+from experiments.driver.bench import Bench, Ended, Record
+from xcorr.errors import UserError
+from experiments.driver.points import Unit, Variant
+from xcorr.problem import Problem
+from experiments.driver.schema import Limits, Preset
+
+SHORT_US = {"cuda": 8.0, "cpu": 2000.0}  # a launch is most of it; on a CPU short enough for many runs
+RUNS = 5
+POINTS_OF_A_UNIT = 2  # a process of its own for each point would take longer than what it measures
+TIMEOUT_S = 120.0
+LEAST_SPREAD = 0.005  # of the time: below it two medians are one
+BRIEF = Preset(repetitions=3, min_time_s=0.01, max_predicted_s=Limits(cpu=1, cuda=1))
+Place = tuple[str, Problem, str]  # variant, problem, params
+
+
+def short_points(rows: Iterable[store.Row], backend: str) -> dict[Place, float]:
+    """Median times, in microseconds, of the points that are launch-bound."""
+    samples: dict[Place, list[float]] = defaultdict(list)
+    for row in rows:
+        plain = (row["mode"], row["precision"], row["input"]) == ("stream", "fp32", "uniform")
+        if plain and row["outcome"] == "passed" and row["backend"] == backend:
+            left = (int(row["left_rows"]), int(row["left_cols"]))
+            right = (int(row["right_rows"]), int(row["right_cols"]))
+            counts = (int(row["lefts"]), int(row["rights"]))
+            place = (row["variant"], Problem(row["form"], left, right, *counts, row["window"]), row["params"])
+            samples[place].append(float(row["compute_us"]))
+    medians = {place: statistics.median(times) for place, times in samples.items()}
+    return {place: time for place, time in medians.items() if time < SHORT_US[backend]}
+
+
+def choose(places: Iterable[Place], variants: dict[str, Variant], count: int) -> list[Unit]:
+    """Units of at most POINTS_OF_A_UNIT points, `count` points in all: of every variant and form in turn, in an order
+    that depends on nothing but their names."""
+    by_unit: dict[tuple[str, Problem], list[str]] = defaultdict(list)
+    for variant, problem, params in places:
+        if variant in variants and params in variants[variant].points:
+            by_unit[(variant, problem)].append(params)
+
+    def order(*words: object) -> str:
+        return sha256(repr(words).encode()).hexdigest()
+
+    def rank(unit: tuple[str, Problem]) -> str:
+        return order(unit[0], unit[1].id)
+
+    turns: dict[tuple[str, str], list[tuple[str, Problem]]] = defaultdict(list)
+    for unit in sorted(by_unit, key=rank):
+        turns[(unit[0], unit[1].form)].append(unit)
+    chosen: list[Unit] = []
+    left = count
+    for turn in range(max(map(len, turns.values()), default=0)):
+        # All variants in one form before the next form, so that few points meet every variant.
+        for group in sorted(turns, key=lambda one: (order(one), one)):
+            if turn < len(turns[group]) and left > 0:
+                variant, problem = turns[group][turn]
+                params = sorted(by_unit[(variant, problem)], key=order)[: min(POINTS_OF_A_UNIT, left)]
+                chosen.append(Unit("times", problem, variants[variant], "fp32", "stream", "uniform", tuple(params)))
+                left -= len(params)
+    return chosen
+
+
+Times = dict[str, float]  # microseconds by params
+Measure = Callable[[int, Unit], Times]  # with build 0 or 1
+
+
+def measured(bench: Bench, unit: Unit) -> Times:
+    """Medians of one run. UserError where a point does not pass."""
+    found = {}
+    for event in bench.measure(unit, unit.params, BRIEF, lambda _: TIMEOUT_S):
+        if isinstance(event, Record):
+            if event.fields["outcome"] != "passed":
+                raise UserError(f"{bench.path}: {unit.name} {event.fields['params']}: {event.fields['outcome']}: "
+                                f"{event.fields.get('reason', '')}")  # fmt: skip
+            times = [float(one["compute_us"]) for one in event.fields["repetitions"]]
+            found[event.fields.get("params", "")] = statistics.median(times)
+        elif isinstance(event, Ended) and event.reason:
+            raise UserError(f"{bench.path}: {unit.name}: {event.reason}")
+    return found
+
+
+@dataclass(frozen=True)
+class Point:
+    """The runs of a point with both builds, in microseconds."""
+
+    name: str
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+    @property
+    def spread(self) -> float:
+        """How far apart the runs of one build are, the larger of both."""
+        return max(max(runs) - min(runs) for runs in (self.before, self.after))
+
+    @property
+    def difference(self) -> float:
+        return statistics.median(self.after) - statistics.median(self.before)
+
+    @property
+    def differs(self) -> bool:
+        return abs(self.difference) > max(self.spread, LEAST_SPREAD * statistics.median(self.before))
+
+
+def in_turn(units: Sequence[Unit], measure: Measure) -> list[Point]:
+    """Every unit RUNS times with both builds, the first of the two in turn."""
+    runs: dict[tuple[str, str], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for turn in tqdm(range(RUNS), desc="runs", file=sys.stderr):
+        for unit in units:
+            for build in ((0, 1) if turn % 2 == 0 else (1, 0)):
+                for params, time in measure(build, unit).items():
+                    runs[(unit.name, params)][build].append(time)
+    return [Point(" ".join(place), tuple(before), tuple(after)) for place, (before, after) in runs.items()]
+
+
+def table(points: Sequence[Point]) -> str:
+    """A line for each point, those that differ marked, and the verdict."""
+    body = [
+        [point.name, statistics.median(point.before), statistics.median(point.after), point.difference, point.spread,
+         "differs" if point.differs else ""]
+        for point in points
+    ]  # fmt: skip
+    head = ["point", "before us", "after us", "difference", "spread of runs", ""]
+    count = sum(point.differs for point in points)
+    ratio = statistics.geometric_mean(statistics.median(one.after) / statistics.median(one.before) for one in points)
+    verdict = f"{len(points)} points, {count} differ; after / before = {ratio:.4f} (geometric mean)"
+    return tabulate(body, head, floatfmt=".3f") + "\n" + verdict
+
+
+def compare(
+    programs: Sequence[Path], device: str, count: int, sets: Iterable[Path], only: str | None = None
+) -> list[Point]:
+    """Measures `count` short points, of one variant where `only` names it. UserError where there are none."""
+    backend = "cpu" if device == "cpu" else "cuda"
+    for path in programs:
+        if not path.is_file():
+            raise UserError(f"{path}: not built; run scripts/build.sh in its tree")
+    benches = [Bench(path.resolve(), device) for path in programs]
+    listed = [{one.id: one for one in bench.variants()} for bench in benches]
+    both = {
+        name: replace(one, points=tuple(point for point in one.points if point in listed[1][name].points))
+        for name, one in listed[0].items()
+        if name in listed[1] and one.backend == backend and only in (None, name)
+    }
+    places = {place for folder in sets for place in short_points(store.read_rows(folder), backend)}
+    units = choose(places, both, count)
+    if not units:
+        limit = f"{SHORT_US[backend]:.0f} us"
+        raise UserError(f"times: no published point of {only or backend} is below {limit} in both builds")
+    return in_turn(units, lambda build, unit: measured(benches[build], unit))
+
+
+def run(programs: Sequence[Path], device: str, count: int, sets: Iterable[Path]) -> int:
+    """Measures and prints; exit code 1 when a point differs."""
+    points = compare(programs, device, count, sets)
+    print(table(points))
+    return 1 if any(point.differs for point in points) else 0

@@ -1,0 +1,181 @@
+"""Counts FMAs and shuffles in the main loops of the machine code against what the paper claims."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tabulate import tabulate
+
+from xcorr.errors import UserError, command
+from experiments.driver.points import ROOT
+from experiments.driver.schema import load_toml
+
+KERNELS = Path(__file__).resolve().parent / "baselines" / "instruction_mix.toml"
+EPILOG = """example:
+  python3 -m experiments.compare.instruction_mix --library build/libxcorr.so --arch sm_90
+
+Needs cuobjdump of the CUDA toolkit. The main loop of a kernel is the innermost loop with most FMAs. Exit code: 0; 1 when
+a loop does not have the claimed mix; 2 for a mistake in the request."""
+
+FUNCTION = re.compile(r"^\s*Function : (\S+)")
+INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\d\s+)?([A-Z0-9_.]+)\s*([^;]*);")
+KERNEL = re.compile(r"\d+?((?:[a-z]+_)+?)kernel(?:I[fd]?((?:Li\d+E)*)E)?")
+ARGUMENT = re.compile(r"Li(\d+)E")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One machine instruction: its address, name with suffixes, and operands."""
+
+    address: int
+    name: str
+    operands: str
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Instructions of a loop by kind."""
+
+    fmas: int
+    shuffles: int
+    others: int
+
+
+def functions(sass: Iterable[str]) -> dict[str, list[Instruction]]:
+    """Instructions by mangled function, from the text of `cuobjdump -sass`."""
+    found: dict[str, list[Instruction]] = {}
+    code: list[Instruction] = []
+    for line in sass:
+        if function := FUNCTION.match(line):
+            code = found.setdefault(function[1], [])
+        elif instruction := INSTRUCTION.match(line):
+            code.append(Instruction(int(instruction[1], 16), instruction[2], instruction[3]))
+    return found
+
+
+def innermost_loops(code: Sequence[Instruction]) -> list[list[Instruction]]:
+    """Bodies of the loops, from the target of a backward branch to the branch, that hold no other."""
+    spans = []
+    for one in code:
+        target = re.search(r"0x([0-9a-f]+)", one.operands) if one.name == "BRA" else None
+        if target and int(target[1], 16) < one.address:
+            spans.append((int(target[1], 16), one.address))
+    return [
+        [one for one in code if first <= one.address <= last]
+        for first, last in spans
+        if not any((a, b) != (first, last) and first <= a and b <= last for a, b in spans)
+    ]
+
+
+def mix_of(loop: Iterable[Instruction]) -> Mix:
+    """FMAs, shuffles and all else of a loop; a shuffle of doubles is two instructions."""
+    names = [one.name.split(".")[0] for one in loop]
+    single, double, halves = names.count("FFMA"), names.count("DFMA"), names.count("SHFL")
+    shuffles = halves // 2 if double > single else halves
+    return Mix(single + double, shuffles, len(names) - single - double - halves)
+
+
+def main_loop(code: Sequence[Instruction]) -> Mix | None:
+    """The mix of the innermost loop with most FMAs among those that shuffle."""
+    mixes = [mix for mix in map(mix_of, innermost_loops(code)) if mix.fmas and mix.shuffles]
+    return max(mixes, key=lambda mix: mix.fmas, default=None)
+
+
+def claimed(arguments: dict[str, int]) -> tuple[int, int]:
+    """FMAs and shuffles of a step, by the paper's counts; see baselines/instruction_mix.toml."""
+    a, b, s, l = (arguments.get(name, 1) for name in "absl")  # noqa: E741
+    return a * b * s * l, 2 * a * l + b * (s + l - 1)
+
+
+def as_claimed(mix: Mix, fmas: int, shuffles: int) -> bool:
+    """Whether a loop has the mix of a step; of 32 steps written out the first moves no buffer."""
+    seen, wanted = mix.shuffles * fmas, shuffles * mix.fmas
+    return wanted * 31 <= seen * 32 and seen <= wanted
+
+
+def kernel_of(function: str, kernels: dict[str, list[str]]) -> tuple[str, dict[str, int]] | None:
+    """Variant and template arguments by name, when the function is one of the kernels."""
+    for found in KERNEL.finditer(function):
+        variant = found[1].rstrip("_")
+        values = [int(value) for value in ARGUMENT.findall(found[2] or "")]
+        if variant in kernels and len(values) == len(kernels[variant]):
+            return variant, dict(zip(kernels[variant], values))
+    return None
+
+
+def disassemble(library: Path, arch: str) -> list[str]:
+    """Lines of cuobjdump's disassembly. UserError when the tool or the library is missing."""
+    tool = shutil.which("cuobjdump")
+    if tool is None and (nvcc := shutil.which("nvcc")):
+        tool = shutil.which("cuobjdump", path=str(Path(nvcc).resolve().parent))
+    if tool is None:
+        raise UserError("cuobjdump: not found; install the CUDA toolkit's binary utilities or put it on PATH")
+    if not library.is_file():
+        raise UserError(f"library {library}: not there; build first or give --library")
+    done = subprocess.run([tool, "-sass", "-arch", arch, library], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise UserError(f"cuobjdump {library}: {done.stderr.strip().splitlines()[-1:]}; is {arch} built?")
+    return done.stdout.splitlines()
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="python3 -m experiments.compare.instruction_mix", description=__doc__, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    made.add_argument("--library", type=Path, default=ROOT / "build" / "libxcorr.so", metavar="FILE",
+                      help="what is read (default: build/libxcorr.so)")  # fmt: skip
+    made.add_argument("--arch", default="sm_90", help="architecture that is read (default: sm_90)")
+    made.add_argument("--markdown", action="store_true", help="print a Markdown table")
+    return made
+
+
+def table(sass: Iterable[str]) -> tuple[list[list[str]], int]:
+    """Lines of the table, one a kernel in order of name, and how many are not as claimed."""
+    kernels = load_toml(KERNELS)["kernels"]
+    lines, wrong = [], 0
+    for function, code in functions(sass).items():
+        kernel = kernel_of(function, kernels)
+        if kernel is None:
+            continue
+        variant, arguments = kernel
+        mix, (fmas, shuffles) = main_loop(code), claimed(arguments)
+        good = mix is not None and as_claimed(mix, fmas, shuffles)
+        wrong += not good
+        precision = "fp64" if mix and any(one.name.startswith("DFMA") for one in code) else "fp32"
+        lines.append([
+            variant, " ".join(f"{name}={value}" for name, value in arguments.items()) or "-", precision,
+            f"{fmas}:{shuffles}",
+            *([str(mix.fmas), str(mix.shuffles), str(mix.others)] if mix else ["-"] * 3),
+            "as claimed" if good else "differs",
+        ])  # fmt: skip
+    return sorted(lines), wrong
+
+
+def run(argv: Sequence[str]) -> int:
+    """Reads, counts, prints; the exit code."""
+    asked = parser().parse_args(argv)
+    lines, wrong = table(disassemble(asked.library, asked.arch))
+    if not lines:
+        raise UserError(f"library {asked.library}: no kernel of {KERNELS.name} for {asked.arch}; build that architecture")
+    headers = ["kernel", "arguments", "precision", "claimed FMA:shuffle", "FMA", "shuffle", "other", "mix"]
+    print(tabulate(lines, headers, tablefmt="github" if asked.markdown else "simple", disable_numparse=True))
+    print(f"\n{len(lines)} main loops, {wrong} not as claimed")
+    return int(wrong > 0)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,236 @@
+"""Measure the speed bars of experiments/compare/bars/speed.toml on this machine: variants against another
+variant or against scipy.signal.fftconvolve, which runs in this process.
+
+Every contestant's result is checked first. Then rounds: in each round every contestant runs for the
+same time, one after the other; a contestant's time is the median over the rounds, so that a
+disturbance of some seconds does not decide. Exit code 0: all bars met; 1: one missed; 2: misuse.
+
+Example: python3 -m experiments.compare.scipy_peer --rounds 5 --seconds 0.3
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import scipy.fft
+from xcorr.library import Library, LibraryError, Request
+from scipy.signal import fftconvolve
+from tqdm import tqdm
+
+from experiments.driver.bench import program
+from xcorr.errors import UserError
+from experiments.driver.schema import load_toml
+
+BARS = Path(__file__).with_name("bars") / "speed.toml"
+LARGEST_ERROR = 1e-5  # relative, L2: far above float32 rounding, far below a wrong product
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """Something that computes the problem: `seconds_per_call(duration)` measures it once."""
+
+    name: str
+    ours: bool
+    result: Callable[[], np.ndarray]
+    seconds_per_call: Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One entry of speed.toml. `least_speedup` is over the fastest opponent."""
+
+    title: str
+    request: Request
+    variant: str
+    params: tuple[str, ...]
+    against: str
+    least_speedup: float
+
+
+def parse_bar(entry: dict[str, Any]) -> Bar:
+    """Bar of a TOML entry; UserError names what is missing or not understood."""
+    try:
+        form, left, right, counts, window = entry["problem"].split("/")
+        (left_rows, left_cols), (right_rows, right_cols), (lefts, rights) = (
+            tuple(map(int, text.split(mark)))
+            for text, mark in ((left, "x"), (right, "x"), (counts, ":"))
+        )
+        least = float(entry["at_least"]) if "at_least" in entry else 1 / float(entry["at_most"])
+        request = Request(
+            form, (left_rows, left_cols), (right_rows, right_cols), lefts, rights, window
+        )
+        params = tuple(entry["params"])
+        bar = Bar(entry["title"], request, entry["variant"], params, entry["against"], least)
+    except (KeyError, ValueError, TypeError) as error:
+        raise UserError(f"{BARS.name}: {error!r} in {entry}; see its first lines") from None
+    if bar.request.form not in ("one-to-one", "n-to-m") or window != "full":
+        raise UserError(f"{BARS.name}: {entry['problem']}: use one-to-one or n-to-m, full window")
+    return bar
+
+
+def inputs(request: Request) -> tuple[np.ndarray, np.ndarray]:
+    """Seeded uniform float32 lefts and rights, (count, rows, cols)."""
+    random = np.random.default_rng(1)
+    return (
+        random.random((request.lefts, *request.left), dtype=np.float32),
+        random.random((request.rights, *request.right), dtype=np.float32),
+    )
+
+
+def convolve(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """All pairs, full window: (pairs, rows, cols) from (lefts, h, w) and (rights, h, w)."""
+    if len(left) == len(right) == 1:  # as one would write it for two matrices
+        return fftconvolve(right[0], left[0, ::-1, ::-1])[None]
+    out = fftconvolve(right[None], left[:, None, ::-1, ::-1], axes=(2, 3))
+    return out.reshape(-1, *out.shape[2:])
+
+
+def scipy_contestant(left: np.ndarray, right: np.ndarray, workers: int, name: str) -> Contestant:
+    """fftconvolve with a number of workers of scipy.fft."""
+
+    def result() -> np.ndarray:
+        with scipy.fft.set_workers(workers):
+            return convolve(left, right)
+
+    def seconds_per_call(duration: float) -> float:
+        with scipy.fft.set_workers(workers):
+            calls, begin = 0, time.perf_counter()
+            while calls == 0 or time.perf_counter() - begin < duration:
+                convolve(left, right)
+                calls += 1
+            return (time.perf_counter() - begin) / calls
+
+    return Contestant(name, False, result, seconds_per_call)
+
+
+def variant_contestant(
+    library: Library, request: Request, variant: str, params: str, ours: bool,
+    left: np.ndarray, right: np.ndarray,
+) -> Contestant:  # fmt: skip
+    """A variant at one point: the result from libxcorr, the time from xcorr-bench."""
+
+    def result() -> np.ndarray:
+        return library.correlate(request, left, right, variant=variant, params=params)
+
+    def seconds_per_call(duration: float) -> float:
+        shapes = [f"{rows}x{cols}" for rows, cols in (request.left, request.right)]
+        command = [
+            str(program()), "--device", "cpu", "--variant", variant, "--precision", "fp32",
+            "--form", request.form, "--left", shapes[0], "--right", shapes[1],
+            "--lefts", str(request.lefts), "--rights", str(request.rights),
+            "--window", request.window, *(["--params", params] if params else []),
+            "--mode", "stream", "--repetitions", "1", "--min-time", str(duration),
+            "--records", "-",
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        for line in done.stdout.splitlines():
+            record = json.loads(line).get("record") if line.startswith('{"record"') else None
+            if record and record["outcome"] == "passed":
+                return float(record["repetitions"][0]["compute_us"]) * 1e-6
+            if record:
+                raise UserError(f"{variant} {params}: {record['outcome']}: {record['reason']}")
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise UserError(f"{variant} {params}: {last.removeprefix('error: ')}")
+
+    return Contestant(f"{variant} {params}".strip(), ours, result, seconds_per_call)
+
+
+def contestants(library: Library, bar: Bar) -> list[Contestant]:
+    """The variant at each of its points, then its opponents."""
+    left, right = inputs(bar.request)
+
+    def variant(name: str, params: str, ours: bool) -> Contestant:
+        return variant_contestant(library, bar.request, name, params, ours, left, right)
+
+    chosen = [variant(bar.variant, params, True) for params in bar.params]
+    if bar.against == "scipy":
+        chosen.append(scipy_contestant(left, right, 1, "scipy, 1 worker"))
+        workers = os.cpu_count() or 1
+        chosen.append(scipy_contestant(left, right, workers, f"scipy, {workers} workers"))
+    else:
+        chosen.append(variant(*(bar.against.split(" ") + [""])[:2], False))
+    truth = convolve(left.astype(np.float64), right.astype(np.float64))
+    for one in chosen:
+        result = one.result()
+        error = np.linalg.norm(result - truth) / np.linalg.norm(truth)
+        if result.shape != truth.shape or not error <= LARGEST_ERROR:
+            raise UserError(f"{one.name}: result is wrong, relative L2 error {error:.2g}")
+    return chosen
+
+
+def measure(bar: Bar, library: Library, rounds: int, seconds: float, progress: tqdm) -> bool:
+    """Measure and print one bar; whether it is met."""
+    fields = contestants(library, bar)
+    times: dict[str, list[float]] = {one.name: [] for one in fields}
+    for _ in range(rounds):
+        for one in fields:
+            times[one.name].append(one.seconds_per_call(seconds))
+        progress.update()
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    best = min(medians[one.name] for one in fields if one.ours)
+    opponent = min(medians[one.name] for one in fields if not one.ours)
+    met = opponent >= bar.least_speedup * best
+    request = bar.request
+    progress.write(
+        f"{bar.title} ({request.form}, {request.left[0]} x {request.left[1]}, "
+        f"{request.lefts}:{request.rights})",
+        file=sys.stdout,
+    )
+    for name, values in times.items():
+        progress.write(
+            f"  {name:32s} {medians[name] * 1e3:10.3f} ms   "
+            f"(rounds {min(values) * 1e3:.3f} .. {max(values) * 1e3:.3f})",
+            file=sys.stdout,
+        )
+    progress.write(
+        f"  {opponent / best:.2f} times as fast as the fastest opponent; bar "
+        f"{bar.least_speedup:.2f}: {'met' if met else 'MISSED'}",
+        file=sys.stdout,
+    )
+    return met
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=7, help="rounds, medians of them (7)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.3, help="time of a contestant in a round (0.3)"
+    )
+    parser.add_argument("--bars", type=Path, default=BARS, help="TOML file with the bars")
+    options = parser.parse_args(arguments)
+    try:
+        if options.rounds < 1 or not 0 < options.seconds <= 60:
+            raise UserError("--rounds, --seconds: out of range; use 1 or more and 0 to 60")
+        bars = [parse_bar(entry) for entry in load_toml(options.bars).get("bars", [])]
+        if not bars:
+            raise UserError(f"{options.bars}: no [[bars]] in it; see experiments/compare/bars/speed.toml")
+        program()
+        library = Library()
+        print(f"scipy {scipy.__version__}; medians of {options.rounds} interleaved rounds of "
+              f"{options.seconds:g} s; float32; plans are made outside the time")  # fmt: skip
+        with tqdm(total=options.rounds * len(bars), unit="round", leave=False) as progress:
+            rounds, seconds = options.rounds, options.seconds
+            met = [measure(bar, library, rounds, seconds, progress) for bar in bars]
+    except (UserError, LibraryError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Runs experiments: from TOML to rows."""

@@ -1,0 +1,273 @@
+"""The program xcorr-bench as seen from Python: list, machine, and one process of measurements."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from xcorr.errors import UserError
+from experiments.driver.points import ROOT, Unit, Variant
+from xcorr.problem import format_shape
+from experiments.driver.schema import Preset
+
+SEED = 1
+# Exit codes of xcorr-bench, see its --help.
+USER_ERROR, DEVICE_LOST = 2, 3
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def _die_with(parent: int) -> Callable[[], None]:
+    """For the child, before exec: be killed when the driver dies, however it dies."""
+
+    def prepare() -> None:
+        if _libc is not None:
+            _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:  # it died before the request
+                os._exit(1)
+
+    return prepare
+
+
+@dataclass(frozen=True)
+class Starting:
+    """The process begins to verify this point."""
+
+    params: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished point, as xcorr-bench reports it."""
+
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the process ended. `reason` is empty when it ended by itself with exit code 0 or 1.
+
+    `device_lost`: the last point that it reported took the device with it, and the process stopped
+    there; the points that it did not report are unharmed.
+    """
+
+    reason: str
+    timed_out: bool = False
+    user_error: bool = False
+    device_lost: bool = False
+
+
+def program() -> Path:
+    """`$XCORR_BUILD/xcorr-bench`, by default build/xcorr-bench; UserError when it is not built."""
+    path = Path(os.environ.get("XCORR_BUILD") or ROOT / "build") / "xcorr-bench"
+    if not path.is_file():
+        raise UserError(f"{path}: not built; run meson setup build && ninja -C build")
+    return path.resolve()
+
+
+# Of a report; the driver adds what it found itself, not_selected and timeout.
+REPORTED = ("passed", "incorrect", "not_supported", "invalid_params", "out_of_memory", "failed")
+
+
+def verdict_of(fields: Mapping[str, Any]) -> tuple[str, str]:
+    """Outcome and reason of a record. One that says `passed` without a time or an error has failed: nobody checked it.
+    """
+    outcome, reason = fields.get("outcome"), str(fields.get("reason") or "")
+    if outcome not in REPORTED:
+        return "failed", f"xcorr-bench reported the outcome {outcome!r}"
+    if outcome != "passed":
+        return outcome, reason
+    repetitions = fields.get("repetitions")
+    times = [one.get("compute_us") if isinstance(one, dict) else None for one in repetitions or ()]
+    if not times or not all(is_number(us) and us > 0 for us in times):
+        return "failed", "reported as passed without a time of each repetition"
+    if not is_number(fields.get("max_error")):
+        return "failed", "reported as passed without an error against the reference"
+    return outcome, reason
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of a report is a finite number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class Bench:
+    """Runs xcorr-bench for one device."""
+
+    def __init__(self, path: Path, device: str = "cpu") -> None:
+        self.path = path
+        self.device = device
+
+    def _json(self, *arguments: str) -> Any:
+        command = [str(self.path), *arguments]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise UserError(f"{shlex.join(command)}: {error}; build again") from error
+        if done.returncode != 0:
+            cause = _last_line(done.stderr) or f"exit code {done.returncode}"
+            raise UserError(cause.removeprefix("error: "))
+        try:
+            return json.loads(done.stdout)
+        except ValueError as error:
+            raise UserError(f"{shlex.join(command)}: not JSON ({error}); build again") from error
+
+    def variants(self) -> list[Variant]:
+        """The variants of this build, sorted by id."""
+        entries = self._json("--list=json")["variants"]
+        return sorted(map(Variant.from_list, entries), key=lambda variant: variant.id)
+
+    def machine(self) -> dict[str, Any]:
+        """Facts of the device and the build; `machine_key` names the folder of its results."""
+        facts: dict[str, Any] = self._json("--machine", "--device", self.device)
+        if not facts.get("machine_key"):
+            raise UserError("xcorr-bench --machine: machine_key is missing; build again")
+        return facts
+
+    def command(self, unit: Unit, params: Sequence[str], preset: Preset) -> list[str]:
+        """The command line that measures `params` of a unit."""
+        problem = unit.problem
+        chosen = [word for one in params if one for word in ("--params", one)]
+        return [
+            str(self.path), "--device", self.device, "--variant", unit.variant.id,
+            "--precision", unit.precision, "--form", problem.form,
+            "--left", format_shape(problem.left), "--right", format_shape(problem.right),
+            "--lefts", str(problem.lefts), "--rights", str(problem.rights),
+            "--window", problem.window, *chosen, "--mode", unit.mode, "--input", unit.input,
+            "--seed", str(SEED), "--repetitions", str(preset.repetitions),
+            "--min-time", str(preset.min_time_s), "--records", "-",
+            *(["--energy-time", str(unit.energy_s)] if unit.energy_s else []),
+        ]  # fmt: skip
+
+    def measure(
+        self,
+        unit: Unit,
+        params: Sequence[str],
+        preset: Preset,
+        timeout_s: Callable[[str], float],
+    ) -> Iterator[Starting | Record | Ended]:
+        """Run one process; yields what it reports as it comes, and at last how it ended.
+
+        `timeout_s(params)` is how long the point in flight may take; when it takes longer the
+        process is killed. The process is killed too when the caller stops iterating.
+        """
+        with tempfile.TemporaryFile() as errors:
+            try:
+                child = subprocess.Popen(
+                    self.command(unit, params, preset),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    start_new_session=True,  # Ctrl-C reaches the driver, which ends the child
+                    preexec_fn=_die_with(os.getpid()),
+                )
+            except OSError as error:
+                raise UserError(f"{self.path}: {error.strerror}; build again") from error
+            assert child.stdout is not None
+            timed_out = False
+            try:
+                lines = _Lines(child.stdout)
+                flight = params[0]
+                begin = time.monotonic()
+                while True:
+                    line = lines.next(begin + timeout_s(flight) - time.monotonic())
+                    if line is None:
+                        timed_out = True
+                        child.kill()
+                        break
+                    if not line:
+                        break
+                    event = _event(line)
+                    if event is not None:
+                        begin = time.monotonic()
+                        if isinstance(event, Starting):
+                            flight = event.params
+                        yield event
+                code = child.wait()
+            finally:
+                if child.poll() is None:
+                    child.kill()
+                    child.wait()
+                child.stdout.close()
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4000))
+            yield _ended(code, timed_out, errors.read().decode(errors="replace"))
+
+
+class _Lines:
+    """Lines of a pipe with a deadline for each."""
+
+    def __init__(self, pipe: Any) -> None:
+        self._pipe: BinaryIO = pipe
+        self._buffer = b""
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(pipe, selectors.EVENT_READ)
+
+    def next(self, timeout_s: float) -> bytes | None:
+        """The next line, b"" at the end, None when none came in time."""
+        end = time.monotonic() + timeout_s
+        while b"\n" not in self._buffer:
+            left = end - time.monotonic()
+            if left <= 0 or not self._selector.select(left):
+                return None
+            part = os.read(self._pipe.fileno(), 65536)
+            if not part:
+                self._selector.close()
+                return b""  # what a killed process left of a line is no report
+            self._buffer += part
+        line, self._buffer = self._buffer.split(b"\n", 1)
+        return line + b"\n"
+
+
+def _event(line: bytes) -> Starting | Record | None:
+    """A report; None for other output, such as the table of Google Benchmark."""
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        report = json.loads(line)
+        if "starting" in report:
+            return Starting(report["starting"]["params"])
+        if "record" in report:
+            return Record(dict(report["record"]))
+    except (ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def _ended(code: int, timed_out: bool, stderr: str) -> Ended:
+    if timed_out:
+        return Ended("timed out", timed_out=True)
+    if code in (0, 1):
+        return Ended("")
+    said = _last_line(stderr)
+    if code < 0:
+        try:
+            reason = f"killed by {signal.Signals(-code).name}"
+        except ValueError:
+            reason = f"killed by signal {-code}"
+        if -code == signal.SIGKILL:
+            reason += " (the system may have run out of memory)"
+    else:
+        reason = f"exit code {code}"
+    return Ended(
+        f"{reason}: {said}" if said else reason,
+        user_error=code == USER_ERROR,
+        device_lost=code == DEVICE_LOST,
+    )

@@ -1,0 +1,131 @@
+"""One sweep at a time in a folder of results, or the shards of one sweep beside each other.
+
+Two sweeps would measure the same points twice, each while the other slows it down. Every sweep holds a
+lock file of its own; the system releases the lock when the process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from xcorr.errors import UserError, warn
+
+GUARD = ".sweeps.lock"  # held for the moment in which a sweep looks at the others and joins them
+OWN = ".sweep-{run}.lock"
+# A killed driver's child holds its locks until it has started its own program: so long a conflict is no conflict yet.
+PATIENCE_S = 2.0
+
+
+def holder(run: str, shard: tuple[int, int], selection: Sequence[str]) -> dict[str, Any]:
+    """What a sweep says about itself. `selection`: the words of the command line that decide its points."""
+    return {
+        "run": run, "shard": list(shard), "selection": list(selection), "pid": os.getpid(),
+        "host": socket.gethostname(), "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }  # fmt: skip
+
+
+def beside(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two sweeps may run at the same time: different shards of one selection."""
+    (k, n), (other_k, other_n) = one["shard"], other.get("shard") or (1, 1)
+    return n == other_n and k != other_k and one["selection"] == other.get("selection")
+
+
+@contextmanager
+def held(folder: Path, mine: dict[str, Any]) -> Iterator[None]:
+    """Holds `folder` for the sweep `mine`; UserError naming who holds it, where that sweep may not run beside it.
+
+    A file system without locks is said in one line, and the sweep goes on. A folder that cannot be written is
+    left to the check that follows.
+    """
+    file: TextIO | None = None
+    path = folder / OWN.format(run=mine["run"])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = _join(folder, path, mine)
+    except OSError as error:
+        if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+            warn(f"{folder}: its file system has no locks ({error.strerror}); start no other sweep in it")
+            path.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        if file is not None:
+            path.unlink(missing_ok=True)
+            file.close()
+
+
+def _join(folder: Path, path: Path, mine: dict[str, Any]) -> TextIO:
+    """The locked file of this sweep, once no other is in the way."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        with open(folder / GUARD, "a+", encoding="utf-8") as guard:
+            fcntl.flock(guard, fcntl.LOCK_EX)
+            others = [one for one in _others(folder) if not beside(mine, one)]
+            if not others:
+                file = open(path, "w", encoding="utf-8")
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                file.write(json.dumps(mine) + "\n")
+                file.flush()
+                return file
+        if time.monotonic() > end:
+            raise UserError(_refusal(folder, mine, others[0]))
+        time.sleep(0.05)
+
+
+def _others(folder: Path) -> list[dict[str, Any]]:
+    """The sweeps that hold the folder; the files of those that have ended are removed."""
+    found: list[dict[str, Any]] = []
+    for path in sorted(folder.glob(OWN.format(run="*"))):
+        try:
+            with _opened(path) as (file, kind):
+                try:
+                    fcntl.flock(file, kind | fcntl.LOCK_NB)
+                except (BlockingIOError, PermissionError):
+                    found.append(_said(file))
+                else:
+                    with suppress(PermissionError):  # another user's, in a folder that is not ours
+                        path.unlink(missing_ok=True)
+        except FileNotFoundError:
+            pass  # it has just ended
+    return found
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[TextIO, int]]:
+    """A sweep's file and the lock that can be tried on it. That of another user may only be read: a shared lock is
+    refused as long as its owner holds it."""
+    try:
+        file, kind = open(path, "r+", encoding="utf-8"), fcntl.LOCK_EX
+    except PermissionError:
+        file, kind = open(path, encoding="utf-8"), fcntl.LOCK_SH
+    with file:
+        yield file, kind
+
+
+def _said(file: TextIO) -> dict[str, Any]:
+    try:
+        said = json.loads(file.read())
+    except ValueError:
+        said = None
+    return said if isinstance(said, dict) else {}
+
+
+def _refusal(folder: Path, mine: dict[str, Any], other: dict[str, Any]) -> str:
+    who = f"process {other.get('pid', '?')} on {other.get('host', '?')}, since {other.get('utc', '?')}"
+    (k, n), shard = mine["shard"], other.get("shard")
+    if n > 1 and shard == [k, n]:
+        cause = f"shard {k}/{n} is being measured by another sweep ({who})"
+    elif n > 1 and shard and shard[1] == n:
+        cause = f"another sweep with other options measures into it ({who})"
+    else:
+        cause = f"another sweep measures into it ({who})"
+    return f"{folder}: {cause}; wait for it, end it, or choose another place with --results"

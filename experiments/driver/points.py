@@ -1,0 +1,252 @@
+"""From experiments, the list of variants and filters to the ordered list of what is measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xcorr.errors import UserError, choose, nearest
+from xcorr.problem import FORMS, Problem, format_shape, parse_size
+from experiments.driver.schema import Experiment, Restriction, grid
+from experiments.driver.store import Key
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One entry of `xcorr-bench --list=json`; `points` are canonical parameter strings."""
+
+    id: str
+    family: str
+    backend: str
+    algorithm_class: str
+    precisions: tuple[str, ...]
+    forms: tuple[str, ...]
+    points: tuple[str, ...]
+    modes: tuple[str, ...]
+    source_hash: str
+    identity: str = ""  # the name of all hashes that are equivalent to source_hash on the device
+
+    @classmethod
+    def from_list(cls, entry: dict[str, Any]) -> Variant:
+        """An entry of the list; UserError when the program is of another version."""
+        try:
+            return cls(
+                **{name: entry[name] for name in ("id", "family", "backend", "algorithm_class")},
+                **{
+                    name: tuple(entry[name]) for name in ("precisions", "forms", "points", "modes")
+                },
+                source_hash=entry["source_hash"],
+            )
+        except (KeyError, TypeError) as error:
+            raise UserError(f"xcorr-bench --list: {error} is missing; build again") from error
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one process measures: a (variant, problem) and the parameters that are left to do."""
+
+    experiment: str
+    problem: Problem
+    variant: Variant
+    precision: str
+    mode: str
+    input: str
+    params: tuple[str, ...]
+    energy_s: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """For progress and messages."""
+        return f"{self.variant.id} {self.problem.id}"
+
+    def key(self, params: str, preset: str) -> Key:
+        """Resume key of one point, in the order of store.KEY."""
+        problem = self.problem
+        return (
+            self.variant.id, params, self.precision, problem.form,
+            *map(str, (*problem.left, *problem.right, problem.lefts, problem.rights)),
+            problem.window, self.mode, self.input, preset,
+            self.variant.identity or self.variant.source_hash,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the command line keeps; None keeps everything."""
+
+    experiments: Sequence[str] | None = None
+    variants: Sequence[str] | None = None
+    sizes: Sequence[str] | None = None
+    forms: Sequence[str] | None = None
+
+
+def _in_source_tree(name: str) -> bool:
+    """Whether a variant or family of that name exists, built here or not."""
+    algorithms = ROOT / "algorithms"
+    return (algorithms / name).is_dir() or any(algorithms.glob(f"*/{name}.c*"))
+
+
+def select_variants(
+    names: Iterable[str], variants: Sequence[Variant], where: str, *, built: bool
+) -> set[str]:
+    """Ids of the variants that ids, families and "*" mean.
+
+    A name that the build does not contain is a UserError with the nearest one, unless it is a
+    variant of the source tree and `built` is false (an experiment may name CUDA variants on a
+    machine without nvcc).
+    """
+    ids: set[str] = set()
+    for name in names:
+        found = {v.id for v in variants if name in ("*", v.id, v.family)}
+        if not found and _in_source_tree(name):
+            if built:
+                raise UserError(f"{where} {name}: not in this build; enable its backend")
+        elif not found and name != "*":
+            known = {v.id for v in variants} | {v.family for v in variants}
+            raise UserError(f"{where} {name}: unknown; {nearest(name, known)}")
+        ids |= found
+    return ids
+
+
+def select_points(
+    points: Sequence[str], params: Mapping[str, Sequence[Any]] | None
+) -> tuple[str, ...]:
+    """The canonical points whose parameters, where `params` names them, have one of its values."""
+    kept = {name: {str(value) for value in values} for name, values in (params or {}).items()}
+
+    def fits(point: str) -> bool:
+        pairs = (pair.partition("=") for pair in point.split(";") if pair)
+        return all(value in kept.get(name, {value}) for name, _, value in pairs)
+
+    return tuple(point for point in points if fits(point))
+
+
+def _check_params(
+    params: Mapping[str, Sequence[Any]] | None, variants: Sequence[Variant], where: str
+) -> None:
+    """UserError for a parameter that no variant has, or a value that none of the build has."""
+    known: dict[str, set[str]] = {}
+    for variant in variants:
+        for point in variant.points:
+            for pair in filter(None, point.split(";")):
+                name, _, value = pair.partition("=")
+                known.setdefault(name, set()).add(value)
+    for name, values in (params or {}).items():
+        if name not in known:  # its variants may not be built here
+            if not any(f'"{name}"' in path.read_text() for path in ROOT.glob("algorithms/*/*")
+                       if path.suffix in (".cpp", ".cu", ".hpp")):  # fmt: skip
+                raise UserError(f"{where}: parameter {name}: unknown; {nearest(name, known)}")
+            continue
+        for value in map(str, values):
+            if value not in known[name]:
+                choices = ", ".join(sorted(known[name]))
+                raise UserError(
+                    f"{where}: {name} = {value}: no variant has it; choose from {choices}"
+                )
+
+
+def _on_device(variant: Variant, device: str) -> bool:
+    # On the CPU the CUDA variants stay in the list: the program itself answers not_supported.
+    return variant.backend == "cuda" if device.startswith("cuda") else True
+
+
+def expand(
+    experiments: dict[str, Experiment],
+    variants: Sequence[Variant],
+    preset: str,
+    device: str,
+    filters: Filters = Filters(),
+) -> list[Unit]:
+    """All units, by experiment (simple forms first), ascending by work, then by variant: the same
+    list every time.
+
+    Raises UserError for a filter that names something unknown, or when nothing is left.
+    """
+    names = list(experiments)
+    if filters.experiments is not None:
+        names = choose("experiment", filters.experiments, experiments)
+    names.sort(key=lambda name: (FORMS.index(experiments[name].form), name))
+    wanted = {v.id for v in variants}
+    if filters.variants is not None:
+        wanted = select_variants(filters.variants, variants, "variant", built=True)
+    forms = FORMS if filters.forms is None else choose("form", filters.forms, FORMS)
+    sizes = _sizes(filters.sizes, experiments, preset)
+
+    units: list[Unit] = []
+    for name in names:
+        experiment = experiments[name]
+        chosen = wanted & select_variants(
+            experiment.variants, variants, f"experiment {name}: variant", built=False
+        )
+        params = experiment.presets.get(preset, Restriction()).params
+        _check_params(params, variants, f"experiment {name}, preset {preset}")
+        for problem in grid(experiment, preset):
+            if problem.form not in forms:
+                continue
+            if sizes is not None and (problem.left, problem.right) not in sizes:
+                continue
+            for variant in sorted(variants, key=lambda v: v.id):
+                if variant.id not in chosen or not _on_device(variant, device):
+                    continue
+                if problem.form not in variant.forms:
+                    continue
+                points = select_points(variant.points, params)
+                if not points:
+                    continue
+                units += [
+                    Unit(name, problem, variant, precision, mode, experiment.input, points,
+                         float(experiment.energy_s))
+                    for precision in experiment.precisions
+                    if precision in variant.precisions
+                    for mode in experiment.modes
+                    if mode in variant.modes
+                ]
+    if not units:
+        raise UserError(
+            f"selection: nothing to measure with preset {preset} on {device}; "
+            "loosen --experiments, --variants, --sizes or --forms"
+        )
+    return units
+
+
+def _sizes(
+    wanted: Sequence[str] | None, experiments: dict[str, Experiment], preset: str
+) -> set[tuple[Any, Any]] | None:
+    if wanted is None:
+        return None
+    known = {(p.left, p.right) for e in experiments.values() for p in grid(e, preset)}
+    sizes = {parse_size(size) for size in wanted}
+    for left, right in sizes:
+        if (left, right) not in known:
+            have = ", ".join(
+                format_shape(a) if a == b else f"{format_shape(a)}:{format_shape(b)}"
+                for a, b in sorted(known)
+            )
+            raise UserError(
+                f"size {format_shape(left)}: in no experiment of preset {preset}; "
+                f"choose from {have}"
+            )
+    return sizes
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """(k, n) of "k/n", 1 <= k <= n."""
+    match = re.fullmatch(r"(-?\d+)/(-?\d+)", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise UserError(f"shard {text}: not a part; write K/N with 1 <= K <= N, as in 2/4")
+    return int(match[1]), int(match[2])
+
+
+def take_shard(units: Sequence[Unit], shard: tuple[int, int]) -> list[Unit]:
+    """Part k of n: the parts are disjoint, together everything, and of similar work.
+
+    Every round of n units is dealt one place further on, or each shard would always get the same
+    variants of an ordered list.
+    """
+    k, n = shard
+    return [unit for i, unit in enumerate(units) if (i + i // n) % n == k - 1]

@@ -1,0 +1,207 @@
+"""How long a point will take: one launch, and everything around it, verification included.
+
+A prediction comes from the rows of the same variant and parameters, scaled from the nearest smaller
+problem, or from the shipped rates as long as there are none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.driver.points import Unit, Variant
+from xcorr.problem import Problem
+from experiments.driver.schema import Preset, Rate, Rates
+from experiments.driver.store import Row
+
+# What a point is besides its repetitions: a launch for each kind of input, one for the batch size,
+# one for the check afterwards, about half a repetition to find the iteration count (Google
+# Benchmark aims at 1.4 x the minimum time), the median of three plans and, for FFT-based variants,
+# five launches with phases as long as they take less than a second.
+AIM = 1.4
+EXTRA_LAUNCHES = 5
+INPUTS = 3
+PLANS = 3
+PHASE_LAUNCHES = 5
+TIMEOUT_FACTOR = 20
+LONGEST_TIMEOUT_S = 1e6  # the system's calls that wait take no more than some weeks
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A measured launch of one (variant, params)."""
+
+    form: str
+    work: float
+    seconds: float
+    plan_s: float
+
+
+def work_of(problem: Problem, algorithm_class: str) -> float:
+    """The quantity that the time of a class is proportional to."""
+    return problem.fft_work if algorithm_class == "fft" else float(problem.fmas)
+
+
+def _problem_of(row: Row) -> Problem:
+    return Problem(
+        row["form"],
+        (int(row["left_rows"]), int(row["left_cols"])),
+        (int(row["right_rows"]), int(row["right_cols"])),
+        int(row["lefts"]),
+        int(row["rights"]),
+        row["window"],
+    )
+
+
+def _nearest(samples: Sequence[Sample], form: str, work: float) -> Sample | None:
+    """Of the samples that are not larger the largest, of the same form if there is one; where all
+    are larger, the smallest."""
+    smaller = [sample for sample in samples if sample.work <= work]
+    if smaller:
+        return max(smaller, key=lambda s: (s.form == form, s.work, -s.seconds))
+    return min(samples, key=lambda s: (s.work, s.seconds), default=None)
+
+
+class Predictor:
+    """Predictions for one machine and preset; `learn` refines them while rows arrive."""
+
+    def __init__(
+        self, rates: Rates, machine: dict[str, Any], device: str, preset: Preset, name: str
+    ) -> None:
+        self._rates = rates
+        self._cores = max(1, int(machine.get("cores") or 1))
+        self._backend = "cuda" if device.startswith("cuda") else "cpu"
+        self._preset = preset
+        self._preset_name = name
+        # of each (form, work) the fastest repetition
+        self._samples: dict[tuple[str, ...], dict[tuple[str, float], Sample]] = defaultdict(dict)
+        self._classes: dict[str, str] = {}
+
+    def learn(self, rows: Iterable[Row], variants: Iterable[Variant] = ()) -> None:
+        """Take in rows of this machine; other outcomes than passed say nothing about time."""
+        self._classes.update({variant.id: variant.algorithm_class for variant in variants})
+        for row in rows:
+            if row["outcome"] != "passed" or row["compute_us"] == "":
+                continue
+            algorithm_class = self._classes.get(row["variant"])
+            if algorithm_class is None:
+                continue  # a variant that this build does not contain
+            key = (row["variant"], row["params"], row["precision"], row["mode"])
+            work = work_of(_problem_of(row), algorithm_class)
+            seconds, plan = float(row["compute_us"]) * 1e-6, float(row["plan_us"] or 0) * 1e-6
+            place = (row["form"], work)
+            known = self._samples[key].get(place)
+            if known is None or seconds < known.seconds:
+                self._samples[key][place] = Sample(row["form"], work, seconds, plan)
+
+    def launch_s(self, unit: Unit, params: str) -> float:
+        """Predicted seconds of one launch (one computation of the whole problem)."""
+        variant = unit.variant
+        if variant.backend != self._backend:
+            return 0.0  # answered with not_supported
+        work = work_of(unit.problem, variant.algorithm_class)
+        rate = self._rate(variant)
+        floor = rate.launch_us * 1e-6
+        samples = self._of(unit, params)
+        near = _nearest(samples, unit.problem.form, work)
+        if near is None:
+            return floor + work / self._speed(rate, params)
+        ratio = work / near.work
+        proportional = min(floor, near.seconds) + max(near.seconds - floor, 0) * ratio
+        # Launch latency, barriers and contention do not grow with the work: where a much smaller
+        # problem is known too, the two give what does. A tenth always counts as work.
+        half = [sample for sample in samples if sample.work <= near.work / 2]
+        far = _nearest(half, near.form, near.work / 2)
+        if far is None or ratio <= 1:
+            return max(proportional, 0.1 * near.seconds * ratio)
+        slope = (near.seconds - far.seconds) / (near.work - far.work)
+        affine = near.seconds + slope * (work - near.work)
+        return max(min(affine, proportional), near.seconds * (0.9 + 0.1 * ratio))
+
+    def _of(self, unit: Unit, params: str) -> list[Sample]:
+        key = (unit.variant.id, params, unit.precision, unit.mode)
+        return list(self._samples.get(key, {}).values())
+
+    def _rate(self, variant: Variant) -> Rate:
+        known = self._rates.variants.get(variant.id)
+        return known or self._rates.classes[variant.backend][variant.algorithm_class]
+
+    def _speed(self, rate: Rate, params: str) -> float:
+        if rate.per_s:
+            return float(rate.per_s)
+        threads = 1
+        for assignment in params.split(";"):
+            name, _, value = assignment.partition("=")
+            if name == "threads":
+                threads = self._cores if value == "all" else int(value)
+        return float(rate.per_core or 1e8) * min(threads, self._cores)
+
+    def limit_s(self) -> float:
+        """The longest launch that the preset selects on this device."""
+        return float(getattr(self._preset.max_predicted_s, self._backend))
+
+    def why_not(self, unit: Unit, params: str) -> str:
+        """Reason of not_selected, or "" when the point is selected."""
+        launch = self.launch_s(unit, params)
+        if launch > self.limit_s():
+            return (
+                f"predicted {launch:.3g} s per launch, preset {self._preset_name} selects up to "
+                f"{self.limit_s():g} s on {self._backend}"
+            )
+        if self._preset.max_point_s is not None:
+            limit = float(getattr(self._preset.max_point_s, self._backend))
+            whole = self.unit_s(unit, [params])
+            if whole > limit:
+                return (
+                    f"predicted {whole:.3g} s with its verification, preset {self._preset_name} "
+                    f"selects up to {limit:g} s on {self._backend}"
+                )
+        return ""
+
+    def point_s(self, unit: Unit, params: str) -> float:
+        """Predicted seconds of a point without the references that its process computes once."""
+        check = self._rates.verification[self._backend]
+        if unit.variant.backend != self._backend:
+            return float(check.point_s)
+        launch = self.launch_s(unit, params)
+        problem = unit.problem
+        work = work_of(problem, unit.variant.algorithm_class)
+        near = _nearest(self._of(unit, params), problem.form, work)
+        plan = near.plan_s if near else float(self._rate(unit.variant).plan_s)
+        phases = 0.0
+        if unit.variant.algorithm_class == "fft":
+            phases = min(PHASE_LAUNCHES * launch, max(launch, 1.0))
+        outputs = problem.pairs * math.prod(problem.output)
+        repetition = max(launch, AIM * self._preset.min_time_s)
+        return (
+            check.point_s
+            + INPUTS * outputs / check.output_per_s
+            + PLANS * plan
+            + EXTRA_LAUNCHES * launch
+            + phases
+            + (self._preset.repetitions + 0.5) * repetition
+            + (unit.energy_s if self._backend == "cuda" else 0)  # nothing counts a CPU's
+        )
+
+    def unit_s(self, unit: Unit, params: Sequence[str]) -> float:
+        """Predicted seconds of the process that measures these parameters; 0 when none is left."""
+        if not params:
+            return 0.0
+        check = self._rates.verification[self._backend]
+        if unit.variant.backend != self._backend:
+            return check.process_s + check.point_s * len(params)
+        problem = unit.problem
+        if problem.fmas <= check.definition_limit_fma:
+            reference = problem.fmas / check.fma_per_s
+        else:
+            reference = problem.fft_work / check.fft_per_s
+        points = sum(self.point_s(unit, one) for one in params)
+        return check.process_s + INPUTS * reference + points
+
+    def timeout_s(self, unit: Unit, params: str) -> float:
+        """When a point in flight is given up: far beyond its prediction, references included."""
+        timeout_s = TIMEOUT_FACTOR * self.unit_s(unit, [params])
+        return min(max(float(self._preset.min_timeout_s), timeout_s), LONGEST_TIMEOUT_S)

@@ -1,0 +1,317 @@
+"""The driver: measures every point of the chosen experiments that has no row yet."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tqdm
+from tabulate import tabulate
+
+from experiments.driver import lock, store
+from experiments.driver.bench import SEED, Bench, program
+from experiments.driver.best import keep_best, keep_plotted, ranking
+from xcorr.errors import Parser, UserError, nearest
+from experiments.driver.identity import architecture, identities
+from experiments.driver.launches import quiet_us, slowed
+from experiments.driver.points import ROOT, Filters, Unit, expand, parse_shard, take_shard
+from experiments.driver.predict import Predictor
+from experiments.driver.schema import FOLDER, load_experiments, load_presets, load_rates
+from experiments.driver.sweep import Progress, Sweep
+
+EPILOG = """example:
+  python3 -m experiments.driver.run --preset quick --experiments one-to-one --variants cpu_fft --dry-run
+
+Resuming is the default: points that have rows in the results folder are not measured again.
+Exit code: 0; 1 when a point is incorrect or failed; 2 for a mistake in the request."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as batch systems send it: ends like Ctrl-C."""
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.replace(",", " ").split() if word]
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    raw = argparse.RawDescriptionHelpFormatter
+    made = Parser(prog="python3 -m experiments.driver.run", description=__doc__, epilog=EPILOG,
+                   formatter_class=raw)  # fmt: skip
+    add = made.add_argument
+    add("--preset", default="quick", help="smoke, quick, paper or paper-full (default: quick)")
+    add("--experiments", type=_words, metavar="A,B", help="names of experiments (default: all)")
+    add("--variants", type=_words, metavar="A,B", help="variant ids or families (default: all)")
+    add("--sizes", type=_words, metavar="A,B", help="sizes such as 64 or 36x90 (default: all)")
+    add("--forms", type=_words, metavar="A,B",
+        help="one-to-one, one-to-many, n-to-mn, n-to-m (default: all)")  # fmt: skip
+    add("--plotted", action="store_true",
+        help="only the points that the paper's figures and claims show (key plotted of the experiments)")
+    add("--device", default="auto",
+        help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)")  # fmt: skip
+    add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
+    add("--force", action="store_true", help="measure again; old rows stay, the newest win")
+    add("--slowed", action="store_true",
+        help="measure again what a busy host slowed down; of both times that of the quieter host stays")  # fmt: skip
+    add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
+    add("--results", type=Path, default=ROOT / "results", metavar="DIR",
+        help="root of the results (default: results)")  # fmt: skip
+    add("--folder", type=Path, default=FOLDER, metavar="DIR",
+        help="folder of experiment files (default: experiments)")  # fmt: skip
+    add("--machine-facts", action="store_true", help="print the facts of the device, then stop")
+    return made
+
+
+def open_device(device: str) -> tuple[Bench, dict[str, Any]]:
+    """The program on a device, and the facts of the machine; `auto` prefers a GPU."""
+    path = program()
+    if device == "auto":
+        try:
+            bench = Bench(path, "cuda:0")
+            if any(variant.backend == "cuda" for variant in bench.variants()):
+                return bench, bench.machine()
+        except UserError:
+            pass  # no GPU that works: the CPU it is
+        device = "cpu"
+    match = re.fullmatch(r"cpu|cuda(?::(\d+))?", device)
+    if not match:
+        hint = nearest(device, ("cpu", "cuda", "cuda:0", "auto"))
+        raise UserError(f"device {device}: unknown; {hint}")
+    bench = Bench(path, "cpu" if device == "cpu" else f"cuda:{match[1] or 0}")
+    return bench, bench.machine()
+
+
+def nothing_to_do(sweep: Sweep, folder: Path) -> int:
+    """Says so; the exit code is that of the points that have rows."""
+    print(f"nothing to do: every point has rows in {folder}; --force measures again")
+    print(summary(sweep.progress, folder, 0.0))
+    return 1 if sweep.progress.bad() else 0
+
+
+def dry_run_table(units: Sequence[Unit], pending: Sequence[Unit], predictor: Predictor) -> str:
+    """Points, already measured, not selected and estimated minutes per experiment and variant.
+
+    `pending` holds of each unit what is left to measure, in the order of `units`.
+    """
+    of_unit = {dataclasses.replace(unit, params=()): unit.params for unit in pending}
+    cells: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0, 0.0])
+    total: list[float] = [0, 0, 0, 0.0]
+    for unit in units:
+        left = of_unit.get(dataclasses.replace(unit, params=()), ())
+        selected = [one for one in left if not predictor.why_not(unit, one)]
+        counts = (
+            len(unit.params), len(unit.params) - len(left), len(left) - len(selected),
+            predictor.unit_s(unit, selected) / 60,
+        )  # fmt: skip
+        for row in (cells[(unit.experiment, unit.variant.id)], total):
+            row[:] = [a + b for a, b in zip(row, counts)]
+    head = ["experiment", "variant", "points", "already measured", "not selected", "minutes"]
+    body: list[list[Any]] = [[*place, *row] for place, row in cells.items()]
+    return tabulate([*body, ["total", "", *total]], head, floatfmt=".1f")
+
+
+def summary(progress: Progress, folder: Path, took_s: float) -> str:
+    """Points by outcome, where they are, and every incorrect or failed one by name."""
+    counts = progress.counts()
+    order = [outcome for outcome in store.OUTCOMES if counts[outcome]]
+    found = ", ".join(f"{counts[outcome]} {outcome}" for outcome in order) or "none"
+    lines = [f"points: {found}; {took_s / 60:.1f} min; rows in {folder}"]
+    for key, outcome, reason in progress.bad():
+        cell = dict(zip(store.KEY, key))
+        lines.append(
+            f"{outcome}: {cell['variant']} {cell['params'] or '-'} {cell['precision']} "
+            f"{cell['form']} {cell['left_rows']}x{cell['left_cols']}/{cell['right_rows']}x"
+            f"{cell['right_cols']} {cell['lefts']}:{cell['rights']} {cell['window']}: {reason}"
+        )
+    return "\n".join(lines)
+
+
+def _relative(word: str) -> str:
+    """A word of the command line as it may be published: no absolute path of this machine."""
+    path = Path(word)
+    if not path.is_absolute():
+        return word
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+
+
+def _record(
+    run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "run": run, "argv": [_relative(word) for word in argv], "preset": preset,
+        "seed": SEED, "shard": shard,
+        "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "before": facts,
+        "machine_key": facts["machine_key"], "package_version": facts.get("package_version"),
+        **_git(facts),
+    }  # fmt: skip
+
+
+def _git(facts: dict[str, Any]) -> dict[str, Any]:
+    """Commit and dirty flag, from the build or else from git; None where there is neither."""
+    if facts.get("git_commit"):
+        return {"git_commit": facts["git_commit"], "git_dirty": facts.get("git_dirty")}
+    try:
+        answers = [
+            subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True,
+                           check=True, timeout=600).stdout.strip()
+            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
+        ]  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return {"git_commit": None, "git_dirty": None}
+    return {"git_commit": answers[0], "git_dirty": bool(answers[1])}
+
+
+def split(
+    units: Sequence[Unit], rows: Sequence[store.Row], options: argparse.Namespace, sweep: Sweep,
+    quiet: float,
+) -> list[Unit]:  # fmt: skip
+    """What is left to measure of `units`; the sweep is told of the points that have rows.
+
+    A point that was not selected stays with what is left: every run predicts its time anew.
+    """
+    done = {} if options.force else {(row["experiment"], store.key_of(row)): row for row in rows}
+    if options.slowed:
+        for place in slowed(rows, quiet):
+            done.pop(place, None)
+    pending: list[Unit] = []
+    for unit in units:
+        left = []
+        for params in unit.params:
+            place = (unit.experiment, unit.key(params, options.preset))
+            row = done.get(place)
+            if row is not None and row["outcome"] != "not_selected":
+                sweep.progress.note(*place, row["outcome"], row["reason"])
+                continue
+            left.append(params)
+            if row is not None:
+                sweep.unselected.add(place)
+        if left:
+            pending.append(dataclasses.replace(unit, params=tuple(left)))
+    return pending
+
+
+def selection(options: argparse.Namespace) -> list[str]:
+    """The options that decide which points a sweep measures, but for its shard."""
+    names = ("preset", "experiments", "variants", "sizes", "forms", "plotted", "force", "slowed", "folder")
+    return [f"{name}={getattr(options, name)}" for name in names]
+
+
+def run(argv: Sequence[str]) -> int:
+    """The command; returns its exit code. Raises UserError and KeyboardInterrupt."""
+    options = parser().parse_args(argv)
+    presets = load_presets(options.folder)
+    if options.preset not in presets:
+        raise UserError(f"preset {options.preset}: unknown; {nearest(options.preset, presets)}")
+    preset = presets[options.preset]
+    experiments = load_experiments(options.folder)
+    shard = parse_shard(options.shard)
+    bench, facts = open_device(options.device)
+    if options.machine_facts:
+        print(json.dumps(facts, indent=1, sort_keys=True))
+        return 0
+    known = identities()
+    variants = [
+        dataclasses.replace(
+            one, identity=known.of(one.id, one.source_hash, architecture(one.backend, facts))
+        )
+        for one in bench.variants()
+    ]
+    filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
+    key = str(facts["machine_key"])
+    folder = options.results / "local" / key
+    # A dry run writes nothing at all, not even another name for a damaged file.
+    rows = store.read_rows(folder, set_aside=not options.dry_run)
+    published = store.read_rows(options.results / "published" / key)
+
+    units = expand(experiments, variants, options.preset, bench.device, filters)
+    ranked = ranking([*rows, *published])
+    if options.plotted:
+        units = keep_plotted(units, experiments)
+    units, unranked = keep_best(units, experiments, options.preset, ranked)
+    here = [unit for unit in unranked if bench.device.startswith(unit.variant.backend)]
+    if here:
+        print(f"note: {len(here)} times a variant has no rows that say which of its points are fastest; "
+              "they are left out: measure the preset quick first", file=sys.stderr)  # fmt: skip
+    if not units:
+        raise UserError(f"preset {options.preset}: nothing left to measure; measure the preset quick first")
+    units = take_shard(units, shard)
+    predictor = Predictor(load_rates(options.folder), facts, bench.device, preset, options.preset)
+    predictor.learn(published, variants)
+    predictor.learn(rows)
+    run_id = store.new_run_id()
+    record = _record(run_id, argv, options.preset, options.shard, facts)
+    sweep = Sweep(bench, folder, run_id, record, options.preset, preset, predictor)
+    quiet = quiet_us([*rows, *published])
+    pending = split(units, rows, options, sweep, quiet)
+    if options.dry_run:
+        print(dry_run_table(units, pending, predictor))
+        return 0
+    if sweep.settled(pending):
+        return nothing_to_do(sweep, folder)
+
+    expected: Counter[str] = Counter()
+    everything = expand(experiments, variants, options.preset, bench.device)
+    for unit in keep_best(everything, experiments, options.preset, ranked)[0]:
+        expected[unit.experiment] += len(unit.params)
+    with lock.held(folder, lock.holder(run_id, shard, selection(options))):
+        store.check_writable(folder)
+        store.remove_stale_temporaries(folder)
+        rows = store.read_rows(folder)  # another sweep may have ended since
+        predictor.learn(rows)
+        pending = split(units, rows, options, sweep, quiet)
+        if sweep.settled(pending):
+            return nothing_to_do(sweep, folder)
+        begin = time.monotonic()
+        try:
+            sweep.go(pending, expected)
+            sweep.finish(bench.machine())
+        except KeyboardInterrupt:
+            left = sum(len(unit.params) for unit in pending) - sweep.progress.measured
+            print(
+                f"\ninterrupted: {sweep.progress.measured} points of this run are saved in {folder}, "
+                f"at most {left} are left; the same command resumes",
+                file=sys.stderr,
+            )
+            raise
+    print(summary(sweep.progress, folder, time.monotonic() - begin))
+    rows = [*store.read_rows(folder), *published]
+    busy = slowed([row for row in rows if row["run"] == run_id], quiet_us(rows))
+    if busy:
+        print(f"note: a busy host slowed {len(busy)} points down, whose launches or plans took longer than "
+              "they do on this machine; run the same command with --slowed and nothing beside it",
+              file=sys.stderr)  # fmt: skip
+    return 1 if sweep.progress.bad() else 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; every mistake of the user is one line."""
+
+    def terminate(*_: Any) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
+    tqdm.tqdm.monitor_interval = 0  # its thread and a fork do not go together
+    try:
+        return run(sys.argv[1:] if argv is None else argv)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except Terminated:
+        return 143
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

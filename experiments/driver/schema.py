@@ -1,0 +1,354 @@
+"""The typed form of experiments/*.toml and presets.toml.
+
+A mistake in a file ends in one line that names the file, the key and what is allowed. Only features
+that pydantic 1.10 and 2 share are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Union
+
+from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError
+
+from xcorr.errors import UserError, nearest
+from xcorr.problem import FORMS, Problem, parse_counts, parse_size
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
+FOLDER = Path(__file__).resolve().parents[1]
+PRECISIONS = ("fp64", "fp32", "tf32", "3xtf32", "bf16x3", "fp16")
+NOT_EXPERIMENTS = ("presets", "rates", "claims")
+
+Form = Literal["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
+Mode = Literal["stream", "latency", "graph", "cold"]
+Precision = Literal["fp64", "fp32", "tf32", "3xtf32", "bf16x3", "fp16"]
+Input = Literal["uniform", "zero-mean", "integer"]
+Size = Union[StrictInt, StrictStr]
+Number = Union[StrictInt, StrictFloat]
+
+
+class Base(BaseModel, extra="forbid"):
+    """A table of a TOML file without unknown keys."""
+
+
+class Problems(Base):
+    """A grid of sizes x counts. `form` and `window` replace those of the experiment."""
+
+    sizes: list[Size]
+    counts: list[StrictStr]
+    form: Union[Form, None] = None
+    window: Union[StrictStr, None] = None
+
+
+class Restriction(Base):
+    """What a preset keeps of an experiment; a key that is left out keeps everything.
+
+    `params` keeps the points that have, of each parameter named there, one of the values or none.
+    `best` keeps of each variant on each problem its so many fastest points by the rows that exist,
+    and beside them those that `points` names by some of their parameters, by variant.
+    """
+
+    sizes: Union[list[Size], None] = None
+    counts: Union[list[StrictStr], None] = None
+    params: Union[dict[str, list[Size]], None] = None
+    best: Union[StrictInt, None] = None
+    points: dict[str, list[StrictStr]] = {}
+
+
+class Experiment(Base):
+    """One experiment, as its file says it."""
+
+    title: StrictStr
+    form: Form
+    feeds: list[StrictStr]
+    problems: list[Problems]
+    variants: list[StrictStr] = ["*"]
+    precisions: list[Precision] = ["fp32"]
+    modes: list[Mode] = ["stream"]
+    window: StrictStr = "full"
+    input: Input = "uniform"
+    study: StrictBool = False  # a side study: its rows never replace those of other experiments
+    energy_s: Number = 0  # for so long the energy of each point is counted; 0: it is not
+    # what --plotted keeps: of each variant the points that have one of these sets of parameters
+    plotted: Union[dict[str, list[StrictStr]], None] = None
+    presets: dict[str, Restriction] = {}
+
+
+class Limits(Base):
+    """A number for each backend."""
+
+    cpu: Number
+    cuda: Number
+
+
+class Preset(Base):
+    """How long and how often is measured."""
+
+    repetitions: StrictInt
+    min_time_s: Number
+    max_predicted_s: Limits
+    max_point_s: Union[Limits, None] = None
+    min_timeout_s: Number = 60
+
+
+class Presets(Base):
+    """presets.toml."""
+
+    smoke: Preset
+    quick: Preset
+    paper: Preset
+    paper_full: Preset = Field(alias="paper-full")
+
+
+PRESETS = ("smoke", "quick", "paper", "paper-full")  # each more thorough than the one before
+
+
+class Rate(Base):
+    """Speed of a variant.
+
+    Work per second (`per_core`: of one CPU core, `per_s`: of the device), the least time of a
+    launch, the time of a plan. Work is FMAs for definition-based variants, N^2 log N summed over
+    the transforms for FFT-based ones.
+    """
+
+    per_core: Union[Number, None] = None
+    per_s: Union[Number, None] = None
+    launch_us: Number
+    plan_s: Number = 0
+
+
+class Verification(Base):
+    """Cost of checking a point, on the CPU or on the GPU."""
+
+    fma_per_s: Number
+    definition_limit_fma: Number
+    fft_per_s: Number
+    output_per_s: Number
+    process_s: Number
+    point_s: Number
+
+
+class Rates(Base):
+    """rates.toml."""
+
+    classes: dict[str, dict[str, Rate]]
+    variants: dict[str, Rate] = {}
+    verification: dict[str, Verification]
+
+
+TABLES: dict[str, type[Base]] = {
+    "problems": Problems, "presets": Restriction, "max_predicted_s": Limits, "max_point_s": Limits,
+    "smoke": Preset,
+    "quick": Preset, "paper": Preset, "paper-full": Preset, "classes": Rate, "variants": Rate,
+    "verification": Verification,
+}
+ALLOWED = {
+    "form": "one of " + ", ".join(FORMS),
+    "modes": "a list of stream, latency, graph, cold",
+    "precisions": "a list of " + ", ".join(PRECISIONS),
+    "input": "uniform, zero-mean or integer",
+    "sizes": 'a list of integers or strings such as "36x90" or "8x8:32x64"',
+    "counts": 'a list of strings "LEFTS:RIGHTS"',
+    "feeds": "a list of names of figures and tables",
+    "variants": 'a list of variant ids, families or "*"',
+    "problems": "[[problems]] tables with sizes and counts",
+    "presets": "[presets.<name>] tables with sizes, counts, params, best or points",
+    "best": "a positive integer",
+    "points": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant',
+    "plotted": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant, "" for all of them',
+    "energy_s": "a number of seconds",
+    "study": "true or false",
+    "params": "a list of values for each parameter, as in { warps_per_block = [4] }",
+    "title": "a string",
+    "window": 'a string: "full", "valid" or "sy:a..b,sx:c..d"',
+    "repetitions": "a positive integer",
+}
+# The range of each number, and whether its lower end belongs to it. The upper ends keep sums and deadlines finite.
+RANGES: dict[str, tuple[float, float, bool]] = {
+    "repetitions": (0, 1e6, False), "min_time_s": (0, 86400, False), "energy_s": (0, 86400, True),
+    "max_predicted_s": (0, 1e9, False), "max_point_s": (0, 1e9, False), "min_timeout_s": (0, 1e6, False),
+    **dict.fromkeys(("per_core", "per_s", "fma_per_s", "fft_per_s", "output_per_s"), (0, 1e18, False)),
+    **dict.fromkeys(("launch_us", "plan_s", "process_s", "point_s", "definition_limit_fma"), (0, 1e18, True)),
+}  # fmt: skip
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file; UserError when it cannot be read or is not TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; give a readable file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not TOML: {error}; correct that place") from error
+
+
+def _keys(model: type[Base]) -> Mapping[str, Any]:
+    fields = getattr(model, "model_fields", None)
+    return fields if fields is not None else model.__fields__
+
+
+def _model_at(model: type[Base], location: tuple[Any, ...], raw: Any) -> type[Base]:
+    """The table that a location lies in: the deepest named one on the way."""
+    for part in location:
+        inner = TABLES.get(part) if isinstance(part, str) else None
+        raw = raw[part]
+        if inner is not None and model in (Experiment, Presets, Rates, Preset):
+            if not (model is Rates and part in _keys(Rate)):
+                model = inner
+    return model
+
+
+def _readable(path: tuple[Any, ...]) -> str:
+    return ".".join(str(part) for part in path).replace("problems.", "problems.#")
+
+
+def _message(error: dict[str, Any], model: type[Base], raw: Any) -> str:
+    """Key path, cause and way out of one validation error."""
+    path: list[Any] = []
+    value = raw
+    for part in error["loc"]:  # the rest of a location names branches of a union
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            break
+        path.append(part)
+    if "extra" in error["type"]:
+        valid = _keys(_model_at(model, tuple(path[:-1]), raw))
+        return f"key {_readable(tuple(path))}: unknown; {nearest(str(path[-1]), valid)}"
+    named = [part for part in error["loc"] if isinstance(part, str)]
+    if "missing" in error["type"]:
+        key = _readable((*path, error["loc"][len(path)]))
+        allowed = ALLOWED.get(str(error["loc"][len(path)]), "a value")
+        return f"key {key}: missing; give {allowed}"
+    known = [ALLOWED[part] for part in named if part in ALLOWED]
+    allowed = known[-1] if known else "a number"
+    return f"key {_readable(tuple(path))}: {value!r} is not allowed; give {allowed}"
+
+
+def parse(model: type[Any], raw: Any, path: Path) -> Any:
+    """`raw` as a model; UserError with one line for the first thing that is wrong."""
+    try:
+        return model(**raw)
+    except ValidationError as error:
+        errors = error.errors()
+        first = next((one for one in errors if "extra" in one["type"]), errors[0])
+        raise UserError(f"{path}: {_message(dict(first), model, raw)}") from None
+
+
+def _check_ranges(raw: Any, path: Path, place: tuple[str, ...] = ()) -> None:
+    """UserError for the first number of a parsed file that lies outside the range of its key; NaN lies in none."""
+    for key, value in raw.items():
+        here = (*place, key)
+        if isinstance(value, Mapping):
+            _check_ranges(value, path, here)
+        name = next((part for part in reversed(here) if part in RANGES), None)
+        if name is None or isinstance(value, bool) or not isinstance(value, (int, float)):
+            continue
+        low, high, closed = RANGES[name]
+        if not (low <= value <= high) or (value == low and not closed):
+            must = "not be negative" if closed else "be positive"
+            shown = value if isinstance(value, float) or abs(value) < 10**20 else "that integer"
+            raise UserError(
+                f"{path}: key {'.'.join(here)}: {shown} is not allowed; it must {must} and be at most {high:g}"
+            )
+
+
+def grid(experiment: Experiment, preset: str) -> list[Problem]:
+    """Every problem of an experiment under a preset, ascending by work, each once."""
+    limit = experiment.presets.get(preset, Restriction())
+    sizes = None if limit.sizes is None else {parse_size(size) for size in limit.sizes}
+    counts = None if limit.counts is None else {parse_counts(pair) for pair in limit.counts}
+    problems: dict[str, Problem] = {}
+    for block in experiment.problems:
+        for size in block.sizes:
+            left, right = parse_size(size)
+            for pair in block.counts:
+                lefts, rights = parse_counts(pair)
+                if sizes is not None and (left, right) not in sizes:
+                    continue
+                if counts is not None and (lefts, rights) not in counts:
+                    continue
+                window = block.window or experiment.window
+                problem = Problem(block.form or experiment.form, left, right, lefts, rights, window)
+                problems[problem.id] = problem
+    return sorted(problems.values(), key=lambda problem: (problem.fmas, problem.id))
+
+
+def load_experiment(path: Path) -> Experiment:
+    """A checked experiment: every problem of it is legal, every preset that it names exists."""
+    raw = load_toml(path)
+    experiment: Experiment = parse(Experiment, raw, path)
+    _check_ranges({key: value for key, value in raw.items() if key != "presets"}, path)
+    for name in experiment.presets:
+        if name not in PRESETS:
+            raise UserError(f"{path}: key presets.{name}: unknown; {nearest(name, PRESETS)}")
+        best = experiment.presets[name].best
+        if best is not None and best < 1:
+            raise UserError(f"{path}: key presets.{name}.best: {best} is not allowed; give {ALLOWED['best']}")
+        if experiment.presets[name].points and best is None:
+            raise UserError(f"{path}: key presets.{name}.points: without best it would change nothing; add best")
+    for key in ("feeds", "problems", "variants", "precisions", "modes"):
+        if not getattr(experiment, key):
+            raise UserError(f"{path}: key {key}: empty; give {ALLOWED[key]}")
+    try:
+        everything = grid(experiment, "")
+        for name in experiment.presets:
+            if not grid(experiment, name):
+                raise UserError(f"key presets.{name}: keeps no problem; name sizes that exist")
+            for size in experiment.presets[name].sizes or []:
+                if not any((p.left, p.right) == parse_size(size) for p in everything):
+                    raise UserError(f"key presets.{name}.sizes: {size} is in no problem; remove it")
+            for pair in experiment.presets[name].counts or []:
+                if not any((p.lefts, p.rights) == parse_counts(pair) for p in everything):
+                    where = f"key presets.{name}.counts"
+                    raise UserError(f"{where}: {pair} is in no problem; remove it")
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    return experiment
+
+
+def load_experiments(folder: Path = FOLDER) -> dict[str, Experiment]:
+    """All experiments of a folder by name (file stem), sorted."""
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; give a folder of experiment files")
+    paths = sorted(path for path in folder.glob("*.toml") if path.stem not in NOT_EXPERIMENTS)
+    if not paths:
+        raise UserError(f"{folder}: holds no experiment; add a TOML file")
+    return {path.stem: load_experiment(path) for path in paths}
+
+
+def studies(folder: Path = FOLDER) -> set[str]:
+    """Names of the side experiments of a folder (`study = true`). An experiment whose file is gone is none."""
+    paths = [path for path in sorted(folder.glob("*.toml")) if path.stem not in NOT_EXPERIMENTS]
+    return {path.stem for path in paths if load_toml(path).get("study") is True}
+
+
+def load_presets(folder: Path = FOLDER) -> dict[str, Preset]:
+    """The presets by name, from `folder` or, when it has none, the shipped ones."""
+    path = folder / "presets.toml"
+    path = path if path.exists() else FOLDER / "presets.toml"
+    raw = load_toml(path)
+    presets: Presets = parse(Presets, raw, path)
+    _check_ranges(raw, path)
+    return {name: getattr(presets, name.replace("-", "_")) for name in PRESETS}
+
+
+def load_rates(folder: Path = FOLDER) -> Rates:
+    """The shipped rates."""
+    path = folder / "rates.toml"
+    path = path if path.exists() else FOLDER / "rates.toml"
+    raw = load_toml(path)
+    rates: Rates = parse(Rates, raw, path)
+    _check_ranges(raw, path)
+    for backend in ("cpu", "cuda"):
+        for algorithm_class in ("definition", "fft"):
+            if algorithm_class not in rates.classes.get(backend, {}):
+                raise UserError(f"{path}: key classes.{backend}.{algorithm_class}: missing; give a table of rates")
+        if backend not in rates.verification:
+            raise UserError(f"{path}: key verification.{backend}: missing; give a table of rates")
+    return rates

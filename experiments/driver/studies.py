@@ -1,0 +1,22 @@
+"""Side experiments: those that measure points of others again, to study a mode, energy, `auto`, the input."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from experiments.driver.schema import studies
+from experiments.driver.store import KEY, Key, Row
+
+POINT = tuple(name for name in KEY if name not in ("input", "preset", "source_hash"))
+
+
+def without_studies(rows: Iterable[Row], side: Collection[str] | None = None) -> list[Row]:
+    """The rows that say how long a point takes: those of the side experiments (by default `study = true` in their files)
+    only where no other experiment has a time of the point (resume key without input, preset and source)."""
+    rows, side = list(rows), studies() if side is None else side
+
+    def point(row: Row) -> Key:
+        return tuple(row[name] for name in POINT)
+
+    main = {point(row) for row in rows if row["outcome"] == "passed" and row["experiment"] not in side}
+    return [row for row in rows if row["experiment"] not in side or point(row) not in main]

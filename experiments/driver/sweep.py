@@ -1,0 +1,280 @@
+"""The sweep: walks over the units, keeps every finished point, survives crashing processes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from experiments.driver.bench import SEED, Bench, Ended, Record, Starting, is_number, verdict_of
+from xcorr.errors import UserError
+from experiments.driver.points import Unit
+from experiments.driver.predict import Predictor
+from experiments.driver.schema import Preset
+from experiments.driver.store import COLUMNS, FLOATS, INTEGERS, KEY, Chunk, Key, Row, text_of, warn, write_json
+
+REFRESH_S = 5.0
+BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}"
+# What a point is was asked for by the driver; a record tells only what was found.
+IDENTITY = {*KEY, "run", "experiment", "machine_key"}
+
+
+def legible(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """`cells` of a record without numbers that no reader of the rows would take for one."""
+    return {
+        name: value
+        for name, value in cells.items()
+        if (name not in FLOATS or is_number(value))
+        and (name not in INTEGERS or (is_number(value) and value == int(value)))
+    }
+
+
+@dataclass
+class Progress:
+    """What became of the points of this sweep, by resume key within the experiment."""
+
+    outcomes: dict[tuple[str, Key], str] = field(default_factory=dict)
+    reasons: dict[tuple[str, Key], str] = field(default_factory=dict)
+    measured: int = 0
+
+    def note(self, experiment: str, key: Key, outcome: str, reason: str) -> None:
+        """Remember the outcome of a point."""
+        self.outcomes[(experiment, key)] = outcome
+        self.reasons[(experiment, key)] = reason
+
+    def counts(self) -> Counter[str]:
+        """Points by outcome."""
+        return Counter(self.outcomes.values())
+
+    def bad(self) -> list[tuple[Key, str, str]]:
+        """(key, outcome, reason) of the points that make the command fail."""
+        return sorted(
+            (key, outcome, self.reasons[(experiment, key)])
+            for (experiment, key), outcome in self.outcomes.items()
+            if outcome in ("incorrect", "failed")
+        )
+
+
+class Sweep:
+    """One run of the driver: its identity, its files and the loop over units."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        folder: Path,
+        run: str,
+        record: dict[str, Any],
+        preset_name: str,
+        preset: Preset,
+        predictor: Predictor,
+    ) -> None:
+        self.bench = bench
+        self.folder = folder
+        self.run = run
+        self.record = record
+        self.preset_name = preset_name
+        self.preset = preset
+        self.predictor = predictor
+        self.machine_key = str(record["before"]["machine_key"])
+        self.progress = Progress()
+        self.experiments: dict[str, dict[str, Any]] = {}
+        # (experiment, resume key) of points whose row says that an earlier run did not select them
+        self.unselected: set[tuple[str, Key]] = set()
+        self._chunks = 0
+
+    def settled(self, units: Sequence[Unit]) -> bool:
+        """Whether every point of `units` was not selected before and is not by what is known now."""
+        return not [unit for unit in units if not self._settled(unit)]
+
+    def _settled(self, unit: Unit) -> bool:
+        """As settled; what is settled is noted with today's reason, and needs no further row."""
+        places = [(unit.experiment, unit.key(one, self.preset_name)) for one in unit.params]
+        if not self.unselected.issuperset(places):
+            return False
+        reasons = [self.predictor.why_not(unit, one) for one in unit.params]
+        if not all(reasons):
+            return False
+        for place, reason in zip(places, reasons):
+            self.progress.note(*place, "not_selected", reason)
+        return True
+
+    def go(self, units: Sequence[Unit], expected: dict[str, int]) -> None:
+        """Measure every unit. `expected`: points of each whole experiment, for its record."""
+        costs = [self._cost(unit) for unit in units]
+        done, refreshed = 0.0, time.monotonic()
+        bar = tqdm(
+            total=sum(costs),
+            smoothing=0.05,
+            mininterval=0.2 if sys.stderr.isatty() else 20,  # a log file wants few lines
+            bar_format=BAR,
+        )
+        self.record["predicted_s"], begin = round(sum(costs), 1), refreshed
+        with bar:
+            for i, unit in enumerate(units):
+                if time.monotonic() - refreshed > REFRESH_S:
+                    costs[i:] = [self._cost(later) for later in units[i:]]
+                    bar.total, refreshed = done + sum(costs[i:]), time.monotonic()
+                bar.set_postfix_str(unit.name, refresh=sys.stderr.isatty())
+                if self._settled(unit):
+                    bar.update(costs[i])
+                    done += costs[i]
+                    continue
+                if unit.experiment not in self.experiments:
+                    self.experiments[unit.experiment] = {"points": expected[unit.experiment]}
+                    self.save_record(unit.experiment)
+                self._measure(unit)
+                done += costs[i]
+                bar.update(costs[i])
+            bar.set_postfix_str("")
+        self.record["took_s"] = round(time.monotonic() - begin, 1)
+
+    def finish(self, after: dict[str, Any]) -> None:
+        """Complete the run records."""
+        self.record["after"] = after
+        self.record["finished_utc"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        for experiment in self.experiments:
+            self.save_record(experiment)
+
+    def save_record(self, experiment: str) -> None:
+        """Write `runs/<run-id>.json` of an experiment."""
+        path = self.folder / experiment / "runs" / f"{self.run}.json"
+        write_json(path, {**self.record, "experiment": experiment, **self.experiments[experiment]})
+
+    def _cost(self, unit: Unit) -> float:
+        selected = [one for one in unit.params if not self.predictor.why_not(unit, one)]
+        return self.predictor.unit_s(unit, selected) + 1e-3
+
+    def _measure(self, unit: Unit) -> None:
+        """All parameters of a unit: first what is not selected, then processes for the rest."""
+        chunk = Chunk(self.folder / unit.experiment, self.run, self._chunks)
+        self._chunks += 1
+        reasons = {one: self.predictor.why_not(unit, one) for one in unit.params}
+        skipped = {one: ("not_selected", reasons[one]) for one in unit.params if reasons[one]}
+        for one in list(skipped):
+            place = (unit.experiment, unit.key(one, self.preset_name))
+            if place in self.unselected:  # its row says so already
+                self.progress.note(*place, *skipped.pop(one))
+        self._save(chunk, unit, skipped)
+        todo = [one for one in unit.params if not reasons[one]]
+        crashed: set[str] = set()
+        alone = ""
+        while todo:
+            batch = [alone] if alone else list(todo)
+            before = len(todo)
+            flight, ended = self._process(chunk, unit, batch, todo)
+            alone = ""
+            if ended.device_lost and len(todo) < before:
+                continue  # the culprit is stored as failed; a new process has a device for the rest
+            if flight not in todo:
+                if ended.reason and not ended.timed_out:
+                    warn(f"{unit.name}: {ended.reason}, after its points were stored")
+            elif ended.timed_out:
+                limit = self.predictor.timeout_s(unit, flight)
+                reason = f"no result after {limit:.3g} s, killed"
+                self._save(chunk, unit, {flight: ("timeout", reason)})
+                todo.remove(flight)
+            elif ended.user_error:
+                self._save(chunk, unit, {one: ("failed", ended.reason) for one in batch})
+                todo = [one for one in todo if one not in batch]
+            elif flight in crashed:
+                reason = (ended.reason or "ended without a result") + ", twice"
+                self._save(chunk, unit, {flight: ("failed", reason)})
+                todo.remove(flight)
+            else:
+                crashed.add(flight)
+                alone = flight
+
+    def _process(
+        self, chunk: Chunk, unit: Unit, batch: list[str], todo: list[str]
+    ) -> tuple[str, Ended]:
+        """One process; takes finished points out of `todo`.
+
+        Returns the point in flight when it ended (the first unfinished one when none had started,
+        "-" when none was left) and how it ended.
+        """
+        started = ""
+        ended = Ended("")
+        events = self.bench.measure(
+            unit, batch, self.preset, lambda params: self.predictor.timeout_s(unit, params)
+        )
+        for event in events:
+            if isinstance(event, Starting):
+                started = event.params
+            elif isinstance(event, Ended):
+                ended = event
+            else:
+                self._store_record(chunk, unit, event, todo)
+        batch[:] = [one for one in batch if one in todo]
+        if started in batch:
+            return started, ended
+        return (batch[0] if batch else "-"), ended
+
+    def _store_record(self, chunk: Chunk, unit: Unit, record: Record, todo: list[str]) -> None:
+        fields = record.fields
+        params = fields.get("params", "")
+        if params not in todo:
+            raise UserError(
+                f"{unit.name}: xcorr-bench answered for params {params!r}, which were not asked "
+                "for; build again"
+            )
+        if fields.get("source_hash") != unit.variant.source_hash:
+            raise UserError(
+                f"{unit.name}: xcorr-bench lists source {unit.variant.source_hash} and measured "
+                f"{fields.get('source_hash')}; build again"
+            )
+        outcome, reason = verdict_of(fields)
+        found = {name: fields[name] for name in COLUMNS if name in fields and name not in IDENTITY}
+        cells = {**legible(found), "outcome": outcome, "reason": reason}
+        repetitions: list[dict[str, Any]] = [{"repetition": 0, "iterations": 0}]
+        if outcome == "passed":
+            repetitions = [{**legible(one), "repetition": i} for i, one in enumerate(fields["repetitions"])]
+        rows = [{**self._common(unit, params), **cells, **one} for one in repetitions]
+        self._write(chunk, unit, params, outcome, reason, rows)
+        todo.remove(params)
+
+    def _save(self, chunk: Chunk, unit: Unit, outcomes: dict[str, tuple[str, str]]) -> None:
+        """Rows of points that no process reported."""
+        rows: list[Row] = []
+        for params, (outcome, reason) in outcomes.items():
+            cells = {"outcome": outcome, "reason": reason, "repetition": 0, "iterations": 0}
+            rows += self._texts([{**self._common(unit, params), **cells}])
+        if rows:
+            chunk.add(rows)
+        for params, (outcome, reason) in outcomes.items():
+            key = unit.key(params, self.preset_name)
+            self.progress.note(unit.experiment, key, outcome, reason)
+            self.progress.measured += outcome != "not_selected"
+
+    def _write(
+        self, chunk: Chunk, unit: Unit, params: str, outcome: str, reason: str, rows: list[Any]
+    ) -> None:
+        texts = self._texts(rows)
+        chunk.add(texts)
+        self.predictor.learn(texts)
+        key = unit.key(params, self.preset_name)
+        self.progress.note(unit.experiment, key, outcome, reason)
+        self.progress.measured += 1
+
+    def _texts(self, rows: list[dict[str, Any]]) -> list[Row]:
+        return [{name: text_of(row.get(name)) for name in COLUMNS} for row in rows]
+
+    def _common(self, unit: Unit, params: str) -> dict[str, Any]:
+        """The cells that the driver knows without a measurement."""
+        problem, variant = unit.problem, unit.variant
+        return {
+            "run": self.run, "experiment": unit.experiment, "machine_key": self.machine_key,
+            "input": unit.input, "variant": variant.id, "family": variant.family,
+            "backend": variant.backend, "precision": unit.precision, "form": problem.form,
+            "left_rows": problem.left[0], "left_cols": problem.left[1],
+            "right_rows": problem.right[0], "right_cols": problem.right[1],
+            "lefts": problem.lefts, "rights": problem.rights, "window": problem.window,
+            "params": params, "mode": unit.mode, "preset": self.preset_name,
+            "fmas": problem.fmas, "bytes": problem.bytes(8 if unit.precision == "fp64" else 4),
+            "seed": SEED, "source_hash": variant.source_hash,
+        }  # fmt: skip

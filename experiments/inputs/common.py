@@ -1,0 +1,292 @@
+"""What the experiments on real input share: options, choice of variants, artifacts, resuming."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import io
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xcorr.errors import Parser, UserError
+from experiments.inputs import datasets
+from xcorr.files import replaced_file
+from xcorr.outputs import cell
+from xcorr.stream import Job, candidates, default_params
+from xcorr.library import ROOT, Library, LibraryError, Request, find_variant, machine
+
+PRESETS = ("smoke", "quick", "paper")
+SCHEMA = 1
+
+
+@dataclass
+class Context:
+    """A run: options, the library, where artifacts go, and the key that says what they were made
+    of."""
+
+    experiment: str
+    preset: str
+    seed: int
+    device: str
+    library: Any
+    variants: list[dict[str, Any]]
+    requested: list[str]
+    machine_key: str
+    folder: Path
+    cache: Path
+    offline: bool
+    force: bool
+
+    def path(self, suffix: str) -> Path:
+        return self.folder / f"{self.experiment}.{suffix}"
+
+
+def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argparse.Namespace:
+    module = f"experiments.real.{experiment.partition('-')[2]}"
+    parser = Parser(
+        prog=f"python3 -m {module}",
+        description=description,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"example: python3 -m {module} --preset smoke --variants cpu_fft",
+    )
+    add = parser.add_argument
+    add("--preset", choices=PRESETS, default="quick")
+    add("--variants", default="", help="ids, comma-separated (default: chosen, see README.md)")
+    add("--device", default="cpu", help="cpu (default) or cuda:N")
+    add("--results", type=Path, default=ROOT / "results", metavar="DIR")
+    add(
+        "--machine-facts", type=Path, metavar="JSON", help="facts in place of xcorr-bench --machine"
+    )
+    add("--cache", type=Path, metavar="DIR", help="downloads (default: the user's cache folder)")
+    add("--offline", action="store_true", help="download nothing: synthetic twins where needed")
+    add("--seed", type=int, default=1)
+    add("--force", action="store_true", help="compute again what is there")
+    return parser.parse_args(argv)
+
+
+def run_main(
+    experiment: str,
+    description: str,
+    compute: Callable[[Context], int],
+    argv: Sequence[str] | None,
+    library: Any | None,
+) -> int:
+    """Exit code of an experiment's program: 0, 1 where its assertion fails, 2 for a user's
+    mistake."""
+    try:
+        arguments = parse(experiment, description, argv)
+        if arguments.seed < 0:
+            raise UserError(f"seed {arguments.seed}: negative; use 0 or more")
+        return compute(_context(experiment, arguments, library or Library()))
+    except (UserError, LibraryError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(
+            f"error: {error.filename or 'results'}: {error.strerror or error}; "
+            "choose another --results",
+            file=sys.stderr,
+        )
+        return 2
+    except KeyboardInterrupt:
+        print("error: interrupted; artifacts are as they were", file=sys.stderr)
+        return 130
+
+
+def _context(experiment: str, arguments: argparse.Namespace, library: Any) -> Context:
+    if arguments.machine_facts is not None:
+        try:
+            facts = json.loads(arguments.machine_facts.read_text())
+            key = facts["machine_key"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise UserError(
+                f"{arguments.machine_facts}: no machine_key in it; give the output of "
+                "xcorr-bench --machine"
+            ) from None
+    else:
+        key = machine(arguments.device)["machine_key"]
+    variants = library.variants()
+    requested = [name for name in arguments.variants.replace(",", " ").split() if name]
+    for name in requested:
+        find_variant(variants, name)
+    folder = arguments.results / "local" / key / experiment / "artifacts"
+    folder.mkdir(parents=True, exist_ok=True)
+    return Context(
+        experiment,
+        arguments.preset,
+        arguments.seed,
+        arguments.device,
+        library,
+        variants,
+        requested,
+        key,
+        folder,
+        datasets.cache_directory(arguments.cache),
+        arguments.offline,
+        arguments.force,
+    )
+
+
+def job_of(variant: dict[str, Any], device: str) -> Job:
+    return Job(variant["id"], default_params(variant), "fp32", device)
+
+
+def fastest(context: Context, algorithm_class: str, request: Request) -> Job | None:
+    """The fastest variant of a class on a small probe of `request`'s shapes: the second of two
+    calls."""
+    rng = np.random.default_rng(0)
+    rights = {"one-to-one": 1}.get(request.form, 4)
+    probe = Request(request.form, request.left, request.right, 1, rights, request.window)
+    left, right = (
+        rng.random((count, *shape), np.float32)
+        for count, shape in ((1, request.left), (rights, request.right))
+    )
+    best: tuple[float, Job | None] = (float("inf"), None)
+    found = candidates(context.variants, algorithm_class, request.form, context.device)
+    for variant in found:
+        job = job_of(variant, context.device)
+        if len(found) == 1:
+            return job
+        try:
+            for _ in range(2):
+                start = time.perf_counter()
+                job.correlate(context.library, probe, left, right)
+                seconds = time.perf_counter() - start
+        except LibraryError:
+            continue
+        best = min(best, (seconds, job), key=lambda entry: entry[0])
+    return best[1]
+
+
+def choose_jobs(context: Context, request: Request, definition: bool) -> list[Job]:
+    """The variants asked for, else the fastest FFT and, with `definition`, the fastest of that
+    class."""
+    if context.requested:
+        jobs = []
+        for name in context.requested:
+            variant = find_variant(context.variants, name)
+            if request.form not in variant["forms"]:
+                raise UserError(f"variant '{name}': has no {request.form}; choose another")
+            if "fp32" not in variant["precisions"]:
+                raise UserError(f"variant '{name}': has no fp32; choose another")
+            jobs.append(job_of(variant, context.device))
+        return jobs
+    classes = ("fft", "definition") if definition else ("fft",)
+    jobs = [job for job in (fastest(context, name, request) for name in classes) if job]
+    if not jobs:
+        raise UserError(
+            f"variants: none in this build runs {request.form} on {context.device}; "
+            "name one with --variants"
+        )
+    return jobs
+
+
+def source_hash(context: Context) -> str:
+    """Hash of this experiment's sources and of every variant that it may run; 16 hex digits."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    for variant in context.variants:
+        if not context.requested or variant["id"] in context.requested:
+            digest.update(f"{variant['id']} {variant['source_hash']} {variant['points']}".encode())
+    return digest.hexdigest()[:16]
+
+
+def resume_key(context: Context, sources: dict[str, str]) -> str:
+    """Hash of everything that the artifacts depend on; `sources`: dataset -> checksum or
+    'synthetic'."""
+    made_of = [
+        SCHEMA,
+        context.experiment,
+        context.preset,
+        context.seed,
+        context.device,
+        context.requested,
+        source_hash(context),
+        sorted(sources.items()),
+    ]
+    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:16]
+
+
+def is_done(context: Context, key: str) -> bool:
+    """Whether all artifacts are there, made of the same; says so."""
+    if context.force:
+        return False
+    try:
+        same = json.loads(context.path("summary.json").read_text())["resume_key"] == key
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    if not (
+        same
+        and context.path("displacements.csv.gz").exists()
+        and context.path("previews.npz").exists()
+    ):
+        return False
+    print(
+        f"{context.experiment}: computed already from the same inputs and sources, kept "
+        f"({context.folder}); --force computes again"
+    )
+    return True
+
+
+def write_artifacts(
+    context: Context,
+    title: str,
+    key: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    summaries: list[dict[str, Any]],
+    previews: dict[str, np.ndarray],
+    extra: dict[str, Any],
+) -> None:
+    """The three artifacts, each atomically; the summary, which vouches for the others, goes
+    last."""
+    context.path("summary.json").unlink(missing_ok=True)
+    lines = [",".join(columns), *(",".join(map(cell, row)) for row in rows), ""]
+    table = io.BytesIO()
+    with gzip.GzipFile(fileobj=table, mode="wb", mtime=0, filename="") as file:
+        file.write("\n".join(lines).encode())
+    _replace(context.path("displacements.csv.gz"), table.getvalue())
+    archive = io.BytesIO()
+    np.savez_compressed(archive, **previews)
+    _replace(context.path("previews.npz"), archive.getvalue())
+    summary = {
+        "schema": SCHEMA,
+        "experiment": context.experiment,
+        "title": title,
+        "preset": context.preset,
+        "seed": context.seed,
+        "machine_key": context.machine_key,
+        "device": context.device,
+        "source_hash": source_hash(context),
+        "resume_key": key,
+        **extra,
+        "datasets": summaries,
+    }
+    _replace(context.path("summary.json"), (json.dumps(summary, indent=1) + "\n").encode())
+    print(f"{context.experiment}: wrote {len(rows)} rows to {context.path('displacements.csv.gz')}")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    with replaced_file(path) as file:
+        file.write(content)
+
+
+def preview(image: np.ndarray, most: int = 256) -> tuple[np.ndarray, float]:
+    """uint8 copy of `image`, contrast stretched, at most `most` pixels a side by block means; its
+    scale."""
+    step = -(-max(image.shape) // most)
+    rows, cols = (extent // step * step for extent in image.shape)
+    blocks = image[:rows, :cols].astype(np.float64).reshape(rows // step, step, cols // step, step)
+    small = blocks.mean(axis=(1, 3))
+    low, high = np.percentile(small, (0.5, 99.5))
+    return (np.clip((small - low) / max(high - low, 1e-9), 0, 1) * 255).astype(np.uint8), 1 / step

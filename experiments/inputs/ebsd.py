@@ -1,0 +1,380 @@
+"""real-ebsd: displacement of tiles of electron backscatter patterns, the JPDC paper's application.
+
+Section 5.6 of the paper: one reference pattern and 50 deformed ones, 86 tiles of 96 x 96 each,
+n-to-mn 86:4300, float32 against float64. Two datasets: a seeded generator with known sub-pixel
+shifts, and nickel patterns tiled likewise, where noisy crops of the reference at whole-pixel
+offsets have known shifts and the other measured patterns have none. Tiles are band-passed, the
+left ones tapered (experiments/inputs/patterns.py).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+from tqdm import tqdm
+
+from experiments.inputs import common, datasets, patterns
+
+from xcorr import matrices, stream
+from experiments.inputs.accuracy import PAPER, Accuracy, distance_summary
+from xcorr.peaks import Peaks, concatenate, find_peaks
+from xcorr.library import Request
+
+EXPERIMENT, TITLE = "real-ebsd", "Displacement of electron backscatter patterns"
+COLUMNS = (
+    "dataset substituted variant precision pair tile pattern kind centre_y centre_x known_sy "
+    "known_sx sy sx value sub_sy sub_sx peak_to_second error_px mean_rel_diff max_rel_diff "
+    "norm_error"
+).split()
+LAYOUTS = {
+    "smoke": (patterns.Layout(4, 4, 48), 6),
+    "quick": (patterns.Layout(9, 10, 96), 50),
+    "paper": (patterns.Layout(9, 10, 96), 50),
+}  # grid and tile, patterns
+DEFINITION_LIMIT_S = {"smoke": 2.0, "quick": 10.0, "paper": 120.0}
+REFERENCE_CHUNK_BYTES = 64 << 20
+NICKEL_TILE, NICKEL_STEP, NICKEL_MARGIN = 32, 9, 5
+NICKEL_REFERENCE = 4  # the middle of 3 x 3 scan points
+NICKEL_OFFSETS = ((0, 0), (2, 1), (-1, 3), (4, -2), (-3, -4), (0, 5), (-5, 0), (3, 3))
+NICKEL_NOISE = 3.0  # counts
+PREVIEW_PATTERN = 1
+
+
+@dataclass
+class Tiles:
+    """A dataset ready for correlation."""
+
+    name: str
+    facts: dict[str, Any]  # of the summary: title, source, licence ...
+    left: np.ndarray  # tiles x rows x cols float32
+    right: np.ndarray  # tiles*patterns x rows x cols float32, grouped by tile
+    centres: np.ndarray  # tiles x 2, (y, x) in the pattern
+    shifts: np.ndarray  # tiles x patterns x 2, (sy, sx), NaN where not known
+    pattern_shape: tuple[int, int]
+    previews: tuple[np.ndarray, np.ndarray]
+
+    @property
+    def patterns(self) -> int:
+        return self.shifts.shape[1]
+
+    @property
+    def request(self) -> Request:
+        shape = self.left.shape[1:]
+        return Request("n-to-mn", shape, shape, len(self.left), len(self.right))
+
+
+def synthetic_tiles(preset: str, seed: int) -> Tiles:
+    """The generator's patterns with known shifts."""
+    layout, count = LAYOUTS[preset]
+    generator = patterns.Generator(layout, seed)
+    shifts = patterns.known_shifts(layout, count, seed)
+    side = layout.tile
+    matrices.check_memory(
+        f"{EXPERIMENT} synthetic",
+        {
+            "tiles": layout.tiles * (count + 1) * side * side * 4,
+            "outputs": stream.DEFAULT_CHUNK_BYTES,
+        },
+    )
+    left = np.empty((layout.tiles, side, side), np.float32)
+    right = np.empty((layout.tiles, count, side, side), np.float32)
+    whole = np.zeros((2, *layout.pattern_shape))
+    for tile, (y, x) in enumerate(
+        tqdm(layout.corners, desc="patterns", unit="tile", disable=None, leave=False)
+    ):
+        reference = generator.reference(tile)
+        deformed = np.stack(list(generator.deformed(tile, shifts[tile])))
+        left[tile] = patterns.taper(patterns.band_pass(reference))
+        right[tile] = patterns.band_pass(deformed)
+        whole[0, y : y + side, x : x + side] = reference
+        whole[1, y : y + side, x : x + side] = deformed[PREVIEW_PATTERN]
+    facts = {
+        "title": f"synthetic FeAl, {layout.tiles} tiles of {side}x{side}, {count} patterns",
+        "substituted": False,
+        "note": "",
+        "source": "seeded generator experiments/inputs/patterns.py",
+        "licence": "MIT",
+        "citation": "",
+        "sha256": "",
+    }
+    return Tiles(
+        "synthetic",
+        facts,
+        left,
+        right.reshape(-1, side, side),
+        np.array(layout.corners) + side / 2,
+        shifts,
+        layout.pattern_shape,
+        (whole[0], whole[1]),
+    )
+
+
+def nickel_tiles(stack: np.ndarray, facts: dict[str, Any], seed: int) -> Tiles:
+    """3 x 3 overlapping tiles of `stack` (9 x 60 x 60).
+
+    Rights of a tile: the reference pattern at NICKEL_OFFSETS with fresh noise (a left tile at (y,
+    x) against a crop at (y - sy, x - sx): shift known), then the eight other measured patterns at
+    (y, x).
+    """
+    side = NICKEL_TILE
+    corners = [
+        (NICKEL_MARGIN + NICKEL_STEP * i, NICKEL_MARGIN + NICKEL_STEP * j)
+        for i in range(3)
+        for j in range(3)
+    ]
+    rng = np.random.default_rng([seed, 8])
+    reference = stack[NICKEL_REFERENCE].astype(np.float64)
+    others = np.delete(stack, NICKEL_REFERENCE, axis=0)
+    left, right = [], []
+    for y, x in corners:
+        left.append(reference[y : y + side, x : x + side])
+        for sy, sx in NICKEL_OFFSETS:
+            crop = reference[y - sy : y - sy + side, x - sx : x - sx + side]
+            right.append(crop + rng.normal(0, NICKEL_NOISE, crop.shape))
+        right += [other[y : y + side, x : x + side] for other in others]
+    shifts = np.full((len(corners), len(NICKEL_OFFSETS) + len(others), 2), np.nan)
+    shifts[:, : len(NICKEL_OFFSETS)] = NICKEL_OFFSETS
+    sy, sx = NICKEL_OFFSETS[PREVIEW_PATTERN]
+    rows, cols = (np.clip(np.arange(60) - shift, 0, 59) for shift in (sy, sx))
+    moved = reference[np.ix_(rows, cols)] + rng.normal(0, NICKEL_NOISE, reference.shape)
+    return Tiles(
+        "nickel",
+        facts,
+        patterns.taper(patterns.band_pass(np.stack(left))).astype(np.float32),
+        patterns.band_pass(np.stack(right)).astype(np.float32),
+        np.array(corners) + side / 2,
+        shifts,
+        reference.shape,
+        (show_bands(reference), show_bands(moved)),
+    )
+
+
+def show_bands(pattern: np.ndarray) -> np.ndarray:
+    """`pattern` slightly smoothed and without its smooth background, for the eye."""
+    return gaussian_filter(pattern, 0.8) - gaussian_filter(pattern, 8)
+
+
+def load_nickel(context: common.Context) -> tuple[np.ndarray, dict[str, Any]]:
+    """Nickel patterns (9 x 60 x 60) and their facts; patterns of the generator where there are
+    none."""
+    dataset = datasets.NICKEL
+    try:
+        stack = datasets.nickel_patterns(datasets.fetch(dataset, context.cache, context.offline))
+        print(f"data: {dataset.credit}")
+        return stack, {
+            "title": dataset.title,
+            "substituted": False,
+            "note": "",
+            "source": dataset.source,
+            "licence": dataset.licence,
+            "citation": dataset.citation,
+            "sha256": dataset.sha256,
+        }
+    except datasets.Unavailable as reason:
+        note = f"synthetic twin in place of {dataset.name}: {reason}"
+        print(f"data: {note}")
+        generator = patterns.Generator(patterns.Layout(3, 3, 60), context.seed + 1)
+        offsets = np.random.default_rng([context.seed, 9]).uniform(-3, 3, (9, 2))
+        stack = np.stack(list(generator.deformed(2, offsets)))  # a tile of a larger detector
+        return stack, {
+            "title": f"synthetic twin of {dataset.title}",
+            "substituted": True,
+            "note": note,
+            "source": "seeded generator experiments/inputs/patterns.py",
+            "licence": "MIT",
+            "citation": "",
+            "sha256": "",
+        }
+
+
+class Measured:
+    """What a variant gave on a dataset: peaks, accuracy, seconds, over the first pairs."""
+
+    def __init__(self, job: stream.Job, algorithm_class: str):
+        self.job, self.algorithm_class = job, algorithm_class
+        self.accuracy, self.peaks, self.seconds = Accuracy(), [], 0.0
+        self.chunks: int | None = None  # how many to cover; None: not known yet
+
+    def result(self) -> Peaks:
+        return concatenate(self.peaks)
+
+
+def norm(stack: np.ndarray) -> np.ndarray:
+    """L2 norm of each matrix, summed in float64."""
+    return np.sqrt(np.einsum("kij,kij->k", stack, stack, dtype=np.float64))
+
+
+def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> list[Measured]:
+    """Runs each variant on the dataset, chunk by chunk beside the float64 reference.
+
+    A definition-based variant that was not asked for by name covers as many chunks as its first one
+    predicts to fit DEFINITION_LIMIT_S.
+    """
+    library, request = context.library, tiles.request
+    facts = library.describe(request)
+    pair_bytes = facts.out_rows * facts.out_cols * 8
+    chunks = stream.plan_chunks(request, pair_bytes, REFERENCE_CHUNK_BYTES)
+    left_of, right_of = stream.pair_indices(request)
+    norms = norm(tiles.left)[left_of] * norm(tiles.right)[right_of]
+    measured = [Measured(job, library.variant(job.variant)["algorithm_class"]) for job in jobs]
+    references = stream.run_chunks(
+        library, request, jobs[0], tiles.left, tiles.right, chunks, compute=library.reference
+    )
+    with tqdm(
+        total=facts.pairs, desc=f"{EXPERIMENT} {tiles.name}", unit="pair", disable=None, leave=False
+    ) as bar:
+        for number, (chunk, reference) in enumerate(references):
+            part = Request(
+                request.form,
+                request.left,
+                request.right,
+                chunk.lefts.stop - chunk.lefts.start,
+                chunk.rights.stop - chunk.rights.start,
+            )
+            for each in measured:
+                if each.chunks is not None and number >= each.chunks:
+                    continue
+                start = time.perf_counter()
+                out = library.correlate(
+                    part,
+                    tiles.left[chunk.lefts],
+                    tiles.right[chunk.rights],
+                    variant=each.job.variant,
+                    params=each.job.params,
+                    precision=each.job.precision,
+                    device=each.job.device,
+                )
+                seconds = time.perf_counter() - start
+                each.seconds += seconds
+                each.accuracy.add(out, reference, norms[chunk.first : chunk.first + chunk.pairs])
+                each.peaks.append(find_peaks(out, (facts.sy0, facts.sx0)))
+                if number == 0 and each.algorithm_class == "definition" and not context.requested:
+                    each.chunks = max(
+                        1, int(DEFINITION_LIMIT_S[context.preset] / max(seconds, 1e-9))
+                    )
+            bar.update(chunk.pairs)
+    return measured
+
+
+def rows_of(tiles: Tiles, measured: Measured) -> tuple[list[list[Any]], dict[str, Any]]:
+    """Table rows of a variant, and its entry of the summary."""
+    found, count = measured.result(), tiles.patterns
+    rows, pairs = [], len(found.sy)
+    known = tiles.shifts.reshape(-1, 2)[:pairs]
+    error = np.hypot(found.sub_sy - known[:, 0], found.sub_sx - known[:, 1])
+    for pair in range(pairs):
+        tile = pair // count
+        rows.append(
+            [
+                tiles.name,
+                int(tiles.facts["substituted"]),
+                measured.job.variant,
+                measured.job.precision,
+                pair,
+                tile,
+                pair % count,
+                "measured" if np.isnan(known[pair, 0]) else "known",
+                *map(float, tiles.centres[tile]),
+                *map(float, known[pair]),
+                int(found.sy[pair]),
+                int(found.sx[pair]),
+                float(found.value[pair]),
+                float(found.sub_sy[pair]),
+                float(found.sub_sx[pair]),
+                float(found.peak_to_second[pair]),
+                float(error[pair]),
+                *measured.accuracy.pairs[pair],
+            ]
+        )
+    job = measured.job
+    return rows, {
+        "variant": job.variant,
+        "params": job.params,
+        "precision": job.precision,
+        "algorithm_class": measured.algorithm_class,
+        "pairs": pairs,
+        "seconds": measured.seconds,
+        "error_px": distance_summary(error),
+        "float32_vs_float64": measured.accuracy.summary(),
+    }
+
+
+def compute(context: common.Context) -> int:
+    stack, facts = load_nickel(context)
+    key = common.resume_key(context, {"nickel": facts["sha256"] or "synthetic"})
+    if common.is_done(context, key):
+        return 0
+    layout, _ = LAYOUTS[context.preset]
+    jobs = common.choose_jobs(
+        context, Request("n-to-mn", (layout.tile,) * 2, (layout.tile,) * 2), definition=True
+    )
+    rows: list[list[Any]] = []
+    summaries, previews, wrong = [], {}, []
+    for tiles in (
+        nickel_tiles(stack, facts, context.seed),
+        synthetic_tiles(context.preset, context.seed),
+    ):
+        entries = []
+        for measured in measure(context, tiles, jobs):
+            table, entry = rows_of(tiles, measured)
+            rows += table
+            entries.append(entry)
+            wrong += report(tiles, entry)
+        summaries.append(
+            {
+                "dataset": tiles.name,
+                **tiles.facts,
+                "pattern_shape": list(tiles.pattern_shape),
+                "tile_shape": list(tiles.left.shape[1:]),
+                "tiles": len(tiles.left),
+                "patterns": tiles.patterns,
+                "pairs": len(tiles.right),
+                "window": "full",
+                "preview_pattern": PREVIEW_PATTERN,
+                "variants": entries,
+            }
+        )
+        for name, image in zip(("reference", "deformed"), tiles.previews):
+            previews[f"{tiles.name}_{name}"], scale = common.preview(image)
+        previews[f"{tiles.name}_scale"] = np.float64(scale)
+        previews[f"{tiles.name}_tile"] = np.array(tiles.left.shape[1:])
+    common.write_artifacts(
+        context, TITLE, key, COLUMNS, rows, summaries, previews, {"paper": PAPER}
+    )
+    if wrong:
+        context.path("summary.json").unlink(missing_ok=True)  # so that it is not resumed
+        for line in wrong:
+            print(f"error: {EXPERIMENT}: {line}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def report(tiles: Tiles, entry: dict[str, Any]) -> list[str]:
+    """Prints a variant's result; the complaints, if the known shifts are not found at all."""
+    error, accuracy = entry["error_px"], entry["float32_vs_float64"]
+    print(
+        f"{EXPERIMENT}: {tiles.name}{' (synthetic twin)' if tiles.facts['substituted'] else ''}, "
+        f"{entry['variant']}, {entry['pairs']} pairs: error median {error['median']:.3f}, 95 % "
+        f"within {error['p95']:.3f} pixel; float32 against float64: mean relative difference "
+        f"{accuracy['mean_rel_diff']:.2e}, norm-scaled at most {accuracy['norm_scaled_max']:.1e}"
+    )
+    if error["median"] > 0.5:
+        return [
+            f"{tiles.name}, {entry['variant']}: median error {error['median']:.2f} pixel against "
+            "the known shifts; half a pixel is allowed"
+        ]
+    return []
+
+
+def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
+    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""From local sets to published ones, from foreign results to sets."""

@@ -1,0 +1,241 @@
+"""The files of the published artifact's results in our words: names, points and their samples.
+
+Layout (the artifact's documentation and the headings of its public files): `<folder>/<group>/<algorithm>.csv`, a
+folder per GPU, a line per repetition, times in nanoseconds. The long format has a line per configuration and metric,
+mean times in microseconds. Whatever has no name in baselines/published_names.toml is an error, never a guess.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from experiments.compare.artifact import FOLDER
+from xcorr.errors import UserError, nearest
+from xcorr.problem import Problem
+from experiments.driver.schema import load_toml
+
+NAMES = FOLDER / "published_names.toml"
+SHARED_NAMES = FOLDER / "reference_names.toml"
+FLAT_COLUMNS = ("group", "form", "rows", "cols", "lefts", "rights", "algorithm", "params", "metric", "mean_us")
+
+
+@dataclass
+class Point:
+    """One configuration of the artifact in our words, and its repetitions (column of ours -> microseconds)."""
+
+    problem: Problem
+    variant: str
+    family: str
+    params: str
+    input: str
+    note: str
+    samples: list[dict[str, float]] = field(default_factory=list)
+    iterations: list[str] = field(default_factory=list)
+    about: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return (self.variant, self.params, self.problem.id, self.input)
+
+
+@dataclass
+class Found:
+    """What was read of one folder: points, files (name -> SHA-256), what was left out and why."""
+
+    folder: str
+    points: dict[tuple[str, ...], Point] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    skipped: list[str] = field(default_factory=list)
+
+    def add(self, points: Iterable[Point], where: str) -> None:
+        """Take the points of one file. UserError when one of them was in an earlier file."""
+        for point in points:
+            if point.key in self.points:
+                raise UserError(f"{where}: {' '.join(point.key)} is in an earlier file too; remove one of them")
+            self.points[point.key] = point
+
+
+class Names:
+    """published_names.toml with the parameters of reference_names.toml."""
+
+    def __init__(self) -> None:
+        self.data = load_toml(NAMES)
+        shared = load_toml(SHARED_NAMES)
+        self.values: dict[str, str] = shared["values"]
+        self.params: dict[str, str] = {**shared["params"], **self.data["params"]}
+
+    @cached_property
+    def own_params(self) -> set[str]:
+        """Our names of parameters: the long format uses them."""
+        return set(filter(None, self.params.values()))
+
+    def algorithm(self, kind: str, name: str, where: str) -> dict[str, Any]:
+        """The entry whose `kind` (file or flat) is `name`; UserError when there is none."""
+        by_name = {entry[kind]: entry for entry in self.data["algorithms"]}
+        if kind == "file":
+            name = name.replace("_", "-")
+        if name not in by_name:
+            raise UserError(f"{where}: algorithm {name} has no name in {NAMES.name}; {nearest(name, by_name)}")
+        return by_name[name]
+
+    def group(self, name: str, where: str) -> dict[str, Any]:
+        """What a group of experiments is here; UserError when it is unknown."""
+        groups = self.data["groups"]
+        if name not in groups:
+            raise UserError(f"{where}: group {name} has no name in {NAMES.name}; {nearest(name, groups)}")
+        return groups[name]
+
+    def unusable(self, group: str, entry: dict[str, Any]) -> str:
+        """Why the rows of an algorithm in a group cannot be used; empty when they can."""
+        for one in self.data["unusable"]:
+            if (one["group"], one["variant"]) == (group, entry["variant"]):
+                return one["reason"]
+        return ""
+
+    def point(
+        self, group: dict[str, Any], entry: dict[str, Any], shape: Sequence[int], raw: dict[str, str]
+    ) -> Point:
+        """An empty point; shape is (rows, cols, lefts, rights), `raw` parameters in our names."""
+        rows, cols, lefts, rights = shape
+        copies = group.get("copies", 1)
+        problem = Problem(group["form"], (rows, cols), (rows, cols), lefts * copies, rights * copies, "full")
+        params = {name: self.values.get(value, value) for name, value in raw.items()}
+        params = {**entry.get("also", {}), **params}
+        for name in entry.get("drop", []):
+            params.pop(name, None)
+        text = ";".join(f"{name}={value}" for name, value in sorted(params.items()))
+        note = entry.get("notes", {}).get(group["form"], "")
+        return Point(problem, entry["variant"], entry["family"], text, group.get("input", "uniform"), note)
+
+
+def text_of(path: Path) -> str:
+    """A whole file as text; UserError when it cannot be read."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; give a folder or file that can be read") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: damaged (not text: {error.reason}); get the file again") from error
+
+
+def table_of(path: Path, text: str) -> tuple[list[str], list[dict[str, str]]]:
+    """Heading and lines of a CSV file. UserError when it is empty, cut off or has uneven lines."""
+    try:
+        lines = list(csv.reader(io.StringIO(text), strict=True))
+    except csv.Error as error:
+        raise UserError(f"{path}: damaged ({error}); get the file again") from error
+    if len(lines) < 2 or not text.endswith("\n"):
+        raise UserError(f"{path}: damaged (no lines, or the last is cut off); get the file again")
+    heading = lines[0]
+    for number, line in enumerate(lines[1:], start=2):
+        if len(line) != len(heading):
+            raise UserError(f"{path}: damaged (line {number} has {len(line)} of {len(heading)} cells); get it again")
+    return heading, [dict(zip(heading, line)) for line in lines[1:]]
+
+
+def number(cell: str, kind: type, where: str) -> Any:
+    """A positive number of a cell; UserError otherwise."""
+    try:
+        value = kind(cell)
+    except ValueError:
+        value = 0
+    if not 0 < value < float("inf"):
+        raise UserError(f"{where} = {cell!r}: damaged (not a positive number); get the file again")
+    return value
+
+
+def read_file(path: Path, names: Names, group_name: str) -> tuple[list[Point], str]:
+    """The points of one file of the artifact, and why it is left out (or nothing)."""
+    group = names.group(group_name, str(path.parent))
+    entry = names.algorithm("file", path.stem, str(path))
+    heading, lines = table_of(path, text_of(path))
+    known = names.data
+    times = [name for name in heading if name in known["times"]]
+    suffix = known["columns"]["iterations"]
+    places = known["problem"]
+    missing = [column for column in places.values() if column not in heading]
+    if missing or not times:
+        raise UserError(f"{path}: column {(missing or ['Kernel'])[0]} is missing; is it of the published artifact?")
+    said = {*times, *places.values(), *known["columns"]["ignored"], *(name + suffix for name in times)}
+    parameters = [name for name in heading if name not in said]
+    for name in parameters:
+        if name not in names.params:
+            raise UserError(f"{path}: column {name} has no name in {NAMES.name}; {nearest(name, names.params)}")
+    reason = names.unusable(group_name, entry)
+    if reason:
+        return [], reason
+    points: dict[tuple[str, ...], Point] = {}
+    for line_number, line in enumerate(lines, start=2):
+        where = f"{path}: line {line_number}, "
+        shape = [number(line[places[name]], int, where + places[name]) for name in places]
+        raw = {names.params[name]: line[name] for name in parameters if names.params[name]}
+        point = names.point(group, entry, shape, raw)
+        point = points.setdefault(point.key, point)
+        point.samples.append(
+            {known["times"][name]: number(line[name], float, where + name) / 1000.0 for name in times}
+        )
+        point.iterations.append(line.get(times[0] + suffix, ""))
+    return list(points.values()), ""
+
+
+def read_folder(root: Path, folder: str, names: Names) -> Found:
+    """All files of one GPU's folder."""
+    found = Found(folder)
+    for path in sorted(root.rglob("*.csv")):
+        parts = path.relative_to(root).parts
+        if len(parts) != 2:
+            raise UserError(f"{path}: not in a group's folder; expected {root}/GROUP/ALGORITHM.csv")
+        points, reason = read_file(path, names, parts[0])
+        found.add(points, str(path))
+        found.files["/".join(parts)] = hashlib.sha256(path.read_bytes()).hexdigest()
+        if reason:
+            found.skipped.append(f"{'/'.join(parts)}: {reason}")
+    if not found.points:
+        raise UserError(f"{root}: holds no results; expected {root}/GROUP/ALGORITHM.csv")
+    return found
+
+
+def read_flat(path: Path, folder: str, names: Names) -> Found:
+    """The long format: means of a configuration, one line per metric; each point gets one sample."""
+    found = Found(folder, files={path.name: hashlib.sha256(text_of(path).encode()).hexdigest()})
+    heading, lines = table_of(path, text_of(path))
+    missing = [name for name in FLAT_COLUMNS if name not in heading]
+    if missing:
+        raise UserError(f"{path}: column {missing[0]} is missing; the long format has {', '.join(FLAT_COLUMNS)}")
+    points: dict[tuple[str, ...], Point] = {}
+    metrics = names.data["flat_times"]
+    for line_number, line in enumerate(lines, start=2):
+        where = f"{path}: line {line_number}, "
+        group = names.group(line["group"], where.rstrip(", "))
+        entry = names.algorithm("flat", line["algorithm"], where.rstrip(", "))
+        if line["metric"] not in metrics:
+            raise UserError(f"{where}metric {line['metric']}: unknown; {nearest(line['metric'], metrics)}")
+        reason = names.unusable(line["group"], entry)
+        if reason:
+            text = f"{line['group']}, {line['algorithm']}: {reason}"
+            found.skipped += [text] if text not in found.skipped else []
+            continue
+        shape = [number(line[name], int, where + name) for name in ("rows", "cols", "lefts", "rights")]
+        raw = dict(pair.split("=", 1) for pair in line["params"].split(";") if "=" in pair)
+        for name in raw:
+            if name not in names.own_params and name not in names.params:
+                raise UserError(f"{where}parameter {name}: unknown; {nearest(name, names.own_params)}")
+        point = names.point(group, entry, shape, {n: v for n, v in raw.items() if n in names.own_params})
+        point = points.setdefault(point.key, point)
+        point.samples = point.samples or [{}]
+        column = metrics[line["metric"]]
+        if column in point.samples[0]:
+            raise UserError(f"{where}{line['metric']} of {' '.join(point.key)} is there twice; remove one of them")
+        point.samples[0][column] = number(line["mean_us"], float, where + "mean_us")
+        point.iterations = [""]
+        if column in ("compute_us", "hadamard_us"):
+            point.about = f"mean of {line.get('n') or '?'}, SD {line.get('sd_us') or '-'} us"
+    found.add(points.values(), str(path))
+    return found

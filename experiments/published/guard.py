@@ -1,0 +1,221 @@
+"""The guard over imported rows: which of them a GPU with the published label cannot have measured.
+
+Useful work is 2 FLOP an FMA (EXPERIMENTS of the published evaluation, section 7); a warp-shuffle kernel also multiplies
+padding: 32 shifts lie side by side and columns are taken 32 at a time. Bytes are what a phase of an FFT must move.
+Where labels do not fit, every way to give the same labels to the imported sets is tried, and the one with the fewest
+impossible points is said as an inference. No label is ever changed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from experiments.driver import store
+from experiments.compare.artifact import FOLDER
+from experiments.driver.schema import load_toml
+from experiments.driver.store import Row
+
+PEAKS = FOLDER / "gpu_peaks.toml"
+LANES = 32
+COMPLEX, REAL = 8, 4
+KINDS = {
+    "useful": ("useful work", "TFLOP/s", 1e12),
+    "executed": ("executed work", "TFLOP/s", 1e12),
+    "bytes": ("DRAM traffic", "GB/s", 1e9),
+    "memory": ("buffers", "GB", 1e9),
+}
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What a maker states: FLOP/s (FP32), bytes/s and bytes."""
+
+    name: str
+    flops: float
+    dram: float
+    memory: float
+    cache: float
+
+    def limit(self, kind: str) -> float:
+        return {"bytes": self.dram, "memory": self.memory}.get(kind, self.flops)
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """gpu_peaks.toml: GPUs by label, and the rules of the guard."""
+
+    gpus: dict[str, Gpu]
+    beyond_cache: float
+    enqueue_error: float
+    padded_families: tuple[str, ...]
+
+    @property
+    def streaming_bytes(self) -> float:
+        """A phase that moves more than this streams from DRAM on every GPU that is known."""
+        return self.beyond_cache * max(gpu.cache for gpu in self.gpus.values())
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a point asked of its GPU: a rate (FLOP/s, bytes/s) or an amount (bytes), by kind."""
+
+    kind: str
+    value: float
+    where: str
+
+
+def load_peaks() -> Peaks:
+    """The data file."""
+    data = load_toml(PEAKS)
+    rules = data.pop("rules")
+    return Peaks(
+        {label: Gpu(**entry) for label, entry in data.items()}, rules["beyond_cache"], rules["enqueue_error"],
+        tuple(rules["padded_families"]),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=None)
+def padding(size: int) -> float:
+    """Executed over useful FMAs of a warp-shuffle kernel for square inputs of `size`: 1 + 32 / size where 32 divides
+    it. Lanes hold 32 neighbouring shifts, and each step takes 32 columns, needed by all of them or not."""
+    steps = 0
+    for first in range(1 - size, size, LANES):
+        last = min(first + LANES - 1, size - 1)
+        columns = min(size, size - first) - max(0, -last)
+        steps += -(-columns // LANES)
+    return steps * LANES * LANES / size**2
+
+
+def fft_demands(row: Row, times: Mapping[str, float], where: str, peaks: Peaks) -> list[Demand]:
+    """Traffic of the phases of an FFT at 2h x 2w (section 3), if it streams, and the buffers that it cannot do without.
+    Transforms are out of place; the product is in place on the rights' spectra, in n-to-m into a buffer of its own."""
+    rows, cols, lefts, rights = (int(row[name]) for name in ("left_rows", "left_cols", "lefts", "rights"))
+    pairs = lefts * rights if row["form"] == "n-to-m" else rights
+    plane, spectrum = REAL * 2 * rows * 2 * cols, COMPLEX * 2 * rows * (cols + 1)
+    moved = {
+        "forward_us": (lefts + rights) * (plane + spectrum),
+        "hadamard_us": (lefts + rights + pairs) * spectrum,
+        "inverse_us": pairs * (plane + spectrum),
+    }
+    found = []
+    for phase, amount in moved.items():
+        if phase in times and amount > peaks.streaming_bytes:
+            slack = 1.0 if phase == "hadamard_us" else 1.0 + peaks.enqueue_error
+            rate = amount / (times[phase] * 1e-6) / slack
+            found.append(Demand("bytes", rate, f"{phase.removesuffix('_us')} phase, {where}"))
+    held = (lefts + rights) * (plane + spectrum) + pairs * plane
+    return [*found, Demand("memory", held, where)]
+
+
+def demands(rows: Sequence[Row], peaks: Peaks) -> list[Demand]:
+    """What the points of a set asked of its GPU, by the medians of their repetitions."""
+    points: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["outcome"] == "published":
+            points[store.key_of(row)].append(row)
+    found = []
+    for own in points.values():
+        row = own[0]
+        size = row["left_rows"] if row["left_rows"] == row["left_cols"] else f"{row['left_rows']}x{row['left_cols']}"
+        where = f"{row['variant']} {row['form']} {row['lefts']}-to-{row['rights']}, size {size}"
+        names = [name for name in ("compute_us", "forward_us", "hadamard_us", "inverse_us") if row[name]]
+        times = {name: statistics.median(float(one[name]) for one in own) for name in names}
+        if "hadamard_us" in times:
+            found += fft_demands(row, times, where, peaks)
+            continue
+        rate = 2.0 * float(row["fmas"]) / (times["compute_us"] * 1e-6)
+        found.append(Demand("useful", rate, where))
+        if row["family"] in peaks.padded_families and row["left_rows"] == row["left_cols"]:
+            found.append(Demand("executed", rate * padding(int(row["left_rows"])), where))
+    return found
+
+
+def impossible(found: Sequence[Demand], gpu: Gpu) -> list[Demand]:
+    """Demands above what the GPU can do, the farthest above first."""
+    above = [one for one in found if one.value > gpu.limit(one.kind)]
+    return sorted(above, key=lambda one: -one.value / gpu.limit(one.kind))
+
+
+def describe(above: Sequence[Demand], gpu: Gpu) -> str:
+    """How many of each kind are impossible, and the worst of each."""
+    parts = []
+    for kind, (name, unit, scale) in KINDS.items():
+        own = [one for one in above if one.kind == kind]
+        if own:
+            worst = f"{own[0].value / scale:.4g} of {gpu.limit(kind) / scale:.4g} {unit}"
+            parts.append(f"{len(own)} in {name} (up to {worst}: {own[0].where})")
+    return "; ".join(parts)
+
+
+def fit_labels(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, str]) -> dict[str, str] | None:
+    """The labelling of the sets, out of their own labels, with the fewest impossible points. None when the published
+    one is not worse than all others, or when several are best. `counts`: set -> label -> impossible points."""
+    keys = sorted(labels)
+    tried = {}
+    for order in itertools.permutations(labels[key] for key in keys):
+        tried[order] = sum(counts[key][label] for key, label in zip(keys, order))
+    least = min(tried.values())
+    best = [order for order, count in tried.items() if count == least]
+    if len(best) > 1 or best[0] == tuple(labels[key] for key in keys):
+        return None
+    return dict(zip(keys, best[0]))
+
+
+def check_sets(results: Path) -> list[str]:
+    """Check all imported sets together, store what was found in their records, and return it as sentences."""
+    peaks = load_peaks()
+    records: dict[str, dict[str, Any]] = {}
+    for path in sorted((results / "published").glob("*/runs.json")):
+        for record in store.read_runs(path.parent).values():
+            if record.get("imported", {}).get("gpu") in peaks.gpus:
+                records[path.parent.name] = record
+    labels = {key: record["imported"]["gpu"] for key, record in records.items()}
+    asked = {key: demands(store.read_rows(results / "published" / key), peaks) for key in records}
+    counts = {
+        key: {label: len(impossible(found, peaks.gpus[label])) for label in labels.values()}
+        for key, found in asked.items()
+    }
+    fitting = fit_labels(counts, labels) if labels else None
+    sentences = []
+    for key, record in records.items():
+        own = _sentences(key, labels, asked[key], counts, fitting, peaks)
+        record["imported"]["guard"] = {
+            "with": sorted(records), "impossible": counts[key][labels[key]], "sentences": own,
+            "behaves_like": fitting[key] if fitting and fitting[key] != labels[key] else None,
+        }  # fmt: skip
+        store.write_json(results / "published" / key / "runs.json", [record])
+        sentences += own
+    return sentences
+
+
+def _sentences(
+    key: str, labels: Mapping[str, str], asked: Sequence[Demand], counts: Mapping[str, Mapping[str, int]],
+    fitting: Mapping[str, str] | None, peaks: Peaks,
+) -> list[str]:  # fmt: skip
+    """What is said of one set; nothing when its label fits."""
+    gpu = peaks.gpus[labels[key]]
+    said = []
+    above = impossible(asked, gpu)
+    if above:
+        said.append(f"{key}: beyond the peaks of its published label, {gpu.name}: {describe(above, gpu)}")
+    if fitting and fitting[key] != labels[key]:
+        like = peaks.gpus[fitting[key]]
+        before = sum(counts[one][label] for one, label in labels.items())
+        after = sum(counts[one][label] for one, label in fitting.items())
+        said.append(
+            f"{key}: inference: the folder labelled {gpu.name} behaves like {like.name}. Of all ways to give these "
+            f"{len(labels)} labels to the imported sets one fits best: {after} impossible points, {before} as "
+            "published. Only the authors can confirm it; no label was changed"
+        )
+    elif above and len(labels) == 1:
+        said.append(f"{key}: import the other folders too: labels can only be exchanged between sets")
+    elif above:
+        said.append(f"{key}: no other way to give the labels of {', '.join(sorted(labels))} fits better")
+    return said

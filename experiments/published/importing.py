@@ -1,0 +1,158 @@
+"""Reads the results that the published artifact presents (a user's own clone) into result sets.
+
+Every folder of one GPU becomes a set `published-<folder>` with rows of outcome `published`: drawn hollow, never in a
+table. Values are taken as they are; none was verified here. Times become microseconds, an FFT's compute is forward +
+Hadamard + inverse of the same repetition, and plan and allocation are the medians of a point, as in our own rows.
+The reader was tried on the long format of all three folders and on made-up files of the package's shape, whose layout
+is known from its documentation and public headings; the whole package was never read here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.driver import store
+
+from experiments.published import guard
+from xcorr.errors import Parser, UserError, command, nearest
+from experiments.driver.points import ROOT
+from experiments.published.artifact_files import Found, Names, Point, read_flat, read_folder
+from experiments.driver.store import Row
+
+PRESET = "published"
+SCALAR_BYTES = 4
+PHASES = ("forward_us", "hadamard_us", "inverse_us")
+ONCE = ("plan_us", "allocate_us")  # measured outside the loop: one value a point
+EPILOG = """example:
+  scripts/import_published.py artifact/presented-results            all of ampere, volta, ada that is there
+  scripts/import_published.py --flat v100.csv --folder volta        one GPU in the long format
+
+Then: python3 -m plots.render published-ampere, python3 -m plots.machines published-ampere MY-KEY. Labels of GPUs are
+checked against the GPUs' peaks over all imported sets; what does not fit is said, and no label is changed. Nothing is
+written before all of it was read. Exit code: 0; 2 for a mistake in the request or a file that cannot be read."""
+
+
+def rows_of(point: Point, key: str) -> list[Row]:
+    """A point's rows, one per repetition. UserError when it has neither a kernel nor all phases."""
+    constants = {}
+    for name in ONCE:
+        values = [sample[name] for sample in point.samples if name in sample]
+        if values:
+            constants[name] = store.text_of(statistics.median(values))
+    reason = "; ".join(filter(None, ("imported, not verified", point.note and f"timer: {point.note}", point.about)))
+    (height, width), problem = point.problem.left, point.problem
+    shared = {
+        **dict.fromkeys(store.COLUMNS, ""), "run": key, "experiment": problem.form, "machine_key": key,
+        "input": point.input, "variant": point.variant, "family": point.family, "backend": "cuda",
+        "precision": "fp32", "form": problem.form, "left_rows": str(height), "left_cols": str(width),
+        "right_rows": str(height), "right_cols": str(width), "lefts": str(problem.lefts),
+        "rights": str(problem.rights), "window": "full", "params": point.params, "mode": "stream",
+        "preset": PRESET, "outcome": "published", "reason": reason, "fmas": str(problem.fmas),
+        "bytes": str(problem.bytes(SCALAR_BYTES)), "source_hash": PRESET, **constants,
+    }  # fmt: skip
+    rows = []
+    for repetition, sample in enumerate(point.samples):
+        if "compute_us" not in sample:
+            absent = [name for name in PHASES if name not in sample]
+            if absent:
+                raise UserError(f"{key}: {' '.join(point.key)} has no {absent[0]}; get the file again")
+            sample = {**sample, "compute_us": sum(sample[name] for name in PHASES)}
+        times = {name: store.text_of(value) for name, value in sample.items() if name not in ONCE}
+        counted = {"repetition": str(repetition), "iterations": point.iterations[repetition]}
+        rows.append({**shared, **counted, **times})
+    return rows
+
+
+def write_set(results: Path, found: Found, names: Names, argv: Sequence[str]) -> tuple[Path, int]:
+    """Write one set; returns its folder and the number of rows."""
+    entry = names.data["folders"][found.folder]
+    target = results / "published" / entry["key"]
+    by_experiment: dict[str, list[Row]] = defaultdict(list)
+    for point in found.points.values():
+        for row in rows_of(point, entry["key"]):
+            by_experiment[row["experiment"]].append(row)
+    files = {f"{name}.csv.gz": store.encode(rows) for name, rows in sorted(by_experiment.items())}
+    for name, data in files.items():
+        store.write_atomic(target / name, data)
+    for old in target.glob("*.csv.gz"):
+        if old.name not in files:
+            old.unlink()
+    gpu = guard.load_peaks().gpus[entry["gpu"]]
+    record = {
+        "run": entry["key"], "preset": PRESET, "argv": [Path(word).name for word in argv],
+        "machine": {
+            "machine_key": entry["key"], "device_name": f"{gpu.name} (label of the published folder {found.folder})",
+        },
+        "imported": {
+            "folder": found.folder, "gpu": entry["gpu"], "label": gpu.name, "files": found.files,
+            "left_out": found.skipped, "verified": False,
+        },
+    }  # fmt: skip
+    store.write_json(target / "runs.json", [record])
+    return target, sum(map(len, by_experiment.values()))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = Parser(
+        prog="scripts/import_published.py", description=__doc__, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    made.add_argument("dir", nargs="?", type=Path, metavar="DIR", help="the artifact's presented-results")
+    made.add_argument("--flat", type=Path, metavar="FILE", help="instead of DIR: a file in the long format")
+    made.add_argument("--folder", metavar="NAME", help="which GPU's folder (with --flat; else default: all there)")
+    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
+                      help="root of the results (default: results)")  # fmt: skip
+    made.add_argument("--force", action="store_true", help="replace sets that were imported before")
+    return made
+
+
+def read(asked: argparse.Namespace, names: Names) -> list[Found]:
+    """Everything that was asked for, before anything is written."""
+    folders = names.data["folders"]
+    if (asked.dir is None) == (asked.flat is None):
+        raise UserError("command line: give DIR or --flat FILE; see --help")
+    if asked.folder is not None and asked.folder not in folders:
+        raise UserError(f"folder {asked.folder}: unknown; {nearest(asked.folder, folders)}")
+    if asked.flat is not None:
+        if asked.folder is None:
+            raise UserError("command line: --flat needs --folder; see --help")
+        return [read_flat(asked.flat, asked.folder, names)]
+    root = asked.dir / "data" if (asked.dir / "data").is_dir() else asked.dir
+    wanted = [asked.folder] if asked.folder else [name for name in folders if (root / name).is_dir()]
+    if not wanted or not (root / wanted[0]).is_dir():
+        raise UserError(f"{asked.dir}: holds no folder {asked.folder or ' or '.join(folders)}; give presented-results")
+    return [read_folder(root / name, name, names) for name in wanted]
+
+
+def run(argv: Sequence[str]) -> int:
+    """Reads, writes, checks the labels and says what it did."""
+    asked = parser().parse_args(argv)
+    names = Names()
+    read_sets = read(asked, names)
+    for found in read_sets:
+        target = asked.results / "published" / names.data["folders"][found.folder]["key"]
+        if target.exists() and not asked.force:
+            raise UserError(f"{target}: exists already; replace it with --force")
+    for found in read_sets:
+        folder, count = write_set(asked.results, found, names, argv)
+        print(f"{folder}: {len(found.points)} points, {count} rows, from {len(found.files)} files; none verified here")
+        for line in found.skipped:
+            print(f"left out: {line}")
+    for line in guard.check_sets(asked.results):
+        print(line)
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

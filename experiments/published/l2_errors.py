@@ -1,0 +1,117 @@
+"""Holds the relative L2 errors of stored rows against the bound that the program checks today.
+
+Rows that are older than the bound have passed without it; one whose stored error exceeds it is to be measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from experiments.driver import store
+from xcorr.errors import Parser, UserError, command
+from experiments.driver.points import ROOT
+from experiments.driver.store import Row
+
+EPILOG = """example:
+  python3 -m experiments.published.l2_errors
+  python3 -m experiments.published.l2_errors results/published/nvidia-h200-132-sm-140-gib
+
+Exit code: 0 when no row is above its bound; 1 when one is, each point of such rows in a line; 2 for a mistake in the
+request. `error / bound` is said of the row that comes nearest."""
+
+# As in harness/registry.cpp and harness/bounds.hpp; a test holds both to the program.
+ROUNDOFF = {"fp64": 2.0**-53, "fp32": 2.0**-24, "tf32": 2.0**-11, "3xtf32": 2.0**-21, "bf16x3": 2.0**-16,
+            "fp16": 2.0**-11}  # fmt: skip
+DOUBLE = ROUNDOFF["fp64"]
+SYSTEMATIC = ("offset", "alternating", "constant")  # kinds of input whose rounding errors add up
+
+
+def l2_bound(row: Row) -> float:
+    """The bound of a row by its variant's class, precision, input and problem. Of a partial window it is a lower limit:
+    what the window has of the whole result, which widens it, is not in a row."""
+    left_rows, left_cols, right_rows, right_cols = (
+        int(row[name]) for name in ("left_rows", "left_cols", "right_rows", "right_cols")
+    )
+    terms = min(left_rows, right_rows) * min(left_cols, right_cols)
+    points = (left_rows + right_rows - 1) * (left_cols + right_cols - 1)
+    roundoff = ROUNDOFF[row["precision"]]
+
+    def sums(unit: float) -> float:
+        return ((0.5 * terms if row["input"] in SYSTEMATIC else 0.8 * math.sqrt(terms)) + 4.0) * unit
+
+    own = (1.2 * max(1.0, math.log2(points)) + 4.0) * roundoff if is_transform(row["variant"]) else sums(roundoff)
+    return (1.0 + 8.0 / math.sqrt(_outputs(row["window"], points))) * (own + sums(DOUBLE))
+
+
+def is_transform(variant: str) -> bool:
+    """Whether a variant is of the class of transforms: its id says so."""
+    return "fft" in variant
+
+
+def _outputs(window: str, full: int) -> int:
+    """Outputs of a pair; 1 of `full` for `valid`, which only widens the bound of few outputs."""
+    if not window.startswith("sy:"):
+        return full
+    count = 1
+    for part in window.split(","):
+        first, last = part.split(":")[1].split("..")
+        count *= int(last) - int(first) + 1
+    return count
+
+
+def above(rows: Iterable[Row]) -> list[tuple[float, Row]]:
+    """(error / bound, row) of the rows that have a stored error, the largest ratio first."""
+    held = [
+        (float(row["rel_l2_error"]) / l2_bound(row), row)
+        for row in rows
+        if row["outcome"] == "passed" and row["rel_l2_error"] and row["input"] not in ("integer", "sparse")
+    ]
+    return sorted(held, key=lambda one: -one[0])
+
+
+def report(folder: Path) -> tuple[list[str], int]:
+    """Lines about one set, and how many of its rows are above their bounds."""
+    held = above(store.read_rows(folder))
+    if not held:
+        return [f"{folder.name}: no row with a relative L2 error"], 0
+    wrong = [(ratio, row) for ratio, row in held if not ratio <= 1.0]
+    lines = [f"{folder.name}: {len(wrong)} of {len(held)} rows above their bound; largest error / bound {held[0][0]:.3g}, "
+             f"{_name(held[0][1])}"]  # fmt: skip
+    points = {(row["experiment"], store.key_of(row)): (ratio, row) for ratio, row in reversed(wrong)}
+    lines += [f"  {ratio:.3g} {row['experiment']}: {_name(row)}" for ratio, row in points.values()]
+    return lines, len(wrong)
+
+
+def _name(row: Row) -> str:
+    sizes = f"{row['left_rows']}x{row['left_cols']}/{row['right_rows']}x{row['right_cols']}"
+    return (f"{row['variant']} {row['params']} {row['precision']} {row['form']}/{sizes}/{row['lefts']}:{row['rights']}/"
+            f"{row['window']} {row['input']}")  # fmt: skip
+
+
+def run(argv: Sequence[str]) -> int:
+    """Prints the report; the exit code."""
+    made = Parser(
+        prog="python3 -m experiments.published.l2_errors", description=__doc__, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    made.add_argument("sets", nargs="*", type=Path, metavar="SET",
+                      help="folders of sets (default: all of results/published)")  # fmt: skip
+    options = made.parse_args(argv)
+    sets = options.sets or sorted(path for path in (ROOT / "results" / "published").iterdir() if path.is_dir())
+    for folder in sets:
+        if not folder.is_dir():
+            raise UserError(f"set '{folder}': no such folder; give one of results/published")
+    wrong = 0
+    for folder in sets:
+        lines, count = report(folder)
+        print("\n".join(lines))
+        wrong += count
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(command(run, None))

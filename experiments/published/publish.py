@@ -1,0 +1,199 @@
+"""Compacts a local set to a published one: one file per experiment, committed with the sources."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.driver import store
+from xcorr.errors import UserError, command, nearest
+from experiments.driver.points import ROOT
+from experiments.driver.run_records import run_records
+from experiments.driver.schema import PRESETS
+from experiments.driver.store import Key, Row
+
+EPILOG = """example:
+  python3 -m experiments.published.publish amd-epyc-2-cores --experiments one-to-one
+  python3 -m experiments.published.publish amd-epyc-2-cores --add      some points measured again: the others stay
+
+Of each point the newest run of the most thorough preset is kept, of each variant the newest source;
+--preset keeps the rows of that preset only."""
+VERSIONED = ("preset", "source_hash")
+
+
+def _point(row: Row) -> Key:
+    """The identity of a point whatever the version of its variant and the preset."""
+    return tuple(row[name] for name in store.KEY if name not in VERSIONED)
+
+
+def _passed(rows: list[Row]) -> set[Key]:
+    return {_point(row) for row in rows if row["outcome"] == "passed"}
+
+
+def select(rows: list[Row], preset: str | None, where: str) -> list[Row]:
+    """The rows of an experiment that are published: newest sources only, of each point those of
+    its most thorough preset, one under which it passed if there is one."""
+    present = {row["preset"] for row in rows}
+    if preset is not None and preset not in present:
+        have = ", ".join(sorted(present))
+        raise UserError(f"{where}: no rows of preset {preset}; measured: {have}")
+    kept = store.newest_sources([row for row in rows if preset in (None, row["preset"])])
+    best: dict[Key, tuple[bool, int, str]] = {}
+    for row in kept:
+        best[_point(row)] = max(best.get(_point(row), _standing(row)), _standing(row))
+    return [row for row in kept if _standing(row) == best[_point(row)]]
+
+
+def _standing(row: Row) -> tuple[bool, int, str]:
+    """What makes a row the one to publish of its point: greater is better."""
+    name = row["preset"]
+    return row["outcome"] == "passed", PRESETS.index(name) if name in PRESETS else -1, name
+
+
+def check_complete(folder: Path, rows: list[Row], runs: dict[str, dict[str, Any]]) -> None:
+    """UserError when files are damaged, or when no preset among `rows` (all that the experiment
+    has) has rows of every point: one that is complete may be refined by part of another."""
+    damaged = sorted(path.name for path in folder.glob("*.damaged"))
+    if damaged:
+        raise UserError(
+            f"{folder / damaged[0]}: damaged; run the sweep again and delete the file"
+        )
+    missing = ""
+    for preset in sorted({row["preset"] for row in rows}):
+        records = [record for record in runs.values() if record.get("preset") == preset]
+        if not records:
+            raise UserError(f"{folder}: no run record of preset {preset}; run the sweep again")
+        expected = int(max(records, key=lambda record: record["run"]).get("points", 0))
+        have = len({store.key_of(row) for row in rows if row["preset"] == preset})
+        if have >= expected:
+            return
+        missing = f"{have} of {expected} points of preset {preset} are measured"
+    raise UserError(f"{folder}: {missing}; run the rest, or publish what there is with --partial")
+
+
+def check_loss(target: Path, rows: list[Row]) -> None:
+    """UserError when passed points of the published file would be lost."""
+    lost = _passed(store.decode(target)) - _passed(rows) if target.exists() else set()
+    if not lost:
+        return
+    first = dict(zip([name for name in store.KEY if name not in VERSIONED], min(lost)))
+    example = (
+        f"{first['variant']} {first['params'] or '-'} {first['form']} "
+        f"{first['left_rows']}x{first['left_cols']} {first['lefts']}:{first['rights']}"
+    )
+    raise UserError(
+        f"{target}: {len(lost)} passed points would be lost, such as {example}; measure them or "
+        "publish with --force"
+    )
+
+
+def _artifacts(folder: Path) -> list[Path]:
+    """Files of an experiment that are not standard rows: their own tables, and artifacts/*."""
+    tables = [
+        path
+        for path in sorted(folder.glob("*.csv.gz"))
+        if not store.CHUNK_NAME.fullmatch(path.name)
+    ]
+    return tables + [path for path in sorted((folder / "artifacts").glob("*")) if path.is_file()]
+
+
+def publish(
+    local: Path, published: Path, names: Sequence[str], preset: str | None,
+    *, force: bool, partial: bool, add: bool = False,
+) -> list[Path]:  # fmt: skip
+    """Write the published files of the named experiments; everything is checked before the first
+    is written. With `add`, published rows of points that the local set lacks stay. Returns what was
+    written."""
+    files: dict[Path, bytes] = {}
+    record_path = published / "runs.json"
+
+    def refuse(fault: str) -> None:  # what is left out would be lost when the file is written
+        raise UserError(fault.removesuffix("left out") + "restore it from git")
+
+    published_runs = run_records(published, refuse)
+    by_place = {(run.get("experiment", ""), run["run"]): run for run in published_runs}
+    published_rows = store.read_rows(published) if add else []
+    for name in names:
+        folder = local / name
+        rows = store.read_rows(folder)
+        if rows:
+            runs = store.read_runs(folder)
+            if add:
+                rows += [row for row in published_rows if row["experiment"] == name]
+                runs = {run: one for (of, run), one in by_place.items() if of == name} | runs
+                rows = store.newest(rows, store.repeated(runs))
+            chosen = select(rows, preset, str(folder))
+            if not (partial or add):
+                counted = {row["preset"] for row in chosen}
+                check_complete(folder, [row for row in store.newest_sources(rows)
+                                        if row["preset"] in counted], runs)
+            rows = chosen
+            target = published / f"{name}.csv.gz"
+            if not force:
+                try:
+                    check_loss(target, rows)
+                except store.Damaged as damage:
+                    raise UserError(f"{target}: {damage}; restore it or use --force") from damage
+            files[target] = store.encode(rows)
+            used = {row["run"] for row in rows}
+            by_place = {place: run for place, run in by_place.items() if place[0] != name}
+            by_place |= {(name, run): runs[run] for run in used if run in runs}
+        for path in _artifacts(folder):
+            files[published / path.name] = path.read_bytes()
+    if not files:
+        raise UserError(f"{local}: holds nothing to publish; run an experiment first")
+    if by_place:
+        text = json.dumps([by_place[place] for place in sorted(by_place)], indent=1, sort_keys=True)
+        files[record_path] = (text + "\n").encode()
+    for path, data in files.items():
+        store.write_atomic(path, data)
+    return list(files)
+
+
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m experiments.published.publish", description=__doc__, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("machine_key", nargs="?", help="machine key (default: the only local one)")
+    parser.add_argument("--experiments", help="names, comma separated (default: all local ones)")
+    parser.add_argument("--preset", help="publish the rows of this preset")
+    parser.add_argument("--partial", action="store_true", help="publish unfinished experiments too")
+    parser.add_argument("--add", action="store_true",
+        help="keep published rows of points that are not measured here")  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="even if passed points are lost")
+    parser.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
+        help="root of the results (default: results)")  # fmt: skip
+    options = parser.parse_args(argv)
+    root = options.results / "local"
+    keys = sorted(path.name for path in root.glob("*") if path.is_dir())
+    key = options.machine_key or (keys[0] if len(keys) == 1 else "")
+    if key not in keys:
+        raise UserError(f"machine key {key or '(none given)'}: no local set; {nearest(key, keys)}")
+    names = sorted(path.name for path in (root / key).glob("*") if path.is_dir())
+    if options.experiments:
+        wanted = [name for name in options.experiments.replace(",", " ").split()]
+        for name in wanted:
+            if name not in names:
+                raise UserError(f"experiment {name}: not measured; {nearest(name, names)}")
+        names = wanted
+    written = publish(
+        root / key, options.results / "published" / key, names, options.preset,
+        force=options.force, partial=options.partial, add=options.add,
+    )  # fmt: skip
+    print("published:\n" + "\n".join(f"  {path}" for path in written))
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

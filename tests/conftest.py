@@ -1,0 +1,21 @@
+"""For all tests: Hypothesis measures no time, since a loaded machine would fail what is right; arrays as files."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+collect_ignore_glob = ["*/test_program.py"]  # run by meson
+
+settings.register_profile("xcorr", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("xcorr")
+
+
+@pytest.fixture
+def save(tmp_path):
+    """Writes an array as a .npy file of the test; its path as text."""
+
+    def write(name, array):
+        np.save(tmp_path / name, array)
+        return str(tmp_path / name)
+
+    return write

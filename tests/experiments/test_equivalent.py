@@ -1,0 +1,316 @@
+"""python3 -m experiments.compare.equivalent: another machine code, another call, another output are seen; a name is not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from experiments.compare import equivalent
+from experiments.driver import identity
+from experiments.compare.equivalence import times
+from experiments.compare.equivalence.builds import Tree
+from experiments.compare.equivalence.calls import Compared, Recorder, compare_calls, compare_lines
+from experiments.compare.equivalence.machine_code import Kernel, without_file
+from experiments.compare.equivalent import DIFFERENT, EQUAL, SAME, TOKENS, judge_kernels
+from xcorr.errors import UserError
+from experiments.driver.points import Variant
+from xcorr.problem import Problem
+
+ROOT = Path(__file__).resolve().parents[2]
+NVCC = shutil.which("nvcc")
+
+
+# What was recorded.
+
+HEAD = "== v one-to-one/4x4/4x4/1:1/full fp32 a=1\nfirst call\n"
+LAUNCH = "launch {name} grid {grid},1,1 block 32,1,1 shared 0 stream 1{more} (0100{padding} 00060000)\n"
+
+
+def recording(name: str = "k", grid: int = 8, padding: str = "0000", more: str = "", tail: str = "") -> list[str]:
+    text = HEAD + LAUNCH.format(name=name, grid=grid, padding=padding, more=more) + tail
+    return text.splitlines(True)
+
+
+def compared(before: list[str], after: list[str], again: tuple[list[str], list[str]] | None = None) -> Compared:
+    first, second = again or (before, after)
+    names = ({"old_k": "k"}, {"old_k": "k", "new_k": "k"})
+    return compare_lines([before, first, after, second], names)
+
+
+def test_equal_calls_of_kernels_in_other_namespaces() -> None:
+    found = compared(recording("old_k"), recording("new_k"))
+    assert found.difference == "" and (found.blocks, found.launches) == (1, 1)
+    assert found.reached == ({"old_k"}, {"new_k"})
+
+
+@pytest.mark.parametrize(
+    "after, says",
+    [
+        (recording("old_k", grid=9), "(01000000 00060000) -> launch k grid 9,"),
+        (recording("another"), "launch k grid"),
+        (recording("old_k", more=" cooperative:1"), "cooperative:1"),
+        (recording("old_k", padding="0001"), "(01000001"),
+        (recording("old_k", tail="set 64 bytes 700000000000 to 0 stream 1\n"), "nothing -> set 64 bytes"),
+        (recording("old_k")[:-1], "-> nothing"),
+    ],
+)
+def test_other_calls(after: list[str], says: str) -> None:
+    found = compared(recording("old_k"), after)
+    assert found.difference.startswith("v one-to-one/4x4") and says in found.difference
+
+
+def test_padding_is_what_differs_within_a_build() -> None:
+    """Bytes that follow the paint of memory count on neither side; all others do."""
+    painted = (recording("old_k", padding="00ff"), recording("new_k", padding="0000"))
+    assert compared(recording("old_k", padding="0000"), recording("new_k", padding="0077"), painted).difference == ""
+    painted = (recording("old_k", padding="00ff"), recording("new_k", padding="01ff"))
+    assert compared(recording("old_k"), recording("new_k", padding="0100"), painted).difference
+
+
+def test_only_parameters_have_padding() -> None:
+    painted = (recording("old_k", grid=9), recording("new_k", grid=9))
+    assert compared(recording("old_k", grid=8), recording("new_k", grid=8), painted).difference
+
+
+def recorder(folder: Path, script: str) -> Recorder:
+    """One whose program is a shell script."""
+    folder.mkdir()
+    (folder / "record_calls").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "record_calls").chmod(0o755)
+    return Recorder(Tree(folder, folder), folder)
+
+
+def test_a_difference_ends_recordings_that_go_on(tmp_path: Path) -> None:
+    """What is recorded is longer than a pipe, and nobody reads it to its end."""
+    endless = [recorder(tmp_path / word, f"yes {word}") for word in ("one", "two")]
+    assert compare_calls(endless[0], endless[1], "v").difference == ": one -> two"
+
+
+def test_a_recording_that_fails_is_a_mistake_and_no_difference(tmp_path: Path) -> None:
+    good = recorder(tmp_path / "good", "echo line; echo line")
+    bad = recorder(tmp_path / "bad", "echo line; echo 'error: cuda_stand_in: device attribute 7' >&2; exit 3")
+    with pytest.raises(UserError, match="recording v: cuda_stand_in: device attribute 7"):
+        compare_calls(good, bad, "v")
+
+
+# What was compiled.
+
+
+def kernel(name: str, digest: str = "d") -> Kernel:
+    return Kernel(name, 32, 0, (8,), digest)
+
+
+def calls(*reached: str, launches: int = 3) -> Compared:
+    return Compared(blocks=1, launches=launches, reached=(frozenset(reached), frozenset(reached)))
+
+
+def test_kernels() -> None:
+    one, two = kernel("one"), kernel("two")
+    assert judge_kernels([one, two], [one, two], calls("one"), "quick")[0] == EQUAL
+    assert judge_kernels([one, two], [one], calls("one"), "quick")[0] == EQUAL, "a kernel that nothing calls has gone"
+    assert judge_kernels([one, two], [one], calls("one", "two"), "quick")[0] == DIFFERENT
+    found, why = judge_kernels([one, two], [one, replace(two, digest="e")], calls("one"), "quick")
+    assert found == DIFFERENT and "two" in why
+    assert judge_kernels([one], [one], calls(launches=0), "quick")[0] == DIFFERENT, "nothing was compared"
+
+
+def test_names_without_files() -> None:
+    name = "_ZN5xcorr51_GLOBAL__N__136c0a6f_12_split_row_cu_e7efb3e9_1916616split_row_kernelEv"
+    assert without_file(name) == "_ZN5xcorr16split_row_kernelEv"
+
+
+# Whole variants: trees with one small variant, compiled by hand.
+
+VARIANT = "algorithms/tiny/tiny.cu"
+TEXT = """// A kernel that doubles.
+#include "algorithms/device/cuda.hpp"
+#include "harness/variant.hpp"
+namespace xcorr {
+namespace {
+struct Work {
+  bool wide;
+  long long count;
+};
+__global__ void tiny_kernel(Work work, const float* in, float* out) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < work.count) out[i] = 2 * in[i];
+}
+class Doubling : public Plan {
+ public:
+  explicit Doubling(const PlanRequest& request) { work_.wide = false, work_.count = request.problem.out_elements(); }
+  void compute(const Call& call) override {
+    const auto blocks = static_cast<unsigned>((work_.count + 127) / 128);
+    launch(tiny_kernel, dim3(blocks), dim3(128), 0, call.stream, work_, call.lefts<float>(), call.outs<float>());
+  }
+ private:
+  Work work_;
+};
+std::unique_ptr<Plan> plan(const PlanRequest& request) { return std::make_unique<Doubling>(request); }
+XCORR_VARIANT({.summary = "Doubles", .parent = "", .source = "", .backend = Backend::cuda, .plan = plan});
+}  // namespace
+}  // namespace xcorr
+"""
+CHANGES = {
+    "nothing": ("", "", SAME, ""),
+    "a comment": ("doubles", "copies twice", SAME, ""),
+    "a name of the host": ("Doubling", "Twice", EQUAL, "machine code of 1 kernels (1 called)"),
+    "a namespace": ("namespace {\nstruct", "namespace inner { namespace {\nstruct", EQUAL, "1 called"),
+    "an instruction": ("2 * in[i]", "3 * in[i]", DIFFERENT, "machine code of 1 of 1 kernels"),
+    "registers": ("void tiny_kernel(", "void __launch_bounds__(64) tiny_kernel(", DIFFERENT, "machine code"),
+    "the grid": ("+ 127) / 128", "+ 128) / 128", DIFFERENT, "calls: tiny one-to-many/"),
+    "a parameter": ("out_elements(); }", "out_elements() - 1; }", DIFFERENT, "calls: tiny"),
+    "the second call": ("launch(tiny", "work_.count -= 1;\n    launch(tiny", DIFFERENT, "calls: tiny"),
+    "a clear": ("launch(tiny", "clear(call.out, 64, call.stream);\n    launch(tiny", DIFFERENT, "set 64 bytes"),
+}
+NVCC_FLAGS = ["-std=c++20", "--expt-relaxed-constexpr", "-gencode=arch=compute_90,code=sm_90", "-Xcompiler=-fPIC"]
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tree]:
+    """Tree of a text of the variant, compiled as far as the comparison needs it."""
+    if NVCC is None:
+        pytest.skip("needs nvcc")
+    base = tmp_path_factory.mktemp("trees")
+    cuda = Path(NVCC).resolve().parents[1]
+    include = next((path for path in (cuda / "include", cuda / "targets/x86_64-linux/include") if path.is_dir()), cuda)
+    made: dict[str, Tree] = {}
+
+    def make(text: str) -> Tree:
+        if text in made:
+            return made[text]
+        tree = Tree(base / str(len(made)), base / str(len(made)) / "build")
+        tree.build.mkdir(parents=True)
+        for name in ("harness", "scripts"):
+            shutil.copytree(ROOT / name, tree.root / name)
+        for path in (ROOT / "algorithms" / "device").iterdir():
+            target = tree.root / "algorithms" / "device" / path.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        (tree.root / VARIANT).parent.mkdir()
+        (tree.root / VARIANT).write_text(text)
+        build = tree.build
+        (build / "build_facts.hpp").write_text('#define XCORR_COMPILER "gcc 12"\n')
+        call(tree.root / "scripts/stamp_sources.py", "stamp", tree.root, build, f"{VARIANT}:tiny.cu")
+        call(NVCC, *NVCC_FLAGS, f"-I{tree.root}", "-c", build / "tiny.cu", "-o", build / "tiny.o")
+        flags = ["-std=c++20", "-O1", "-fPIC", f"-I{tree.root}", f"-I{build}", f"-I{include}"]
+        sources = [tree.root / "harness" / f"{name}.cpp" for name in ("registry", "problem")]
+        call("c++", *flags, "-shared", *sources, build / "tiny.o", "-o", build / "libxcorr.so")
+        command = " ".join(["c++", *flags, "-o", "a.o", "-c", "a.cpp"])
+        commands = [{"file": "../harness/registry.cpp", "command": command}]
+        (build / "compile_commands.json").write_text(json.dumps(commands))
+        made[text] = tree
+        return tree
+
+    return make
+
+
+def call(*words: object) -> None:
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    assert done.returncode == 0, f"{words}\n{done.stderr}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("old, new, found, says", CHANGES.values(), ids=CHANGES)
+def test_a_change_of_a_variant(
+    compiled: Callable[[str], Tree], monkeypatch: pytest.MonkeyPatch, old: str, new: str, found: str, says: str
+) -> None:
+    changed = TEXT.replace(old, new)
+    if "inner" in new:
+        changed = changed.replace("}  // namespace xcorr", "}}  // namespace xcorr")
+    assert (changed != TEXT) == bool(old)
+    monkeypatch.setattr(Tree, "compile", lambda *_: None)  # both are compiled
+    (verdict,) = equivalent.compare(compiled(TEXT), compiled(changed), [], "paper", "90", 4)
+    assert (verdict.variant, verdict.found) == ("tiny", found), verdict.why
+    assert says in verdict.why
+
+
+# What is written.
+
+
+def test_lines_are_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "equivalent.csv"
+    monkeypatch.setattr(identity, "EQUIVALENT", path)
+    monkeypatch.setattr(equivalent, "ROOT", tmp_path)
+    monkeypatch.setattr(Tree, "units", lambda _: {"a": ("x/a.cu", []), "b": ("x/b.cpp", []), "c": ("x/c.cu", [])})
+    monkeypatch.setattr(Tree, "compiler", lambda _: "nvcc 13.0 gcc 12")
+    verdicts = [
+        equivalent.Verdict("a", "1", "2", EQUAL, "machine code"), equivalent.Verdict("b", "1", "2", EQUAL, "outputs"),
+        equivalent.Verdict("c", "1", "2", TOKENS), equivalent.Verdict("a", "3", "3", SAME),
+        equivalent.Verdict("a", "4", "5", DIFFERENT, "calls"),
+    ]  # fmt: skip
+    tree = Tree(tmp_path, tmp_path)
+    for _ in range(2):
+        equivalent.write(verdicts, tree, tree, "90")
+        lines = identity.read_lines(path)
+        assert [(line.variant, line.before, line.after, line.architectures) for line in lines] == [
+            ("a", "1", "2", "9.0"), ("b", "1", "2", "cpu"), ("c", "1", "2", "all")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        ([], "--before is missing"),
+        (["--before", "no-such-revision"], "neither a folder nor a revision"),
+        (["--before", "tests"], "not a tree of this project"),
+        (["--rows", "no-such-set"], "no set of rows"),
+        (["--times"], "needs two builds"),
+        (["--times", "--before-build", ".", "--after-build", "."], "not built"),
+    ],
+)
+def test_mistakes_are_one_line(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert equivalent.main(words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and says in error and error.count("\n") == 1
+
+
+# Times.
+
+
+def point(before: list[float], after: list[float]) -> times.Point:
+    return times.Point("v", tuple(before), tuple(after))
+
+
+def test_a_point_differs_by_more_than_runs_of_a_build_do() -> None:
+    assert not point([4.0, 4.1, 4.2, 4.1, 4.0], [4.2, 4.1, 4.2, 4.15, 4.2]).differs
+    assert point([4.0, 4.1, 4.1, 4.1, 4.0], [4.3, 4.3, 4.25, 4.3, 4.3]).differs
+    assert point([4.3, 4.3, 4.25, 4.3, 4.3], [4.0, 4.1, 4.1, 4.1, 4.0]).differs, "shorter is another time too"
+    assert not point([4.0] * 5, [4.01] * 5).differs, "less than a clock shows"
+
+
+def units() -> list[times.Unit]:
+    def variant(name: str) -> Variant:
+        return Variant(name, "f", "cuda", "definition", ("fp32",), (), ("a=1", "a=2", "a=3"), ("stream",), "h")
+
+    problems = [Problem(form, (size, size), (size, size), 1, 1, "full")
+                for form in ("one-to-one", "n-to-m") for size in (8, 16, 32)]  # fmt: skip
+    places = [(name, problem, f"a={i}") for name in "uvw" for problem in problems for i in (1, 2, 3, 4)]
+    return times.choose(reversed(places), {name: variant(name) for name in "uvw"}, 14)
+
+
+def test_points_are_spread_and_always_the_same() -> None:
+    chosen = units()
+    assert chosen == units() and sum(len(unit.params) for unit in chosen) == 14
+    assert {(unit.variant.id, unit.problem.form) for unit in chosen} == {
+        (name, form) for name in "uvw" for form in ("one-to-one", "n-to-m")}  # fmt: skip
+    assert all("a=4" not in unit.params for unit in chosen), "a point that a build lacks"
+
+
+def test_builds_are_measured_in_turn() -> None:
+    order = []
+
+    def measure(build: int, unit: times.Unit) -> dict[str, float]:
+        order.append(build)
+        return {params: 4.0 + build for params in unit.params}
+
+    points = times.in_turn(units()[:1], measure)
+    assert order == [0, 1, 1, 0, 0, 1, 1, 0, 0, 1]
+    assert [one.differs for one in points] == [True, True]
+    assert "2 points, 2 differ; after / before = 1.2500" in times.table(points)

@@ -1,0 +1,65 @@
+"""Rows that a busy host slowed down are known, named and measured again on request."""
+
+from __future__ import annotations
+
+import pytest
+from driving import Driver, driver
+from experiments.driver import store
+from experiments.driver.launches import quiet_us, slowed
+
+__all__ = ["driver"]
+
+
+def row(**cells: str) -> store.Row:
+    base = dict.fromkeys(store.COLUMNS, "")
+    return {**base, "outcome": "passed", "experiment": "many", "compute_us": "4", "launch_us": "3", **cells}
+
+
+def test_only_times_of_few_launches_and_plans_are_slowed_by_a_busy_host() -> None:
+    quiet = row(variant="quiet")
+    fast, slow = row(variant="fast", launch_us="4.6"), row(variant="slow", launch_us="4.6", compute_us="400")
+    planned = row(variant="planned", launch_us="4.6", compute_us="400", plan_us="800")
+    failed = row(variant="failed", launch_us="4.6", outcome="failed", compute_us="")
+    unknown = row(variant="unknown", launch_us="")
+    rows = [quiet, fast, slow, planned, failed, unknown]
+    assert quiet_us(rows) == 3
+    found = {dict(zip(store.KEY, key))["variant"] for _, key in slowed(rows, quiet_us(rows))}
+    assert found == {"fast", "planned"}
+
+
+def test_rows_without_launches_say_nothing() -> None:
+    rows = [row(launch_us=""), row(launch_us="", compute_us="0.1")]
+    assert quiet_us(rows) == 0 and not slowed(rows, quiet_us(rows))
+
+
+def test_a_sweep_says_so_and_slowed_measures_them_again(
+    driver: Driver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    driver.run("--sizes", "4")
+    quiet = len(driver.rows())
+    driver.faults({"kind": "busy", "left": "8x8"})
+    driver.run("--sizes", "4,8")
+    assert "a busy host slowed 6 points down" in capsys.readouterr().err
+    driver.faults()
+    driver.run("--sizes", "4,8")
+    assert "nothing to do" in capsys.readouterr().out
+    driver.run("--sizes", "4,8", "--slowed")
+    captured = capsys.readouterr()
+    assert "6 passed" not in captured.err and "slowed" not in captured.err
+    assert {one["launch_us"] for one in driver.rows()} == {"3"} and len(driver.rows()) > quiet
+
+
+def test_measuring_again_beside_a_busier_host_replaces_nothing(driver: Driver) -> None:
+    driver.faults({"kind": "busy", "left": "8x8"})
+    driver.run("--sizes", "4,8")
+    first = driver.rows()
+    driver.faults({"kind": "busier", "left": "8x8"})
+    driver.run("--sizes", "4,8", "--slowed")
+    assert driver.rows() == first
+    driver.run("--sizes", "4,8", "--force")
+    assert {one["run"] for one in driver.rows()}.isdisjoint({one["run"] for one in first})
+
+
+def test_a_point_that_was_only_measured_again_keeps_its_rows() -> None:
+    only = row(variant="only", run="2", launch_us="", **{n: "1" for n in store.INTEGERS})
+    assert store.newest([only], again={"2"}) == [only]

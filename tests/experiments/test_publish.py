@@ -1,0 +1,147 @@
+"""From a local set to a published one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import fake_bench
+import pytest
+from driving import Driver, driver
+from experiments.driver import store
+
+__all__ = ["driver"]
+
+
+def target(driver: Driver) -> Path:
+    return driver.results / "published" / "fake-2-cores"
+
+
+def test_published_set_reads_like_the_local_one(driver: Driver) -> None:
+    driver.run()
+    assert driver.publish() == 0
+    assert store.read_rows(target(driver)) == driver.rows()
+    runs = json.loads((target(driver) / "runs.json").read_text())
+    assert [run["run"] for run in runs] == sorted({one["run"] for one in driver.rows()})
+    before = (target(driver) / "many.csv.gz").read_bytes()
+    assert driver.publish() == 0 and (target(driver) / "many.csv.gz").read_bytes() == before
+
+
+def test_only_newest_sources_and_the_most_thorough_preset(driver: Driver) -> None:
+    driver.run()
+    edited = [dict(entry, source_hash="b" * 16) for entry in fake_bench.VARIANTS]
+    driver.variants(edited)
+    driver.run()
+    driver.run(preset="quick")
+    assert driver.publish("--preset", "smoke") == 0
+    assert {row["source_hash"] for row in store.read_rows(target(driver))} == {"b" * 16}
+    assert driver.publish() == 0
+    assert {row["preset"] for row in store.read_rows(target(driver))} == {"quick"}
+
+
+def test_a_point_is_published_under_its_own_most_thorough_preset(driver: Driver) -> None:
+    driver.run(preset="quick")
+    driver.run("--sizes", "8", preset="paper")
+    assert driver.publish() == 0
+    rows = store.read_rows(target(driver))
+    assert {(row["left_rows"], row["preset"]) for row in rows} == {("4", "quick"), ("8", "paper"), ("12", "quick")}
+    assert len({store.key_of(row) for row in rows}) == 18
+    assert driver.publish("--preset", "quick", "--force") == 0
+    assert {row["preset"] for row in store.read_rows(target(driver))} == {"quick"}
+
+
+def test_unfinished_experiment_is_refused(
+    driver: Driver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    driver.run("--sizes", "4,8")
+    capsys.readouterr()
+    assert driver.publish() == 2
+    assert "12 of 18 points of preset smoke are measured" in capsys.readouterr().err
+    assert not target(driver).exists()
+    assert driver.publish("--partial") == 0
+
+
+def test_damaged_set_is_refused(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+    driver.run()
+    first = sorted((driver.local / "many").glob("*.csv.gz"))[0]
+    first.write_bytes(b"x")
+    assert driver.publish() == 2
+    assert f"{first}.damaged: damaged" in capsys.readouterr().err and not target(driver).exists()
+
+
+def test_fewer_passed_points_need_force(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+    driver.run()
+    driver.publish()
+    before = (target(driver) / "many.csv.gz").read_bytes()
+    driver.faults({"kind": "incorrect", "variant": "cpu_definition", "left": "12x12"})
+    driver.run("--force")
+    capsys.readouterr()
+    assert driver.publish() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "2 passed points would be lost, such as cpu_definition - one-to-many 12x12 1:2" in line
+    assert (target(driver) / "many.csv.gz").read_bytes() == before
+    assert driver.publish("--force") == 0
+    assert (target(driver) / "many.csv.gz").read_bytes() != before
+
+
+def test_files_of_their_own_schema_go_along(driver: Driver) -> None:
+    driver.run()
+    folder = driver.local / "real-ebsd" / "artifacts"
+    folder.mkdir(parents=True)
+    (folder / "real-ebsd.displacements.csv.gz").write_bytes(b"1")
+    (folder / "real-ebsd.summary.json").write_text("{}")
+    assert driver.publish() == 0
+    names = {path.name for path in target(driver).iterdir()}
+    assert {"real-ebsd.displacements.csv.gz", "real-ebsd.summary.json", "many.csv.gz"} <= names
+    assert len(store.read_rows(target(driver))) == len(driver.rows())
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["fake-3-cores"], "did you mean fake-2-cores?"),
+        (["--experiments", "mny"], "did you mean many?"),
+        (["--preset", "paper"], "no rows of preset paper; measured: smoke"),
+    ],
+)
+def test_mistakes(
+    driver: Driver, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    driver.run("--sizes", "4")
+    capsys.readouterr()
+    assert driver.publish(*arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and says in line
+
+
+@pytest.mark.parametrize("text", ["[", '[{"run": 7}]', '[{"run": "a", "argv": null}]'])
+def test_a_damaged_list_of_published_runs_is_not_written_over(
+    driver: Driver, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    driver.run()
+    target(driver).mkdir(parents=True)
+    path = target(driver) / "runs.json"
+    path.write_text(text)
+    capsys.readouterr()
+    assert driver.publish() == 2
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
+    assert str(path) in line and "restore it from git" in line and path.read_text() == text
+
+
+def test_points_measured_again_are_added_to_a_published_set(driver: Driver) -> None:
+    driver.run()
+    assert driver.publish() == 0
+    published = store.read_rows(target(driver))
+    shutil.rmtree(driver.results / "local")
+    driver.variants([dict(fake_bench.VARIANTS[0], source_hash="b" * 16), *fake_bench.VARIANTS[1:]])
+    first = fake_bench.VARIANTS[0]["id"]
+    driver.run("--variants", first)
+    assert driver.publish("--partial") == 2, "the points of the other variants would be lost"
+    assert driver.publish("--add") == 0
+    rows = store.read_rows(target(driver))
+    assert [store.key_of(row)[:-1] for row in rows] == [store.key_of(row)[:-1] for row in published]
+    for row in rows:
+        assert (row["source_hash"] == "b" * 16) == (row["variant"] == first)
+    runs = json.loads((target(driver) / "runs.json").read_text())
+    assert {run["run"] for run in runs} == {row["run"] for row in rows}

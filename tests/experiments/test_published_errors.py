@@ -1,0 +1,85 @@
+"""Published rows are held against the bound of the relative L2 error by what they store."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from experiments.driver import store
+from experiments.published import l2_errors
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCH = ROOT / "build" / "xcorr-bench"
+
+
+def row(**cells: str) -> store.Row:
+    base = {**dict.fromkeys(store.COLUMNS, ""), **dict.fromkeys(store.INTEGERS, "1")}
+    sides = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), "256")
+    base |= {**sides, "variant": "cufft", "precision": "fp32", "form": "one-to-one", "window": "full", "mode": "stream"}
+    return {**base, "input": "uniform", "outcome": "passed", "run": "20260101T000000-000000", **cells}
+
+
+def written(folder: Path, rows: list[store.Row]) -> Path:
+    folder.mkdir()
+    stored = store.encode([{**one, "experiment": "one-to-one"} for one in rows])
+    store.write_atomic(folder / "one-to-one.csv.gz", stored)
+    return folder
+
+
+def test_no_published_row_is_above_its_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    assert l2_errors.run([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines and all(" 0 of " in line or "no row" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("cells", "wrong"),
+    [
+        ({"rel_l2_error": "5.4e-7"}, False),
+        ({"rel_l2_error": "2.8e-5"}, True),  # one bin off by 1 %
+        ({"rel_l2_error": "2.8e-5", "outcome": "incorrect"}, False),
+        ({"rel_l2_error": ""}, False),
+        ({"rel_l2_error": "4e-6", "variant": "warp_shuffle"}, False),
+        ({"rel_l2_error": "4e-5", "variant": "warp_shuffle"}, True),
+        ({"rel_l2_error": "1e-12", "precision": "fp64"}, True),
+    ],
+)
+def test_a_row_above_its_bound_is_listed(
+    cells: dict[str, str], wrong: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = written(tmp_path / "some-machine", [row(rel_l2_error="1e-8", params="a=1"), row(**cells)])
+    assert l2_errors.run([str(folder)]) == int(wrong)
+    listed = capsys.readouterr().out.splitlines()[1:]
+    assert len(listed) == int(wrong) and all("256x256/256x256/1:1/full" in line for line in listed)
+
+
+def test_a_folder_that_is_not_there_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(l2_errors.UserError, match="no such folder"):
+        l2_errors.run(["results/nowhere"])
+
+
+@pytest.mark.skipif(not BENCH.exists(), reason="the program is not built")
+@pytest.mark.parametrize("variant", ["cpu_definition", "cpu_fft"])
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+@pytest.mark.parametrize("size", ["16x20", "33x9"])
+def test_the_bound_is_that_of_the_program(variant: str, precision: str, size: str) -> None:
+    asked = ["--variant", variant, "--precision", precision, "--form", "one-to-one", "--left", size]
+    done = subprocess.run(
+        [BENCH, *asked, "--repetitions", "1", "--min-time", "0.001", "--records", "-"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    record = json.loads(done.stdout.splitlines()[-1])["record"]
+    stored = {name: store.text_of(value) for name, value in record.items()}
+    # The program's own is wider where a pair has less of a result than the norms of its inputs promise.
+    ratio = record["rel_l2_bound"] / l2_errors.l2_bound(stored)
+    assert 0.999 < ratio < 1.2
+    assert record["rel_l2_error"] <= record["rel_l2_bound"]
+
+
+@pytest.mark.skipif(not BENCH.exists(), reason="the program is not built")
+def test_ids_tell_the_class() -> None:
+    listed = json.loads(subprocess.run([BENCH, "--list=json"], capture_output=True, text=True, check=True).stdout)
+    for variant in listed["variants"]:
+        assert l2_errors.is_transform(variant["id"]) == (variant["algorithm_class"] == "fft"), variant["id"]

@@ -1,0 +1,145 @@
+"""The experiment files, and what a mistake in one says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from experiments.driver import schema
+from xcorr.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = (schema.FOLDER / "one-to-many.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    "old, new, says",
+    [
+        ("feeds", "feds", "key feds: unknown; did you mean feeds?"),
+        ("[[problems]]\nsizes", "[[problems]]\nsizs", "sizs: unknown; did you mean sizes?"),
+        ("[presets.smoke]\nsizes", "[presets.smoke]\nsises", "sises: unknown; did you mean sizes?"),
+        ("presets.smoke", "presets.smok", "key presets.smok: unknown; did you mean smoke?"),
+        ('"stream"', '"streem"', "key modes.0: 'streem' is not allowed; give a list of stream"),
+        ("[16, 32, 64, 128", "[0, 32, 64, 128", "size 0: 0 is out of range"),
+        ("[16, 32, 64, 128", "[1.5, 32, 64, 128", "key problems.#0.sizes.0: 1.5 is not allowed"),
+        ("[16, 32, 64, 128", "[true, 32, 64, 128", "key problems.#0.sizes.0: True is not allowed"),
+        ('"1:8"', '"3:8"', "use counts 1:8"),
+        ('title = "One-to-many correlation"', "", "key title: missing; give a string"),
+        ('form = "one-to-many"', 'form = "one-to-mny"', "give one of one-to-one, one-to-many"),
+        ('window = "full"', 'window = "ful"', "window ful: unknown; use full"),
+        ('precisions = ["fp32"]', 'precisions = "fp32"', "key precisions: 'fp32' is not allowed"),
+        (re.search("^feeds = (.*)$", GOOD, re.MULTILINE)[1], "[]", "key feeds: empty"),
+        ("title", "title ==", "not TOML"),
+        ("[presets.smoke]\nsizes = [16", "[presets.smoke]\nsizes = [17", "17 is in no problem"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_line(tmp_path: Path, old: str, new: str, says: str) -> None:
+    path = tmp_path / "x.toml"
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(UserError) as caught:
+        schema.load_experiment(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ") and says in message and "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "old, new, says",
+    [
+        ("cuda = 0.02", "cda = 0.02", "key smoke.max_predicted_s.cda: unknown; did you mean cuda?"),
+        ("repetitions = 2", "repetitons = 2", "key smoke.repetitons: unknown; did you mean repet"),
+        ("repetitions = 2", "repetitions = 2.5", "give a positive integer"),
+        ("repetitions = 2", "repetitions = 0", "must be positive"),
+        ("repetitions = 2", "repetitions = -1", "key smoke.repetitions: -1 is not allowed"),
+        ("repetitions = 2", "repetitions = 99999999999999999999", "be at most 1e+06"),
+        ("repetitions = 2", f"repetitions = {'9' * 400}", "that integer is not allowed"),
+        ("min_time_s = 0.005", "min_time_s = nan", "key smoke.min_time_s: nan is not allowed"),
+        ("min_time_s = 0.005", "min_time_s = inf", "key smoke.min_time_s: inf is not allowed"),
+        ("min_time_s = 0.005", "min_time_s = -1", "must be positive"),
+        ("min_time_s = 0.005", f"min_time_s = {'9' * 400}", "that integer is not allowed"),
+        ("cpu = 0.1", "cpu = nan", "key smoke.max_predicted_s.cpu: nan is not allowed"),
+        ("cpu = 0.1", "cpu = -1", "key smoke.max_predicted_s.cpu: -1 is not allowed"),
+        ("cpu = 30", "cpu = nan", "key quick.max_point_s.cpu: nan is not allowed"),
+        ("cpu = 0.1", "cpu = true", "key smoke.max_predicted_s.cpu: True is not allowed"),
+        ("min_time_s = 0.005", "min_time_s = 0.005\nmin_timeout_s = inf", "min_timeout_s: inf is not allowed"),
+        ("[smoke]", "[smok]", "key smok: unknown; did you mean smoke?"),
+        ("cpu = 0.1", 'cpu = "x"', "key smoke.max_predicted_s.cpu: 'x' is not allowed"),
+    ],
+    ids=lambda text: text[:40],
+)  # fmt: skip
+def test_mistakes_in_presets(tmp_path: Path, old: str, new: str, says: str) -> None:
+    good = (schema.FOLDER / "presets.toml").read_text()
+    assert old in good
+    (tmp_path / "presets.toml").write_text(good.replace(old, new))
+    with pytest.raises(UserError) as caught:
+        schema.load_presets(tmp_path)
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "old, new, says",
+    [
+        ("per_core = 5e8", "per_core = 0", "key classes.cpu.definition.per_core: 0 is not allowed; it must be positive"),
+        ("per_s = 3e11", "per_s = nan", "key classes.cuda.definition.per_s: nan is not allowed"),
+        ("launch_us = 0.2", "launch_us = inf", "key variants.cpu_definition.launch_us: inf is not allowed"),
+        ("plan_s = 0.1", "plan_s = -3", "plan_s: -3 is not allowed; it must not be negative"),
+        ("fma_per_s = 1e9", "fma_per_s = 0", "key verification.cpu.fma_per_s: 0 is not allowed"),
+        ("fft_per_s = 1e9", "fft_per_s = nan", "key verification.cpu.fft_per_s: nan is not allowed"),
+        ("[classes.cuda]", "[classes.opencl]", "key classes.cuda.definition: missing"),
+        ("[verification.cuda]", "[verification.opencl]", "key verification.cuda: missing"),
+    ],
+)  # fmt: skip
+def test_rates_that_would_divide_by_nothing_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+    good = (schema.FOLDER / "rates.toml").read_text()
+    assert old in good
+    (tmp_path / "rates.toml").write_text(good.replace(old, new, 1))
+    with pytest.raises(UserError) as caught:
+        schema.load_rates(tmp_path)
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_folders_without_experiments(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(UserError, match="folder|holds no"):
+            schema.load_experiments(folder)
+
+
+def test_shipped_files() -> None:
+    """The paper's sizes and counts (section 5), its saturated cases and its application."""
+    experiments = schema.load_experiments()
+    schema.load_rates()
+    assert set(schema.load_presets()) == {"smoke", "quick", "paper", "paper-full"}
+    paper = {name: schema.grid(one, "paper") for name, one in experiments.items()}
+    assert [p.left[0] for p in paper["one-to-one"]] == [16, 24, 32, 48, 64, 96, 128, 192, 256, 384]
+    for name, counts in {
+        "one-to-many": {(1, 2), (1, 8), (1, 32), (1, 4000)},
+        "n-to-mn": {(2, 8), (4, 16), (8, 32), (10, 2560), (100, 4000)},
+        "n-to-m": {(2, 2), (8, 8), (32, 32), (128, 128)},
+    }.items():
+        found = {(p.left[0], p.lefts, p.rights) for p in paper[name]}
+        assert {(s, *c) for s in (16, 32, 64, 128, 192, 256, 384) for c in counts} <= found
+    assert (96, 86, 4300) in {(p.left[0], p.lefts, p.rights) for p in paper["n-to-mn"]}
+    assert any(p.window == "valid" and p.left != p.right for p in paper["off-grid"])
+    for name, experiment in experiments.items():
+        assert len(schema.grid(experiment, "smoke")) <= len(paper[name])
+
+
+def test_side_experiments_say_so() -> None:
+    experiments = schema.load_experiments()
+    side = {"modes", "energy", "auto-regret", "in-kernel-transforms", "values"}
+    assert schema.studies() == side & set(experiments) == side
+    for name, one in experiments.items():
+        quick = one.presets.get("quick", schema.Restriction())
+        odd = one.modes != ["stream"] or one.input != "uniform" or one.energy_s or quick.best is not None
+        assert bool(odd) == one.study, f"{name}: what measures points of other experiments again is a side experiment"
+
+
+def test_every_experiment_feeds_something_that_exists() -> None:
+    figures = {path.stem for path in (ROOT / "plots" / "figures").glob("*.py")}
+    if not figures:
+        pytest.skip("plots/figures is not there")
+    tables = {path.stem for path in (ROOT / "plots").glob("*.py")}
+    for name, experiment in schema.load_experiments().items():
+        for feed in experiment.feeds:
+            assert feed in figures | tables, f"{name} feeds {feed}, which does not exist"

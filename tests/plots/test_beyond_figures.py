@@ -1,0 +1,400 @@
+"""Figures beyond the paper's: the numbers behind the pictures, and when there is no picture."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from experiments.driver import schema
+from xcorr.problem import Problem
+from fixtures import sets
+from plots import ceilings as limits
+from plots import floor as floors
+from plots import style, tidy
+from plots.figures import (
+    Omitted, _cells, _curves, _ratios, accuracy, cache, crossover, energy, floor, in_kernel, replay, roofline,
+)  # fmt: skip
+from plots.metrics import METRICS
+
+# Round numbers of an imaginary card, but for the matrix product: 51 TFLOP/s.
+MEASURED = {
+    "copy_bytes_per_s": 4.0e12, "fill_bytes_per_s": 4.69e12, "fp32_fma_flop_per_s": 65e12,
+    "cublas_fp32_flop_per_s": 51e12, "cublas_tf32_flop_per_s": 400e12,
+    "empty_launch_stream_us": 3.15, "empty_launch_graph_us": 2.2,
+}  # fmt: skip
+ALL = (crossover, floor, roofline, energy, cache, replay, accuracy, in_kernel)
+
+
+def result_set(rows, folder=Path("nowhere"), feeds=None):
+    raw = sets.frame(rows)
+    return tidy.ResultSet("k", "published", folder, raw, tidy.tidy(raw), {}, feeds or {})
+
+
+def draw(module, results):
+    with style.context():
+        return {one.name: one for one in module.draw(results)}
+
+
+@pytest.fixture
+def ceilings(tmp_path):
+    """Folder of a set with ceilings."""
+    (tmp_path / limits.FILE).write_text(json.dumps(MEASURED))
+    return tmp_path
+
+
+def texts(axes):
+    """The texts inside the cells of a grid, row by row; an empty cell has none."""
+    placed = sorted((t.get_position()[1], t.get_position()[0], t.get_text()) for t in axes.texts)
+    return [text for _, _, text in placed]
+
+
+def square(form, size, lefts, rights, us, **values):
+    """One row of a square problem with the work and bytes that belong to it."""
+    problem = Problem(form, (size, size), (size, size), lefts, rights, "full")
+    cells = dict(
+        form=form, left_rows=size, left_cols=size, right_rows=size, right_cols=size, lefts=lefts,
+        rights=rights, fmas=problem.fmas, bytes=problem.bytes(4), compute_us=us, experiment=form,
+        variant="one", family="warp_shuffle", backend="cuda",
+    )  # fmt: skip
+    return sets.row(**{**cells, **values})
+
+
+def points(*rows):
+    return tidy.tidy(sets.frame(rows))
+
+
+# Floor
+
+
+def test_floor_is_launch_memory_direct_or_fft(ceilings):
+    found = points(
+        square("one-to-one", 64, 1, 1, 9.0),
+        square("one-to-one", 64, 1, 1, 9.0, mode="graph"),
+        square("n-to-m", 256, 32, 32, 2000.0),
+        square("n-to-m", 16, 128, 128, 400.0),
+        square("n-to-m", 16, 128, 128, 400.0, bytes=4, variant="without_bytes"),
+    ).set_index(["variant", "left_rows", "mode"], drop=False)
+    lowest = floors.floor_us(found, limits.load(ceilings))
+    bound = floors.bound_by(found, limits.load(ceilings))
+    assert lowest["one", 64, "stream"] == 3.15 and bound["one", 64, "stream"] == "launch"
+    assert lowest["one", 64, "graph"] == 2.2
+    # 1088 transforms of 512 x 512, 2.5 * 512^2 * 18 each, and 4 * 512^2 for each of 1024 products.
+    flops = 1088 * 2.5 * 512**2 * 18 + 1024 * 4 * 512**2
+    assert lowest["one", 256, "stream"] == pytest.approx(flops / 51e6)
+    assert lowest["one", 256, "stream"] == pytest.approx(272.7, abs=0.05)
+    assert bound["one", 256, "stream"] == "fft"
+    # 2 * 128 inputs of 16 x 16 and 128^2 outputs of 31 x 31, four bytes each.
+    moved = 4 * (256 * 256 + 128**2 * 961)
+    assert lowest["one", 16, "stream"] == pytest.approx(moved / 4.69e6)
+    assert bound["one", 16, "stream"] == "memory"
+    # 2 * 16^4 FLOPs per pair; a transform of 32 x 32 alone is 25600 and its product 4096.
+    direct, fft = 2 * 16**4 * 128**2, (16384 + 256) * 25600 + 16384 * 4096
+    assert lowest["without_bytes", 16, "stream"] == pytest.approx(min(direct, fft) / 51e6)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "window", "lengths"),
+    [
+        ((8, 8), (8, 8), "full", (16, 16)),
+        ((36, 90), (36, 90), "full", (72, 180)),
+        ((5, 4), (12, 7), "full", (16, 10)),
+        ((24, 24), (120, 160), "valid", (120, 160)),
+        ((8, 8), (8, 8), "sy:-2..3,sx:0..0", (12, 8)),  # max(3 + 8, 8 + 2) is 11, max(8, 8) is 8
+    ],
+)
+def test_transforms_are_as_long_as_the_shifts_need(left, right, window, lengths):
+    area = lengths[0] * lengths[1]
+    expected = 3 * 2.5 * area * math.log2(area) + 4 * area
+    problem = Problem("one-to-one", left, right, 1, 1, window)
+    assert floors.fft_flops(problem) == pytest.approx(expected)
+
+
+def test_ceilings_that_cannot_be_used_say_how_to_measure_them(tmp_path):
+    def reason():
+        found = limits.load(tmp_path)
+        assert isinstance(found, str) and limits.COMMAND in found
+        return found
+
+    assert "no ceilings.json" in reason()
+    path = tmp_path / limits.FILE
+    path.write_text("{")
+    assert "cannot be read" in reason()
+    path.write_text(json.dumps({**MEASURED, "fill_bytes_per_s": 0}))
+    assert "fill_bytes_per_s = 0.0 is not positive" in reason()
+    path.write_text(json.dumps({k: v for k, v in MEASURED.items() if k != "copy_bytes_per_s"}))
+    assert "'copy_bytes_per_s' is missing" in reason()
+    path.write_text(json.dumps({k: v for k, v in MEASURED.items() if "tf32" not in k}))
+    assert limits.load(tmp_path).tf32_product is None
+
+
+def test_floor_map_shows_the_best_time_over_the_floor(ceilings):
+    rows = [
+        square("one-to-one", 16, 1, 1, 6.3),
+        square("one-to-one", 16, 1, 1, 9.0, variant="slower"),
+        square("one-to-one", 16, 1, 1, 1.0, outcome="published", variant="elsewhere"),
+        square("one-to-one", 16, 1, 1, 1.0, mode="graph"),
+        square("n-to-m", 256, 32, 32, 545.4),
+    ]
+    drawing = draw(floor, result_set(rows, ceilings))["floor"]
+    one, many = drawing.figure.axes
+    assert texts(one) == ["2.00x\nlaunch, 3.15 µs"] and texts(many) == ["2.00x\nFFT, 273 µs"]
+    assert [one.get_title(loc="left"), many.get_title(loc="left")] == ["One-to-one", "n-to-m"]
+    assert "Geometric mean of all 2 cells of this map 2.00x" in drawing.caption and drawing.section == "beyond"
+    assert "no lower bound for launches that overlap" in drawing.caption
+    assert "empty launch beside them" not in drawing.caption, "rows without launch_us say nothing about it"
+    rows += [square("one-to-one", 32, 1, 1, us, launch_us=3.2, variant=name) for name, us in (("fast", 2.9), ("slow", 3.3))]
+    assert "1 of 2 points are faster than the empty launch" in draw(floor, result_set(rows, ceilings))["floor"].caption
+
+
+# Crossover
+
+
+def contest(**best):
+    """Rows of two variants per cell: `best` maps size to (definition, FFT) in microseconds."""
+    rows = []
+    for size, (slow, fast) in best.items():
+        size = int(size[1:])
+        rows.append(square("one-to-many", size, 1, 8, slow, variant="split_row"))
+        rows.append(square("one-to-many", size, 1, 8, fast, variant="cufft", family="fft",
+                           plan_us=100.0))  # fmt: skip
+    return rows
+
+
+def test_crossover_names_winners_margins_and_ties():
+    rows = contest(s16=(10.0, 15.0), s32=(20.0, 20.1), s64=(90.0, 30.0))
+    drawn = draw(crossover, result_set(rows))
+    assert list(drawn) == ["crossover", "crossover_plan"]
+    axes = drawn["crossover"].figure.axes[0]
+    assert texts(axes) == ["split-row\n1.50x", "split-row\ntie", "FFT (cuFFT)\n3.00x"]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["16x16", "32x32", "64x64"]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["1-to-8"]
+    hatched = [patch.get_x() for patch in axes.patches if patch.get_hatch()]
+    assert hatched == [1]
+    colours = [patch.get_facecolor() for patch in axes.patches if not patch.get_hatch()]
+    assert colours[0] == colours[1] != colours[2]
+    (edge,) = [line.get_xydata().tolist() for line in axes.get_lines()]
+    assert edge == [[2, 0], [2, 1]]
+    # With a plan of 100 us the definition wins everywhere.
+    plan = texts(drawn["crossover_plan"].figure.axes[0])
+    assert plan == ["split-row\n11.50x", "split-row\n6.00x", "split-row\n1.44x"]
+
+
+def test_crossover_of_one_variant_and_unmeasured_cells():
+    rows = [square("n-to-m", 16, 2, 2, 5.0), square("n-to-m", 32, 8, 8, 5.0)]
+    (drawing,) = draw(crossover, result_set(rows)).values()
+    axes = drawing.figure.axes[0]
+    assert texts(axes) == ["one\nalone", "one\nalone"] and len(axes.patches) == 4
+
+
+def test_borders_skip_cells_that_were_not_measured():
+    flags = {("a", "1"): False, ("a", "3"): True, ("b", "1"): True}
+    assert crossover.borders(["a", "b"], ["1", "2", "3"], flags) == [
+        ((2, 0), (2, 1)), ((0, 1), (1, 1)),
+    ]  # fmt: skip
+
+
+# Roofline
+
+
+def test_roofline_takes_the_highest_rate_of_each_variant_form_and_size(ceilings):
+    rows = [
+        square("n-to-m", 64, 2, 2, 10.0),
+        square("n-to-m", 64, 8, 8, 20.0),  # 16 times the work in twice the time
+        square("n-to-m", 64, 8, 8, 30.0, params="k=2"),
+        square("one-to-one", 64, 1, 1, 5.0, variant="two"),
+    ]
+    results = result_set(rows, ceilings)
+    best = roofline.best_points(results.points).set_index("variant")
+    assert best.loc["one", "counts"] == "8-to-8" and len(best) == 2
+    assert best.loc["one", "rate"] == pytest.approx(2 * 64 * 64**4 / 20e-6)
+    expected = 2 * 64 * 64**4 / (4 * (16 * 64**2 + 64 * 127**2))
+    assert best.loc["one", "intensity"] == pytest.approx(expected)
+    figure = draw(roofline, results)["roofline"].figure
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels[:2] == ["one", "two"] and "TF32, matrix product" in labels
+    levels = {line.get_ydata()[-1] for line in figure.axes[0].get_lines()}
+    assert {65e12, 51e12, 400e12} <= levels
+
+
+# Energy
+
+
+def test_energy_is_kept_whichever_run_gives_the_times():
+    later = "20260101T000000-abcdef"
+    rows = [
+        square("one-to-one", 16, 1, 1, 10.0, experiment="energy", energy_uj=70.0, repetition=0),
+        square("one-to-one", 16, 1, 1, 10.0, experiment="energy", energy_uj=74.0, repetition=1),
+        square("one-to-one", 16, 1, 1, 12.0, run=later),
+    ]
+    (line,) = points(*rows).to_dict("records")
+    assert line["energy_uj"] == 72.0 and line["compute_us"] == 12.0
+    assert line["experiments"] == "energy;one-to-one"
+
+
+def test_energy_per_pair_of_the_most_frugal_of_each_class():
+    rows = []
+    for size, factor in ((16, 1.0), (32, 10.0)):
+        for variant, family, uj in [
+            ("split_row", "warp_shuffle", 640.0), ("grouped_overlap", "warp_shuffle", 320.0),
+            ("cufft", "fft", 6400.0),
+        ]:  # fmt: skip
+            rows.append(square("n-to-m", size, 8, 8, 9.0, variant=variant, family=family,
+                               energy_uj=uj * factor))  # fmt: skip
+    rows.append(square("n-to-m", 32, 8, 8, 9.0, variant="uncounted"))
+    drawing = draw(energy, result_set(rows))["energy"]
+    axes = drawing.figure.axes[0]
+    lines = {line.get_label(): list(line.get_ydata()) for line in axes.get_lines()}
+    assert lines == {"warp-shuffle": [5.0, 50.0], "FFT": [100.0, 1000.0]}
+    assert axes.get_title() == "n-to-m 8-to-8"
+    assert axes.get_ylabel() == "Energy per correlation [µJ]"
+    assert "Least: 5 µJ, grouped-overlap" in drawing.caption
+
+
+# Modes
+
+
+def modes(stream, **others):
+    """Rows of `one` in several modes; each argument maps a parameter to microseconds."""
+    found = []
+    for mode, times in {"stream": stream, **others}.items():
+        found += [
+            square("one-to-one", 16, 1, 1, us, mode=mode, params=f"k={k}", experiment="modes")
+            for k, us in times.items()
+        ]
+    return found
+
+
+def test_ratios_compare_the_same_parameters():
+    rows = modes({1: 4.0, 2: 5.0, 3: 1.0}, cold={1: 12.0, 2: 5.0})
+    (line,) = _ratios.ratios(points(*rows), "cold").to_dict("records")
+    # k=3 was not measured cold; of the others k=1 is the fastest in mode stream.
+    assert (line["params"], line["ratio"]) == ("k=1", 3.0)
+
+
+def test_cache_and_replay_show_the_ratios():
+    results = result_set(
+        modes({1: 4.0}, cold={1: 6.0}, graph={1: 3.0}, latency={1: 10.0})
+        + [square("n-to-m", 64, 8, 8, us, mode=mode, variant="cufft", family="fft")
+           for mode, us in (("stream", 10.0), ("cold", 11.0), ("graph", 10.0))]
+    )  # fmt: skip
+    (axes,) = draw(cache, results)["cache"].figure.axes
+    assert texts(axes) == ["1.50x", "1.10x"]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["one", "FFT (cuFFT)"]
+    assert [t.get_text() for t in axes.get_xticklabels()] == [
+        "one-to-one\n1-to-1\n16x16", "n-to-m\n8-to-8\n64x64",
+    ]  # fmt: skip
+    drawing = draw(replay, results)["replay"]
+    graph, latency = drawing.figure.axes
+    assert texts(graph) == ["0.75x", "1.00x"] and texts(latency) == ["2.50x"]
+    assert "latency (synchronised after each launch): geometric mean 2.50x" in drawing.caption
+
+
+def test_transforms_inside_kernels_are_judged_by_the_fastest():
+    us = {("own", "inside"): 4.0, ("slower", "inside"): 6.0, ("vendors", "inside"): 5.0, ("cufft", "fft"): 10.0}
+    rows = [square("n-to-m", 16, 8, 8, time, variant=variant, family=family, experiment="in-kernel-transforms")
+            for (variant, family), time in us.items()]  # fmt: skip
+    rows.append(square("n-to-m", 32, 8, 8, 1.0, variant="own", family="inside", experiment="in-kernel-transforms"))
+    drawing = draw(in_kernel, result_set(rows))["in_kernel"]
+    (axes,) = drawing.figure.axes
+    assert sorted(texts(axes)) == ["1.00x", "1.25x", "1.50x", "2.50x"]  # nothing to compare at 32 x 32
+    assert "own 1.00x, 1 of 1; vendors 1.25x, 0 of 1; slower" in drawing.caption
+
+
+def test_of_many_curves_those_that_lead_no_family_step_back():
+    many = _curves.MANY + 2
+    rows = [square("one-to-one", size, 1, 1, 10.0 * (1 + k), variant=f"v{k:02}", family="a") for k in range(many)
+            for size in (16, 32)]  # fmt: skip
+    rows.append(square("one-to-one", 32, 1, 1, 9.0, variant="v03", family="a", params="k=2"))  # leads at 32 x 32
+    rows.append(square("one-to-one", 16, 1, 1, 500.0, variant="alone", family="b"))
+    rows.append(square("one-to-one", 16, 1, 1, 900.0, variant="overlap_wise", family="a"))
+    metric = METRICS["time"]
+    lines = _curves.step_back(_curves.curves(points(*rows), metric), metric)
+    assert [line.label for line in lines if not line.back] == ["alone", "overlap-wise", "v00", "v03"]
+    assert _curves.background_text(lines).endswith("v01, v02, " + ", ".join(f"v{k:02}" for k in range(4, many)) + ".")
+    legend = _curves.draw(points(*rows), lines, metric).legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["alone", "overlap-wise", "v00", "v03", _curves.OTHERS]
+    few = _curves.curves(points(*rows[:6]), metric)
+    assert _curves.step_back(few, metric) == few and _curves.background_text(few) == ""
+
+
+def test_colours_of_factors_deepen_in_both_directions_and_in_grey():
+    def grey(factor):
+        red, green, blue = style.to_rgb(_cells.factor_colour(factor, 4.0))
+        return 0.3 * red + 0.59 * green + 0.11 * blue
+
+    for low, high in ((1.1, 2.0), (2.0, 4.0), (0.9, 0.5), (0.5, 0.25)):
+        assert grey(low) > grey(high) + 0.05 > 0.5
+    assert grey(4.0) == grey(9.0) and _cells.factor_colour(1.0, 4.0) == "#f0f0f0"
+
+
+# Accuracy
+
+
+def test_accuracy_shows_the_worst_of_each_class():
+    rows = []
+    for size in (16, 64):
+        for variant, family, error in [
+            ("split_row", "warp_shuffle", 1e-7), ("grouped_overlap", "warp_shuffle", 3e-7),
+            ("cufft", "fft", 2e-7), ("exact", "other", 0.0),
+        ]:  # fmt: skip
+            rows.append(square("one-to-one", size, 1, 1, 9.0, variant=variant, family=family,
+                               rel_l2_error=error * size, max_error=error, error_bound=1e-6))  # fmt: skip
+    rows.append(square("n-to-m", 64, 8, 8, 9.0, variant="cufft", family="fft", rel_l2_error=9e-5,
+                       max_error=9.0, error_bound=10.0))  # fmt: skip
+    drawn = draw(accuracy, result_set(rows))
+    lines = {
+        name: {line.get_label(): list(line.get_ydata()) for line in one.figure.axes[0].get_lines()}
+        for name, one in drawn.items()
+    }
+    np.testing.assert_allclose(lines["accuracy"]["warp-shuffle"], [48e-7, 192e-7])
+    np.testing.assert_allclose(lines["accuracy"]["FFT"], [32e-7, 9e-5])
+    np.testing.assert_allclose(lines["accuracy_bound"]["FFT"], [0.2, 0.9])
+    assert set(lines["accuracy"]) == {"warp-shuffle", "FFT"}
+
+
+# All
+
+
+def test_no_data_no_figure(ceilings):
+    empty = result_set([], ceilings)
+    timed = result_set([sets.row(outcome="published")], ceilings)
+    for module in ALL:
+        for results in (empty, timed):
+            found = module.draw(results)
+            assert found and all(isinstance(one, Omitted) and one.reason for one in found), module
+    nothing = result_set([sets.row()])
+    for module, says in [
+        (floor, limits.COMMAND), (roofline, limits.COMMAND), (cache, "stream and cold"),
+        (replay, "graph or latency"), (energy, "energy"),
+    ]:  # fmt: skip
+        (omitted,) = module.draw(nothing)
+        assert isinstance(omitted, Omitted) and says in omitted.reason
+
+
+def test_text_stays_inside_the_figure(ceilings):
+    rows = [row for row in sets.model_rows(sets.GPU) if row["compute_us"]]
+    rows += [{**row, "mode": mode, "compute_us": row["compute_us"] * 1.5}
+             for row in rows for mode in ("cold", "graph") if row["form"] == "one-to-one"]  # fmt: skip
+    results = result_set(rows, ceilings)
+    for module in (crossover, floor, roofline, cache, replay):
+        for drawing in draw(module, results).values():
+            renderer = FigureCanvasAgg(drawing.figure).get_renderer()
+            box = drawing.figure.bbox
+            for axes in drawing.figure.axes:
+                tight = axes.get_tightbbox(renderer)
+                assert tight.x0 >= box.x0 - 1 and tight.x1 <= box.x1 + 1, drawing.name
+                assert tight.y1 <= box.y1 + 1 and tight.y0 >= box.y0 - 1, drawing.name
+
+
+def test_experiments_of_modes_and_energy_feed_their_own_figures_only():
+    known = schema.load_experiments()
+    assert set(known["modes"].feeds) == {"cache", "replay", "best_by_mode"} and known["energy"].feeds == ["energy"]
+    assert {"stream", "cold", "graph", "latency"} == set(known["modes"].modes)
+    results = result_set(modes({1: 4.0}, cold={1: 6.0}), feeds=tidy.experiment_feeds())
+    assert results.feeding("comparison").empty and results.feeding("best_table").empty
+    assert len(results.feeding("cache")) == 2

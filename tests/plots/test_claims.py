@@ -1,0 +1,389 @@
+"""Claims: every id is there, computations on small sets, and a changed value changes its verdict only."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.driver import schema
+from xcorr.errors import UserError
+from fixtures import sets
+from plots import check_claims, tidy
+from plots.claims import counted, measured, values, verdicts
+from plots.claims.rows import Rows, parse_series
+from plots.claims.values import DIFFERS, HOLDS, UNKNOWN, Found, Value, known, verdict
+from plots.selection import parse
+
+ROOT = Path(__file__).resolve().parents[2]
+# The claims of the paper and its thesis, and the observations on its data: all that there are.
+PAPER = (
+    [f"P{n:02}" for n in range(1, 8)] + [f"A{n:02}" for n in range(1, 11)]
+    + [f"O{n:02}" for n in range(1, 22)] + [f"M{n:02}" for n in range(1, 13)]
+    + [f"N{n:02}" for n in range(1, 9)]
+    + [f"T-{line}" for line in ("1-to-1", "1-to-2", "1-to-8", "1-to-32", "2-to-2", "8-to-8", "32-to-32")]
+    + [f"C{n:02}" for n in range(1, 5)] + [f"D{n:02}" for n in range(1, 5)]
+    + [f"X{n:02}" for n in range(1, 15)]
+)  # fmt: skip
+SPLIT_1 = "distribution=triangle;rows_per_thread=1;warps_per_block=4"
+GROUPED_8 = "left_rows=8;overlaps_per_thread=8;warps_per_block=4"
+
+
+def point(variant, size, time, params="", **cells):
+    """Rows of a one-to-one point."""
+    shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), size)
+    given = {**shape, "fmas": size**4, **cells}
+    return [
+        sets.row(variant=variant, params=params, repetition=i, compute_us=float(time), **given)
+        for i in range(3)
+    ]
+
+
+def paper_like():
+    """One-to-one rows on which the claims of Fig. 16 and 17 hold."""
+    rows = []
+    for size, base, wpo, split, grouped, none in (
+        (16, 13.4, 2.54, 4.0, 15.8, 15.0), (24, 17.0, 3.1, 4.6, 19.7, 16.0),
+        (32, 24.0, 4.0, 6.0, 22.0, 19.0), (48, 50.0, 7.2, 7.8, 30.0, 23.0),
+        (64, 90.0, 20.1, 19.0, 60.0, 50.0), (96, 260.0, 80.0, 72.0, 110.0, 160.0),
+        (128, 640.0, 240.0, 199.0, 210.0, 350.0), (192, 1700.0, 1100.0, 730.0, 540.0, 1000.0),
+        (256, 3230.0, 3900.0, 2300.0, 1050.0, 2700.0),
+    ):  # fmt: skip
+        rows += point("overlap_wise_serial_batch", size, base)
+        rows += point("warp_per_overlap", size, wpo, "overlaps_per_block=4")
+        rows += point("split_row", size, split, SPLIT_1)
+        rows += point("grouped_overlap", size, grouped, GROUPED_8)
+        rows += point("warp_shuffle", size, none, "warps_per_block=4")
+        rows += point("cufft_paper", size, 8 + 0.75 * wpo**0.5 * 1.8, plan_us=4000.0)
+    return rows
+
+
+def result_set(rows, folder=None):
+    frame = sets.frame(rows)
+    return tidy.ResultSet(sets.KEY, "local", folder or ROOT, frame, tidy.tidy(frame))
+
+
+def decided(rows, **options):
+    lines = verdicts.table(result_set(rows), **options)
+    return dict(zip(lines["id"], lines["verdict"]))
+
+
+def rows_of(rows, series=None):
+    named = {"a": ["alpha"], "b": ["beta"], "c": ["gamma"], **(series or {})}
+    return Rows(tidy.tidy(sets.frame(rows)), parse_series(named))
+
+
+CELLS = {"form": "one-to-one", "counts": "1-to-1"}
+
+
+def test_every_claim_is_there_with_a_class_and_a_way_or_a_reason():
+    claims = verdicts.catalogue().claims
+    assert len(PAPER) == 87 and list(dict.fromkeys(PAPER)) == PAPER
+    assert sorted(claims) == sorted(PAPER)
+    for claim in claims.values():
+        assert claim.kind in verdicts.CLASSES and claim.paper and claim.statement and claim.section
+        assert claim.compute or claim.reason, claim.id
+        if claim.kind != "published":
+            assert claim.compute, f"{claim.id}: what measuring or counting decides must be computed"
+        if claim.kind == "machine":
+            assert claim.experiments and claim.quantity, claim.id
+
+
+def test_claims_name_experiments_that_exist_and_are_no_experiment():
+    there = set(schema.load_experiments())
+    assert "claims" not in there
+    real = {"real-ebsd", "real-photo"}
+    for claim in verdicts.catalogue().claims.values():
+        assert set(claim.experiments) <= there | real, claim.id
+
+
+def test_claims_name_series_computations_and_arguments_that_exist():
+    # every argument is looked at even where no row is: UserError if one is wrong
+    found = decided([sets.row()])
+    assert {found[one] for one in PAPER if one[0] in "OMNTCD"} == {UNKNOWN}
+
+
+def test_static_claims_need_no_row():
+    found = decided([sets.row()])
+    holding = {"A01", "A02", "A03", "A04", "A07", "A10"}
+    assert {one for one in PAPER if found[one] == HOLDS} == holding
+    assert {one for one in PAPER if found[one] == DIFFERS} == {"A05", "A06", "A08", "A09"}
+
+
+@pytest.fixture(scope="module")
+def papers():
+    """Verdicts of the set that bears out Fig. 16 and 17."""
+    return decided(paper_like())
+
+
+def test_verdicts_of_a_set_like_the_papers(papers):
+    found = papers
+    for one in ("O07", "O08", "O09", "O10", "O11", "O13", "O14", "O15", "C02"):
+        assert found[one] == HOLDS, one
+    assert found["O05"] == HOLDS
+    assert found["O12"] == UNKNOWN  # beyond 256: 384 was not measured
+    assert found["T-1-to-1"] == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("variant", "size", "time", "changed"),
+    [
+        ("overlap_wise_serial_batch", 16, 26.8, {"O07": DIFFERS}),
+        ("overlap_wise_serial_batch", 256, 6460.0, {"O08": DIFFERS}),
+        ("grouped_overlap", 32, 9.0, {"O13": DIFFERS}),
+        ("warp_shuffle", 16, 12.0, {"O05": DIFFERS}),  # the gain peaks at 24
+        # behind split-row again: the baseline's ratio, the crossing and the order of winners
+        ("grouped_overlap", 256, 2400.0, {"O08": DIFFERS, "O10": DIFFERS, "T-1-to-1": DIFFERS}),
+        ("warp_per_overlap", 64, 19.5, {}),  # the crossing moves within the tolerance
+        ("overlap_wise_serial_batch", 64, 91.0, {}),
+    ],
+)
+def test_one_changed_value_changes_exactly_its_verdicts(papers, variant, size, time, changed):
+    rows = paper_like()
+    for row in rows:
+        if row["variant"] == variant and row["left_rows"] == size:
+            row["compute_us"] = time
+    after = decided(rows)
+    assert {one: said for one, said in after.items() if said != papers[one]} == changed
+
+
+def test_a_missing_row_is_named_with_its_parameters():
+    rows = [row for row in paper_like() if row["variant"] != "grouped_overlap"]
+    line = verdicts.table(result_set(rows), ["O08"]).iloc[0]
+    assert line["verdict"] == UNKNOWN and line["here"] == ""
+    assert "grouped_overlap left_rows=8 overlaps_per_thread=8 warps_per_block=4" in line["reason"]
+    assert "one-to-one 1-to-1 at 256" in line["reason"]
+
+
+def test_a_row_that_the_preset_did_not_select_says_so():
+    rows = paper_like()
+    for row in rows:
+        if row["variant"] == "grouped_overlap" and row["left_rows"] == 256:
+            row.update(outcome="not_selected", reason="predicted 2.6 s per launch")
+    line = verdicts.table(result_set(rows), ["O08"]).iloc[0]
+    assert "at 256: predicted to take longer than the preset allows" in line["reason"]
+    others = verdicts.table(result_set([row for row in rows if row["outcome"] == "passed"]), ["O08"]).iloc[0]
+    assert "at 256" in others["reason"] and "predicted" not in others["reason"]
+
+
+def test_only_verified_rows_of_the_usual_condition_count():
+    wrong = []
+    for outcome in ("incorrect", "published"):
+        wrong += point("overlap_wise_serial_batch", 16, 99.0, outcome=outcome)
+    wrong += point("overlap_wise_serial_batch", 16, 99.0, mode="cold")
+    rows = [row for row in paper_like() if row["variant"] != "overlap_wise_serial_batch"]
+    assert decided(rows + wrong)["O07"] == UNKNOWN
+
+
+def test_published_claims_are_decided_by_imported_sets_only():
+    both = "distribution=triangle;left_mats=4;right_mats=4;rows_per_thread=1;warps_per_block=4"
+    right = "distribution=triangle;right_mats=8;rows_per_thread=1;warps_per_block=4"
+    for outcome, said in (("passed", UNKNOWN), ("published", DIFFERS)):
+        rows = point("multi_matrix_both_split_row", 16, 3.0, both, outcome=outcome, form="n-to-m",
+                     lefts=2, rights=2)  # fmt: skip
+        rows += point("multi_matrix_right_split_row", 16, 4.3, right, outcome=outcome,
+                      form="one-to-many", rights=2)  # fmt: skip
+        line = verdicts.table(result_set(rows), ["X13"]).iloc[0]
+        assert line["verdict"] == said
+        assert ("import them" in line["reason"]) == (outcome == "passed")
+        assert verdicts.table(result_set(rows), ["X09"]).iloc[0]["verdict"] == UNKNOWN
+
+
+# --- computations ---
+
+
+def test_crossing_by_hand():
+    # ratios 1/2 at 16 and 2 at 64: half-way on a logarithmic axis
+    assert measured.crossed([(16, math.log(0.5)), (64, math.log(2))]) == pytest.approx((32, 32))
+    assert measured.crossed([(16, -1.0), (64, -0.1)]) == (64.0, math.inf)
+    assert measured.crossed([(16, 0.1), (64, 1.0)]) == (0.0, 16.0)
+    # a dip counts until the last size at which the first is faster
+    last = measured.crossed([(16, 1.0), (32, -1.0), (64, 1.0)])
+    assert last == pytest.approx((math.sqrt(32 * 64),) * 2)
+
+
+def test_crossing_uses_the_sizes_that_both_have():
+    rows = point("alpha", 16, 1) + point("alpha", 32, 9) + point("alpha", 64, 4)
+    rows += point("beta", 16, 2) + point("beta", 64, 2)
+    args = {**CELLS, "of": "a", "to": "b", "sizes": [16, 32, 64, 128]}
+    found = measured.crossing(rows_of(rows), args)
+    assert found.values[0].low == pytest.approx(32) and not found.missing and not found.hints
+    shown = measured.crossing(rows_of(rows), {**args, "sizes": [16]})
+    assert not shown.values
+    never = rows_of(point("alpha", 16, 1) + point("beta", 16, 2) + point("alpha", 64, 1) + point("beta", 64, 2))
+    bound = measured.crossing(never, args)
+    assert bound.text() == "1-to-1: >64" and any("beta" in hint for hint in bound.hints)
+
+
+def test_fastest_joins_ties_and_beating_names_who_leads_somewhere():
+    rows = point("alpha", 16, 100) + point("beta", 16, 100.5) + point("gamma", 16, 120)
+    rows += point("alpha", 32, 100) + point("beta", 32, 300) + point("gamma", 32, 90)
+    args = {**CELLS, "sizes": [16, 32]}
+    found = measured.fastest(rows_of(rows), {**args, "series": ["a", "b", "c"]})
+    assert [one.word for one in found.values] == ["a = b", "c"]
+    ahead = measured.beating(rows_of(rows), {**args, "series": ["b", "c"], "to": "a"})
+    assert ahead.text() == "c"
+
+
+def test_paired_compares_points_that_differ_in_one_parameter():
+    rows = point("alpha", 16, 8, "k=1;m=a") + point("alpha", 16, 4, "k=1;m=b")
+    rows += point("alpha", 16, 9, "k=2;m=a") + point("alpha", 16, 3, "k=2;m=b")
+    rows += point("alpha", 16, 1, "k=3;m=a")
+    args = {**CELLS, "sizes": [16], "series": "a", "parameter": "m", "values": ["a", "b"]}
+    assert measured.paired(rows_of(rows), args).values == [known("16", 2.5, "1-to-1")]
+    lacking = measured.paired(rows_of(rows), {**args, "values": ["a", "c"]})
+    assert not lacking.values and "m=a and m=c" in lacking.missing[0]
+
+
+def test_spread_noise_and_interpolation():
+    rows = point("alpha", 16, 10, plan_us=100.0) + point("alpha", 64, 160, plan_us=150.0)
+    side = {"series": "a", "metric": "plan"}
+    found = measured.spread(rows_of(rows), {**CELLS, "of": side, "sizes": [16, 64]})
+    assert found.values[0].low == 1.5
+    args = {"of": "a", "cell": {**CELLS, "size": 32}, "between": {**CELLS, "sizes": [16, 64]}}
+    curve = measured.interpolated(rows_of(rows + point("alpha", 32, 44)), args)
+    assert curve.values[0].low == pytest.approx(1.1)
+    times = [98.0, 102.0, 100.0]
+    noisy = [sets.row(variant="alpha", repetition=i, compute_us=t) for i, t in enumerate(times)]
+    assert measured.noise(rows_of(noisy), {"repetitions": 3}).values[0].low == pytest.approx(2.0)
+    assert measured.noise(rows_of(noisy), {"repetitions": 10}).missing
+
+
+def test_a_series_is_variants_with_allowed_and_forbidden_values():
+    choice = parse({"variants": ["alpha"], "params": {"k": [1, 2]}, "without": {"m": "x"}}, "here")
+    rows = point("alpha", 16, 1, "k=1;m=x") + point("alpha", 16, 1, "k=2;m=y")
+    rows += point("alpha", 16, 1, "k=3;m=y") + point("beta", 16, 1, "k=1;m=y")
+    frame = tidy.tidy(sets.frame(rows))
+    assert frame[choice.mask(frame)]["params"].tolist() == ["k=2;m=y"]
+
+
+def test_lane_operations_by_hand():
+    # executed / useful: 1 + 32 / w for multiples of 32, and the padding of shorter rows
+    for width, wanted in ((16, 4.0), (24, 2048 / 576), (32, 2.0), (48, 4096 / 2304), (128, 1.25), (256, 1.125)):
+        assert counted.lane_operations(width) / width**2 == pytest.approx(wanted)
+
+
+# --- verdicts ---
+
+
+@pytest.mark.parametrize(
+    ("numbers", "test", "said"),
+    [
+        ([5.0], {"near": 5.3, "tolerance": 0.1}, HOLDS),
+        ([4.0], {"near": 5.3, "tolerance": 0.1}, DIFFERS),
+        ([1.0, 2.0], {"at_least": 1}, HOLDS),
+        ([0.9, 2.0], {"at_least": 1}, DIFFERS),
+        ([0.9, 2.0], {"at_least": 1, "judge": "any"}, HOLDS),
+        ([0.9, 1.05], {"at_least": 1, "judge": "mean"}, DIFFERS),
+        ([0.9, 2.0], {"between": [0, 1]}, DIFFERS),
+        ([3.0, 2.0, 2.01], {"decreasing": True}, HOLDS),
+        ([3.0, 2.0, 2.1], {"decreasing": True}, DIFFERS),
+        ([1.0, 2.0], {"decreasing": False}, HOLDS),
+        ([], {"at_least": 1}, UNKNOWN),
+    ],
+)
+def test_verdicts_of_numbers(numbers, test, said):
+    values.check(test, "here")
+    assert verdict(Found([known(str(i), one) for i, one in enumerate(numbers)]), test) == said
+
+
+def test_bounds_settle_what_they_can():
+    beyond = Found([Value("a", 256, math.inf)])
+    assert verdict(beyond, {"near": 384, "tolerance": 0.2}) == UNKNOWN
+    assert verdict(beyond, {"near": 64, "tolerance": 0.2}) == DIFFERS
+    assert verdict(beyond, {"at_least": 100}) == HOLDS
+    assert verdict(Found([Value("a", 0, 16)]), {"between": [16, 256]}) == DIFFERS
+    falling = Found([Value("a", 256, math.inf), known("b", 150), Value("c", 0, 16)])
+    assert verdict(falling, {"decreasing": True}) == HOLDS
+
+
+def test_missing_rows_leave_open_what_the_others_do_not_settle():
+    def said(number, test):
+        return verdict(Found([known("a", number)], ["something"]), test)
+
+    assert said(2.0, {"at_least": 1}) == UNKNOWN and said(0.5, {"at_least": 1}) == DIFFERS
+    assert said(2.0, {"at_least": 1, "judge": "any"}) == HOLDS
+    assert said(0.5, {"at_least": 1, "judge": "any"}) == UNKNOWN
+    assert said(0.5, {"at_least": 1, "judge": "mean"}) == UNKNOWN
+
+
+# --- mistakes in the data and in the request ---
+
+GOOD = """
+[[claims]]
+id = "Z1"
+section = "s"
+statement = "s"
+class = "machine"
+paper = "1"
+compute = { name = "ratio", of = "fft", to = "fft", form = "one-to-one", counts = "1-to-1", sizes = [16] }
+test = { at_least = 1 }
+
+[series]
+fft = ["cufft_paper"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"machine"', '"machin"', "did you mean machine?"),
+        ('"ratio"', '"ration"', "did you mean ratio?"),
+        ("test =", "tests =", "did you mean test?"),
+        ("at_least = 1", "at_leas = 1", "did you mean at_least?"),
+        ("at_least = 1", "near = 1", "near has no tolerance"),
+        ('of = "fft"', 'of = "ff"', "did you mean fft?"),
+        ('of = "fft", ', "", "argument 'of': missing"),
+        ('["cufft_paper"]', "[]", "names no variants"),
+    ],
+)
+def test_mistakes_in_the_data_are_one_line(tmp_path, old, new, told):
+    assert old in GOOD
+    path = tmp_path / "claims.toml"
+    path.write_text(GOOD)
+    assert decided([sets.row()], path=path) == {"Z1": UNKNOWN}
+    path = tmp_path / "wrong.toml"
+    path.write_text(GOOD.replace(old, new))
+    with pytest.raises(UserError) as error:
+        decided([sets.row()], path=path)
+    assert told in str(error.value) and "\n" not in str(error.value)
+
+
+def call(results, capsys, *arguments):
+    code = check_claims.main([*arguments, "--results", str(results)])
+    return (code, *capsys.readouterr())
+
+
+def test_the_command(tmp_path, capsys):
+    sets.write_set(tmp_path, paper_like())
+    code, out, _ = call(tmp_path, capsys)
+    assert code == 0 and all(one in out for one in PAPER)
+    code, out, _ = call(tmp_path, capsys, sets.KEY, "--id", "O05")
+    assert code == 0 and "256: 1.17" in " ".join(out.split()) and "O07" not in out
+    assert out.rstrip().endswith("1 holds, 0 differs, 0 not measurable here")
+    code, out, _ = call(tmp_path, capsys, "--markdown")
+    assert code == 0 and "| O07 |" in out and "## Static" in out
+    code, _, error = call(tmp_path, capsys, "--id", "O7")
+    assert code == 2 and error.startswith("error: claim O7: unknown") and error.count("\n") == 1
+    assert call(tmp_path, capsys, "nowhere")[0] == 2
+
+
+def test_files_hold_every_claim():
+    files = verdicts.files(verdicts.table(result_set(paper_like())))
+    assert set(files) == {"claims.md", "claims.csv"}
+    assert [line["id"] for line in csv.DictReader(io.StringIO(files["claims.csv"]))] == list(
+        verdicts.catalogue().claims
+    )
+    assert "| O08 | ... and 3.1 times at 256x256" in files["claims.md"]
+    assert "**differs**" in files["claims.md"]
+
+
+def test_help_has_an_example():
+    done = subprocess.run([sys.executable, "-m", "plots.check_claims", "--help"], cwd=ROOT,
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0 and "example:" in done.stdout

@@ -1,0 +1,184 @@
+"""Figures that compare machines: the crossover, what is best, what is drawn hollow, what is left out."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from matplotlib.colors import to_hex
+
+from experiments.published import importing
+from fixtures import published, sets
+from plots import imported, machines, tidy
+from plots.crossover import Crossover, crossover
+from plots.figures import Drawing, Omitted
+
+COUNTS = {"one-to-one": [(1, 1)], "n-to-m": [(128, 128)]}
+SIZES = [16, 32, 64, 128]
+VARIANTS = [
+    ("overlap_wise_serial_batch", "overlap_wise", [""], 0.004),
+    ("grouped_overlap", "warp_shuffle", ["left_rows=1", "left_rows=4"], 0.0004),
+    ("cufft", "fft", [""], None),
+]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """One measured set, one measured set at twice its times, and one imported."""
+    rows = sets.model_rows(VARIANTS, SIZES, COUNTS, repetitions=2)
+    sets.write_set(tmp_path, rows, key="fast-gpu")
+    slow = [{**row, "machine_key": "slow-gpu"} for row in rows]
+    for row in slow:
+        row["compute_us"] = row["compute_us"] and 2 * row["compute_us"]
+    sets.write_set(tmp_path, slow, key="slow-gpu")
+    package = published.package(tmp_path / "package")
+    assert importing.main([str(package), "--folder", "volta", "--results", str(tmp_path)]) == 0
+    return tmp_path
+
+
+def load(results: Path, key: str) -> tidy.ResultSet:
+    return tidy.load(results / "published" / key, key, "published")
+
+
+def machine(results: Path, key: str, place: int = 0) -> machines.Machine:
+    return machines.machine(load(results, key), place, machines.load_data())
+
+
+def test_the_crossover_of_two_power_laws():
+    """First grows with the fourth power and second with the square: equal where size = 50, whatever the grid."""
+    for sizes in ([16, 32, 64, 128], [16, 128], [40, 60]):
+        found = crossover(sizes, [s**4 for s in sizes], [2500.0 * s**2 for s in sizes])
+        assert found.where is Crossover.BETWEEN and found.size == pytest.approx(50.0)
+
+
+def test_a_crossover_beyond_what_was_measured_is_at_the_edge():
+    sizes = [16, 32, 64]
+    slow, fast = [3.0, 3.0, 3.0], [1.0, 1.0, 1.0]
+    assert crossover(sizes, slow, fast) == dataclasses.replace(crossover(sizes, slow, fast), size=16.0)
+    assert crossover(sizes, slow, fast).where is Crossover.BELOW
+    above = crossover(sizes, fast, slow)
+    assert (above.size, above.where) == (64.0, Crossover.ABOVE)
+    assert crossover(sizes, fast, fast).where is Crossover.ABOVE, "a tie is no win of the second"
+
+
+def test_only_a_lasting_lead_counts():
+    """The second is faster at 32, but not at 64: it takes over after 64."""
+    found = crossover([16, 32, 64, 128], [1, 4, 4, 9], [2, 2, 8, 3])
+    assert 64 < found.size < 128
+
+
+def test_best_times_are_over_variants_and_parameters(results):
+    cells = machine(results, "fast-gpu").cells.set_index(["form", "size"])
+    points = load(results, "fast-gpu").points
+    at = points[(points["form"] == "n-to-m") & (points["size"] == "32x32")]
+    cell = cells.loc[("n-to-m", "32x32")]
+    assert cell["definition_us"] == at.loc[at["family"] != "fft", "compute_us"].min()
+    assert cell["fft_us"] == at.loc[at["family"] == "fft", "compute_us"].min()
+    assert cell["baseline_us"] == at.loc[at["variant"] == "overlap_wise_serial_batch", "compute_us"].min()
+    fft = at[at["family"] == "fft"]
+    assert cell["fft_plan_us"] == pytest.approx((fft["compute_us"] + fft["plan_us"]).min())
+
+
+def test_other_modes_inputs_and_precisions_take_no_part(results):
+    rows = sets.model_rows(VARIANTS, [16, 32], COUNTS, repetitions=1)
+    odd = [dict(row, mode="graph", compute_us=1e-3) for row in rows[:1]]
+    odd += [dict(row, precision="fp16", compute_us=1e-3) for row in rows[:1]]
+    sets.write_set(results, rows + odd, key="odd-gpu")
+    assert machine(results, "odd-gpu").cells["definition_us"].min() > 1e-3
+
+
+def test_shapes_off_the_grid_lie_on_no_curve(results):
+    odd = sets.row(experiment="off-grid", variant="grouped_overlap", family="warp_shuffle", left_rows=20, left_cols=20,
+                   right_rows=20, right_cols=20, compute_us=1e-3)  # fmt: skip
+    sets.write_set(results, [*sets.model_rows(VARIANTS, SIZES, COUNTS, repetitions=1), odd], key="grid-gpu")
+    assert "20x20" not in set(machine(results, "grid-gpu").cells["size"])
+
+
+def test_crossovers_are_a_property_of_each_machine(results):
+    fast, imported_one = machine(results, "fast-gpu"), machine(results, "published-volta", 1)
+    found = machines.crossovers([fast, imported_one])
+    assert set(found["accounting"]) == {"fft_us", "fft_plan_us"}
+    own = found[(found["form"] == "n-to-m") & (found["accounting"] == "fft_us")]
+    assert len(own) == 2 and own["size"].nunique() == 2
+    with_plan = found[(found["form"] == "n-to-m") & (found["accounting"] == "fft_plan_us")]
+    assert (with_plan["size"].to_numpy() >= own["size"].to_numpy()).all(), "a plan only postpones the FFT"
+
+
+def test_imported_machines_are_hollow_and_named_as_published(results):
+    drawn = machines.draw([machine(results, "fast-gpu"), machine(results, "published-volta", 1)])
+    figures = {one.name: one for one in drawn if isinstance(one, Drawing)}
+    assert set(figures) == {
+        "machines_best_one-to-one", "machines_speedup_one-to-one", "machines_best_n-to-m", "machines_speedup_n-to-m",
+        "machines_crossover",
+    }  # fmt: skip
+    axes = figures["machines_best_n-to-m"].figure.axes[0]
+    measured, foreign = axes.get_lines()
+    assert to_hex(foreign.get_markerfacecolor()) == "#ffffff" != to_hex(measured.get_markerfacecolor())
+    assert "volta, published as V100 SXM2 32 GB" in figures["machines_best_n-to-m"].alt
+    assert "not verified here" in figures["machines_best_n-to-m"].caption
+
+
+def test_the_speedup_is_over_the_machines_own_baseline(results):
+    drawn = machines.draw([machine(results, "fast-gpu"), machine(results, "slow-gpu", 1)])
+    (figure,) = [one.figure for one in drawn if one.name == "machines_speedup_n-to-m"]
+    fast, slow = (line.get_ydata() for line in figure.axes[0].get_lines()[:2])
+    assert fast == pytest.approx(slow), "twice the times, the same speed-up"
+    (figure,) = [one.figure for one in drawn if one.name == "machines_best_n-to-m"]
+    fast, slow = (line.get_ydata() for line in figure.axes[0].get_lines()[:2])
+    assert slow == pytest.approx([2 * time for time in fast])
+
+
+def test_counts_of_one_machine_alone_are_left_out(results):
+    rows = sets.model_rows(VARIANTS, SIZES, {"n-to-m": [(128, 128), (2, 2)]}, repetitions=1)
+    sets.write_set(results, rows, key="more-gpu")
+    drawn = machines.draw([machine(results, "fast-gpu"), machine(results, "more-gpu", 1)])
+    (figure,) = [one.figure for one in drawn if one.name == "machines_best_n-to-m"]
+    assert [axes.get_title() for axes in figure.axes] == ["128-to-128"]
+
+
+def test_without_a_baseline_the_figure_is_left_out_with_the_reason(results):
+    rows = sets.model_rows(VARIANTS[1:], SIZES, COUNTS, repetitions=1)
+    sets.write_set(results, rows, key="bare-gpu")
+    left_out = [one for one in machines.draw([machine(results, "bare-gpu")]) if isinstance(one, Omitted)]
+    assert {one.name for one in left_out} == {"machines_speedup_one-to-one", "machines_speedup_n-to-m"}
+    assert all("baseline" in one.reason for one in left_out)
+
+
+def test_the_command_writes_every_format_and_the_same_bytes(results, tmp_path, capsys):
+    keys = ["fast-gpu", "published-volta", "--results", str(results)]
+    assert machines.main([*keys, "--out", str(tmp_path / "a")]) == 0
+    assert machines.main([*keys, "--out", str(tmp_path / "b")]) == 0
+    names = {path.name for path in (tmp_path / "a").iterdir()}
+    assert {f"machines_crossover.{extension}" for extension in ("svg", "pdf", "png")} | {"captions.md"} <= names
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+    assert "machines_crossover" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [(["fast-gp"], "did you mean fast-gpu?"), (["fast-gpu", "fast-gpu"], "named twice"), ([], "see --help")],
+)
+def test_mistakes_end_in_one_line(results, capsys, words, says):
+    assert machines.main([*words, "--results", str(results)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and says in line
+
+
+def test_a_swapped_label_is_marked_and_explained(tmp_path):
+    package = published.package(tmp_path / "package", swapped=True)
+    assert importing.main([str(package), "--results", str(tmp_path)]) == 0
+    found = machine(tmp_path, "published-ada")
+    assert found.label == "ada, published as L40 PCIe 48 GB*" and "behaves like A100" in found.note
+
+
+def test_an_overlay_adds_imported_points_of_shared_problems_only(results):
+    mine = load(results, "fast-gpu")
+    both = imported.overlay(mine, load(results, "published-volta"))
+    added = both.points[both.points["outcome"] == "published"]
+    assert len(added) and set(added["counts"]) == {"1-to-1", "128-to-128"}
+    assert set(added["input"]) == {"uniform"}
+    assert len(both.points) == len(mine.points) + len(added)
+    own = both.points[both.points["outcome"] == "passed"].reset_index(drop=True)
+    assert own["compute_us"].tolist() == mine.points["compute_us"].tolist()

@@ -1,0 +1,214 @@
+"""Adding a variant touches one file; editing it measures only it again; nothing stale is measured.
+
+One copy of the tree is built without optimisation and changed step by step, so the tests of this
+module run in the order in which they stand.
+"""
+
+import csv
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from copied_tree import copy_tree
+from hangs import HANG_S
+from test_structure import ROOT, TREE
+
+ID = "brand_new_variant"
+KERNEL = "brand_new_kernel"
+pytestmark = pytest.mark.slow
+
+
+class House:
+    """A copy of the tree with a build of its own."""
+
+    def __init__(self, folder: Path):
+        self.root = folder / "tree"
+        self.build = folder / "build"
+        self.results = folder / "results"
+        copy_tree(self.root)
+        environment = {**os.environ, "XCORR_BUILD": str(self.build), "XCORR_PYTHON": sys.executable}
+        self.environment = environment
+
+    def call(self, *command: object, fails: bool = False) -> str:
+        """Runs a command in the copy; stdout and stderr together."""
+        done = subprocess.run(
+            [str(word) for word in command], cwd=self.root, env=self.environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG_S,
+        )
+        assert (done.returncode != 0) == fails, f"{command}: exit {done.returncode}\n{done.stdout}"
+        return done.stdout
+
+    def ninja(self, *targets: str, fails: bool = False) -> str:
+        return self.call("ninja", "-C", self.build, *targets, fails=fails)
+
+    def listed(self) -> dict[str, dict]:
+        """id -> entry of `xcorr-bench --list=json`."""
+        text = subprocess.run(
+            [self.build / "xcorr-bench", "--list=json"], check=True, capture_output=True, text=True
+        ).stdout
+        return {entry["id"]: entry for entry in json.loads(text)["variants"]}
+
+    def measure(self) -> dict[str, set[str]]:
+        """Runs the smallest sweep; variant -> outcomes of the rows that this run added."""
+        before = set(self.results.rglob("*.csv.gz"))
+        self.call(sys.executable, "-m", "experiments.driver.run", "--preset", "smoke", "--device", "cpu",
+                  "--experiments", "one-to-one", "--sizes", "16", "--results", self.results)
+        outcomes: dict[str, set[str]] = {}
+        for path in set(self.results.rglob("*.csv.gz")) - before:
+            with gzip.open(path, "rt", newline="") as rows:
+                for row in csv.DictReader(rows):
+                    outcomes.setdefault(row["variant"], set()).add(row["outcome"])
+        return outcomes
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    for tool in ("meson", "ninja", "c++"):
+        if shutil.which(tool) is None and not os.environ.get("XCORR_REQUIRE_BUILD"):
+            pytest.skip(f"{tool} is not here")
+    house = House(tmp_path_factory.mktemp("house"))
+    house.call("scripts/setup.sh", "--no-apt")
+    house.call("meson", "setup", house.build, "-Dtests=false", "-Dcuda=disabled",
+               "-Dbuildtype=plain")
+    house.call("scripts/build.sh")
+    yield house
+    shutil.rmtree(house.root.parent, ignore_errors=True)
+
+
+def source(house: House) -> Path:
+    return house.root / "algorithms" / "cpu" / f"{ID}.cpp"
+
+
+def test_a_tree_without_it_measures_the_others(house: House):
+    outcomes = house.measure()
+    assert outcomes and ID not in outcomes
+    assert set().union(*outcomes.values()) == {"passed"}
+    assert house.measure() == {}
+
+
+def test_the_skeleton_is_one_new_file(house: House):
+    before = set(house.root.rglob("*"))
+    parent = min(house.listed())
+    house.call("scripts/new_variant.py", ID, "--family", "cpu", "--backend", "cpu",
+               "--parent", parent)
+    assert set(house.root.rglob("*")) - before == {source(house)}
+
+
+def test_a_stale_list_of_sources_fails_naming_the_file(house: House):
+    said = house.ninja(fails=True)
+    assert f"algorithms/cpu/{ID}.cpp" in said
+    assert "scripts/build.sh" in said
+
+
+def test_the_build_finds_it(house: House):
+    house.call("scripts/build.sh")
+    assert house.listed()[ID]["source_file"] == f"algorithms/cpu/{ID}.cpp"
+    assert house.listed()[ID]["family"] == "cpu"
+
+
+def test_only_it_is_measured_and_it_is_correct(house: House):
+    assert house.measure() == {ID: {"passed"}}
+
+
+def test_it_is_drawn_and_tabulated(house: House):
+    house.call(sys.executable, "-m", "plots.render", "--local", "--results", house.results)
+    (report,) = house.results.rglob("report.html")
+    assert ID in report.read_text(encoding="utf-8")
+    (figure,) = house.results.rglob("comparison_one-to-one.svg")
+    assert figure.stat().st_size > 0
+
+
+def test_a_comment_is_compiled_and_measures_nothing(house: House):
+    compiled = (house.build / f"{ID}.cpp").stat().st_mtime_ns
+    with source(house).open("a", encoding="utf-8") as file:
+        file.write("// An edit.\n")
+    house.ninja()
+    assert (house.build / f"{ID}.cpp").stat().st_mtime_ns > compiled
+    assert house.measure() == {}
+
+
+def test_an_edit_measures_only_it_again(house: House):
+    others = {name: entry["source_hash"] for name, entry in house.listed().items() if name != ID}
+    with source(house).open("a", encoding="utf-8") as file:
+        file.write("namespace xcorr {}\n")
+    house.ninja()
+    assert {name: house.listed()[name]["source_hash"] for name in others} == others
+    assert house.measure() == {ID: {"passed"}}
+
+
+def test_a_removed_variant_fails_naming_it_and_leaves_with_the_next_build(house: House):
+    source(house).unlink()
+    assert f"algorithms/cpu/{ID}.cpp" in house.ninja(fails=True)
+    house.call("scripts/build.sh")
+    assert ID not in house.listed()
+
+
+def test_a_kernel_is_one_new_file_and_right_under_the_emulation(house: House):
+    """No nvcc and no card: the skeleton meets the odd problems of every form, under the sanitizers.
+
+    The other kernels leave the copy first: each would be compiled again, for minutes, and none of them is asked."""
+    others = [path for path in (house.root / "algorithms").rglob("*.cu") if "XCORR_VARIANT(" in path.read_text()]
+    assert len(others) > 20
+    for other in others:
+        other.unlink()
+    before = set(house.root.rglob("*"))
+    said = house.call("scripts/new_variant.py", KERNEL, "--family", "brand_new", "--backend", "cuda",
+                      "--parent", min(house.listed()))
+    assert "brand_new is a new family" in said
+    path = house.root / "algorithms" / "brand_new" / f"{KERNEL}.cu"
+    assert set(house.root.rglob("*")) - before == {path.parent, path}
+    house.call("meson", "setup", "--reconfigure", house.build, "-Dtests=true")
+    compiled = house.ninja("tests/emulation/emulation-tests")
+    assert f"{KERNEL}_emulated.cpp" in compiled and compiled.count("_emulated.cpp") == 1
+    said = house.call(house.build / "tests" / "emulation" / "emulation-tests",
+                      f"--gtest_filter=*Conformance*/{KERNEL}")
+    assert "[  PASSED  ] 3 tests" in said
+    path.unlink()
+    house.call("meson", "setup", "--reconfigure", house.build, "-Dtests=false")
+
+
+def test_an_edited_header_rebuilds_what_includes_it(house: House):
+    """Only the variants are built here: the rest of the house would take most of a minute."""
+    targets = house.call("ninja", "-C", house.build, "-t", "targets", "all").splitlines()
+    names = sorted(house.listed())
+    objects = [
+        line.split(": ")[0] for line in targets
+        if any(line.split(": ")[0].endswith(f"_{name}.cpp.o") for name in names)
+    ]
+    assert len(objects) == len(names)
+    with (house.root / "harness" / "variant.hpp").open("a", encoding="utf-8") as file:
+        file.write("// An edit.\n")
+    said = house.ninja(*objects)
+    for compiled in objects:
+        assert f"Compiling C++ object {compiled}" in said
+    assert "Compiling" not in house.ninja(*objects)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["Bad-Name", "--family", "cpu", "--parent", "P"], "not a name"),
+        (["P", "--family", "cpu", "--parent", "P"], "taken by"),
+        (["fresh", "--family", "device", "--parent", "P"], "building blocks"),
+        (["fresh", "--family", "cpu", "--parent", "no_such"], "nearest:"),
+    ],
+)
+def test_a_mistake_is_one_line_and_writes_nothing(arguments, reason):
+    known = next(path.stem for path in TREE if path.parts[:2] == ("algorithms", "cpu")
+                 and path.suffix == ".cpp")
+    arguments = [known if word == "P" else word for word in arguments]
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts/new_variant.py", "--backend", "cpu", *arguments],
+        capture_output=True, text=True,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    assert reason in done.stderr
+    assert not list((ROOT / "algorithms").rglob("fresh.*"))

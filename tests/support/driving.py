@@ -1,0 +1,143 @@
+"""Runs the driver on the fake program, in this process or as one that can be killed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from experiments.driver import run, store
+from experiments.published import publish
+from hangs import HANG_S
+
+ROOT = Path(__file__).resolve().parents[2]
+FAKE = Path(__file__).with_name("fake_bench.py")
+EXPERIMENT = """
+title = "Test"
+form = "one-to-many"
+feeds = ["comparison"]
+[[problems]]
+sizes = [4, 8, 12]
+counts = ["1:2", "1:3"]
+"""
+PRESETS = """
+[smoke]
+repetitions = 2
+min_time_s = 0.001
+max_predicted_s = {{ cpu = {limit}, cuda = {limit} }}
+min_timeout_s = {timeout}
+[quick]
+repetitions = 3
+min_time_s = 0.001
+max_predicted_s = {{ cpu = 5, cuda = 1 }}
+[paper]
+repetitions = 3
+min_time_s = 0.001
+max_predicted_s = {{ cpu = 5, cuda = 1 }}
+[paper-full]
+repetitions = 3
+min_time_s = 0.001
+max_predicted_s = {{ cpu = 5, cuda = 1 }}
+"""
+
+
+def _heed_interrupts() -> None:
+    """What is started in the background of a script without job control inherits SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+class Driver:
+    """A build folder with the fake, a folder of experiments and a results root."""
+
+    def __init__(self, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.base = base
+        self.folder = base / "experiments"
+        self.results = base / "results"
+        self.log = base / "calls.log"
+        self._patch = monkeypatch
+        self.build(base / "build")
+        self.folder.mkdir()
+        self.experiment("many", EXPERIMENT)
+        self.presets()
+        monkeypatch.setenv("FAKE_LOG", str(self.log))
+        # Runs of one test follow each other within a second; their order must still be known.
+        order = itertools.count()
+        monkeypatch.setattr(store, "new_run_id", lambda: f"20300101T{next(order):06d}-abcdef")
+
+    def build(self, path: Path) -> None:
+        path.mkdir()
+        program = path / "xcorr-bench"
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{FAKE}" "$@"\n')
+        program.chmod(0o755)
+        self._patch.setenv("XCORR_BUILD", str(path))
+
+    def experiment(self, name: str, text: str) -> None:
+        (self.folder / f"{name}.toml").write_text(text)
+
+    def presets(self, limit: float = 5, timeout: float = HANG_S) -> None:
+        (self.folder / "presets.toml").write_text(PRESETS.format(limit=limit, timeout=timeout))
+
+    def faults(self, *faults: dict[str, Any]) -> None:
+        self._patch.setenv("FAKE_FAULTS", json.dumps(faults))
+
+    def variants(self, variants: list[dict[str, Any]]) -> None:
+        (self.base / "list.json").write_text(json.dumps(variants))
+        self._patch.setenv("FAKE_LIST", str(self.base / "list.json"))
+
+    def arguments(self, *more: str, preset: str = "smoke") -> list[str]:
+        places = ["--folder", str(self.folder), "--results", str(self.results)]
+        return ["--preset", preset, "--device", "cpu", *places, *more]
+
+    def run(self, *more: str, preset: str = "smoke") -> int:
+        return run.main(self.arguments(*more, preset=preset))
+
+    def start(self, *more: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "experiments.driver.run", *self.arguments(*more)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            command, cwd=ROOT, env=dict(os.environ), stdout=pipe, stderr=pipe, text=True,
+            preexec_fn=_heed_interrupts,
+        )  # fmt: skip
+
+    def publish(self, *more: str) -> int:
+        return publish.main(["--results", str(self.results), *more])
+
+    @property
+    def local(self) -> Path:
+        return self.results / "local" / "fake-2-cores"
+
+    def rows(self) -> list[store.Row]:
+        return store.read_rows(self.local)
+
+    def outcomes(self) -> dict[tuple[str, ...], str]:
+        """(variant, params, left rows, rights) -> outcome."""
+        names = ("variant", "params", "left_rows", "rights")
+        return {tuple(row[name] for name in names): row["outcome"] for row in self.rows()}
+
+    def calls(self) -> list[list[str]]:
+        """Arguments of every measuring process so far, its process id first."""
+        if not self.log.exists():
+            return []
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    def files(self) -> list[str]:
+        return sorted(str(path) for path in self.results.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
+    monkeypatch.delenv("FAKE_FAULTS", raising=False)
+    monkeypatch.delenv("FAKE_LIST", raising=False)
+    monkeypatch.delenv("FAKE_RECORD", raising=False)
+    return Driver(tmp_path, monkeypatch)
+
+
+def keys(rows: list[store.Row]) -> list[tuple[str, ...]]:
+    """(experiment, resume key, repetition) of rows, sorted, with repetitions of a key kept."""
+    return sorted((row["experiment"], *store.key_of(row), row["repetition"]) for row in rows)

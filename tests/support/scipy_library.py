@@ -1,0 +1,120 @@
+"""Stands in for `xcorr.library.Library` where the built library is not the subject of a test."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import scipy.signal
+
+from xcorr import correlate
+from xcorr.stream import pair_indices
+from xcorr.library import Description, LibraryError, find_variant, scalar_type
+
+
+def window_of(request) -> tuple[range, range]:
+    """Shifts (sy, sx) of the window of `request`."""
+    ranges = []
+    for left, right in zip(request.left, request.right):
+        if request.window == "valid":
+            ranges.append(range(min(0, right - left), max(0, right - left) + 1))
+        else:
+            ranges.append(range(-(left - 1), right))
+    if request.window.startswith("sy:"):
+        a, b, c, d = map(
+            int,
+            re.fullmatch(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)", request.window).groups(),
+        )
+        ranges = [range(a, b + 1), range(c, d + 1)]
+    elif request.window not in ("full", "valid"):
+        raise LibraryError(f"window '{request.window}': not understood")
+    return ranges[0], ranges[1]
+
+
+def scipy_correlation(request, left, right) -> np.ndarray:
+    """The truth by scipy.signal.correlate(R, L, 'full'), cut to the window; float64."""
+    left = np.reshape(left, (request.lefts, *request.left))
+    right = np.reshape(right, (request.rights, *request.right))
+    sy, sx = window_of(request)
+    y0, x0 = sy[0] + request.left[0] - 1, sx[0] + request.left[1] - 1
+    out = [
+        scipy.signal.correlate(
+            np.asarray(right[r], np.float64), np.asarray(left[l], np.float64), "full"
+        )[y0 : y0 + len(sy), x0 : x0 + len(sx)]
+        for l, r in zip(*pair_indices(request))
+    ]
+    return np.stack(out)
+
+
+class ScipyLibrary:
+    """The interface of `Library`; counts the calls of `correlate`."""
+
+    def __init__(self):
+        self.calls = []
+        self.refuses = {}  # reasons by variant
+
+    def machine(self, device="cpu"):
+        return {"machine_key": "stand-in-2-cores", "cores": 2}
+
+    def supports(self, request, *, variant, params="", precision="fp32", device="cpu"):
+        return self.refuses.get(variant, "")
+
+    def variants(self):
+        forms = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
+        return [
+            {
+                "id": name,
+                "family": "cpu",
+                "backend": "cpu",
+                "precisions": precisions,
+                "forms": forms,
+                "points": ["threads=1", "threads=all"],
+                "modes": ["stream"],
+                "summary": "stands in",
+                "source_hash": name[-8:],
+                "algorithm_class": "fft" if name == "cpu_fft" else "definition",
+            }
+            for name, precisions in (
+                ("cpu_definition", ["fp32", "fp64"]),
+                ("cpu_fft", ["fp32"]),
+                ("cpu_row_streaming", ["fp32"]),
+            )
+        ]
+
+    def variant(self, name):
+        return find_variant(self.variants(), name)
+
+    def describe(self, request):
+        sy, sx = window_of(request)
+        pairs = len(pair_indices(request)[0])
+        area = request.left[0] * request.left[1]
+        return Description(
+            pairs, len(sy), len(sx), sy[0], sx[0], pairs * area * len(sy) * len(sx), 1, area
+        )
+
+    def correlate(
+        self, request, left, right, *, variant, params="", precision="fp32", device="cpu", out=None
+    ):
+        self.calls.append((request, variant, params, precision, device))
+        assert left.dtype == right.dtype == scalar_type(precision)
+        result = scipy_correlation(request, left, right).astype(scalar_type(precision))
+        if out is None:
+            return result
+        out[:] = result
+        return out
+
+    def reference(self, request, left, right, *, method="fft", out=None):
+        result = scipy_correlation(request, left, right)
+        if out is None:
+            return result
+        out[:] = result
+        return out
+
+
+def refused(capsys, *argv, library=None) -> str:
+    """The one line of stderr of a run of xcorr that must end with exit code 2."""
+    assert correlate.main(list(map(str, argv)), library or ScipyLibrary()) == 2
+    captured = capsys.readouterr()
+    lines = captured.err.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: "), captured.err
+    return lines[0]

@@ -1,0 +1,187 @@
+"""The rules of the house that a command can see: who includes and imports whom, names, sizes."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = {".cpp", ".hpp", ".cu", ".cuh", ".h", ".py", ".sh"}
+C_FAMILY = SOURCE - {".py", ".sh"}
+# Python rooms in the order in which data flows.
+ROOMS = ["harness", "experiments", "plots"]
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+
+
+def tree() -> list[Path]:
+    """Every file that git tracks or would track, relative to the root."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    ).stdout
+    return sorted(Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file())
+
+
+TREE = tree()
+
+
+def text(path: Path) -> str:
+    return (ROOT / path).read_text(encoding="utf-8", errors="replace")
+
+
+def variants() -> list[Path]:
+    """Paths of the variants, as the build finds them."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        from stamp_sources import variant_files
+    finally:
+        sys.path.pop(0)
+    return variant_files(ROOT)
+
+
+def test_a_variant_includes_only_the_contract_and_device_headers():
+    for path in TREE:
+        if path.parts[0] == "algorithms" and path.suffix in C_FAMILY:
+            contract = {"harness/variant.hpp"}
+            if path.parts[1] == "device":
+                contract.add("harness/problem.hpp")  # the part of the contract that a block may need
+            for included in INCLUDE.findall(text(path)):
+                allowed = included in contract or included.startswith("algorithms/device/")
+                assert allowed, f"{path} includes {included}"
+
+
+def test_the_harness_includes_nothing_of_the_algorithms():
+    for path in TREE:
+        if path.parts[0] == "harness" and path.suffix in C_FAMILY:
+            for included in INCLUDE.findall(text(path)):
+                assert included.startswith("harness/") or included == "build_facts.hpp", (
+                    f"{path} includes {included}"
+                )
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """Top-level packages that a Python file imports, imports inside functions included."""
+    found = set()
+    for node in ast.walk(ast.parse(text(path), filename=str(path))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def test_no_room_imports_a_later_one():
+    for path in TREE:
+        if path.suffix == ".py" and path.parts[0] in ROOMS:
+            later = ROOMS[ROOMS.index(path.parts[0]) + 1:] + ["tests"]
+            assert not imported_rooms(path) & set(later), f"{path} imports a later room"
+
+
+def test_no_code_outside_the_algorithms_names_a_variant():
+    """Data (experiments' TOML, generated README text), tests and the map of labels do."""
+    names = "|".join(re.escape(path.stem) for path in variants())
+    word = re.compile(rf"(?<!\w)({names})(?!\w)")
+    for path in TREE:
+        if path.suffix not in SOURCE or path.parts[0] in ("algorithms", "tests"):
+            continue
+        if path == Path("plots/style.py"):
+            continue
+        for number, line in enumerate(code_lines(path), start=1):
+            # The example of a command's help; a library's header that has a variant's name.
+            if "--variant" in line or line.startswith("#include <"):
+                continue
+            assert not word.search(line), f"{path}:{number} names a variant: {line.strip()}"
+
+
+def code_lines(path: Path) -> list[str]:
+    """Lines without comments and docstrings: examples may name a variant, logic may not."""
+    source = text(path)
+    if path.suffix == ".py":
+        lines = source.splitlines()
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                for number in range(node.lineno - 1, node.end_lineno):
+                    lines[number] = ""
+        return [re.sub(r"#.*", "", line) for line in lines]
+    marker = r"#.*" if path.suffix == ".sh" else r"//.*"
+    return [re.sub(marker, "", line) for line in source.splitlines()]
+
+
+def test_no_source_file_is_longer_than_400_lines():
+    for path in TREE:
+        if path.suffix in SOURCE or path.name == "meson.build" or path.parts[0] == "scripts":
+            lines = len(text(path).splitlines())
+            assert lines <= 400, f"{path} has {lines} lines"
+
+
+@pytest.mark.parametrize("path", variants(), ids=lambda path: path.stem)
+def test_a_variant_opens_with_prose_and_has_a_plain_name(path):
+    assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", path.stem)
+    assert text(path).startswith("// "), f"{path} does not open with a comment on what it is"
+    assert text(path).count("XCORR_VARIANT(") == 1
+
+
+def test_every_folder_says_what_it_holds():
+    rooms = {path.parent for path in TREE if path.suffix in SOURCE | {".toml"}}
+    for folder in sorted(rooms - {Path(".")}):
+        described = (ROOT / folder / "README.md").is_file() or folder_is_part(folder)
+        assert described, f"{folder} has no README.md"
+
+
+def folder_is_part(folder: Path) -> bool:
+    """A folder of one room's internals is described, by name, by the README of a folder above it."""
+    for parent in list(folder.parents)[:-1]:
+        readme = ROOT / parent / "README.md"
+        if readme.is_file() and f"`{folder.relative_to(parent)}/`" in readme.read_text():
+            return True
+    return False
+
+
+def test_nothing_names_this_machine_or_a_registry():
+    # Spelt apart, so that this file does not find itself.
+    paths = re.compile("/(" + "|".join(["work", "root", "home"]) + r")/[A-Za-z.]")
+    hosts = re.compile(r"\b(pypi|files\.pythonhosted|deb\.debian|archive\.ubuntu|anaconda)\.[a-z]+\b")
+    allowed = re.compile(r"https?://(pypi\.org/project|www\.)")
+    for path in TREE:
+        if path.suffix in {".gz", ".png", ".pdf", ".npy"}:
+            continue
+        for number, line in enumerate(text(path).splitlines(), start=1):
+            assert not paths.search(line), f"{path}:{number} holds a machine path: {line.strip()[:80]}"
+            if path.name != Path(__file__).name:
+                named = hosts.search(line) and not allowed.search(line)
+                assert not named, f"{path}:{number} names a registry: {line.strip()[:80]}"
+
+
+def test_every_experiment_feeds_a_figure_or_a_table_and_the_reverse():
+    tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    fed, measured = set(), set()
+    for path in TREE:
+        if path.parent == Path("experiments") and path.suffix == ".toml":
+            data = tomllib.loads(text(path))
+            if "problems" in data:
+                assert data.get("feeds"), f"{path} feeds nothing"
+                fed |= set(data["feeds"])
+                measured.add(path.stem)
+    # The paper's figures, of which there are dozens, name their experiments instead.
+    paper = tomllib.loads(text(Path("plots/figures/paper.toml")))
+    for name, figure in paper.items():
+        if name != "selections":
+            assert set(figure["experiments"]) <= measured, f"{name}: experiments that do not exist"
+            fed.add(name)
+    figures = {
+        path.stem for path in TREE
+        if path.parent == Path("plots/figures") and path.suffix == ".py" and path.stem[0] != "_"
+    }
+    outputs = figures | {path.stem for path in TREE if path.parent == Path("plots")}
+    assert fed <= outputs, f"fed, but not drawn: {sorted(fed - outputs)}"
+    by_code = {name for name in figures if draws_real_input(name)}
+    assert figures - by_code <= fed, f"drawn, but not fed: {sorted(figures - by_code - fed)}"
+
+
+def draws_real_input(figure: str) -> bool:
+    """The experiments on real input are code; their figures are named by their modules."""
+    modules = [path for path in TREE if path.parent == Path("experiments/inputs")]
+    return any(figure in text(path) for path in modules)

@@ -1,0 +1,289 @@
+"""auto: what it picks from made-up times, from which source, and what it says about it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fixtures import sets
+from scipy_library import ScipyLibrary
+
+from experiments.driver import store
+
+from experiments.published import auto_table
+
+from xcorr import auto
+from xcorr.errors import UserError
+from experiments.driver.points import ROOT
+from xcorr.problem import Problem
+from experiments.driver.schema import grid, load_experiment
+from xcorr.library import Request
+
+DIRECT, FFT = ("cpu_definition", "threads=1"), ("cpu_fft", "threads=all")
+
+
+def square(side, form="one-to-one", lefts=1, rights=1, window="full"):
+    return Problem(form, (side, side), (side, side), lefts, rights, window)
+
+
+def request_of(problem):
+    return Request(problem.form, problem.left, problem.right, problem.lefts, problem.rights, problem.window)
+
+
+def crossing(side):
+    """Of two points one costs by FMAs, the other as good as nothing but a launch; they meet at 35.6."""
+    return {DIRECT: 1e-5 * side**4, FFT: 16.0}
+
+
+def source(*sides, times=crossing):
+    return auto.Source("made up", {square(side): times(side) for side in sides})
+
+
+def picked(problem, known, fits=lambda point: ""):
+    choice = auto.pick(problem, known, fits)
+    return choice and (choice.variant, choice.params)
+
+
+def test_a_problem_that_was_measured_is_not_predicted():
+    odd = source(16, 32, 64, times=lambda side: {DIRECT: 1.0 if side == 32 else 9.0, FFT: 5.0})
+    assert picked(square(32), odd) == DIRECT
+    choice = auto.pick(square(32), odd, lambda point: "")
+    assert choice.us == 1.0 and "measured 1 us" in choice.why and "next cpu_fft at 5.00 x" in choice.why
+
+
+@pytest.mark.parametrize("side, best", [(20, DIRECT), (28, DIRECT), (30, DIRECT), (42, FFT), (56, FFT), (200, FFT)])
+def test_the_smallest_predicted_time_wins_not_the_nearest_problem(side, best):
+    known = source(16, 24, 48, 64, 96, 128)
+    assert picked(square(side), known) == best
+    predicted = {one.point: one.us for one in auto.predict(square(side), known.times)}
+    for point, us in crossing(side).items():
+        assert predicted[point] == pytest.approx(us, rel=0.25), point
+
+
+def test_distance_is_in_octaves_of_data():
+    assert auto.distance(square(16), square(32)) == pytest.approx(2, abs=0.05)  # outputs are 31 and 63
+    assert auto.distance(square(16, "n-to-m", 2, 2), square(16, "n-to-m", 2, 4)) == pytest.approx(1)
+    wide = Problem("one-to-one", (8, 32), (8, 32), 1, 1, "full")
+    assert auto.distance(square(16), wide) > 1, "the same area is not the same shape"
+    assert auto.distance(square(64), square(64, window="sy:-4..4,sx:-4..4")) > 2
+
+
+def test_only_problems_of_the_form_count():
+    other = {square(32, "n-to-m", 2, 2): {DIRECT: 1.0}}
+    assert auto.pick(square(32), auto.Source("", other), lambda point: "") is None
+    both = auto.Source("", other | {square(64): {FFT: 1.0}})
+    assert picked(square(32), both) == FFT
+
+
+def test_what_does_not_fit_is_skipped():
+    known = source(16, 32, 64)
+    assert picked(square(20), known) == DIRECT
+    assert picked(square(20), known, lambda point: "not supported" if point == DIRECT else "") == FFT
+    assert auto.pick(square(20), known, lambda point: "no") is None
+
+
+def test_a_problem_with_few_variants_is_no_neighbour():
+    times = {square(side): {("a", ""): 1.0, ("b", ""): 2.0, ("c", ""): 3.0} for side in (16, 64)}
+    times[square(31)] = {("c", ""): 0.5}
+    assert picked(square(32), auto.Source("", times))[0] == "a"
+
+
+def test_what_the_nearest_problem_lacks_is_a_candidate_where_two_near_ones_have_it():
+    times = {square(side): {("a", ""): 9.0, ("b", ""): 8.0} for side in (16, 24, 31, 48, 64)}
+    for side in (24, 48):
+        times[square(side)]["new", ""] = 2.0
+    times[square(64)]["once", ""] = 1.0
+    assert picked(square(32), auto.Source("", times))[0] == "new"
+    far = {square(side): {("a", ""): 9.0, ("b", ""): 8.0} for side in (16, 20, 200, 256)}
+    for side in (200, 256):  # what large problems have tells nothing of small ones
+        far[square(side)]["large", ""] = 0.1
+    assert picked(square(18), auto.Source("", far))[0] == "b"
+
+
+def test_the_line_says_what_it_rests_on():
+    why = auto.pick(square(20), source(16, 24, 48), lambda point: "").why
+    assert "from 3 measured problems, the nearest one-to-one/24x24/24x24/1:1/full" in why and "(near)" in why
+    assert "made up" in why and "\n" not in why
+    assert "(far, a guess)" in auto.pick(square(250), source(16, 24), lambda point: "").why
+
+
+def test_own_rows_that_are_far_yield_to_nearer_ones_of_another_machine():
+    own, other = source(16), source(16, 256)
+    assert auto.ordered(square(32), [own, other])[0] is own
+    assert auto.ordered(square(256), [own, other])[0] is other
+    assert auto.ordered(square(256), [other, own])[0] is other
+    assert auto.ordered(square(16, "n-to-m", 2, 2), [own, other])[0] is own, "nobody knows: as they come"
+
+
+def rows(*sides, fast="cpu_row_streaming", us=5.0, **cells):
+    found = []
+    for side in sides:
+        for variant, time in ((fast, us), ("cpu_fft", 9.0)):
+            found.append(sets.row(
+                variant=variant, params="threads=all", compute_us=time, left_rows=side, left_cols=side, right_rows=side,
+                right_cols=side, **cells,
+            ))  # fmt: skip
+    return found
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """An empty results folder and an empty build folder, so that no test reads another's rows."""
+    monkeypatch.setenv("XCORR_BUILD", str(tmp_path / "build"))
+    (tmp_path / "build").mkdir()
+    return tmp_path / "results"
+
+
+def chosen(results, problem, precision="fp32", library=None):
+    return auto.Auto(library or ScipyLibrary(), "cpu", results).choose(request_of(problem), precision)
+
+
+def test_sources_local_then_published_then_shipped_then_rule(results, monkeypatch):
+    key, problem = ScipyLibrary().machine("cpu")["machine_key"], square(32)
+    shipped = chosen(results, problem)
+    assert "times of another machine" in shipped.why and "the nearest shipped" in shipped.why
+    sets.write_set(results, rows(32, fast="cpu_definition"), key)
+    assert chosen(results, problem).variant == "cpu_definition"
+    sets.write_set(results, rows(32, us=1.0), key, "local")
+    local = chosen(results, problem)
+    assert local.variant == "cpu_row_streaming" and f"local and published rows of this machine, {key}" in local.why
+    monkeypatch.setattr(auto_table, "TABLE", results / "empty.json")
+    auto_table.TABLE.write_text("[]")
+    rule = chosen(results, square(32, "n-to-m", 2, 2))
+    assert "by rule" in rule.why and "rates.toml" in rule.why and rule.params == "threads=all"
+    assert rule.variant in ("cpu_fft", "cpu_row_streaming")
+
+
+def test_the_rule_knows_the_work(results, monkeypatch):
+    monkeypatch.setattr(auto_table, "TABLE", results.parent / "empty.json")
+    auto_table.TABLE.write_text("[]")
+    small, large = chosen(results, square(4)), chosen(results, square(512))
+    assert small.variant != "cpu_fft" and large.variant == "cpu_fft"
+
+
+def test_precision_without_rows_goes_by_fp32(results):
+    sets.write_set(results, rows(32, fast="cpu_definition"), ScipyLibrary().machine("cpu")["machine_key"])
+    found = chosen(results, square(32), "fp64")
+    assert found.variant == "cpu_definition" and found.why.count("in fp32") == 1
+
+
+def test_what_the_build_lacks_or_refuses_is_skipped(results):
+    key = ScipyLibrary().machine("cpu")["machine_key"]
+    sets.write_set(results, rows(32, fast="a_variant_of_another_tree"), key)
+    assert chosen(results, square(32)).variant == "cpu_fft"
+    sets.write_set(results, rows(32), key)
+    library = ScipyLibrary()
+    library.refuses = {"cpu_row_streaming": "needs sm_90"}
+    assert chosen(results, square(32), library=library).variant == "cpu_fft"
+    library.refuses = dict.fromkeys(("cpu_definition", "cpu_row_streaming", "cpu_fft"), "no")
+    with pytest.raises(UserError, match="no variant of this build computes one-to-one/32x32") as caught:
+        chosen(results, square(32), library=library)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_second_question_asks_nobody(results):
+    library = ScipyLibrary()
+    asked = auto.Auto(library, "cpu", results)
+    first = asked.choose(request_of(square(32)))
+    library.supports = library.machine = None  # not callable
+    assert asked.choose(request_of(square(32))) is first
+
+
+def test_rows_are_read_once_until_they_change(results, monkeypatch):
+    key, reads = ScipyLibrary().machine("cpu")["machine_key"], []
+    sets.write_set(results, rows(16, 32), key)
+    read = store.read_rows
+    monkeypatch.setattr(store, "read_rows", lambda folder: reads.append(folder) or read(folder))
+    first = chosen(results, square(20))
+    assert chosen(results, square(20)) == first and len(reads) == 1
+    sets.write_set(results, rows(16, 32, 64, fast="cpu_definition"), key)
+    assert chosen(results, square(20)).variant == "cpu_definition" and len(reads) == 2
+
+
+def test_only_passed_rows_of_mode_stream_are_times():
+    good = [{name: store.text_of(value) for name, value in one.items()} for one in rows(32)]
+    bad = [{**good[0], "params": f"{name}=1", name: value} for name, value in
+           {"outcome": "incorrect", "mode": "graph"}.items()]  # fmt: skip
+    times = auto_table.times_of([*good, *bad])
+    assert times == {"fp32": {square(32): {("cpu_row_streaming", "threads=all"): 5.0, ("cpu_fft", "threads=all"): 9.0}}}
+    assert auto_table.undigest(json.loads(json.dumps(auto_table.digest(times)))) == times
+
+
+def test_the_shipped_table_keeps_points_that_lead():
+    times = {
+        square(16): {("a", "1"): 1.0, ("a", "2"): 2.0, ("b", ""): 3.0, ("c", ""): 4.0, ("d", ""): 5.0},
+        square(32): {("a", "1"): 2.0, ("a", "2"): 1.0, ("b", ""): 3.0, ("c", ""): 4.0, ("d", ""): 5.0},
+    }
+    assert {point[0] for found in auto_table.leaders(times).values() for point in found} == {"a", "b", "c"}
+    assert ("a", "2") in auto_table.leaders(times)[square(16)], "leads on the other problem"
+
+
+@pytest.mark.parametrize("device, facts, expected", [
+    ("cuda:0", {"compute_capability": "8.4"}, "old"), ("cuda", {"compute_capability": "9.0"}, "new"),
+    ("cpu", {"cores": 6}, "few"), ("cpu", {"cores": 64}, "many"),
+])  # fmt: skip
+def test_the_nearest_architecture_is_of_the_same_kind(results, monkeypatch, device, facts, expected):
+    times = auto_table.digest({"fp32": {square(32): {FFT: 1.0}}})
+    machines = [
+        {"machine_key": "old", "backend": "cuda", "compute_capability": "8.0", "times": times},
+        {"machine_key": "new", "backend": "cuda", "compute_capability": "9.0", "times": times},
+        {"machine_key": "few", "backend": "cpu", "cores": 4, "times": times},
+        {"machine_key": "many", "backend": "cpu", "cores": 32, "times": times},
+    ]
+    monkeypatch.setattr(auto_table, "TABLE", results.parent / "table.json")
+    auto_table.TABLE.write_text(json.dumps(machines))
+    [found] = auto_table.sources({"machine_key": "x", **facts}, device, "fp32", results)
+    assert expected in found.where
+
+
+def test_table_and_experiment_are_up_to_date(capsys):
+    assert auto_table.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_the_experiment_measures_what_auto_would_choose():
+    """On every machine whose rows are published: or its regret could not be told."""
+    experiment = load_experiment(auto_table.REGRET)
+    judged, named = grid(experiment, "quick"), experiment.presets["quick"].points
+    published = [path for path in (ROOT / "results" / "published").iterdir() if path.is_dir()]
+    found = auto_table.read_sets(published)
+    assert found and {problem.form for problem in judged} == {"one-to-one", "one-to-many", "n-to-mn", "n-to-m"}
+    for _, times in found.values():
+        known = {problem: own for problem, own in times["fp32"].items() if problem not in judged}
+        for problem in judged:
+            best = auto.predict(problem, known)[0].point
+            assert best[1] in named[best[0]], f"{problem.id}: {best}"
+
+
+def test_command_says_the_choice_in_one_line(results, monkeypatch, capsys):
+    monkeypatch.setattr("xcorr.library.Library", ScipyLibrary)
+    assert auto.run(["--form", "n-to-m", "--left", "56", "--lefts", "4", "--rights", "9", "--results", str(results)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("n-to-m/56x56/56x56/4:9/full: cpu_") and out.count("\n") == 1
+
+
+@pytest.mark.parametrize("argv, words", [
+    (["--left", "56x0"], "out of range"), (["--left", "5", "--form", "n-to-n"], "did you mean n-to-m"),
+    (["--left", "5", "--precision", "fp99"], "fp"), (["--left", "5", "--lefts", "2"], "one-to-one takes counts 1:1"),
+    ([], "--left"), (["--left", "5", "--precision", "fp16"], "no variant of this build"),
+])  # fmt: skip
+def test_mistakes_are_one_line(results, monkeypatch, argv, words):
+    monkeypatch.setattr("xcorr.library.Library", ScipyLibrary)
+    with pytest.raises(UserError, match=words) as caught:
+        auto.run([*argv, "--results", str(results)])
+    assert "\n" not in str(caught.value)
+
+
+def test_table_command_mistakes(tmp_path, capsys):
+    assert auto_table.main(["--results", str(tmp_path)]) == 2
+    assert auto_table.main(["--local", "nothing", "--results", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_regenerating_replaces_the_generated_part_only(tmp_path):
+    text = auto_table.REGRET.read_text()
+    made = {"m": ({"backend": "cpu"}, {"fp32": source(16, 32, 64).times})}
+    new = auto_table.regret_text(made, text)
+    assert new.partition(auto_table.MARK)[0] == text.partition(auto_table.MARK)[0]
+    path = tmp_path / "auto-regret.toml"
+    path.write_text(new)
+    assert load_experiment(path).presets["quick"].points == {"cpu_definition": ["threads=1"], "cpu_fft": ["threads=all"]}

@@ -1,0 +1,291 @@
+"""The user's program xcorr: forms, orders and outputs, on a stand-in library."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+
+import numpy as np
+import pytest
+from scipy_library import ScipyLibrary, refused, scipy_correlation
+
+from xcorr import auto, correlate
+from xcorr import matrices, stream
+from xcorr.outputs import PEAK_COLUMNS
+from xcorr.library import Request
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+def xcorr(*argv, library=None):
+    return correlate.main([*map(str, argv), "--quiet"], library or ScipyLibrary())
+
+
+def read_csv(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("window", ["full", "valid", "sy:-2..3,sx:0..4"])
+@pytest.mark.parametrize(
+    "form, lefts, rights",
+    [("one-to-one", 1, 1), ("one-to-many", 1, 5), ("n-to-mn", 3, 6), ("n-to-m", 3, 4)],
+)
+@pytest.mark.parametrize("chunk_pairs", [1, 3, 1000])
+def test_output_equals_scipy_whatever_the_chunks(
+    save, rng, tmp_path, monkeypatch, window, form, lefts, rights, chunk_pairs
+):
+    left, right = rng.normal(size=(lefts, 7, 5)), rng.normal(size=(rights, 9, 8))
+    request = Request(form, (7, 5), (9, 8), lefts, rights, window)
+    truth = scipy_correlation(request, left.astype(np.float32), right.astype(np.float32))
+    plan = stream.plan_chunks
+    monkeypatch.setattr(
+        stream, "plan_chunks", lambda r, size, limit: plan(r, size, size * chunk_pairs)
+    )
+    assert (
+        xcorr(
+            save("l.npy", left),
+            save("r.npy", right),
+            "--form",
+            form,
+            "--window",
+            window,
+            "--output",
+            tmp_path / "out.npy",
+        )
+        == 0
+    )
+    out = np.load(tmp_path / "out.npy")
+    assert out.dtype == np.float32 and out.shape == truth.shape
+    np.testing.assert_allclose(out, truth, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "form, lefts, rights", [("one-to-many", 1, 7), ("n-to-mn", 4, 12), ("n-to-m", 3, 5)]
+)
+def test_chunks_cover_every_pair_once(form, lefts, rights):
+    request = Request(form, (2, 2), (2, 2), lefts, rights)
+    left_of, right_of = stream.pair_indices(request)
+    for most in range(1, len(left_of) + 2):
+        seen = []
+        for chunk in stream.plan_chunks(request, 10, 10 * most + 9):
+            assert chunk.first == len(seen) and chunk.pairs <= max(most, 1)
+            part = Request(
+                form,
+                (2, 2),
+                (2, 2),
+                chunk.lefts.stop - chunk.lefts.start,
+                chunk.rights.stop - chunk.rights.start,
+            )
+            l, r = stream.pair_indices(part)
+            assert len(l) == chunk.pairs
+            seen += list(zip(l + chunk.lefts.start, r + chunk.rights.start))
+        assert seen == list(zip(left_of, right_of))
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda a: a.astype(">f8"),
+        lambda a: a.astype("<f4"),
+        lambda a: np.asfortranarray(a),
+        lambda a: a.astype(">i2"),
+        lambda a: a.astype(np.uint8),
+        lambda a: np.asfortranarray(a.astype(">u4")),
+    ],
+)
+def test_any_type_order_and_layout(save, rng, tmp_path, convert):
+    left, right = rng.integers(0, 9, (6, 5)), rng.integers(0, 9, (4, 6, 5))
+    assert (
+        xcorr(
+            save("l.npy", convert(left)),
+            save("r.npy", convert(right)),
+            "--output",
+            tmp_path / "out.npy",
+        )
+        == 0
+    )
+    truth = scipy_correlation(Request("one-to-many", (6, 5), (6, 5), 1, 4), left[None], right)
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), truth)
+
+
+def test_right_order_reaches_the_same_pairs(save, rng, tmp_path):
+    left = rng.normal(size=(3, 4, 4)).astype(np.float32)
+    by_tile = rng.normal(size=(3, 2, 4, 4)).astype(np.float32)  # tiles x patterns
+    path = save("l.npy", left)
+    results = []
+    for number, (array, order) in enumerate(
+        [
+            (by_tile, ["--right-order", "tile"]),
+            (by_tile, []),
+            (by_tile.swapaxes(0, 1), ["--right-order", "pattern"]),
+            (by_tile.swapaxes(0, 1), []),
+            (by_tile.reshape(6, 4, 4), ["--right-order", "tile"]),
+            (by_tile.swapaxes(0, 1).reshape(6, 4, 4), ["--right-order", "pattern"]),
+        ]
+    ):
+        out = tmp_path / f"{number}.npy"
+        assert xcorr(path, save(f"r{number}.npy", array), *order, "--output", out) == 0
+        results.append(np.load(out))
+    truth = scipy_correlation(
+        Request("n-to-mn", (4, 4), (4, 4), 3, 6), left, by_tile.reshape(6, 4, 4)
+    )
+    for result in results:
+        np.testing.assert_allclose(result, truth, atol=1e-4)
+
+
+def test_square_stack_of_tiles_asks_for_the_order(save, capsys):
+    line = refused(capsys, save("l.npy", np.ones((3, 4, 4))), save("r.npy", np.ones((3, 3, 4, 4))))
+    assert "--right-order" in line
+
+
+@pytest.mark.parametrize(
+    "lefts, rights, form",
+    [
+        (1, (), "one-to-one"),
+        (1, (5,), "one-to-many"),
+        (3, (), "n-to-m"),
+        (3, (4,), "n-to-m"),
+        (3, (3, 2), "n-to-mn"),
+    ],
+)
+def test_form_is_inferred_where_only_one_fits(lefts, rights, form):
+    assert matrices.infer_form(None, lefts, (*rights, 8, 8), None) == form
+
+
+def test_ambiguous_form_asks(save, capsys):
+    line = refused(capsys, save("l.npy", np.ones((3, 4, 4))), save("r.npy", np.ones((6, 4, 4))))
+    assert "6 pairs" in line and "18 pairs" in line and "--form" in line
+
+
+def test_peaks_on_stdout_with_sign_and_origin(save, rng, capsys):
+    scene = rng.normal(size=(40, 40))
+    left, right = scene[10:30, 12:30], np.stack([scene[8:28, 15:33], scene[10:30, 12:30]])
+    assert (
+        correlate.main(
+            [save("l.npy", left), save("r.npy", right), "--subtract-mean"], ScipyLibrary()
+        )
+        == 0
+    )
+    captured = capsys.readouterr()
+    assert "shift origin: output index [0][0] is shift sy=-19 sx=-17" in captured.err
+    rows = read_csv(captured.out)
+    assert [(row["pair"], row["left"], row["right"]) for row in rows] == [
+        ("0", "0", "0"),
+        ("1", "0", "1"),
+    ]
+    assert [(int(row["sy"]), int(row["sx"])) for row in rows] == [(2, -3), (0, 0)]
+    assert tuple(rows[0]) == PEAK_COLUMNS
+    assert all(abs(float(row["sub_sy"]) - int(row["sy"])) <= 0.5 for row in rows)
+    assert float(rows[1]["peak_to_second"]) > 1.5
+
+
+def test_peaks_file_and_output_together(save, rng, tmp_path, capsys):
+    left, right = (
+        save("l.npy", rng.normal(size=(2, 6, 6))),
+        save("r.npy", rng.normal(size=(3, 6, 6))),
+    )
+    assert (
+        correlate.main(
+            [
+                left,
+                right,
+                "--output",
+                str(tmp_path / "o.npy"),
+                "--peaks",
+                str(tmp_path / "p.csv"),
+                "--form",
+                "n-to-m",
+            ],
+            ScipyLibrary(),
+        )
+        == 0
+    )
+    assert "shift origin" in capsys.readouterr().out
+    out, rows = np.load(tmp_path / "o.npy"), read_csv((tmp_path / "p.csv").read_text())
+    assert [float(row["value"]) for row in rows] == pytest.approx(out.max(axis=(1, 2)), rel=1e-6)
+    assert [(row["left"], row["right"]) for row in rows] == [
+        (str(i), str(j)) for i in range(2) for j in range(3)
+    ]
+    assert sorted(os.listdir(tmp_path)) == ["l.npy", "o.npy", "p.csv", "r.npy"]
+
+
+def test_subtract_mean_takes_each_matrix_its_own(save, rng, tmp_path):
+    left, right = rng.normal(5, 1, (6, 6)), rng.normal(100, 1, (2, 6, 6)) * [[[1]], [[7]]]
+    assert (
+        xcorr(
+            save("l.npy", left),
+            save("r.npy", right),
+            "--subtract-mean",
+            "--output",
+            tmp_path / "o.npy",
+        )
+        == 0
+    )
+    truth = scipy_correlation(
+        Request("one-to-many", (6, 6), (6, 6), 1, 2),
+        (left - left.mean())[None],
+        right - right.mean(axis=(1, 2), keepdims=True),
+    )
+    np.testing.assert_allclose(np.load(tmp_path / "o.npy"), truth, rtol=1e-4, atol=1e-2)
+
+
+def test_variant_params_precision_and_device_reach_the_library(save, tmp_path):
+    library = ScipyLibrary()
+    path = save("l.npy", np.eye(4))
+    assert (
+        xcorr(
+            path,
+            path,
+            "--variant",
+            "cpu_definition",
+            "--params",
+            "threads=all",
+            "--precision",
+            "fp64",
+            "--device",
+            "cpu",
+            "--output",
+            tmp_path / "o.npy",
+            library=library,
+        )
+        == 0
+    )
+    assert [call[1:] for call in library.calls] == [
+        ("cpu_definition", "threads=all", "fp64", "cpu")
+    ]
+    assert np.load(tmp_path / "o.npy").dtype == np.float64
+
+
+def test_the_default_is_auto_and_says_why(save, rng, capsys):
+    left, right = save("l.npy", rng.normal(size=(5, 5))), save("r.npy", rng.normal(size=(3, 64, 64)))
+    for words in ([], ["--variant", "auto"]):
+        library = ScipyLibrary()
+        assert correlate.main([left, right, *words], library) == 0
+        (request, variant, params, precision, _), *_ = library.calls
+        said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("auto: ")]
+        assert len(said) == 1 and said[0].startswith(f"auto: {variant} {params}: ") and precision == "fp32"
+        expected = auto.Auto(library).choose(request)
+        assert (variant, params) == (expected.variant, expected.params)
+
+
+def test_auto_is_asked_about_the_chunks_that_run(save, rng, monkeypatch, tmp_path):
+    asked = []
+    choose = auto.Auto.choose
+    monkeypatch.setattr(
+        auto.Auto, "choose", lambda self, request, precision: asked.append(request) or choose(self, request, precision)
+    )
+    plan = stream.plan_chunks
+    monkeypatch.setattr(stream, "plan_chunks", lambda r, size, limit: plan(r, size, size * 3))
+    left, right = save("l.npy", rng.normal(size=(5, 5))), save("r.npy", rng.normal(size=(7, 9, 9)))
+    library = ScipyLibrary()
+    assert xcorr(left, right, "--peaks", tmp_path / "p.csv", library=library) == 0
+    assert [request.rights for request in asked] == [3] and [call[0].rights for call in library.calls] == [3, 3, 1]
+
+
+def test_list(capsys):
+    assert correlate.main(["--list"], ScipyLibrary()) == 0
+    assert "cpu_fft" in capsys.readouterr().out

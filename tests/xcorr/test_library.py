@@ -1,0 +1,363 @@
+"""The binding, and every variant of the build against scipy through it."""
+
+from __future__ import annotations
+
+import ctypes.util
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from built_library import built_library
+from scipy_library import ScipyLibrary, scipy_correlation, window_of
+
+from xcorr import correlate
+from xcorr import library as binding
+from xcorr.library import FORMS, Library, LibraryError, Request, find_variant
+
+COUNTS = {"one-to-one": (1, 1), "one-to-many": (1, 3), "n-to-mn": (2, 6), "n-to-m": (3, 2)}
+SHAPES = [
+    ((1, 1), (1, 1)),
+    ((1, 7), (1, 5)),
+    ((5, 1), (9, 1)),
+    ((7, 13), (7, 13)),
+    ((33, 31), (33, 31)),
+    ((5, 3), (17, 11)),
+    ((17, 9), (4, 21)),
+]
+
+
+@pytest.fixture(scope="module")
+def library():
+    return built_library()
+
+
+def problems(form):
+    """Odd shapes in the windows that they allow."""
+    lefts, rights = COUNTS[form]
+    for left, right in SHAPES:
+        yield Request(form, left, right, lefts, rights)
+        if all(a <= b for a, b in zip(left, right)) or all(a >= b for a, b in zip(left, right)):
+            yield Request(form, left, right, lefts, rights, "valid")
+        sy, sx = (f"{-((a - 1) // 2)}..{b // 2}" for a, b in zip(left, right))
+        yield Request(form, left, right, lefts, rights, f"sy:{sy},sx:{sx}")
+
+
+def inputs(request, seed=0):
+    rng = np.random.default_rng(seed)
+    return (
+        rng.uniform(-1, 1, (request.lefts, *request.left)).astype(np.float32),
+        rng.uniform(-1, 1, (request.rights, *request.right)).astype(np.float32),
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_describe_agrees_with_the_definition(library, form):
+    for request in problems(form):
+        facts, (sy, sx) = library.describe(request), window_of(request)
+        pairs = COUNTS[form][0] * COUNTS[form][1] if form == "n-to-m" else COUNTS[form][1]
+        assert facts.out_shape == (pairs, len(sy), len(sx)) and (facts.sy0, facts.sx0) == (
+            sy[0],
+            sx[0],
+        )
+        overlaps = [
+            [max(0, min(a, b - s) - max(0, -s)) for s in shifts]
+            for a, b, shifts in zip(request.left, request.right, (sy, sx))
+        ]
+        assert facts.fmas == pairs * sum(overlaps[0]) * sum(overlaps[1])
+        assert facts.max_overlap == max(overlaps[0]) * max(overlaps[1])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_variant_equals_scipy(library, form):
+    tried = 0
+    for variant in library.variants():
+        if (
+            form not in variant["forms"]
+            or variant["backend"] != "cpu"
+            or "fp32" not in variant["precisions"]
+        ):
+            continue
+        for request in problems(form):
+            left, right = inputs(request)
+            truth = scipy_correlation(request, left, right)
+            scale = np.linalg.norm(left[0]) * np.linalg.norm(right[0]) + 1
+            for params in variant["points"]:
+                out = library.correlate(request, left, right, variant=variant["id"], params=params)
+                assert out.dtype == np.float32 and out.shape == truth.shape
+                np.testing.assert_allclose(
+                    out, truth, atol=1e-5 * scale, err_msg=f"{variant['id']} {params} {request}"
+                )
+                tried += 1
+    assert tried
+
+
+def test_arguments_are_converted_and_out_is_used(library):
+    request = Request("n-to-m", (4, 5), (6, 7), 2, 2)
+    left, right = inputs(request)
+    truth = scipy_correlation(request, left, right)
+    out = np.empty(truth.shape, np.float32)
+    result = library.correlate(
+        request,
+        np.asfortranarray(left.astype(">f8")),
+        right[:, ::-1][:, ::-1],
+        variant="cpu_definition",
+        out=out,
+    )
+    assert result is out
+    np.testing.assert_allclose(out, truth, atol=1e-5)
+    for wrong in (out[:, ::2], out.astype(np.float64), np.asfortranarray(out)):
+        with pytest.raises(LibraryError, match="out: "):
+            library.correlate(request, left, right, variant="cpu_definition", out=wrong)
+    with pytest.raises(LibraryError, match="left: array of shape"):
+        library.correlate(request, left[:1], right, variant="cpu_definition")
+    with pytest.raises(LibraryError, match="right: array of shape"):
+        library.correlate(request, left, right.swapaxes(1, 2), variant="cpu_definition")
+
+
+GOOD = Request("n-to-mn", (4, 4), (4, 4), 2, 4)
+
+
+@pytest.fixture
+def counted(library, monkeypatch):
+    """The library without kept plans, and how often it plans and closes."""
+    library.close()
+    counts = {"open": 0, "close": 0}
+
+    def counting(name):
+        function = library._functions[name]
+
+        def call(*arguments):
+            counts[name] += 1
+            return function(*arguments)
+
+        return call
+
+    for name in counts:
+        monkeypatch.setitem(library._functions, name, counting(name))
+    return library, counts
+
+
+@pytest.mark.parametrize("variant", ["cpu_fft", "cpu_row_streaming"])
+def test_the_second_call_does_not_plan(counted, variant):
+    library, counts = counted
+    for seed in range(3):
+        left, right = inputs(GOOD, seed)
+        out = library.correlate(GOOD, left, right, variant=variant)
+        np.testing.assert_allclose(out, scipy_correlation(GOOD, left, right), atol=1e-5)
+    assert counts == {"open": 1, "close": 0}
+    library.correlate(GOOD, left, right, variant=variant, params="threads=all")
+    library.correlate(replace(GOOD, window="valid"), left, right, variant=variant)
+    assert counts == {"open": 3, "close": 0}, "another choice and another problem are planned"
+    library.close()
+    assert counts["close"] == 3
+
+
+def test_only_the_newest_plans_are_kept(counted):
+    library, counts = counted
+    for rights in (*range(1, binding.KEPT_SESSIONS + 2), 2):
+        request = Request("one-to-many", (3, 3), (3, 3), 1, rights)
+        library.correlate(request, *inputs(request), variant="cpu_fft")
+    assert counts == {"open": binding.KEPT_SESSIONS + 1, "close": 1}
+    request = Request("one-to-many", (3, 3), (3, 3), 1, 1)
+    library.correlate(request, *inputs(request), variant="cpu_fft")
+    assert counts == {"open": binding.KEPT_SESSIONS + 2, "close": 2}
+
+
+def test_kept_plans_give_way_where_a_new_one_cannot_be_had(counted, monkeypatch):
+    library, counts = counted
+    left, right = inputs(GOOD)
+    library.correlate(GOOD, left, right, variant="cpu_fft")
+    opened, calls = library._functions["open"], []
+    monkeypatch.setitem(library._functions, "open", lambda *a: calls.append(a) or (1 if len(calls) == 1 else opened(*a)))
+    library.correlate(GOOD, left, right, variant="cpu_definition")
+    assert len(calls) == 2 and counts["close"] == 1
+
+
+def test_a_session_is_the_users_until_it_is_closed(counted):
+    library, counts = counted
+    left, right = inputs(GOOD)
+    session = library.session(GOOD, variant="cpu_fft")
+    for _ in range(2):
+        np.testing.assert_allclose(session.correlate(left, right), scipy_correlation(GOOD, left, right), atol=1e-5)
+    session.close()
+    session.close()
+    assert counts == {"open": 1, "close": 1}
+    with pytest.raises(LibraryError, match="^session: closed"):
+        session.correlate(left, right)
+
+
+def test_supports_says_why_not_without_planning(counted):
+    library, counts = counted
+    assert library.supports(GOOD, variant="cpu_fft") == ""
+    assert library.supports(GOOD, variant="cpu_fft", precision="tf32") == "precision tf32"
+    with pytest.raises(LibraryError, match="the nearest is .cpu_fft."):
+        library.supports(GOOD, variant="cpu_ftf")
+    assert counts["open"] == 0
+
+
+def test_the_library_tells_its_machine(library):
+    facts = library.machine("cpu")
+    assert facts == binding.machine("cpu") | {"clock_mhz": facts["clock_mhz"]}
+    with pytest.raises(LibraryError, match="tpu"):
+        library.machine("tpu")
+
+
+@pytest.mark.parametrize(
+    "request_, words",
+    [
+        (replace(GOOD, left=(0, 4)), "out of range"),
+        (replace(GOOD, right=(4, -4)), "out of range"),
+        (replace(GOOD, left=(1 << 62, 1 << 62)), "out of range"),
+        (replace(GOOD, lefts=0), "out of range"),
+        (replace(GOOD, right=(1 << 31, 1 << 31), rights=1 << 20), "overflow"),
+        (replace(GOOD, rights=5), "divisible"),
+        (replace(GOOD, form="n-to-n"), "n-to-mn"),
+        (replace(GOOD, form="one-to-one"), "1:1"),
+        (replace(GOOD, window="half"), "window"),
+        (replace(GOOD, window="sy:0..9,sx:0..0"), "window"),
+        (replace(GOOD, window="sy:2..1,sx:0..0"), "window"),
+        (replace(GOOD, left=(9, 1), window="valid"), "contains"),
+    ],
+)
+def test_bad_problems_are_refused_in_one_line(library, request_, words):
+    with pytest.raises(LibraryError, match=words) as caught:
+        library.describe(request_)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"variant": "cpu_ftf"}, "cpu_fft"),
+        ({"variant": "cpu_fft", "params": "threads=0"}, "threads"),
+        ({"variant": "cpu_fft", "params": "nonsense=1"}, "nonsense"),
+        ({"variant": "cpu_fft", "precision": "fp99"}, "fp99"),
+        ({"variant": "cpu_fft", "device": "tpu"}, "tpu"),
+        ({"variant": "cpu_fft", "precision": "tf32"}, "'cpu_fft': not supported: precision tf32; "),
+    ],
+)
+def test_bad_choices_are_refused_in_one_line(library, options, words):
+    left, right = inputs(GOOD)
+    with pytest.raises(LibraryError, match=words) as caught:
+        library.correlate(GOOD, left, right, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_reference_refuses_an_unknown_method(library):
+    left, right = inputs(GOOD)
+    with pytest.raises(LibraryError, match="method"):
+        library.reference(GOOD, left, right, method="guess")
+
+
+def test_list_is_sorted_and_complete(library):
+    variants = library.variants()
+    ids = [variant["id"] for variant in variants]
+    assert ids == sorted(ids) and {"cpu_definition", "cpu_fft", "cpu_row_streaming"} <= set(ids)
+    needed = set(ScipyLibrary().variants()[0])
+    for variant in variants:
+        assert needed <= set(variant), variant["id"]
+
+
+def test_xcorr_end_to_end_with_every_form(library, tmp_path, capsys):
+    for form in FORMS:
+        request = Request(form, (9, 7), (11, 12), *COUNTS[form], "sy:-3..4,sx:-2..5")
+        left, right = inputs(request)
+        np.save(tmp_path / "l.npy", left)
+        np.save(tmp_path / "r.npy", right)
+        for variant in ("cpu_definition", "cpu_row_streaming", "cpu_fft"):
+            code = correlate.main(
+                [
+                    str(tmp_path / "l.npy"),
+                    str(tmp_path / "r.npy"),
+                    "--form",
+                    form,
+                    "--window",
+                    request.window,
+                    "--variant",
+                    variant,
+                    "--output",
+                    str(tmp_path / "o.npy"),
+                    "--force",
+                ],
+                library,
+            )
+            captured = capsys.readouterr()
+            assert code == 0 and "shift sy=-3 sx=-2" in captured.out, captured.err
+            np.testing.assert_allclose(
+                np.load(tmp_path / "o.npy"), scipy_correlation(request, left, right), atol=1e-4
+            )
+    assert (
+        correlate.main(
+            [
+                str(tmp_path / "l.npy"),
+                str(tmp_path / "r.npy"),
+                "--form",
+                "n-to-m",
+                "--window",
+                "sy:0..99,sx:0..0",
+            ],
+            library,
+        )
+        == 2
+    )
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_missing_and_broken_libraries(tmp_path, monkeypatch):
+    monkeypatch.setenv("XCORR_BUILD", str(tmp_path))
+    with pytest.raises(LibraryError, match="not built; run ./scripts/setup.sh and build"):
+        Library()
+    (tmp_path / "libxcorr.so").write_bytes(b"not a library")
+    with pytest.raises(LibraryError, match="cannot be loaded"):
+        Library()
+    with pytest.raises(LibraryError, match="cannot be loaded"):
+        Library(ctypes.util.find_library("c") and "/proc/self/exe")
+    with pytest.raises(LibraryError, match="not built"):
+        binding.machine()
+
+
+def test_machine_facts_of_a_program(tmp_path, monkeypatch):
+    monkeypatch.setenv("XCORR_BUILD", str(tmp_path))
+    program = tmp_path / "xcorr-bench"
+    program.write_text('#!/bin/sh\necho "{\\"machine_key\\": \\"$2-$3\\"}"\n')
+    program.chmod(0o755)
+    assert binding.machine("cpu") == {"machine_key": "--device-cpu"}
+    program.write_text('#!/bin/sh\necho "error: device cuda:9: none; use cpu" >&2; exit 2\n')
+    with pytest.raises(LibraryError, match="^xcorr-bench --machine: device cuda:9: none; use cpu$"):
+        binding.machine("cuda:9")
+
+
+def test_buffers_grow_to_the_size_asked_for():
+    text = json.dumps({"variants": [{"id": "x" * 100_000}]}).encode()
+
+    class Bare(Library):
+        def __init__(self):
+            self._functions = {"list": self.reply}
+
+        def reply(self, json_buffer, capacity, error, error_capacity):
+            enough = capacity > len(text)
+            json_buffer.value = text if enough else str(len(text) + 1).encode()
+            return 0 if enough else 2
+
+    assert Bare().variants()[0]["id"] == "x" * 100_000
+
+
+def test_errors_become_one_line():
+    class Bare(Library):
+        def __init__(self):
+            self._functions = {"list": self.fail}
+
+        def fail(self, json_buffer, capacity, error, error_capacity):
+            error.value = b"thing: cause;\n way out"
+            return 1
+
+    with pytest.raises(LibraryError, match="^thing: cause; way out$"):
+        Bare().variants()
+
+
+def test_nearest_variant_is_named():
+    with pytest.raises(LibraryError, match="did you mean cpu_row_streaming?"):
+        find_variant(ScipyLibrary().variants(), "cpu_row_stream")
+    with pytest.raises(LibraryError, match="use one of cpu_definition"):
+        find_variant(ScipyLibrary().variants(), "zzz")

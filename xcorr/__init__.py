@@ -1,0 +1,1 @@
+"""Cross-correlate arrays with the fastest known variant: the binding of libxcorr, the choice, the command."""

@@ -1,0 +1,72 @@
+"""What xcorr.library takes: sizes that are whole numbers, and arrays that the C API reads as they are meant."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+
+class LibraryError(Exception):
+    """What the library, or its loading, refuses; one line, fit for the user."""
+
+
+def whole(name: str, value: Any) -> int:
+    """An integer of any type that fits 64 bits; numbers with a fraction are not rounded."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise LibraryError(f"{name} {value!r}: not a whole number; give an integer") from None
+    if not -(2**63) <= number < 2**63:
+        raise LibraryError(f"{name} {number}: out of range; give a number of matrices, rows or columns")
+    return number
+
+
+def shape_of(name: str, shape: Any) -> list[int]:
+    try:
+        rows, cols = shape
+    except (TypeError, ValueError):
+        raise LibraryError(f"{name} {shape!r}: not a shape; give (rows, cols)") from None
+    return [whole(f"{name} rows", rows), whole(f"{name} cols", cols)]
+
+
+def check_out(
+    out: Any, shape: tuple[int, int, int], scalar: type, left: np.ndarray, right: np.ndarray
+) -> None:  # fmt: skip
+    """LibraryError unless the library may write its result to `out`."""
+    if not isinstance(out, np.ndarray):
+        raise LibraryError(f"out: {type(out).__name__}; a numpy array is needed")
+    if out.shape != shape or out.dtype != scalar or not (out.flags.c_contiguous and out.flags.aligned):
+        raise LibraryError(f"out: {out.dtype} {out.shape}; dense {np.dtype(scalar)} {shape} needed")
+    if not out.flags.writeable:
+        raise LibraryError("out: is read-only; give an array that may be written")
+    for name, array in (("left", left), ("right", right)):
+        if np.may_share_memory(out, array):
+            raise LibraryError(f"out: shares memory with {name}; give an array of its own")
+
+
+def dense(
+    name: str, array: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool
+) -> np.ndarray:  # fmt: skip
+    """The array as the library reads it; LibraryError for what it would read as something else."""
+    if np.ma.is_masked(array):
+        raise LibraryError(f"{name}: has masked elements; fill them first")
+    try:
+        array = np.asarray(array)
+    except ValueError as error:
+        raise LibraryError(f"{name}: no array ({error}); give {shape}") from None
+    if array.dtype.kind not in "biuf":
+        raise LibraryError(f"{name}: type {array.dtype}; give real numbers (of complex ones a part or the magnitude)")
+    if array.size != shape[0] * shape[1] * shape[2] or array.shape[-2:] != shape[-2:]:
+        raise LibraryError(f"{name}: array of shape {array.shape}; {shape} needed")
+    with np.errstate(over="ignore", invalid="ignore"):
+        made = np.require(array, scalar, ["C", "A"]).reshape(shape)
+        # A sum is finite only where all its terms are; it needs no memory of its own.
+        if not allow_nonfinite and not np.isfinite(made.sum()) and not np.isfinite(made).all():
+            place = np.unravel_index(int(np.argmin(np.isfinite(made))), shape)
+            value = array.reshape(shape)[place]
+            where = ", ".join(str(int(index)) for index in place)
+            cause = f"beyond {np.dtype(scalar)}; scale it" if np.isfinite(value) else "not finite; replace it"
+            raise LibraryError(f"{name}: {value} at [{where}] is {cause}, or say allow_nonfinite=True")
+    return made

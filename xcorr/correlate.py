@@ -1,0 +1,374 @@
+"""xcorr: cross-correlates a user's matrices with any variant of this tree.
+
+out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx], zero outside either matrix: what lies at (y, x) in the
+left and at (y+sy, x+sx) in the right raises the value at (sy, sx). `scripts/xcorr` is the door.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from xcorr import fft_range
+from xcorr.auto import Auto, Choice
+from xcorr.errors import UserError
+from xcorr import matrices, peaks, stream
+from xcorr.files import replaced_file
+from xcorr.outputs import check_finite, find_peaks, write_peaks
+from xcorr.library import FORMS, Description, Library, LibraryError, Request
+
+AUTO = "auto"
+DESCRIPTION = """\
+Cross-correlates matrices of .npy files: float32, float64 or integers; 2D: one matrix, 3D: a stack,
+4D (RIGHT only): tiles x patterns x rows x cols.
+  out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]
+The sign is that of scipy.signal.correlate2d(R, L, mode)."""
+EPILOG = """\
+forms, as pair p -> left, right (m rights a left; R rights in all):
+  one-to-one 0, 0    one-to-many 0, p    n-to-mn p // m, p    n-to-m p // R, p % R
+peaks (CSV): sy, sx of the largest value; sub_sy, sub_sx by a parabola through three points, an axis
+  at a time (on the border of the window the integer shift is kept and border is 1); peak_to_second
+  = peak over the second local peak outside the 3 x 3 neighbourhood, empty where none is positive.
+examples:
+  xcorr reference.npy deformed.npy                                     peak on stdout
+  xcorr template.npy frames.npy --window valid --output maps.npy       every value
+  xcorr tiles.npy patterns.npy --right-order pattern --subtract-mean --peaks peaks.csv
+  xcorr a.npy b.npy --form n-to-m --window sy:-8..8,sx:-8..8 --variant cpu_row_streaming --peaks -
+  xcorr --list"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Mistakes on the command line end like every other: one line, exit code 2."""
+
+    def error(self, message: str) -> None:
+        raise UserError(f"xcorr: {message}; see --help")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="xcorr",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("left", nargs="?", type=Path, metavar="LEFT.npy")
+    add("right", nargs="?", type=Path, metavar="RIGHT.npy")
+    add("--form", choices=FORMS, help="how matrices pair; inferred where the counts allow one only")
+    add(
+        "--right-order",
+        choices=("tile", "pattern"),
+        help="what the first axis of a 4D RIGHT counts; in a 3D RIGHT: what runs slower",
+    )
+    add("--window", default="full", help="full (default), valid or sy:a..b,sx:c..d, inclusive")
+    add(
+        "--variant",
+        default=AUTO,
+        metavar="ID",
+        help="from --list, or auto (default): the fastest by what was measured on this machine, else the nearest; "
+        "no FFT where the range of the numbers would cost it the small outputs",
+    )
+    add("--params", default="", help="key=value;..., a point of its grid (default: all threads)")
+    add("--precision", help="fp32, fp64, ... (default: the variant's first; fp32 for auto)")
+    add("--device", default="cpu", help="cpu (default) or cuda:N")
+    add("--subtract-mean", action="store_true", help="subtract each matrix's own mean first")
+    add("--output", type=Path, metavar="OUT.npy", help="every value: pairs x out_rows x out_cols")
+    add("--peaks", metavar="PEAKS.csv", help="the peak of each pair; - is stdout (default)")
+    add(
+        "--allow-nonfinite",
+        action="store_true",
+        help="write --output even where sums overflow to inf or NaN (default: refused, nothing is written)",
+    )
+    add("--force", action="store_true", help="replace existing output files")
+    add(
+        "--chunk-mib",
+        type=_positive,
+        default=256,
+        metavar="N",
+        help="output kept in memory at a time (default 256)",
+    )
+    add("--quiet", action="store_true", help="no progress bar, no description")
+    add("--list", action="store_true", help="the variants of this build")
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+_positive.__name__ = "positive integer"
+
+
+def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
+    """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
+    try:
+        return run(build_parser().parse_args(argv), library)
+    except (UserError, LibraryError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except MemoryError:
+        print("error: memory: exhausted; use fewer matrices or a smaller --window", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("error: interrupted; no output was written", file=sys.stderr)
+        return 130
+
+
+def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
+    if arguments.list:
+        print_variants((library or Library()).variants())
+        return 0
+    if arguments.left is None or arguments.right is None:
+        raise UserError("xcorr: LEFT.npy and RIGHT.npy are needed; see --help")
+    if arguments.output is None and arguments.peaks is None:
+        arguments.peaks = "-"
+    check_outputs(arguments)
+    headers = [matrices.read_header(path) for path in (arguments.left, arguments.right)]
+    library = library or Library()
+    request = make_request(arguments, *headers)
+    facts = library.describe(request)
+    job, chunks, choose = choose_job(library, arguments, request, facts)
+    check_room(arguments, headers, facts, job, chunks)
+    inputs = read_inputs(arguments, headers, request, job)
+    job, remarks = settle(library, request, facts, job, inputs, choose)
+    compute(library, arguments, request, facts, job, inputs, chunks, remarks)
+    return 0
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """Why auto chose the variant, and what the user must know of its values; empty where there is nothing to say."""
+
+    why: str = ""
+    warning: str = ""
+
+
+def settle(
+    library: Any, request: Request, facts: Description, job: stream.Job, inputs: tuple[np.ndarray, np.ndarray],
+    choose: Callable[[str], Choice] | None,
+) -> tuple[stream.Job, Remarks]:  # fmt: skip
+    """The job, now that the data are known: auto takes no FFT where their range would cost it the small outputs."""
+    name = choose("").variant if choose else job.variant
+    risk = ""
+    if library.variant(name)["algorithm_class"] == "fft":
+        risk = fft_range.risk(request, facts.max_overlap, *inputs, job.precision)
+    if choose is None:
+        hint = "; --variant auto takes one by definition where that is feasible"
+        return job, Remarks(warning=risk + hint if risk else "")
+    choice = choose(risk)
+    return replace(job, variant=choice.variant, params=choice.params), Remarks(choice.why, choice.warning)
+
+
+def choose_job(
+    library: Any, arguments: argparse.Namespace, request: Request, facts: Description
+) -> tuple[stream.Job, list[stream.Chunk], Callable[[str], Choice] | None]:
+    """The variant asked for with its default precision and parameters, and the chunks. For auto a job without a
+    variant, and what chooses one for the largest chunk once the risk of the data is known (fft_range.risk)."""
+    limit = arguments.chunk_mib << 20
+    if arguments.variant != AUTO:
+        job = named_job(library.variant(arguments.variant), arguments)
+        return job, stream.plan_chunks(request, pair_bytes(facts, job), limit), None
+    if arguments.params:
+        raise UserError("--params: are of one variant, auto chooses them; name a --variant")
+    job = stream.Job(AUTO, "", arguments.precision or "fp32", arguments.device)
+    chunks = stream.plan_chunks(request, pair_bytes(facts, job), limit)
+    known = sorted({one for variant in library.variants() for one in variant["precisions"]})
+    if job.precision not in known:
+        raise UserError(f"precision '{job.precision}': this build has {', '.join(known)}; choose one")
+    largest = max(chunks, key=lambda chunk: chunk.pairs)
+    counts = (part.stop - part.start for part in (largest.lefts, largest.rights))
+    part = replace(request, **dict(zip(("lefts", "rights"), counts)))
+    chooser = Auto(library, arguments.device)
+    fastest = chooser.choose(part, job.precision)  # refuses before anything is read
+
+    def choose(risk: str) -> Choice:
+        return chooser.choose(part, job.precision, risk) if risk else fastest
+
+    return job, chunks, choose
+
+
+def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.Job:
+    """A variant's job; its default precision and parameters where none are asked for."""
+    precision = arguments.precision or variant["precisions"][0]
+    if precision not in variant["precisions"]:
+        raise UserError(
+            f"precision '{precision}': {variant['id']} has {', '.join(variant['precisions'])}; "
+            "choose one of them or another --variant"
+        )
+    params = arguments.params or stream.default_params(variant)
+    return stream.Job(variant["id"], params, precision, arguments.device)
+
+
+def make_request(
+    arguments: argparse.Namespace, left: matrices.Header, right: matrices.Header
+) -> Request:
+    if len(left.shape) == 4:
+        raise UserError(
+            f"{arguments.left}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols"
+        )
+    lefts = left.shape[0] if len(left.shape) == 3 else 1
+    form = matrices.infer_form(arguments.form, lefts, right.shape, arguments.right_order)
+    rights = int(np.prod(right.shape[:-2], dtype=object))
+    return Request(form, left.shape[-2:], right.shape[-2:], lefts, rights, arguments.window)
+
+
+def summary(
+    arguments: argparse.Namespace, request: Request, facts: Description, job: stream.Job, why: str
+) -> str:
+    """What was run, why if that was auto's choice, and the shift origin of the output."""
+    reason = f"auto: {job.variant} {job.params}".rstrip() + f": {why}\n" if why else ""
+    return (
+        f"{request.form}{'' if arguments.form else ' (inferred)'}: {facts.pairs} pairs of "
+        f"{facts.out_rows}x{facts.out_cols} shifts, {job.variant} {job.precision}, "
+        f"{facts.fmas:.3g} multiply-adds\n{reason}"
+        f"shift origin: output index [0][0] is shift sy={facts.sy0} sx={facts.sx0}"
+    )
+
+
+def pair_bytes(facts: Description, job: stream.Job) -> int:
+    return facts.out_rows * facts.out_cols * np.dtype(job.scalar).itemsize
+
+
+def check_room(
+    arguments: argparse.Namespace,
+    headers: Sequence[matrices.Header],
+    facts: Description,
+    job: stream.Job,
+    chunks: list[stream.Chunk],
+) -> None:
+    """UserError naming the bytes where memory or disk cannot hold the run."""
+    elements = sum(int(np.prod(header.shape, dtype=object)) for header in headers)
+    as_read = sum(
+        int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize for header in headers
+    )
+    one_pair = pair_bytes(facts, job)
+    chunk = max(chunk.pairs for chunk in chunks) * one_pair
+    matrices.check_memory(
+        "correlation",
+        {
+            "input files": as_read,
+            "inputs": elements * np.dtype(job.scalar).itemsize,
+            "output at a time": chunk,
+        },
+    )
+    if arguments.output is not None:
+        needed, free = facts.pairs * one_pair, shutil.disk_usage(arguments.output.parent).free
+        if needed > free:
+            raise UserError(
+                f"{arguments.output}: needs {needed} bytes of disk, {free} are free; use --peaks "
+                "or a smaller --window"
+            )
+
+
+def read_inputs(
+    arguments: argparse.Namespace,
+    headers: Sequence[matrices.Header],
+    request: Request,
+    job: stream.Job,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Left and right stacks, checked, ordered and converted to the scalar type."""
+    left = matrices.as_stack(
+        str(arguments.left), matrices.read_matrices(arguments.left, headers[0])
+    )
+    left = matrices.to_scalar(str(arguments.left), left, job.scalar, arguments.subtract_mean)
+    right = matrices.read_matrices(arguments.right, headers[1])
+    right = matrices.order_rights(
+        str(arguments.right), right, request.lefts, request.form, arguments.right_order
+    )
+    return left, matrices.to_scalar(
+        str(arguments.right), right, job.scalar, arguments.subtract_mean
+    )
+
+
+def compute(
+    library: Any,
+    arguments: argparse.Namespace,
+    request: Request,
+    facts: Description,
+    job: stream.Job,
+    inputs: tuple[np.ndarray, np.ndarray],
+    chunks: list[stream.Chunk],
+    remarks: Remarks,
+) -> None:
+    """Runs every chunk and writes what was asked for; files appear when all is done."""
+    found: list[peaks.Peaks] = []
+    origin = (facts.sy0, facts.sx0)
+    with replaced_file(arguments.output) as output:
+        if output is not None:
+            header = {
+                "descr": np.lib.format.dtype_to_descr(np.dtype(job.scalar)),
+                "fortran_order": False,
+                "shape": facts.out_shape,
+            }
+            np.lib.format.write_array_header_1_0(output, header)
+        results = stream.run_chunks(library, request, job, *inputs, chunks)
+        with tqdm(
+            total=facts.pairs, unit="pair", disable=True if arguments.quiet else None, leave=False
+        ) as bar:
+            for chunk, out in results:
+                if arguments.peaks is not None:
+                    found.append(find_peaks(out, origin, chunk.first))
+                if output is not None:
+                    if not arguments.allow_nonfinite:
+                        check_finite(out, chunk.first)
+                    output.write(memoryview(out).cast("B"))
+                if chunk.first == 0 and not arguments.quiet:  # later than any refusal
+                    text = summary(arguments, request, facts, job, remarks.why)
+                    bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
+                bar.update(chunk.pairs)
+    if arguments.peaks is not None:
+        write_peaks(arguments.peaks, request, peaks.concatenate(found))
+    if remarks.warning:  # of the values: --quiet does not silence it
+        print(f"warning: {job.variant}: {remarks.warning}", file=sys.stderr)
+
+
+def check_outputs(arguments: argparse.Namespace) -> None:
+    """UserError, before any work, where an output cannot or must not be written."""
+    targets = [
+        Path(target)
+        for target in (arguments.output, arguments.peaks)
+        if target is not None and str(target) != "-"
+    ]
+    inputs = [path.resolve() for path in (arguments.left, arguments.right)]
+    for number, target in enumerate(targets):
+        if target.exists() and not target.is_file():
+            raise UserError(f"{target}: is not a regular file; name a file")
+        if target.resolve() in inputs or target in targets[:number]:
+            raise UserError(f"{target}: is named twice; choose another output")
+        if target.exists() and not arguments.force:
+            raise UserError(f"{target}: exists; use --force to replace it")
+        with replaced_file(target, keep=False):
+            pass
+
+
+def print_variants(variants: list[dict[str, Any]]) -> None:
+    """Ids, precisions, forms and grid points, a variant a line."""
+    width = max(len(variant["id"]) for variant in variants)
+    for variant in variants:
+        points = [point for point in variant["points"] if point]
+        some = points[:4] + ["..."] * (len(points) > 4)
+        print(
+            f"{variant['id']:<{width}}  {variant['backend']}  {','.join(variant['precisions'])}  "
+            f"{','.join(variant['forms'])}  {' '.join(some)}".rstrip()
+        )
+        print(f"{'':<{width}}  {variant['summary']}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

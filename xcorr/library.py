@@ -1,0 +1,356 @@
+"""ctypes binding of libxcorr.so: every variant and the float64 reference on NumPy arrays.
+
+    library = Library()
+    request = Request(form="n-to-mn", left=(96, 96), right=(96, 96), lefts=86, rights=4300)
+    out = library.correlate(request, lefts, rights, variant="cpu_fft")    # pairs x out_rows x
+    out_cols
+
+A plan and its memory are kept for the next call with the same request, variant and device.
+
+Inputs are real and, unless `allow_nonfinite`, finite also in the scalar type of the precision: one NaN or infinity
+spoils every output of a variant that transforms, and only those whose overlap holds it of the others. Outputs are not
+looked at: sums beyond the range of the type are infinite.
+
+`out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]`, terms outside either matrix are zero; index 0 is the
+shift (sy0, sx0) that `describe` tells. The C API is that of harness/c_api.cpp.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import difflib
+import json
+import os
+import subprocess
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xcorr.arguments import LibraryError, check_out, dense, shape_of, whole
+
+ROOT = Path(__file__).resolve().parent.parent
+FORMS = ("one-to-one", "one-to-many", "n-to-mn", "n-to-m")
+_ERROR_CAPACITY = 4096
+_TOO_SMALL = 2
+KEPT_SESSIONS = 4  # of them each holds a plan, its workspace and, on a GPU, inputs and output
+
+
+@dataclass(frozen=True)
+class Request:
+    """A problem (DESIGN section 1). Shapes are (rows, cols); `rights` is the total number."""
+
+    form: str
+    left: tuple[int, int]
+    right: tuple[int, int]
+    lefts: int = 1
+    rights: int = 1
+    window: str = "full"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the C API takes it; LibraryError for what is no whole number, no shape and no text."""
+        for name, value in (("form", self.form), ("window", self.window)):
+            if not isinstance(value, str):
+                raise LibraryError(f"{name} {value!r}: not a text; see xcorr.library.Request")
+        return {
+            "form": self.form,
+            "left": shape_of("left", self.left),
+            "right": shape_of("right", self.right),
+            "lefts": whole("lefts", self.lefts),
+            "rights": whole("rights", self.rights),
+            "window": self.window,
+        }
+
+
+@dataclass(frozen=True)
+class Description:
+    """Facts of a problem; `sy0, sx0` is the shift of output index [0][0]."""
+
+    pairs: int
+    out_rows: int
+    out_cols: int
+    sy0: int
+    sx0: int
+    fmas: int
+    bytes: int
+    max_overlap: int
+
+    @property
+    def out_shape(self) -> tuple[int, int, int]:
+        return (self.pairs, self.out_rows, self.out_cols)
+
+
+def build_directory() -> Path:
+    """The folder of the compiled programs: env XCORR_BUILD, else <root>/build."""
+    return Path(os.environ.get("XCORR_BUILD") or ROOT / "build")
+
+
+def scalar_type(precision: str) -> type:
+    """NumPy type that a precision class reads and writes: float64 for fp64, else float32."""
+    return np.float64 if precision == "fp64" else np.float32
+
+
+def find_variant(variants: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """The entry of variant `name`; LibraryError naming the nearest id when there is none."""
+    for variant in variants:
+        if variant["id"] == name:
+            return variant
+    ids = [variant["id"] for variant in variants]
+    near = difflib.get_close_matches(name, ids, n=1, cutoff=0.3)
+    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(ids)}"
+    raise LibraryError(f"variant '{name}': unknown; {hint} (--list shows all)")
+
+
+def machine(device: str = "cpu") -> dict[str, Any]:
+    """Facts of the machine from `xcorr-bench --machine`; LibraryError when it cannot be asked."""
+    program = build_directory() / "xcorr-bench"
+    if not program.exists():
+        raise LibraryError(f"{_shown(program)}: not built; run ./scripts/setup.sh and build")
+    try:
+        done = subprocess.run(
+            [str(program), "--machine", "--device", device],
+            timeout=60,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode == 0:
+            return json.loads(done.stdout)
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        last = str(error).splitlines()[0]
+    last = last[len("error: ") :] if last.startswith("error: ") else last
+    raise LibraryError(f"xcorr-bench --machine: {last}")
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.relative_to(ROOT))
+    except ValueError:
+        return str(path)
+
+
+class Session:
+    """One request planned for one variant and device, to be computed any number of times.
+
+    One computation at a time: other threads wait. `close` frees the plan and its memory.
+    """
+
+    def __init__(self, library: Library, request: Request, fields: Mapping[str, str]):
+        self._library = library
+        self._request = request
+        self._scalar = scalar_type(fields["precision"])
+        self._lock = threading.Lock()
+        self._shape = library.describe(request).out_shape
+        self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
+        asked = json.dumps({**fields, **request.as_dict()}).encode()
+        library._call("open", asked, ctypes.byref(self._handle))
+
+    def correlate(
+        self, left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None, *,
+        allow_nonfinite: bool = False,
+    ) -> np.ndarray:  # fmt: skip
+        """As `Library.correlate`; nothing is planned and, where `out` is given, nothing allocated."""
+        return self._library._run(
+            self._compute, self._request, self._shape, self._scalar, left, right, out, allow_nonfinite
+        )
+
+    def _compute(self, *pointers: int) -> None:
+        with self._lock:
+            if self._handle is None:
+                raise LibraryError("session: closed; open another one")
+            self._library._call("compute", self._handle, *pointers)
+
+    def close(self) -> None:
+        with self._lock:
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                self._library._call("close", handle)
+
+
+class Library:
+    """A loaded libxcorr.so. Calls may be repeated and come from several threads, of which one
+    computes at a time; the plans of the newest KEPT_SESSIONS kinds of call are kept."""
+
+    def __init__(self, path: str | Path | None = None):
+        """Loads `path`, default libxcorr.so in the build folder. LibraryError says how to get
+        it."""
+        path = Path(path) if path is not None else build_directory() / "libxcorr.so"
+        if not path.exists():
+            raise LibraryError(
+                f"{_shown(path)}: not built; run ./scripts/setup.sh and build "
+                "(env XCORR_BUILD names another build folder)"
+            )
+        try:
+            self._dll = ctypes.CDLL(str(path))
+            self._functions = {
+                name: getattr(self._dll, "xcorr_" + name)
+                for name in (
+                    "list", "machine", "describe", "supports", "open", "compute", "close", "reference"
+                )
+            }
+        except (OSError, AttributeError) as error:
+            raise LibraryError(f"{_shown(path)}: cannot be loaded: {error}; build again") from None
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._keeping = threading.Lock()
+        text, size, pointer = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
+        for name, arguments in {
+            "list": (text, size, text, size),
+            "machine": (text, text, size, text, size),
+            "describe": (text, text, size, text, size),
+            "supports": (text, text, size, text, size),
+            "open": (text, ctypes.POINTER(pointer), text, size),
+            "compute": (pointer, pointer, pointer, pointer, text, size),
+            "close": (pointer, text, size),
+            "reference": (text, pointer, pointer, pointer, text, size),
+        }.items():
+            self._functions[name].restype = ctypes.c_int
+            self._functions[name].argtypes = arguments
+
+    def variants(self) -> list[dict[str, Any]]:
+        """The `variants` array of `xcorr-bench --list=json`, sorted by id."""
+        return self._json("list")["variants"]
+
+    def variant(self, name: str) -> dict[str, Any]:
+        """One entry of `variants`; LibraryError with the nearest id when unknown."""
+        return find_variant(self.variants(), name)
+
+    def machine(self, device: str = "cpu") -> dict[str, Any]:
+        """Facts of the machine and the build; `machine_key` names the folder of its results."""
+        return self._json("machine", device.encode())
+
+    def supports(
+        self, request: Request, *, variant: str, params: str = "", precision: str = "fp32",
+        device: str = "cpu",
+    ) -> str:  # fmt: skip
+        """Why the variant cannot compute this there; "" where it can. Plans nothing."""
+        fields = {"variant": variant, "params": params, "precision": precision, "device": device}
+        return self._json("supports", json.dumps({**fields, **request.as_dict()}).encode())["reason"]
+
+    def session(
+        self, request: Request, *, variant: str, params: str = "", precision: str = "fp32",
+        device: str = "cpu",
+    ) -> Session:  # fmt: skip
+        """Plans once; the session computes the request any number of times until it is closed."""
+        fields = {"variant": variant, "params": params, "precision": precision, "device": device}
+        return Session(self, request, fields)
+
+    def describe(self, request: Request) -> Description:
+        """Checks the problem and tells output shape, shift origin, work and bytes."""
+        facts = self._json("describe", json.dumps(request.as_dict()).encode())
+        return Description(**{key: int(facts[key]) for key in Description.__dataclass_fields__})
+
+    def correlate(
+        self,
+        request: Request,
+        left: np.ndarray,
+        right: np.ndarray,
+        *,
+        variant: str,
+        params: str = "",
+        precision: str = "fp32",
+        device: str = "cpu",
+        out: np.ndarray | None = None,
+        allow_nonfinite: bool = False,
+    ) -> np.ndarray:
+        """Runs one variant, with the kept plan of an earlier call of the same kind where there is one.
+
+        `left` (lefts x rows x cols, or rows x cols for one) and `right` are converted to the scalar
+        type of `precision`. Returns `out`, pairs x out_rows x out_cols, allocated when not given; it
+        shares no memory with an input. `params` empty means the first point of the variant's grid.
+        LibraryError when refused, also for complex, masked and, unless `allow_nonfinite`, not finite inputs.
+        """
+        fields = {"variant": variant, "params": params, "precision": precision, "device": device}
+        with self._keeping:  # a session that another call would close is in use until it returns
+            session = self._kept(request, fields)
+            return session.correlate(left, right, out, allow_nonfinite=allow_nonfinite)
+
+    def _kept(self, request: Request, fields: Mapping[str, str]) -> Session:
+        """The session of this request; beyond KEPT_SESSIONS the one that waited longest is closed,
+        and all others where a new one cannot be had beside them (memory)."""
+        key = json.dumps({**fields, **request.as_dict()})
+        if key not in self._sessions:
+            try:
+                self._sessions[key] = Session(self, request, fields)
+            except LibraryError:
+                if not self._sessions:
+                    raise
+                self._forget(0)
+                self._sessions[key] = Session(self, request, fields)
+            self._forget(KEPT_SESSIONS)
+        self._sessions.move_to_end(key)
+        return self._sessions[key]
+
+    def close(self) -> None:
+        """Frees the plans and the memory that calls of `correlate` have left for the next."""
+        with self._keeping:
+            self._forget(0)
+
+    def _forget(self, count: int) -> None:
+        while len(self._sessions) > count:
+            self._sessions.popitem(last=False)[1].close()
+
+    def reference(
+        self,
+        request: Request,
+        left: np.ndarray,
+        right: np.ndarray,
+        *,
+        method: str = "fft",
+        out: np.ndarray | None = None,
+        allow_nonfinite: bool = False,
+    ) -> np.ndarray:
+        """The float64 truth by `method` definition or fft; shapes and inputs as in `correlate`."""
+        if method not in ("definition", "fft"):
+            raise LibraryError(f"method '{method}': unknown; use definition or fft")
+        shape = self.describe(request).out_shape
+        asked = json.dumps({"method": method, **request.as_dict()}).encode()
+        return self._run(
+            lambda *pointers: self._call("reference", asked, *pointers),
+            request, shape, np.float64, left, right, out, allow_nonfinite,
+        )  # fmt: skip
+
+    @staticmethod
+    def _run(
+        compute: Callable[..., Any],
+        request: Request,
+        shape: tuple[int, int, int],
+        scalar: type,
+        left: np.ndarray,
+        right: np.ndarray,
+        out: np.ndarray | None,
+        allow_nonfinite: bool,
+    ) -> np.ndarray:
+        """`compute(left, right, out)` on the addresses of dense arrays of the scalar type."""
+        stacks = (int(request.lefts), *map(int, request.left)), (int(request.rights), *map(int, request.right))
+        left = dense("left", left, stacks[0], scalar, allow_nonfinite)
+        right = dense("right", right, stacks[1], scalar, allow_nonfinite)
+        if out is None:
+            out = np.empty(shape, scalar)
+        else:
+            check_out(out, shape, scalar, left, right)
+        compute(left.ctypes.data, right.ctypes.data, out.ctypes.data)
+        return out
+
+    def _call(self, name: str, *arguments: Any) -> int:
+        """Status of a call; LibraryError with the library's message where it failed."""
+        message = ctypes.create_string_buffer(_ERROR_CAPACITY)
+        status = self._functions[name](*arguments, message, _ERROR_CAPACITY)
+        if status not in (0, _TOO_SMALL):
+            text = " ".join(message.value.decode(errors="replace").split())
+            raise LibraryError(text or f"xcorr_{name} failed without a message")
+        return status
+
+    def _json(self, name: str, *arguments: bytes) -> Any:
+        """The JSON that `name` writes, in a buffer grown to the size it asks for."""
+        capacity = 1 << 14
+        for _ in range(4):
+            buffer = ctypes.create_string_buffer(capacity)
+            if self._call(name, *arguments, buffer, capacity) == 0:
+                return json.loads(buffer.value.decode())
+            capacity = max(int(buffer.value) + 1, 2 * capacity)
+        raise LibraryError(f"xcorr_{name}: asks for an ever larger buffer")

@@ -1,0 +1,80 @@
+"""What xcorr writes: the peaks as CSV; and the refusal of correlations that are not finite."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xcorr.errors import UserError
+from xcorr import peaks, stream
+from xcorr.files import replaced_file
+from xcorr.library import Request
+
+PEAK_COLUMNS = (
+    "pair",
+    "left",
+    "right",
+    "sy",
+    "sx",
+    "value",
+    "sub_sy",
+    "sub_sx",
+    "peak_to_second",
+    "border",
+)
+
+
+def find_peaks(out: np.ndarray, origin: tuple[int, int], first: int) -> peaks.Peaks:
+    try:
+        return peaks.find_peaks(out, origin)
+    except ValueError:
+        check_finite(out, first)
+        raise
+
+
+def check_finite(out: np.ndarray, first: int) -> None:
+    """UserError naming the first pair with an output that is not finite; `first` is the number of the first one."""
+    for pair, surface in enumerate(out, first):
+        if not np.isfinite(surface).all():
+            raise UserError(
+                f"pair {pair}: the correlation overflows; scale the matrices (--allow-nonfinite writes such --output "
+                "all the same)"
+            )
+
+
+def write_peaks(where: str, request: Request, found: peaks.Peaks) -> None:
+    """The CSV of PEAK_COLUMNS to a file or, for '-', to stdout."""
+    left, right = stream.pair_indices(request)
+    columns = [
+        np.arange(len(left)),
+        left,
+        right,
+        found.sy,
+        found.sx,
+        found.value,
+        found.sub_sy,
+        found.sub_sx,
+        found.peak_to_second,
+        found.border,
+    ]
+    rows = ([cell(value) for value in row] for row in zip(*(column.tolist() for column in columns)))
+    with replaced_file(None if where == "-" else Path(where)) as binary:
+        if binary is None:
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(PEAK_COLUMNS)
+            writer.writerows(rows)
+            sys.stdout.flush()
+            return
+        lines = [",".join(PEAK_COLUMNS), *(",".join(row) for row in rows), ""]
+        binary.write("\n".join(lines).encode())
+
+
+def cell(value: Any) -> str:
+    """A number as written in a CSV: shortest text of 9 digits, nothing for NaN."""
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.9g}"
+    return str(value)

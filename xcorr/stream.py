@@ -1,0 +1,146 @@
+"""Correlations in chunks of pairs, so that the memory of the output is bounded.
+
+A chunk covers consecutive pairs: whole lefts with all their rights where they fit the bound, else a
+part of one left's rights. It is a problem of the same form, so any variant that runs the whole
+runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from xcorr.library import Request, scalar_type
+
+DEFAULT_CHUNK_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Pairs first .. first + pairs - 1 of a problem, as the lefts and rights that make them."""
+
+    first: int
+    pairs: int
+    lefts: slice
+    rights: slice
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run a problem with; `precision` decides the scalar type of inputs and output."""
+
+    variant: str
+    params: str = ""
+    precision: str = "fp32"
+    device: str = "cpu"
+
+    @property
+    def scalar(self) -> type:
+        return scalar_type(self.precision)
+
+    def correlate(
+        self, library: Any, request: Request, left: np.ndarray, right: np.ndarray,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """`library.correlate` of these matrices by this job: pairs x out_rows x out_cols."""
+        return library.correlate(
+            request,
+            left,
+            right,
+            variant=self.variant,
+            params=self.params,
+            precision=self.precision,
+            device=self.device,
+            out=out,
+        )
+
+
+def candidates(
+    variants: list[dict[str, Any]], algorithm_class: str, form: str, device: str
+) -> list[dict[str, Any]]:
+    """Variants of this class that run `form` in fp32 on the device's backend."""
+    return [
+        variant
+        for variant in variants
+        if variant["algorithm_class"] == algorithm_class
+        and variant["backend"] == device.partition(":")[0]
+        and "fp32" in variant["precisions"]
+        and form in variant["forms"]
+    ]
+
+
+def default_params(variant: dict[str, Any]) -> str:
+    """The grid's first point that uses all threads, else its first point; canonical text."""
+    points = variant["points"] or [""]
+    return next((point for point in points if "threads=all" in point.split(";")), points[0])
+
+
+def rights_of_a_left(request: Request) -> int:
+    """Number of rights that each left meets."""
+    return request.rights // request.lefts if request.form == "n-to-mn" else request.rights
+
+
+def pair_indices(request: Request) -> tuple[np.ndarray, np.ndarray]:
+    """Left and right index of every pair (the pairing function of DESIGN section 1)."""
+    each = rights_of_a_left(request)
+    pair = np.arange(request.lefts * each)
+    return pair // each, (pair % request.rights if request.form == "n-to-m" else pair)
+
+
+def plan_chunks(request: Request, pair_bytes: int, limit: int) -> list[Chunk]:
+    """Chunks in pair order whose outputs take at most `limit` bytes, at least one pair each."""
+    each = rights_of_a_left(request)
+    most = max(1, limit // pair_bytes)
+    grouped = request.form == "n-to-mn"
+    chunks = []
+    if each <= most:
+        step = most // each
+        for left in range(0, request.lefts, step):
+            end = min(left + step, request.lefts)
+            rights = slice(left * each, end * each) if grouped else slice(0, each)
+            chunks.append(Chunk(left * each, (end - left) * each, slice(left, end), rights))
+        return chunks
+    for left in range(request.lefts):
+        base = left * each if grouped else 0
+        for start in range(0, each, most):
+            end = min(start + most, each)
+            chunks.append(
+                Chunk(
+                    left * each + start,
+                    end - start,
+                    slice(left, left + 1),
+                    slice(base + start, base + end),
+                )
+            )
+    return chunks
+
+
+def run_chunks(
+    library: Any,
+    request: Request,
+    job: Job,
+    left: np.ndarray,
+    right: np.ndarray,
+    chunks: list[Chunk],
+    compute: Callable[..., np.ndarray] | None = None,
+) -> Iterator[tuple[Chunk, np.ndarray]]:
+    """Each chunk with its output (pairs x out_rows x out_cols), valid until the next is asked for.
+
+    `left` and `right` are stacks of the job's scalar type. `compute(request, left, right, out)`
+    runs in place of the job's variant where it is given (the float64 reference).
+    """
+    shape = library.describe(request).out_shape[1:]
+    scalar = np.float64 if compute else job.scalar
+    buffer = np.empty((max(chunk.pairs for chunk in chunks), *shape), scalar)
+    for chunk in chunks:
+        lefts, rights = left[chunk.lefts], right[chunk.rights]
+        part = replace(request, lefts=len(lefts), rights=len(rights))
+        out = buffer[: chunk.pairs]
+        if compute:
+            compute(part, lefts, rights, out=out)
+        else:
+            job.correlate(library, part, lefts, rights, out)
+        yield chunk, out
