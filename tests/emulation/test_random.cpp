@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "harness/registry.hpp"
-#include "tests/cpp/conformance/random.hpp"
+#include "tests/conformance/random.hpp"
 #include "tests/emulation/conformance.hpp"
 #include "tests/emulation/emulation.hpp"
 
