@@ -122,8 +122,7 @@ bool add_kernels(const char* variant, const Make& make) {
     (points_detail::add_point<Axes...>(std::integral_constant<std::size_t, kIndex>{}, variant, make,
                                        std::index_sequence_for<Axes...>{}),
      ...);
-  }
-  (std::make_index_sequence<points_detail::kPoints<Axes...>>{});
+  }(std::make_index_sequence<points_detail::kPoints<Axes...>>{});
   return true;
 }
 

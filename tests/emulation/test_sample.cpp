@@ -1,12 +1,12 @@
 // The sample of compile-time points (sample.hpp) has every pair of values of two axes.
-#include "tests/emulation/sample.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 #include <set>
 #include <tuple>
+
+#include "tests/emulation/sample.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -75,7 +75,8 @@ TEST(Sample, is_drawn_from_the_seed) {
 
 TEST(Sample, all_is_every_point) {
   constexpr std::array<std::size_t, 3> kSizes = {3, 3, 3};
-  constexpr auto kEvery = PointChoice<true, 1>::of<27>(kSizes), kSome = PointChoice<false, 1>::of<27>(kSizes);
+  constexpr auto kEvery = PointChoice<true, 1>::of<27>(kSizes),
+                 kSome = PointChoice<false, 1>::of<27>(kSizes);
   EXPECT_EQ(count(kEvery), 27u);
   EXPECT_LT(count(kSome), 27u);
 }
