@@ -6,6 +6,7 @@ Standard library only and Python 3.10 without a TOML reader is enough: it runs b
   python_packages.py missing [--no-tests]   one requirement a line; exit 1 if there is any
   python_packages.py list [--no-tests]      every requirement that applies to this interpreter
   python_packages.py debian [--no-tests]    the same as Debian and Ubuntu package names
+  python_packages.py format                 the formatters, each with its exact version
 Example: scripts/python_packages.py missing
 """
 
@@ -15,9 +16,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
-REQUIREMENT = re.compile(
-    r"""^\s*"([A-Za-z0-9_-]+)>=([0-9.]+)(?:;\s*python_version\s*<\s*'([0-9.]+)')?",?\s*$"""
-)
+REQUIREMENT = re.compile(r"""^\s*"([A-Za-z0-9_-]+)>=([0-9.]+)(?:;\s*python_version\s*<\s*'([0-9.]+)')?",?\s*$""")
+PINNED = re.compile(r"""^\s*"([A-Za-z0-9_-]+==[0-9.]+)",?\s*$""")
 DEBIAN_NAMES = {"scikit-image": "python3-skimage"}
 
 
@@ -44,6 +44,15 @@ def requirements(with_tests: bool) -> list[tuple[str, str]]:
     return found
 
 
+def formatters() -> list[str]:
+    """The requirements of the group `format`."""
+    lines = PYPROJECT.read_text(encoding="utf-8").split("format = [\n")[1].split("]")[0].splitlines()
+    found = [match[1] for line in lines if (match := PINNED.match(line))]
+    if len(found) != len(lines):
+        sys.exit("error: pyproject.toml: format: each formatter needs its exact version, one a line")
+    return found
+
+
 def satisfied(name: str, bound: str) -> bool:
     try:
         return numbers(version(name)) >= numbers(bound)
@@ -52,6 +61,9 @@ def satisfied(name: str, bound: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments == ["format"]:
+        print("\n".join(formatters()))
+        return 0
     options = {"missing", "list", "debian", "--no-tests"}
     if not arguments or not set(arguments) <= options or arguments[0] == "--no-tests":
         print(__doc__.strip())

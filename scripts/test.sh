@@ -31,17 +31,17 @@ leave_out() {
 }
 
 step_random_problems() {
-  "$XCORR_BUILD/tests/cpp/conformance" --device cpu --random 2000 --seed "$seed"
+  "$XCORR_BUILD/tests/conformance/conformance" --device cpu --random 2000 --seed "$seed"
 }
 
 step_random_properties() {
-  "$XCORR_BUILD/tests/cpp/conformance" --device cpu --properties 1000 --seed "$seed"
+  "$XCORR_BUILD/tests/conformance/conformance" --device cpu --properties 1000 --seed "$seed"
 }
 
 step_random_problems_on_gpu() {
   "$XCORR_BUILD/xcorr-bench" --machine --device cuda >/dev/null 2>&1 ||
     leave_out "no GPU is found, or the build has no CUDA variants"
-  "$XCORR_BUILD/tests/cpp/conformance" --device cuda --random 100000 --seed "$seed"
+  "$XCORR_BUILD/tests/conformance/conformance" --device cuda --random 100000 --seed "$seed"
 }
 
 step_mutants() {

@@ -21,14 +21,14 @@ ALLOWED = {
         "polls until the program ends, without a limit",
     ("tests/harness/test_cli.py", "test_a_known_time_arrives_in_the_record"):
         "a part is never longer than the whole, read from the same clock",
-    ("tests/cpp/negative/spin.cpp", ""): "takes at least 300 us, for the tests of the clock",
-    ("tests/cpp/conformance/random_run.cpp", ""): "tells how far it is",
+    ("tests/negative/spin.cpp", ""): "takes at least 300 us, for the tests of the clock",
+    ("tests/conformance/random_run.cpp", ""): "tells how far it is",
     ("tests/mutants/run.py", "end"): "after a kill; a process that a GPU still holds is left to it",
     ("tests/mutants/run.py", "one"): "tells how long a mutant took",
     ("tests/mutants/run.py", "timed"): "ten times what the control took on the same machine is a hang",
     ("tests/mutants/run.py", "run"): "tells how long all of them took",
-    ("tests/cpp/stress/load.cu", ""): "polls a stream, without a limit",
-    ("tests/cpp/stress/stress.cpp", ""): "tells whether all threads stand still, for the person who started it",
+    ("tests/stress/load.cu", ""): "polls a stream, without a limit",
+    ("tests/stress/stress.cpp", ""): "tells whether all threads stand still, for the person who started it",
 }  # fmt: skip
 LIMITS = re.compile(r"timeout|timeout_s|timeout_ms|time_limit|deadline")
 CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "time", "time_ns", "alarm",

@@ -51,7 +51,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream)>>>(
       static_cast<Parameters>(std::forward<Arguments>(arguments))...);
   // clang-format on
-#else  // a runtime that only notes what it is asked for: tests/cpp/fake_cuda
+#else  // a runtime that only notes what it is asked for: tests/fake_cuda
   (static_cast<void>(arguments), ...);
   cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, nullptr, shared_bytes,
                    static_cast<cudaStream_t>(stream));

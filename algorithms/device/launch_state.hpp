@@ -1,5 +1,5 @@
 // What launches have to remember from one to the next. No call of CUDA is in here, so that a test
-// holds it on any machine (tests/cpp/test_launch_state.cpp).
+// holds it on any machine (tests/algorithms/test_launch_state.cpp).
 #pragma once
 
 #include <cstddef>

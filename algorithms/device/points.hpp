@@ -55,6 +55,22 @@ struct PointAxis {
 
 namespace points_detail {
 
+// All points, unless the unit chooses some: the emulation does (tests/emulation/sample.hpp).
+#ifndef XCORR_POINT_CHOICE
+#define XCORR_POINT_CHOICE ::xcorr::points_detail::EveryPoint
+struct EveryPoint {
+  template <std::size_t kPoints>
+  static constexpr std::array<bool, kPoints> of(const auto& /*sizes*/) {
+    std::array<bool, kPoints> all = {};
+    for (bool& chosen : all) chosen = true;
+    return all;
+  }
+  static void made(const char* /*variant*/, const auto& /*point*/, auto /*kernel*/) {}
+  static void left_out(const char* /*variant*/, const auto& /*point*/) {}
+  static void wanted(const char* /*variant*/, const auto& /*point*/) {}
+};
+#endif
+
 // By variant, then by point; filled before main.
 template <typename Kernel>
 std::map<std::string, std::map<std::vector<int>, Kernel>>& tables() {
@@ -73,13 +89,26 @@ constexpr std::array<int, sizeof...(Axes)> point(std::size_t i) {
   return {Axes::Built::all[digits[axis++]]...};
 }
 
+template <typename... Axes>
+constexpr std::size_t kPoints = (Axes::Built::all.size() * ...);
+
+template <typename... Axes>
+constexpr auto kChosen = XCORR_POINT_CHOICE::of<kPoints<Axes...>>(
+    std::array<std::size_t, sizeof...(Axes)>{Axes::Built::all.size()...});
+
 template <typename... Axes, typename Make, std::size_t... kAxis>
 void add_point(auto index, const char* variant, const Make& make, std::index_sequence<kAxis...>) {
   constexpr std::size_t kIndex = decltype(index)::value;
   if constexpr (kIndex % XCORR_PARTS == XCORR_PART) {
     constexpr auto kPoint = point<Axes...>(kIndex);
-    const auto kernel = make(std::integral_constant<int, kPoint[kAxis]>{}...);
-    tables<std::decay_t<decltype(kernel)>>()[variant][{kPoint.begin(), kPoint.end()}] = kernel;
+    const std::vector<int> key(kPoint.begin(), kPoint.end());
+    if constexpr (kChosen<Axes...>[kIndex]) {
+      const auto kernel = make(std::integral_constant<int, kPoint[kAxis]>{}...);
+      tables<std::decay_t<decltype(kernel)>>()[variant][key] = kernel;
+      XCORR_POINT_CHOICE::made(variant, key, kernel);
+    } else {
+      XCORR_POINT_CHOICE::left_out(variant, key);
+    }
   }
 }
 
@@ -89,18 +118,17 @@ void add_point(auto index, const char* variant, const Make& make, std::index_seq
 // to the table of `variant`.
 template <typename... Axes, typename Make>
 bool add_kernels(const char* variant, const Make& make) {
-  constexpr std::size_t kPoints = (Axes::Built::all.size() * ...);
   [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
     (points_detail::add_point<Axes...>(std::integral_constant<std::size_t, kIndex>{}, variant, make,
                                        std::index_sequence_for<Axes...>{}),
      ...);
-  }
-  (std::make_index_sequence<kPoints>{});
+  }(std::make_index_sequence<points_detail::kPoints<Axes...>>{});
   return true;
 }
 
 template <typename Kernel>
 Kernel find_kernel(const char* variant, const std::vector<int>& point) {
+  XCORR_POINT_CHOICE::wanted(variant, point);
   return points_detail::tables<Kernel>().at(variant).at(point);
 }
 

@@ -11,7 +11,7 @@ from cuda_names import names
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDEST = set((ROOT / "tests/support/fixtures/cuda_12_2_names.txt").read_text().split())
-FOLDERS = ["algorithms", "harness", "tests/cpp"]
+FOLDERS = ["algorithms", "harness", "tests/harness", "tests/algorithms", "tests/stress"]
 SOURCE = {".cu", ".cuh", ".hpp", ".cpp"}
 # A branch that newer toolkits alone compile.
 NEWER_ONLY = re.compile(r"#\s*if\s+(CUDART|CUFFT)_VERSION\s*>=\s*\d+\s*$")

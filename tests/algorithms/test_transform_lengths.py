@@ -30,7 +30,7 @@ def shape(text: str) -> Shape:
 
 def conformance_shapes() -> list[tuple[Shape, Shape]]:
     """Pairs of conformance on a GPU whose whole window is computed."""
-    text = (ROOT / "tests" / "cpp" / "conformance" / "problems.cpp").read_text(encoding="utf-8")
+    text = (ROOT / "tests" / "conformance" / "problems.cpp").read_text(encoding="utf-8")
     arrays = re.findall(r"ShapePair k(?:Large)?Shapes\[\] = \{(.*?)\};", text, re.DOTALL)
     assert len(arrays) == 2
     pairs = re.findall(r'\{"(\d+x\d+)", "(\d+x\d+)"\}', "".join(arrays))

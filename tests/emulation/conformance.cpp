@@ -8,6 +8,7 @@
 #include "harness/registry.hpp"
 #include "harness/verdict.hpp"
 #include "tests/emulation/emulation.hpp"
+#include "tests/emulation/sample.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -32,6 +33,8 @@ class GlobalMemory {
   std::size_t bytes_;
   void* data_;
 };
+
+std::uint64_t plans_not_in_sample = 0;
 
 struct Shapes {
   const char *left, *right;
@@ -74,9 +77,13 @@ std::string failure(const Variant& variant, const Params& params, Precision prec
     }
   } catch (const Fault& fault) {
     return fault.what();
+  } catch (const NotInSample&) {
+    ++plans_not_in_sample;
   }
   return "";
 }
+
+std::uint64_t not_in_sample() { return plans_not_in_sample; }
 
 std::vector<Problem> odd_problems() {
   const std::vector<Shapes> all = {
@@ -151,6 +158,12 @@ std::vector<Problem> remainder_problems() {
     problems.push_back(make_problem(Form::n_to_m, shape, shape, 3, 2, "full"));
   }
   return problems;
+}
+
+std::vector<Problem> many_matrices_problems() {
+  return {make_problem(Form::one_to_many, {5, 12}, {5, 12}, 1, 9, "full"),
+          make_problem(Form::n_to_mn, {5, 12}, {5, 12}, 2, 18, "full"),
+          make_problem(Form::n_to_m, {5, 12}, {5, 12}, 9, 9, "full")};
 }
 
 std::vector<Problem> panel_problems() {

@@ -16,6 +16,7 @@ namespace xcorr::emulation {
 enum class Effort { thorough, brief };
 std::string failure(const Variant& variant, const Params& params, Precision precision,
                     const Problem& problem, std::uint64_t seed, Effort effort = Effort::thorough);
+std::uint64_t not_in_sample();
 
 // Every form with odd shapes, equal and not, and full, valid and partial windows.
 std::vector<Problem> odd_problems();
@@ -26,6 +27,8 @@ std::vector<Problem> length_problems();
 
 // Every form with shapes that no tile of several rows, columns or matrices divides.
 std::vector<Problem> remainder_problems();
+// Every form of several matrices with more than any kernel takes at once.
+std::vector<Problem> many_matrices_problems();
 // Every form with matrices that need several panels in a small shared memory, at few shifts.
 std::vector<Problem> panel_problems();
 // One-to-one, larger than a warp and than any tile in both directions; after the first, what is

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tests/emulation/emulation.hpp"
+#include "tests/emulation/sample.hpp"
 
 #define __global__
 #define __grid_constant__
@@ -29,6 +30,7 @@ using emulation::kGridLimitYZ;
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
             void* /*stream*/, Arguments&&... arguments) {
+  emulation::note_launch(kernel);
   const std::tuple<Parameters...> copied(
       static_cast<Parameters>(std::forward<Arguments>(arguments))...);
   emulation::run_grid(grid, block, shared_bytes, [&] { std::apply(kernel, copied); });

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("XCORR_BUILD", ROOT / "build"))
 PROGRAM = BUILD / "xcorr-bench"
 # The same program with variants that are wrong on purpose; built with the C++ tests.
-BROKEN = BUILD / "tests" / "cpp" / "xcorr-bench-broken"
+BROKEN = BUILD / "tests" / "negative" / "xcorr-bench-broken"
 # And on a device that the first error takes with it.
 LOST = BROKEN.with_name("xcorr-bench-lost")
 SMALL = ["--form", "n-to-m", "--left", "5x6", "--right", "7x4", "--lefts", "2", "--rights", "3"]

@@ -14,9 +14,9 @@ from pathlib import Path
 from tests.mutants.mutants import Mistake
 
 EMULATION = "tests/emulation/emulation-tests"
-CONFORMANCE = "tests/cpp/conformance"
+CONFORMANCE = "tests/conformance/conformance"
 # Of the emulation's own sources; the others test other things.
-NEEDED = ("emulation.cpp.o", "limits.cpp.o", "conformance.cpp.o", "test_conformance.cpp.o")
+NEEDED = ("emulation.cpp.o", "limits.cpp.o", "sample.cpp.o", "conformance.cpp.o", "test_conformance.cpp.o")
 
 
 class DoesNotCompile(Exception):

@@ -19,7 +19,7 @@ def logged(tree: StubTree) -> StubTree:
     """Stand-ins that note how they were called."""
     tree.without_first_steps()
     tree.stub("build.sh", f'{LOG}; echo "build folder $XCORR_BUILD" >>"$TMPDIR/log"', tree.root / "scripts")
-    tree.stub("conformance", LOG, tree.build / "tests/cpp")
+    tree.stub("conformance", LOG, tree.build / "tests/conformance")
     tree.stub("python", LOG)
     tree.stub("meson", f'case "$*" in *--list*) echo emulation ;; *) {LOG} ;; esac')
     return tree
@@ -55,9 +55,9 @@ def test_every_step_runs_after_the_usual_tests(logged):
 def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
     broken = {
         "C++ suites": ("meson", logged.bin, "test -C"), "Python tests": ("python", logged.bin, "-m pytest"),
-        "random_problems": ("conformance", logged.build / "tests/cpp", "--random 2000"),
-        "random_properties": ("conformance", logged.build / "tests/cpp", "--properties"),
-        "random_problems_on_gpu": ("conformance", logged.build / "tests/cpp", "--device cuda"),
+        "random_problems": ("conformance", logged.build / "tests/conformance", "--random 2000"),
+        "random_properties": ("conformance", logged.build / "tests/conformance", "--properties"),
+        "random_problems_on_gpu": ("conformance", logged.build / "tests/conformance", "--device cuda"),
         "mutants": ("python", logged.bin, "mutants"), "architectures": ("build.sh", logged.root / "scripts", "--gpu-arch"),
     }  # fmt: skip
     name, folder, word = broken[bad]

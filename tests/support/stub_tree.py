@@ -49,7 +49,7 @@ class StubTree:
         self.bin.mkdir()
         for name, body in STUBS.items():
             self.stub(name, body)
-        for name in ("xcorr-bench", "tests/cpp/conformance"):
+        for name in ("xcorr-bench", "tests/conformance/conformance"):
             (self.build / name).parent.mkdir(parents=True, exist_ok=True)
             self.stub(name, "", self.build)
         (self.root / ".xcorr-env").write_text(

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Formats all C++, CUDA and Python files with clang-format and ruff, and sorts imports; or says which are not formatted.
+#
+# Both come in the versions of pyproject.toml from the Python package index, into .cache, where they are not there yet.
+#
+# usage: scripts/format.sh [--check] [FILE...]
+#   --check   change nothing; exit 1 and name the files that would change, and what ruff finds wrong
+#   FILE      only these; default: all
+# environment: XCORR_FORMATTERS=/path/to/folder has them already, as pip install --target makes it
+# example: scripts/format.sh --check
+set -euo pipefail
+# shellcheck source=scripts/env.sh
+source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+cd "$XCORR_ROOT"
+
+check='' files=()
+for argument in "$@"; do
+  case $argument in
+    --help | -h) show_help "$0"; exit 0 ;;
+    --check) check=yes ;;
+    -*) refuse "$argument: unknown option; see scripts/format.sh --help" ;;
+    *) [[ -f $argument ]] || refuse "$argument: no file; give paths from $XCORR_ROOT"
+      files+=("$argument") ;;
+  esac
+done
+if ((!${#files[@]})); then
+  listed=$(git ls-files --cached --others --exclude-standard) ||
+    die "git: it lists no files in $XCORR_ROOT; name the files, or use a clone"
+  mapfile -t files <<<"$listed"
+fi
+cxx=() python=()
+for file in "${files[@]}"; do
+  [[ -f $file ]] || continue # removed, not yet committed
+  case $file in
+    *.cpp | *.hpp | *.h | *.cu | *.cuh) cxx+=("$file") ;;
+    *.py) python+=("$file") ;;
+  esac
+done
+
+chosen Python "${XCORR_PYTHON:-}"
+wanted=$("$XCORR_PYTHON" scripts/python_packages.py format) || exit
+tools=${XCORR_FORMATTERS:-$XCORR_ROOT/.cache/formatters-${wanted//[^a-z0-9.]/-}}
+clang_format=$tools/clang_format/data/bin/clang-format ruff=$tools/bin/ruff
+if [[ ! -x $clang_format || ! -x $ruff ]]; then
+  log=$XCORR_ROOT/.cache/formatters.log
+  mkdir -p "$XCORR_ROOT/.cache"
+  echo "[format] installing ${wanted//$'\n'/ } (log: $log)"
+  # shellcheck disable=SC2086  # one requirement a word
+  "$XCORR_PYTHON" -m pip install --disable-pip-version-check --progress-bar off --no-deps --upgrade --target "$tools" \
+    $wanted >"$log" 2>&1 ||
+    XCORR_EXIT=77 die "formatters: pip did not install them: $(first_error '^ERROR' "$log"); full log: $log"
+fi
+
+status=0
+if ((${#cxx[@]})); then
+  if [[ -n $check ]]; then how=(--dry-run --Werror); else how=(-i); fi
+  "$clang_format" "${how[@]}" "${cxx[@]}" || status=1
+fi
+if ((${#python[@]})); then
+  if [[ -n $check ]]; then
+    "$ruff" check --quiet --force-exclude "${python[@]}" || status=1
+    "$ruff" format --quiet --check --diff --force-exclude "${python[@]}" || status=1
+  else
+    "$ruff" check --quiet --fix --force-exclude "${python[@]}" || status=1
+    "$ruff" format --quiet --force-exclude "${python[@]}"
+  fi
+fi
+if ((status)) && [[ -n $check ]]; then
+  die "format: the files named above are not formatted, or ruff found mistakes; run scripts/format.sh"
+fi
+exit "$status"

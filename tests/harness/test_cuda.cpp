@@ -1,0 +1,225 @@
+// The CUDA device: its clock in every mode and against its own ceilings, its truth against the
+// host's, an output beyond 2^32 elements. Skipped, and said so, where there is no CUDA device.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "harness/device.hpp"
+#include "harness/device_kernels.hpp"
+#include "harness/error.hpp"
+#include "harness/registry.hpp"
+#include "tests/support/fixture.hpp"
+
+namespace xcorr {
+namespace {
+
+// Computes truly until it is emptied, so that its point passes the check and is then timed as rows
+// are, with nothing left in it but a launch.
+struct Emptied final : Plan {
+  explicit Emptied(std::unique_ptr<Plan> plan) : whole(std::move(plan)) {}
+  void compute(const Call& call) override {
+    if (empty) return launch_empty(static_cast<cudaStream_t>(call.stream));
+    whole->compute(call);
+  }
+  std::unique_ptr<Plan> whole;
+  static inline bool empty = false;
+};
+
+constexpr int kMostReadings = 500;
+
+class CudaDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      device = open_device("cuda");
+    } catch (const UserError& error) {
+      GTEST_SKIP() << error.what();
+    }
+    stream = static_cast<cudaStream_t>(device->stream());
+  }
+
+  // The least time per call; stops early when it is at most `enough`. A busy host launches late,
+  // never early: readings go on until one is undisturbed, and their number ends a clock that is
+  // wrong.
+  Seconds shortest(const std::function<void()>& work, Index count, Mode mode, Seconds enough) {
+    Seconds best = 1e9;
+    for (int i = 0; i < kMostReadings && best > enough; ++i) {
+      best = std::min(best, device->time(work, count, mode) / static_cast<double>(count));
+    }
+    return best;
+  }
+
+  std::unique_ptr<Device> device;
+  cudaStream_t stream{};
+};
+
+TEST_F(CudaDevice, ReadsASpinOfKnownLengthInEveryMode) {
+  constexpr long long kNanoseconds = 4'000'000;
+  for (const Mode mode : {Mode::stream, Mode::latency, Mode::graph, Mode::cold}) {
+    constexpr Seconds kLength = kNanoseconds * 1e-9;
+    const Seconds read =
+        shortest([&] { launch_spin(kNanoseconds, stream); }, 5, mode, 1.02 * kLength);
+    EXPECT_NEAR(read, kLength, 0.02 * kLength) << to_string(mode);
+  }
+}
+
+// Floors are ceilings and launches divided; that holds only while rows and ceilings are read from
+// one clock in one way. The best of several points, each with a batch of its own, against the best
+// that --ceilings found: how fast the host launches differs from one moment to the next. Both are
+// read again until they agree, since a busy host disturbs either.
+TEST_F(CudaDevice, AnEmptyRowReadsWhatTheCeilingsSayOfAnEmptyLaunch) {
+  constexpr std::size_t kCeilingsNeed = std::size_t{13} << 30;
+  if (device->available_bytes() < kCeilingsNeed) {
+    GTEST_SKIP() << "needs " << bytes_text(static_cast<double>(kCeilingsNeed)) << " on the device";
+  }
+  constexpr int kRounds = 5, kMostRounds = 15;
+  Variant variant = find_variant("overlap_wise");
+  variant.plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+    return std::make_unique<Emptied>(find_variant("overlap_wise").plan(request));
+  };
+  for (const Mode mode : {Mode::stream, Mode::graph}) {
+    const std::string name = "empty_launch_" + std::string(to_string(mode)) + "_us";
+    double read_us = 1e9, said_us = 1e9;
+    const auto agree = [&] { return std::abs(read_us - said_us) <= 0.15 * said_us; };
+    for (int i = 0; i < kMostRounds && !(i >= kRounds && agree()); ++i) {
+      if (i == 0 || i >= kRounds) {
+        said_us = std::min(said_us, device->ceilings().at(name).get<double>());
+      }
+      Emptied::empty = false;
+      Point point(
+          {&variant, Params{}, Precision::fp32, problem_of("one-to-one/1x1/1x1/1:1/full"), mode},
+          *device);
+      ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
+      Emptied::empty = true;
+      for (int batch = 0; batch < 10; ++batch) {
+        read_us =
+            std::min(read_us, point.time(point.batch()) * 1e6 / static_cast<double>(point.batch()));
+      }
+      ASSERT_EQ(point.outcome(), Outcome::passed) << point.reason();
+    }
+    EXPECT_NEAR(read_us, said_us, 0.15 * said_us) << name;
+  }
+}
+
+TEST_F(CudaDevice, PhasesAreTimedOnTheDevice) {
+  Seconds forward = 1e9, inverse = 1e9;
+  for (int i = 0; i < kMostReadings && (forward > 320e-6 || inverse > 620e-6); ++i) {
+    const auto phases = device->phases([&](PhaseMarks& marks) {
+      marks.mark("forward");
+      launch_spin(300'000, stream);
+      marks.mark("inverse");
+      launch_spin(600'000, stream);
+    });
+    forward = std::min(forward, phases.at("forward"));
+    inverse = std::min(inverse, phases.at("inverse"));
+  }
+  EXPECT_NEAR(forward, 300e-6, 20e-6);
+  EXPECT_NEAR(inverse, 600e-6, 20e-6);
+}
+
+// Truth of the device, judged by the truth of the host: the device fills inputs, the host computes.
+TEST_F(CudaDevice, TruthAgreesWithTheHosts) {
+  const Problem problem = make_problem(Form::n_to_m, {9, 7}, {6, 11}, 2, 3, "full");
+  for (const InputKind kind : kInputKinds) {
+    const auto truth = device->truth(problem, Precision::fp64, AlgorithmClass::definition, 5);
+    HostTruth host(problem, Precision::fp64, AlgorithmClass::definition, 5, 1 << 20);
+    const auto elements = [](Index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
+    std::vector<double> left = elements(problem.left_elements()),
+                        right = elements(problem.right_elements());
+    std::vector<double> out = elements(problem.out_elements());
+    const Buffer l = device->allocate(left.size() * 8), r = device->allocate(right.size() * 8),
+                 o = device->allocate(out.size() * 8);
+    truth->fill(kind, l.get(), r.get());
+    device->download(left.data(), l.get(), left.size() * 8);
+    device->download(right.data(), r.get(), right.size() * 8);
+    EXPECT_EQ(host.changed_inputs(kind, left.data(), right.data()), "");
+    correlate_definition(problem, left.data(), right.data(), 0, problem.pairs(), out.data());
+    device->upload(o.get(), out.data(), out.size() * 8);
+    EXPECT_TRUE(truth->check(kind, o.get()).passed()) << truth->check(kind, o.get()).first_wrong;
+    EXPECT_EQ(truth->changed_inputs(kind, l.get(), r.get()), "");
+
+    out[17] = 2 * out[17] + 1e10;
+    device->upload(o.get(), out.data(), out.size() * 8);
+    const Check wrong = truth->check(kind, o.get());
+    EXPECT_EQ(wrong.wrong, 1);
+    EXPECT_EQ(wrong.first_wrong, host.check(kind, out.data()).first_wrong);
+
+    device->fill(o.get(), 0xff, out.size() * 8);
+    EXPECT_EQ(truth->check(kind, o.get()).wrong, problem.out_elements());  // NaN is never right
+
+    left[3] += 7;
+    device->upload(l.get(), left.data(), left.size() * 8);
+    EXPECT_EQ(truth->changed_inputs(kind, l.get(), r.get()), "the left matrices were overwritten");
+  }
+}
+
+// Every output of one pair off by a little: within the bound of each, beyond that of the pair.
+TEST_F(CudaDevice, JudgesAPairAsAWholeLikeTheHost) {
+  // Small enough for outputs by the definition: an FFT leaves 1e-17 where a flat spectrum gives 0.
+  const Problem problem = make_problem(Form::n_to_m, {48, 48}, {48, 48}, 2, 3, "full");
+  for (const AlgorithmClass of : {AlgorithmClass::definition, AlgorithmClass::fft}) {
+    const auto truth = device->truth(problem, Precision::fp32, of, 5);
+    HostTruth host(problem, Precision::fp32, of, 5, std::size_t{1} << 30);
+    for (const InputKind kind : {InputKind::zero_mean, InputKind::flat_spectrum}) {
+      Sample sample(problem, host, kind);
+      const Buffer out = device->allocate(sample.out.size() * 4);
+      const auto both = [&](bool right) {
+        device->upload(out.get(), sample.out.data(), sample.out.size() * 4);
+        const Check here = truth->check(kind, out.get()),
+                    there = host.check(kind, sample.out.data());
+        EXPECT_EQ(here.passed(), right) << to_string(kind) << " " << here.first_wrong;
+        EXPECT_EQ(here.wrong, there.wrong);
+        EXPECT_EQ(here.wrong_pairs, there.wrong_pairs);
+        EXPECT_EQ(here.first_wrong, there.first_wrong);
+        EXPECT_NEAR(here.rel_l2_error, there.rel_l2_error, 1e-9 * there.rel_l2_error);
+        EXPECT_NEAR(here.rel_l2_bound, there.rel_l2_bound, 1e-9 * there.rel_l2_bound);
+      };
+      both(true);
+      for (Index e = 4 * problem.out_size(); e < 5 * problem.out_size(); ++e) {
+        sample.out[static_cast<std::size_t>(e)] *= 1.0001f;
+      }
+      both(false);
+    }
+  }
+}
+
+// 67,126 pairs of 64,009 outputs: the last ones lie beyond 2^32 elements. Filled by a kernel that
+// needs no correlation: one-element lefts make the output a copy of the right.
+TEST_F(CudaDevice, ChecksOutputsBeyondFourGigaElements) {
+  const Problem problem = make_problem(Form::one_to_many, {1, 1}, {253, 253}, 1, 67126, "full");
+  ASSERT_GT(problem.out_elements(), Index{1} << 32);
+  const auto bytes = static_cast<std::size_t>(problem.out_elements()) * 4;
+  if (2 * bytes + device->truth_bytes(problem, Precision::fp32, AlgorithmClass::definition, 1) >
+      device->available_bytes()) {
+    GTEST_SKIP() << "needs " << bytes_text(2.0 * static_cast<double>(bytes)) << " on the device";
+  }
+  const auto truth = device->truth(problem, Precision::fp32, AlgorithmClass::definition, 1);
+  const Buffer left = device->allocate(4), right = device->allocate(bytes),
+               out = device->allocate(bytes);
+  truth->fill(InputKind::integer, left.get(), right.get());
+  float scale = 0;
+  device->download(&scale, left.get(), 4);
+  std::vector<float> host(static_cast<std::size_t>(problem.right.size()));
+  for (Index p = 0; p < problem.rights; ++p) {
+    const std::size_t offset = static_cast<std::size_t>(p) * host.size() * 4;
+    device->download(host.data(), static_cast<char*>(right.get()) + offset, host.size() * 4);
+    for (float& v : host) v *= scale;
+    device->upload(static_cast<char*>(out.get()) + offset, host.data(), host.size() * 4);
+  }
+  EXPECT_TRUE(truth->check(InputKind::integer, out.get()).passed());
+  const std::size_t last = bytes - 4;
+  const float wrong = 1e6f;
+  device->upload(static_cast<char*>(out.get()) + last, &wrong, 4);
+  const Check check = truth->check(InputKind::integer, out.get());
+  EXPECT_EQ(check.wrong, 1);
+  EXPECT_NE(check.first_wrong.find("pair 67125"), std::string::npos) << check.first_wrong;
+}
+
+TEST_F(CudaDevice, RefusesAnImpossibleAllocationInOneLine) {
+  EXPECT_THROW(device->allocate(std::size_t{1} << 50), OutOfMemory);
+}
+
+}  // namespace
+}  // namespace xcorr

@@ -1,0 +1,146 @@
+// Every kind of input has a bound that right variants keep and faults do not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/registry.hpp"
+#include "harness/verdict.hpp"
+#include "tests/support/fixture.hpp"
+
+namespace xcorr {
+namespace {
+
+// The output of a variant on inputs of a kind, and what is made of it.
+template <typename T>
+struct Trial {
+  const Variant& variant;
+  Precision precision = sizeof(T) == 8 ? Precision::fp64 : Precision::fp32;
+  Problem problem;
+  HostTruth truth;
+  std::vector<T> left, right, out;
+  std::vector<char> workspace;
+  std::unique_ptr<Plan> plan;
+
+  Trial(const char* id, const Problem& q)
+      : variant(find_variant(id)),
+        problem(q),
+        truth(q, precision, variant.algorithm_class, 1, std::size_t{1} << 30),
+        left(static_cast<std::size_t>(q.left_elements())),
+        right(static_cast<std::size_t>(q.right_elements())),
+        out(static_cast<std::size_t>(q.out_elements())) {}
+
+  // `spoil` changes the left that the variant gets.
+  template <typename F>
+  Check check(InputKind kind, F&& spoil) {
+    if (!plan) {
+      PlanRequest request{problem, grid_points(variant).front(), precision, nullptr, nullptr};
+      workspace.resize(variant.workspace_bytes(request) + 256);
+      const auto at = reinterpret_cast<std::uintptr_t>(workspace.data());
+      request.workspace = workspace.data() + (256 - at % 256) % 256;
+      plan = variant.plan(request);
+    }
+    truth.fill(kind, left.data(), right.data());
+    spoil(left);
+    plan->compute({left.data(), right.data(), out.data(), nullptr, nullptr});
+    return truth.check(kind, out.data());
+  }
+  Check check(InputKind kind) {
+    return check(kind, [](std::vector<T>&) {});
+  }
+};
+
+constexpr const char* kProblems[] = {"one-to-one/1x1/1x1/1:1/full",
+                                     "n-to-m/1x1/1x1/2:9/full",
+                                     "one-to-one/1x300/1x300/1:1/full",
+                                     "n-to-m/12x7/1x1/2:7/full",
+                                     "n-to-m/9x7/5x12/2:3/full",
+                                     "one-to-many/33x33/33x33/1:7/full",
+                                     "n-to-mn/17x40/17x40/2:4/sy:-16..-15,sx:36..39",
+                                     "n-to-m/17x40/17x40/2:3/sy:3..3,sx:-2..-2",
+                                     "one-to-one/8x9/33x21/1:1/valid",
+                                     "one-to-one/96x96/96x96/1:1/full",
+                                     "one-to-one/180x180/180x180/1:1/full",
+                                     "one-to-one/256x256/256x256/1:1/sy:0..0,sx:-40..40",
+                                     "one-to-one/1x100000/1x100000/1:1/sy:0..0,sx:-9..9"};
+
+template <typename T>
+void right_variants_pass() {
+  for (const char* variant : {"cpu_definition", "cpu_fft"}) {
+    for (const char* id : kProblems) {
+      Trial<T> run(variant, problem_of(id));
+      for (const InputKind kind : kInputKinds) {
+        const Check check = run.check(kind);
+        EXPECT_TRUE(check.passed())
+            << variant << " " << id << " " << to_string(kind) << ": " << check.first_wrong;
+      }
+    }
+  }
+}
+
+TEST(Kinds, RightVariantsPassInSinglePrecision) { right_variants_pass<float>(); }
+TEST(Kinds, RightVariantsPassInDoublePrecision) { right_variants_pass<double>(); }
+
+TEST(Kinds, ALostRowIsFoundWithAll) {
+  for (const char* variant : {"cpu_definition", "cpu_fft"}) {
+    for (const char* id :
+         {"one-to-one/33x33/33x33/1:1/full", "n-to-m/17x40/17x40/2:3/sy:-3..3,sx:-2..2"}) {
+      const Problem problem = problem_of(id);
+      Trial<float> run(variant, problem);
+      for (const InputKind kind : kInputKinds) {
+        if (kind == InputKind::flat_spectrum) continue;  // one element of the left is all there is
+        const Check check = run.check(kind, [&](std::vector<float>& left) {
+          const auto row = left.begin() + problem.left.cols * (problem.left.rows / 2);
+          std::fill(row, row + problem.left.cols, 0.0f);
+        });
+        EXPECT_FALSE(check.passed()) << variant << " " << id << " " << to_string(kind);
+      }
+    }
+  }
+}
+
+TEST(Kinds, NumbersFlushedToZeroAreFoundInADefinition) {
+  const auto flush = [](std::vector<float>& left) {
+    for (float& v : left) v = std::abs(v) < 0x1p-126f ? 0.0f : v;
+  };
+  const Problem problem = problem_of("one-to-one/33x33/33x33/1:1/full");
+  EXPECT_FALSE(Trial<float>("cpu_definition", problem).check(InputKind::subnormal, flush).passed());
+  EXPECT_TRUE(Trial<float>("cpu_fft", problem).check(InputKind::subnormal, flush).passed())
+      << "libraries of transforms may";
+}
+
+// 40 rows of 4 parts: each part below the smallest normal number may be lost, and not more.
+TEST(Kinds, AtomicAdditionsMayLosePartsOfASubnormalSum) {
+  const Problem problem = problem_of("one-to-one/40x128/40x128/1:1/sy:0..0,sx:0..0");
+  std::vector<float> left(static_cast<std::size_t>(problem.left_elements())), right = left;
+  for (const AlgorithmClass of : {AlgorithmClass::definition, AlgorithmClass::definition_atomic}) {
+    HostTruth truth(problem, Precision::fp32, of, 1, std::size_t{1} << 20);
+    truth.fill(InputKind::subnormal, left.data(), right.data());
+    double sum = 0;
+    for (std::size_t i = 0; i < left.size(); ++i) sum += double{left[i]} * double{right[i]};
+    const auto passes = [&](double lost) {
+      const auto out = static_cast<float>(sum - lost * 0x1p-126);
+      return truth.check(InputKind::subnormal, &out).passed();
+    };
+    EXPECT_TRUE(passes(0));
+    EXPECT_EQ(passes(40 * 4), of == AlgorithmClass::definition_atomic);
+    EXPECT_FALSE(passes(40 * 9));
+  }
+}
+
+// 20 million products of whole numbers are more than float32 counts exactly.
+TEST(Kinds, SparseInputsFindALostElementBeyond2To24Products) {
+  const Problem problem = problem_of("one-to-one/1x20000000/1x20000000/1:1/sy:0..0,sx:-1..1");
+  ASSERT_EQ(sparse_rounds(problem), 2);
+  Trial<float> run("cpu_definition", problem);
+  const auto lose = [](std::vector<float>& left) { left[12345678] = 0; };  // of round 0
+  for (Index round = 0; round < 2; ++round) {
+    run.truth.set_round(round);
+    EXPECT_TRUE(run.check(InputKind::sparse).passed()) << round;
+    EXPECT_EQ(run.check(InputKind::sparse, lose).wrong, round == 0 ? 3 : 0) << "at every shift";
+  }
+  EXPECT_TRUE(run.check(InputKind::integer, lose).passed()) << "integers see nothing";
+}
+
+}  // namespace
+}  // namespace xcorr

@@ -1,0 +1,147 @@
+// A session plans once, keeps its memory, and computes as often as it is asked to.
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "harness/measure.hpp"
+#include "harness/registry.hpp"
+#include "harness/session.hpp"
+#include "tests/support/fixture.hpp"
+#include "tests/support/forwarding_device.hpp"
+
+namespace xcorr {
+namespace {
+
+int plans = 0, allocations = 0, exclusive = 0, made_current = 0;
+
+// left[0] * right[0], right for 1 x 1.
+struct Product : Plan {
+  void compute(const Call& call) override {
+    exclusive += call.exclusive;
+    call.outs<float>()[0] = call.lefts<float>()[0] * call.rights<float>()[0];
+  }
+};
+
+Variant product() {
+  Variant variant;
+  variant.id = "product";
+  variant.forms = {Form::one_to_one};
+  variant.workspace_bytes = [](const PlanRequest&) -> std::size_t { return 100; };
+  variant.supports = [](const PlanRequest& request) {
+    return request.problem.left.rows == 1 ? yes() : no("more than one row");
+  };
+  variant.plan = [](const PlanRequest&) -> std::unique_ptr<Plan> {
+    ++plans;
+    return std::make_unique<Product>();
+  };
+  return variant;
+}
+
+PlanRequest request_of(const char* problem) {
+  PlanRequest request;
+  request.problem = problem_of(problem);
+  return request;
+}
+
+// A device whose memory the host does not read by itself, as that of a card.
+struct Apart : ForwardingDevice {
+  bool host_memory() const override { return false; }
+  void make_current() override { ++made_current; }
+  Buffer allocate(std::size_t bytes) override {
+    ++allocations;
+    return ForwardingDevice::allocate(bytes);
+  }
+};
+
+constexpr const char* kSmall = "one-to-one/1x1/1x1/1:1/full";
+
+template <typename D>
+void computes_twice_and_plans_once(int expected_allocations) {
+  plans = allocations = 0;
+  const Variant variant = product();
+  Session session(variant, request_of(kSmall), std::make_unique<D>());
+  for (const float value : {2.0f, 5.0f}) {
+    const float left = value, right = 3.0f;
+    float out = 0;
+    session.compute(&left, &right, &out);
+    EXPECT_EQ(out, 3.0f * value);
+  }
+  EXPECT_EQ(plans, 1);
+  EXPECT_EQ(allocations, expected_allocations);
+}
+
+TEST(Session, TheSecondComputationDoesNotPlan) {
+  computes_twice_and_plans_once<ForwardingDevice>(0);
+}
+
+TEST(Session, NorDoesItAllocateOnADevice) { computes_twice_and_plans_once<Apart>(4); }
+
+// Its caller may have anything else on the device, of which the library knows nothing. The harness
+// has the device to itself.
+TEST(Session, IsNeverAloneOnTheDevice) {
+  exclusive = 0;
+  computes_twice_and_plans_once<ForwardingDevice>(0);
+  computes_twice_and_plans_once<Apart>(4);
+  EXPECT_EQ(exclusive, 0);
+
+  const Variant variant = product();
+  const auto device = open_device("cpu");
+  PointRequest point;
+  point.variant = &variant;
+  point.problem = problem_of(kSmall);
+  EXPECT_EQ(Point(point, *device).prepare(), Outcome::passed);
+  EXPECT_GT(exclusive, 0);
+}
+
+// The thread that computes may have another device than the one that opened the session.
+TEST(Session, ComputesOnItsOwnDevice) {
+  made_current = 0;
+  computes_twice_and_plans_once<Apart>(4);
+  EXPECT_EQ(made_current, 2);
+}
+
+// FFTW's planner is one for the process: a variant of the CPU plans with it, and so does a
+// reference.
+TEST(Session, PlansWhileAReferenceDoes) {
+  const Variant& variant = find_variant("cpu_fft");
+  std::thread sessions([&] {
+    for (int i = 0; i < 100; ++i) {
+      PlanRequest request = request_of(i % 2 == 0 ? "one-to-one/12x14/12x14/1:1/full"
+                                                  : "one-to-one/9x7/9x7/1:1/full");
+      request.params = grid_points(variant).front();
+      request.precision = Precision::fp64;
+      Session(variant, request, open_device("cpu"));
+    }
+  });
+  const Problem problem = problem_of("one-to-one/33x31/33x31/1:1/full");
+  const std::vector<double> ones(static_cast<std::size_t>(problem.left_elements()), 1.0);
+  std::vector<double> out(static_cast<std::size_t>(problem.out_elements()));
+  for (int i = 0; i < 1000; ++i) {
+    FftReference(problem, ones.data(), ones.data()).correlate(0, 1, out.data());
+    ASSERT_NEAR(out[0], 1.0, 1e-9);
+  }
+  sessions.join();
+}
+
+TEST(Session, AskingPlansNothing) {
+  plans = 0;
+  const Variant variant = product();
+  const auto device = open_device("cpu");
+  EXPECT_TRUE(asks(variant, request_of(kSmall), *device));
+  EXPECT_EQ(asks(variant, request_of("one-to-one/2x1/2x1/1:1/full"), *device).reason,
+            "more than one row");
+  EXPECT_EQ(asks(variant, request_of("n-to-m/1x1/1x1/2:2/full"), *device).reason, "form n-to-m");
+  EXPECT_EQ(plans, 0);
+}
+
+TEST(Session, RefusesWhatIsNotSupported) {
+  const Variant variant = product();
+  EXPECT_NE(user_error([&] {
+              Session(variant, request_of("one-to-one/2x1/2x1/1:1/full"), open_device("cpu"));
+            }).find("'product': not supported: more than one row"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace xcorr

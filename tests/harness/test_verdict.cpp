@@ -1,0 +1,248 @@
+// The verdict: what passes, what does not, and what it says about it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "harness/bounds.hpp"
+#include "harness/registry.hpp"
+#include "harness/verdict.hpp"
+#include "tests/support/fixture.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr std::size_t kKeep = std::size_t{1} << 30;
+constexpr InputKind kKinds[] = {InputKind::integer, InputKind::zero_mean, InputKind::uniform};
+constexpr AlgorithmClass kClasses[] = {AlgorithmClass::definition, AlgorithmClass::fft};
+
+HostTruth truth_of(const Problem& problem, AlgorithmClass algorithm_class,
+                   std::size_t keep = kKeep) {
+  return HostTruth(problem, Precision::fp32, algorithm_class, 1, keep);
+}
+
+std::string named(const Check& check) { return check.first_wrong; }
+
+TEST(Verdict, TheTruthRoundedToFloatPasses) {
+  for (const char* id :
+       {"n-to-m/9x7/5x12/2:3/full", "one-to-one/1x1/1x1/1:1/full",
+        "n-to-mn/9x7/9x7/2:4/sy:-8..-7,sx:2..6", "one-to-one/160x160/160x160/1:1/full"}) {
+    const Problem problem = problem_of(id);
+    for (const AlgorithmClass algorithm_class : kClasses) {
+      HostTruth truth = truth_of(problem, algorithm_class);
+      for (const InputKind kind : kKinds) {
+        const Check check = truth.check(kind, Sample(problem, truth, kind).out.data());
+        EXPECT_TRUE(check.passed()) << id << ": " << named(check);
+        EXPECT_TRUE(check.argmax_agrees);
+        EXPECT_LT(check.rel_l2_error, 1e-6);
+        EXPECT_LE(check.error, check.bound);
+      }
+    }
+  }
+}
+
+// Removes row y of the left from every sum.
+void lose_row(const Problem& q, Sample& sample, Index y) {
+  for (Index sy = q.window.sy.first, at = 0; sy <= q.window.sy.last; ++sy) {
+    for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx, ++at) {
+      if (y + sy < 0 || y + sy >= q.right.rows) continue;
+      const Overlap xs = overlap(q.left.cols, q.right.cols, sx);
+      double lost = 0;
+      for (Index x = xs.first; x < xs.first + xs.count; ++x) {
+        lost += static_cast<double>(sample.left[static_cast<std::size_t>(y * q.left.cols + x)]) *
+                static_cast<double>(
+                    sample.right[static_cast<std::size_t>((y + sy) * q.right.cols + x + sx)]);
+      }
+      sample.out[static_cast<std::size_t>(at)] -= static_cast<float>(lost);
+    }
+  }
+}
+
+TEST(Verdict, ALostRowAt256IsSeenWhereAWorstCaseBoundSeesNothing) {
+  const Problem problem = problem_of("one-to-one/256x256/256x256/1:1/sy:0..0,sx:-32..32");
+  for (const AlgorithmClass algorithm_class : kClasses) {
+    HostTruth truth = truth_of(problem, algorithm_class);
+    for (const InputKind kind : kKinds) {
+      Sample sample(problem, truth, kind);
+      const float before = sample.out[32];
+      lose_row(problem, sample, 255);
+      const Check check = truth.check(kind, sample.out.data());
+      EXPECT_FALSE(check.passed()) << to_string(kind) << " " << to_string(algorithm_class);
+      if (kind != InputKind::uniform) continue;
+      const double worst_case = 256 * 256 * std::ldexp(1.0, -24) * static_cast<double>(before);
+      EXPECT_LT(std::abs(sample.out[32] - before), 1.1 * worst_case)
+          << "else the bound is not needed";
+    }
+  }
+}
+
+TEST(Verdict, TheLeastErrorOnIntegersIsSeenInTheDefinition) {
+  const Problem problem = problem_of("n-to-m/9x7/5x12/2:3/full");
+  HostTruth truth = truth_of(problem, AlgorithmClass::definition);
+  Sample sample(problem, truth, InputKind::integer);
+  const auto at = static_cast<std::size_t>(4 * problem.out_size() + 6 * problem.out_cols() + 7);
+  const float right = sample.out[at];
+  sample.out[at] = std::nextafter(right, std::numeric_limits<float>::infinity());
+  const Check check = truth.check(InputKind::integer, sample.out.data());
+  EXPECT_EQ(check.wrong, 1);
+  EXPECT_EQ(check.bound, 0);
+  EXPECT_GT(check.error, 0);
+  EXPECT_EQ(named(check).rfind("pair 4 (left 1, right 1) at sy=-2 sx=1 is ", 0), 0u)
+      << named(check);
+}
+
+TEST(Verdict, ATransformMustRoundToTheInteger) {
+  const Problem problem = problem_of("n-to-m/9x7/5x12/2:3/full");
+  HostTruth truth = truth_of(problem, AlgorithmClass::fft);
+  Sample sample(problem, truth, InputKind::integer);
+  const float right = sample.out[100];
+  for (const auto& [error, passes] :
+       {std::pair{0.0f, true}, {0.4f, true}, {-0.4f, true}, {0.6f, false}, {-1.0f, false}}) {
+    sample.out[100] = right + error;
+    EXPECT_EQ(truth.check(InputKind::integer, sample.out.data()).passed(), passes) << error;
+  }
+  sample.out[100] = right + 0.5f;
+  EXPECT_FALSE(truth.check(InputKind::integer, sample.out.data()).passed())
+      << "a half rounds to either";
+}
+
+TEST(Verdict, NanAndInfinityAreNeverRight) {
+  const Problem problem = problem_of("one-to-many/9x7/9x7/1:3/full");
+  for (const AlgorithmClass algorithm_class : kClasses) {
+    HostTruth truth = truth_of(problem, algorithm_class);
+    for (const InputKind kind : kKinds) {
+      for (const float bad :
+           {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+        for (const std::size_t at : {std::size_t{0}, std::size_t{100}}) {
+          Sample sample(problem, truth, kind);
+          sample.out[at] = bad;
+          EXPECT_EQ(truth.check(kind, sample.out.data()).wrong, 1) << bad << " at " << at;
+        }
+      }
+    }
+  }
+}
+
+TEST(Verdict, OneWrongElementOfALargeProblemIsSeen) {
+  // Beyond the size up to which the definition is the reference.
+  const Problem problem = problem_of("one-to-one/160x160/160x160/1:1/full");
+  for (const AlgorithmClass algorithm_class : kClasses) {
+    HostTruth truth = truth_of(problem, algorithm_class);
+    for (const InputKind kind : kKinds) {
+      Sample sample(problem, truth, kind);
+      sample.out[77777] += 1.0f;
+      const Check check = truth.check(kind, sample.out.data());
+      EXPECT_EQ(check.wrong, 1) << to_string(kind);
+    }
+  }
+}
+
+TEST(Verdict, ByPartsOrKeptIsTheSame) {
+  // More than the 2^23 outputs of one part.
+  const Problem problem = problem_of("one-to-many/1x1/1024x1024/1:9/full");
+  HostTruth kept = truth_of(problem, AlgorithmClass::definition);
+  HostTruth by_parts = truth_of(problem, AlgorithmClass::definition, 0);
+  Sample sample(problem, kept, InputKind::zero_mean);
+  for (int wrong = 0; wrong < 2; ++wrong) {
+    // In the second part; a maximum elsewhere than it was.
+    if (wrong) sample.out[sample.out.size() - 5] += 2.0f;
+    const Check a = kept.check(InputKind::zero_mean, sample.out.data());
+    const Check b = by_parts.check(InputKind::zero_mean, sample.out.data());
+    EXPECT_EQ(a.wrong, wrong);
+    EXPECT_EQ(b.wrong, wrong);
+    EXPECT_EQ(a.first_wrong, b.first_wrong);
+    EXPECT_EQ(a.argmax_agrees, b.argmax_agrees);
+    EXPECT_EQ(a.argmax_agrees, wrong == 0);
+    EXPECT_EQ(a.error, b.error);
+    EXPECT_EQ(a.bound, b.bound);
+    EXPECT_NEAR(a.rel_l2_error, b.rel_l2_error, 1e-12 * (1 + a.rel_l2_error));
+  }
+  EXPECT_LT(HostTruth::host_bytes(problem, 0),
+            HostTruth::host_bytes(problem, std::size_t{1} << 40));
+}
+
+TEST(Verdict, TheArgmaxIsComparedForEveryPair) {
+  const Problem problem = problem_of("one-to-many/4x4/4x4/1:2/full");
+  HostTruth truth = truth_of(problem, AlgorithmClass::definition);
+  Sample sample(problem, truth, InputKind::uniform);
+  EXPECT_TRUE(truth.check(InputKind::uniform, sample.out.data()).argmax_agrees);
+  sample.out.back() = 1000;
+  EXPECT_FALSE(truth.check(InputKind::uniform, sample.out.data()).argmax_agrees);
+}
+
+TEST(Verdict, ChangedInputsAreNamed) {
+  const Problem problem = problem_of("one-to-many/4x4/4x4/1:2/full");
+  HostTruth truth = truth_of(problem, AlgorithmClass::definition);
+  std::vector<float> left(16), right(32);
+  truth.fill(InputKind::uniform, left.data(), right.data());
+  EXPECT_EQ(truth.changed_inputs(InputKind::uniform, left.data(), right.data()), "");
+  right[31] = -right[31];
+  EXPECT_EQ(truth.changed_inputs(InputKind::uniform, left.data(), right.data()),
+            "the right matrices were overwritten");
+  left[0] += 1;
+  EXPECT_EQ(truth.changed_inputs(InputKind::uniform, left.data(), right.data()),
+            "the left matrices were overwritten");
+}
+
+TEST(Amplitude, KeepsEverySumExactInFloat) {
+  EXPECT_EQ(integer_amplitude(1), 4096);
+  EXPECT_EQ(integer_amplitude(256 * 256), 16);
+  EXPECT_EQ(integer_amplitude(Index{1} << 24), 1);
+  EXPECT_EQ(integer_amplitude(Index{1} << 30), 1);
+  for (const Index overlap : {2, 3, 5, 1000, 4095, 4096, 4097, 1000003}) {
+    const Index a = integer_amplitude(overlap);
+    EXPECT_LE(overlap * a * a, 1 << 24);
+    EXPECT_GT(overlap * (a + 1) * (a + 1), 1 << 24);
+  }
+}
+
+TEST(Amplitude, FitsTheSignificandOfANarrowPrecision) {
+  const Problem problem = problem_of("one-to-many/1x1/1x1/1:200/full");
+  for (const Precision precision : {Precision::tf32, Precision::fp16}) {
+    HostTruth truth(problem, precision, AlgorithmClass::definition, 1, kKeep);
+    std::vector<float> left(1), right(200);
+    truth.fill(InputKind::integer, left.data(), right.data());
+    for (const float v : right) EXPECT_LE(std::abs(v), 2048) << to_string(precision);
+  }
+}
+
+TEST(Amplitude, IsSmallEnoughForATransformToRound) {
+  for (const char* id :
+       {"one-to-one/16x16/16x16/1:1/full", "one-to-one/96x96/96x96/1:1/full",
+        "one-to-one/256x256/256x256/1:1/sy:0..0,sx:0..3", "one-to-one/1x8/1x4000/1:1/full"}) {
+    const Problem problem = problem_of(id);
+    HostTruth truth = truth_of(problem, AlgorithmClass::fft);
+    Sample sample(problem, truth, InputKind::integer);
+    for (float& v : sample.out) v += 0.49f;
+    EXPECT_TRUE(truth.check(InputKind::integer, sample.out.data()).passed()) << id;
+    for (float& v : sample.out) v += 0.02f;
+    EXPECT_FALSE(truth.check(InputKind::integer, sample.out.data()).passed()) << id;
+  }
+}
+
+TEST(Bounds, AreThoseOfTheDesign) {
+  const double u = unit_roundoff(Precision::fp32);
+  EXPECT_DOUBLE_EQ(definition_bound(65536, 16384, u), (8 * 256 + 4) * u * 16384);
+  EXPECT_DOUBLE_EQ(fft_bound(18, 3, 5, u), 4 * u * 18 * 15);
+}
+
+TEST(Roofline, RejectsWhatNoHardwareCanDo) {
+  const Problem problem = problem_of("one-to-one/64x64/64x64/1:1/full");  // 2^24 FMAs, 97284 bytes
+  const Peaks peaks{1e12, 1e11};
+  const auto guard = [&](double seconds, AlgorithmClass c, Peaks p) {
+    return roofline_guard(problem, Precision::fp32, c, seconds, p);
+  };
+  const auto definition = AlgorithmClass::definition;
+  EXPECT_EQ(guard(20e-6, definition, peaks), "");
+  EXPECT_NE(guard(10e-6, definition, peaks).find("FMA/s"), std::string::npos);
+  EXPECT_EQ(guard(10e-6, AlgorithmClass::fft, peaks), "") << "a transform needs fewer FMAs";
+  EXPECT_NE(guard(0.5e-6, AlgorithmClass::fft, peaks).find("compulsory traffic"),
+            std::string::npos);
+  EXPECT_NE(guard(0, definition, peaks), "");
+  EXPECT_EQ(guard(1e-12, definition, {0, 0}), "") << "an unknown peak switches the guard off";
+  EXPECT_EQ(guard(10e-6, definition, {0, 1e11}), "");
+  EXPECT_NE(guard(10e-6, definition, {1e12, 0}), "");
+}
+
+}  // namespace
+}  // namespace xcorr

@@ -1,0 +1,249 @@
+// Every broken variant must be found, in every form where its fault shows, with the place or the
+// cause in the reason (DESIGN section 4).
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "harness/registry.hpp"
+#include "tests/support/fixture.hpp"
+#include "tests/support/forwarding_device.hpp"
+
+namespace xcorr {
+namespace {
+
+// `reason` is a regular expression; SY, SX stand for the first shifts, LAST for the place of the
+// last output.
+struct Fault {
+  const char* id;
+  Outcome outcome;
+  const char* reason;
+};
+
+constexpr Outcome kIncorrect = Outcome::incorrect, kFailed = Outcome::failed;
+constexpr const char* kFirstRow =
+    R"(^integer input: \d+ of \d+ outputs are wrong; pair 0 \(left 0, right 0\) at sy=SY sx=)";
+const Fault kFaults[] = {
+    {"broken_last_row", kIncorrect, kFirstRow},
+    {"broken_sign", kIncorrect, kFirstRow},
+    {"broken_swapped", kIncorrect, kFirstRow},
+    {"broken_pairing", kIncorrect,
+     R"(^integer input: .*pair [01] \(left 0, right [01]\) at sy=SY sx=)"},
+    {"broken_no_product", kIncorrect, R"(^integer input: (\d+) of \1 outputs are wrong; pair 0 )"},
+    {"broken_window", kIncorrect, kFirstRow},
+    {"broken_missing", kIncorrect,
+     R"(^integer input: 1 of \d+ outputs are wrong; pair LAST is -?nan)"},
+    {"broken_no_clear", kIncorrect,
+     R"(^zero-mean input: .* at sy=SY sx=-?\d+ is -?[0-9.e-]+, expected)"},
+    {"broken_second_call", kIncorrect,
+     R"(^zero-mean input: (\d+) of \1 outputs are wrong; .*sx=SX is -?nan)"},
+    {"broken_later", kIncorrect,
+     R"(^uniform input after the timed loop: 1 of .*pair 0 .*sy=SY sx=SX is 10\d)"},
+    {"broken_remembers", kIncorrect, R"(^uniform input after the timed loop: .* is -?nan)"},
+    {"broken_left_overwritten", kIncorrect, "^integer input: the left matrices were overwritten$"},
+    {"broken_right_overwritten", kIncorrect,
+     "^integer input: the right matrices were overwritten$"},
+    {"broken_writes_behind", kIncorrect, "^integer input: memory beside the output was written$"},
+    {"broken_writes_before", kIncorrect, "^integer input: memory beside the output was written$"},
+    {"broken_reads_left", kIncorrect, "^integer input: 1 of .*sy=SY sx=SX is -?nan"},
+    {"broken_reads_right", kIncorrect, "^integer input: 1 of .*sy=SY sx=SX is -?nan"},
+    {"broken_throws", kFailed, "^thrown by compute$"},
+    {"broken_throws_later", kFailed, "^thrown in the timed loop$"},
+    {"broken_throws_int", kFailed, "."},
+    {"broken_plan", kFailed, "^thrown by plan$"},
+    {"broken_supports", kFailed, "^thrown by supports$"},
+    {"broken_workspace", kFailed, "^thrown by workspace_bytes$"},
+    {"broken_memory", Outcome::out_of_memory, "allocation"},
+    {"broken_late_write", kIncorrect, "^calls in turn: uniform input: 1 of .*; pair LAST is "},
+    {"broken_first_inputs", kIncorrect,
+     "^calls in turn: integer input: .*; pair 0 .*sy=SY sx=SX is "},
+    {"broken_beside_second", kIncorrect,
+     "^calls in turn: memory beside the second output was written$"},
+};
+// Of class fft. Found where a whole pass of twiddles is gone by any input, else by the flat
+// spectrum at the latest.
+constexpr const char* kSpectralFaults[] = {
+    "broken_bin_lost", "broken_bin_conjugated", "broken_bins_swapped",   "broken_bin_off",
+    "broken_nyquist",  "broken_twiddles",       "broken_middle_twiddles"};
+constexpr const char* kProblems[] = {
+    "one-to-one/16x12/16x12/1:1/full", "one-to-many/16x12/16x12/1:7/full",
+    "n-to-mn/16x12/16x12/3:12/full",   "n-to-m/16x12/16x12/3:5/full",
+    "one-to-one/5x7/12x9/1:1/full",    "one-to-many/5x7/12x9/1:3/sy:-3..8,sx:-4..5",
+    "n-to-mn/12x9/5x7/2:6/full",       "n-to-m/12x9/5x7/2:3/full"};
+
+bool shows(const Fault& fault, const Problem& problem) {
+  if (std::string(fault.id) == "broken_window") return problem.window.kind != Window::Kind::full;
+  return problem.form != Form::one_to_one || std::string(fault.id) != "broken_pairing";
+}
+
+std::regex expected(const Fault& fault, const Problem& q) {
+  const Index p = q.pairs() - 1;
+  const std::string last = std::to_string(p) + R"( \(left )" + std::to_string(q.pair(p).left) +
+                           ", right " + std::to_string(q.pair(p).right) + R"(\) at sy=)" +
+                           std::to_string(q.window.sy.last) +
+                           " sx=" + std::to_string(q.window.sx.last);
+  std::string text = fault.reason;
+  for (const auto& [name, value] :
+       {std::pair<std::string, std::string>{"SY", std::to_string(q.window.sy.first)},
+        {"SX", std::to_string(q.window.sx.first)},
+        {"LAST", last}}) {
+    const std::size_t at = text.find(name);
+    if (at != std::string::npos) text.replace(at, name.size(), value);
+  }
+  return std::regex(text);
+}
+
+Point point_of(const char* id, const Problem& problem, Device& device) {
+  return Point({&find_variant(id), Params{}, Precision::fp32, problem}, device);
+}
+
+class Negative : public testing::TestWithParam<Fault> {};
+
+TEST_P(Negative, IsFoundInEveryForm) {
+  const Fault fault = GetParam();
+  const std::unique_ptr<Device> device = open_cpu();
+  for (const char* id : kProblems) {
+    const Problem problem = problem_of(id);
+    if (!shows(fault, problem)) continue;
+    Point point = point_of(fault.id, problem, *device);
+    EXPECT_EQ(live(point), fault.outcome) << id << ": " << to_string(point.outcome());
+    EXPECT_TRUE(std::regex_search(point.reason(), expected(fault, problem)))
+        << id << "\n  reason: " << point.reason() << "\n  expected: " << fault.reason;
+    const nlohmann::json record = point.record();
+    EXPECT_EQ(record["outcome"], to_string(fault.outcome));
+    EXPECT_EQ(record["repetitions"].size(), 0u) << "no time without a check";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, Negative, testing::ValuesIn(kFaults), [](const auto& info) {
+  std::string name = info.param.id;
+  std::erase(name, '_');
+  return name;
+});
+
+TEST(NegativeTests, CoverEveryBrokenVariant) {
+  std::set<std::string> tested = {"broken_nothing", "broken_no_spectrum"};
+  for (const char* id : kSpectralFaults) tested.insert(id);
+  for (const Fault& fault : kFaults) tested.insert(fault.id);
+  for (const Variant& variant : variants()) {
+    if (variant.family == "negative") {
+      EXPECT_EQ(tested.count(variant.id), 1u) << variant.id;
+    }
+  }
+}
+
+class Spectra : public testing::TestWithParam<const char*> {};
+
+TEST_P(Spectra, AreFoundAtEverySize) {
+  const std::unique_ptr<Device> device = open_cpu();
+  const Problem problem = problem_of(GetParam());
+  for (const char* id : kSpectralFaults) {
+    Point point = point_of(id, problem, *device);
+    EXPECT_EQ(point.prepare(), Outcome::incorrect) << id;
+    EXPECT_TRUE(std::regex_search(
+        point.reason(),
+        std::regex("outputs are wrong; pair|pairs differ too much; pair .* relative L2 error")))
+        << id << ": " << point.reason();
+  }
+  Point control = point_of("broken_no_spectrum", problem, *device);
+  EXPECT_EQ(live(control, 1), Outcome::passed) << control.reason();
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Spectra,
+                         testing::Values("one-to-one/64x64/64x64/1:1/full",
+                                         "one-to-one/256x256/256x256/1:1/full",
+                                         "one-to-one/1024x1024/1024x1024/1:1/full",
+                                         "n-to-m/36x50/20x61/2:2/sy:-3..8,sx:-4..5"));
+
+TEST(NegativeTests, TheControlOfTransformsPassesOddShapes) {
+  const std::unique_ptr<Device> device = open_cpu();
+  for (const char* id : kProblems) {
+    for (const InputKind input : kInputKinds) {
+      Point point({&find_variant("broken_no_spectrum"), Params{}, Precision::fp32, problem_of(id),
+                   Mode::stream, input},
+                  *device);
+      EXPECT_EQ(live(point, 1), Outcome::passed) << id << ": " << point.reason();
+    }
+  }
+}
+
+TEST(NegativeTests, TheControlPasses) {
+  const std::unique_ptr<Device> device = open_cpu();
+  for (const char* id : kProblems) {
+    for (const InputKind input : {InputKind::uniform, InputKind::zero_mean, InputKind::integer}) {
+      Point point({&find_variant("broken_nothing"), Params{}, Precision::fp32, problem_of(id),
+                   Mode::stream, input},
+                  *device);
+      EXPECT_EQ(live(point), Outcome::passed) << id << ": " << point.reason();
+      EXPECT_EQ(point.record()["repetitions"].size(), 30u);
+    }
+  }
+}
+
+TEST(NegativeTests, FaultsOfTheTimedLoopAreFoundWithEveryInput) {
+  const std::unique_ptr<Device> device = open_cpu();
+  for (const InputKind input : {InputKind::uniform, InputKind::zero_mean, InputKind::integer}) {
+    Point point({&find_variant("broken_later"), Params{}, Precision::fp32,
+                 problem_of("one-to-one/16x12/16x12/1:1/full"), Mode::stream, input},
+                *device);
+    EXPECT_EQ(live(point), Outcome::incorrect) << to_string(input);
+    const std::string where = std::string(to_string(input)) + " input after the timed loop";
+    EXPECT_EQ(point.reason().rfind(where, 0), 0u) << point.reason();
+    const nlohmann::json record = point.record();
+    const bool exact = input == InputKind::integer;
+    EXPECT_GT(record[exact ? "exact_error" : "max_error"],
+              record[exact ? "exact_bound" : "error_bound"])
+        << "the row shows the error that was found";
+  }
+}
+
+TEST(NegativeTests, NothingPassesBeforeAllHasBeenChecked) {
+  const std::unique_ptr<Device> device = open_cpu();
+  const Problem problem = problem_of("one-to-one/16x12/16x12/1:1/full");
+  Point point = point_of("broken_nothing", problem, *device);
+  EXPECT_EQ(point.outcome(), Outcome::failed);
+  EXPECT_EQ(point.record()["outcome"], "failed") << "not prepared";
+  ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
+  EXPECT_EQ(point.record()["outcome"], "failed") << "not finished";
+  point.finish({});
+  EXPECT_EQ(point.record()["outcome"], "failed") << "not timed";
+  Point whole = point_of("broken_nothing", problem, *device);
+  EXPECT_EQ(live(whole), Outcome::passed) << whole.reason();
+  EXPECT_EQ(whole.record()["outcome"], "passed");
+}
+
+TEST(NegativeTests, AnImpossibleTimeIsRejected) {
+  const std::unique_ptr<Device> device = open_cpu();
+  Point point = point_of("broken_nothing", problem_of("n-to-m/16x12/16x12/3:5/full"), *device);
+  ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
+  point.time(1);
+  point.finish({{1, 50.0}, {1, 1e-6}});
+  EXPECT_EQ(point.outcome(), Outcome::failed);
+  EXPECT_NE(point.reason().find("faster than the hardware"), std::string::npos) << point.reason();
+  EXPECT_EQ(point.record()["repetitions"].size(), 0u);
+}
+
+// A device whose memory is spent once the point has what it needs.
+class Spent : public ForwardingDevice {
+ public:
+  std::size_t available_bytes() const override {
+    return spent ? 0 : ForwardingDevice::available_bytes();
+  }
+  bool spent = false;
+};
+
+TEST(CallsInTurn, ARowSaysWhetherTheyWereChecked) {
+  for (const bool spent : {false, true}) {
+    Spent device;
+    Point point = point_of("broken_nothing", problem_of(kProblems[0]), device);
+    ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
+    device.spent = spent;
+    EXPECT_EQ(live(point), Outcome::passed) << point.reason();
+    const std::string said = point.record()["overlap_checked"];
+    EXPECT_EQ(said.rfind(spent ? "no: memory: " : "yes", 0), 0u) << said;
+  }
+}
+
+}  // namespace
+}  // namespace xcorr
