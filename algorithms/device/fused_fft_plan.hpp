@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/device/dependent_launch.hpp"
 #include "algorithms/device/fused_fft_tile.hpp"
 #include "algorithms/device/padding.hpp"
 #include "algorithms/device/pairs.hpp"
@@ -145,21 +144,5 @@ struct FusedProblem {
   Range rows{}, cols{};  // of the circular result, rotated: the window in one piece
   float scale = 0;       // both inputs come at twice their value
 };
-
-// Blocks that the device holds at once; some, under the emulation.
-inline Index resident_blocks([[maybe_unused]] const void* kernel, [[maybe_unused]] int threads,
-                             [[maybe_unused]] std::size_t shared_bytes) {
-#ifdef XCORR_EMULATE
-  return emulation::kResidentBlocks;
-#else
-  int processors = 0, blocks = 0;
-  check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, current_device()),
-             "multiprocessors");
-  allow_shared(kernel, shared_bytes);
-  check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
-             "occupancy");
-  return static_cast<Index>(processors) * std::max(blocks, 1);
-#endif
-}
 
 }  // namespace xcorr

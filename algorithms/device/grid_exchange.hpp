@@ -1,5 +1,5 @@
 // How the blocks of one kernel wait for each other's results. The device must hold all of them at
-// once: grid_launch.hpp sees to that.
+// once: GridLaunches of launch.hpp sees to that.
 //
 // Either a barrier of the whole grid, or none: an element of 16 bytes is waited for by whoever
 // reads it, until it is no longer the pattern that means "not yet written"; the reader puts the

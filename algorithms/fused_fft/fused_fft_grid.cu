@@ -22,7 +22,7 @@
 // cache. Lengths 64, 96, 128, 192, 256, 384 and 512, of each axis apart. Limits: longer transforms;
 // images of all matrices and pairs at once, at most 256 MiB, with dataflow at most 40 MiB.
 //
-// A call may start while the one before it ends (grid_launch.hpp): its twiddles are then in
+// A call may start while the one before it ends (launch.hpp): its twiddles are then in
 // registers when the inputs are there.
 //
 // Tried and dropped, measured on an H200: running a phase's code on garbage while waiting, so that
@@ -36,7 +36,6 @@
 
 #include "algorithms/device/fused_fft_grid_columns.hpp"
 #include "algorithms/device/fused_fft_plan.hpp"
-#include "algorithms/device/grid_launch.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {

@@ -18,7 +18,7 @@
 // transforms a left's column beside those of its rights. Everywhere the first pass of an inverse
 // row is done by the threads that read the image, across rows: only its result crosses the block.
 // Each kernel starts while the one before drains, the first of a call beside the last of the call
-// before (dependent_launch.hpp).
+// before (launch.hpp).
 //
 // Forms: all four, any shape and window; fp32. Parameters, run time: spectra; ring_mib (44, 60),
 // images of the list's ring, of a chunk or of a group: more of them wait less for each other, fewer

@@ -4,13 +4,13 @@
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/register_tile.hpp"
+#include "algorithms/tiled/register_tile.hpp"
 
 #ifndef XCORR_EMULATE
 #include <cuda_pipeline_primitives.h>
 #endif
 
-namespace xcorr {
+namespace xcorr::tiled {
 namespace async_copy {
 
 #ifdef XCORR_EMULATE
@@ -101,4 +101,4 @@ __device__ __forceinline__ void stage(const StageSource& source, const Target& t
 }
 
 }  // namespace async_copy
-}  // namespace xcorr
+}  // namespace xcorr::tiled
