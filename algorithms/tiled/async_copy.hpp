@@ -4,7 +4,6 @@
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/tiled/register_tile.hpp"
 
 #ifndef XCORR_EMULATE
 #include <cuda_pipeline_primitives.h>
@@ -49,56 +48,6 @@ __device__ __forceinline__ void commit() { __pipeline_commit(); }
 __device__ __forceinline__ void wait() { __pipeline_wait_prior(0); }
 
 #endif
-
-// Where rows x (kChunk * chunks) elements from (row, col) on of several matrices go: matrix m to
-// shared + m * stride, its columns to a ring of `ring` columns from position `start` on, of which
-// the first `repeated` are written behind its end too.
-struct Target {
-  float* shared;
-  int stride, pitch, matrices, row, rows, col, chunks;
-  int ring, start, repeated;
-};
-
-// Starts the copies of all threads of a block. `col` is a multiple of kChunk; start < ring.
-__device__ __forceinline__ void stage(const StageSource& source, const Target& to, int thread,
-                                      int threads) {
-  if (to.chunks <= 0) return;
-  const auto chunks = static_cast<unsigned>(to.chunks);
-  int y = static_cast<int>(static_cast<unsigned>(thread) / chunks), x = thread - y * to.chunks;
-  const int dy = static_cast<int>(static_cast<unsigned>(threads) / chunks);
-  const int dx = threads - dy * to.chunks;
-  int m = 0;
-#pragma unroll 1
-  for (;;) {
-    while (y >= to.rows) y -= to.rows, ++m;
-    if (m >= to.matrices) return;
-    const int row = to.row + y, col = to.col + x * kChunk;
-    int position = to.start + x * kChunk;
-    position -= position >= to.ring ? to.ring : 0;
-    float* const place = to.shared + m * to.stride + y * to.pitch + position;
-    const bool in_rows = row >= source.first_row && row < source.end_row;
-    const float* const line =
-        source.matrix + (in_rows ? m * source.size + static_cast<Index>(row) * source.cols : 0);
-    const auto put = [&](float* shared) {
-      const auto exists = [&](int c) {
-        return in_rows && static_cast<unsigned>(c) < static_cast<unsigned>(source.cols);
-      };
-      if (source.aligned) {
-        copy<kChunk>(shared, exists(col) ? line + col : source.matrix, exists(col));
-      } else {
-#pragma unroll
-        for (int i = 0; i < kChunk; ++i) {
-          copy<1>(shared + i, exists(col + i) ? line + col + i : source.matrix, exists(col + i));
-        }
-      }
-    };
-    put(place);
-    if (position < to.repeated) put(place + to.ring);
-    x += dx;
-    y += dy;
-    if (x >= to.chunks) x -= to.chunks, ++y;
-  }
-}
 
 }  // namespace async_copy
 }  // namespace xcorr::tiled

@@ -12,6 +12,7 @@
 
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/device/plan.hpp"
 
 namespace xcorr::warp_per_overlap {
 
@@ -178,7 +179,7 @@ struct OverlapTasks {
 inline Support tasks_fit(const Problem& q, Index task_rows) {
   const Support steps = steps_fit(q);
   if (!steps) return steps;
-  if (task_rows > ((Index{1} << 31) - 1) / q.out_cols()) {
+  if (task_rows > kIndexLimit / q.out_cols()) {
     return no("more than 2^31 - 1 tasks of a pair");
   }
   return yes();
@@ -192,13 +193,13 @@ inline constexpr int kMostThreads = 1024;
 // in the middle are several times larger than the average. Otherwise a block's neighbours share
 // what they load.
 template <typename T, typename... Extra>
-class OverlapPlan final : public Plan {
+class OverlapPlan final : public DevicePlan<T> {
  public:
   using Kernel = void (*)(DeviceProblem, OverlapTasks, const T*, const T*, T*, Extra...);
 
   OverlapPlan(const Problem& q, int warps, Kernel kernel, Index task_rows, bool accumulates,
               Extra... extra)
-      : problem_(q), kernel_(kernel), accumulates_(accumulates), extra_(extra...) {
+      : DevicePlan<T>(q, accumulates), kernel_(kernel), extra_(extra...) {
     constexpr Index kFewElements = small_if_emulated(16384, 300), kManyWarps = Index{1} << 16;
     const Index count = task_rows * q.out_cols(), blocks = ceil_div<Index>(count, warps);
     const bool spread = q.left.size() + q.right.size() <= kFewElements;
@@ -208,7 +209,7 @@ class OverlapPlan final : public Plan {
     tasks_.block_stride = static_cast<std::uint32_t>(spread ? 1 : warps);
     tasks_.warp_stride = static_cast<std::uint32_t>(spread ? blocks : 1);
     tasks_.pairs = static_cast<std::uint32_t>(q.pairs());
-    tasks_.rights_back = static_cast<std::uint32_t>(q.form == Form::n_to_m ? q.rights : 0);
+    tasks_.rights_back = static_cast<std::uint32_t>(rights_back(q));
     tasks_.rows_of_a_part = rows_of_a_part(q);
     // Where there are more warps than many cards hold, each takes several pairs at one shift.
     const Index most = std::min<Index>(kGridLimitYZ, ceil_div(kManyWarps, count));
@@ -218,24 +219,17 @@ class OverlapPlan final : public Plan {
     block_ = dim3(warp::kSize, static_cast<unsigned>(warps));
   }
 
-  void compute(const Call& call) override {
-    if (accumulates_) {
-      call.phase("clear");
-      clear(call.out, static_cast<std::size_t>(problem_.out_elements()) * sizeof(T), call.stream);
-      call.phase("rest");
-    }
+ private:
+  void enqueue(const Call& call, const Arrays<T>& arrays) override {
     std::apply(
         [&](const Extra&... extra) {
-          launch(kernel_, grid_, block_, 0, call.stream, DeviceProblem(problem_), tasks_,
-                 call.lefts<T>(), call.rights<T>(), call.outs<T>(), extra...);
+          launch(kernel_, grid_, block_, 0, call.stream, DeviceProblem(this->problem_), tasks_,
+                 arrays.left, arrays.right, arrays.out, extra...);
         },
         extra_);
   }
 
- private:
-  Problem problem_;
   Kernel kernel_;
-  bool accumulates_;
   std::tuple<Extra...> extra_;
   OverlapTasks tasks_;
   dim3 grid_, block_;

@@ -69,8 +69,9 @@ XCORR_VARIANT({
         },
     .plan =
         [](const PlanRequest& request) {
-          return request.precision == Precision::fp64 ? plan_of<double>(request)
-                                                      : plan_of<float>(request);
+          return with_scalar(request.precision, [&](auto scalar) {
+            return plan_of<decltype(scalar)>(request);
+          });
         },
 });
 

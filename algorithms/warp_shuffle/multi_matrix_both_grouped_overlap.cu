@@ -28,7 +28,7 @@ using LeftRows = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
 
 template <int kLeftMats, int kRightMats, int kOverlaps, int kLeftRows>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(kLeftMats, kRightMats, kOverlaps, kLeftRows))
+                                  blocks_of_an_sm(kLeftMats, kRightMats, kOverlaps, kLeftRows))
     multi_matrix_both_grouped_overlap_kernel(DeviceProblem q, WarpTiles tiles,
                                              const float* __restrict__ left,
                                              const float* __restrict__ right,
@@ -55,9 +55,9 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const int left_mats = LeftMats::fitting(params.get_int("left_mats"), q.lefts);
   const int right_mats = RightMats::fitting(params.get_int("right_mats"), q.rights);
   const int overlaps = params.get_int("overlaps_per_thread");
-  const auto kernel = find_kernel<WarpPlan<float>::Kernel>(
+  const auto kernel = find_kernel<ShufflePlan<float>::Kernel>(
       XCORR_ID, {left_mats, right_mats, overlaps, params.get_int("left_rows")});
-  return std::make_unique<WarpPlan<float>>(
+  return std::make_unique<ShufflePlan<float>>(
       request, kernel,
       WarpWork{.tasks = ceil_div<Index>(q.out_rows(), overlaps),
                .left_mats = left_mats,

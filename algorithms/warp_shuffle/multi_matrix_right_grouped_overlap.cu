@@ -24,7 +24,7 @@ using LeftRows = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
 
 template <int kRightMats, int kOverlaps, int kLeftRows>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(1, kRightMats, kOverlaps, kLeftRows))
+                                  blocks_of_an_sm(1, kRightMats, kOverlaps, kLeftRows))
     multi_matrix_right_grouped_overlap_kernel(DeviceProblem q, WarpTiles tiles,
                                               const float* __restrict__ left,
                                               const float* __restrict__ right,
@@ -50,9 +50,9 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const int right_mats =
       RightMats::fitting(params.get_int("right_mats"), rights_of_a_left(request.problem));
   const int overlaps = params.get_int("overlaps_per_thread");
-  return std::make_unique<WarpPlan<float>>(
+  return std::make_unique<ShufflePlan<float>>(
       request,
-      find_kernel<WarpPlan<float>::Kernel>(XCORR_ID,
+      find_kernel<ShufflePlan<float>::Kernel>(XCORR_ID,
                                            {right_mats, overlaps, params.get_int("left_rows")}),
       WarpWork{.tasks = ceil_div<Index>(request.problem.out_rows(), overlaps),
                .right_mats = right_mats});

@@ -24,7 +24,7 @@ namespace xcorr::warp_shuffle {
 // Blocks of kMostWarpsPerBlock warps that are to be resident on a multiprocessor: as many as its
 // registers hold for the tile's sums, buffers and addresses and some 36 others. Said to the
 // compiler, which otherwise guesses, and spills a few registers to be right.
-__host__ __device__ constexpr int resident_blocks(int left_mats, int right_mats, int overlaps,
+__host__ __device__ constexpr int blocks_of_an_sm(int left_mats, int right_mats, int overlaps,
                                                   int left_rows) {
   const int registers = left_mats * right_mats * overlaps + 2 * left_mats * left_rows +
                         right_mats * (overlaps + left_rows - 1) + 4 * (left_mats + right_mats) + 36;
