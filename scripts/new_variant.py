@@ -26,7 +26,8 @@ FIELDS = {
     r'\.summary = "[^"]*"': '.summary = "@ID@: one line for the table"',
     r'\.parent = ""': '.parent = "@PARENT@"',
     r'\.source = "[^"]*"': '.source = "none"',
-    r"namespace xcorr::\w+": "namespace xcorr::@FAMILY@",
+    r"namespace xcorr::\w+ \{": "namespace xcorr::@FAMILY@ {",
+    r"// namespace xcorr::\w+": "// namespace xcorr::@FAMILY@",
 }
 
 
