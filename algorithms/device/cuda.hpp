@@ -1,4 +1,4 @@
-// The narrow vocabulary that a CUDA-core kernel is written in (DESIGN section 8). Under nvcc every
+// The narrow vocabulary that a CUDA-core kernel is written in (docs/design.md, Emulation). Under nvcc every
 // name is the intrinsic itself. With XCORR_EMULATE defined (tests only: the path of the emulation's
 // header) the same names work under a host compiler, one fiber per thread, so that a kernel meets
 // every shape, AddressSanitizer and a check of its barriers on a machine without a GPU.
@@ -74,6 +74,13 @@ __device__ __forceinline__ std::int64_t opaque(std::int64_t value) {
   asm volatile("" : "+l"(value));
   return value;
 }
+// (an address that the compiler knows nothing of is worked out once, and not anew for each access
+// around it)
+template <typename T>
+__device__ __forceinline__ T* opaque(T* address) {
+  asm volatile("" : "+l"(address));
+  return address;
+}
 // and condition ? yes : no without a branch.
 __device__ __forceinline__ float select(bool condition, float yes, float no) {
   float result;
@@ -94,6 +101,11 @@ namespace block {
 
 // Every thread of the block must come here, and none may have ended before.
 __device__ __forceinline__ void barrier() { __syncthreads(); }
+// The same for `threads` threads of the block, whole warps. Barriers that may be in use at the same
+// time have different numbers, 1 to 15.
+__device__ __forceinline__ void barrier_of(int number, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
 
 }  // namespace block
 

@@ -4,7 +4,9 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -74,6 +76,17 @@ void launch_with(cudaLaunchAttribute attribute, void (*kernel)(Parameters...), d
   check_cuda(cudaLaunchKernelEx(&config, kernel,
                                 static_cast<Parameters>(std::forward<Arguments>(arguments))...),
              "kernel launch");
+}
+
+// Blocks of a kernel that the current device holds at once, one for each multiprocessor at least.
+inline std::int64_t blocks_at_once(const void* kernel, int threads, std::size_t shared_bytes) {
+  int processors = 0, blocks = 0;
+  check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, current_device()),
+             "multiprocessors");
+  allow_shared(kernel, shared_bytes);
+  check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
+             "occupancy");
+  return static_cast<std::int64_t>(processors) * std::max(blocks, 1);
 }
 
 // Whether other processes may share the device at the same time (MPS). Where the toolkit or the

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/device/grid_launch.hpp"
+#include "algorithms/fused_fft/fused_fft_grid/launches.hpp"
 
 namespace xcorr {
 namespace {
@@ -26,7 +26,7 @@ class Launches : public testing::Test {
     return call;
   }
   // What a call of one launch asks for.
-  Asked call(GridLaunches& launches, const Call& call) {
+  Asked call(fused_fft::GridLaunches& launches, const Call& call) {
     cuda.asked.clear();
     launches.begin(call);
     launches.run(kernel, 132, 256, 0, call.stream, 1);
@@ -43,12 +43,12 @@ class Launches : public testing::Test {
 };
 
 TEST_F(Launches, OfALibraryAreAlwaysCooperative) {
-  GridLaunches launches;
+  fused_fft::GridLaunches launches;
   for (int i = 0; i < 3; ++i) EXPECT_EQ(call(launches, call_of(false)), Asked{"cooperative"});
 }
 
 TEST_F(Launches, OfTheHarnessOverlapFromTheSecondOn) {
-  GridLaunches launches;
+  fused_fft::GridLaunches launches;
   EXPECT_EQ(call(launches, call_of(true)), Asked{"cooperative"});
   EXPECT_EQ(call(launches, call_of(true)), Asked{"dependent"});
   EXPECT_EQ(call(launches, call_of(false)), Asked{"cooperative"});
@@ -56,7 +56,7 @@ TEST_F(Launches, OfTheHarnessOverlapFromTheSecondOn) {
 }
 
 TEST_F(Launches, OfSeveralStreamsFollowEachOther) {
-  GridLaunches one, two;
+  fused_fft::GridLaunches one, two;
   call(one, call_of(true, 1));
   EXPECT_EQ(call(two, call_of(true, 2)), (Asked{"wait", "cooperative"}));
   EXPECT_EQ(call(one, call_of(true, 1)), (Asked{"wait", "dependent"}));
@@ -64,7 +64,7 @@ TEST_F(Launches, OfSeveralStreamsFollowEachOther) {
 
 TEST_F(Launches, AreCooperativeWhereProcessesShareTheDevice) {
   cuda.mps = 1;
-  GridLaunches launches;
+  fused_fft::GridLaunches launches;
   call(launches, call_of(true));
   EXPECT_EQ(call(launches, call_of(true)), Asked{"cooperative"});
 }
@@ -72,14 +72,14 @@ TEST_F(Launches, AreCooperativeWhereProcessesShareTheDevice) {
 // A driver that is older than the attribute: no failure, now or at the next launch.
 TEST_F(Launches, AreCooperativeWhereTheDriverCannotSay) {
   cuda.knows_mps = false;
-  GridLaunches launches;
+  fused_fft::GridLaunches launches;
   EXPECT_EQ(cuda.last, cudaSuccess);
   call(launches, call_of(true));
   EXPECT_EQ(call(launches, call_of(true)), Asked{"cooperative"});
 }
 
 TEST_F(Launches, AreCooperativeWhileAPlanIsCaptured) {
-  GridLaunches launches, captured;
+  fused_fft::GridLaunches launches, captured;
   call(launches, call_of(true));
   cuda.capturing = true;
   EXPECT_EQ(call(captured, call_of(true)), Asked{"cooperative"});

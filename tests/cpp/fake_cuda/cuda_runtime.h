@@ -20,6 +20,7 @@ enum cudaDeviceAttr {
   cudaDevAttrComputeCapabilityMajor,
   cudaDevAttrMaxSharedMemoryPerBlockOptin,
   cudaDevAttrMpsEnabled,
+  cudaDevAttrMultiProcessorCount,
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
@@ -95,6 +96,11 @@ inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, i
   FakeCuda& fake = FakeCuda::state();
   fake.limits[{kernel, fake.device}] = static_cast<std::size_t>(bytes);
   fake.asked.push_back("limit " + std::to_string(bytes));
+  return cudaSuccess;
+}
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int,
+                                                                 std::size_t) {
+  *blocks = 1;
   return cudaSuccess;
 }
 inline cudaError_t cudaLaunchKernel(const void* kernel, dim3, dim3, void**, std::size_t shared,
