@@ -8,7 +8,7 @@
 // Limits: about one product per latency of an addition; a matter of minutes from 512 x 512 on.
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::cpu {
 namespace {
 
 template <typename T>
@@ -58,4 +58,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::cpu

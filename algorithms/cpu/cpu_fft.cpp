@@ -36,7 +36,7 @@
 #include "algorithms/device/padding.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::cpu {
 namespace {
 
 constexpr Index kWidth = 4;     // columns of a panel: 32 bytes in float, a SIMD register of AVX
@@ -111,7 +111,7 @@ auto choose_multiply() {
 // FFTW's columns of other sizes cost about 1.5 times as much per element as those of powers of two
 // (n > 16).
 Index column_size(Index n) {
-  const Index smooth = smooth_size(n);
+  const Index smooth = device::smooth_size(n);
   const Index power = static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(n)));
   return n > 16 && 4 * power <= 5 * smooth ? power : smooth;
 }
@@ -141,8 +141,8 @@ Layout layout(const PlanRequest& request, Index scalar_bytes) {
   const Index line = 64 / scalar_bytes;
   const Index threads = thread_count(request);
   Layout at{};
-  at.rows = column_size(padded_size(q.left.rows, q.right.rows, q.window.sy));
-  at.cols = smooth_size(padded_size(q.left.cols, q.right.cols, q.window.sx));
+  at.rows = column_size(device::padded_size(q.left.rows, q.right.rows, q.window.sy));
+  at.cols = device::smooth_size(device::padded_size(q.left.cols, q.right.cols, q.window.sx));
   at.panels = (at.cols / 2 + 1 + kWidth - 1) / kWidth;
   at.panel_pitch = (at.rows * kWidth + line - 1) / line * line + line;
   at.spectrum = at.panels * at.panel_pitch;
@@ -397,4 +397,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::cpu

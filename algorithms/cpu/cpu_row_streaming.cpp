@@ -30,7 +30,7 @@
 
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::cpu {
 namespace {
 
 constexpr Index kColumnBlock = 1024;
@@ -292,4 +292,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::cpu

@@ -12,7 +12,7 @@
 
 #include <cuda_pipeline_primitives.h>
 
-namespace xcorr {
+namespace xcorr::device {
 
 // Order between blocks of one kernel. What a block wrote before a barrier and add_release() is there
 // for a block that met a barrier after load_acquire() had the sum. libcu++ (cuda::atomic_ref) makes
@@ -118,12 +118,7 @@ __device__ __forceinline__ std::uint32_t bits_of(float value) { return __float_a
 // capability 8.0 and up; plain copies below).
 namespace async_copy {
 
-inline bool supported() {
-  int major = 0;
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current_device()),
-             "compute capability");
-  return major >= 8;
-}
+inline bool supported() { return compute_capability_major() >= 8; }
 
 // kFloats (1 or 4, aligned) floats, or as many zeros. The sizes are constants: a size that is known
 // at run time only would become a switch over all of them.
@@ -177,6 +172,6 @@ __device__ __forceinline__ T* peer(T* mine, int) {
 #endif
 
 }  // namespace cluster
-}  // namespace xcorr
+}  // namespace xcorr::device
 
 #endif  // XCORR_EMULATE

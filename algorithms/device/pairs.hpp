@@ -6,15 +6,23 @@
 #include "algorithms/device/cuda.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::device {
+
+// Right matrices that one left matrix meets.
+inline Index rights_of_a_left(const Problem& problem) { return problem.pairs() / problem.lefts; }
+
+// What is taken off a pair's number for each left matrix before its own, to get the number of its
+// right matrix: in n-to-m each left matrix starts over at the first right one.
+inline Index rights_back(const Problem& problem) {
+  return problem.form == Form::n_to_m ? problem.rights : 0;
+}
 
 // Made on the host, given to the kernel by value. pair(p) equals problem.pair(p) for each pair of a
 // problem whose indices fit.
 struct Pairing {
   explicit Pairing(const Problem& problem)
-      : pairs_per_left(static_cast<std::uint32_t>(problem.pairs() / problem.lefts)),
-        rights_back(problem.form == Form::n_to_m ? static_cast<std::uint32_t>(problem.rights) : 0) {
-  }
+      : pairs_per_left(static_cast<std::uint32_t>(rights_of_a_left(problem))),
+        rights_back(static_cast<std::uint32_t>(device::rights_back(problem))) {}
 
   __host__ __device__ __forceinline__ Pair pair(std::uint32_t p) const {
     const std::uint32_t left = p / pairs_per_left;
@@ -22,7 +30,7 @@ struct Pairing {
   }
 
   std::uint32_t pairs_per_left;
-  std::uint32_t rights_back;  // n-to-m: each left matrix starts over at the first right one
+  std::uint32_t rights_back;
 };
 
 // Kernels index rows, columns and pairs with 32 bits, elements with 64.
@@ -36,4 +44,4 @@ inline Support indices_fit(const Problem& problem) {
   return yes();
 }
 
-}  // namespace xcorr
+}  // namespace xcorr::device

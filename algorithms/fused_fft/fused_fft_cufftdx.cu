@@ -324,7 +324,7 @@ class VendorPlan final : public Plan {
 
  private:
   Index resident() const {
-    return blocks_at_once(reinterpret_cast<const void*>(kernel_), S::threads, shared_);
+    return resident_blocks(reinterpret_cast<const void*>(kernel_), S::threads, shared_);
   }
   static void run(void (*kernel)(Arguments), Arguments& a, const Call& call, unsigned blocks,
                   std::size_t shared) {

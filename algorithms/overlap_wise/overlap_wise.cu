@@ -18,7 +18,7 @@
 #include "algorithms/device/pairs.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::overlap_wise {
 namespace {
 
 constexpr int kWarpsPerBlock = 4;
@@ -144,4 +144,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::overlap_wise

@@ -14,7 +14,7 @@
 #include "algorithms/device/streams.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::overlap_wise {
 namespace {
 
 constexpr int kBlockSide = 16;
@@ -101,4 +101,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::overlap_wise

@@ -38,10 +38,10 @@
 #include <algorithm>
 #include <array>
 
-#include "algorithms/device/register_tile_plan.hpp"
+#include "algorithms/tiled/register_tile_plan.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::tiled {
 namespace {
 
 template <int kRows, int kCols>
@@ -147,4 +147,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::tiled

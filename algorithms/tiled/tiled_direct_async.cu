@@ -33,11 +33,11 @@
 #include <algorithm>
 #include <array>
 
-#include "algorithms/device/async_copy.hpp"
-#include "algorithms/device/register_tile_plan.hpp"
+#include "algorithms/tiled/async_copy.hpp"
+#include "algorithms/tiled/register_tile_plan.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::tiled {
 namespace {
 
 constexpr int kResidentBlocks = 2;
@@ -166,4 +166,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::tiled

@@ -24,13 +24,12 @@
 #include <algorithm>
 #include <array>
 
-#include "algorithms/device/async_copy.hpp"
-#include "algorithms/device/dependent_launch.hpp"
+#include "algorithms/tiled/async_copy.hpp"
 #include "algorithms/device/divide.hpp"
-#include "algorithms/device/register_tile.hpp"
+#include "algorithms/tiled/register_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::tiled {
 namespace {
 
 constexpr int kMostWarps = 16;
@@ -380,4 +379,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::tiled

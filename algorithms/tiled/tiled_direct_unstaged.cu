@@ -18,12 +18,11 @@
 #include <algorithm>
 #include <array>
 
-#include "algorithms/device/dependent_launch.hpp"
 #include "algorithms/device/divide.hpp"
-#include "algorithms/device/register_tile.hpp"
+#include "algorithms/tiled/register_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::tiled {
 namespace {
 
 constexpr int kMostWarps = 4;
@@ -223,4 +222,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::tiled

@@ -10,10 +10,10 @@
 //
 // Profile (H200, one-to-one, 128 x 128, 128 threads): 15 instructions for each FMA of a warp,
 // issued in 66 % of the cycles; the L1 pipe is busy 55 % of the time.
-#include "algorithms/device/overlap_tasks.hpp"
+#include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_per_overlap {
 namespace {
 
 constexpr int kMostBlock = 512;
@@ -81,4 +81,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_per_overlap

@@ -35,11 +35,11 @@
 // FMA pipe 24 %. Two loads of shared memory for each product are the limit.
 #include <algorithm>
 
-#include "algorithms/device/overlap_tasks.hpp"
+#include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "algorithms/device/points.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_per_overlap {
 namespace {
 
 constexpr int kWide = 4;  // floats of the widest access; rows of a tile begin at one
@@ -355,4 +355,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_per_overlap

@@ -16,11 +16,11 @@
 // which any warp runs, the FMA pipe 19 %. 2048 warps are 16 for each SM, and on average 7 of its
 // 64 places are taken: it ends with the longest warps.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using Overlaps = PointAxis<Values<1, 2, 4, 8>, Values<1, 4>>;
@@ -65,4 +65,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

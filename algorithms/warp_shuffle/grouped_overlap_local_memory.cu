@@ -11,11 +11,11 @@
 // the FMA pipe is busy 5 % of the time; the rest waits for local memory. Four times the time of
 // grouped_overlap.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using Overlaps = PointAxis<Values<2, 4>, Values<4>>;
@@ -63,4 +63,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

@@ -11,11 +11,11 @@
 // Profile (H200, 32:32, 64 x 64, 4 and 4): the shuffle pipe is busy 93 % of the time, the FMA
 // pipe 31 %.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using LeftMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
@@ -61,4 +61,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

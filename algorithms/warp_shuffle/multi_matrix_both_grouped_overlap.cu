@@ -12,13 +12,13 @@
 // 80 % of the time, the FMA pipe 42 %. 119 registers leave an SM 16 warps of 64, too few to hide
 // every shuffle.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
 XCORR_COMPILE_IN_PARTS(4);
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using LeftMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
@@ -77,4 +77,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

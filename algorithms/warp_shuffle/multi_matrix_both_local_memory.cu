@@ -10,11 +10,11 @@
 // FMA pipe is busy 7 % of the time; the rest waits for local memory. Five times the time of
 // multi_matrix_both.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using LeftMats = PointAxis<Values<2, 4>>;
@@ -63,4 +63,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

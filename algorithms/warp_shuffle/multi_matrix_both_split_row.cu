@@ -10,11 +10,11 @@
 // FMA pipe 32 %.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/row_distribution.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using LeftMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
@@ -77,4 +77,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

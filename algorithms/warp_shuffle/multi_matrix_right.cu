@@ -11,11 +11,11 @@
 // Profile (H200, 1:32, 128 x 128, 8 rights): the shuffle pipe is busy 94 % of the time, the FMA
 // pipe 19 %.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using RightMats = PointAxis<Values<1, 2, 4, 8>>;
@@ -59,4 +59,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

@@ -9,13 +9,13 @@
 // Profile (H200, 1:32, 256 x 256, four of each): the shuffle pipe is busy 88 % of the time, the
 // FMA pipe 39 %. 128 registers leave an SM 16 warps of 64.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
 XCORR_COMPILE_IN_PARTS(2);
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using RightMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
@@ -71,4 +71,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

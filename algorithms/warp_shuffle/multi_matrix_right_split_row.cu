@@ -10,11 +10,11 @@
 // FMA pipe 20 %.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/row_distribution.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 4, 8>>;
@@ -76,4 +76,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

@@ -16,11 +16,11 @@
 //
 // Profile (H200, n-to-m 8:8, 128 x 128): the shuffle pipe is busy 98 % of the time, the FMA pipe
 // 12 %.
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 template <typename T>
@@ -59,4 +59,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

@@ -1,11 +1,11 @@
-// What the launching pages of algorithms/device/ ask of the CUDA runtime, on any machine: a fake
+// What the launching page of algorithms/device/ asks of the CUDA runtime, on any machine: a fake
 // runtime (fake_cuda/) notes it.
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "algorithms/fused_fft/fused_fft_grid/launches.hpp"
+#include "algorithms/device/launch.hpp"
 
 namespace xcorr {
 namespace {
@@ -26,7 +26,7 @@ class Launches : public testing::Test {
     return call;
   }
   // What a call of one launch asks for.
-  Asked call(fused_fft::GridLaunches& launches, const Call& call) {
+  Asked call(GridLaunches& launches, const Call& call) {
     cuda.asked.clear();
     launches.begin(call);
     launches.run(kernel, 132, 256, 0, call.stream, 1);
@@ -43,12 +43,12 @@ class Launches : public testing::Test {
 };
 
 TEST_F(Launches, OfALibraryAreAlwaysCooperative) {
-  fused_fft::GridLaunches launches;
+  GridLaunches launches;
   for (int i = 0; i < 3; ++i) EXPECT_EQ(call(launches, call_of(false)), Asked{"cooperative"});
 }
 
 TEST_F(Launches, OfTheHarnessOverlapFromTheSecondOn) {
-  fused_fft::GridLaunches launches;
+  GridLaunches launches;
   EXPECT_EQ(call(launches, call_of(true)), Asked{"cooperative"});
   EXPECT_EQ(call(launches, call_of(true)), Asked{"dependent"});
   EXPECT_EQ(call(launches, call_of(false)), Asked{"cooperative"});
@@ -56,7 +56,7 @@ TEST_F(Launches, OfTheHarnessOverlapFromTheSecondOn) {
 }
 
 TEST_F(Launches, OfSeveralStreamsFollowEachOther) {
-  fused_fft::GridLaunches one, two;
+  GridLaunches one, two;
   call(one, call_of(true, 1));
   EXPECT_EQ(call(two, call_of(true, 2)), (Asked{"wait", "cooperative"}));
   EXPECT_EQ(call(one, call_of(true, 1)), (Asked{"wait", "dependent"}));
@@ -64,7 +64,7 @@ TEST_F(Launches, OfSeveralStreamsFollowEachOther) {
 
 TEST_F(Launches, AreCooperativeWhereProcessesShareTheDevice) {
   cuda.mps = 1;
-  fused_fft::GridLaunches launches;
+  GridLaunches launches;
   call(launches, call_of(true));
   EXPECT_EQ(call(launches, call_of(true)), Asked{"cooperative"});
 }
@@ -72,14 +72,14 @@ TEST_F(Launches, AreCooperativeWhereProcessesShareTheDevice) {
 // A driver that is older than the attribute: no failure, now or at the next launch.
 TEST_F(Launches, AreCooperativeWhereTheDriverCannotSay) {
   cuda.knows_mps = false;
-  fused_fft::GridLaunches launches;
+  GridLaunches launches;
   EXPECT_EQ(cuda.last, cudaSuccess);
   call(launches, call_of(true));
   EXPECT_EQ(call(launches, call_of(true)), Asked{"cooperative"});
 }
 
 TEST_F(Launches, AreCooperativeWhileAPlanIsCaptured) {
-  fused_fft::GridLaunches launches, captured;
+  GridLaunches launches, captured;
   call(launches, call_of(true));
   cuda.capturing = true;
   EXPECT_EQ(call(captured, call_of(true)), Asked{"cooperative"});
@@ -126,6 +126,12 @@ TEST_F(Launches, OfASmallerPlanDoNotLowerTheLimit) {
   cuda.device = 1;
   launch(other_kernel, dim3(1), dim3(32), kSmall, nullptr, 1);
   EXPECT_EQ(cuda.asked.at(4), "limit 102400");
+}
+
+TEST_F(Launches, CarryTheAttributesThatAreAskedFor) {
+  launch({.cluster = 8}, kernel, dim3(16), dim3(32), 0, nullptr, 1);
+  launch({.cooperative = true, .dependent = true}, kernel, dim3(1), dim3(32), 0, nullptr, 1);
+  EXPECT_EQ(cuda.asked, (Asked{"cluster 8", "cooperative dependent"}));
 }
 
 }  // namespace

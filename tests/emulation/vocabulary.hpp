@@ -1,5 +1,6 @@
-// The names of algorithms/device/{cuda,memory,launch}.hpp for a host compiler; meanings are
-// documented there.
+// The names of algorithms/device/cuda.hpp, launch.hpp and memory.hpp for a host compiler; meanings are
+// documented there. The namespaces of the algorithms lie in the inline namespace xcorr::emulated here
+// (families.hpp.in), so that nothing of an emulated unit has the name of a part of libxcorr.
 #pragma once
 
 #include <bit>
@@ -23,7 +24,7 @@
   [count] = *static_cast<T(*)[count]>( \
       ::xcorr::emulation::static_shared_memory(&name##_key, sizeof(T) * (count)))
 
-namespace xcorr {
+namespace xcorr::device {
 
 using emulation::kGridLimitYZ;
 
@@ -35,9 +36,34 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   emulation::run_grid(grid, block, shared_bytes, [&] { std::apply(kernel, copied); });
 }
 
-inline std::int64_t blocks_at_once(const void*, int, std::size_t) {
+struct LaunchAttributes;
+template <typename... Parameters, typename... Arguments>
+void launch(const LaunchAttributes& /*attributes*/, void (*kernel)(Parameters...),
+            Arguments&&... arguments) {
+  launch(kernel, std::forward<Arguments>(arguments)...);
+}
+
+// A device of compute capability 9.0 on which calls are neither recorded nor overlap.
+inline int compute_capability_major() { return 9; }
+inline int current_device() { return 0; }
+inline bool shared_with_processes() { return false; }
+inline bool is_captured(void* /*stream*/) { return false; }
+inline void wait_for_previous() {}
+inline void let_next_start() {}
+inline std::int64_t resident_blocks(const void* /*kernel*/, int /*threads*/,
+                                    std::size_t /*shared_bytes*/) {
   return emulation::kResidentBlocks;
 }
+
+class OwnStream {
+ public:
+  void* get() const { return nullptr; }
+};
+class Event {
+ public:
+  void record(void* /*stream*/) {}
+  void wait_in(void* /*stream*/) const {}
+};
 
 inline std::size_t shared_limit() { return emulation::max_shared_bytes(); }
 
@@ -74,8 +100,8 @@ namespace block {
 inline void barrier(emulation::Site site = emulation::Site::current()) {
   emulation::block_barrier(site);
 }
-inline void barrier_of(int /*number*/, int threads,
-                       emulation::Site site = emulation::Site::current()) {
+inline void barrier(int /*number*/, int threads,
+                    emulation::Site site = emulation::Site::current()) {
   emulation::group_barrier(threads, site);
 }
 
@@ -170,4 +196,4 @@ inline void commit() {}
 inline void wait() {}
 
 }  // namespace async_copy
-}  // namespace xcorr
+}  // namespace xcorr::device

@@ -13,7 +13,7 @@
 //   a block drift apart: some compute while others move data.
 // - The second kernel starts while the first one runs and has its twiddles when that ends; the
 // first
-//   one starts while the call before it ends (dependent_launch.hpp).
+//   one starts while the call before it ends (launch.hpp).
 // - Only rows with data are transformed; matrices that fill at most half of their padding, as equal
 //   shapes do, have first passes of half the inputs.
 // - The window never wraps around: the left's spectrum carries phases that rotate the result.
@@ -95,7 +95,7 @@ class FusedPlan final : public Plan {
   static constexpr unsigned kThreads = 32 * BlockTile<kN>::warps;
 
   Index blocks_of_device() const {
-    return blocks_at_once(reinterpret_cast<const void*>(kernel_), kThreads, shared_);
+    return resident_blocks(reinterpret_cast<const void*>(kernel_), kThreads, shared_);
   }
 
   DependentLaunches launches_;

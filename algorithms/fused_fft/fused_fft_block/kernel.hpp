@@ -2,7 +2,7 @@
 // each in its shared memory (tile.hpp).
 #pragma once
 
-#include "algorithms/device/dependent_launch.hpp"
+#include "algorithms/device/launch.hpp"
 #include "algorithms/device/divide.hpp"
 #include "algorithms/fused_fft/fused_fft_block/tile.hpp"
 #include "algorithms/fused_fft/problem.hpp"

@@ -15,7 +15,6 @@
 // Predicted on an H200, stream: ten short phases of 300 to 500 cycles and three cluster barriers
 // over one launch, so 6 us for 1:1 at 64 x 64 and 128 x 128; at 256 x 256 a right is 25 M
 // instructions on 16 multiprocessors, 9 us: 1:1 in 22 us, 1:32 on eight clusters in 55 us.
-#include "algorithms/fused_fft/fused_fft_cluster/cluster.hpp"
 #include "algorithms/fused_fft/fused_fft_cluster/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -37,9 +36,31 @@ void (*kernel_of(ClusterShape<kN>))(ClusterArguments) {
   return cluster_kernel<kN>;
 }
 
+// Clusters that the device holds at once; zero where its groups of SMs are too small. Allows the
+// kernel what it needs, which a plan does once and not every launch.
 template <typename S>
 Index resident_clusters() {
-  return cluster_launch::resident(kernel_of(S{}), S::size, dim3(S::group_threads, kGroups), S::bytes);
+  const auto kernel = kernel_of(S{});
+  const auto* const function = reinterpret_cast<const void*>(kernel);
+  allow_shared(function, S::bytes);
+  constexpr int kPortable = 8;
+  if (S::size > kPortable) {
+    check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+               "cluster of more than 8 blocks");
+  }
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = S::size;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(S::size);
+  config.blockDim = dim3(S::group_threads, kGroups);
+  config.dynamicSmemBytes = S::bytes;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  int clusters = 0;
+  check_cuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config), "occupancy of clusters");
+  return clusters;
 }
 
 template <typename S>
@@ -64,8 +85,8 @@ class ClusterPlan final : public Plan {
     a_.left = call.lefts<float>();
     a_.right = call.rights<float>();
     a_.out = call.outs<float>();
-    cluster_launch::launch(kernel_of(S{}), clusters_, S::size, dim3(S::group_threads, kGroups), S::bytes,
-                    call.stream, a_);
+    launch({.cluster = S::size}, kernel_of(S{}), dim3(clusters_ * S::size),
+           dim3(S::group_threads, kGroups), S::bytes, call.stream, a_);
   }
 
  private:
@@ -75,7 +96,7 @@ class ClusterPlan final : public Plan {
 
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
-  if (!cluster_launch::supported()) return no("clusters need compute capability 9.0");
+  if (compute_capability_major() < 9) return no("clusters need compute capability 9.0");
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const std::size_t bytes = with_shape(q, [](auto shape) { return decltype(shape)::bytes; });
   if (bytes > shared_limit()) {

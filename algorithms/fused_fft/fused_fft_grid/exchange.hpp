@@ -60,7 +60,7 @@ struct BlockGroup {
   // its own: 1 to 8 have 64 threads, 9 to 12 128, 13 and 14 256, 15 all 512.
   __device__ __forceinline__ void barrier_of(int size) const {
     if (size <= warp::kSize) return warp::barrier();
-    block::barrier_of(17 - 1024 / size + static_cast<int>(threadIdx.x) / size, size);
+    block::barrier(17 - 1024 / size + static_cast<int>(threadIdx.x) / size, size);
   }
 
   int index, thread, threads;   // in the block; in the group

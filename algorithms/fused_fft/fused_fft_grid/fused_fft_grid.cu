@@ -22,7 +22,7 @@
 // cache. Lengths 64, 96, 128, 192, 256, 384 and 512, of each axis apart. Limits: longer transforms;
 // images of all matrices and pairs at once, at most 256 MiB, with dataflow at most 40 MiB.
 //
-// A call may start while the one before it ends (grid_launch.hpp): its twiddles are then in
+// A call may start while the one before it ends (launch.hpp): its twiddles are then in
 // registers when the inputs are there.
 //
 // Tried and dropped, measured on an H200: running a phase's code on garbage while waiting, so that
@@ -36,7 +36,6 @@
 #include <bit>
 
 #include "algorithms/fused_fft/fused_fft_grid/kernel.hpp"
-#include "algorithms/fused_fft/fused_fft_grid/launches.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "harness/variant.hpp"
@@ -204,7 +203,7 @@ class GridPlan final : public Plan {
  private:
   static std::uint32_t number(Index i) { return static_cast<std::uint32_t>(i); }
   Index resident(int threads, std::size_t bytes) const {
-    return blocks_at_once(reinterpret_cast<const void*>(kernel_), threads, bytes);
+    return resident_blocks(reinterpret_cast<const void*>(kernel_), threads, bytes);
   }
   void run(Phases phases, const Call& call) {
     launches_.run(kernel_, blocks_, threads_, shared_bytes_, call.stream, a_, phases);

@@ -6,7 +6,7 @@
 // phase writes as many copies of an image as there are blocks that read it.
 #pragma once
 
-#include "algorithms/device/dependent_launch.hpp"
+#include "algorithms/device/launch.hpp"
 #include "algorithms/device/memory.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/arguments.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/exchange.hpp"

@@ -1,7 +1,7 @@
 // What the kernels of fused_fft_lanes are given, and what they begin with.
 #pragma once
 
-#include "algorithms/device/dependent_launch.hpp"
+#include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/transforms.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/roots.hpp"

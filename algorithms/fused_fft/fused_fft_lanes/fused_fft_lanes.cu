@@ -18,7 +18,7 @@
 // transforms a left's column beside those of its rights. Everywhere the first pass of an inverse
 // row is done by the threads that read the image, across rows: only its result crosses the block.
 // Each kernel starts while the one before drains, the first of a call beside the last of the call
-// before (dependent_launch.hpp).
+// before (launch.hpp).
 //
 // Forms: all four, any shape and window; fp32. Parameters, run time: spectra; ring_mib (44, 60),
 // images of the list's ring, of a chunk or of a group: more of them wait less for each other, fewer
@@ -107,7 +107,7 @@ class LanesPlan final : public Plan {
     a_.of_batch = std::max(a_.row_tasks, a_.column_tasks);
     // Between one and `ring` - 1 batches behind, or tasks would wait for later ones.
     a_.lag = std::max(a_.of_batch, a_.of_batch * a_.ring / 2);
-    resident_ = blocks_at_once(reinterpret_cast<const void*>(pairs_), kTeamThreads, shared_pairs_);
+    resident_ = resident_blocks(reinterpret_cast<const void*>(pairs_), kTeamThreads, shared_pairs_);
   }
 
   void compute(const Call& call) override {
@@ -168,7 +168,7 @@ class LanesPlan final : public Plan {
     const auto* const kernel = reinterpret_cast<const void*>(groups_kernel_);
     const int threads = static_cast<int>(group_threads_);
     // More columns than blocks at once: two to a multiprocessor, which reserves 1 KiB for each.
-    if (blocks_at_once(kernel, threads, Shape::bytes(threads, spectra)) < a_.nx / 2 + 1) {
+    if (resident_blocks(kernel, threads, Shape::bytes(threads, spectra)) < a_.nx / 2 + 1) {
       const std::size_t half = shared_limit() / 2 - 512;
       const Index fewer = Shape::threads(spectra, pairs, Shape::kMost / 2, half);
       if (Shape::bytes(fewer, spectra) <= half) group_threads_ = fewer;

@@ -49,7 +49,7 @@ class WarpPlan final : public Plan {
     a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(m) : 0;
     quads_ = q.left.cols % 4 == 0 && q.right.cols % 4 == 0;
     a_.small = std::max({q.left.rows, q.left.cols, q.right.rows, q.right.cols}) <= kN / 2;
-    const Index processors = blocks_at_once(reinterpret_cast<const void*>(warp_kernel<kN>),
+    const Index processors = resident_blocks(reinterpret_cast<const void*>(warp_kernel<kN>),
                                              32 * most_warps(kN), shared_bytes(most_warps(kN)));
     // As many blocks as the device has room for, of as few warps as that takes.
     const Index chunks = std::clamp<Index>(processors / q.lefts, 1, m);

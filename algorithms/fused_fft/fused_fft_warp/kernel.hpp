@@ -7,7 +7,7 @@
 // as real and as imaginary part, lane 0 of the odd one both tiles' frequency n / 2.
 #pragma once
 
-#include "algorithms/device/dependent_launch.hpp"
+#include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/fused_fft_warp/row_transforms.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "harness/variant.hpp"

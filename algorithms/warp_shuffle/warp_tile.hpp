@@ -16,10 +16,10 @@
 
 #include "algorithms/device/overlap_geometry.hpp"
 #include "algorithms/device/row_distribution.hpp"
-#include "algorithms/device/warp_buffer.hpp"
-#include "algorithms/device/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_buffer.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 
 // Blocks of kMostWarpsPerBlock warps that are to be resident on a multiprocessor: as many as its
 // registers hold for the tile's sums, buffers and addresses and some 36 others. Said to the
@@ -159,4 +159,4 @@ class WarpTile {
   T sums_[kLeftMats][kRightMats][kOverlaps] = {};
 };
 
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

@@ -3,10 +3,12 @@
 #pragma once
 
 #include "algorithms/device/memory.hpp"
-#include "algorithms/device/register_tile.hpp"
+#include "algorithms/tiled/register_tile.hpp"
 
-namespace xcorr {
+namespace xcorr::tiled {
 namespace async_copy {
+
+using namespace device::async_copy;
 
 // Where rows x (kChunk * chunks) elements from (row, col) on of several matrices go: matrix m to
 // shared + m * stride, its columns to a ring of `ring` columns from position `start` on, of which
@@ -59,4 +61,4 @@ __device__ __forceinline__ void stage(const StageSource& source, const Target& t
 }
 
 }  // namespace async_copy
-}  // namespace xcorr
+}  // namespace xcorr::tiled

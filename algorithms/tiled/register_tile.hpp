@@ -8,7 +8,7 @@
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/overlap_geometry.hpp"
 
-namespace xcorr {
+namespace xcorr::tiled {
 
 inline constexpr int kChunk = 4;  // floats of an access, and left columns of a step
 
@@ -300,4 +300,4 @@ class RegisterTile {
   }
 };
 
-}  // namespace xcorr
+}  // namespace xcorr::tiled

@@ -13,7 +13,7 @@
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/overlap_geometry.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_per_overlap {
 
 // t / w for 0 <= t <= 32 and every w >= 1. Made on the host, given to the kernel by value.
 struct LaneDivider {
@@ -241,4 +241,4 @@ class OverlapPlan final : public Plan {
   dim3 grid_, block_;
 };
 
-}  // namespace xcorr
+}  // namespace xcorr::warp_per_overlap

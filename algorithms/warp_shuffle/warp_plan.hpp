@@ -20,7 +20,7 @@
 #include "algorithms/device/overlap_geometry.hpp"
 #include "algorithms/device/streams.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 
 inline constexpr int kMostWarpsPerBlock = 8;
 inline Axis warps_per_block_axis() { return {"warps_per_block", {"4", "8"}}; }
@@ -183,4 +183,4 @@ class WarpPlan final : public Plan {
   std::unique_ptr<Streams> streams_;
 };
 
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

@@ -15,7 +15,7 @@
 
 #include "algorithms/device/cuda.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 
 // kCount buffers in registers: every index is a constant once loops are unrolled.
 template <typename T, int kCount>
@@ -75,4 +75,4 @@ struct LocalMemoryBuffers {
   }
 };
 
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

@@ -7,10 +7,10 @@
 #include <algorithm>
 
 #include "algorithms/device/divide.hpp"
-#include "algorithms/device/register_tile.hpp"
+#include "algorithms/tiled/register_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::tiled {
 
 inline constexpr int kTileWarpsLog = 3, kTileWarps = 1 << kTileWarpsLog;
 inline constexpr int kTileThreads = kTileWarps * warp::kSize;
@@ -352,4 +352,4 @@ struct TilePlan {
   std::size_t shared_bytes = 0;
 };
 
-}  // namespace xcorr
+}  // namespace xcorr::tiled
