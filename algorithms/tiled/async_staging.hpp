@@ -1,7 +1,7 @@
 // The staging of panels by asynchronous copies (cp.async), whose columns go round a ring.
 #pragma once
 
-#include "algorithms/tiled/async_copy.hpp"
+#include "algorithms/device/memory.hpp"
 #include "algorithms/tiled/staging.hpp"
 
 namespace xcorr::tiled {

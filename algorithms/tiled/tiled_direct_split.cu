@@ -27,7 +27,7 @@
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/overlap_geometry.hpp"
 #include "algorithms/device/plan.hpp"
-#include "algorithms/tiled/async_copy.hpp"
+#include "algorithms/device/memory.hpp"
 #include "algorithms/tiled/chunks.hpp"
 #include "harness/variant.hpp"
 

@@ -1,5 +1,5 @@
-// The names of algorithms/device/cuda.hpp and launch.hpp for a host compiler; meanings are documented
-// there. The namespaces of the algorithms lie in the inline namespace xcorr::emulated here
+// The names of algorithms/device/cuda.hpp, launch.hpp and memory.hpp for a host compiler; meanings are
+// documented there. The namespaces of the algorithms lie in the inline namespace xcorr::emulated here
 // (families.hpp.in), so that nothing of an emulated unit has the name of a part of libxcorr.
 #pragma once
 
@@ -152,4 +152,48 @@ inline bool any(bool predicate, emulation::Site site = emulation::Site::current(
 }
 
 }  // namespace warp
+
+// Fibers change only where they wait, so every access is atomic and in order, and there is one
+// memory.
+inline void add_release(std::uint32_t* counter, std::uint32_t value) { *counter += value; }
+inline std::uint32_t load_acquire(const std::uint32_t* counter) { return *counter; }
+template <unsigned kNanoseconds>
+void back_off() {
+  emulation::poll();
+}
+template <typename T>
+T load_relaxed(const T* from) {
+  return *from;
+}
+template <typename T>
+void store_relaxed(T* to, const T& value) {
+  *to = value;
+}
+template <typename T>
+T load_past_l1(const T* from) {
+  return *from;
+}
+template <typename T>
+void store_past_l1(T* to, const T& value) {
+  *to = value;
+}
+template <typename T>
+void store_last(T* to, const T& value) {
+  *to = value;
+}
+inline void store_global(float* to, float value) { *to = value; }
+inline std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
+
+// Copies that are made at once.
+namespace async_copy {
+
+inline bool supported() { return true; }
+template <int kFloats>
+void copy(float* shared, const float* global, bool exists) {
+  for (int i = 0; i < kFloats; ++i) shared[i] = exists ? global[i] : 0.0f;
+}
+inline void commit() {}
+inline void wait() {}
+
+}  // namespace async_copy
 }  // namespace xcorr::device
