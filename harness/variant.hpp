@@ -92,7 +92,7 @@ struct Call {
   // The caller knows of all work on the device while this runs, and none of it waits for blocks of
   // its own, or for later work, to come. The harness knows; a library cannot, so that a Session
   // leaves it false. A kernel whose blocks wait for each other may then be launched faster
-  // (algorithms/device/grid_launch.hpp).
+  // (GridLaunches of algorithms/device/launch.hpp).
   bool exclusive = false;
 
   template <typename T>

@@ -6,15 +6,16 @@
 // Forms: all four, any shapes, any window. No parameters. Sums are kept in the scalar type, in the
 // order of the definition (y, then x), so the compiler may not vectorise them.
 // Limits: about one product per latency of an addition; a matter of minutes from 512 x 512 on.
+#include "algorithms/device/precision.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::cpu {
 namespace {
 
 template <typename T>
 class DefinitionPlan final : public Plan {
  public:
-  explicit DefinitionPlan(const Problem& problem) : problem_(problem) {}
+  explicit DefinitionPlan(const PlanRequest& request) : problem_(request.problem) {}
 
   void compute(const Call& call) override {
     const Problem& q = problem_;
@@ -42,20 +43,13 @@ class DefinitionPlan final : public Plan {
   Problem problem_;
 };
 
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64) {
-    return std::make_unique<DefinitionPlan<double>>(request.problem);
-  }
-  return std::make_unique<DefinitionPlan<float>>(request.problem);
-}
-
 XCORR_VARIANT({
     .summary = "The definition: four loops, one thread",
     .parent = "",
     .source = "section 2",
     .precisions = {Precision::fp32, Precision::fp64},
-    .plan = plan,
+    .plan = device::plan_in_precision<DefinitionPlan>,
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::cpu

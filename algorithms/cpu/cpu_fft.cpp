@@ -34,9 +34,10 @@
 #include <type_traits>
 
 #include "algorithms/device/padding.hpp"
+#include "algorithms/device/precision.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::cpu {
 namespace {
 
 constexpr Index kWidth = 4;     // columns of a panel: 32 bytes in float, a SIMD register of AVX
@@ -111,7 +112,7 @@ auto choose_multiply() {
 // FFTW's columns of other sizes cost about 1.5 times as much per element as those of powers of two
 // (n > 16).
 Index column_size(Index n) {
-  const Index smooth = smooth_size(n);
+  const Index smooth = device::smooth_size(n);
   const Index power = static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(n)));
   return n > 16 && 4 * power <= 5 * smooth ? power : smooth;
 }
@@ -121,7 +122,7 @@ int thread_count(const PlanRequest& request) {
 }
 
 // Sizes, in elements of the type T or std::complex<T> as named.
-struct Layout {
+struct PanelLayout {
   Index rows, cols;     // P, Q
   Index panels;         // of kWidth columns of the Q / 2 + 1
   Index panel_pitch;    // complex, from panel to panel: not a power of two, which would crowd one
@@ -136,13 +137,13 @@ struct Layout {
   Index bytes;
 };
 
-Layout layout(const PlanRequest& request, Index scalar_bytes) {
+PanelLayout layout(const PlanRequest& request, Index scalar_bytes) {
   const Problem& q = request.problem;
   const Index line = 64 / scalar_bytes;
   const Index threads = thread_count(request);
-  Layout at{};
-  at.rows = column_size(padded_size(q.left.rows, q.right.rows, q.window.sy));
-  at.cols = smooth_size(padded_size(q.left.cols, q.right.cols, q.window.sx));
+  PanelLayout at{};
+  at.rows = column_size(device::padded_size(q.left.rows, q.right.rows, q.window.sy));
+  at.cols = device::smooth_size(device::padded_size(q.left.cols, q.right.cols, q.window.sx));
   at.panels = (at.cols / 2 + 1 + kWidth - 1) / kWidth;
   at.panel_pitch = (at.rows * kWidth + line - 1) / line * line + line;
   at.spectrum = at.panels * at.panel_pitch;
@@ -367,7 +368,7 @@ class FftPlan final : public Plan {
 
   Problem problem_;
   int threads_;
-  Layout at_;
+  PanelLayout at_;
   void (*multiply_)(const T*, const T*, T*, Index) = choose_multiply<T>();
   Complex *lefts_, *rights_, *products_, *images_, *columns_, *blocks_;
   T* rows_;
@@ -375,13 +376,9 @@ class FftPlan final : public Plan {
 };
 
 std::size_t workspace_bytes(const PlanRequest& request) {
-  return layout(request, request.precision == Precision::fp64 ? sizeof(double) : sizeof(float))
-      .bytes;
-}
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64) return std::make_unique<FftPlan<double>>(request);
-  return std::make_unique<FftPlan<float>>(request);
+  return device::with_scalar(request.precision, [&](auto scalar) -> std::size_t {
+    return layout(request, sizeof scalar).bytes;
+  });
 }
 
 XCORR_VARIANT({
@@ -393,8 +390,8 @@ XCORR_VARIANT({
     .precisions = {Precision::fp32, Precision::fp64},
     .axes = {{"threads", {"1", "all"}}},
     .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .plan = device::plan_in_precision<FftPlan>,
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::cpu

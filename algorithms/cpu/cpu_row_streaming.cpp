@@ -28,9 +28,10 @@
 #include <array>
 #include <cstring>
 
+#include "algorithms/device/precision.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::cpu {
 namespace {
 
 constexpr Index kColumnBlock = 1024;
@@ -153,7 +154,7 @@ Kernels<T> choose_kernels() {
 
 // Where everything lies in the workspace, in elements: a row of zeros, then each thread's copy of a
 // right.
-struct Layout {
+struct CopyLayout {
   Index border;  // zeros on either side of a row
   Index pitch;
   Index zeros, copy, total;
@@ -164,11 +165,11 @@ int thread_count(const PlanRequest& request) {
 }
 
 template <typename T>
-Layout layout(const PlanRequest& request) {
+CopyLayout layout(const PlanRequest& request) {
   constexpr Index kLine = 64 / sizeof(T);
   const auto lines = [](Index n) { return (n + kLine - 1) / kLine * kLine; };
   const Problem& q = request.problem;
-  Layout at{};
+  CopyLayout at{};
   for (const Kernel<T>& kernel : choose_kernels<T>())
     at.border = std::max<Index>(at.border, kernel.cols);
   at.pitch = lines(q.right.cols + 2 * at.border);
@@ -264,21 +265,16 @@ class RowStreamingPlan final : public Plan {
 
   Problem problem_;
   int threads_;
-  Layout layout_;
+  CopyLayout layout_;
   Kernels<T> kernels_;
   T* workspace_;
   Index task_rows_;
 };
 
 std::size_t workspace_bytes(const PlanRequest& request) {
-  return request.precision == Precision::fp64 ? layout<double>(request).total * sizeof(double)
-                                              : layout<float>(request).total * sizeof(float);
-}
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64)
-    return std::make_unique<RowStreamingPlan<double>>(request);
-  return std::make_unique<RowStreamingPlan<float>>(request);
+  return device::with_scalar(request.precision, [&]<typename T>(T) -> std::size_t {
+    return layout<T>(request).total * sizeof(T);
+  });
 }
 
 XCORR_VARIANT({
@@ -288,8 +284,8 @@ XCORR_VARIANT({
     .precisions = {Precision::fp32, Precision::fp64},
     .axes = {{"threads", {"1", "all"}}},
     .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .plan = device::plan_in_precision<RowStreamingPlan>,
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::cpu

@@ -1,32 +1,30 @@
-// The narrow vocabulary that a CUDA-core kernel is written in (DESIGN section 8). Under nvcc every
-// name is the intrinsic itself. With XCORR_EMULATE defined (tests only: the path of the emulation's
-// header) the same names work under a host compiler, one fiber per thread, so that a kernel meets
-// every shape, AddressSanitizer and a check of its barriers on a machine without a GPU.
+// The vocabulary of CUDA kernels. It lies in four headers: this one (threads, warps, blocks, shared
+// memory), launch.hpp (launches and what the host asks of a device), memory.hpp (ordered atomics,
+// loads past the L1 cache, asynchronous copies) and, for tensor cores, matrix.hpp. These hold every
+// intrinsic, all PTX and every condition on the emulation; a test finds any elsewhere.
+//
+// Under nvcc every name is the intrinsic itself. With XCORR_EMULATE defined (tests only: the path of
+// tests/emulation/vocabulary.hpp) the same names work under a host compiler, one fiber for each
+// thread, so that a kernel is tested on every shape, under AddressSanitizer and with its barriers
+// checked, on a machine without a GPU (docs/design.md, Emulation).
 //
 // Beside these names a kernel uses ordinary CUDA C++: __global__, __device__, __forceinline__,
-// __launch_bounds__, threadIdx, blockIdx, blockDim, gridDim, dim3, #pragma unroll. What is not here
-// (tensor cores, clusters, cp.async, libraries) cannot be emulated; such a variant says
+// __launch_bounds__, threadIdx, blockIdx, blockDim, gridDim, dim3, #pragma unroll. A variant that
+// needs what the emulation does not have (libraries, clusters, warpgroup products) says
 // `.emulated = false`.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
-#include <utility>
-
-#ifdef XCORR_EMULATE
-#include XCORR_EMULATE
-#else
-
-#include <cuda_runtime.h>
 
 #include "algorithms/device/launch.hpp"
+
+#ifndef XCORR_EMULATE
 
 // Static shared memory: XCORR_SHARED(float, tile, 32 * 33); declares the array `tile`.
 #define XCORR_SHARED(T, name, count) __shared__ T name[count]
 
-namespace xcorr {
+namespace xcorr::device {
 
 // Limit of gridDim.y and gridDim.z: a kernel walks the rest in a loop of stride gridDim.
 inline constexpr std::int64_t kGridLimitYZ = 65535;
@@ -34,20 +32,6 @@ inline constexpr std::int64_t kGridLimitYZ = 65535;
 // A limit that only large problems come to; under the emulation `small`, so that small ones do.
 constexpr std::int64_t small_if_emulated(std::int64_t limit, std::int64_t /*small*/) {
   return limit;
-}
-
-// Bytes of dynamic shared memory that the current device has for one block.
-inline std::size_t shared_limit() {
-  int bytes = 0;
-  check_cuda(
-      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, current_device()),
-      "shared memory of a block");
-  return static_cast<std::size_t>(bytes);
-}
-
-// Sets `bytes` bytes of device memory to zero, in the order of the stream.
-inline void clear(void* memory, std::size_t bytes, void* stream) {
-  check_cuda(cudaMemsetAsync(memory, 0, bytes, static_cast<cudaStream_t>(stream)), "clear");
 }
 
 // The block's dynamic shared memory, aligned to 16 bytes.
@@ -63,9 +47,10 @@ __device__ __forceinline__ T atomic_add(T* address, T value) {
   return atomicAdd(address, value);
 }
 
-// The compiler takes a condition that stays the same out of a loop and makes two loops of it; where
-// it differs between lanes, the lanes of a warp then no longer run together. Two remedies: a number
-// of which it does not know that it stays the same, nor how to compute it again,
+// opaque(x) is x, but the compiler does not know that it stays the same, nor how to compute it
+// again. It so keeps a loop in one piece: the compiler would take a condition that stays the same
+// out of the loop and make two loops of it, and where the condition differs between lanes, the
+// lanes of a warp then no longer run together.
 __device__ __forceinline__ int opaque(int value) {
   asm volatile("" : "+r"(value));
   return value;
@@ -74,7 +59,12 @@ __device__ __forceinline__ std::int64_t opaque(std::int64_t value) {
   asm volatile("" : "+l"(value));
   return value;
 }
-// and condition ? yes : no without a branch.
+template <typename T>
+__device__ __forceinline__ T* opaque(T* address) {
+  asm volatile("" : "+l"(address));
+  return address;
+}
+// condition ? yes : no without a branch, for the same reason.
 __device__ __forceinline__ float select(bool condition, float yes, float no) {
   float result;
   asm("{.reg .pred p; setp.ne.u32 p, %3, 0; selp.f32 %0, %1, %2, p;}"
@@ -94,6 +84,12 @@ namespace block {
 
 // Every thread of the block must come here, and none may have ended before.
 __device__ __forceinline__ void barrier() { __syncthreads(); }
+
+// The same of `threads` threads only, whole warps. Groups that may be at such a barrier at the same
+// time have different numbers, 1 to 15.
+__device__ __forceinline__ void barrier(int number, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
 
 }  // namespace block
 
@@ -134,11 +130,11 @@ __device__ __forceinline__ T shuffle_xor(T value, int mask) {
 __device__ __forceinline__ bool any(bool predicate) { return __any_sync(kAll, predicate) != 0; }
 
 }  // namespace warp
-}  // namespace xcorr
+}  // namespace xcorr::device
 
 #endif  // XCORR_EMULATE
 
-namespace xcorr {
+namespace xcorr::device {
 namespace warp {
 
 // The value of lane `lane() + by` modulo 32: a warp-wise buffer moved by `by` (paper
@@ -177,4 +173,4 @@ __host__ __device__ constexpr T ceil_div(T a, T b) {
   return (a + b - 1) / b;
 }
 
-}  // namespace xcorr
+}  // namespace xcorr::device

@@ -7,7 +7,7 @@
 
 #include "algorithms/device/cuda.hpp"
 
-namespace xcorr {
+namespace xcorr::device {
 
 // n / by for all 32-bit n, by >= 1. Made on the host, given to a kernel by value. The multiplier
 // has 33 bits, 2^32 + multiplier, and is rounded up (Granlund and Montgomery, 1994, figure 4.1).
@@ -38,4 +38,4 @@ struct Divider {
   std::uint32_t by = 1, multiplier = 1, first_shift = 0, second_shift = 0;
 };
 
-}  // namespace xcorr
+}  // namespace xcorr::device

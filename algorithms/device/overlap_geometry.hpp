@@ -4,7 +4,7 @@
 
 #include "algorithms/device/pairs.hpp"
 
-namespace xcorr {
+namespace xcorr::device {
 
 // Made on the host, given to the kernel by value.
 struct DeviceProblem {
@@ -18,7 +18,7 @@ struct DeviceProblem {
         out_rows(static_cast<int>(q.out_rows())),
         out_cols(static_cast<int>(q.out_cols())),
         lefts(static_cast<int>(q.lefts)),
-        rights(static_cast<int>(q.pairs() / q.lefts)),
+        rights(static_cast<int>(rights_of_a_left(q))),
         rights_shared(q.form == Form::n_to_m),
         left_size(q.left.size()),
         right_size(q.right.size()),
@@ -124,6 +124,4 @@ struct PairGroup {
   MatrixRun<T> lefts, rights;
 };
 
-inline Index rights_of_a_left(const Problem& q) { return q.pairs() / q.lefts; }
-
-}  // namespace xcorr
+}  // namespace xcorr::device

@@ -5,7 +5,7 @@
 
 #include "harness/problem.hpp"
 
-namespace xcorr {
+namespace xcorr::device {
 
 // Least length n of a circular correlation of one axis that is right at `shifts`: shift s also
 // collects s + n and s - n, which must lie outside the full window -(left - 1) .. right - 1, and
@@ -27,4 +27,4 @@ inline Index smooth_size(Index n) {
   }
 }
 
-}  // namespace xcorr
+}  // namespace xcorr::device

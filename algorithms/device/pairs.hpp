@@ -6,15 +6,23 @@
 #include "algorithms/device/cuda.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::device {
+
+// Right matrices that one left matrix meets.
+inline Index rights_of_a_left(const Problem& problem) { return problem.pairs() / problem.lefts; }
+
+// What is taken off a pair's number for each left matrix before its own, to get the number of its
+// right matrix: in n-to-m each left matrix starts over at the first right one.
+inline Index rights_back(const Problem& problem) {
+  return problem.form == Form::n_to_m ? problem.rights : 0;
+}
 
 // Made on the host, given to the kernel by value. pair(p) equals problem.pair(p) for each pair of a
 // problem whose indices fit.
 struct Pairing {
   explicit Pairing(const Problem& problem)
-      : pairs_per_left(static_cast<std::uint32_t>(problem.pairs() / problem.lefts)),
-        rights_back(problem.form == Form::n_to_m ? static_cast<std::uint32_t>(problem.rights) : 0) {
-  }
+      : pairs_per_left(static_cast<std::uint32_t>(rights_of_a_left(problem))),
+        rights_back(static_cast<std::uint32_t>(device::rights_back(problem))) {}
 
   __host__ __device__ __forceinline__ Pair pair(std::uint32_t p) const {
     const std::uint32_t left = p / pairs_per_left;
@@ -22,18 +30,18 @@ struct Pairing {
   }
 
   std::uint32_t pairs_per_left;
-  std::uint32_t rights_back;  // n-to-m: each left matrix starts over at the first right one
+  std::uint32_t rights_back;
 };
 
 // Kernels index rows, columns and pairs with 32 bits, elements with 64.
+inline constexpr Index kIndexLimit = (Index{1} << 31) - 1;
 inline Support indices_fit(const Problem& problem) {
-  constexpr Index kLimit = (Index{1} << 31) - 1;
-  if (problem.pairs() > kLimit) return no("more than 2^31 - 1 pairs");
+  if (problem.pairs() > kIndexLimit) return no("more than 2^31 - 1 pairs");
   for (const Index length : {problem.left.rows, problem.left.cols, problem.right.rows,
                              problem.right.cols, problem.out_rows(), problem.out_cols()}) {
-    if (length > kLimit) return no("more than 2^31 - 1 rows or columns");
+    if (length > kIndexLimit) return no("more than 2^31 - 1 rows or columns");
   }
   return yes();
 }
 
-}  // namespace xcorr
+}  // namespace xcorr::device

@@ -18,7 +18,7 @@
 
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::device {
 
 template <int... kValues>
 struct Values {
@@ -132,4 +132,4 @@ Kernel find_kernel(const char* variant, const std::vector<int>& point) {
   return points_detail::tables<Kernel>().at(variant).at(point);
 }
 
-}  // namespace xcorr
+}  // namespace xcorr::device

@@ -20,7 +20,7 @@
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/overlap_geometry.hpp"
 
-namespace xcorr {
+namespace xcorr::device {
 
 __host__ __device__ constexpr std::uint32_t triangular(std::uint32_t q) { return q * (q + 1) / 2; }
 
@@ -168,4 +168,4 @@ inline Support stripes_fit(const PlanRequest& request) {
   return steps ? row_distribution(request).fits() : steps;
 }
 
-}  // namespace xcorr
+}  // namespace xcorr::device

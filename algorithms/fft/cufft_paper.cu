@@ -23,9 +23,9 @@
 // (n-to-m 128:128 at 256 x 256: 35 GB beside the outputs).
 #include <algorithm>
 
-#include "algorithms/device/cufft_plan.hpp"
+#include "algorithms/fft/transforms.hpp"
 
-namespace xcorr {
+namespace xcorr::fft {
 namespace {
 
 using T = float;
@@ -189,4 +189,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::fft

@@ -30,25 +30,27 @@
 #include <cufftdx.hpp>
 
 #include "algorithms/device/divide.hpp"
-#include "algorithms/device/fused_fft_plan.hpp"
+#include "algorithms/fused_fft/lengths.hpp"
+#include "algorithms/fused_fft/problem.hpp"
+#include "algorithms/fused_fft/roots.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::fused_fft {
 namespace {
 
 using Squares = Lengths<32, 64, 96, 128, 192>;
 
 // Elements of a thread, transforms of a block at a time (of n / 2 + 1 columns), most tiles of a
 // block, and blocks that an SM is to hold.
-struct Launch {
+struct VendorSetting {
   int elements, batch, most_tiles, resident;
 };
-constexpr Launch launch_of(int n) {
-  return n <= 32    ? Launch{8, 34, 4, 4}
-         : n <= 64  ? Launch{8, 33, 4, 2}
-         : n <= 96  ? Launch{24, 49, 1, 2}
-         : n <= 128 ? Launch{16, 33, 1, 2}
-                    : Launch{24, 49, 1, 1};
+constexpr VendorSetting setting_of(int n) {
+  return n <= 32    ? VendorSetting{8, 34, 4, 4}
+         : n <= 64  ? VendorSetting{8, 33, 4, 2}
+         : n <= 96  ? VendorSetting{24, 49, 1, 2}
+         : n <= 128 ? VendorSetting{16, 33, 1, 2}
+                    : VendorSetting{24, 49, 1, 1};
 }
 
 // Described for one architecture, whichever runs it: the description decides how much memory an
@@ -57,8 +59,8 @@ template <int kN, cufftdx::fft_direction kWay>
 using Vendor =
     decltype(cufftdx::Size<kN>() + cufftdx::Precision<float>() +
              cufftdx::Type<cufftdx::fft_type::c2c>() + cufftdx::Direction<kWay>() +
-             cufftdx::ElementsPerThread<launch_of(kN).elements>() +
-             cufftdx::FFTsPerBlock<launch_of(kN).batch>() + cufftdx::SM<900>() + cufftdx::Block());
+             cufftdx::ElementsPerThread<setting_of(kN).elements>() +
+             cufftdx::FFTsPerBlock<setting_of(kN).batch>() + cufftdx::SM<900>() + cufftdx::Block());
 
 // A square tile of rows of packed pairs, and a spectrum, columns one after the other. Frequencies
 // of a thread are threadIdx.x + first * i, i = 0 .. second - 1 (FusedProblem::as_left).
@@ -66,8 +68,8 @@ template <int kN>
 struct Square {
   using Forward = Vendor<kN, cufftdx::fft_direction::forward>;
   using Inverse = Vendor<kN, cufftdx::fft_direction::inverse>;
-  static constexpr int n = kN, second = launch_of(kN).elements, first = kN / second;
-  static constexpr int batch = launch_of(kN).batch, threads = first * batch;
+  static constexpr int n = kN, second = setting_of(kN).elements, first = kN / second;
+  static constexpr int batch = setting_of(kN).batch, threads = first * batch;
   static constexpr int columns = kN / 2 + 1, row_pairs = kN / 2;
   // Lanes of half a warp, `first` along a column and 16 / first columns, meet all banks.
   static constexpr int pitch = kN + 16 / first, spectrum_pitch = kN + first;
@@ -209,7 +211,7 @@ struct Passes {
 };
 
 template <typename S, Work kWork>
-__global__ void __launch_bounds__(S::threads, launch_of(S::n).resident) vendor_kernel(Arguments a) {
+__global__ void __launch_bounds__(S::threads, setting_of(S::n).resident) vendor_kernel(Arguments a) {
   constexpr bool kShared = kWork == Work::shared_left;
   unsigned char* const memory = dynamic_shared<unsigned char>();
   Complex* const left_here = reinterpret_cast<Complex*>(memory + S::exchange);
@@ -349,7 +351,7 @@ Support supports(const PlanRequest& request) {
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const int n = Squares::square(q);
   const Index tiles = tiles_of(request);
-  if (tiles > launch_of(n).most_tiles) return no("tiles of " + std::to_string(n) + " fill a block");
+  if (tiles > setting_of(n).most_tiles) return no("tiles of " + std::to_string(n) + " fill a block");
   if (tiles > 1 && tiles >= 2 * q.pairs() / q.lefts) return no("more tiles than rights of a left");
   const std::size_t bytes = with_shape(request, [&](auto shape) {
     return shared_bytes<decltype(shape)>(tiles, shares_left(request));
@@ -388,4 +390,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::fused_fft

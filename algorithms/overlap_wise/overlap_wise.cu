@@ -14,11 +14,11 @@
 // has one warp while the outputs are too few to fill a card, four otherwise.
 // Limits: at most 2^31 - 1 rows, columns and pairs; two loads for each FMA, so the load units fill
 // up long before the FMA units.
-#include "algorithms/device/cuda.hpp"
 #include "algorithms/device/pairs.hpp"
+#include "algorithms/device/plan.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::overlap_wise {
 namespace {
 
 constexpr int kWarpsPerBlock = 4;
@@ -99,9 +99,10 @@ __global__ void __launch_bounds__(kWarpsPerBlock* warp::kSize, kBlocksResident)
 }
 
 template <typename T>
-class OverlapWisePlan final : public Plan {
+class OverlapWisePlan final : public DevicePlan<T> {
  public:
-  explicit OverlapWisePlan(const Problem& problem) : problem_(problem) {
+  explicit OverlapWisePlan(const PlanRequest& request) : DevicePlan<T>(request.problem) {
+    const Problem& problem = request.problem;
     Index width = warp::kSize;
     while (width / 2 >= problem.out_cols()) width /= 2;
     const Index rows_of_warp = warp::kSize / width;
@@ -110,28 +111,17 @@ class OverlapWisePlan final : public Plan {
     const Index height = rows_of_warp * (warps < kFewWarps ? 1 : kWarpsPerBlock);
     const Index rows = ceil_div(problem.out_rows(), height);
     block_ = dim3(static_cast<unsigned>(width), static_cast<unsigned>(height));
-    grid_ = dim3(
-        static_cast<unsigned>(columns),
-        static_cast<unsigned>(rows < kGridLimitYZ ? rows : kGridLimitYZ),
-        static_cast<unsigned>(problem.pairs() < kGridLimitYZ ? problem.pairs() : kGridLimitYZ));
-  }
-
-  void compute(const Call& call) override {
-    launch(overlap_wise_kernel<T>, grid_, block_, 0, call.stream, problem_, Pairing(problem_),
-           call.lefts<T>(), call.rights<T>(), call.outs<T>());
+    grid_ = dim3(static_cast<unsigned>(columns), grid_extent(rows), grid_extent(problem.pairs()));
   }
 
  private:
-  Problem problem_;
+  void enqueue(const Call& call, const Arrays<T>& arrays) override {
+    launch(overlap_wise_kernel<T>, grid_, block_, 0, call.stream, this->problem_,
+           Pairing(this->problem_), arrays.left, arrays.right, arrays.out);
+  }
+
   dim3 grid_, block_;
 };
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64) {
-    return std::make_unique<OverlapWisePlan<double>>(request.problem);
-  }
-  return std::make_unique<OverlapWisePlan<float>>(request.problem);
-}
 
 XCORR_VARIANT({
     .summary = "One thread per output element, all pairs at once",
@@ -140,8 +130,8 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .precisions = {Precision::fp32, Precision::fp64},
     .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
-    .plan = plan,
+    .plan = plan_in_precision<OverlapWisePlan>,
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::overlap_wise

@@ -9,12 +9,12 @@
 // events inside compute (the replication package synchronises the device on the host instead).
 //
 // Forms: all. No parameters. Limits: at most 2^31 - 1 rows, columns and pairs.
-#include "algorithms/device/cuda.hpp"
 #include "algorithms/device/pairs.hpp"
+#include "algorithms/device/plan.hpp"
 #include "algorithms/device/streams.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::overlap_wise {
 namespace {
 
 constexpr int kBlockSide = 16;
@@ -51,44 +51,35 @@ __global__ void __launch_bounds__(kBlockSide* kBlockSide, kBlocksResident)
 }
 
 template <typename T>
-class SerialBatchPlan final : public Plan {
+class SerialBatchPlan final : public DevicePlan<T> {
  public:
-  explicit SerialBatchPlan(const Problem& problem) : problem_(problem) {
-    if (problem.lefts > 1) {
-      streams_ = std::make_unique<Streams>(
-          static_cast<int>(problem.lefts < kStreams ? problem.lefts : kStreams));
+  explicit SerialBatchPlan(const PlanRequest& request) : DevicePlan<T>(request.problem) {
+    const Problem& q = request.problem;
+    if (q.lefts > 1) {
+      streams_ = std::make_unique<Streams>(static_cast<int>(std::min<Index>(q.lefts, kStreams)));
     }
-    const Index rows = ceil_div<Index>(problem.out_rows(), kBlockSide);
-    grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(problem.out_cols(), kBlockSide)),
-                 static_cast<unsigned>(rows < kGridLimitYZ ? rows : kGridLimitYZ));
+    grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(q.out_cols(), kBlockSide)),
+                 grid_extent(ceil_div<Index>(q.out_rows(), kBlockSide)));
   }
 
-  void compute(const Call& call) override {
-    const Problem& q = problem_;
-    const Index rights = q.pairs() / q.lefts;  // of one left matrix
+ private:
+  void enqueue(const Call& call, const Arrays<T>& arrays) override {
+    const Problem& q = this->problem_;
+    const Index rights = rights_of_a_left(q);
     if (streams_) streams_->fork(call.stream);
     for (Index left = 0; left < q.lefts; ++left) {
       const Index pair = left * rights;
       launch(serial_batch_kernel<T>, grid_, dim3(kBlockSide, kBlockSide), 0,
-             streams_ ? (*streams_)[left] : call.stream, q, call.lefts<T>() + left * q.left.size(),
-             call.rights<T>() + q.pair(pair).right * q.right.size(), rights,
-             call.outs<T>() + pair * q.out_size());
+             streams_ ? (*streams_)[left] : call.stream, q, arrays.left + left * q.left.size(),
+             arrays.right + q.pair(pair).right * q.right.size(), rights,
+             arrays.out + pair * q.out_size());
     }
     if (streams_) streams_->join(call.stream);
   }
 
- private:
-  Problem problem_;
   dim3 grid_;
   std::unique_ptr<Streams> streams_;
 };
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64) {
-    return std::make_unique<SerialBatchPlan<double>>(request.problem);
-  }
-  return std::make_unique<SerialBatchPlan<float>>(request.problem);
-}
 
 XCORR_VARIANT({
     .summary = "The paper's baseline: a thread per output element loops over the right matrices",
@@ -97,8 +88,8 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .precisions = {Precision::fp32, Precision::fp64},
     .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
-    .plan = plan,
+    .plan = plan_in_precision<SerialBatchPlan>,
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::overlap_wise

@@ -35,13 +35,14 @@
 // overheads of a walk 88, 92 and 93 % of the issue slots are useful, the shared-memory pipe
 // is busy in 70, 50 and 40 % of the cycles. With stalls at staging and short walks about 40
 // TFLOP/s useful at 64 x 64 and 128 x 128 n-to-m, 33 at 16 x 16.
-#include <algorithm>
 #include <array>
 
-#include "algorithms/device/register_tile_plan.hpp"
+#include "algorithms/tiled/staging.hpp"
+#include "algorithms/tiled/tile_plan.hpp"
+#include "algorithms/tiled/tile_walk.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::tiled {
 namespace {
 
 template <int kRows, int kCols>
@@ -96,37 +97,31 @@ __global__ void __launch_bounds__(kTileThreads, (kResidentBlocks<kRows, kCols>))
   write_tiles(q, t, pairs, at, tile, shared, out);
 }
 
-struct Tile {
-  const char* name;
-  TileShape shape;
-  void (*kernel)(DeviceProblem, Tiling, const float*, const float*, float*);
-};
+using Kernel = void (*)(DeviceProblem, Tiling, const float*, const float*, float*);
 template <int kRows, int kCols>
-Tile make_tile(const char* name) {
-  return {name, {kRows, kCols, kResidentBlocks<kRows, kCols>}, tiled_direct_kernel<kRows, kCols>};
+TileKernel<Kernel> make_kernel(const char* name) {
+  return {
+      name, {kRows, kCols, kResidentBlocks<kRows, kCols>}, tiled_direct_kernel<kRows, kCols>};
 }
-const std::array<Tile, 3> kTiles = {make_tile<4, 4>("4x4"), make_tile<4, 8>("4x8"),
-                                    make_tile<8, 4>("8x4")};
-const Tile& tile_of(const PlanRequest& request) {
-  return *std::find_if(kTiles.begin(), kTiles.end(),
-                       [&](const Tile& t) { return t.name == request.params.get("overlap_tile"); });
-}
+const std::array<TileKernel<Kernel>, 3> kKernels = {
+    make_kernel<4, 4>("4x4"), make_kernel<4, 8>("4x8"), make_kernel<8, 4>("8x4")};
 
-class TiledPlan final : public Plan {
+class DirectPlan final : public DevicePlan<float> {
  public:
-  explicit TiledPlan(const PlanRequest& request)
-      : kernel_(tile_of(request).kernel),
-        plan_(request, tile_of(request).shape, Panels::one, shared_limit()) {}
-
-  void compute(const Call& call) override {
-    launch(kernel_, dim3(static_cast<unsigned>(plan_.blocks)), dim3(kTileThreads),
-           plan_.shared_bytes, call.stream, DeviceProblem(plan_.q), plan_.t, call.lefts<float>(),
-           call.rights<float>(), call.outs<float>());
-  }
+  explicit DirectPlan(const PlanRequest& request)
+      : DevicePlan(request.problem),
+        kernel_(kernel_of(kKernels, request)),
+        tiles_(request, kernel_.shape, Panels::one, shared_limit()) {}
 
  private:
-  decltype(Tile::kernel) kernel_;
-  TilePlan plan_;
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    launch(kernel_.kernel, dim3(static_cast<unsigned>(tiles_.blocks)), dim3(kTileThreads),
+           tiles_.shared_bytes, call.stream, DeviceProblem(problem_), tiles_.t, arrays.left,
+           arrays.right, arrays.out);
+  }
+
+  TileKernel<Kernel> kernel_;
+  TilePlan tiles_;
 };
 
 XCORR_VARIANT({
@@ -139,12 +134,12 @@ XCORR_VARIANT({
              {"warps_across", {"1", "4", "8"}}},
     .supports =
         [](const PlanRequest& request) {
-          return TilePlan::supports(request, tile_of(request).shape, Panels::one);
+          return TilePlan::supports(request, kernel_of(kKernels, request).shape, Panels::one);
         },
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
-      return std::make_unique<TiledPlan>(request);
+      return std::make_unique<DirectPlan>(request);
     },
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::tiled

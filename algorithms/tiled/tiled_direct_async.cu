@@ -30,14 +30,14 @@
 // 20 % at 86:4300 of 96 x 96 (4x8, 8 pairs); the other resident block hides half to three quarters
 // of it already. So 3 to 6 % faster at n-to-m 64 x 64 and 1:4000, 5 to 10 % at 86:4300, 2 to 5 % at
 // 128 x 128; nothing to win at 16 x 16, where a block has one wave of panels, nor for one pair.
-#include <algorithm>
 #include <array>
 
-#include "algorithms/device/async_copy.hpp"
-#include "algorithms/device/register_tile_plan.hpp"
+#include "algorithms/tiled/async_staging.hpp"
+#include "algorithms/tiled/tile_plan.hpp"
+#include "algorithms/tiled/tile_walk.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::tiled {
 namespace {
 
 constexpr int kResidentBlocks = 2;
@@ -75,12 +75,12 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
     // at `position` of the ring.
     const auto stage = [&](int x0, int buffer, int col, int position) {
       const int x1 = panel_end(x0);
-      async_copy::stage(
+      stage_async(
           lefts,
           {shared + buffer, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
            y1 - y0 + 2 * (kRows - 1), x0, chunk_up(x1 - x0) / kChunk, t.panel_cols, 0, 0},
           at.thread, kTileThreads);
-      async_copy::stage(rights,
+      stage_async(rights,
                         {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
                          rows.right_row, rows.right_end - rows.right_row, col,
                          (right_end(x0) - col) / kChunk, ring, position, t.right_pitch - ring},
@@ -115,39 +115,33 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
   write_tiles(q, t, pairs, at, tile, shared, out);
 }
 
-struct Tile {
-  const char* name;
-  TileShape shape;
-  void (*kernel)(DeviceProblem, Tiling, int, const float*, const float*, float*);
-};
-const std::array<Tile, 2> kTiles = {
-    Tile{"4x8", {4, 8, kResidentBlocks}, tiled_direct_async_kernel<4, 8>},
-    Tile{"8x4", {8, 4, kResidentBlocks}, tiled_direct_async_kernel<8, 4>}};
-const Tile& tile_of(const PlanRequest& request) {
-  return *std::find_if(kTiles.begin(), kTiles.end(),
-                       [&](const Tile& t) { return t.name == request.params.get("overlap_tile"); });
-}
+using Kernel = void (*)(DeviceProblem, Tiling, int, const float*, const float*, float*);
+const std::array<TileKernel<Kernel>, 2> kKernels = {{
+    {"4x8", {4, 8, kResidentBlocks}, tiled_direct_async_kernel<4, 8>},
+    {"8x4", {8, 4, kResidentBlocks}, tiled_direct_async_kernel<8, 4>},
+}};
 
-class AsyncPlan final : public Plan {
+class AsyncPlan final : public DevicePlan<float> {
  public:
   explicit AsyncPlan(const PlanRequest& request)
-      : kernel_(tile_of(request).kernel),
-        plan_(request, tile_of(request).shape, Panels::sliding, shared_limit()) {}
-
-  void compute(const Call& call) override {
-    launch(kernel_, dim3(static_cast<unsigned>(plan_.blocks)), dim3(kTileThreads),
-           plan_.shared_bytes, call.stream, DeviceProblem(plan_.q), plan_.t, plan_.ring_cols,
-           call.lefts<float>(), call.rights<float>(), call.outs<float>());
-  }
+      : DevicePlan(request.problem),
+        kernel_(kernel_of(kKernels, request)),
+        tiles_(request, kernel_.shape, Panels::sliding, shared_limit()) {}
 
  private:
-  decltype(Tile::kernel) kernel_;
-  TilePlan plan_;
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    launch(kernel_.kernel, dim3(static_cast<unsigned>(tiles_.blocks)), dim3(kTileThreads),
+           tiles_.shared_bytes, call.stream, DeviceProblem(problem_), tiles_.t, tiles_.ring_cols,
+           arrays.left, arrays.right, arrays.out);
+  }
+
+  TileKernel<Kernel> kernel_;
+  TilePlan tiles_;
 };
 
 Support supports(const PlanRequest& request) {
   if (!async_copy::supported()) return no("asynchronous copies need compute capability 8.0");
-  return TilePlan::supports(request, tile_of(request).shape, Panels::sliding);
+  return TilePlan::supports(request, kernel_of(kKernels, request).shape, Panels::sliding);
 }
 
 XCORR_VARIANT({
@@ -166,4 +160,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::tiled

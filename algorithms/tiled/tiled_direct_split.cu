@@ -24,13 +24,14 @@
 #include <algorithm>
 #include <array>
 
-#include "algorithms/device/async_copy.hpp"
-#include "algorithms/device/dependent_launch.hpp"
 #include "algorithms/device/divide.hpp"
-#include "algorithms/device/register_tile.hpp"
+#include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/device/plan.hpp"
+#include "algorithms/device/memory.hpp"
+#include "algorithms/tiled/chunks.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::tiled {
 namespace {
 
 constexpr int kMostWarps = 16;
@@ -267,33 +268,34 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
 }
 
 using Kernel = void (*)(Shares, const float*, const float*, float*);
-struct Point {
+struct SplitKernel {
   const char *tile, *lanes;
   int rows, cols, images_log;  // of a tile in a warp, along rows and along columns
   Kernel kernel;
 };
 template <int kRows, int kCols, int kLanes>
-Point make_point(const char* tile, const char* lanes) {
+SplitKernel make_kernel(const char* tile, const char* lanes) {
   constexpr int kImagesLog = kLanes < warp::kSize;
   return {tile, lanes, kRows, kCols, kImagesLog, tiled_direct_split_kernel<kRows, kCols, kLanes>};
 }
-const std::array<Point, 4> kPoints = {
-    make_point<2, 4, 32>("2x4", ""), make_point<4, 4, 32>("4x4", "32"),
-    make_point<4, 4, 8>("4x4", "8"), make_point<4, 8, 8>("4x8", "")};
+const std::array<SplitKernel, 4> kKernels = {
+    make_kernel<2, 4, 32>("2x4", ""), make_kernel<4, 4, 32>("4x4", "32"),
+    make_kernel<4, 4, 8>("4x4", "8"), make_kernel<4, 8, 8>("4x8", "")};
+const SplitKernel& kernel_of(const Params& params) {
+  return *std::find_if(kKernels.begin(), kKernels.end(), [&](const SplitKernel& one) {
+    return one.tile == params.get("overlap_tile") &&
+           (!params.has("lanes_per_tile") || one.lanes == params.get("lanes_per_tile"));
+  });
+}
 
 // What a point makes of a problem.
-struct Launch {
-  explicit Launch(const PlanRequest& request)
-      : q(request.problem),
-        point(*std::find_if(kPoints.begin(), kPoints.end(), [&](const Point& p) {
-          return p.tile == request.params.get("overlap_tile") &&
-                 (!request.params.has("lanes_per_tile") ||
-                  p.lanes == request.params.get("lanes_per_tile"));
-        })) {
+struct SplitWork {
+  explicit SplitWork(const PlanRequest& request) : kernel(kernel_of(request.params)) {
+    const Problem& q = request.problem;
     const auto pitch = [](Index cols) { return ceil_div<Index>(cols, kChunk) * kChunk; };
-    const Index left_pitch = pitch(q.left.cols), right_pitch = pitch(q.right.cols) + 2 * point.cols;
+    const Index left_pitch = pitch(q.left.cols), right_pitch = pitch(q.right.cols) + 2 * kernel.cols;
     const Index rights_at = q.left.rows * left_pitch;
-    const Index floats = rights_at + (q.right.rows + 2 * (point.rows - 1)) * right_pitch;
+    const Index floats = rights_at + (q.right.rows + 2 * (kernel.rows - 1)) * right_pitch;
     shared_bytes = static_cast<std::size_t>(floats) * sizeof(float);
     s.threads_log = 5 + log2_up(request.params.get_int("warps_per_block"));
     s.left_width_log = log2_up(left_pitch / kChunk);
@@ -311,14 +313,14 @@ struct Launch {
     s.sy_base = s.first_sy;
     // A multiple of a chunk, so that both matrices are read in whole ones.
     s.sx_base = chunk_down(s.first_sx);
-    s.tile_rows = ceil_div(static_cast<int>(q.window.sy.last) + 1 - s.sy_base, point.rows);
-    s.tile_cols = ceil_div(static_cast<int>(q.window.sx.last) + 1 - s.sx_base, point.cols);
-    const int unit_rows = (s.tile_rows + point.images_log) >> point.images_log;
-    const int unit_cols = (s.tile_cols + point.images_log) >> point.images_log;
+    s.tile_rows = ceil_div(static_cast<int>(q.window.sy.last) + 1 - s.sy_base, kernel.rows);
+    s.tile_cols = ceil_div(static_cast<int>(q.window.sx.last) + 1 - s.sx_base, kernel.cols);
+    const int unit_rows = (s.tile_rows + kernel.images_log) >> kernel.images_log;
+    const int unit_cols = (s.tile_cols + kernel.images_log) >> kernel.images_log;
     s.unit_cols = Divider(unit_cols);
     s.units = unit_rows * unit_cols;
     s.rights = Divider(rights_of_a_left(q));
-    s.rights_back = static_cast<std::uint32_t>(q.form == Form::n_to_m ? q.rights : 0);
+    s.rights_back = static_cast<std::uint32_t>(rights_back(q));
     s.left_pitch = static_cast<int>(left_pitch);
     s.right_pitch = static_cast<int>(right_pitch);
     s.rights_at = static_cast<int>(rights_at);
@@ -327,41 +329,38 @@ struct Launch {
     blocks = ceil_div(s.units, 1 << (s.threads_log - 5));
   }
 
-  Problem q;
-  Point point;
+  SplitKernel kernel;
   Shares s = {};
   bool fits;  // a row is staged by the threads of a block
   int blocks = 0;
   std::size_t shared_bytes;
 };
 
-class SplitPlan final : public Plan {
+class SplitPlan final : public DevicePlan<float> {
  public:
-  explicit SplitPlan(const PlanRequest& request) : launch_(request) {}
-
-  void compute(const Call& call) override {
-    launches_.begin(call);
-    launches_.run(
-        launch_.point.kernel,
-        dim3(static_cast<unsigned>(launch_.blocks), static_cast<unsigned>(launch_.q.pairs())),
-        dim3(1U << launch_.s.threads_log), launch_.shared_bytes, call.stream, launch_.s,
-        call.lefts<float>(), call.rights<float>(), call.outs<float>());
-  }
+  explicit SplitPlan(const PlanRequest& request) : DevicePlan(request.problem), work_(request) {}
 
  private:
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    const dim3 grid(static_cast<unsigned>(work_.blocks), static_cast<unsigned>(problem_.pairs()));
+    launches_.begin(call);
+    launches_.run(work_.kernel.kernel, grid, dim3(1U << work_.s.threads_log), work_.shared_bytes,
+                  call.stream, work_.s, arrays.left, arrays.right, arrays.out);
+  }
+
   DependentLaunches launches_;
-  Launch launch_;
+  SplitWork work_;
 };
 
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support steps = steps_fit(q); !steps) return steps;
-  if (q.pairs() > kGridLimitYZ) return no("more than 65535 pairs");
-  const Launch launch(request);
-  if (!launch.fits || (launch.shared_bytes > 48 * 1024 && launch.shared_bytes > shared_limit())) {
-    return no("a pair does not fit shared memory");
+  if (q.pairs() > kGridLimitYZ) {
+    return no("more than " + std::to_string(kGridLimitYZ) + " pairs");
   }
-  return yes();
+  const SplitWork work(request);
+  if (!work.fits) return no("a row has more chunks than a block has threads");
+  return shared_fits("a pair", work.shared_bytes);
 }
 
 XCORR_VARIANT({
@@ -380,4 +379,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::tiled

@@ -18,12 +18,13 @@
 #include <algorithm>
 #include <array>
 
-#include "algorithms/device/dependent_launch.hpp"
 #include "algorithms/device/divide.hpp"
-#include "algorithms/device/register_tile.hpp"
+#include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/device/plan.hpp"
+#include "algorithms/tiled/chunks.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::tiled {
 namespace {
 
 constexpr int kMostWarps = 4;
@@ -143,22 +144,17 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
 }
 
 using Kernel = void (*)(Tiles, const float*, const float*, float*);
-struct Tile {
-  const char* name;
-  int rows, cols;
-  Kernel kernel;
-};
-const std::array<Tile, 3> kTiles = {Tile{"2x4", 2, 4, tiled_direct_unstaged_kernel<2, 4, 2>},
-                                    Tile{"4x4", 4, 4, tiled_direct_unstaged_kernel<4, 4, 4>},
-                                    Tile{"4x8", 4, 8, tiled_direct_unstaged_kernel<4, 8, 2>}};
+const std::array<TileKernel<Kernel>, 3> kKernels = {{
+    {"2x4", {2, 4}, tiled_direct_unstaged_kernel<2, 4, 2>},
+    {"4x4", {4, 4}, tiled_direct_unstaged_kernel<4, 4, 4>},
+    {"4x8", {4, 8}, tiled_direct_unstaged_kernel<4, 8, 2>},
+}};
 
-class UnstagedPlan final : public Plan {
+class UnstagedPlan final : public DevicePlan<float> {
  public:
-  explicit UnstagedPlan(const PlanRequest& request) {
+  explicit UnstagedPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
-    const Tile& tile = *std::find_if(kTiles.begin(), kTiles.end(), [&](const Tile& candidate) {
-      return candidate.name == request.params.get("overlap_tile");
-    });
+    const TileKernel<Kernel>& tile = kernel_of(kKernels, request);
     const int warps = request.params.get_int("warps_per_block");
     t_.left_rows = static_cast<int>(q.left.rows);
     t_.left_cols = static_cast<int>(q.left.cols);
@@ -170,10 +166,10 @@ class UnstagedPlan final : public Plan {
     t_.out_cols = static_cast<int>(q.out_cols());
     // A multiple of a chunk, so that both matrices are read in whole ones.
     t_.sx_base = chunk_down(t_.first_sx);
-    t_.tile_rows = ceil_div(t_.out_rows, tile.rows);
-    t_.tile_cols = Divider(ceil_div<Index>(q.window.sx.last + 1 - t_.sx_base, tile.cols));
+    t_.tile_rows = ceil_div(t_.out_rows, tile.shape.rows);
+    t_.tile_cols = Divider(ceil_div<Index>(q.window.sx.last + 1 - t_.sx_base, tile.shape.cols));
     const auto rights = static_cast<unsigned>(rights_of_a_left(q));
-    t_.rights_back = q.form == Form::n_to_m ? static_cast<int>(rights) : 0;
+    t_.rights_back = static_cast<int>(rights_back(q));
     kernel_ = tile.kernel;
     const Index tiles = static_cast<Index>(t_.tile_rows) * t_.tile_cols.by;
     grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(tiles, warps)), rights,
@@ -181,13 +177,13 @@ class UnstagedPlan final : public Plan {
     block_ = dim3(static_cast<unsigned>(warps * warp::kSize));
   }
 
-  void compute(const Call& call) override {
+ private:
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
     launches_.begin(call);
-    launches_.run(kernel_, grid_, block_, 0, call.stream, t_, call.lefts<float>(),
-                  call.rights<float>(), call.outs<float>());
+    launches_.run(kernel_, grid_, block_, 0, call.stream, t_, arrays.left, arrays.right,
+                  arrays.out);
   }
 
- private:
   DependentLaunches launches_;
   Tiles t_ = {};
   Kernel kernel_;
@@ -198,14 +194,13 @@ Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support steps = steps_fit(q); !steps) return steps;
   if (q.left.cols % kChunk != 0 || q.right.cols % kChunk != 0) {
-    return no("columns are no multiple of 4");
+    return no("columns: not a multiple of 4");
   }
-  if (q.left.size() >= Index{1} << 31 || q.right.size() >= Index{1} << 31 ||
-      q.out_size() >= Index{1} << 31) {
-    return no("matrices of more than 2^31 elements");
+  if (std::max({q.left.size(), q.right.size(), q.out_size()}) > kIndexLimit) {
+    return no("matrices of more than 2^31 - 1 elements");
   }
   if (q.lefts > kGridLimitYZ || rights_of_a_left(q) > kGridLimitYZ) {
-    return no("more than 65535 lefts, or rights of a left");
+    return no("more than " + std::to_string(kGridLimitYZ) + " left matrices, or right matrices of a left one");
   }
   return yes();
 }
@@ -223,4 +218,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::tiled

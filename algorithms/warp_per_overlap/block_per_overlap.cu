@@ -10,10 +10,10 @@
 //
 // Profile (H200, one-to-one, 128 x 128, 128 threads): 15 instructions for each FMA of a warp,
 // issued in 66 % of the cycles; the L1 pipe is busy 55 % of the time.
-#include "algorithms/device/overlap_tasks.hpp"
+#include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_per_overlap {
 namespace {
 
 constexpr int kMostBlock = 512;
@@ -44,23 +44,22 @@ __global__ void __launch_bounds__(kMostBlock)
   if (thread == 0) out[blockIdx.x] = sum;
 }
 
-class BlockPerOverlapPlan final : public Plan {
+class BlockPerOverlapPlan final : public DevicePlan<float> {
  public:
   explicit BlockPerOverlapPlan(const PlanRequest& request)
-      : problem_(request.problem),
+      : DevicePlan(request.problem),
         threads_(static_cast<unsigned>(request.params.get_int("block_size"))) {}
 
-  void compute(const Call& call) override {
+ private:
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
     const Problem& q = problem_;
     launch(q.left.cols == q.right.cols ? block_per_overlap_kernel<true>
                                        : block_per_overlap_kernel<false>,
            dim3(static_cast<unsigned>(q.out_size())), dim3(threads_), 0, call.stream,
-           DeviceProblem(q), Divider(q.out_cols()), rows_of_a_part(q), call.lefts<float>(),
-           call.rights<float>(), call.outs<float>());
+           DeviceProblem(q), Divider(q.out_cols()), rows_of_a_part(q), arrays.left, arrays.right,
+           arrays.out);
   }
 
- private:
-  Problem problem_;
   unsigned threads_;
 };
 
@@ -81,4 +80,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_per_overlap

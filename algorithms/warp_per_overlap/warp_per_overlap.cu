@@ -16,10 +16,10 @@
 // Profile (H200, n-to-m 8:8, 64 x 64): 14 instructions for each FMA, two of them loads; they are
 // issued in 63 % of the cycles, the L1 pipe is busy 66 % of the time, the FMA pipe 29 % (integer
 // products of the index arithmetic included).
-#include "algorithms/device/overlap_tasks.hpp"
+#include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_per_overlap {
 namespace {
 
 // Two of the largest blocks would fit with 32 registers, but then loads wait for each other.
@@ -69,10 +69,11 @@ XCORR_VARIANT({
         },
     .plan =
         [](const PlanRequest& request) {
-          return request.precision == Precision::fp64 ? plan_of<double>(request)
-                                                      : plan_of<float>(request);
+          return with_scalar(request.precision, [&](auto scalar) {
+            return plan_of<decltype(scalar)>(request);
+          });
         },
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_per_overlap

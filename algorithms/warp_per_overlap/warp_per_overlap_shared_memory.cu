@@ -35,11 +35,12 @@
 // FMA pipe 24 %. Two loads of shared memory for each product are the limit.
 #include <algorithm>
 
-#include "algorithms/device/overlap_tasks.hpp"
+#include "algorithms/device/plan.hpp"
 #include "algorithms/device/points.hpp"
+#include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_per_overlap {
 namespace {
 
 constexpr int kWide = 4;  // floats of the widest access; rows of a tile begin at one
@@ -262,8 +263,8 @@ Index widest_overlap(const Problem& q) {
 }
 
 // What a point makes of a problem.
-struct Launch {
-  explicit Launch(const PlanRequest& request) {
+struct SlabWork {
+  explicit SlabWork(const PlanRequest& request) {
     const Problem& q = request.problem;
     const auto param = [&](const char* name) { return request.params.get_int(name); };
     const Index row = param("shmem_row"), widest = widest_overlap(q);
@@ -287,54 +288,44 @@ struct Launch {
   Staging staging = {};
 };
 
-class SharedMemoryPlan final : public Plan {
+class SharedMemoryPlan final : public DevicePlan<float> {
  public:
   explicit SharedMemoryPlan(const PlanRequest& request)
-      : problem_(request.problem),
-        launch_(request),
-        kernel_(find_kernel<Kernel>(XCORR_ID, {launch_.rights})) {}
-
-  void compute(const Call& call) override {
-    const Problem& q = problem_;
-    const auto within = [](Index count) {
-      return static_cast<unsigned>(std::min<Index>(count, kGridLimitYZ));
-    };
-    if (launch_.slabs > 1) {
-      call.phase("clear");
-      clear(call.out, static_cast<std::size_t>(q.out_elements()) * sizeof(float), call.stream);
-      call.phase("rest");
-    }
-    const auto warps = static_cast<unsigned>(launch_.warps);
-    launch(kernel_,
-           dim3(static_cast<unsigned>(q.out_cols()),
-                within(ceil_div<Index>(q.out_rows(), launch_.warps)), within(launch_.tasks)),
-           dim3(warp::kSize, warps), launch_.shared_bytes, call.stream, DeviceProblem(q),
-           launch_.staging, call.lefts<float>(), call.rights<float>(), call.outs<float>());
-  }
+      : SharedMemoryPlan(request.problem, SlabWork(request)) {}
 
  private:
-  Problem problem_;
-  Launch launch_;
+  SharedMemoryPlan(const Problem& problem, const SlabWork& work)
+      : DevicePlan(problem, work.slabs > 1),
+        work_(work),
+        kernel_(find_kernel<Kernel>(XCORR_ID, {work.rights})) {}
+
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    const Problem& q = problem_;
+    const dim3 grid(static_cast<unsigned>(q.out_cols()),
+                    grid_extent(ceil_div<Index>(q.out_rows(), work_.warps)),
+                    grid_extent(work_.tasks));
+    launch(kernel_, grid, dim3(warp::kSize, static_cast<unsigned>(work_.warps)),
+           work_.shared_bytes, call.stream, DeviceProblem(q), work_.staging, arrays.left,
+           arrays.right, arrays.out);
+  }
+
+  SlabWork work_;
   Kernel kernel_;
 };
 
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support steps = steps_fit(q); !steps) return steps;
-  const Launch launch(request);
-  if (launch.rights > 1 && rights_of_a_left(q) == 1) {
-    return no("right_mats_per_block=" + std::to_string(launch.rights) +
+  const SlabWork work(request);
+  if (work.rights > 1 && rights_of_a_left(q) == 1) {
+    return no("right_mats_per_block=" + std::to_string(work.rights) +
               ": a left matrix has one right matrix");
   }
-  constexpr Index kLimit = (Index{1} << 31) - 1;
-  if (launch.tasks > kLimit) return no("more than 2^31 - 1 slabs");
-  if (std::max(q.left.size(), q.right.size()) > kLimit) return no("matrices above 2^31 elements");
-  constexpr std::size_t kEveryDevice = 48 * 1024;
-  if (launch.shared_bytes > kEveryDevice && launch.shared_bytes > shared_limit()) {
-    return no("tiles of " + std::to_string(launch.shared_bytes) +
-              " bytes; shared memory of a block has " + std::to_string(shared_limit()));
+  if (work.tasks > kIndexLimit) return no("more than 2^31 - 1 slabs");
+  if (std::max(q.left.size(), q.right.size()) > kIndexLimit) {
+    return no("a matrix of more than 2^31 - 1 elements");
   }
-  return yes();
+  return shared_fits("tiles of the block", work.shared_bytes);
 }
 
 XCORR_VARIANT({
@@ -355,4 +346,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_per_overlap

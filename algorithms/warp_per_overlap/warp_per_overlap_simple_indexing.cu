@@ -13,10 +13,10 @@
 //
 // Profile (H200, one-to-one, 64 x 64): 14 instructions for each FMA of a warp, of which many
 // lanes are idle; issued in 57 % of the cycles.
-#include "algorithms/device/overlap_tasks.hpp"
+#include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_per_overlap {
 namespace {
 
 // This lane's share of the sum over an overlap.
@@ -89,4 +89,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_per_overlap

@@ -16,11 +16,11 @@
 //
 // Profile (H200, one-to-one, 128 x 128, 16 rows): 17 instructions for each FMA of a warp, issued
 // in 67 % of the cycles.
-#include "algorithms/device/overlap_tasks.hpp"
+#include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "algorithms/device/row_distribution.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_per_overlap {
 namespace {
 
 template <bool kSamePitch>
@@ -90,4 +90,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_per_overlap

@@ -16,11 +16,11 @@
 // which any warp runs, the FMA pipe 19 %. 2048 warps are 16 for each SM, and on average 7 of its
 // 64 places are taken: it ends with the longest warps.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using Overlaps = PointAxis<Values<1, 2, 4, 8>, Values<1, 4>>;
@@ -28,7 +28,7 @@ using LeftRows = PointAxis<Values<1, 2, 4, 8>, Values<1, 2, 4>>;
 
 template <int kOverlaps, int kLeftRows>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(1, 1, kOverlaps, kLeftRows))
+                                  blocks_of_an_sm(1, 1, kOverlaps, kLeftRows))
     grouped_overlap_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                            const float* __restrict__ right, float* __restrict__ out) {
   const int task = tiles.task();
@@ -47,9 +47,9 @@ const bool kKernels = add_kernels<Overlaps, LeftRows>(
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const int overlaps = request.params.get_int("overlaps_per_thread");
-  const auto kernel = find_kernel<WarpPlan<float>::Kernel>(
+  const auto kernel = find_kernel<ShufflePlan<float>::Kernel>(
       XCORR_ID, {overlaps, request.params.get_int("left_rows")});
-  return std::make_unique<WarpPlan<float>>(
+  return std::make_unique<ShufflePlan<float>>(
       request, kernel, WarpWork{.tasks = ceil_div<Index>(request.problem.out_rows(), overlaps)});
 }
 
@@ -65,4 +65,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

@@ -12,13 +12,13 @@
 // 80 % of the time, the FMA pipe 42 %. 119 registers leave an SM 16 warps of 64, too few to hide
 // every shuffle.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
 XCORR_COMPILE_IN_PARTS(4);
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using LeftMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
@@ -28,7 +28,7 @@ using LeftRows = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
 
 template <int kLeftMats, int kRightMats, int kOverlaps, int kLeftRows>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(kLeftMats, kRightMats, kOverlaps, kLeftRows))
+                                  blocks_of_an_sm(kLeftMats, kRightMats, kOverlaps, kLeftRows))
     multi_matrix_both_grouped_overlap_kernel(DeviceProblem q, WarpTiles tiles,
                                              const float* __restrict__ left,
                                              const float* __restrict__ right,
@@ -55,9 +55,9 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const int left_mats = LeftMats::fitting(params.get_int("left_mats"), q.lefts);
   const int right_mats = RightMats::fitting(params.get_int("right_mats"), q.rights);
   const int overlaps = params.get_int("overlaps_per_thread");
-  const auto kernel = find_kernel<WarpPlan<float>::Kernel>(
+  const auto kernel = find_kernel<ShufflePlan<float>::Kernel>(
       XCORR_ID, {left_mats, right_mats, overlaps, params.get_int("left_rows")});
-  return std::make_unique<WarpPlan<float>>(
+  return std::make_unique<ShufflePlan<float>>(
       request, kernel,
       WarpWork{.tasks = ceil_div<Index>(q.out_rows(), overlaps),
                .left_mats = left_mats,
@@ -77,4 +77,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

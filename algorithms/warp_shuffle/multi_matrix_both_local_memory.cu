@@ -10,11 +10,11 @@
 // FMA pipe is busy 7 % of the time; the rest waits for local memory. Five times the time of
 // multi_matrix_both.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using LeftMats = PointAxis<Values<2, 4>>;
@@ -22,7 +22,7 @@ using RightMats = PointAxis<Values<2, 4>, Values<4>>;
 
 template <int kLeftMats, int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(kLeftMats, kRightMats, 1, 1))
+                                  blocks_of_an_sm(kLeftMats, kRightMats, 1, 1))
     multi_matrix_both_local_memory_kernel(DeviceProblem q, WarpTiles tiles,
                                           const float* __restrict__ left,
                                           const float* __restrict__ right,
@@ -46,8 +46,8 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const Problem& q = request.problem;
   const int left_mats = LeftMats::fitting(request.params.get_int("left_mats"), q.lefts);
   const int right_mats = RightMats::fitting(request.params.get_int("right_mats"), q.rights);
-  return std::make_unique<WarpPlan<float>>(
-      request, find_kernel<WarpPlan<float>::Kernel>(XCORR_ID, {left_mats, right_mats}),
+  return std::make_unique<ShufflePlan<float>>(
+      request, find_kernel<ShufflePlan<float>::Kernel>(XCORR_ID, {left_mats, right_mats}),
       WarpWork{.tasks = q.out_rows(), .left_mats = left_mats, .right_mats = right_mats});
 }
 
@@ -63,4 +63,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

@@ -10,11 +10,11 @@
 // FMA pipe 32 %.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/row_distribution.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using LeftMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
@@ -22,7 +22,7 @@ using RightMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
 
 template <int kLeftMats, int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(kLeftMats, kRightMats, 1, 1))
+                                  blocks_of_an_sm(kLeftMats, kRightMats, 1, 1))
     multi_matrix_both_split_row_kernel(DeviceProblem q, WarpTiles tiles,
                                        const float* __restrict__ left,
                                        const float* __restrict__ right, float* __restrict__ out,
@@ -44,7 +44,7 @@ const bool kKernels = add_kernels<LeftMats, RightMats>(XCORR_ID, [](auto lefts, 
 });
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  using Plan = WarpPlan<float, RowDistribution>;
+  using Plan = ShufflePlan<float, RowDistribution>;
   const Problem& q = request.problem;
   const RowDistribution rows = row_distribution(request);
   const int left_mats = LeftMats::fitting(request.params.get_int("left_mats"), q.lefts);
@@ -77,4 +77,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

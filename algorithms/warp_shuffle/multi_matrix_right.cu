@@ -11,18 +11,18 @@
 // Profile (H200, 1:32, 128 x 128, 8 rights): the shuffle pipe is busy 94 % of the time, the FMA
 // pipe 19 %.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using RightMats = PointAxis<Values<1, 2, 4, 8>>;
 
 template <int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(1, kRightMats, 1, 1))
+                                  blocks_of_an_sm(1, kRightMats, 1, 1))
     multi_matrix_right_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                               const float* __restrict__ right, float* __restrict__ out) {
   const int task = tiles.task();
@@ -42,8 +42,8 @@ const bool kKernels =
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const int right_mats =
       RightMats::fitting(request.params.get_int("right_mats"), rights_of_a_left(request.problem));
-  return std::make_unique<WarpPlan<float>>(
-      request, find_kernel<WarpPlan<float>::Kernel>(XCORR_ID, {right_mats}),
+  return std::make_unique<ShufflePlan<float>>(
+      request, find_kernel<ShufflePlan<float>::Kernel>(XCORR_ID, {right_mats}),
       WarpWork{.tasks = request.problem.out_rows(), .right_mats = right_mats});
 }
 
@@ -59,4 +59,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

@@ -9,13 +9,13 @@
 // Profile (H200, 1:32, 256 x 256, four of each): the shuffle pipe is busy 88 % of the time, the
 // FMA pipe 39 %. 128 registers leave an SM 16 warps of 64.
 #include "algorithms/device/points.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
 XCORR_COMPILE_IN_PARTS(2);
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using RightMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
@@ -24,7 +24,7 @@ using LeftRows = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
 
 template <int kRightMats, int kOverlaps, int kLeftRows>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(1, kRightMats, kOverlaps, kLeftRows))
+                                  blocks_of_an_sm(1, kRightMats, kOverlaps, kLeftRows))
     multi_matrix_right_grouped_overlap_kernel(DeviceProblem q, WarpTiles tiles,
                                               const float* __restrict__ left,
                                               const float* __restrict__ right,
@@ -50,9 +50,9 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const int right_mats =
       RightMats::fitting(params.get_int("right_mats"), rights_of_a_left(request.problem));
   const int overlaps = params.get_int("overlaps_per_thread");
-  return std::make_unique<WarpPlan<float>>(
+  return std::make_unique<ShufflePlan<float>>(
       request,
-      find_kernel<WarpPlan<float>::Kernel>(XCORR_ID,
+      find_kernel<ShufflePlan<float>::Kernel>(XCORR_ID,
                                            {right_mats, overlaps, params.get_int("left_rows")}),
       WarpWork{.tasks = ceil_div<Index>(request.problem.out_rows(), overlaps),
                .right_mats = right_mats});
@@ -71,4 +71,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

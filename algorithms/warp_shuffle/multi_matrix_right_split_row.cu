@@ -10,18 +10,18 @@
 // FMA pipe 20 %.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/row_distribution.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 4, 8>>;
 
 template <int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(1, kRightMats, 1, 1))
+                                  blocks_of_an_sm(1, kRightMats, 1, 1))
     multi_matrix_right_split_row_kernel(DeviceProblem q, WarpTiles tiles,
                                         const float* __restrict__ left,
                                         const float* __restrict__ right, float* __restrict__ out,
@@ -42,7 +42,7 @@ const bool kKernels = add_kernels<RightMats>(
     XCORR_ID, [](auto rights) { return multi_matrix_right_split_row_kernel<rights>; });
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  using Plan = WarpPlan<float, RowDistribution>;
+  using Plan = ShufflePlan<float, RowDistribution>;
   const RowDistribution rows = row_distribution(request);
   const int right_mats =
       RightMats::fitting(request.params.get_int("right_mats"), rights_of_a_left(request.problem));
@@ -76,4 +76,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

@@ -18,14 +18,14 @@
 // the FMA pipe 12 %; at 64 x 64 and 1 row, where half of the instructions are around the
 // products, 80 % and 17 %.
 #include "algorithms/device/row_distribution.hpp"
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
-__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, resident_blocks(1, 1, 1, 1))
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, blocks_of_an_sm(1, 1, 1, 1))
     split_row_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                      const float* __restrict__ right, float* __restrict__ out,
                      RowDistribution rows) {
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, resident_bloc
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const RowDistribution rows = row_distribution(request);
-  return std::make_unique<WarpPlan<float, RowDistribution>>(
+  return std::make_unique<ShufflePlan<float, RowDistribution>>(
       request, split_row_kernel,
       WarpWork{.tasks = rows.tasks(), .equal = rows.splits(), .accumulates = rows.splits()}, rows);
 }
@@ -63,4 +63,4 @@ XCORR_VARIANT({
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

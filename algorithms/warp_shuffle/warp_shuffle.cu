@@ -16,15 +16,15 @@
 //
 // Profile (H200, n-to-m 8:8, 128 x 128): the shuffle pipe is busy 98 % of the time, the FMA pipe
 // 12 %.
-#include "algorithms/device/warp_plan.hpp"
-#include "algorithms/device/warp_tile.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+#include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::warp_shuffle {
 namespace {
 
 template <typename T>
-__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, resident_blocks(1, 1, 1, 1))
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, blocks_of_an_sm(1, 1, 1, 1))
     warp_shuffle_kernel(DeviceProblem q, WarpTiles tiles, const T* __restrict__ left,
                         const T* __restrict__ right, T* __restrict__ out) {
   const int task = tiles.task();
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, resident_bloc
 
 template <typename T>
 std::unique_ptr<Plan> plan_of(const PlanRequest& request) {
-  return std::make_unique<WarpPlan<T>>(request, warp_shuffle_kernel<T>,
+  return std::make_unique<ShufflePlan<T>>(request, warp_shuffle_kernel<T>,
                                        WarpWork{.tasks = request.problem.out_rows()});
 }
 
@@ -53,10 +53,11 @@ XCORR_VARIANT({
     .supports = [](const PlanRequest& request) { return steps_fit(request.problem); },
     .plan =
         [](const PlanRequest& request) {
-          return request.precision == Precision::fp64 ? plan_of<double>(request)
-                                                      : plan_of<float>(request);
+          return with_scalar(request.precision, [&](auto scalar) {
+            return plan_of<decltype(scalar)>(request);
+          });
         },
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::warp_shuffle

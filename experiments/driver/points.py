@@ -88,7 +88,7 @@ class Filters:
 def _in_source_tree(name: str) -> bool:
     """Whether a variant or family of that name exists, built here or not."""
     algorithms = ROOT / "algorithms"
-    return (algorithms / name).is_dir() or any(algorithms.glob(f"*/{name}.c*"))
+    return (algorithms / name).is_dir() or any(algorithms.glob(f"**/{name}.c*"))
 
 
 def select_variants(
@@ -138,7 +138,7 @@ def _check_params(
                 known.setdefault(name, set()).add(value)
     for name, values in (params or {}).items():
         if name not in known:  # its variants may not be built here
-            if not any(f'"{name}"' in path.read_text() for path in ROOT.glob("algorithms/*/*")
+            if not any(f'"{name}"' in path.read_text() for path in ROOT.glob("algorithms/**/*")
                        if path.suffix in (".cpp", ".cu", ".hpp")):  # fmt: skip
                 raise UserError(f"{where}: parameter {name}: unknown; {nearest(name, known)}")
             continue

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "algorithms/device/launch_state.hpp"
+#include "algorithms/device/launch.hpp"
 
 namespace xcorr {
 namespace {

@@ -1,11 +1,11 @@
-// What the launching pages of algorithms/device/ ask of the CUDA runtime, on any machine: a fake
+// What the launching page of algorithms/device/ asks of the CUDA runtime, on any machine: a fake
 // runtime (fake_cuda/) notes it.
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "algorithms/device/grid_launch.hpp"
+#include "algorithms/device/launch.hpp"
 
 namespace xcorr {
 namespace {
@@ -126,6 +126,12 @@ TEST_F(Launches, OfASmallerPlanDoNotLowerTheLimit) {
   cuda.device = 1;
   launch(other_kernel, dim3(1), dim3(32), kSmall, nullptr, 1);
   EXPECT_EQ(cuda.asked.at(4), "limit 102400");
+}
+
+TEST_F(Launches, CarryTheAttributesThatAreAskedFor) {
+  launch({.cluster = 8}, kernel, dim3(16), dim3(32), 0, nullptr, 1);
+  launch({.cooperative = true, .dependent = true}, kernel, dim3(1), dim3(32), 0, nullptr, 1);
+  EXPECT_EQ(cuda.asked, (Asked{"cluster 8", "cooperative dependent"}));
 }
 
 }  // namespace

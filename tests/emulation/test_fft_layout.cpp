@@ -4,10 +4,10 @@
 #include <complex>
 #include <numbers>
 
-#include "algorithms/device/fft_chunks.hpp"
-#include "algorithms/device/hadamard.hpp"
+#include "algorithms/fft/cufft/chunks.hpp"
+#include "algorithms/fft/cufft/products.hpp"
 
-namespace xcorr {
+namespace xcorr::fft {
 namespace {
 
 using Complex = std::complex<float>;
@@ -222,4 +222,4 @@ TEST(Divider, quotient_is_exact_for_every_divisor_and_at_the_edges) {
 }
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::fft

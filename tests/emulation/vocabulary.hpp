@@ -1,4 +1,6 @@
-// The names of algorithms/device/cuda.hpp for a host compiler; meanings are documented there.
+// The names of algorithms/device/cuda.hpp, launch.hpp and memory.hpp for a host compiler; meanings are
+// documented there. The namespaces of the algorithms lie in the inline namespace xcorr::emulated here
+// (families.hpp.in), so that nothing of an emulated unit has the name of a part of libxcorr.
 #pragma once
 
 #include <bit>
@@ -23,7 +25,7 @@
   [count] = *static_cast<T(*)[count]>( \
       ::xcorr::emulation::static_shared_memory(&name##_key, sizeof(T) * (count)))
 
-namespace xcorr {
+namespace xcorr::device {
 
 using emulation::kGridLimitYZ;
 
@@ -35,6 +37,35 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
       static_cast<Parameters>(std::forward<Arguments>(arguments))...);
   emulation::run_grid(grid, block, shared_bytes, [&] { std::apply(kernel, copied); });
 }
+
+struct LaunchAttributes;
+template <typename... Parameters, typename... Arguments>
+void launch(const LaunchAttributes& /*attributes*/, void (*kernel)(Parameters...),
+            Arguments&&... arguments) {
+  launch(kernel, std::forward<Arguments>(arguments)...);
+}
+
+// A device of compute capability 9.0 on which calls are neither recorded nor overlap.
+inline int compute_capability_major() { return 9; }
+inline int current_device() { return 0; }
+inline bool shared_with_processes() { return false; }
+inline bool is_captured(void* /*stream*/) { return false; }
+inline void wait_for_previous() {}
+inline void let_next_start() {}
+inline std::int64_t resident_blocks(const void* /*kernel*/, int /*threads*/,
+                                    std::size_t /*shared_bytes*/) {
+  return emulation::kResidentBlocks;
+}
+
+class OwnStream {
+ public:
+  void* get() const { return nullptr; }
+};
+class Event {
+ public:
+  void record(void* /*stream*/) {}
+  void wait_in(void* /*stream*/) const {}
+};
 
 inline std::size_t shared_limit() { return emulation::max_shared_bytes(); }
 
@@ -70,6 +101,10 @@ namespace block {
 
 inline void barrier(emulation::Site site = emulation::Site::current()) {
   emulation::block_barrier(site);
+}
+inline void barrier(int /*number*/, int threads,
+                    emulation::Site site = emulation::Site::current()) {
+  emulation::group_barrier(threads, site);
 }
 
 }  // namespace block
@@ -119,4 +154,48 @@ inline bool any(bool predicate, emulation::Site site = emulation::Site::current(
 }
 
 }  // namespace warp
-}  // namespace xcorr
+
+// Fibers change only where they wait, so every access is atomic and in order, and there is one
+// memory.
+inline void add_release(std::uint32_t* counter, std::uint32_t value) { *counter += value; }
+inline std::uint32_t load_acquire(const std::uint32_t* counter) { return *counter; }
+template <unsigned kNanoseconds>
+void back_off() {
+  emulation::poll();
+}
+template <typename T>
+T load_relaxed(const T* from) {
+  return *from;
+}
+template <typename T>
+void store_relaxed(T* to, const T& value) {
+  *to = value;
+}
+template <typename T>
+T load_past_l1(const T* from) {
+  return *from;
+}
+template <typename T>
+void store_past_l1(T* to, const T& value) {
+  *to = value;
+}
+template <typename T>
+void store_last(T* to, const T& value) {
+  *to = value;
+}
+inline void store_global(float* to, float value) { *to = value; }
+inline std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
+
+// Copies that are made at once.
+namespace async_copy {
+
+inline bool supported() { return true; }
+template <int kFloats>
+void copy(float* shared, const float* global, bool exists) {
+  for (int i = 0; i < kFloats; ++i) shared[i] = exists ? global[i] : 0.0f;
+}
+inline void commit() {}
+inline void wait() {}
+
+}  // namespace async_copy
+}  // namespace xcorr::device

@@ -7,12 +7,8 @@
 #include <utility>
 #include <vector>
 
-#define __global__
 #define __device__
-#define __host__
 #define __forceinline__ inline
-#define __shared__
-#define __align__(n) __attribute__((aligned(n)))
 #define CUDART_VERSION 12030
 
 enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
@@ -20,25 +16,29 @@ enum cudaDeviceAttr {
   cudaDevAttrComputeCapabilityMajor,
   cudaDevAttrMaxSharedMemoryPerBlockOptin,
   cudaDevAttrMpsEnabled,
+  cudaDevAttrMultiProcessorCount,
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
 enum cudaLaunchAttributeID {
   cudaLaunchAttributeCooperative,
   cudaLaunchAttributeProgrammaticStreamSerialization,
+  cudaLaunchAttributeClusterDimension,
 };
-inline constexpr unsigned cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaEventDisableTiming = 2, cudaStreamNonBlocking = 1;
 using cudaStream_t = struct FakeStream*;
 using cudaEvent_t = struct FakeEvent*;
 struct dim3 {
   dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
   unsigned x, y, z;
 };
+struct cudaLaunchAttributeValue {
+  int cooperative, programmaticStreamSerializationAllowed;
+  dim3 clusterDim;
+};
 struct cudaLaunchAttribute {
   cudaLaunchAttributeID id;
-  struct {
-    int cooperative, programmaticStreamSerializationAllowed;
-  } val;
+  cudaLaunchAttributeValue val;
 };
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
@@ -53,7 +53,7 @@ struct FakeCuda {
   int device = 0, capability = 9, mps = 0;
   bool knows_mps = true, capturing = false;
   cudaError_t last = cudaSuccess;
-  std::vector<std::string> asked;  // "ordinary", "dependent", "cooperative", "limit 65536", "wait"
+  std::vector<std::string> asked;  // "ordinary", "dependent", "cooperative", "cluster 8", "limit 65536", "wait"
   std::map<std::pair<const void*, int>, std::size_t> limits;
 
   static FakeCuda& state() {
@@ -65,7 +65,7 @@ struct FakeCuda {
     return status;
   }
   // As CUDA: more shared memory than the kernel's limit on the device is refused.
-  cudaError_t launched(const char* kind, const void* kernel, std::size_t shared) {
+  cudaError_t launched(const std::string& kind, const void* kernel, std::size_t shared) {
     const auto limit = limits.find({kernel, device});
     if (shared > (limit == limits.end() ? 48 * 1024 : limit->second)) {
       return answer(cudaErrorInvalidValue);
@@ -104,9 +104,16 @@ inline cudaError_t cudaLaunchKernel(const void* kernel, dim3, dim3, void**, std:
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&...) {
-  const bool cooperative = config->attrs[0].id == cudaLaunchAttributeCooperative;
-  return FakeCuda::state().launched(cooperative ? "cooperative" : "dependent",
-                                    reinterpret_cast<const void*>(kernel),
+  std::string kinds;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& set = config->attrs[i];
+    kinds += i > 0 ? " " : "";
+    kinds += set.id == cudaLaunchAttributeCooperative ? "cooperative"
+             : set.id == cudaLaunchAttributeClusterDimension
+                 ? "cluster " + std::to_string(set.val.clusterDim.x)
+                 : "dependent";
+  }
+  return FakeCuda::state().launched(kinds, reinterpret_cast<const void*>(kernel),
                                     config->dynamicSmemBytes);
 }
 inline cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
@@ -118,14 +125,20 @@ inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   *event = reinterpret_cast<cudaEvent_t>(1);
   return cudaSuccess;
 }
+inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = reinterpret_cast<cudaStream_t>(2);
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int,
+                                                                 std::size_t) {
+  *blocks = 2;
+  return cudaSuccess;
+}
 inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) {
   FakeCuda::state().asked.push_back("wait");
   return cudaSuccess;
 }
 inline cudaError_t cudaMemsetAsync(void*, int, std::size_t, cudaStream_t) { return cudaSuccess; }
-
-// Named by the vocabulary, never called here.
-inline void __syncthreads() {}
-inline void __syncwarp(unsigned) {}
-inline int __any_sync(unsigned, int) { return 0; }

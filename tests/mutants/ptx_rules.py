@@ -1,4 +1,4 @@
-"""Rules that are checked in PTX: those of dependent launches (algorithms/device/dependent_launch.hpp), here, and those
+"""Rules that are checked in PTX: those of dependent launches (algorithms/device/launch.hpp), here, and those
 of shared memory (ptx_shared.py).
 
 A kernel that may start before the launch ahead of it has ended must wait for it (griddepcontrol.wait) before it

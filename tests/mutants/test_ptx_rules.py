@@ -199,7 +199,7 @@ def test_every_unit_that_waits_is_checked() -> None:
     """A header may bring the wait: what a unit includes counts too."""
     waits = {
         name for name, path in sources().items()
-        if "wait_for_previous();" in with_headers(str(path), {"algorithms/device/dependent_launch.hpp"})
+        if "wait_for_previous();" in with_headers(str(path), {"algorithms/device/launch.hpp"})
     }  # fmt: skip
     assert waits == set(ptx_rules.UNITS)
 

@@ -1,0 +1,177 @@
+// The vocabulary's accesses to memory: what orders them between blocks, which caches they use, and
+// copies that run while a thread goes on. Under nvcc every name is one instruction; the emulation
+// has its own (tests/emulation/vocabulary.hpp).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "algorithms/device/cuda.hpp"
+
+#ifndef XCORR_EMULATE
+
+#include <cuda_pipeline_primitives.h>
+
+namespace xcorr::device {
+
+// Order between blocks of one kernel. What a block wrote before a barrier and add_release() is there
+// for a block that met a barrier after load_acquire() had the sum. libcu++ (cuda::atomic_ref) makes
+// other instructions of both: generic addresses, and a sum that is returned.
+__device__ __forceinline__ void add_release(std::uint32_t* counter, std::uint32_t value) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
+}
+__device__ __forceinline__ std::uint32_t load_acquire(const std::uint32_t* counter) {
+  std::uint32_t value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+  return value;
+}
+
+// What a thread does between two looks at memory that another block writes: it sleeps for so many
+// nanoseconds, or (0) looks again at once.
+template <unsigned kNanoseconds>
+__device__ __forceinline__ void back_off() {
+  if constexpr (kNanoseconds > 0) __nanosleep(kNanoseconds);
+}
+
+namespace memory_detail {
+
+// The register or vector of registers that one access of a size moves. Of two doubles (a T that says
+// `using Scalar = double`) it is a vector of doubles: another one costs instructions.
+template <std::size_t kBytes, typename Scalar>
+struct Access;
+template <>
+struct Access<4, float> {
+  using type = float;
+};
+template <>
+struct Access<8, float> {
+  using type = float2;
+};
+template <>
+struct Access<16, float> {
+  using type = float4;
+};
+template <>
+struct Access<16, double> {
+  using type = double2;
+};
+template <typename T>
+struct ScalarOf {
+  using type = float;
+};
+template <typename T>
+  requires requires { typename T::Scalar; }
+struct ScalarOf<T> {
+  using type = typename T::Scalar;
+};
+template <typename T>
+using AccessOf = typename Access<sizeof(T), typename ScalarOf<T>::type>::type;
+
+}  // namespace memory_detail
+
+// 16 bytes, as other blocks see them now: each of the four words is one of those that were written.
+template <typename T>
+__device__ __forceinline__ T load_relaxed(const T* from) {
+  static_assert(sizeof(T) == 16);
+  float4 v;
+  asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "l"(from)
+               : "memory");
+  return __builtin_bit_cast(T, v);
+}
+template <typename T>
+__device__ __forceinline__ void store_relaxed(T* to, const T& value) {
+  const auto v = __builtin_bit_cast(float4, value);
+  asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(v.x), "f"(v.y),
+               "f"(v.z), "f"(v.w)
+               : "memory");
+}
+
+// Past the first-level cache, which does not see what other multiprocessors write: 4, 8 or 16 bytes.
+template <typename T>
+__device__ __forceinline__ T load_past_l1(const T* from) {
+  using Access = memory_detail::AccessOf<T>;
+  return __builtin_bit_cast(T, __ldcg(reinterpret_cast<const Access*>(from)));
+}
+template <typename T>
+__device__ __forceinline__ void store_past_l1(T* to, const T& value) {
+  using Access = memory_detail::AccessOf<T>;
+  __stcg(reinterpret_cast<Access*>(to), __builtin_bit_cast(Access, value));
+}
+
+// A store whose line leaves the caches first: for results that are not read again. 4, 8 or 16 bytes.
+template <typename T>
+__device__ __forceinline__ void store_last(T* to, const T& value) {
+  using Access = memory_detail::AccessOf<T>;
+  __stcs(reinterpret_cast<Access*>(to), __builtin_bit_cast(Access, value));
+}
+
+// A store to a pointer of which the compiler does not see that it is one to global memory.
+__device__ __forceinline__ void store_global(float* to, float value) {
+  asm volatile("st.global.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+}
+
+__device__ __forceinline__ std::uint32_t bits_of(float value) { return __float_as_uint(value); }
+
+// Copies from global to shared memory that run while the thread goes on (cp.async, compute
+// capability 8.0 and up; plain copies below).
+namespace async_copy {
+
+inline bool supported() { return compute_capability_major() >= 8; }
+
+// kFloats (1 or 4, aligned) floats, or as many zeros. The sizes are constants: a size that is known
+// at run time only would become a switch over all of them.
+template <int kFloats>
+__device__ __forceinline__ void copy(float* shared, const float* global, bool exists) {
+  constexpr std::size_t kBytes = kFloats * sizeof(float);
+  if (exists) {
+    __pipeline_memcpy_async(shared, global, kBytes);
+  } else {
+    __pipeline_memcpy_async(shared, global, kBytes, kBytes);  // reads nothing
+  }
+}
+// The copies of the thread since the last commit become a group; wait() is for all groups.
+__device__ __forceinline__ void commit() { __pipeline_commit(); }
+__device__ __forceinline__ void wait() { __pipeline_wait_prior(0); }
+
+}  // namespace async_copy
+
+// Blocks that can use each other's shared memory (compute capability 9.0; below, these names compile
+// to nothing that may run). Not emulated.
+namespace cluster {
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+inline constexpr bool kAvailable = true;
+#else
+inline constexpr bool kAvailable = false;
+#endif
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+// Of the block in its cluster, and of the cluster in the grid.
+__device__ __forceinline__ int rank() { return static_cast<int>(__clusterRelativeBlockRank()); }
+__device__ __forceinline__ unsigned number() { return blockIdx.x / __clusterSizeInBlocks(); }
+// All threads of the cluster; what they wrote to any shared memory of it is there.
+__device__ __forceinline__ void barrier() {
+  __cluster_barrier_arrive();
+  __cluster_barrier_wait();
+}
+// Where another block has what this one has at `mine`.
+template <typename T>
+__device__ __forceinline__ T* peer(T* mine, int rank_of) {
+  return static_cast<T*>(__cluster_map_shared_rank(mine, static_cast<unsigned>(rank_of)));
+}
+#else
+__device__ __forceinline__ int rank() { return 0; }
+__device__ __forceinline__ unsigned number() { return 0; }
+__device__ __forceinline__ void barrier() {}
+template <typename T>
+__device__ __forceinline__ T* peer(T* mine, int) {
+  return mine;
+}
+#endif
+
+}  // namespace cluster
+}  // namespace xcorr::device
+
+#endif  // XCORR_EMULATE

@@ -1,0 +1,69 @@
+// What the plans of CUDA variants share: the pointers of a call, the cleared output, and the limits
+// of a launch. The pairing of matrices is in pairs.hpp, the scalar type in precision.hpp.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "algorithms/device/cuda.hpp"
+#include "algorithms/device/pairs.hpp"
+#include "algorithms/device/precision.hpp"
+
+namespace xcorr::device {
+
+// The arrays of a call: left [lefts][rows][cols], right [rights][rows][cols], out
+// [pairs][out_rows][out_cols].
+template <typename T>
+struct Arrays {
+  explicit Arrays(const Call& call)
+      : left(call.lefts<T>()), right(call.rights<T>()), out(call.outs<T>()) {}
+  const T* left;
+  const T* right;
+  T* out;
+};
+
+// A plan of a problem with scalars T. A derived class enqueues its kernels in enqueue().
+template <typename T>
+class DevicePlan : public Plan {
+ public:
+  void compute(const Call& call) final {
+    if (accumulates_) {
+      call.phase("clear");
+      clear(call.out, static_cast<std::size_t>(problem_.out_elements()) * sizeof(T), call.stream);
+      call.phase("rest");
+    }
+    enqueue(call, Arrays<T>(call));
+  }
+
+ protected:
+  // `accumulates`: kernels add to the output, so every call clears it first.
+  explicit DevicePlan(const Problem& problem, bool accumulates = false)
+      : problem_(problem), accumulates_(accumulates) {}
+
+  virtual void enqueue(const Call& call, const Arrays<T>& arrays) = 0;
+
+  const Problem problem_;
+
+ private:
+  bool accumulates_;
+};
+
+// An extent of a grid along y or z for `count` things: kernels walk the rest in a loop of stride
+// gridDim.
+inline unsigned grid_extent(Index count) {
+  return static_cast<unsigned>(std::min<Index>(count, kGridLimitYZ));
+}
+
+// Whether a block may have `bytes` of dynamic shared memory. The device is asked only for more than
+// every device has.
+inline bool fits_shared(std::size_t bytes) {
+  return bytes <= kSharedWithoutAsking || bytes <= shared_limit();
+}
+// Yes, or why not. `what` needs the memory.
+inline Support shared_fits(const std::string& what, std::size_t bytes) {
+  if (fits_shared(bytes)) return yes();
+  return no(what + ": " + std::to_string(bytes) + " bytes of shared memory, and a block has " +
+            std::to_string(shared_limit()));
+}
+
+}  // namespace xcorr::device

@@ -1,0 +1,25 @@
+// The scalar type of a request: float, or double for fp64. Includes nothing of CUDA, so that CPU
+// variants use it too.
+#pragma once
+
+#include <memory>
+
+#include "harness/variant.hpp"
+
+namespace xcorr::device {
+
+// use(T{}), where T is the scalar type.
+template <typename Use>
+auto with_scalar(Precision precision, const Use& use) {
+  return precision == Precision::fp64 ? use(double{}) : use(float{});
+}
+
+// .plan of a variant whose plan PlanOf<T> is made from a request.
+template <template <typename> class PlanOf>
+std::unique_ptr<Plan> plan_in_precision(const PlanRequest& request) {
+  return with_scalar(request.precision, [&](auto scalar) -> std::unique_ptr<Plan> {
+    return std::make_unique<PlanOf<decltype(scalar)>>(request);
+  });
+}
+
+}  // namespace xcorr::device

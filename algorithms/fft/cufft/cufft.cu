@@ -1,0 +1,310 @@
+// Correlation by the transform theorem on cuFFT, as fast as library transforms allow: the honest
+// FFT baseline. Steps from cufft_paper:
+//
+// - smooth padded sizes 2^a 3^b 5^c 7^d that depend on the window, not 2h x 2w (`padded_size`);
+// - two right matrices of one left matrix as real and imaginary part of one complex matrix:
+//   correlation with a real matrix is linear, so conj(left) * (right0 + i right1) holds both
+//   outputs and nothing is ever unpacked; a complex transform moves fewer bytes than two real ones
+//   do, in rows without an odd last element (measured: 0.76 to 0.88 of their time);
+// - rows of padding are not transformed (`complex_rows`);
+// - a Hadamard kernel over all pairs at once, the scale folded in; padding and the definition's
+//   layout as one kernel each, or folded into the transforms; accesses of 16 bytes in all of them;
+// - forward plans over lefts and rights in one buffer, inverse plans over pairs, of fixed batches:
+// a
+//   problem larger than `chunk_mib` of spectra runs in equal chunks (rectangles of lefts and
+//   rights), so the workspace is bounded, and with the small value a chunk stays in the L2 cache
+//   from its product to its output;
+// - all launches of a call replayed as one CUDA graph.
+//
+// Parameters, all run time:
+//   callbacks  none: pad, forward, hadamard, inverse, crop, each its launches.
+//              layout: the forward transform loads from the unpadded inputs, the inverse stores
+//              into the outputs, through callbacks that NVRTC compiles (fft_callbacks.hpp) and
+//              cuFFT links into its kernels while it plans (that cost is in plan_us): two launches
+//              less and slower transforms, which wins where launches are all there is. Always real
+//              transforms and small chunks.
+//   transform  real: one matrix a transform. complex: two rights a transform; no point where a left
+//              matrix has one right. complex_rows: the same, rows and columns apart.
+//   chunk_mib  32 (L2 cache) | 1024; the larger is no point where the smaller is one chunk.
+//   launch     stream: one launch after the other. graph: replayed; with other pointers than in the
+//              call before it is recorded again. A call whose phases are marked is never replayed.
+//
+// n-to-m transforms each matrix once while all spectra fit in kAllSpectraBytes; beyond, and in the
+// other forms, a chunk transforms its own lefts and rights.
+//
+// Forms: all four, any shapes, any window; fp32 and fp64. Phases forward, hadamard, inverse;
+// padding and layout kernels are rest. Limits: a chunk is at least one slot of pairs, so a huge
+// transform takes what it needs; a short left against a very long right is padded to the length of
+// the right (no overlap-save).
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "algorithms/fft/transforms.hpp"
+#include "algorithms/fft/cufft/callbacks.hpp"
+#include "algorithms/fft/cufft/chunks.hpp"
+#include "algorithms/fft/cufft/products.hpp"
+#include "algorithms/fft/cufft/lto_compiler.hpp"
+#include "algorithms/fft/cufft/replay.hpp"
+
+namespace xcorr::fft {
+namespace {
+
+constexpr Index kAllSpectraBytes = Index{2} << 30;
+constexpr Index kChunkBytes = 256;  // for an FftChunk
+constexpr int kChunkMib[] = {32, 1024};
+
+bool uses_callbacks(const PlanRequest& request) {
+  return request.params.get("callbacks") == "layout";
+}
+
+Transform transform(const PlanRequest& request) {
+  if (uses_callbacks(request) || request.params.get("transform") == "real") return Transform::real;
+  return request.params.get("transform") == "complex" ? Transform::complex
+                                                      : Transform::complex_rows;
+}
+
+Index chunk_mib(const PlanRequest& request) {
+  return uses_callbacks(request) ? kChunkMib[0] : request.params.get_int("chunk_mib");
+}
+
+template <typename T>
+FftChunks chunks(const PlanRequest& request, Index mib) {
+  return fft_chunks(request.problem, sizeof(T), transform(request), mib << 20, kAllSpectraBytes);
+}
+
+template <typename T>
+FftChunks chunks(const PlanRequest& request) {
+  return chunks<T>(request, chunk_mib(request));
+}
+
+// With callbacks cuFFT tells its need only after linking, so a bound is reserved: one image of the
+// batch.
+template <typename T>
+std::size_t reserved_for_callbacks(const FftGeometry& g) {
+  const Index slots = std::max(g.input_slots(), g.pair_slots);
+  return static_cast<std::size_t>(slots * 2 * g.spectrum) * sizeof(T) + (std::size_t{1} << 20);
+}
+
+template <typename T>
+class CufftPipeline final : public Plan {
+  using Complex = typename CufftTypes<T>::Complex;
+
+ public:
+  explicit CufftPipeline(const PlanRequest& request)
+      : problem_(request.problem),
+        at_(chunks<T>(request)),
+        transforms_(at_.g),
+        callbacks_(uses_callbacks(request)) {
+    const FftGeometry& g = at_.g;
+    char* base = static_cast<char*>(request.workspace);
+    images_in_ = reinterpret_cast<T*>(base);
+    lefts_ = reinterpret_cast<Complex*>(base + at_.spectra);
+    rights_ = lefts_ + g.left_slots * slot();
+    products_ = reinterpret_cast<Complex*>(base + at_.products);
+    chunk_ = reinterpret_cast<FftChunk<T>*>(base + at_.end);
+    if (callbacks_) set_callbacks();
+    const std::size_t work = transforms_.make(g);
+    images_.clear();
+    void* area = base + at_.end + kChunkBytes;
+    if (callbacks_ && work > reserved_for_callbacks<T>(g)) {
+      check_cuda(cudaMalloc(&own_work_, work), "work area of cuFFT");
+      area = own_work_;
+    }
+    transforms_.use(area);
+    // Rows that are never padded, and slots beyond the valid part, are read but never written.
+    check_cuda(cudaMemsetAsync(base, 0, static_cast<std::size_t>(at_.end + kChunkBytes),
+                               static_cast<cudaStream_t>(request.stream)),
+               "clearing the workspace");
+    if (request.params.get("launch") == "graph") {
+      replay_.prepare([this](const Call& call) { issue(call, !at_.single(problem_)); });
+    }
+  }
+
+  ~CufftPipeline() override { cudaFree(own_work_); }
+
+  void compute(const Call& call) override {
+    if (!replay_.replays(call)) return issue(call, true);
+    // A graph of one chunk has it in place before; of many, its launches bring each.
+    if (callbacks_ && at_.single(problem_)) {
+      bring(chunk(call, 0, 0, at_.chunk), static_cast<cudaStream_t>(call.stream));
+    } else {
+      brought_ = {};
+    }
+    replay_.run(call, [this](const Call& recorded) { issue(recorded, !at_.single(problem_)); });
+  }
+
+ private:
+  void issue(const Call& call, bool brings) {
+    const auto stream = static_cast<cudaStream_t>(call.stream);
+    const Index rights = at_.g.pair_pitch;
+    for (Index l = 0; l < problem_.lefts; l += at_.chunk.lefts) {
+      for (Index r = 0; r < rights; r += at_.chunk.rights) {
+        const Rectangle part{std::min(at_.chunk.lefts, problem_.lefts - l),
+                             std::min(at_.chunk.rights, rights - r)};
+        const FftChunk<T> of = chunk(call, l, r, part);
+        if (callbacks_ && brings) bring(of, stream);
+        run(call, of, l, r, part, stream);
+      }
+    }
+  }
+
+  FftChunk<T> chunk(const Call& call, Index l, Index r, Rectangle part) const {
+    const Problem& q = problem_;
+    const bool n_to_m = q.form == Form::n_to_m;
+    const Index pair = l * at_.g.pair_pitch + r;
+    T* out = call.outs<T>() + pair * q.out_size();
+    if (at_.all_spectra) {
+      return {call.lefts<T>(), call.rights<T>(), out,        q.lefts, 1,
+              q.rights,        part.lefts,       part.rights};
+    }
+    return {call.lefts<T>() + l * q.left.size(),
+            call.rights<T>() + (n_to_m ? r : pair) * q.right.size(),
+            out,
+            part.lefts,
+            n_to_m ? 1 : part.lefts,
+            part.rights,
+            part.lefts,
+            part.rights};
+  }
+
+  void run(const Call& call, const FftChunk<T>& of, Index l, Index r, Rectangle part,
+           cudaStream_t stream) {
+    const FftGeometry& g = at_.g;
+    if (!at_.all_spectra || (l == 0 && r == 0)) {
+      if (!callbacks_) pad(g, of, images_in_, stream);
+      call.phase("forward");
+      transforms_.forward(images_in_, lefts_, stream);
+    }
+    call.phase("hadamard");
+    hadamard<T>(g, lefts_ + (at_.all_spectra ? l * slot() : 0),
+                rights_ + (at_.all_spectra ? r / g.pack * slot() : 0), products_, part.lefts,
+                ceil_div(part.rights, g.pack), problem_.form == Form::n_to_m, stream);
+    call.phase("inverse");
+    T* images_out = reinterpret_cast<T*>(products_);
+    transforms_.inverse(products_, images_out, stream);
+    call.phase("rest");
+    if (!callbacks_) crop(g, of, images_out, T(1), stream);
+  }
+
+  // Complex elements from the spectrum of a slot to that of the next.
+  Index slot() const { return at_.g.by_rows ? at_.g.pitch : at_.g.spectrum; }
+
+  // Brings the chunk to the callbacks where it is not there yet: in the usual case of one chunk and
+  // unchanged pointers, never. A recorded call may be replayed at any time, so from then on always.
+  void bring(const FftChunk<T>& of, cudaStream_t stream) {
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    check_cuda(cudaStreamIsCapturing(stream, &capture), "cudaStreamIsCapturing");
+    if (capture != cudaStreamCaptureStatusNone) recorded_ = true;
+    if (!recorded_ && std::memcmp(&of, &brought_, sizeof of) == 0) return;
+    launch(store_chunk<T>, dim3(1), dim3(1), 0, stream, chunk_, of);
+    brought_ = of;
+  }
+
+#if CUFFT_VERSION >= 11300
+  void set_callbacks() {
+    const bool single = sizeof(T) == sizeof(float);
+    set_callback(transforms_.first(), "xcorr_pad", "XCORR_PAD",
+                 single ? CUFFT_CB_LD_REAL : CUFFT_CB_LD_REAL_DOUBLE);
+    set_callback(transforms_.last(), "xcorr_crop", "XCORR_CROP",
+                 single ? CUFFT_CB_ST_REAL : CUFFT_CB_ST_REAL_DOUBLE);
+  }
+
+  void set_callback(CufftPlan<T>& plan, const char* name, const char* part,
+                    cufftXtCallbackType type) {
+    // cuFFT reads the image and the pointer when it plans.
+    images_.push_back(LtoCompiler::instance().compile(callback_source<T>(at_.g, part)));
+    chunk_pointer_ = chunk_;
+    check_cufft(cufftXtSetJITCallback(plan.handle(), name, images_.back().data(),
+                                      images_.back().size(), type, &chunk_pointer_),
+                "cufftXtSetJITCallback");
+  }
+#else
+  void set_callbacks() {}  // supports() says no
+#endif
+
+  Problem problem_;
+  FftChunks at_;
+  CufftTransforms<T> transforms_;
+  bool callbacks_;
+  T* images_in_;
+  Complex *lefts_, *rights_, *products_;
+  FftChunk<T>* chunk_;  // what callbacks read
+  void* chunk_pointer_ = nullptr;
+  void* own_work_ = nullptr;
+  FftChunk<T> brought_{};
+  bool recorded_ = false;
+  std::vector<std::vector<char>> images_;
+  Replay replay_;
+};
+
+template <typename T>
+Support supports_as(const PlanRequest& request) {
+  const FftChunks at = chunks<T>(request);
+  const FftGeometry& g = at.g;
+  if (std::max({g.rows, g.cols, g.rows * g.pitch / 2 * std::max(g.input_slots(), g.pair_slots)}) >
+      std::numeric_limits<int>::max()) {
+    return no("a transform longer than 2^31 - 1, or 32 GiB of spectra in a chunk of one pair");
+  }
+  if (g.pack == 2 && g.pair_pitch == 1) return no("no two right matrices share a left one");
+  if (g.by_rows && g.rows == 1) return no("one row: the same as transform=complex");
+  if (chunk_mib(request) > kChunkMib[0] &&
+      chunks<T>(request, kChunkMib[0]).single(request.problem)) {
+    return no("one chunk already at chunk_mib=" + std::to_string(kChunkMib[0]));
+  }
+  return yes();
+}
+
+Support supports(const PlanRequest& request) {
+  if (uses_callbacks(request)) {
+    if (CUFFT_VERSION < kFirstCufftWithLto) {
+      return no("callbacks compiled at run time need CUDA 12.6 update 2; built with cuFFT " +
+                std::to_string(CUFFT_VERSION));
+    }
+    if (!LtoCompiler::instance().problem().empty()) return no(LtoCompiler::instance().problem());
+  }
+  return request.precision == Precision::fp64 ? supports_as<double>(request)
+                                              : supports_as<float>(request);
+}
+
+template <typename T>
+std::size_t workspace_as(const PlanRequest& request) {
+  const FftChunks at = chunks<T>(request);
+  return static_cast<std::size_t>(at.end + kChunkBytes) +
+         (uses_callbacks(request) ? reserved_for_callbacks<T>(at.g) : cufft_work_bytes<T>(at.g));
+}
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  return request.precision == Precision::fp64 ? workspace_as<double>(request)
+                                              : workspace_as<float>(request);
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  if (request.precision == Precision::fp64) return std::make_unique<CufftPipeline<double>>(request);
+  return std::make_unique<CufftPipeline<float>>(request);
+}
+
+XCORR_VARIANT({
+    .summary =
+        "Transform theorem on cuFFT: smooth sizes, two rights a transform, streaming products",
+    .parent = "cufft_paper",
+    .source = "section 3.1",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .precisions = {Precision::fp32, Precision::fp64},
+    .axes = {{"callbacks", {"none", "layout"}},
+             {"transform", {"real", "complex", "complex_rows"}},
+             {"chunk_mib", {std::to_string(kChunkMib[0]), std::to_string(kChunkMib[1])}},
+             {"launch", {"stream", "graph"}}},
+    .drops = {{"callbacks", "layout", "transform"}, {"callbacks", "layout", "chunk_mib"}},
+    .emulated = false,
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr::fft

@@ -1,0 +1,276 @@
+// The data movement around a batched 2D transform: zero padding of the inputs, and the definition's
+// layout (shifts of the window in order) of its circular output. Shared by the cuFFT pipelines.
+//
+// A transform is rows x cols elements. It holds one real matrix, or (`pack` 2) two right matrices
+// of one left matrix as the real and the imaginary part of a complex one: correlation with a real
+// left matrix is linear, so its output holds both outputs in the same way, and no spectrum is ever
+// unpacked.
+//
+// Transforms of a chunk of pairs lie in slots: first left_slots matrices, then right_slots. Rights
+// and pairs come in runs (the rights of one left matrix), so that one rectangle of lefts and rights
+// of any form is a chunk; what is beyond its valid part is zero on the way in, skipped on the way
+// out. Either all rows of a slot lie together, or (`by_rows`) row y of all slots does.
+#pragma once
+
+#include <algorithm>
+
+#include "algorithms/device/cuda.hpp"
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/memory.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fft {
+
+// Scalars from slot to slot and from row to row of images.
+struct Strides {
+  Index slot = 0, row = 0;
+};
+
+// What stays the same from chunk to chunk.
+struct FftGeometry {
+  Index rows, cols;  // of a transform
+  Index pack = 1;    // real matrices in a transform: 1 or 2
+  bool by_rows = false;
+  Index padded_rows;  // rows that padding writes: all, or those that are not zero anyway
+  Index real_pitch;   // scalars in a row of an image, with what fills it up
+  Index pitch;        // complex elements in a row of a spectrum
+  Index spectrum;     // complex elements of a spectrum, with what fills it up
+  Strides in, out;    // of the images: padded inputs, circular outputs
+  Shape left, right;  // of the inputs
+  Index left_slots, right_slots;
+  Index right_run, right_pitch;  // right slots of a run; right matrices from run to run
+  Index pair_slots;
+  Index pair_run, pair_pitch;  // likewise for pairs and their outputs
+  Shifts sy, sx;               // the window
+
+  Index input_slots() const { return left_slots + right_slots; }
+};
+
+// What differs: the first matrices and the first output of a chunk, and how much of it is valid.
+// Also read by callbacks that are compiled at run time: eight-byte members only.
+template <typename T>
+struct FftChunk {
+  const T* left;
+  const T* right;
+  T* out;
+  Index lefts;
+  Index right_runs, rights;  // runs, and rights in each
+  Index pair_runs, pairs;
+};
+
+constexpr unsigned kLayoutThreads = 256;
+
+// Scalars of one access of 16 bytes.
+template <typename T>
+constexpr int kWide = 16 / static_cast<int>(sizeof(T));
+
+template <typename T, int kCount>
+struct alignas(sizeof(T) * kCount) Wide {
+  using Scalar = T;
+  T at[kCount];
+};
+
+// What the kernel that pads needs, in 32 bits where that is enough.
+template <typename T>
+struct PadArguments {
+  FftChunk<T> from;
+  T* to;
+  Strides strides;
+  Divider row, line, run;  // accesses in a row; lines of the inner index; slots of a run
+  std::uint32_t accesses;
+  bool by_rows;
+  std::uint32_t left_slots;
+  int left_rows, left_cols, right_rows, right_cols;
+  Index right_pitch;
+};
+
+// to[slot][y][x] = the matrix (two: re, im in turn) of that slot, zero outside it. A thread writes
+// kCount consecutive scalars of a row.
+template <typename T, int kPack, int kCount>
+__global__ void __launch_bounds__(kLayoutThreads) pad_kernel(PadArguments<T> p) {
+  std::uint32_t access = blockIdx.x * kLayoutThreads + threadIdx.x;
+  if (access >= p.accesses) return;
+  std::uint32_t inner = p.row.split(access);  // access: within the row
+  const std::uint32_t outer = p.line.split(inner);
+  const std::uint32_t slot = p.by_rows ? inner : outer;
+  const int y = static_cast<int>(p.by_rows ? outer : inner);
+  const int x = static_cast<int>(access) * (kCount / kPack);
+
+  const T* from[kPack] = {};  // null: zero
+  int cols = 0;
+  if (slot < p.left_slots) {
+    if (slot < p.from.lefts && y < p.left_rows) {
+      cols = p.left_cols;
+      from[0] = p.from.left + (static_cast<Index>(slot) * p.left_rows + y) * cols;
+    }
+  } else {
+    std::uint32_t item = slot - p.left_slots;
+    const std::uint32_t run = p.run.split(item);
+    if (run < p.from.right_runs && y < p.right_rows) {
+      cols = p.right_cols;
+#pragma unroll
+      for (int part = 0; part < kPack; ++part) {
+        const Index matrix = static_cast<Index>(item) * kPack + part;
+        if (matrix < p.from.rights) {
+          from[part] = p.from.right + ((run * p.right_pitch + matrix) * p.right_rows + y) * cols;
+        }
+      }
+    }
+  }
+  Wide<T, kCount> value;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const int col = x + i / kPack;
+    value.at[i] = from[i % kPack] && col < cols ? from[i % kPack][col] : T(0);
+  }
+  T* to = p.to + slot * p.strides.slot + y * p.strides.row;
+  reinterpret_cast<Wide<T, kCount>*>(to)[access] = value;
+}
+
+// What the kernel that crops needs: rows of each output from `first_sy` on, `count` outputs.
+template <typename T>
+struct CropArguments {
+  FftChunk<T> to;  // out: at the first of those rows
+  const T* from;
+  Strides strides;
+  Divider access, run, row;  // accesses of an output; slots of a run; outputs of a row
+  std::uint32_t accesses, count;
+  Index item, pair_pitch;  // outputs from pair to pair; pairs from run to run
+  int rows, cols, first_sy, first_sx;
+  T scale;
+};
+
+// Outputs first .. first + kCount - 1, where they are among those of a pair, from its image.
+template <typename T, int kPack>
+__device__ __forceinline__ Wide<T, kWide<T>> cropped(const CropArguments<T>& c, const T* image,
+                                                     std::int64_t first) {
+  Wide<T, kWide<T>> value;
+  std::uint32_t x = first < 0 ? 0 : static_cast<std::uint32_t>(first);
+  int sy = static_cast<int>(c.row.split(x)) + c.first_sy;
+  const T* row = image + (sy < 0 ? sy + c.rows : sy) * c.strides.row;
+#pragma unroll
+  for (int i = 0; i < kWide<T>; ++i) {
+    if (first + i < 0 || first + i >= c.count) continue;
+    if (x == c.row.by) {
+      x = 0;
+      ++sy;
+      row = image + (sy < 0 ? sy + c.rows : sy) * c.strides.row;
+    }
+    const int sx = static_cast<int>(x++) + c.first_sx;
+    value.at[i] = c.scale * row[static_cast<Index>(sx < 0 ? sx + c.cols : sx) * kPack];
+  }
+  return value;
+}
+
+// out = scale * the image at the shift of each output. A thread takes what a store of full width
+// holds, wherever outputs begin, so they leave in whole lines; of two packed outputs the same place
+// in both, so that the image comes from memory once.
+template <typename T, int kPack>
+__global__ void __launch_bounds__(kLayoutThreads) crop_kernel(CropArguments<T> c) {
+  constexpr int kCount = kWide<T>;
+  std::uint32_t access = blockIdx.x * kLayoutThreads + threadIdx.x;
+  if (access >= c.accesses) return;
+  const std::uint32_t slot = c.access.split(access);  // access: within the output
+  std::uint32_t item = slot;
+  const std::uint32_t run = c.run.split(item);
+  item *= kPack;
+  if (run >= c.to.pair_runs) return;
+  const T* image = c.from + slot * c.strides.slot;
+  T* to[kPack] = {};
+  std::int64_t first[kPack];
+  Wide<T, kCount> value[kPack];
+#pragma unroll
+  for (int part = 0; part < kPack; ++part) {
+    if (item + part >= c.to.pairs) continue;
+    to[part] = c.to.out + (run * c.pair_pitch + item + part) * c.item;
+    const auto lead = reinterpret_cast<std::uintptr_t>(to[part]) / sizeof(T) % kCount;
+    first[part] = static_cast<std::int64_t>(access) * kCount - static_cast<std::int64_t>(lead);
+    value[part] = cropped<T, kPack>(c, image + part, first[part]);
+  }
+#pragma unroll
+  for (int part = 0; part < kPack; ++part) {
+    if (!to[part]) continue;
+    if (first[part] >= 0 && first[part] + kCount <= c.count) {
+      store_last(reinterpret_cast<Wide<T, kCount>*>(to[part] + first[part]), value[part]);
+      continue;
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const std::int64_t at = first[part] + i;
+      if (at >= 0 && at < c.count) to[part][at] = value[part].at[i];
+    }
+  }
+}
+
+inline unsigned layout_blocks(Index threads) {
+  return static_cast<unsigned>(ceil_div<Index>(threads, kLayoutThreads));
+}
+
+template <typename T, int kPack, int kCount>
+void pad_as(const FftGeometry& g, const FftChunk<T>& chunk, T* images, void* stream) {
+  const Index row = g.real_pitch / kCount;
+  PadArguments<T> p{};
+  p.from = chunk;
+  p.to = images;
+  p.strides = g.in;
+  p.row = Divider(row);
+  p.line = Divider(g.by_rows ? g.input_slots() : g.padded_rows);
+  p.run = Divider(g.right_run);
+  p.accesses = static_cast<std::uint32_t>(g.input_slots() * g.padded_rows * row);
+  p.by_rows = g.by_rows;
+  p.left_slots = static_cast<std::uint32_t>(g.left_slots);
+  p.left_rows = static_cast<int>(g.left.rows);
+  p.left_cols = static_cast<int>(g.left.cols);
+  p.right_rows = static_cast<int>(g.right.rows);
+  p.right_cols = static_cast<int>(g.right.cols);
+  p.right_pitch = g.right_pitch;
+  launch(pad_kernel<T, kPack, kCount>, dim3(layout_blocks(p.accesses)), dim3(kLayoutThreads), 0,
+         stream, p);
+}
+
+// Pads the inputs of a chunk into `images`.
+template <typename T>
+void pad(const FftGeometry& g, const FftChunk<T>& chunk, T* images, void* stream) {
+  if (g.pack == 2) {
+    pad_as<T, 2, kWide<T>>(g, chunk, images, stream);
+  } else if (g.real_pitch % kWide<T> == 0 && g.in.slot % kWide<T> == 0) {
+    pad_as<T, 1, kWide<T>>(g, chunk, images, stream);
+  } else {
+    pad_as<T, 1, 1>(g, chunk, images, stream);
+  }
+}
+
+// Outputs of a pair that the crop kernel counts with 32 bits, but at least those of a row.
+constexpr Index kCropOutputs = Index{1} << 31;
+
+// The circular outputs in `images` to the outputs of a chunk, times `scale`.
+template <typename T>
+void crop(const FftGeometry& g, const FftChunk<T>& chunk, const T* images, T scale, void* stream,
+          Index most_outputs = kCropOutputs) {
+  const Index row = g.sx.count(), step = std::max<Index>(1, most_outputs / row);
+  for (Index y = 0; y < g.sy.count(); y += step) {
+    const Index count = std::min(step, g.sy.count() - y) * row;
+    const Index accesses = ceil_div<Index>(count + kWide<T> - 1, kWide<T>);
+    CropArguments<T> c{};
+    c.to = chunk;
+    c.to.out += y * row;
+    c.from = images;
+    c.strides = g.out;
+    c.access = Divider(accesses);
+    c.run = Divider(g.pair_run);
+    c.row = Divider(row);
+    c.accesses = static_cast<std::uint32_t>(g.pair_slots * accesses);
+    c.count = static_cast<std::uint32_t>(count);
+    c.item = g.sy.count() * row;
+    c.pair_pitch = g.pair_pitch;
+    c.rows = static_cast<int>(g.rows);
+    c.cols = static_cast<int>(g.cols);
+    c.first_sy = static_cast<int>(g.sy.first + y);
+    c.first_sx = static_cast<int>(g.sx.first);
+    c.scale = scale;
+    launch(g.pack == 2 ? crop_kernel<T, 2> : crop_kernel<T, 1>, dim3(layout_blocks(c.accesses)),
+           dim3(kLayoutThreads), 0, stream, c);
+  }
+}
+
+}  // namespace xcorr::fft

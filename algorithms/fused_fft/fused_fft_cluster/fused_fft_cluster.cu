@@ -1,0 +1,130 @@
+// The whole FFT correlation of a pair in one thread-block cluster: a step from fused_fft_block, for
+// tiles that no block holds and for pairs too few to fill the card with one block each.
+//
+// Rows, columns with the product and rows again are phases with a cluster barrier between them, and
+// the image between phases lies in distributed shared memory: each block owns some columns of it. In
+// the phases over rows a block transforms its share of the complex rows and stores them into, or
+// loads them from, the owners of the columns; the phase over columns is local. The first right is
+// transformed beside the left, whose spectrum then stays for all rights of the cluster.
+//
+// Forms: all four (n-to-m transforms each right once for every left: fused_fft_lanes does not); any
+// shape and window; fp32. No parameters. Limits: compute capability 9.0; square transforms of 64,
+// 128, 192, 256, 384 or 512 (the larger of what both axes need); clusters of 8, for 512 of 16
+// blocks.
+//
+// Predicted on an H200, stream: ten short phases of 300 to 500 cycles and three cluster barriers
+// over one launch, so 6 us for 1:1 at 64 x 64 and 128 x 128; at 256 x 256 a right is 25 M
+// instructions on 16 multiprocessors, 9 us: 1:1 in 22 us, 1:32 on eight clusters in 55 us.
+#include "algorithms/fused_fft/fused_fft_cluster/kernel.hpp"
+#include "algorithms/fused_fft/lengths.hpp"
+#include "algorithms/fused_fft/roots.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+namespace {
+
+using Squares = Lengths<64, 128, 192, 256, 384, 512>;
+
+template <typename F>
+auto with_shape(const Problem& q, F f) {
+  return Squares::with(Squares::square(q),
+                       [&](auto length) { return f(ClusterShape<decltype(length)::n>{}); });
+}
+
+template <int kN>
+void (*kernel_of(ClusterShape<kN>))(ClusterArguments) {
+  return cluster_kernel<kN>;
+}
+
+// Clusters that the device holds at once; zero where its groups of SMs are too small. Allows the
+// kernel what it needs, which a plan does once and not every launch.
+template <typename S>
+Index resident_clusters() {
+  const auto kernel = kernel_of(S{});
+  const auto* const function = reinterpret_cast<const void*>(kernel);
+  allow_shared(function, S::bytes);
+  constexpr int kPortable = 8;
+  if (S::size > kPortable) {
+    check_cuda(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+               "cluster of more than 8 blocks");
+  }
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = S::size;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(S::size);
+  config.blockDim = dim3(S::group_threads, kGroups);
+  config.dynamicSmemBytes = S::bytes;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  int clusters = 0;
+  check_cuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config), "occupancy of clusters");
+  return clusters;
+}
+
+template <typename S>
+class ClusterPlan final : public Plan {
+ public:
+  explicit ClusterPlan(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    using L = typename S::L;
+    auto* const roots = static_cast<Complex*>(request.workspace);
+    store_root_tables<L, L>(roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, L::n, L::n, roots);
+    const Index m = q.pairs() / q.lefts;
+    a_.rights_of_left = static_cast<std::uint32_t>(m);
+    a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(m) : 0;
+    const Index chunks = std::clamp<Index>(resident_clusters<S>() / q.lefts, 1, m);
+    a_.chunk = static_cast<std::uint32_t>(ceil_div(m, chunks));
+    a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, a_.chunk));
+    clusters_ = static_cast<unsigned>(q.lefts * a_.chunks);
+  }
+
+  void compute(const Call& call) override {
+    a_.left = call.lefts<float>();
+    a_.right = call.rights<float>();
+    a_.out = call.outs<float>();
+    launch({.cluster = S::size}, kernel_of(S{}), dim3(clusters_ * S::size),
+           dim3(S::group_threads, kGroups), S::bytes, call.stream, a_);
+  }
+
+ private:
+  ClusterArguments a_{};
+  unsigned clusters_ = 0;
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (compute_capability_major() < 9) return no("clusters need compute capability 9.0");
+  if (const Support fit = Squares::supports(q); !fit) return fit;
+  const std::size_t bytes = with_shape(q, [](auto shape) { return decltype(shape)::bytes; });
+  if (bytes > shared_limit()) {
+    return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
+              std::to_string(shared_limit()));
+  }
+  return with_shape(q, [](auto shape) {
+    using S = decltype(shape);
+    if (resident_clusters<S>() > 0) return yes();
+    return no("no " + std::to_string(S::size) + " multiprocessors of the device form a cluster");
+  });
+}
+
+XCORR_VARIANT({
+    .summary = "Transform theorem in one kernel: a tile in a cluster's distributed shared memory",
+    .parent = "fused_fft_block",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .emulated = false,
+    .supports = supports,
+    .workspace_bytes = [](const PlanRequest&) { return static_cast<std::size_t>(kRootBytes); },
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return with_shape(request.problem, [&](auto shape) -> std::unique_ptr<Plan> {
+        return std::make_unique<ClusterPlan<decltype(shape)>>(request);
+      });
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::fused_fft

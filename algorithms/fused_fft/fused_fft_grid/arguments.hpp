@@ -1,0 +1,45 @@
+// What the phases of fused_fft_grid are given: the problem, and where its images lie in the workspace.
+#pragma once
+
+#include "algorithms/device/divide.hpp"
+#include "algorithms/fused_fft/fused_fft_grid/exchange.hpp"
+#include "algorithms/fused_fft/transforms.hpp"
+
+namespace xcorr::fused_fft {
+
+// An element of an image is one frequency of two rows, 16 bytes. An image has its columns in groups
+// of so many; a group has all row pairs one after the other. Lanes along a row so touch half as many
+// lines of a cache as sectors, and so do lanes along two columns.
+inline constexpr int kLayout = 4;
+
+struct GridArguments {
+  // Offset of column k from column 0 of the same row pair.
+  __device__ __forceinline__ std::uint32_t of_column(int k) const {
+    const auto column = static_cast<std::uint32_t>(k);
+    return (column / kLayout) * row_pairs * kLayout + column % kLayout;
+  }
+
+  const float *left, *right;
+  float* out;
+  const Complex* roots;  // two tables of x, two of y
+  Element* images;       // of lefts, of rights from right_image on, of pairs from pair_image on
+  std::uint32_t image, right_image, pair_image;  // elements of one; numbers
+  std::uint32_t left_copies, right_copies;       // of an image; with kFlow
+  std::uint32_t right_copy_of_left;              // 1 if each left has its own copy of a right
+  std::uint32_t row_pairs, m_y;                  // of an image; rows of a pair are m_y apart
+  int nx, ny;
+  int left_rows, left_cols, right_rows, right_cols;
+  int out_rows, out_cols, first_y, first_x;  // of the window in the circular result
+  bool short_rows, short_columns;            // no input has more than half of nx or ny
+  float scale;
+  std::uint32_t lefts, rights_of_left, rights_back;
+  int log_columns;      // of a task over columns
+  std::uint32_t chunk;  // rights of a task
+  Divider by_pairs_with_data, by_row_pairs, by_m, by_groups, by_lefts;
+  std::uint32_t row_items, column_tasks, out_items;
+  // Threads of a group; complex elements of shared memory, of a group and of a transform.
+  int log_threads, shared_of_group, stride_x, stride_y;
+  GridBarrier barrier;
+};
+
+}  // namespace xcorr::fused_fft

@@ -1,0 +1,256 @@
+// The whole FFT correlation in one kernel over the whole card, for few pairs: a step from
+// fused_fft_block, with which a few pairs are a few blocks. Beyond the paper.
+//
+// Three phases (rows, columns with the product, rows) with images in the L2 cache between them. As
+// three kernels, launches and long chains of instructions were most of the time; here one block on
+// each multiprocessor lasts through all of them, so nothing is launched between them. A transform
+// is spread over a warp, two for lengths above 256, with up to 8 values a thread, in three short
+// passes (three_pass_fft.hpp); a left is transformed beside its first right. A block is cut into
+// parts that work on their own. The window is found where outputs are stored: no phases, no
+// rotation.
+//
+// For several pairs every wait is that of the threads which exchange something: of a warp up to
+// length 256, of 64 threads above, of the columns of a slot where images are met, of a part only
+// for the spectrum of the left. So some transforms load or store while others compute, and the row
+// pair or right after the present one is asked for before that is done (right and pair images: with
+// the barrier only, as with dataflow it may not be there yet).
+//
+// Forms: all four, any shape and window; fp32. Parameters, run time: columns_per_task, the columns
+// of a left and of a right that a part has at once (1: shorter phases for one pair; 2: fewer, wider
+// accesses); exchange, how blocks meet between phases (grid_exchange.hpp): `barrier` of the whole
+// grid, or `dataflow`, where readers wait for each element: less latency, more traffic of the L2
+// cache. Lengths 64, 96, 128, 192, 256, 384 and 512, of each axis apart. Limits: longer transforms;
+// images of all matrices and pairs at once, at most 256 MiB, with dataflow at most 40 MiB.
+//
+// A call may start while the one before it ends (launch.hpp): its twiddles are then in
+// registers when the inputs are there.
+//
+// Tried and dropped, measured on an H200: running a phase's code on garbage while waiting, so that
+// it is in the instruction cache (it is there anyway: 1.5 us slower); 80 registers and 768 threads
+// (10 % slower for 1:8 at 256 x 256); 2 or 8 columns in the layout of images (within 3 %); 4
+// columns a task (within 3 % of 2).
+//
+// Registers on sm_90: 128 with the barrier, 124 with dataflow, no spills. Shared memory: 5 to 44 KB
+// a part.
+#include <algorithm>
+#include <bit>
+
+#include "algorithms/fused_fft/fused_fft_grid/kernel.hpp"
+#include "algorithms/fused_fft/lengths.hpp"
+#include "algorithms/fused_fft/roots.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+namespace {
+
+using AxisLengths = Lengths<64, 96, 128, 192, 256, 384, 512>;
+constexpr Index kMostGroups = 8;  // of a block
+
+using Kernel = void (*)(GridArguments, Phases);
+
+// What the host needs of the radices of a length.
+struct Sizes {
+  int m, threads, elements;
+};
+Sizes sizes(int n) {
+  return AxisLengths::with(n, [](auto length) {
+    using R = typename RadicesOfLength<decltype(length)::n>::type;
+    return Sizes{R::m, R::threads, R::elements};
+  });
+}
+void store_tables(int n, Complex* to, void* stream) {
+  AxisLengths::with(n, [&](auto length) {
+    using R = typename RadicesOfLength<decltype(length)::n>::type;
+    store_root_table<typename R::FirstTable>(false, to, stream);
+    store_root_table<typename R::SecondTable>(false, to + kRootTable, stream);
+  });
+}
+
+// The two parameters.
+struct GridPoint {
+  explicit GridPoint(const Params& params)
+      : columns(params.get_int("columns_per_task")), flow(params.get("exchange") == "dataflow") {}
+  int columns;
+  bool flow;
+};
+
+// How many images there are of what, at most.
+struct Images {
+  Images(const Problem& q, bool flow)
+      : elements(ceil_div<Index>(AxisLengths::x(q) / 2 + 1, kLayout) * kLayout *
+                 (AxisLengths::y(q) / 2)) {
+    const bool n_to_m = q.form == Form::n_to_m;
+    // With dataflow, one of a left for each of its pairs would do even if all were tasks apart.
+    of_lefts = flow ? q.pairs() : q.lefts;
+    of_rights = flow && n_to_m ? q.pairs() : q.rights;
+    // Those of pairs may take their rights' places where each right has one pair.
+    of_pairs = flow || n_to_m ? q.pairs() : 0;
+  }
+  Index count() const { return of_lefts + of_rights + of_pairs; }
+  Index bytes() const { return count() * elements * static_cast<Index>(sizeof(Element)); }
+
+  Index elements, of_lefts = 0, of_rights = 0, of_pairs = 0;
+};
+
+class GridPlan final : public Plan {
+ public:
+  explicit GridPlan(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    const GridPoint point(request.params);
+    const Images images(q, point.flow);
+    kernel_ = point.flow ? grid_kernel<true> : grid_kernel<false>;
+    const int ny = AxisLengths::y(q), nx = AxisLengths::x(q);
+    const Sizes of_y = sizes(ny), of_x = sizes(nx);
+    auto* const roots = static_cast<Complex*>(request.workspace);
+    auto* const counters = reinterpret_cast<std::uint32_t*>(roots + 4 * kRootTable);
+    a_.roots = roots;
+    a_.images = reinterpret_cast<Element*>(counters + GridBarrier::kBytes / sizeof(std::uint32_t));
+    store_tables(nx, roots, request.stream);
+    store_tables(ny, roots + 2 * kRootTable, request.stream);
+    clear(counters, GridBarrier::kBytes, request.stream);
+
+    const Index m = q.pairs() / q.lefts;  // rights of a left
+    const bool n_to_m = q.form == Form::n_to_m;
+    a_.image = number(images.elements);
+    a_.right_image = number(images.of_lefts);
+    a_.pair_image = number(images.of_lefts + (images.of_pairs > 0 ? images.of_rights : 0));
+    a_.row_pairs = number(ny / 2), a_.m_y = number(of_y.m);
+    a_.nx = nx, a_.ny = ny;
+    a_.left_rows = static_cast<int>(q.left.rows), a_.left_cols = static_cast<int>(q.left.cols);
+    a_.right_rows = static_cast<int>(q.right.rows), a_.right_cols = static_cast<int>(q.right.cols);
+    a_.out_rows = static_cast<int>(q.out_rows()), a_.out_cols = static_cast<int>(q.out_cols());
+    a_.first_y = static_cast<int>((q.window.sy.first + ny) % ny);
+    a_.first_x = static_cast<int>((q.window.sx.first + nx) % nx);
+    a_.short_rows = std::max(q.left.cols, q.right.cols) <= nx / 2;
+    a_.short_columns = std::max(q.left.rows, q.right.rows) <= ny / 2;
+    a_.scale = 0.25f / static_cast<float>(nx * ny);  // both inputs come at twice their value
+    a_.lefts = number(q.lefts), a_.rights_of_left = number(m);
+    a_.rights_back = n_to_m ? number(m) : 0;
+
+    const Index rows = std::max(q.left.rows, q.right.rows), whole = rows / (2 * of_y.m);
+    a_.by_pairs_with_data =
+        Divider(whole * of_y.m + std::min<Index>(of_y.m, rows - whole * 2 * of_y.m));
+    a_.by_row_pairs = Divider(ny / 2);
+    a_.by_m = Divider(of_y.m);
+    a_.row_items = number(q.lefts + q.rights) * a_.by_pairs_with_data.by;
+    a_.out_items = number(q.pairs() * (ny / 2));
+
+    const int threads = threads_of_group(q, point.columns), tiles = threads / of_x.threads;
+    a_.log_threads = std::countr_zero(static_cast<unsigned>(threads));
+    a_.log_columns = std::countr_zero(static_cast<unsigned>(point.columns));
+    a_.stride_x = of_x.elements;
+    a_.stride_y = stride_y(of_y, point.columns);
+    a_.shared_of_group = shared_of_group(q, point.columns);
+
+    // As many groups as there is work for, over all multiprocessors first.
+    const Index bytes = static_cast<Index>(sizeof(Complex)) * a_.shared_of_group;
+    const Index fit = std::min(kMostThreads / threads, static_cast<int>(shared_limit() / bytes));
+    const Index most_groups = std::clamp<Index>(fit, 1, kMostGroups);
+    const Index processors = resident(kMostThreads, 0);
+    const Index groups = ceil_div<Index>(nx / 2 + 1, point.columns);
+    const Index chunks = std::clamp<Index>(processors * most_groups / (q.lefts * groups), 1, m);
+    a_.chunk = number(ceil_div(m, chunks));
+    a_.by_groups = Divider(groups);
+    a_.by_lefts = Divider(q.lefts);
+    a_.left_copies = number(ceil_div<Index>(m, a_.chunk));  // one for each chunk
+    a_.column_tasks = number(q.lefts * groups) * a_.left_copies;
+    a_.right_copies = n_to_m ? a_.lefts : 1;
+    a_.right_copy_of_left = n_to_m ? 1 : 0;
+    const Index wanted = std::max<Index>({a_.column_tasks, ceil_div<Index>(a_.row_items, tiles),
+                                          ceil_div<Index>(a_.out_items, tiles)});
+    const Index groups_of_block = std::clamp<Index>(ceil_div(wanted, processors), 1, most_groups);
+    threads_ = static_cast<unsigned>(groups_of_block * threads);
+    shared_bytes_ = static_cast<std::size_t>(groups_of_block * bytes);
+    // All at once, or they would wait for blocks that have not begun.
+    const Index at_once = resident(static_cast<int>(threads_), shared_bytes_);
+    blocks_ = static_cast<unsigned>(std::min({processors, at_once, ceil_div(wanted, groups_of_block)}));
+    a_.barrier = {counters, blocks_};
+    if (point.flow) {
+      const std::uint32_t count = number(images.count()) * a_.image;
+      launch(make_all_missing, dim3(ceil_div(count, 4096u)), dim3(256), 0, request.stream,
+             a_.images, count);
+    }
+  }
+
+  // Lanes across columns: no conflicts of banks.
+  static int stride_y(const Sizes& of_y, int columns) { return of_y.elements + 16 / columns % 16; }
+  // Complex elements.
+  static int shared_of_group(const Problem& q, int columns) {
+    const int ny = AxisLengths::y(q);
+    const Sizes of_x = sizes(AxisLengths::x(q));
+    return std::max(columns * (2 * stride_y(sizes(ny), columns) + ny),
+                    threads_of_group(q, columns) / of_x.threads * of_x.elements);
+  }
+  static int threads_of_group(const Problem& q, int columns) {
+    return std::max(
+        {2 * columns * sizes(AxisLengths::y(q)).threads, sizes(AxisLengths::x(q)).threads, 64});
+  }
+
+  void compute(const Call& call) override {
+    launches_.begin(call);
+    a_.left = call.lefts<float>();
+    a_.right = call.rights<float>();
+    a_.out = call.outs<float>();
+    if (call.marks == nullptr) return run(Phases::all, call);
+    call.phase("forward");
+    run(Phases::rows, call);
+    call.phase("hadamard");
+    run(Phases::columns, call);
+    call.phase("inverse");
+    run(Phases::inverse, call);
+  }
+
+ private:
+  static std::uint32_t number(Index i) { return static_cast<std::uint32_t>(i); }
+  Index resident(int threads, std::size_t bytes) const {
+    return resident_blocks(reinterpret_cast<const void*>(kernel_), threads, bytes);
+  }
+  void run(Phases phases, const Call& call) {
+    launches_.run(kernel_, blocks_, threads_, shared_bytes_, call.stream, a_, phases);
+  }
+
+  GridLaunches launches_;
+  GridArguments a_{};
+  Kernel kernel_ = nullptr;
+  unsigned threads_ = 0, blocks_ = 0;
+  std::size_t shared_bytes_ = 0;
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = AxisLengths::supports(q); !fit) return fit;
+  const GridPoint point(request.params);
+  const Index most = point.flow ? 40 : 256;  // MiB: with dataflow, what an L2 cache holds
+  if (Images(q, point.flow).bytes() > most << 20) {
+    return no("images take more than " + std::to_string(most) + " MiB");
+  }
+  const std::size_t bytes =
+      sizeof(Complex) * static_cast<std::size_t>(GridPlan::shared_of_group(q, point.columns));
+  if (bytes > shared_limit()) {
+    return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
+              std::to_string(shared_limit()));
+  }
+  return yes();
+}
+
+XCORR_VARIANT({
+    .summary =
+        "Transform theorem in one kernel over the card: rows, columns with the product, rows",
+    .parent = "fused_fft_block",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .axes = {{"columns_per_task", {"1", "2"}}, {"exchange", {"barrier", "dataflow"}}},
+    .supports = supports,
+    .workspace_bytes = [](const PlanRequest& request) -> std::size_t {
+      const Images images(request.problem, GridPoint(request.params).flow);
+      return static_cast<std::size_t>(kRootBytes) + GridBarrier::kBytes +
+             static_cast<std::size_t>(images.bytes());
+    },
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<GridPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::fused_fft

@@ -1,0 +1,164 @@
+// Kernels of fused_fft_lanes over columns of images: their spectra, apart or at once with the products
+// and the inverse transforms of pairs.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "algorithms/fused_fft/fused_fft_lanes/arguments.hpp"
+#include "algorithms/fused_fft/fused_fft_lanes/transforms.hpp"
+
+namespace xcorr::fused_fft {
+
+// v times a spectrum, stored by Team::store_spectrum. In two halves: loads of the second on the
+// other side of a barrier, or more of them at once than there are registers for.
+template <typename Y>
+__device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex* by, int lane) {
+  const auto* const from = reinterpret_cast<const ComplexPair*>(by) + lane;
+#pragma unroll
+  for (int m = 0; m < Y::values; m += 2) {
+    if (m == Y::values / 2) warp::barrier();
+    const ComplexPair w = from[m / 2 * Y::lanes];
+    v[m] = v[m] * w.a;
+    v[m + 1] = v[m + 1] * w.b;
+  }
+}
+
+// Spectrum v of a left's column kx to `to`: its conjugate, times what undoes all scales, and
+// rotated. There and not in registers, of which 16 phases would take too many.
+template <typename Y>
+__device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Complex* to,
+                                           const WarpArguments& a, int kx, int lane) {
+  Y::store_spectrum(v, to, lane);
+  const Complex* const powers_x = a.roots + 2 * kRootTable;
+  const Complex* const powers_y = powers_x + kRootTable;
+  const Complex of_column = powers_x[kx * a.turn_x % a.nx];
+#pragma unroll 1
+  for (int m = 0; m < Y::values; ++m) {
+    const Complex phase = of_column * powers_y[(lane + Y::lanes * m) * a.turn_y % Y::n];
+    Complex& w = to[2 * (m / 2 * Y::lanes + lane) + m % 2];
+    w = conj(w * Complex{a.scale * phase.re, a.scale * phase.im});
+  }
+}
+
+// Spectra of n-to-m, in place of images.
+template <typename Y>
+__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) spectra_kernel(WarpArguments a) {
+  Complex* const table = begin_with_table<Y>(a, 1);
+  const Place<Y> at;
+  const std::uint32_t matrix = blockIdx.x / a.groups;
+  const bool is_left = matrix < a.lefts;
+  const int number = static_cast<int>(blockIdx.x - matrix * a.groups) * Y::of_block + at.team;
+  const bool live = number <= a.nx / 2;
+  const int kx = live ? number : 0;
+  Complex* const column =
+      (is_left ? a.left_images + matrix * a.image : a.right_images + (matrix - a.lefts) * a.image) +
+      kx * Y::n;
+  Complex v[Y::values];
+  Y::forward_column(v, column, is_left ? a.left_rows : a.right_rows,
+                    table + Y::twiddles + at.team * Y::buffer, table, at.lane);
+  if (live && is_left) store_left<Y>(v, column, a, kx, at.lane);
+  if (live && !is_left) Y::store_spectrum(v, column, at.lane);
+}
+
+// Columns of a left and of some of its rights, in place of the images of these: of a column's
+// teams the first has the left, the others a right each; a block has columns while teams are left.
+template <typename Y>
+__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) columns_kernel(WarpArguments a) {
+  Complex* const table = begin_with_table<Y>(a, 1);
+  const Place<Y> at;
+  const int teams = static_cast<int>(a.chunk) + 1, c = at.team / teams;
+  Complex* const of_left = table + (Y::twiddles + 1) / 2 * 2 + c * Y::n;
+  Complex* const own =
+      table + (Y::twiddles + 1) / 2 * 2 + a.columns_of_block * Y::n + at.team * Y::buffer;
+  const std::uint32_t task = blockIdx.x / a.groups, l = task / a.chunks;
+  const std::uint32_t item = (task - l * a.chunks) * a.chunk + (at.team - c * teams) - 1;
+  const int number = static_cast<int>((blockIdx.x - task * a.groups) * a.columns_of_block) + c;
+  const bool is_left = at.team == c * teams, live = number <= a.nx / 2 && c < a.columns_of_block;
+  const bool works = live && !is_left && item < a.rights;
+  const int kx = live ? number : 0;
+  Complex* const column =
+      (works ? a.right_images + (static_cast<Index>(l) * a.rights + item) * a.image
+             : a.left_images + l * a.image) +
+      kx * Y::n;
+  Complex v[Y::values];
+  Y::forward_column(v, column, works ? a.right_rows : a.left_rows, own, table, at.lane);
+  if (is_left && live) store_left<Y>(v, of_left, a, kx, at.lane);
+  block::barrier();
+  multiply<Y>(v, live ? of_left : table, at.lane);
+  Y::template run<Direction::inverse>(v, own, table, at.lane);
+  if (works) Y::store_column(v, column, at.lane);
+}
+
+// Columns of n-to-m without a workspace of spectra: a block has one column of a group of lefts and
+// rights, their spectra in shared memory, and from these that column of all the group's pairs.
+// Threads of a block, and its shared memory: twiddles, spectra, a buffer a team.
+template <typename Y>
+struct GroupShape {
+  // What their registers allow.
+  static constexpr int kMost = Y::R::middle == 1 ? 1024 : Y::values > 16 ? 512 : 768;
+  static constexpr int kSpectra = (Y::twiddles + 1) / 2 * 2;  // where they begin: 16 bytes
+  static constexpr std::size_t bytes(Index threads, Index spectra) {
+    return sizeof(Complex) *
+           static_cast<std::size_t>(kSpectra + spectra * Y::n + threads / Y::lanes * Y::buffer);
+  }
+  // As many threads as there is work and `limit` bytes for, whole warps, one at least.
+  static Index threads(Index spectra, Index pairs, Index most, std::size_t limit) {
+    Index result = std::min(ceil_div(std::max(spectra, pairs) * Y::lanes, Index{32}) * 32, most);
+    while (result > 32 && bytes(result, spectra) > limit) result -= 32;
+    return result;
+  }
+};
+
+// The first left, right and pair image are those of the group.
+template <typename Y>
+__global__ void __launch_bounds__(GroupShape<Y>::kMost) groups_kernel(WarpArguments a) {
+  Complex* const table = begin_with_table<Y>(a, 1);
+  const int lefts = static_cast<int>(a.lefts), rights = static_cast<int>(a.rights);
+  const int spectra = lefts + rights, pairs = lefts * rights;
+  const int teams = static_cast<int>(blockDim.x) / Y::lanes, kx = static_cast<int>(blockIdx.x);
+  Complex* const of_group = table + GroupShape<Y>::kSpectra;
+  // Worked out where they are needed, not kept in registers.
+  const auto place = [] { return opaque(static_cast<int>(threadIdx.x)); };
+  const auto transformed = [&](auto way, Complex(&v)[Y::values]) {
+    const int thread = place();
+    Y::template run<decltype(way)::value>(
+        v, of_group + spectra * Y::n + thread / Y::lanes * Y::buffer, table, thread % Y::lanes);
+  };
+#pragma unroll 1
+  for (int first = 0; first < spectra; first += teams) {
+    Complex v[Y::values];
+    {
+      const int thread = place(), s = first + thread / Y::lanes;
+      const bool is_right = s >= lefts && s < spectra;
+      const Complex* const image = is_right ? a.right_images + (s - lefts) * a.image
+                                            : a.left_images + (s < spectra ? s : 0) * a.image;
+      Y::load_column(v, image + kx * Y::n, is_right ? a.right_rows : a.left_rows,
+                     thread % Y::lanes);
+    }
+    transformed(std::integral_constant<Direction, Direction::forward>{}, v);
+    const int thread = place(), s = first + thread / Y::lanes, lane = thread % Y::lanes;
+    Complex* const to = of_group + s * Y::n;
+    if (s < lefts) {
+      store_left<Y>(v, to, a, kx, lane);
+    } else if (s < spectra) {
+      Y::store_spectrum(v, to, lane);
+    }
+  }
+  block::barrier();
+#pragma unroll 1
+  for (int first = 0; first < pairs; first += teams) {
+    Complex v[Y::values];
+    {
+      const int thread = place(), p = first + thread / Y::lanes;
+      const int l = p < pairs ? p / rights : 0, r = p < pairs ? p - l * rights : 0;
+      Y::load_spectrum(v, of_group + (lefts + r) * Y::n, thread % Y::lanes);
+      multiply<Y>(v, of_group + l * Y::n, thread % Y::lanes);
+    }
+    transformed(std::integral_constant<Direction, Direction::inverse>{}, v);
+    const int thread = place(), p = first + thread / Y::lanes;
+    if (p < pairs) Y::store_column(v, a.pair_images + p * a.image + kx * Y::n, thread % Y::lanes);
+  }
+}
+
+}  // namespace xcorr::fused_fft

@@ -1,0 +1,165 @@
+// All pairs of an n-to-m problem in one kernel, for fused_fft_lanes: products of spectra and their
+// inverse transforms, as tasks that blocks take from a list.
+//
+// A batch is as many pairs as a block has teams for columns. Its tasks: each column, for all its
+// pairs; then, `lag` tasks behind, each group of complex rows of each image. The list alternates
+// between the two kinds; images of batches lie in a ring. A task over rows needs all columns of its
+// batch, one over columns needs the rows of the batch that had its images before; counters tell.
+// What a task needs comes before it in the list, so that some block has it or has had it: nobody
+// waits for a task that has not begun, however many blocks there are.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "algorithms/device/memory.hpp"
+#include "algorithms/fused_fft/fused_fft_lanes/arguments.hpp"
+#include "algorithms/fused_fft/fused_fft_lanes/columns.hpp"
+#include "algorithms/fused_fft/fused_fft_lanes/rows.hpp"
+#include "algorithms/fused_fft/fused_fft_lanes/transforms.hpp"
+
+namespace xcorr::fused_fft {
+
+// What a block of pairs_kernel is to do; ready: whether what it needs is known to be there.
+struct alignas(16) PairTask {
+  enum Kind : std::uint32_t { columns, rows, none };
+  Kind kind;
+  std::uint32_t ready, batch, number;
+  std::uint32_t first_left, first_right, first_image;  // of its batch
+
+  // Where its end is told, and what it waits for.
+  __device__ __forceinline__ std::uint32_t* done(const WarpArguments& a) const {
+    return (kind == rows ? a.rows_done : a.columns_done) + batch;
+  }
+  __device__ __forceinline__ const std::uint32_t* needed(const WarpArguments& a) const {
+    return kind == rows ? a.columns_done + batch : a.rows_done + (batch - a.ring);
+  }
+  __device__ __forceinline__ std::uint32_t needed_count(const WarpArguments& a) const {
+    return kind == rows ? a.column_tasks : a.row_tasks;
+  }
+  // Whether it is there: for a block that meets a barrier afterwards.
+  __device__ __forceinline__ bool can_begin(const WarpArguments& a) const {
+    const std::uint32_t* const counter = needed(a);
+    const std::uint32_t count = needed_count(a);
+    return load_acquire(counter) >= count;
+  }
+};
+inline constexpr std::uint32_t kBand = 4;
+// Takes the next task of the list and skips the entries that pad the shorter kind of task.
+__device__ __forceinline__ void fetch(PairTask& task, const WarpArguments& a) {
+  const std::uint32_t all = a.batches * a.of_batch, both = 2 * (all - a.lag);
+  for (;;) {
+    const std::uint32_t t = atomic_add(a.counters, 1u), u = t - a.lag;
+    task.kind = PairTask::none;
+    task.ready = 0;
+    if (t >= 2 * all) return;
+    const bool is_rows = t >= a.lag && (u >= both || u % 2 == 1);
+    const std::uint32_t i = t < a.lag   ? t
+                            : u >= both ? all - a.lag + (u - both)
+                            : is_rows   ? u / 2
+                                        : a.lag + u / 2;
+    const std::uint32_t batch = i / a.of_batch, number = i - batch * a.of_batch;
+    if (number >= (is_rows ? a.row_tasks : a.column_tasks)) continue;
+    // Batches in bands of four lefts of batches, down each band's columns: a band's lefts stay in
+    // the L2 cache, and rights come from memory once a band.
+    const std::uint32_t band = batch / (kBand * a.batches_across);
+    const std::uint32_t in_band = batch - band * kBand * a.batches_across;
+    const std::uint32_t height =
+        a.batches_down - band * kBand < kBand ? a.batches_down - band * kBand : kBand;
+    const std::uint32_t across = in_band / height;
+    const std::uint32_t down = band * kBand + in_band - across * height;
+    task.kind = is_rows ? PairTask::rows : PairTask::columns;
+    task.batch = batch;
+    task.number = number;
+    task.first_left = down << a.log_lefts;
+    task.first_right = across << a.log_rights;
+    task.first_image = (batch % a.ring) << (a.log_lefts + a.log_rights);
+    const bool needs = is_rows || batch >= a.ring;
+    task.ready = !needs || task.can_begin(a) ? 1 : 0;
+    return;
+  }
+}
+
+template <typename Y, typename X>
+struct PairsShape {
+  static constexpr int blocks = kBlocks<Y> < kBlocks<X> ? kBlocks<Y> : kBlocks<X>;
+  static constexpr int buffers = std::max(Y::of_block * Y::buffer, X::of_block * X::buffer);
+  static constexpr int table_x = std::is_same_v<Y, X> ? 0 : Y::twiddles;  // behind that of y
+  static constexpr std::size_t bytes =
+      3 * sizeof(PairTask) + 16 + sizeof(Complex) * (table_x + X::twiddles + buffers);
+};
+
+template <typename Y, typename X>
+__global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
+    pairs_kernel(WarpArguments a) {
+  PairTask* const tasks = dynamic_shared<PairTask>();  // the last one, this and the next, in turn
+  std::uint32_t* const through = reinterpret_cast<std::uint32_t*>(tasks + 3);
+  Complex* const table_y = reinterpret_cast<Complex*>(through + 4);
+  Complex* const table_x = table_y + PairsShape<Y, X>::table_x;
+  Complex* const buffers = table_x + X::twiddles;
+  table_of<Y>(table_y, a, 1);
+  table_of<X>(table_x, a, 0);
+  wait_for_previous();
+  if (threadIdx.x == 0) {
+    fetch(tasks[0], a);
+    tasks[2].kind = PairTask::none;
+    *through = 0;
+  }
+  for (std::uint32_t turn = 0;; turn = turn == 2 ? 0 : turn + 1) {
+    block::barrier();
+    const PairTask task = tasks[turn];
+    // That the last task is done is told by one thread, as soon as its warp has its own loads:
+    // the fence costs little there.
+    const auto tell = [&] {
+      PairTask& last = tasks[turn == 0 ? 2 : turn - 1];
+      if (opaque(static_cast<int>(threadIdx.x)) != 0 || last.kind == PairTask::none) return;
+      add_release(last.done(a), 1);
+      last.kind = PairTask::none;
+    };
+    if (task.ready == 0) {
+      tell();
+      if (task.kind == PairTask::none) return;
+      block::barrier();
+      if (opaque(static_cast<int>(threadIdx.x)) == 0) {
+        const std::uint32_t* const counter = task.needed(a);
+        const std::uint32_t count = task.needed_count(a);
+        while (load_acquire(counter) < count) back_off<50>();
+      }
+      block::barrier();
+    }
+    Complex* const images = a.pair_images + task.first_image * a.image;
+    const auto left_of = [&](std::uint32_t g) { return task.first_left + (g >> a.log_rights); };
+    const auto right_of = [&](std::uint32_t g) {
+      return task.first_right + (g & ((1u << a.log_rights) - 1));
+    };
+    if (task.kind == PairTask::columns) {
+      const Place<Y> at;
+      const std::uint32_t g = static_cast<std::uint32_t>(at.team);
+      const std::uint32_t l = left_of(g), r = right_of(g);
+      const bool live = l < a.lefts && r < a.rights;
+      const Index column = static_cast<Index>(task.number) * Y::n;
+      Complex v[Y::values];
+      Y::load_spectrum(v, a.right_images + (live ? r : 0) * a.image + column, at.lane);
+      multiply<Y>(v, a.left_images + (live ? l : 0) * a.image + column, at.lane);
+      tell();
+      Y::template run<Direction::inverse>(v, buffers + at.team * Y::buffer, table_y, at.lane);
+      if (live) Y::store_column(v, images + g * a.image + column, at.lane);
+    } else {
+      constexpr std::uint32_t kGroups = Y::n / 2 / X::of_block;
+      const std::uint32_t g = task.number / kGroups, l = left_of(g), r = right_of(g);
+      // A pair out of range is computed on arbitrary data and not stored.
+      const bool live = l < a.lefts && r < a.rights;
+      inverse_row_pairs<X>(
+          images + g * a.image, static_cast<int>(task.number - g * kGroups) * X::of_block, Y::n,
+          live ? a.rows : Range{0, 0}, a.cols,
+          a.out_of(live ? static_cast<Index>(l) * a.rights + r : 0), buffers, table_x, tell);
+    }
+    // The first warp that is through fetches while the others finish.
+    warp::barrier();
+    if (warp::lane() == 0 && atomic_add(through, 1u) % (kTeamThreads / warp::kSize) == 0) {
+      fetch(tasks[turn == 2 ? 0 : turn + 1], a);
+    }
+  }
+}
+
+}  // namespace xcorr::fused_fft

@@ -1,0 +1,116 @@
+// Correlation by the transform theorem in the registers of warps, for small matrices: a step from
+// fused_fft_block, in which the threads of a block share every row and every column. Beyond the
+// paper. Here a lane has a whole row, then a whole column (lane_fft.hpp), so a warp transforms two
+// padded tiles of 32 x 32, or four of 16 x 16, with one exchange through its own shared memory each
+// way, no twiddle tables and no barrier of the block but one, for the left.
+//
+// - A block keeps the spectrum of one left in shared memory. Its first warp makes it while the
+//   others transform their first rights, then takes its share of rights, the last one.
+// - Two tiles of a warp share the two columns that are real in the other dimension, so 16 columns a
+//   tile are enough, and the product of those is the same as of all others.
+// - Rows of the next rights are fetched before the rows of these are transformed.
+// - Results become dense in the warp's shared memory, with the alignment that they have in global
+//   memory, and leave as 16 bytes a lane.
+// - For n-to-m rights are transformed for each left again: a forward transform, of which half is
+//   zeros, is a quarter of the work, and one launch is cheaper than two.
+//
+// Forms: all four, any shape and window; fp32. No parameters: a block is as many warps, at most 8
+// or 10, as bring all pairs onto the device at once. Compile time: the length, 16 or 32, the
+// shortest that both axes allow; matrices that fill at most half of it have passes of half the
+// inputs.
+//
+// Limits: square transforms of at most 32. A lane with 64 values also works, but its code is 90 KB
+// and waits for instructions a quarter of the time: fused_fft_block is faster from there on.
+//
+// Registers on sm_90: 94 and 127, no spills; 16 warps an SM. Instructions: 1.25 thousand of a warp
+// a right of 16 x 16, half the shared-memory pipe.
+#include "algorithms/fused_fft/fused_fft_warp/kernel.hpp"
+#include "algorithms/fused_fft/lengths.hpp"
+#include "algorithms/fused_fft/roots.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+namespace {
+
+using Squares = Lengths<16, 32>;
+
+template <int kN>
+class WarpPlan final : public Plan {
+  using T = LaneTile<kN>;
+
+ public:
+  explicit WarpPlan(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    auto* const roots = static_cast<Complex*>(request.workspace);
+    store_root_tables<Length<kN>, Length<kN>>(roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, roots);
+    const Index m = q.pairs() / q.lefts;
+    a_.rights_of_left = static_cast<std::uint32_t>(m);
+    a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(m) : 0;
+    quads_ = q.left.cols % 4 == 0 && q.right.cols % 4 == 0;
+    a_.small = std::max({q.left.rows, q.left.cols, q.right.rows, q.right.cols}) <= kN / 2;
+    const Index processors = resident_blocks(reinterpret_cast<const void*>(warp_kernel<kN>),
+                                             32 * most_warps(kN), shared_bytes(most_warps(kN)));
+    // As many blocks as the device has room for, of as few warps as that takes.
+    const Index chunks = std::clamp<Index>(processors / q.lefts, 1, m);
+    const Index chunk = ceil_div(m, chunks);
+    a_.chunk = static_cast<std::uint32_t>(chunk);
+    a_.chunks = static_cast<std::uint32_t>(ceil_div<Index>(m, chunk));
+    warps_ = static_cast<unsigned>(
+        std::min<Index>(most_warps(kN), ceil_div<Index>(chunk, T::tiles) + 1));
+    blocks_ = static_cast<unsigned>(q.lefts * a_.chunks);
+  }
+
+  void compute(const Call& call) override {
+    a_.left = call.lefts<float>();
+    a_.right = call.rights<float>();
+    a_.out = call.outs<float>();
+    a_.quads = quads_ && reinterpret_cast<std::uintptr_t>(a_.left) % sizeof(Quad) == 0 &&
+               reinterpret_cast<std::uintptr_t>(a_.right) % sizeof(Quad) == 0;
+    launches_.begin(call);
+    launches_.run(warp_kernel<kN>, dim3(blocks_), dim3(32 * warps_), shared_bytes(warps_),
+                  call.stream, a_);
+  }
+
+  static std::size_t shared_bytes(unsigned warps) {
+    return sizeof(Complex) * (T::spectrum + warps * T::tiles * T::elements);
+  }
+
+ private:
+  DependentLaunches launches_;
+  Arguments a_{};
+  bool quads_ = false;
+  unsigned warps_ = 0, blocks_ = 0;
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = Squares::supports(q); !fit) return fit;
+  const std::size_t bytes = Squares::with(Squares::square(q), [](auto length) {
+    constexpr int kN = decltype(length)::n;
+    return WarpPlan<kN>::shared_bytes(most_warps(kN));
+  });
+  if (bytes <= shared_limit()) return yes();
+  return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
+            std::to_string(shared_limit()));
+}
+std::size_t workspace_bytes(const PlanRequest&) { return kRootBytes; }
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  return Squares::with(Squares::square(request.problem), [&](auto length) -> std::unique_ptr<Plan> {
+    return std::make_unique<WarpPlan<decltype(length)::n>>(request);
+  });
+}
+
+XCORR_VARIANT({
+    .summary = "Transform theorem in the registers of a warp: a lane holds a row or a column",
+    .parent = "fused_fft_block",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr::fused_fft

@@ -1,0 +1,103 @@
+// A thread's tile of kRows x kCols neighbouring shifts, whose sums stay in registers. Both matrices
+// are read from shared memory, 16 bytes at a time.
+#pragma once
+
+#include "algorithms/tiled/chunks.hpp"
+
+namespace xcorr::tiled {
+
+// The sums of kRows x kCols shifts: sums[i][j] pairs the left row i rows behind the newest one with
+// the current right row, and column dx of a left chunk with column dx + j of the right row's
+// window.
+template <int kRows, int kCols>
+class RegisterTile {
+  static_assert(kRows == 4 || kRows == 8);
+
+ public:
+  static constexpr int kReach = kCols + kChunk - 1;  // columns of the window that are used
+
+  // Walks `steps` >= 1 right rows, all lanes of a warp as many. In each step one left row, at
+  // `left`, becomes the newest one, and `right` is the right row. Rows before the first newest one
+  // are zero, unless `preload`: then `left` points at the kRows - 1 rows before it. Only products
+  // with kLow <= dx + j < kHigh are added: the others are known to meet zeros.
+  template <int kLow, int kHigh>
+  __device__ __forceinline__ void add(const float* left, int left_step, const float* right,
+                                      int right_step, int steps, bool preload) {
+    Walk<kLow, kHigh> walk;
+    walk.left = left;
+    walk.right = right;
+    walk.left_step = left_step;
+    walk.right_step = right_step;
+    walk.steps = steps;
+    if (preload) {
+#pragma unroll
+      for (int k = 0; k < kRows - 1; ++k, walk.left += left_step) {
+        walk.rows[k] = load_chunk(walk.left);
+      }
+    } else {
+      if (walk_row<0>(walk)) return;
+      if (walk_row<1>(walk)) return;
+      if (walk_row<2>(walk)) return;
+      if constexpr (kRows == 8) {
+        if (walk_row<3>(walk)) return;
+        if (walk_row<4>(walk)) return;
+        if (walk_row<5>(walk)) return;
+        if (walk_row<6>(walk)) return;
+      }
+    }
+    // Written out: the compiler does not unroll a loop that is left in the middle.
+#pragma unroll 1
+    for (;;) {
+      if (walk_row<kRows - 1>(walk)) return;
+      if (walk_row<kRows>(walk)) return;
+      if (walk_row<kRows + 1>(walk)) return;
+      if (walk_row<kRows + 2>(walk)) return;
+      if constexpr (kRows == 8) {
+        if (walk_row<kRows + 3>(walk)) return;
+        if (walk_row<kRows + 4>(walk)) return;
+        if (walk_row<kRows + 5>(walk)) return;
+        if (walk_row<kRows + 6>(walk)) return;
+      }
+    }
+  }
+
+  float sums[kRows][kCols] = {};
+
+ private:
+  // The last kRows left rows in turn, row number k in rows[k % kRows].
+  template <int kLow, int kHigh>
+  struct Walk {
+    const float *left, *right;
+    int left_step, right_step, steps;
+    Chunk rows[kRows];
+  };
+
+  // Row number kNumber; the rows before number 0 are zero. True after the last step.
+  template <int kNumber, int kLow, int kHigh>
+  __device__ __forceinline__ bool walk_row(Walk<kLow, kHigh>& walk) {
+    Chunk window[(kReach + kChunk - 1) / kChunk];
+    walk.rows[kNumber % kRows] = load_chunk(walk.left);
+#pragma unroll
+    for (int v = 0; v * kChunk < kReach; ++v) {
+      if (v * kChunk >= kHigh || (v + 1) * kChunk <= kLow) continue;
+      window[v] = load_chunk(walk.right + v * kChunk);
+    }
+    walk.left += walk.left_step;
+    walk.right += walk.right_step;
+#pragma unroll
+    for (int dx = 0; dx < kChunk; ++dx) {
+#pragma unroll
+      for (int i = 0; i < kRows && i <= kNumber; ++i) {
+#pragma unroll
+        for (int j = 0; j < kCols; ++j) {
+          const int c = dx + j;
+          if (c < kLow || c >= kHigh) continue;
+          sums[i][j] += walk.rows[(kNumber - i) % kRows].at[dx] * window[c / kChunk].at[c % kChunk];
+        }
+      }
+    }
+    return --walk.steps == 0;
+  }
+};
+
+}  // namespace xcorr::tiled

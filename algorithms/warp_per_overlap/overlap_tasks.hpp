@@ -1,0 +1,238 @@
+// Whole warps, or blocks, as the workers of single output elements: which output a warp takes, and
+// the walk of its lanes over the flattened overlap (paper section 4.4, thesis 3.6).
+//
+// At 16 x 16 an overlap has 64 products on average, two for each lane, so what comes before the
+// first load costs more than the products. Hence: outputs are numbered through, and a number is
+// split by a multiplication; where a lane starts and how far it steps comes from a table in the
+// kernel's parameters; a step adds, and subtracts where it passes the end of a row.
+#pragma once
+
+#include <algorithm>
+#include <tuple>
+
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/device/plan.hpp"
+
+namespace xcorr::warp_per_overlap {
+
+// t / w for 0 <= t <= 32 and every w >= 1. Made on the host, given to the kernel by value.
+struct LaneDivider {
+  static constexpr int kMost = 33;  // any larger w gives the same quotients
+  LaneDivider() {
+    for (int w = 1; w <= kMost; ++w) multiplier[w] = static_cast<std::uint16_t>(32768 / w + 1);
+  }
+  __host__ __device__ int of(int w) const { return multiplier[w < kMost ? w : kMost]; }
+  __host__ __device__ static int quotient(int t, int multiplier_of_w) {
+    return t * multiplier_of_w >> 15;
+  }
+  std::uint16_t multiplier[kMost + 1] = {};
+};
+
+// Positions of the left axis that overlap the right one at `shift`: overlap() in 32 bits.
+struct Span {
+  __device__ __forceinline__ Span(int left, int right, int shift) {
+    first = shift < 0 ? -shift : 0;
+    const int rest = right - shift;
+    count = (rest < left ? rest : left) - first;
+  }
+  int first, count;
+};
+
+// Where a thread starts in a flattened overlap, and its step to the next element.
+struct FlatWalk {
+  int y, x, dy, dx;
+};
+__device__ __forceinline__ FlatWalk lane_walk(const LaneDivider& divider, int cols) {
+  const int lane = warp::lane(), multiplier = divider.of(cols);
+  const int y = LaneDivider::quotient(lane, multiplier);
+  const int dy = LaneDivider::quotient(warp::kSize, multiplier);
+  return {y, lane - y * cols, dy, warp::kSize - dy * cols};
+}
+
+// Where the products of one pair at one shift are; pointers to the first ones.
+template <typename T>
+struct PairOverlap {
+  // Left rows [y, y + rows) and the columns of x, at shift (sy, sx) of the first pair.
+  __device__ __forceinline__ PairOverlap(const DeviceProblem& q, const T* lefts, const T* rights,
+                                         int y, int y_count, const Span& x, int sy, int sx)
+      : left(lefts + offset(y, q.left_cols, x.first)),
+        right(rights + offset(y + sy, q.right_cols, x.first + sx)),
+        rows(y_count),
+        cols(x.count),
+        left_pitch(q.left_cols),
+        right_pitch(q.right_cols) {}
+  // None is negative, and to say so saves instructions.
+  static __device__ __forceinline__ std::uint64_t offset(int y, int pitch, int x) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(y)) *
+               static_cast<std::uint32_t>(pitch) +
+           static_cast<std::uint32_t>(x);
+  }
+  const T* left;
+  const T* right;
+  int rows, cols, left_pitch, right_pitch;
+};
+
+// An offset into a matrix, or into two of equal pitch. Unsigned, since it may run past the end of
+// what is read.
+template <bool kSamePitch>
+struct PairOffset {
+  __device__ __forceinline__ void add(std::uint32_t l, std::uint32_t r) {
+    left += l;
+    if constexpr (!kSamePitch) right_ += r;
+  }
+  __device__ __forceinline__ std::uint32_t right() const { return kSamePitch ? left : right_; }
+  std::uint32_t left = 0, right_ = 0;
+};
+
+// Rows whose offsets fit 32 bits. More are taken in several parts: the loop over parts runs once
+// unless a matrix has billions of elements.
+inline int rows_of_a_part(const Problem& q) {
+  const Index elements = small_if_emulated(Index{1} << 30, 256);
+  return static_cast<int>(std::max<Index>(elements / std::max(q.left.cols, q.right.cols), 1));
+}
+template <typename T, typename Add>
+__device__ __forceinline__ void in_parts(PairOverlap<T> o, int rows_of_a_part, const Add& add) {
+#pragma unroll 1
+  for (int rest = o.rows;;) {
+    o.rows = rest < rows_of_a_part ? rest : rows_of_a_part;
+    add(o);
+    rest -= o.rows;
+    if (rest == 0) return;
+    o.left += static_cast<Index>(o.rows) * o.left_pitch;
+    o.right += static_cast<Index>(o.rows) * o.right_pitch;
+  }
+}
+
+// Products in flight of a thread, each with its own sum.
+constexpr int kFlatStep = 4;
+
+// This thread's share of the sum over an overlap that `threads` threads walk in turn.
+template <bool kSamePitch, typename T>
+__device__ __forceinline__ T flat_sum(const PairOverlap<T>& whole, int rows_of_a_part,
+                                      const FlatWalk& walk, int thread, int threads) {
+  T sums[kFlatStep] = {};
+  in_parts(whole, rows_of_a_part, [&](const PairOverlap<T>& o) {
+    const auto pitch = static_cast<std::uint32_t>(o.left_pitch);
+    const auto right_pitch = static_cast<std::uint32_t>(o.right_pitch);
+    const auto cols = static_cast<std::uint32_t>(o.cols);
+    const auto y = static_cast<std::uint32_t>(walk.y), x = static_cast<std::uint32_t>(walk.x);
+    const auto dy = static_cast<std::uint32_t>(walk.dy), dx = static_cast<std::uint32_t>(walk.dx);
+    PairOffset<kSamePitch> at;
+    at.add(y * pitch + x, y * right_pitch + x);
+    int beyond = walk.x - o.cols;  // not below zero: past the end of the row
+    const auto step = [&] {
+      beyond += walk.dx;
+      at.add(dy * pitch + dx, dy * right_pitch + dx);
+      if (beyond >= 0) {
+        beyond -= o.cols;
+        at.add(pitch - cols, right_pitch - cols);
+      }
+    };
+    const auto add = [&](auto inside) {
+      T a[kFlatStep], b[kFlatStep];
+#pragma unroll
+      for (int i = 0; i < kFlatStep; ++i) {
+        a[i] = inside(i) ? o.left[at.left] : T(0);
+        b[i] = inside(i) ? o.right[at.right()] : T(0);
+        step();
+      }
+#pragma unroll
+      for (int i = 0; i < kFlatStep; ++i) sums[i] += a[i] * b[i];
+    };
+    std::uint32_t rest = static_cast<std::uint32_t>(o.rows) * cols;
+    const auto whole_step = static_cast<std::uint32_t>(kFlatStep * threads);
+#pragma unroll 1
+    for (; rest >= whole_step; rest -= whole_step) add([](int) { return true; });
+    if (rest > 0) {
+      add([&](int i) { return static_cast<std::uint32_t>(thread + i * threads) < rest; });
+    }
+  });
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+// Tasks (outputs, or stripes of them) of one pair, numbered through with the columns fastest, and
+// the pairs. A warp takes one task, of every pair of its z.
+struct OverlapTasks {
+  __device__ __forceinline__ std::uint32_t mine() const {
+    return blockIdx.x * block_stride + threadIdx.y * warp_stride;
+  }
+  // Moves pointers into the first matrices to those of pair p. The first pair, the only one of
+  // one-to-one, costs a branch.
+  template <typename T>
+  __device__ __forceinline__ void move_to_pair(std::uint32_t p, const DeviceProblem& q,
+                                               const T*& left, const T*& right) const {
+    if (p == 0) return;
+    const std::uint32_t l = rights.quotient(p);
+    left += l * q.left_size;
+    right += (p - l * rights_back) * q.right_size;
+  }
+  std::uint32_t count = 0;
+  Divider columns, rights;
+  std::uint32_t block_stride = 0, warp_stride = 0;
+  std::uint32_t pairs = 0, rights_back = 0;
+  int rows_of_a_part = 0;
+  LaneDivider lanes;
+};
+
+// Tasks are numbered in 32 bits.
+inline Support tasks_fit(const Problem& q, Index task_rows) {
+  const Support steps = steps_fit(q);
+  if (!steps) return steps;
+  if (task_rows > kIndexLimit / q.out_cols()) {
+    return no("more than 2^31 - 1 tasks of a pair");
+  }
+  return yes();
+}
+
+inline Axis overlaps_per_block_axis() { return {"overlaps_per_block", {"4", "16", "32"}}; }
+inline constexpr int kMostThreads = 1024;
+
+// A grid of warps over `task_rows` x columns tasks and the pairs. Matrices that fit the L1 cache
+// are given out so that each block has tasks of all over the output: those of a block of neighbours
+// in the middle are several times larger than the average. Otherwise a block's neighbours share
+// what they load.
+template <typename T, typename... Extra>
+class OverlapPlan final : public DevicePlan<T> {
+ public:
+  using Kernel = void (*)(DeviceProblem, OverlapTasks, const T*, const T*, T*, Extra...);
+
+  OverlapPlan(const Problem& q, int warps, Kernel kernel, Index task_rows, bool accumulates,
+              Extra... extra)
+      : DevicePlan<T>(q, accumulates), kernel_(kernel), extra_(extra...) {
+    constexpr Index kFewElements = small_if_emulated(16384, 300), kManyWarps = Index{1} << 16;
+    const Index count = task_rows * q.out_cols(), blocks = ceil_div<Index>(count, warps);
+    const bool spread = q.left.size() + q.right.size() <= kFewElements;
+    tasks_.count = static_cast<std::uint32_t>(count);
+    tasks_.columns = Divider(q.out_cols());
+    tasks_.rights = Divider(rights_of_a_left(q));
+    tasks_.block_stride = static_cast<std::uint32_t>(spread ? 1 : warps);
+    tasks_.warp_stride = static_cast<std::uint32_t>(spread ? blocks : 1);
+    tasks_.pairs = static_cast<std::uint32_t>(q.pairs());
+    tasks_.rights_back = static_cast<std::uint32_t>(rights_back(q));
+    tasks_.rows_of_a_part = rows_of_a_part(q);
+    // Where there are more warps than many cards hold, each takes several pairs at one shift.
+    const Index most = std::min<Index>(kGridLimitYZ, ceil_div(kManyWarps, count));
+    const Index pairs = ceil_div(q.pairs(), std::min(q.pairs(), most));
+    grid_ =
+        dim3(static_cast<unsigned>(blocks), 1, static_cast<unsigned>(ceil_div(q.pairs(), pairs)));
+    block_ = dim3(warp::kSize, static_cast<unsigned>(warps));
+  }
+
+ private:
+  void enqueue(const Call& call, const Arrays<T>& arrays) override {
+    std::apply(
+        [&](const Extra&... extra) {
+          launch(kernel_, grid_, block_, 0, call.stream, DeviceProblem(this->problem_), tasks_,
+                 arrays.left, arrays.right, arrays.out, extra...);
+        },
+        extra_);
+  }
+
+  Kernel kernel_;
+  std::tuple<Extra...> extra_;
+  OverlapTasks tasks_;
+  dim3 grid_, block_;
+};
+
+}  // namespace xcorr::warp_per_overlap

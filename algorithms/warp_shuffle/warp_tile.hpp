@@ -1,0 +1,162 @@
+// The core of the warp-shuffle family: a warp computes a tile of kLeftMats x kRightMats pairs of
+// matrices times kOverlaps vertically adjacent outputs for 32 neighbouring shifts, one a lane, and
+// takes kLeftRows left rows at a time (paper sections 4.1 to 4.3).
+//
+// In a step to the next right column each left row moves by one in its 64-wide buffer (two
+// shuffles), each right row is broadcast from the lane that loaded it (one shuffle), and every
+// product of the tile is added: left row i of overlap o meets right row i + o. With a left and b
+// right matrices, s overlaps and l left rows that is a b s l FMAs to 2 a l + b (s + l - 1)
+// shuffles: 1 : 3 for one of each, r : r + 2 for r right matrices, l s : 3 l + s - 1 for grouped
+// overlaps, l r : 2 l + r for l left and r right matrices.
+//
+// What lies outside a matrix enters the buffers as zero; so corner cases, rows that the tile does
+// not divide, and matrices that do not exist cost no condition in the steps, and only outputs that
+// exist are written.
+#pragma once
+
+#include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/device/row_distribution.hpp"
+#include "algorithms/warp_shuffle/warp_buffer.hpp"
+#include "algorithms/warp_shuffle/warp_plan.hpp"
+
+namespace xcorr::warp_shuffle {
+
+// Blocks of kMostWarpsPerBlock warps that are to be resident on a multiprocessor: as many as its
+// registers hold for the tile's sums, buffers and addresses and some 36 others. Said to the
+// compiler, which otherwise guesses, and spills a few registers to be right.
+__host__ __device__ constexpr int blocks_of_an_sm(int left_mats, int right_mats, int overlaps,
+                                                  int left_rows) {
+  const int registers = left_mats * right_mats * overlaps + 2 * left_mats * left_rows +
+                        right_mats * (overlaps + left_rows - 1) + 4 * (left_mats + right_mats) + 36;
+  const int blocks = 65536 / (kMostWarpsPerBlock * warp::kSize) / registers;
+  return blocks > 1 ? blocks : 1;
+}
+
+template <typename T, int kLeftMats, int kRightMats, int kOverlaps, int kLeftRows,
+          template <typename, int> class Buffers = RegisterBuffers>
+class WarpTile {
+ public:
+  // Adds the products of left rows [begin, end) to the sums; `sy` is the shift of the first
+  // overlap.
+  __device__ __forceinline__ void add(const PairGroup<T>& pairs, const WarpColumns& at, int sy,
+                                      int begin, int end) {
+    const int lane = warp::lane();
+    for (int y = begin; y < end; y += kLeftRows) {
+      Buffers<T, kLeftMats * kLeftRows> left;
+      pairs.lefts.template load<kLeftMats, kLeftRows>(
+          y, at.begin - at.sx - opaque(lane), end,
+          [&](int i, int k, T value) { left.set_bottom(i * kLeftRows + k, value); });
+#pragma unroll 1
+      for (int x = at.begin; x < at.end; x += warp::kSize) {
+        T right[kRightMats][kRightRows];
+        pairs.rights.template load<kRightMats, kRightRows>(
+            y + sy, x + opaque(lane), pairs.rights.rows,
+            [&](int j, int k, T value) { right[j][k] = value; });
+        pairs.lefts.template load<kLeftMats, kLeftRows>(
+            y, x - at.sx + warp::kSize - opaque(lane), end,
+            [&](int i, int k, T value) { left.set_top(i * kLeftRows + k, value); });
+        const int steps = at.end - x < warp::kSize ? at.end - x : warp::kSize;
+        // Steps beyond `steps` meet zeros.
+        if constexpr (kStays) {
+#pragma unroll
+          for (int first = 0; first < warp::kSize; first += kUnrolled) {
+            if (first > 0 && first >= steps) break;
+#pragma unroll
+            for (int i = 0; i < kUnrolled; ++i) {
+              const int step = first + i;
+              multiply(right, step, [&](int k) {
+                return step > 0 ? left.item_after(k, step, lane) : left.item(k);
+              });
+            }
+          }
+          left.next();
+        } else {
+#pragma unroll 1
+          for (int step = 0; step < steps; step += kUnrolled) {
+#pragma unroll
+            for (int i = 0; i < kUnrolled; ++i) {
+              multiply(right, step + i, [&](int k) { return left.item(k); });
+              left.move(lane);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  // Writes the sums of what exists; `kAdd` adds them to what is there.
+  template <bool kAdd = false>
+  __device__ __forceinline__ void write(const DeviceProblem& q, const PairGroup<T>& pairs,
+                                        const WarpColumns& at, int row, int rows, T* out) const {
+    const int lane = opaque(warp::lane());
+    if (lane >= at.lanes) return;
+    out += pairs.first_pair * q.out_size + static_cast<Index>(row) * q.out_cols + at.out + lane;
+    // Opaque, or the distances of all outputs would be kept in registers through all tasks.
+    const Index size = static_cast<Index>(opaque(q.out_rows)) * q.out_cols;
+#pragma unroll
+    for (int i = 0; i < kLeftMats; ++i) {
+      T* pair = out;
+#pragma unroll
+      for (int j = 0; j < kRightMats; ++j) {
+        T* element = pair;
+#pragma unroll
+        for (int o = 0; o < kOverlaps; ++o) {
+          if (i < pairs.lefts.count && j < pairs.rights.count && o < rows) {
+            if constexpr (kAdd) {
+              atomic_add(element, sums_[i][j][o]);
+            } else {
+              *element = sums_[i][j][o];
+            }
+          }
+          element += q.out_cols;
+        }
+        pair += size;
+      }
+      out += q.rights * size;
+    }
+  }
+
+  // Writes the sums of a stripe, or adds them where the overlap has several.
+  __device__ __forceinline__ void write_stripe(const DeviceProblem& q, const PairGroup<T>& pairs,
+                                               const WarpColumns& at, const Stripe& stripe,
+                                               T* out) const {
+    if (stripe.whole) {
+      write(q, pairs, at, stripe.row, 1, out);
+    } else {
+      write<true>(q, pairs, at, stripe.row, 1, out);
+    }
+  }
+
+ private:
+  static constexpr int kRightRows = kOverlaps + kLeftRows - 1;
+  static constexpr int kFmas = kLeftMats * kRightMats * kOverlaps * kLeftRows;
+  // Steps in a row without a branch: enough shuffles in flight for a lone warp, few enough to waste
+  // little on the last columns. The 32 steps of a large tile do not fit the instruction cache:
+  // there the buffers move.
+  static constexpr int kUnrolled = 4;
+  static constexpr bool kStays = Buffers<T, 1>::kMayStay && kFmas <= 16;
+
+  template <typename Item>
+  __device__ __forceinline__ void multiply(const T (&right)[kRightMats][kRightRows], int step,
+                                           const Item& item) {
+    T items[kLeftMats * kLeftRows];
+#pragma unroll
+    for (int i = 0; i < kLeftMats * kLeftRows; ++i) items[i] = item(i);
+#pragma unroll
+    for (int j = 0; j < kRightMats; ++j) {
+#pragma unroll
+      for (int k = 0; k < kRightRows; ++k) {
+        const T value = warp::shuffle(right[j][k], step);
+#pragma unroll
+        for (int i = 0; i < kLeftMats * kLeftRows; ++i) {
+          const int o = k - i % kLeftRows;
+          if (o >= 0 && o < kOverlaps) sums_[i / kLeftRows][j][o] += items[i] * value;
+        }
+      }
+    }
+  }
+
+  T sums_[kLeftMats][kRightMats][kOverlaps] = {};
+};
+
+}  // namespace xcorr::warp_shuffle
