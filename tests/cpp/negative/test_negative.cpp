@@ -1,5 +1,5 @@
 // Every broken variant must be found, in every form where its fault shows, with the place or the
-// cause in the reason (DESIGN section 4).
+// cause in the reason (docs/design.md, Checks).
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
