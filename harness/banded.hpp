@@ -1,4 +1,5 @@
-// Device memory between two bands that nobody may touch: a write beyond either end shows.
+// Device memory between two bands that no variant may touch. A write beyond either end changes a
+// band.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,8 @@ struct Banded {
 
   char* data() const { return static_cast<char*>(memory.get()) + kBand; }
 
-  // Everything, the bands too; where the host reads it AddressSanitizer knows them from then on.
+  // Fills the memory and its bands with NaN. Where the device uses host memory, AddressSanitizer
+  // reports every access to the bands from then on.
   void poison(Device& device) {
     forbid(false);
     device.fill(memory.get(), kPoison, bytes + 2 * kBand);

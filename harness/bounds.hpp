@@ -1,5 +1,8 @@
-// The error bounds of DESIGN section 4, in one place, for host and device. Calibrated once, frozen:
-// a change here changes what "passed" means in every published row.
+// The error bounds (docs/design.md, Checks), for host and device. They were calibrated once and are
+// frozen: a change here changes what "passed" means in every published row.
+//
+// u is the unit roundoff of the precision class, K the number of products of one output, N the
+// number of points of a transform, |L| the matrix of absolute values of L.
 #pragma once
 
 #include <algorithm>
@@ -10,53 +13,56 @@
 
 namespace xcorr {
 
-// Sums of products. `overlap` terms, `absolute` = (|L| correlated with |R|) at this shift: the
-// statistical growth of rounding errors, sqrt(K) rather than the worst case K, with a margin of 8.
+// A sum of `overlap` products; `absolute` is (|L| correlated with |R|) at this shift. Rounding
+// errors of random products grow with sqrt(K), and the margin is 8. The worst case, K u, would be
+// no check: at 256 x 256 it lets a lost row pass.
 XCORR_HD inline double definition_bound(double overlap, double absolute, double unit_roundoff) {
   return (8.0 * sqrt(overlap) + 4.0) * unit_roundoff * absolute;
 }
 
-// The same where all products are alike: each addition may round the same way, by u of a partial
-// sum that is on average half of the whole.
+// The same for products that are all alike. Each addition may round in the same direction, by u
+// times a partial sum, which on average is half of the whole sum.
 XCORR_HD inline double systematic_bound(double overlap, double absolute, double unit_roundoff) {
   return (0.5 * overlap + 4.0) * unit_roundoff * absolute;
 }
 
-// Transforms: every output carries an error of the size of the whole product of norms.
+// A transform: every output has an error in proportion to the product of both norms.
 XCORR_HD inline double fft_bound(double log2_points, double left_norm, double right_norm,
                                  double unit_roundoff) {
   return 4.0 * unit_roundoff * log2_points * left_norm * right_norm;
 }
 
-// Relative L2 errors. Random rounding errors of a sum of K terms grow to 0.3 to 0.6 u sqrt(K).
+// Relative L2 error of sums. Random rounding errors of a sum of K terms reach 0.3 to 0.6 u sqrt(K).
 inline double definition_l2_bound(double overlap, double unit_roundoff) {
   return (0.8 * std::sqrt(overlap) + 4.0) * unit_roundoff;
 }
 
-// Transforms: every pass adds its rounding errors. Published rows of FP32 reach 0.6 of it; a
-// frequency bin that is wrong by 1 % exceeds it up to 1024 x 1024 where all bins weigh alike.
+// Relative L2 error of transforms: every pass adds its rounding errors. Published FP32 rows reach
+// 0.6 of this bound. With all bins of equal weight, one bin that is wrong by 1 % exceeds the bound
+// up to 1024 x 1024.
 inline double fft_l2_bound(double log2_points, double unit_roundoff) {
   return (1.2 * log2_points + 4.0) * unit_roundoff;
 }
 
 constexpr double kDoubleRoundoff = 0x1p-53;
 
-// The bound of every element and of every pair of one comparison: of inputs of a kind, a
-// definition-based variant or a transform, against a reference by definition or by transform.
+// The bounds of one comparison: of every element and of every pair. They depend on the kind of
+// input, on the algorithm class of the variant, and on how the reference was computed.
 struct Bounds {
   Problem problem;
   InputKind kind;
-  bool definition, atomic;  // sums of products; parts of them are added by atomic additions
-  bool reference_by_fft;
-  bool sums_exact;  // exact inputs are small enough for every float32 sum of theirs to be exact
-  bool single;      // scalars are float32
+  bool definition;        // the variant computes sums of products
+  bool atomic;            // ... and adds parts of them by atomic additions
+  bool reference_by_fft;  // the float64 reference was computed by a transform
+  bool sums_exact;        // integer inputs are so small that every float32 sum is exact
+  bool single;            // scalars are float32
   double u, log2_points;
-  // Transforms take several rights at once, as parts of one complex array: each has the errors of
-  // the largest.
+  // A library may transform several right matrices at once, as parts of one complex array. Each
+  // then has rounding errors in proportion to the largest.
   double largest_right_norm;
-  double largest_norm;  // of both sides, where they are transformed in one batch; else 0
+  double largest_norm;  // of both sides, where one batch transforms both; else 0
 
-  // Error of the float64 reference itself, and the bound of a transform, for a pair.
+  // Of a pair: the error of the float64 reference itself, and the bound of a transform.
   struct OfPair {
     double reference, transform;
   };
@@ -64,23 +70,21 @@ struct Bounds {
     const double norms = left_norm * right_norm, largest = largest_product(left_norm);
     const double reference =
         reference_by_fft ? fft_bound(log2_points, left_norm, right_norm, kDoubleRoundoff) : 0.0;
-    // A sum in float64 is the reference of few outputs or, of small problems, of all.
+    // Sampled outputs, and all outputs of small problems, have a float64 sum as reference.
     const double of_reference = reference + of_sum(norms);
     return {reference,
             fft_bound(log2_points, 1.0, largest, u) + of_reference + flushed(right_norm)};
   }
 
-  // `absolute`: (|L| correlated with |R|) at the element; a huge number means no bound.
+  // The bound of an element. `absolute` is (|L| correlated with |R|) there. 1e300 means no bound.
   XCORR_HD double at(const OfPair& pair, Index element, double absolute) const {
     if (is_exact(kind) && definition) return sums_exact ? 0.0 : 1e300;
     if (is_exact(kind)) return pair.transform < 0.5 ? 0.5 : pair.transform;
     if (!definition) return pair.transform;
     const Index sy = problem.window.sy.first + element / problem.out_cols();
     const Index sx = problem.window.sx.first + element % problem.out_cols();
-    const auto rows =
-        static_cast<double>(overlap(problem.left.rows, problem.right.rows, sy).count);
-    const auto cols =
-        static_cast<double>(overlap(problem.left.cols, problem.right.cols, sx).count);
+    const auto rows = static_cast<double>(overlap(problem.left.rows, problem.right.rows, sy).count);
+    const auto cols = static_cast<double>(overlap(problem.left.cols, problem.right.cols, sx).count);
     return growth(rows * cols, u + kDoubleRoundoff, fabs(absolute) + pair.reference) +
            pair.reference + denormal(rows, cols);
   }
@@ -90,23 +94,25 @@ struct Bounds {
     return is_exact(kind) && !definition ? error < bound : error <= bound;
   }
 
-  // What ||out - ref|| of a pair may be; `reference` = ||ref||, `absolute` = || |L| correlated with
-  // |R| ||, both over the outputs of the pair. A huge number means no bound: where all outputs are
-  // 0 there is no relative error, and exact inputs must come out exact, or round to it.
+  // The bound of ||out - ref|| of a pair. `reference` is ||ref|| and `absolute` is || |L|
+  // correlated with |R| ||, both over the outputs of the pair. 1e300 means no bound: where all
+  // outputs are 0 there is no relative error, and outputs of exact inputs are checked to be exact,
+  // or to round to the exact value.
   double l2(double reference, double absolute, double left_norm, double right_norm) const {
     if (reference == 0 || is_exact(kind)) return 1e300;
     const auto terms = static_cast<double>(most_terms());
     const auto outputs = static_cast<double>(problem.out_size());
     const double all_outputs = static_cast<double>(problem.left.rows + problem.right.rows - 1) *
                                static_cast<double>(problem.left.cols + problem.right.cols - 1);
-    // A transform spreads its errors over all outputs: those of the window have their share of
-    // them, even where the window has little of ||ref||. Inputs of one sign have all their energy
-    // in few bins; there the whole result is larger than the product of norms.
+    // A transform spreads its errors over all outputs. The outputs of the window have their share
+    // of the errors, even where the window holds little of ||ref||. Inputs of one sign have all
+    // their energy in few bins, and their whole result is larger than the product of norms.
     const double bins = is_same_sign(kind) && outputs < all_outputs ? std::sqrt(terms) : 1.0;
-    // A batch of both sides adds errors of the larger side to the smaller one, and a bin that is
-    // large in both counts with its square. Calibrated on 200,000 random problems: the errors of
-    // cufft_paper reach 2.4 times the square of the larger norm for 6 elements against 9 x 575 of one
-    // sign, and grow with the root of the larger size.
+    // A batch of both sides adds errors of the larger side to the smaller side. A bin that is large
+    // in both sides counts with its square. This was calibrated on 200,000 random problems: for 6
+    // elements against 9 x 575 elements of one sign, the errors of the one variant that has such a
+    // batch reach 2.4 times the square of the larger norm. They grow with the root of the larger
+    // size.
     const double own = left_norm * fmax(largest_right_norm, right_norm);
     const auto larger = static_cast<double>(std::max(problem.left.size(), problem.right.size()));
     const double added = (largest_product(left_norm) - own) *
@@ -125,10 +131,10 @@ struct Bounds {
     };
     const double allowed = (definition ? sums(u) : transforms(u)) +
                            (reference_by_fft ? transforms(kDoubleRoundoff) : sums(kDoubleRoundoff));
-    const double tiny = definition ? denormal(static_cast<double>(most_rows()),
-                                              static_cast<double>(most_cols()))
-                                   : flushed(right_norm);
-    // Few outputs are no average.
+    const double tiny =
+        definition ? denormal(static_cast<double>(most_rows()), static_cast<double>(most_cols()))
+                   : flushed(right_norm);
+    // With few outputs the error is not close to its average.
     return (1.0 + 8.0 / std::sqrt(outputs)) * allowed + std::sqrt(outputs) * tiny;
   }
 
@@ -153,15 +159,16 @@ struct Bounds {
     return is_systematic(kind) ? systematic_bound(terms, absolute, kDoubleRoundoff)
                                : 2.0 * sqrt(terms) * kDoubleRoundoff * absolute;
   }
-  // A product below the smallest normal number is rounded by up to half the smallest number. An
-  // atomic addition takes such numbers for 0: of every part, of a row and 32 columns or more, as
-  // much may be lost.
+  // A product below the smallest normal number is rounded by up to half of the smallest number. An
+  // atomic addition takes a part of a sum that is below the smallest normal number for 0. A part
+  // covers one row and at least 32 columns.
   XCORR_HD double denormal(double rows, double cols) const {
     if (kind != InputKind::subnormal || !single) return 0.0;
     const double parts = atomic ? rows * (cols / 32.0 + 2.0) : 0.0;
     return rows * cols * 0x1p-149 + parts * 0x1p-126;
   }
-  // Library transforms may take numbers below the smallest normal one for 0: one of 64 on the left.
+  // Library transforms may take numbers below the smallest normal one for 0. Of the subnormal
+  // inputs that is one of 64 elements on the left.
   XCORR_HD double flushed(double right_norm) const {
     return kind == InputKind::subnormal && single ? 4.0 * 0x1p-126 * (right_norm + 1.0) : 0.0;
   }

@@ -1,7 +1,7 @@
-// The C interface of libxcorr, for xcorr/library.py: a session computes one problem on the
-// caller's data, as often as it is asked to. Every function returns 0, or 1 with one line in
-// `error`; functions that give JSON return 2 when the buffer is too small and then leave the needed
-// size in it as decimal text.
+// The C interface of libxcorr for other languages. A session computes one problem on the data of
+// the caller, any number of times. Every function returns 0, or 1 with one line of text in `error`.
+// A function that gives JSON returns 2 when the buffer is too small, and writes the needed size
+// into the buffer as decimal text.
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -42,21 +42,22 @@ int guarded(char* error, std::size_t capacity, F&& steps) {
   try {
     return steps();
   } catch (const std::bad_alloc&) {
-    put("memory: the system refused an allocation; use fewer or smaller matrices", error, capacity);
+    put("host memory: the system refused an allocation; use fewer or smaller matrices", error,
+        capacity);
   } catch (const std::exception& caught) {
     put(caught.what(), error, capacity);
   }
   return 1;
 }
 
-// What a request of the caller names: a variant, and what it is to be planned for.
-struct Named {
+// The variant, the plan request and the device that a request in JSON names.
+struct ParsedRequest {
   const Variant& variant;
   PlanRequest plan;
   std::string device;
 };
 
-Named named(const nlohmann::json& request) {
+ParsedRequest parse_request(const nlohmann::json& request) {
   const Variant& variant = find_variant(request.at("variant").get<std::string>());
   const std::string params = request.value("params", "");
   return {variant,
@@ -99,24 +100,25 @@ int xcorr_describe(const char* request, char* json, std::size_t capacity, char* 
   });
 }
 
-// {"reason": why not}, empty where the variant computes the request on the device. Plans nothing.
+// Gives {"reason": TEXT}. The text is empty where the variant computes the request on the device.
+// Plans nothing.
 int xcorr_supports(const char* request, char* json, std::size_t capacity, char* error,
                    std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
-    const xcorr::Named asked = xcorr::named(nlohmann::json::parse(request));
-    const auto device = xcorr::open_device(asked.device);
-    return xcorr::give({{"reason", xcorr::asks(asked.variant, asked.plan, *device).reason}}, json,
-                       capacity);
+    const xcorr::ParsedRequest parsed = xcorr::parse_request(nlohmann::json::parse(request));
+    const auto device = xcorr::open_device(parsed.device);
+    const xcorr::Support support = xcorr::supported(parsed.variant, parsed.plan, *device);
+    return xcorr::give({{"reason", support.reason}}, json, capacity);
   });
 }
 
-// Plans a request and leaves in `session` what xcorr_compute computes it with, any number of times,
-// until xcorr_close.
+// Plans a request and leaves a session in `session`. xcorr_compute uses it any number of times, and
+// xcorr_close destroys it.
 int xcorr_open(const char* request, void** session, char* error, std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::Named asked = xcorr::named(nlohmann::json::parse(request));
-    *session =
-        new xcorr::Session(asked.variant, std::move(asked.plan), xcorr::open_device(asked.device));
+    xcorr::ParsedRequest parsed = xcorr::parse_request(nlohmann::json::parse(request));
+    *session = new xcorr::Session(parsed.variant, std::move(parsed.plan),
+                                  xcorr::open_device(parsed.device));
     return 0;
   });
 }

@@ -1,4 +1,5 @@
-// What this card can do at most, measured: the denominators of every floor (PERFORMANCE: ceilings).
+// The measured maximal rates of a device, from which floors are computed (docs/glossary.md,
+// ceiling).
 #include <cublas_v2.h>
 
 #include <nlohmann/json.hpp>
@@ -16,7 +17,8 @@ constexpr int kRepetitions = 5;
 constexpr int kFmaChains = 16;
 constexpr int kFmaSteps = 4096;
 
-// Independent chains of FMAs in registers; the store that never happens keeps them alive.
+// Independent chains of FMAs in registers. The store, which is never executed, keeps the compiler
+// from removing them.
 __global__ void fma_chains(float factor, float* out) {
   float chain[kFmaChains];
   for (int i = 0; i < kFmaChains; ++i) chain[i] = static_cast<float>(threadIdx.x + i);
@@ -37,7 +39,9 @@ __global__ void random_floats(float* data, std::size_t count) {
 }
 
 void check_cublas(cublasStatus_t code) {
-  if (code != CUBLAS_STATUS_SUCCESS) throw std::runtime_error("cuBLAS error " + std::to_string(code));
+  if (code == CUBLAS_STATUS_SUCCESS) return;
+  throw std::runtime_error("ceilings: cuBLAS fails with status " + std::to_string(code) +
+                           "; is its library the one of this toolkit?");
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
 
 namespace xcorr {
 
-// Another name than the one of algorithms/device: both are inline functions of this namespace.
+// The name differs from check_cuda of algorithms/device, since both are functions of namespace
+// xcorr.
 inline void require_cuda(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
   const std::string text = std::string(what) + ": " + cudaGetErrorString(code);

@@ -15,6 +15,14 @@ constexpr std::pair<Mode, std::string_view> kModes[] = {{Mode::stream, "stream"}
                                                         {Mode::graph, "graph"},
                                                         {Mode::cold, "cold"}};
 
+template <typename Values>
+std::string listed(const Values& values) {
+  std::string text;
+  for (const auto& value : values)
+    text += (text.empty() ? "" : ", ") + std::string(to_string(value));
+  return text;
+}
+
 std::string truth_name(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
                        std::uint64_t seed) {
   return problem.id() + "/" + std::string(to_string(precision)) + "/" +
@@ -26,7 +34,8 @@ int device_index(const std::string& name, const std::string& digits) {
       digits.find_first_not_of("0123456789") == std::string::npos) {
     return std::stoi(digits);
   }
-  throw UserError("device '" + name + "': '" + digits + "' is no device number; write cuda:0");
+  throw UserError("device '" + name + "': '" + digits +
+                  "' is not a number from 0 to 999; write the number of a device, as in cuda:0");
 }
 
 }  // namespace
@@ -35,35 +44,40 @@ Support Device::runs(const Variant& variant, const PlanRequest& request) const {
   const auto has = [](const auto& values, auto value) {
     return std::find(values.begin(), values.end(), value) != values.end();
   };
-  if (variant.backend != backend()) {
-    return no("needs a " + std::string(to_string(variant.backend)) + " device, this is " +
-              machine_key());
-  }
+  if (const Support backend = runs(variant); !backend) return backend;
   if (!has(variant.forms, request.problem.form)) {
-    return no("form " + std::string(to_string(request.problem.form)));
+    return no("form " + std::string(to_string(request.problem.form)) +
+              ": the variant computes only " + listed(variant.forms));
   }
   if (!has(variant.precisions, request.precision)) {
-    return no("precision " + std::string(to_string(request.precision)));
+    return no("precision " + std::string(to_string(request.precision)) +
+              ": the variant computes only " + listed(variant.precisions));
   }
   return variant.supports(request);
+}
+
+Support Device::runs(const Variant& variant) const {
+  if (variant.backend == backend()) return yes();
+  return no("needs a " + std::string(to_string(variant.backend)) + " device, this is " +
+            machine_key());
 }
 
 std::shared_ptr<Truth> Device::truth(const Problem& problem, Precision precision,
                                      AlgorithmClass algorithm_class, std::uint64_t seed) {
   const std::string name = truth_name(problem, precision, algorithm_class, seed);
-  if (name != kept_truth_name_) {
-    kept_truth_.reset();
-    kept_truth_ = make_truth(problem, precision, algorithm_class, seed);
-    kept_truth_name_ = name;
+  if (name != cached_truth_name_) {
+    cached_truth_.reset();
+    cached_truth_ = make_truth(problem, precision, algorithm_class, seed);
+    cached_truth_name_ = name;
   }
-  return kept_truth_;
+  return cached_truth_;
 }
 
 std::size_t Device::truth_bytes(const Problem& problem, Precision precision,
                                 AlgorithmClass algorithm_class, std::uint64_t seed) {
-  if (truth_name(problem, precision, algorithm_class, seed) == kept_truth_name_) return 0;
-  kept_truth_.reset();
-  kept_truth_name_.clear();
+  if (truth_name(problem, precision, algorithm_class, seed) == cached_truth_name_) return 0;
+  cached_truth_.reset();
+  cached_truth_name_.clear();
   return new_truth_bytes(problem);
 }
 

@@ -1,5 +1,5 @@
-// A place where variants run: memory, clock, facts. The harness knows devices only through this
-// page.
+// A device on which variants run: its memory, its clock and facts about it. The rest of the harness
+// knows devices only through this page.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,9 @@
 
 namespace xcorr {
 
-// stream: launches back to back (throughput); latency: synchronised after each; graph: replay of a
-// captured launch; cold: caches flushed before each. Never mixed (DESIGN section 5).
+// How calls follow each other while they are timed (docs/design.md, Time). Times of two modes are
+// never mixed. stream: back to back (throughput). latency: the host waits after each call. graph:
+// replay of a captured call. cold: the caches are flushed before each call.
 enum class Mode { stream, latency, graph, cold };
 std::string_view to_string(Mode mode);
 Mode parse_mode(const std::string& text);
@@ -31,15 +32,17 @@ class Device {
   virtual ~Device() = default;
 
   virtual Backend backend() const = 0;
-  // Rows of one kind of machine meet under this key, rows of two kinds cannot.
+  // The same for all machines of one kind, different for machines of two kinds.
   virtual std::string machine_key() const = 0;
   virtual nlohmann::json facts() const = 0;
   virtual Peaks peaks(Precision precision) const = 0;
   virtual Support supports(Mode mode) const = 0;
-  // Whether the variant can compute this here: its backend, forms, precision classes, and then what
-  // it says itself, which may throw. The one place where that is decided.
+  // Whether the variant computes the request on this device. Only this function decides it: by the
+  // variant's backend, forms and precision classes, and then by variant.supports, which may throw.
   Support runs(const Variant& variant, const PlanRequest& request) const;
-  // What the device can do at most, measured (--ceilings); empty where nobody has written it.
+  // Whether the variant computes any request on this device: by its backend alone.
+  Support runs(const Variant& variant) const;
+  // The measured maximal rates of the device (--ceilings); empty where they cannot be measured.
   virtual nlohmann::json ceilings() = 0;
 
   virtual std::size_t available_bytes() const = 0;
@@ -50,34 +53,34 @@ class Device {
   // True where the host reads device pointers directly and transfers do not exist.
   virtual bool host_memory() const = 0;
 
-  // Makes this the device of the calling thread, which need not be the one that opened it.
+  // Makes this the current device of the calling thread. Another thread may have opened it.
   virtual void make_current() {}
   virtual void* stream() = 0;
-  // Waits for the stream; throws std::runtime_error with the device's own words after a fault.
+  // Waits for the stream. Throws std::runtime_error with the message of the device after a fault.
   virtual void synchronize() = 0;
-  // Asked after an error: true when no later call of this process can succeed, as after an illegal
-  // address on CUDA. An error that harms no later call is forgotten.
+  // Called after an error: true when no later call of this process can succeed, as after an illegal
+  // address on CUDA. An error that does not affect later calls is cleared.
   virtual bool lost() { return false; }
-  // Energy that the device has taken since some moment in the past, in microjoules, once all work
-  // has ended; empty where nothing counts it.
+  // Energy that the device has used since a fixed moment in the past, in microjoules. Call it when
+  // all work has ended. Empty where no counter exists.
   virtual std::optional<double> energy_uj() { return std::nullopt; }
-  // What the host needs at this moment for a launch of nothing, back to back, the shortest of a few
-  // batches: what is shorter than a few of these is timed at the pace of the host. Empty where
-  // nothing is launched.
+  // Time of one launch of an empty kernel, launched back to back; the least of a few batches. The
+  // pace of the host limits the time of calls that are not several times longer. Empty on the CPU.
   virtual std::optional<Seconds> empty_launch() { return std::nullopt; }
-  // Duration of `count` calls of `compute` in `mode`.
+  // Time of `count` calls of `compute` in `mode`.
   virtual Seconds time(const std::function<void()>& compute, Index count, Mode mode) = 0;
-  // The shortest batch that this device's clock measures well.
+  // The shortest batch that the clock of this device resolves well.
   virtual Seconds shortest_batch() const = 0;
-  // Mean duration of each phase of `compute`, "rest" included, by name.
+  // Mean time of each phase of `compute` by name, "rest" included.
   virtual std::map<std::string, Seconds> phases(
       const std::function<void(PhaseMarks&)>& compute) = 0;
 
-  // Truth for this device's memory, shared by all points of one problem; the last one is kept.
+  // Truth for the memory of this device, shared by all points of one problem. The device caches the
+  // last one.
   std::shared_ptr<Truth> truth(const Problem& problem, Precision precision,
                                AlgorithmClass algorithm_class, std::uint64_t seed);
-  // Bytes of this device that making this truth takes; 0 when it is the one that is kept. Releases
-  // a kept one of another problem.
+  // Bytes of this device that computing this truth takes; 0 when it is cached. Releases a cached
+  // truth of another problem.
   std::size_t truth_bytes(const Problem& problem, Precision precision,
                           AlgorithmClass algorithm_class, std::uint64_t seed);
 
@@ -87,8 +90,8 @@ class Device {
   virtual std::size_t new_truth_bytes(const Problem& problem) const = 0;
 
  private:
-  std::string kept_truth_name_;
-  std::shared_ptr<Truth> kept_truth_;
+  std::string cached_truth_name_;
+  std::shared_ptr<Truth> cached_truth_;
 };
 
 // "cpu", "cuda" or "cuda:N". UserError when there is no such device.
@@ -97,7 +100,7 @@ std::unique_ptr<Device> open_device(const std::string& name);
 std::unique_ptr<Device> open_cpu();
 std::unique_ptr<Device> open_cuda(int index);  // only in builds with CUDA
 
-// "4.29 GB": what a message about memory shows.
+// "4.29 GB": a number of bytes in a message.
 std::string bytes_text(double bytes);
 
 }  // namespace xcorr

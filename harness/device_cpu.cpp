@@ -72,7 +72,7 @@ std::string slug(const std::string& text) {
   return result;
 }
 
-// float32 FMAs a core can start in a cycle, no CPU known does more for its instruction set.
+// float32 FMAs that a core can start in a cycle: the most of all CPUs with this instruction set.
 double fmas_per_cycle() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return 32;
@@ -83,7 +83,7 @@ double fmas_per_cycle() {
 #endif
 }
 
-// No CPU is sold with a higher clock; stands in where the kernel does not tell the maximum.
+// No CPU is sold with a higher clock. Used where the operating system does not give the maximum.
 constexpr double kHighestClock = 6.5e9;
 
 class CpuMarks : public PhaseMarks {
@@ -124,8 +124,8 @@ class Cpu : public Device {
                                  static_cast<double>(sysconf(_SC_PAGESIZE))},
             {"clock_mhz", std::atof(first_match("/proc/cpuinfo", "cpu MHz").c_str())},
             {"throttle_reasons", ""},
-            {"guard", max_clock > 0 ? "maximum clock from the kernel"
-                                    : "maximum clock not told by the kernel, taken as 6.5 GHz"},
+            {"guard", max_clock > 0 ? "maximum clock from the operating system"
+                                    : "maximum clock unknown, assumed as 6.5 GHz"},
             {"peak_fma_per_s", peaks(Precision::fp32).fmas_per_s},
             {"peak_bytes_per_s", peaks(Precision::fp32).bytes_per_s}};
   }
@@ -135,7 +135,8 @@ class Cpu : public Device {
     const double clock = khz > 0 ? khz * 1e3 : kHighestClock;
     const double cores = usable_cores();
     const double lanes = fmas_per_cycle() / (precision == Precision::fp64 ? 2 : 1);
-    // Small problems live in the first-level cache: two loads and a store of a full vector a cycle.
+    // The data of small problems stay in the first-level cache: two loads and one store of a full
+    // vector a cycle.
     return {cores * lanes * clock, cores * 192 * clock};
   }
 
@@ -149,7 +150,10 @@ class Cpu : public Device {
 
   Buffer allocate(std::size_t bytes) override {
     void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    if (!memory) throw OutOfMemory("the system refused " + bytes_text(static_cast<double>(bytes)));
+    if (!memory) {
+      throw OutOfMemory("host memory: the system refused " +
+                        bytes_text(static_cast<double>(bytes)) + "; use a smaller problem");
+    }
     return Buffer(memory, [](void* p) { std::free(p); });
   }
 
@@ -183,13 +187,14 @@ class Cpu : public Device {
     return total;
   }
 
-  Seconds shortest_batch() const override { return 100e-6; }  // clock read: tens of nanoseconds
+  // Reading the clock takes tens of nanoseconds.
+  Seconds shortest_batch() const override { return 100e-6; }
 
   std::map<std::string, Seconds> phases(const std::function<void(PhaseMarks&)>& compute) override {
     constexpr int kRepetitions = 5;
     CpuMarks marks;
     int done = 0;
-    // A variant without phases has only its rest: one look is enough, and so it is for long calls.
+    // One repetition is enough for a variant without phases and for calls longer than a second.
     do {
       const Clock::time_point start = Clock::now();
       marks.start();
@@ -205,14 +210,14 @@ class Cpu : public Device {
  protected:
   std::unique_ptr<Truth> make_truth(const Problem& problem, Precision precision,
                                     AlgorithmClass algorithm_class, std::uint64_t seed) override {
-    return std::make_unique<HostTruth>(problem, precision, algorithm_class, seed, keep_bytes());
+    return std::make_unique<HostTruth>(problem, precision, algorithm_class, seed, cache_bytes());
   }
   std::size_t new_truth_bytes(const Problem& problem) const override {
-    return HostTruth::host_bytes(problem, keep_bytes());
+    return HostTruth::host_bytes(problem, cache_bytes());
   }
 
  private:
-  std::size_t keep_bytes() const { return available_bytes() / 2; }
+  std::size_t cache_bytes() const { return available_bytes() / 2; }
 
   // Writes twice the last-level cache, from every core.
   void flush_caches() {

@@ -33,7 +33,7 @@ struct Event {
   }
 };
 
-// Marks as events in the stream; the kernels of a phase are between two of them.
+// Each mark is an event in the stream. The kernels of a phase lie between two events.
 class CudaMarks : public PhaseMarks {
  public:
   explicit CudaMarks(cudaStream_t stream) : stream_(stream) {}
@@ -47,7 +47,7 @@ class CudaMarks : public PhaseMarks {
   cudaStream_t stream_;
 };
 
-// FMA lanes of one SM and clock, per precision class; 0 where the capability is not known.
+// FMAs of one SM in one cycle for a precision class; 0 where the compute capability is not known.
 double fmas_per_sm_cycle(int major, int minor, Precision precision) {
   const int capability = 10 * major + minor;
   const bool fast_fp64 =
@@ -55,7 +55,7 @@ double fmas_per_sm_cycle(int major, int minor, Precision precision) {
   const double fp32 = capability == 70 || capability == 75 || capability == 80 ? 64
                       : capability >= 86 && capability <= 121                  ? 128
                                                                                : 0;
-  // Dense tensor-core products of the classes with a known rate.
+  // Dense products of tensor cores, for compute capabilities whose rate is known.
   const double tf32 = capability == 80 ? 512 : capability == 90 ? 1024 : 0;
   switch (precision) {
     case Precision::fp64:
@@ -120,7 +120,7 @@ class Cuda : public Device {
     cudaRuntimeGetVersion(&runtime);
     cudaDriverGetVersion(&driver);
     cufftGetVersion(&transforms);
-    std::uint64_t uuid = 0;  // tells two cards apart without naming one
+    std::uint64_t uuid = 0;  // a hash: it distinguishes two GPUs without identifying one
     for (const char c : properties_.uuid.bytes) uuid = mix(uuid ^ static_cast<unsigned char>(c));
     const Peaks fp32 = peaks(Precision::fp32);
     const auto number = [](const auto& value) {
@@ -191,7 +191,7 @@ class Cuda : public Device {
   void* stream() override { return stream_; }
   void synchronize() override { require_cuda(cudaStreamSynchronize(stream_), "device"); }
   bool lost() override {
-    cudaGetLastError();  // or the next launch would be blamed for an error of this one
+    cudaGetLastError();  // clears the error, or the check of the next launch would report it
     return cudaDeviceSynchronize() != cudaSuccess;
   }
 
@@ -214,7 +214,9 @@ class Cuda : public Device {
 
   std::optional<Seconds> empty_launch() override {
     constexpr Index kLaunches = 400;
-    const auto batch = [&] { return time([&] { launch_empty(stream_); }, kLaunches, Mode::stream); };
+    const auto batch = [&] {
+      return time([&] { launch_empty(stream_); }, kLaunches, Mode::stream);
+    };
     return std::min({batch(), batch(), batch()}) / static_cast<double>(kLaunches);
   }
 
@@ -228,7 +230,8 @@ class Cuda : public Device {
     });
     const int repetitions = once < 0.1 ? kRepetitions : 1;
     std::vector<CudaMarks> all;
-    // Short phases: hold the stream back until all is queued, so that no event waits for the host.
+    // Short phases: a spinning kernel holds the stream until all calls are enqueued, so that no
+    // event waits for the host.
     if (once < 1e-3) launch_spin(5'000'000, stream_);
     for (int i = 0; i < repetitions; ++i) {
       all.emplace_back(stream_);
@@ -257,7 +260,7 @@ class Cuda : public Device {
   }
 
  private:
-  // Device time between an event before and one after what `work` enqueues.
+  // Device time between two events, one before and one after the work that `work` enqueues.
   template <typename Work>
   Seconds time_between(Work&& work) {
     Event start, stop;
@@ -285,7 +288,7 @@ class Cuda : public Device {
                  "graph capture");
     try {
       compute();
-    } catch (...) {  // a stream that is left capturing refuses everything that follows
+    } catch (...) {  // a stream that stays in capture mode refuses all later calls
       cudaStreamEndCapture(stream_, &graph);
       if (graph) cudaGraphDestroy(graph);
       throw;
@@ -329,12 +332,13 @@ std::unique_ptr<Device> open_cuda(int index) {
   if (code != cudaSuccess || count == 0) {
     throw UserError(
         "device 'cuda': " +
-        (code == cudaSuccess ? std::string("no CUDA device") : cudaGetErrorString(code)) +
+        (code == cudaSuccess ? std::string("the machine has none") : cudaGetErrorString(code)) +
         "; use --device cpu");
   }
   if (index >= count) {
-    throw UserError("device 'cuda:" + std::to_string(index) + "': there are " +
-                    std::to_string(count) + "; the first is cuda:0");
+    throw UserError("device 'cuda:" + std::to_string(index) +
+                    "': this machine has cuda:0 to cuda:" + std::to_string(count - 1) +
+                    "; use one of these");
   }
   return std::make_unique<Cuda>(index);
 }

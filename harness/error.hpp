@@ -1,21 +1,22 @@
-// Errors a user can cause and mend. The message is one line: thing, cause, way out.
+// The errors of the harness. A message is one line: the thing, the cause, and a way out.
 #pragma once
 
 #include <stdexcept>
 
 namespace xcorr {
 
+// A mistake in a request, which the user can correct.
 struct UserError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The machine lacks the memory for a point: outcome out_of_memory, not a mistake of the user.
+// The machine lacks the memory for a point. Its outcome is out_of_memory.
 struct OutOfMemory : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A fault after which no call to the device succeeds: the process ends, and what it had not yet
-// measured is measured by a new one.
+// A fault after which no call to the device succeeds. The process ends, and a new process measures
+// the points that have no record yet.
 struct DeviceLost : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -17,7 +17,7 @@ std::optional<double> number_in(const std::string& path) {
   return std::nullopt;
 }
 
-std::optional<double> told_available(const std::string& path) {
+std::optional<double> mem_available(const std::string& path) {
   std::ifstream file(path);
   std::string key;
   for (double kibibytes = 0; file >> key; file.ignore(256, '\n')) {
@@ -35,14 +35,14 @@ std::optional<double> whole_memory() {
 }  // namespace
 
 std::size_t available_host_bytes(const HostMemoryFiles& files) {
-  // Half of the address space: callers add to it.
+  // Half of the address space, since callers add to the result.
   double available = static_cast<double>(std::numeric_limits<std::size_t>::max() / 2);
-  if (const std::optional<double> told = told_available(files.meminfo)) {
-    available = *told;
+  if (const std::optional<double> bytes = mem_available(files.meminfo)) {
+    available = *bytes;
   } else if (const std::optional<double> whole = whole_memory()) {
     available = *whole;
   }
-  // "max" is no number: no limit.
+  // A group without a limit has the word "max" in the file, which is no number.
   if (const std::optional<double> limit = number_in(files.limit)) {
     available = std::min(available, *limit - number_in(files.used).value_or(0));
   }

@@ -13,9 +13,10 @@ struct HostMemoryFiles {
   std::string used = "/sys/fs/cgroup/memory.current";
 };
 
-// Bytes that can be allocated now: what the system says is available, and what a control group
-// leaves of it. What nobody tells limits nothing but for the size of the whole memory: an
-// allocation that fails is an outcome of its own.
+// Bytes that can be allocated now: the memory that the system calls available, and at most what the
+// limit of the control group leaves. A file that is missing or has no number sets no limit. Without
+// the first file the size of the whole memory is the limit; an allocation that fails all the same
+// is the outcome out_of_memory.
 std::size_t available_host_bytes(const HostMemoryFiles& files = {});
 
 }  // namespace xcorr

@@ -29,7 +29,7 @@ Index sparse_rounds(const Problem& problem, Index limit) {
     return std::min((rows + rounds - 1) / rounds * cols, rows * ((cols + rounds - 1) / rounds));
   };
   Index rounds = 1;
-  // The overlaps of a window may be smaller; then fewer rounds would do.
+  // The largest overlap of the window may be smaller than that of the shapes.
   if (problem.max_overlap() <= limit) return rounds;
   while (most(rounds) > limit) ++rounds;
   return rounds;

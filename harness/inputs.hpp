@@ -1,5 +1,5 @@
-// Seeded inputs: a pure function of (kind, seed, side, index) and the problem, so that any chunk
-// can be made again anywhere, on a device too, without storing it.
+// Seeded inputs. Each value is a pure function of kind, seed, side, index and the problem, so that
+// host and device can compute any part of the inputs again without storing it.
 #pragma once
 
 #include <cmath>
@@ -39,12 +39,14 @@ enum class Side { left, right };
 XCORR_HD constexpr bool is_exact(InputKind kind) {
   return kind == InputKind::integer || kind == InputKind::sparse;
 }
-// Products of one output all have one sign: |L| correlated with |R| is the absolute value of it.
+// All products of one output have the same sign. Then |L| correlated with |R| is the absolute value
+// of the output.
 XCORR_HD constexpr bool is_same_sign(InputKind kind) {
   return kind == InputKind::uniform || kind == InputKind::offset ||
          kind == InputKind::alternating || kind == InputKind::constant;
 }
-// Products are all alike, and so are their rounding errors: they add up instead of averaging out.
+// All products are nearly equal, and so are their rounding errors, which add up instead of
+// averaging out.
 XCORR_HD constexpr bool is_systematic(InputKind kind) {
   return is_same_sign(kind) && kind != InputKind::uniform;
 }
@@ -56,8 +58,8 @@ constexpr Index kExactSum = Index{1} << 24;
 // exact in float32: floor(sqrt(2^24 / K)), at least 1.
 Index integer_amplitude(Index largest_overlap);
 
-// How many rounds of sparse inputs keep the products of an output at most `limit`, and together
-// use every element of the left.
+// How many rounds of sparse inputs are needed: in each round an output has at most `limit`
+// products, and together the rounds use every element of the left.
 Index sparse_rounds(const Problem& problem, Index limit = kExactSum);
 
 // SplitMix64 (Steele et al. 2014) of the position: full 64-bit avalanche, no state.

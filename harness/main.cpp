@@ -1,5 +1,5 @@
-// xcorr-bench: measures variants on one problem. One process serves one (variant, problem); the
-// experiments' driver starts it and turns its records into rows.
+// xcorr-bench: measures variants on one problem. The driver of the experiments starts one process
+// for each variant and problem, and turns the records of the process into rows.
 #include <benchmark/benchmark.h>
 
 #include <CLI/CLI.hpp>
@@ -34,7 +34,7 @@ struct Options {
   double min_time = 0, energy_time = 0;
 };
 
-// Writes the JSON lines; without --records, nothing.
+// Writes the JSON lines of --records, where a path was given.
 class Records {
  public:
   explicit Records(const std::string& path) {
@@ -145,7 +145,7 @@ std::vector<std::unique_ptr<Point>> make_points(const Options& options, Device& 
 constexpr double kLongestMeasurement = 86400;  // seconds
 constexpr int kMostRepetitions = 1000000;
 
-// Numbers that the loop would never end with, or that Google Benchmark would ignore.
+// Refuses numbers with which the loop would never end, or which Google Benchmark would ignore.
 void check_numbers(const Options& options, const CLI::App& app) {
   const auto check_time = [&](const char* name, double seconds, const char* lowest, bool fits) {
     if (app.count(name) == 0 || (fits && seconds <= kLongestMeasurement)) return;
@@ -164,7 +164,7 @@ void check_numbers(const Options& options, const CLI::App& app) {
   }
 }
 
-// The same for the flags of Google Benchmark and for the environment that stands in for them.
+// The same for the flags of Google Benchmark and for the environment variables that set them.
 void check_benchmark_flags(int argc, char** argv) {
   constexpr std::pair<const char*, const char*> kFlags[] = {
       {"--benchmark_min_time", "BENCHMARK_MIN_TIME"},
@@ -200,7 +200,7 @@ int measure(const Options& options, Device& device) {
   for (const std::unique_ptr<Point>& point : points) {
     Point* p = point.get();
     if (!by_name.emplace(p->name(), p).second) {
-      throw UserError("point '" + p->name() + "': asked for twice; leave one of the two out");
+      throw UserError("point '" + p->name() + "': was requested twice; leave one of the two out");
     }
     auto* registered = benchmark::RegisterBenchmark(
         p->name().c_str(), [p, &records, announced = false](benchmark::State& state) mutable {
@@ -267,8 +267,9 @@ int run(int argc, char** argv) {
   app.add_option("--records", options.records,
                  "JSON lines to this file, - for standard output alone");
 
-  const auto asks_help = [](std::string_view argument) { return argument == "--help"; };
-  if (std::none_of(argv, argv + argc, asks_help)) {  // it would print its own and exit
+  const auto is_help = [](std::string_view argument) { return argument == "--help"; };
+  // Google Benchmark would print its own help and exit.
+  if (std::none_of(argv, argv + argc, is_help)) {
     check_benchmark_flags(argc, argv);
     benchmark::Initialize(&argc, argv);  // takes the --benchmark_* flags out of argv
   }
@@ -294,8 +295,10 @@ int run(int argc, char** argv) {
   }
   if (options.ceilings) {
     const nlohmann::json ceilings = device->ceilings();
-    if (ceilings.empty())
-      throw UserError("ceilings: not written for " + options.device + "; use --device cuda");
+    if (ceilings.empty()) {
+      throw UserError("ceilings: cannot be measured on device " + options.device +
+                      "; use --device cuda");
+    }
     std::cout << ceilings.dump(2) << "\n";
     return 0;
   }

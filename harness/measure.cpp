@@ -29,18 +29,18 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// Keeps the worse of two comparisons.
+// Replaces what is worse in `check`: each error by its ratio to its bound.
 void worsen(std::optional<Check>& into, const Check& check) {
   if (!into) {
     into = check;
     return;
   }
-  // The later one when it is wrong: a point ends at its first wrong output.
+  // A wrong check is the last one of a point, so it always replaces.
   if (!check.passed() || check.error * into->bound > into->error * check.bound) {
     into->error = check.error;
     into->bound = check.bound;
   }
-  // A pair whose truth is all 0 has no bound: its check says nothing.
+  // A pair whose truth is all 0 has no bound.
   if (check.wrong_pairs > 0 || into->rel_l2_bound == 0 ||
       check.rel_l2_error * into->rel_l2_bound > into->rel_l2_error * check.rel_l2_bound) {
     into->rel_l2_error = check.rel_l2_error;
@@ -96,11 +96,14 @@ void Point::guarded(const std::function<void()>& steps) {
   } catch (const OutOfMemory& error) {
     reject(Outcome::out_of_memory, error.what());
   } catch (const std::bad_alloc&) {
-    reject(Outcome::out_of_memory, "the system refused an allocation of the variant");
+    reject(Outcome::out_of_memory,
+           "host memory: the system refused an allocation of the variant; use a smaller problem");
   } catch (const std::exception& error) {
     reject(Outcome::failed, error.what());
   } catch (...) {
-    reject(Outcome::failed, "something that is no exception was thrown");
+    reject(Outcome::failed,
+           "the variant threw a value whose type does not derive from std::exception, so that its "
+           "message is unknown; throw std::runtime_error with a message");
   }
   device_lost_ = device_.lost();
 }
@@ -137,7 +140,8 @@ Outcome Point::prepare() {
                         " (inputs and outputs " + bytes_text(static_cast<double>(data)) +
                         ", workspace " + bytes_text(static_cast<double>(workspace)) +
                         ", checking " + bytes_text(static_cast<double>(checking)) + "), " +
-                        bytes_text(static_cast<double>(available)) + " are available");
+                        bytes_text(static_cast<double>(available)) +
+                        " are available; use fewer or smaller matrices");
     }
     allocate_us_ = microseconds([&] {
       memory_.reset(new Memory{Banded(device_, bytes(problem.left_elements())),
@@ -176,7 +180,7 @@ Outcome Point::prepare() {
         device_.time([&] { memory_->plan->compute(memory_->call); }, 1, request_.mode);
     batch_ = std::clamp<Index>(static_cast<Index>(device_.shortest_batch() / std::max(once, 1e-9)),
                                1, 10000);
-    // So that what finish() finds was written in the timed loop.
+    // The outputs that finish() checks are then those of the timed loop.
     device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
     device_.synchronize();
     outcome_ = Outcome::passed;
@@ -185,10 +189,10 @@ Outcome Point::prepare() {
   return outcome_;
 }
 
-// The timed input comes last, so that it is what the timed loop finds.
+// The timed input comes last: the timed loop uses the inputs that were filled in last.
 std::vector<InputKind> Point::inputs() const {
   const bool definition = is_definition(request_.variant->algorithm_class);
-  // More products than float32 counts exactly: only sparse inputs have exact sums.
+  // With more than 2^24 products of an output, only sparse inputs have exact float32 sums.
   const bool many = definition && request_.problem.max_overlap() > kExactSum;
   std::vector<InputKind> kinds = {many ? InputKind::sparse : InputKind::integer,
                                   InputKind::zero_mean};
@@ -252,8 +256,8 @@ void Point::measure_phases() {
   for (const auto& [name, seconds] : phases) phases_us_[name] = seconds * 1e6;
 }
 
-// Of whole batches of a tenth of the asked time, so that the pauses between them are few; the
-// counter itself moves every few ten milliseconds.
+// A batch takes a tenth of the requested time, so that there are few pauses between batches. The
+// energy counter of a GPU changes only every few tens of milliseconds.
 void Point::measure_energy() {
   if (request_.energy_time <= 0 || repetitions_.empty()) return;
   const Seconds once = repetitions_.front().compute_us * 1e-6;
@@ -294,7 +298,9 @@ void Point::finish(std::vector<Repetition> repetitions) {
   if (outcome_ != Outcome::passed || !memory_) return;
   repetitions_ = std::move(repetitions);
   guarded([&] {
-    if (repetitions_.empty()) return reject(Outcome::failed, "no repetition was timed");
+    if (repetitions_.empty()) {
+      return reject(Outcome::failed, "Google Benchmark timed no repetition of the point");
+    }
     device_.synchronize();
     measure_energy();
     if (const std::optional<Seconds> launch = device_.empty_launch()) launch_us_ = *launch * 1e6;
@@ -317,8 +323,8 @@ nlohmann::json Point::record() const {
   const auto number = [](const std::optional<double>& value) {
     return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
   };
-  // Marks cost time of their own, more than a short phase on a GPU; the phases share the unmarked
-  // time.
+  // A mark takes time itself, on a GPU more than a short phase. So the times between marks give
+  // only the shares of the phases, and the time without marks is divided by these shares.
   double marked_us = 0;
   for (const auto& [name, us] : phases_us_) marked_us += us;
   const auto phase = [&](const char* name, double compute_us) {
@@ -359,7 +365,7 @@ nlohmann::json Point::record() const {
           {"input", to_string(request_.input)},
           {"seed", request_.seed},
           {"outcome", to_string(unfinished ? Outcome::failed : outcome_)},
-          {"reason", unfinished ? "its timed loop was not checked" : reason_},
+          {"reason", unfinished ? "the outputs of the timed loop were not checked" : reason_},
           {"plan_us", number(plan_us_)},
           {"allocate_us", number(allocate_us_)},
           {"upload_us", number(upload_us_)},

@@ -1,5 +1,5 @@
-// One point (variant, parameters, problem, mode, input): checked first, then timed, then checked
-// again.
+// One point: a variant, its parameters, a problem, a mode and an input. It is checked, timed, and
+// checked again (docs/design.md, Checks and Time).
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ struct PointRequest {
   Mode mode = Mode::stream;
   InputKind input = InputKind::uniform;
   std::uint64_t seed = 1;
-  Seconds energy_time = 0;  // how long energy is counted for, at least; 0: it is not
+  Seconds energy_time = 0;  // energy is counted for at least this long; 0: not at all
 };
 
 class Point {
@@ -41,24 +41,25 @@ class Point {
   // `variant/params/precision/problem/mode`
   std::string name() const;
 
-  // Allocates, plans, verifies; memoised, since Google Benchmark calls a benchmark several times.
-  // Never throws for a variant's fault: the outcome says what happened. `passed` means that the
-  // point may be timed; its record says `failed` until finish() has checked the rest.
+  // Allocates, plans and verifies. Only the first call does this, since Google Benchmark calls a
+  // benchmark several times. A fault of the variant is not thrown; the outcome names it. `passed`
+  // means that the point may be timed. The record says `failed` until finish() has checked the
+  // rest.
   Outcome prepare();
   // Calls of compute in one timed batch.
   Index batch() const { return batch_; }
-  // 0 after a fault of the variant, which the outcome then tells.
+  // Time of `count` calls. 0 after a fault of the variant; the outcome then names it.
   Seconds time(Index count);
 
-  // After the last repetition: verifies the outputs of the timed loop and the inputs, applies the
-  // roofline guard, releases the memory.
+  // Called after the last repetition. Verifies the outputs of the timed loop and the inputs,
+  // applies the roofline guard and releases the memory.
   void finish(std::vector<Repetition> repetitions);
 
   Outcome outcome() const { return outcome_; }
   const std::string& reason() const { return reason_; }
-  // True when this point's fault took the device with it: points that follow would fail innocently.
+  // True when no later call to the device can succeed after the fault of this point.
   bool device_lost() const { return device_lost_; }
-  // One line of --records; the times of a point that did not pass are left out.
+  // One line of --records. Times are left out where the point did not pass.
   nlohmann::json record() const;
 
  private:
@@ -78,7 +79,7 @@ class Point {
   Device& device_;
   bool prepared_ = false, finished_ = false;
   Outcome outcome_ = Outcome::failed;  // until everything has been checked
-  std::string reason_ = "it was not checked";
+  std::string reason_ = "the point was not checked";
   bool device_lost_ = false;
   std::unique_ptr<Memory> memory_;
   Index batch_ = 1;

@@ -1,6 +1,6 @@
-// What only the driver's management library knows: clocks, throttling, energy. Loaded at run time,
-// so that nothing links to it; every answer is empty where the library, or the card's answer, is
-// missing.
+// Facts that only the management library of the driver (NVML) has: clocks, throttling, energy. The
+// library is loaded at run time, so that nothing links to it. An answer is empty where the library
+// is missing or the GPU does not give the value.
 #pragma once
 
 #include <optional>

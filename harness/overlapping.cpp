@@ -10,8 +10,8 @@
 namespace xcorr {
 namespace {
 
-struct Second {
-  Second(Device& device, std::size_t left_bytes, std::size_t right_bytes, std::size_t out_bytes)
+struct SecondSet {
+  SecondSet(Device& device, std::size_t left_bytes, std::size_t right_bytes, std::size_t out_bytes)
       : left(device, left_bytes), right(device, right_bytes), out(device, out_bytes) {
     for (Banded* buffer : {&left, &right, &out}) buffer->poison(device);
   }
@@ -37,7 +37,7 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
   const Overlapping no_memory{"", "memory: a second set of inputs and outputs needs " +
                                       bytes_text(static_cast<double>(needed))};
   if (needed > available) return no_memory;
-  std::optional<Second> second;
+  std::optional<SecondSet> second;
   try {
     second.emplace(device, left, right, out);
   } catch (const OutOfMemory&) {
@@ -46,8 +46,8 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
     return no_memory;
   }
 
-  // Integers against anything else: an element of the wrong set is far beyond every bound. Integers
-  // have none where sums of so many are not exact.
+  // One set holds integers, so that an element of the wrong set is far beyond every bound. Integers
+  // have no bound where the sums of so many products are not exact.
   const InputKind whole =
       problem.max_overlap() > kExactSum ? InputKind::uniform : InputKind::integer;
   const InputKind other_kind = kind == whole ? InputKind::zero_mean : whole;

@@ -1,6 +1,7 @@
-// Calls of one plan with two sets of inputs and two outputs in turn, nobody waiting between them:
-// a call must not meet the next one in the workspace, nor read or write ahead of its turn, nor
-// remember the pointers of another call. On a GPU such calls overlap.
+// Calls of one plan that alternate between two sets of inputs and outputs, without a wait between
+// them. On a GPU such calls may overlap. The check finds calls that overwrite each other's
+// workspace, that read or write before the previous call has ended, or that use the pointers of
+// another call.
 #pragma once
 
 #include <string>
@@ -10,18 +11,18 @@
 namespace xcorr {
 
 struct Overlapping {
-  std::string wrong;    // the first thing that is wrong
-  std::string skipped;  // why nothing was checked
+  std::string wrong;    // the first fault, "" where there is none
+  std::string skipped;  // why nothing was checked, "" where it was
 };
 
-// `call` holds the inputs of `kind`; its output is overwritten. A second set of inputs and a second
-// output are allocated, where they fit, and released. `calls` is at least 2. Throws what the plan
-// throws.
+// `call` holds the inputs of `kind`. Its output is overwritten. The function allocates a second set
+// of inputs and outputs, where it fits, and releases it. `calls` is at least 2. Exceptions of the
+// plan pass through.
 Overlapping check_overlapping(Device& device, Truth& truth, const Problem& problem,
                               Precision precision, Plan& plan, const Call& call, InputKind kind,
                               int calls);
 
-// How many calls are worth their time, when one takes `once`.
+// How many calls to make when one takes `once`.
 int overlapping_calls(Seconds once);
 
 }  // namespace xcorr

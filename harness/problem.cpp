@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "harness/error.hpp"
 
@@ -15,14 +16,19 @@ constexpr std::pair<Form, std::string_view> kForms[] = {{Form::one_to_one, "one-
                                                         {Form::n_to_mn, "n-to-mn"},
                                                         {Form::n_to_m, "n-to-m"}};
 
+constexpr const char* kWindowExample =
+    "; write full, valid or a range of shifts as sy:-3..3,sx:0..7";
+
 // Reads an integer at the front of `text` and removes it.
 Index take_index(std::string_view& text, std::string_view whole, const char* what) {
   Index value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc{}) {
-    throw UserError(std::string(what) + " '" + std::string(whole) + "': " +
-                    (code == std::errc::result_out_of_range ? "a number overflows 64 bits"
-                                                            : "a number was expected"));
+    throw UserError(
+        std::string(what) + " '" + std::string(whole) + "': " +
+        (code == std::errc::result_out_of_range ? "a number overflows 64 bits"
+                                                : "a number was expected") +
+        (std::string_view(what) == "window" ? kWindowExample : "; write ROWSxCOLS, as 64x48"));
   }
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return value;
@@ -42,17 +48,20 @@ Shifts valid_shifts(Index left, Index right) {
 
 Shifts take_range(std::string_view& text, std::string_view whole, std::string_view axis) {
   if (!take(text, axis)) {
-    throw UserError("window '" + std::string(whole) +
-                    "': not understood; write full, valid or sy:-3..3,sx:0..7");
+    throw UserError("window '" + std::string(whole) + "': not understood" + kWindowExample);
   }
   const Index first = take_index(text, whole, "window");
-  if (!take(text, "..")) throw UserError("window '" + std::string(whole) + "': '..' was expected");
+  if (!take(text, "..")) {
+    throw UserError("window '" + std::string(whole) + "': '..' was expected" + kWindowExample);
+  }
   return {first, take_index(text, whole, "window")};
 }
 
 void check_range(Shifts range, Shifts full, std::string_view axis, std::string_view whole) {
   const std::string where = "window '" + std::string(whole) + "': " + std::string(axis);
-  if (range.first > range.last) throw UserError(where + " is empty; the first shift comes first");
+  if (range.first > range.last) {
+    throw UserError(where + " is empty: its first shift is larger than its last; exchange the two");
+  }
   if (range.first < full.first || range.last > full.last) {
     throw UserError(where + " leaves the full window; stay within " + std::to_string(full.first) +
                     ".." + std::to_string(full.last));
@@ -74,10 +83,13 @@ Window resolve_window(const Problem& problem, std::string_view text) {
   }
   std::string_view rest = text;
   Window window{Window::Kind::explicit_ranges, take_range(rest, text, "sy:"), {}};
-  if (!take(rest, ",")) throw UserError("window '" + std::string(text) + "': ',sx:' was expected");
+  if (!take(rest, ",")) {
+    throw UserError("window '" + std::string(text) + "': ',sx:' was expected" + kWindowExample);
+  }
   window.sx = take_range(rest, text, "sx:");
   if (!rest.empty()) {
-    throw UserError("window '" + std::string(text) + "': '" + std::string(rest) + "' is too much");
+    throw UserError("window '" + std::string(text) + "': '" + std::string(rest) +
+                    "' follows the last shift; leave it out");
   }
   check_range(window.sy, full_sy, "sy", text);
   check_range(window.sx, full_sx, "sx", text);
@@ -99,8 +111,9 @@ Index product(Index a, Index b, const char* what) {
 Index overlap_sum(Index left, Index right, Shifts shifts) {
   using Wide = __int128;
   const auto up_to = [](Index n) { return n > 0 ? Wide{n} * (n + 1) / 2 : Wide{0}; };  // 1 + .. + n
-  // Over -left < s <= last: an ascent to the smaller size, minus what its cut and the descent take
-  // away.
+  // The sum over -left < s <= last. The overlap grows to the smaller size, stays and shrinks. The
+  // first term counts unlimited growth, the other two subtract what the limit and the shrinking
+  // take away.
   const auto sum_to = [&](Index last) {
     return up_to(left + last) - up_to(left + last - std::min(left, right)) -
            up_to(last - std::max<Index>(0, right - left));
@@ -178,6 +191,29 @@ Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index righ
           "output");
   (void)problem.fmas();
   return problem;
+}
+
+Problem parse_problem(std::string_view id) {
+  const auto refuse = [&] {
+    throw UserError("problem '" + std::string(id) +
+                    "': not understood; write FORM/ROWSxCOLS/ROWSxCOLS/LEFTS:RIGHTS/WINDOW, as "
+                    "n-to-m/33x33/33x33/3:5/full");
+  };
+  std::vector<std::string_view> parts;
+  for (std::string_view rest = id;; rest.remove_prefix(parts.back().size() + 1)) {
+    parts.push_back(rest.substr(0, rest.find('/')));
+    if (parts.back().size() == rest.size()) break;
+  }
+  if (parts.size() != 5) refuse();
+  const char* at = parts[3].data();
+  const char* const end = at + parts[3].size();
+  Index lefts = 0, rights = 0;
+  const auto colon = std::from_chars(at, end, lefts);
+  if (colon.ec != std::errc{} || colon.ptr == end || *colon.ptr != ':') refuse();
+  const auto last = std::from_chars(colon.ptr + 1, end, rights);
+  if (last.ec != std::errc{} || last.ptr != end) refuse();
+  return make_problem(parse_form(parts[0]), parse_shape(parts[1]), parse_shape(parts[2]), lefts,
+                      rights, parts[4]);
 }
 
 std::string_view to_string(Form form) {

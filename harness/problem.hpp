@@ -1,10 +1,10 @@
-// What is computed, as data (DESIGN section 1; paper section 2):
+// What is computed, as data (docs/design.md, Problem; paper section 2):
 //
 //   out[p][sy][sx] = sum over (y, x) of L[y][x] * R[y + sy][x + sx], zero outside either matrix.
 //
-// `Problem` is trivially copyable, so that a kernel can take it by value; shapes are rows x cols,
-// matrices dense and row-major, `rights` the TOTAL number of right matrices, output index 0 the
-// smallest shift of the window.
+// `Problem` is trivially copyable, so that a kernel can take it by value. Shapes are rows x cols.
+// Matrices are dense and row-major. `rights` is the TOTAL number of right matrices. Output index 0
+// is the smallest shift of the window.
 #pragma once
 
 #include <cstddef>
@@ -81,8 +81,8 @@ struct Problem {
   constexpr Index out_cols() const { return window.sx.count(); }
   constexpr Index out_size() const { return out_rows() * out_cols(); }  // of one pair
 
-  // Useful work: total overlap area, in fused multiply-adds ((h*w)^2 a pair for equal shapes,
-  // full).
+  // Useful work: the total overlap area, in fused multiply-adds. For equal shapes and the full
+  // window it is (h*w)^2 a pair.
   Index fmas() const;
   // Largest number of products in one output element.
   Index max_overlap() const;
@@ -94,14 +94,18 @@ struct Problem {
   constexpr Index out_elements() const { return pairs() * out_size(); }
 
   // `<form>/<RxC>/<RxC>/<lefts>:<rights>/<window>`: the name in benchmarks and messages.
+  // parse_problem is the inverse.
   std::string id() const;
 };
 
-// Checks everything and resolves the window. Throws UserError: zero, negative or overflowing sizes,
-// counts that do not fit the form, a window outside the full one, `valid` where neither contains
-// the other.
+// Checks everything and resolves the window. Throws UserError for sizes that are zero, negative or
+// overflow, for counts that do not fit the form, for a window outside the full one, and for `valid`
+// where neither matrix contains the other.
 Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index rights,
                      std::string_view window);
+
+// "n-to-m/3x4/5x6/2:3/full", the inverse of Problem::id. UserError for any other text.
+Problem parse_problem(std::string_view id);
 
 std::string_view to_string(Form form);
 Form parse_form(std::string_view text);       // "n-to-mn"

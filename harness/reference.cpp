@@ -12,7 +12,7 @@
 namespace xcorr {
 namespace {
 
-// One pair; the innermost loop runs over consecutive sx so that the compiler can use SIMD.
+// One pair. The innermost loop runs over consecutive sx, so that the compiler can use SIMD.
 void correlate_pair(const Problem& problem, const double* left, const double* right, double* out) {
   const Shape l = problem.left, r = problem.right;
   const Shifts sx = problem.window.sx;
@@ -46,7 +46,7 @@ FftwArray<T> fftw_array(Index count) {
 
 }  // namespace
 
-Index smooth_size(Index n) {
+Index reference_length(Index n) {
   for (Index candidate = n;; ++candidate) {
     Index rest = candidate;
     for (const Index prime : {2, 3, 5, 7}) {
@@ -89,7 +89,7 @@ struct FftReference::State {
   const double* right;
   Index rows, cols, bins;
   fftw_plan forward, inverse;
-  FftwArray<std::complex<double>> right_spectra;  // n-to-m only: each right serves every left
+  FftwArray<std::complex<double>> right_spectra;  // n-to-m only: every left uses each right
 
   struct Scratch {
     FftwArray<double> real;
@@ -108,11 +108,11 @@ struct FftReference::State {
     fftw_execute_dft_r2c(forward, real, reinterpret_cast<fftw_complex*>(out));
   }
 
-  void pair(Index p, Index& left_held, Scratch& s, double* out) const {
+  void pair(Index p, Index& left_index, Scratch& s, double* out) const {
     const Pair pair = problem.pair(p);
-    if (pair.left != left_held) {
+    if (pair.left != left_index) {
       spectrum(left + pair.left * problem.left.size(), problem.left, s.real.get(), s.left.get());
-      left_held = pair.left;
+      left_index = pair.left;
     }
     const std::complex<double>* r = s.product.get();
     if (right_spectra) {
@@ -141,14 +141,15 @@ std::mutex& fftw_planner() {
 }
 
 FftReference::FftReference(const Problem& problem, const double* left, const double* right)
-    : state_(new State{
-          problem, left, right, smooth_size(problem.left.rows + problem.right.rows - 1),
-          smooth_size(problem.left.cols + problem.right.cols - 1), 0, nullptr, nullptr, nullptr}) {
+    : state_(new State{problem, left, right,
+                       reference_length(problem.left.rows + problem.right.rows - 1),
+                       reference_length(problem.left.cols + problem.right.cols - 1), 0, nullptr,
+                       nullptr, nullptr}) {
   State& s = *state_;
   s.bins = s.cols / 2 + 1;
   State::Scratch scratch = s.scratch();
   std::unique_lock planning(fftw_planner());
-  // A threaded double-precision variant may have left its thread count behind.
+  // A variant with threads may have changed the thread count of the planner.
   static const int initialised = fftw_init_threads();
   (void)initialised;
   fftw_plan_with_nthreads(1);
@@ -181,10 +182,10 @@ void FftReference::correlate(Index first, Index count, double* out) const {
 #pragma omp parallel
   {
     State::Scratch scratch = state_->scratch();
-    Index left_held = -1;
+    Index left_index = -1;
 #pragma omp for schedule(static)
     for (Index i = 0; i < count; ++i) {
-      state_->pair(first + i, left_held, scratch, out + i * state_->problem.out_size());
+      state_->pair(first + i, left_index, scratch, out + i * state_->problem.out_size());
     }
   }
 }

@@ -1,5 +1,5 @@
-// float64 truth on the host: by the definition (small problems and samples) and by FFTW (large
-// ones).
+// float64 references on the host: by the definition for small problems and samples, by FFTW for
+// large problems.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ void correlate_definition(const Problem& problem, const double* left, const doub
 double correlate_element(const Problem& problem, const double* left, const double* right,
                          Index pair, Index out_row, Index out_col);
 
-// FFTW has one planner for the process, and no two threads may be in it: held while plans are made
-// or destroyed, by a reference for its own and by a Session for those of a variant.
+// FFTW has one planner for the process, and only one thread at a time may use it. A reference holds
+// this mutex while it makes or destroys its plans, and a Session while a variant does.
 std::mutex& fftw_planner();
 
 // The same by a zero-padded float64 FFT; left and right must outlive it.
@@ -35,8 +35,8 @@ class FftReference {
   std::unique_ptr<State> state_;
 };
 
-// Smallest 2^a 3^b 5^c 7^d that is at least n: lengths that transforms are fast at.
-Index smooth_size(Index n);
+// Length of the transforms of a reference: the smallest 2^a 3^b 5^c 7^d that is at least n.
+Index reference_length(Index n);
 
 // log2 of the number of points of the smallest linear (not wrapping) transform of the problem.
 double log2_transform_points(const Problem& problem);

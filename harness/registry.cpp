@@ -15,9 +15,10 @@ struct PrecisionFacts {
   std::size_t bytes;
   double unit_roundoff;
 };
-// tf32 and fp16 keep 10 fraction bits, bf16 7. Of numbers split in two the product of both rests is
-// left out, and both rests are rounded: a product loses up to 0.75 2^-21 in 3xtf32 and up to
-// 1.6 2^-16, most often less than 2^-17, in three products of bf16.
+// tf32 and fp16 have 10 fraction bits, bf16 has 7. 3xtf32 and bf16x3 split each number into a value
+// and a rest. They leave out the product of both rests, and both rests are rounded. So a product
+// loses up to 0.75 x 2^-21 with 3xtf32, and up to 1.6 x 2^-16, most often less than 2^-17, with
+// bf16x3.
 constexpr PrecisionFacts kPrecisions[] = {
     {Precision::fp64, "fp64", 8, 0x1p-53},     {Precision::fp32, "fp32", 4, 0x1p-24},
     {Precision::tf32, "tf32", 4, 0x1p-11},     {Precision::three_tf32, "3xtf32", 4, 0x1p-21},
@@ -28,7 +29,7 @@ const PrecisionFacts& facts(Precision precision) {
                        [&](const PrecisionFacts& f) { return f.precision == precision; });
 }
 
-// Filled during static initialisation, in an order that nothing may depend on.
+// Filled during static initialisation, in an unspecified order.
 std::vector<Variant>& registered() {
   static std::vector<Variant> all;
   return all;
@@ -71,11 +72,11 @@ const std::vector<Variant>& variants() {
     std::vector<Variant> all = registered();
     std::sort(all.begin(), all.end(),
               [](const Variant& a, const Variant& b) { return a.id < b.id; });
-    const auto twin = std::adjacent_find(all.begin(), all.end(),
+    const auto same = std::adjacent_find(all.begin(), all.end(),
                                          [](const auto& a, const auto& b) { return a.id == b.id; });
-    if (twin != all.end()) {
-      throw UserError("variant '" + twin->id + "': two files have this name (" + twin->source_file +
-                      ", " + (twin + 1)->source_file + "); rename one");
+    if (same != all.end()) {
+      throw UserError("variant '" + same->id + "': two files have this name (" + same->source_file +
+                      ", " + (same + 1)->source_file + "); rename one");
     }
     return all;
   }();
@@ -107,16 +108,16 @@ std::vector<Params> grid_points(const Variant& variant) {
   }
   std::vector<Params> distinct;
   for (const Params& point : points) {
-    Params kept;
+    Params remaining;
     for (const auto& [name, value] : point.values()) {
       const bool dropped = std::any_of(
           variant.drops.begin(), variant.drops.end(), [&, name = name](const Drop& drop) {
             return drop.drops == name && point.has(drop.name) && point.get(drop.name) == drop.value;
           });
-      if (!dropped) kept.set(name, value);
+      if (!dropped) remaining.set(name, value);
     }
-    if (std::find(distinct.begin(), distinct.end(), kept) == distinct.end()) {
-      distinct.push_back(kept);
+    if (std::find(distinct.begin(), distinct.end(), remaining) == distinct.end()) {
+      distinct.push_back(remaining);
     }
   }
   return distinct;
@@ -129,7 +130,7 @@ Params parse_params(const Variant& variant, const std::string& text) {
     names.push_back(point.canonical());
   }
   throw UserError("params '" + text + "': no point of " + variant.id + "; the nearest is '" +
-                  nearest(text, names) + "', --list=json has all");
+                  nearest(text, names) + "', --list=json names all");
 }
 
 std::string nearest(const std::string& text, const std::vector<std::string>& candidates) {

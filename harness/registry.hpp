@@ -13,11 +13,11 @@ const std::vector<Variant>& variants();
 // UserError naming the nearest id when there is none.
 const Variant& find_variant(const std::string& id);
 
-// The exact points of the variant's grid: the product of its axes, each Drop applied, no
-// duplicates, in the order of the axes' values. One empty point when there is no axis.
+// The exact points of the variant's grid: the product of its axes with every Drop applied, without
+// duplicates, in the order of the axes' values. Without axes it is one empty point.
 std::vector<Params> grid_points(const Variant& variant);
 
-// "key=value;key=value" to a point of the variant's grid; UserError when it is not one.
+// "key=value;key=value" as a point of the variant's grid. UserError when it is not one.
 Params parse_params(const Variant& variant, const std::string& text);
 
 // The candidate nearest to `text` by edit distance; empty when there are none.
@@ -28,7 +28,7 @@ std::string_view to_string(Precision precision);
 std::string_view to_string(AlgorithmClass algorithm_class);
 Precision parse_precision(const std::string& text);
 
-// Bytes of one element of inputs and outputs, unit roundoff of the products.
+// Bytes of one element of inputs and outputs, and the unit roundoff of the products.
 std::size_t scalar_bytes(Precision precision);
 double unit_roundoff(Precision precision);
 

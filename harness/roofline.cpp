@@ -1,4 +1,4 @@
-// The guard against impossible times.
+// The guard against impossible times (docs/design.md, Checks).
 #include <cstdio>
 
 #include "harness/registry.hpp"
@@ -14,15 +14,15 @@ std::string roofline_guard(const Problem& problem, Precision precision,
       bytes <= peaks.cache_bytes ? peaks.cache_bytes_per_s : peaks.bytes_per_s;
   if (bytes_peak > 0 && bytes / seconds > bytes_peak) {
     std::snprintf(text, sizeof text,
-                  "faster than the hardware: %.3g B/s of compulsory traffic, peak %.3g",
+                  "faster than the hardware: %.3g B/s of compulsory traffic, the peak is %.3g B/s",
                   bytes / seconds, bytes_peak);
     return text;
   }
   const double fma_rate = static_cast<double>(problem.fmas()) / seconds;
-  if (is_definition(algorithm_class) && peaks.fmas_per_s > 0 &&
-      fma_rate > peaks.fmas_per_s) {
-    std::snprintf(text, sizeof text, "faster than the hardware: %.3g useful FMA/s, peak %.3g",
-                  fma_rate, peaks.fmas_per_s);
+  if (is_definition(algorithm_class) && peaks.fmas_per_s > 0 && fma_rate > peaks.fmas_per_s) {
+    std::snprintf(text, sizeof text,
+                  "faster than the hardware: %.3g useful FMA/s, the peak is %.3g FMA/s", fma_rate,
+                  peaks.fmas_per_s);
     return text;
   }
   return "";

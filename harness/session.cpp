@@ -8,7 +8,7 @@
 
 namespace xcorr {
 
-Support asks(const Variant& variant, PlanRequest request, Device& device) {
+Support supported(const Variant& variant, PlanRequest request, Device& device) {
   request.stream = device.stream();
   return device.runs(variant, request);
 }
@@ -22,13 +22,13 @@ Session::Session(const Variant& variant, PlanRequest request, std::unique_ptr<De
   }
   const Problem& problem = request_.problem;
   const std::size_t workspace = variant.workspace_bytes(request_);
-  // On the host the caller's own arrays are used; elsewhere they are copied.
+  // A device that reads host memory uses the arrays of the caller; another device gets copies.
   const std::size_t data =
       device_->host_memory()
           ? 0
           : bytes(problem.left_elements() + problem.right_elements() + problem.out_elements());
   if (workspace + data > device_->available_bytes()) {
-    throw OutOfMemory("memory: " + bytes_text(static_cast<double>(workspace + data)) +
+    throw OutOfMemory("device memory: " + bytes_text(static_cast<double>(workspace + data)) +
                       " are needed, " +
                       bytes_text(static_cast<double>(device_->available_bytes())) +
                       " are available; use fewer or smaller matrices");
@@ -50,7 +50,7 @@ Session::~Session() {
   plan_.reset();
 }
 
-// Only variants of the CPU use the planner of the reference.
+// Only CPU variants use the same planner as the reference.
 std::unique_lock<std::mutex> Session::hold_planner() const {
   if (device_->backend() == Backend::cpu) return std::unique_lock(fftw_planner());
   return {};

@@ -1,6 +1,6 @@
-// One problem with one variant, prepared to be computed many times on the caller's data: the
-// device, the memory there and the plan are kept, so that every computation after the first pays
-// for itself only.
+// One problem with one variant, prepared to be computed many times on the data of the caller. A
+// session holds the device, its memory and the plan, so that a call of compute allocates and plans
+// nothing.
 #pragma once
 
 #include <memory>
@@ -12,27 +12,29 @@
 
 namespace xcorr {
 
-// Whether the variant computes this here, asked without planning: the workspace stays empty.
-Support asks(const Variant& variant, PlanRequest request, Device& device);
+// Whether the variant computes the request on the device. Plans and allocates nothing.
+Support supported(const Variant& variant, PlanRequest request, Device& device);
 
 class Session {
  public:
-  // Plans once. UserError where the variant does not support the request, OutOfMemory where the
-  // device lacks the memory. `request.workspace` and `request.stream` are set here.
+  // Plans once. Throws UserError where the variant does not support the request, and OutOfMemory
+  // where the device lacks the memory. The constructor sets `request.workspace` and
+  // `request.stream`.
   Session(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device);
   ~Session();
-  // left [lefts][rows][cols], right [rights][rows][cols], out [pairs][out_rows][out_cols] in the
-  // host's memory, scalar type of the precision class. Not for several threads at once.
+  // left [lefts][rows][cols], right [rights][rows][cols] and out [pairs][out_rows][out_cols] lie in
+  // host memory and have the scalar type of the precision class. Only one thread may call at a
+  // time.
   void compute(const void* left, const void* right, void* out);
 
  private:
   std::size_t bytes(Index elements) const;
   std::unique_lock<std::mutex> hold_planner() const;
 
-  std::unique_ptr<Device> device_;  // first: what follows lives on it
+  std::unique_ptr<Device> device_;  // first: the other members use it until they are destroyed
   PlanRequest request_;
-  Buffer workspace_, left_, right_,
-      out_;  // the data only where the host's memory is not the device's
+  Buffer workspace_;
+  Buffer left_, right_, out_;  // empty where the device reads host memory
   std::unique_ptr<Plan> plan_;
 };
 

@@ -18,15 +18,18 @@ using truth::kThreads;
 using truth::PairTally;
 using truth::Source;
 
-// Up to this much work the definition itself is the reference: about a tenth of a second.
+// Up to this much work, about a tenth of a second, the definition is the reference.
 constexpr Index kSmallFmas = Index{1} << 36;
-constexpr std::size_t kKeepBytes = std::size_t{2} << 30;   // per kind of input
+constexpr std::size_t kCacheBytes = std::size_t{2} << 30;   // per kind of input
 constexpr std::size_t kChunkBytes = std::size_t{512} << 20;  // of one padded stack
 
 void check_cufft(cufftResult code, const char* what) {
-  if (code == CUFFT_ALLOC_FAILED) throw OutOfMemory(std::string(what) + ": cuFFT found no memory");
+  if (code == CUFFT_ALLOC_FAILED) {
+    throw OutOfMemory("float64 reference, " + std::string(what) + ": cuFFT found no device memory");
+  }
   if (code != CUFFT_SUCCESS) {
-    throw std::runtime_error(std::string(what) + ": cuFFT error " + std::to_string(code));
+    throw std::runtime_error("float64 reference, " + std::string(what) + ": cuFFT error " +
+                             std::to_string(code));
   }
 }
 
@@ -35,7 +38,7 @@ class DeviceArray {
  public:
   DeviceArray() = default;
   explicit DeviceArray(Index count) : count_(count) {
-    require_cuda(cudaMalloc(&data_, std::max<std::size_t>(bytes(), 1)), "memory of the reference");
+    require_cuda(cudaMalloc(&data_, std::max<std::size_t>(bytes(), 1)), "memory of the float64 reference");
   }
   DeviceArray(DeviceArray&& other) noexcept { *this = std::move(other); }
   DeviceArray& operator=(DeviceArray&& other) noexcept {
@@ -58,14 +61,14 @@ int blocks(Index elements) {
 }
 
 struct Layout {
-  bool by_fft, keep;
+  bool by_fft, cache;
   Index rows, cols, bins, chunk;
 
   explicit Layout(const Problem& p)
       : by_fft(p.fmas() > kSmallFmas),
-        keep(static_cast<std::size_t>(p.out_elements()) * sizeof(double) <= kKeepBytes),
-        rows(smooth_size(p.left.rows + p.right.rows - 1)),
-        cols(smooth_size(p.left.cols + p.right.cols - 1)),
+        cache(static_cast<std::size_t>(p.out_elements()) * sizeof(double) <= kCacheBytes),
+        rows(reference_length(p.left.rows + p.right.rows - 1)),
+        cols(reference_length(p.left.cols + p.right.cols - 1)),
         bins(cols / 2 + 1) {
     const Index elements = by_fft ? rows * bins * 2 : p.out_size();
     chunk = std::clamp<Index>(static_cast<Index>(kChunkBytes / sizeof(double)) / elements, 1, p.pairs());
@@ -104,14 +107,14 @@ class CudaTruth : public Truth {
         algorithm_class_(algorithm_class),
         definition_(is_definition(algorithm_class)),
         seed_(seed),
-        amplitude_(witness_amplitude(problem, precision, algorithm_class)),
+        amplitude_(exact_amplitude(problem, precision, algorithm_class)),
         stream_(stream),
         layout_(problem) {}
 
   void set_round(Index round) override {
     if (round != round_) {
-      kept_.erase({InputKind::sparse, false});
-      kept_.erase({InputKind::sparse, true});
+      cached_.erase({InputKind::sparse, false});
+      cached_.erase({InputKind::sparse, true});
     }
     round_ = round;
   }
@@ -150,7 +153,7 @@ class CudaTruth : public Truth {
   }
 
  private:
-  struct Kept {
+  struct CachedReference {
     DeviceArray<double> out;  // of all pairs when they fit, else of one chunk
     bool complete = false;
   };
@@ -181,14 +184,14 @@ class CudaTruth : public Truth {
 
   // References of the pairs [first, first + count) of a chunk.
   const double* reference(InputKind kind, bool absolute, Index first, Index count) {
-    Kept& kept = kept_[{kind, absolute}];
+    CachedReference& cached = cached_[{kind, absolute}];
     const Index size = problem_.out_size();
-    if (kept.out.empty()) {
-      kept.out = DeviceArray<double>((layout_.keep ? problem_.pairs() : layout_.chunk) * size);
+    if (cached.out.empty()) {
+      cached.out = DeviceArray<double>((layout_.cache ? problem_.pairs() : layout_.chunk) * size);
     }
-    double* out = kept.out.get() + (layout_.keep ? first * size : 0);
-    if (layout_.keep && kept.complete) return out;
-    const bool round = is_exact(kind);  // integers are known exactly
+    double* out = cached.out.get() + (layout_.cache ? first * size : 0);
+    if (layout_.cache && cached.complete) return out;
+    const bool round = is_exact(kind);  // rounding makes the reference exact
     if (layout_.by_fft) {
       by_fft(kind, absolute, round, first, count, out);
     } else {
@@ -199,9 +202,9 @@ class CudaTruth : public Truth {
           right.get(), problem_.right_elements(), source(kind, Side::right, absolute));
       truth::definition<<<blocks(count * size), kThreads, 0, stream_>>>(
           problem_, left.get(), right.get(), first, count, round, out);
-      finish("reference by the definition");
+      finish("float64 reference by the definition");
     }
-    kept.complete = first + count == problem_.pairs();
+    cached.complete = first + count == problem_.pairs();
     return out;
   }
 
@@ -219,7 +222,7 @@ class CudaTruth : public Truth {
     check_cufft(cufftExecZ2D(t.inverse, t.right.get(), t.padded.get()), "reference");
     truth::crop<<<blocks(count * problem_.out_size()), kThreads, 0, stream_>>>(
         problem_, count, layout_.rows, layout_.cols, round, t.padded.get(), out);
-    finish("reference by transform");
+    finish("float64 reference by transform");
   }
 
   void make_norms(InputKind kind) {
@@ -322,7 +325,7 @@ class CudaTruth : public Truth {
   Layout layout_;
   std::unique_ptr<Transforms> transforms_;
   DeviceArray<double> left_norm_, right_norm_;
-  std::map<std::pair<InputKind, bool>, Kept> kept_;
+  std::map<std::pair<InputKind, bool>, CachedReference> cached_;
 };
 
 }  // namespace
@@ -335,11 +338,12 @@ std::unique_ptr<Truth> make_cuda_truth(const Problem& problem, Precision precisi
 
 std::size_t cuda_truth_bytes(const Problem& problem) {
   const Layout layout(problem);
-  const std::size_t out = static_cast<std::size_t>((layout.keep ? problem.pairs() : layout.chunk) *
+  const std::size_t out = static_cast<std::size_t>((layout.cache ? problem.pairs() : layout.chunk) *
                                                    problem.out_size()) * sizeof(double);
   const std::size_t inputs =
       static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) * sizeof(double);
-  // Four kinds of input, or three and the absolute values of one; a transform's work area is as large as its data.
+  // Four kinds of input, or three and the absolute values of one; a transform's work area is as
+  // large as its data.
   return 4 * out + (layout.by_fft ? 5 * kChunkBytes : inputs) + (std::size_t{64} << 20);
 }
 

@@ -1,5 +1,6 @@
-// float64 truth on a CUDA device: reference and comparison run there, in chunks of pairs, so that
-// checking neither dominates a sweep nor bounds the problem (DESIGN section 4).
+// float64 truth on a CUDA device. Reference and comparison run on the device in chunks of pairs, so
+// that checks take little of the time of a sweep, and their memory does not limit the size of a
+// problem (docs/design.md, Checks).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +15,7 @@ std::unique_ptr<Truth> make_cuda_truth(const Problem& problem, Precision precisi
                                        AlgorithmClass algorithm_class, std::uint64_t seed,
                                        cudaStream_t stream);
 
-// Device bytes that it takes, at most.
+// Device bytes that it takes at most.
 std::size_t cuda_truth_bytes(const Problem& problem);
 
 }  // namespace xcorr

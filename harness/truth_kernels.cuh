@@ -1,4 +1,5 @@
-// Kernels of the device truth. All element indices are 64-bit: outputs pass 2^32 elements.
+// Kernels of the truth on a device. All element indices are 64-bit, since a problem may have more
+// than 2^32 outputs.
 #pragma once
 
 #include <cufft.h>
@@ -21,7 +22,7 @@ struct Source {
   }
 };
 
-// Sums over the elements of one pair; positions are elements of that pair.
+// Sums over the outputs of one pair. Positions are indices of outputs of that pair.
 struct PairTally {
   double worst_ratio, error, bound;
   double difference2, reference2, absolute2;
@@ -154,7 +155,7 @@ static __global__ void crop(Problem problem, Index count, Index rows, Index cols
   }
 }
 
-// a <- the union of two tallies of one pair; ties go to the smaller position.
+// Adds tally b to tally a, both of one pair. Of equal maxima the smaller position counts.
 __device__ inline void merge(PairTally& a, const PairTally& b) {
   if (b.worst_ratio > a.worst_ratio) {
     a.worst_ratio = b.worst_ratio, a.error = b.error, a.bound = b.bound;

@@ -1,8 +1,8 @@
-// The contract between a variant and the harness; a variant includes this page and
-// algorithms/device/, nothing else of the project.
+// The contract between a variant and the harness (docs/design.md, Variant contract). Of the project
+// a variant includes this page, headers of its own family and algorithms/device/, nothing else.
 //
-// A variant is one translation unit. Its file stem is its id, its folder its family. It says what
-// it is (struct Variant, filled with designated initialisers) and does four things: supports,
+// A variant is one translation unit. Its file stem is its id, the first folder its family. It fills
+// in struct Variant with designated initialisers, and it does four things: supports,
 // workspace_bytes, plan, and compute of the planned object. The harness allocates, fills, uploads,
 // times, downloads, checks and names. Example: algorithms/cpu/cpu_definition.cpp.
 #pragma once
@@ -20,12 +20,15 @@ namespace xcorr {
 
 enum class Backend { cpu, cuda };
 enum class Precision { fp64, fp32, tf32, three_tf32, bf16x3, fp16 };
-// Decides which error bound holds (DESIGN section 4): sums of products, or transforms.
-// definition_atomic: parts of a sum are added to the output by atomic additions in global memory,
-// which take a number below the smallest normal one for 0 (PTX ISA, atom and red).
+// Decides which error bound holds (docs/design.md, Checks).
+// definition: sums of products.
+// definition_atomic: the same, and parts of a sum are added to the output by atomic additions in
+// global memory. Such an addition takes a number below the smallest normal one for 0 (PTX ISA, atom
+// and red).
+// fft: transforms.
 // fft_of_both: left and right matrices are transformed in one batch. A library may transform two
-// real matrices as the parts of one complex array, so that a small left one gets rounding errors of
-// a large right one.
+// real matrices as the two parts of one complex array. Then a small left matrix gets the rounding
+// errors of a large right matrix.
 enum class AlgorithmClass { definition, definition_atomic, fft, fft_of_both };
 
 inline bool is_definition(AlgorithmClass algorithm_class) {
@@ -42,7 +45,7 @@ class Params {
   int get_int(const std::string& name) const { return std::stoi(values_.at(name)); }
   const std::map<std::string, std::string>& values() const { return values_; }
   std::string canonical() const;  // "key=value;key=value", sorted by key
-  // Written out: the front end of CUDA 12 takes a defaulted one for constexpr, which a map is not.
+  // Written out: CUDA 12 takes a defaulted comparison for constexpr, and that of a map is not.
   bool operator==(const Params& other) const { return values_ == other.values_; }
   bool operator<(const Params& other) const { return values_ < other.values_; }
 
@@ -50,8 +53,9 @@ class Params {
   std::map<std::string, std::string> values_;
 };
 
-// A parameter with its exact values; `quick` (a subset) is what the option grid=quick builds.
-// Names are those of DESIGN section 3: warps_per_block, rows_per_thread, distribution, ...
+// A parameter with its exact values. The build option grid=quick builds only the values of `quick`,
+// a subset. Names are those of the paper's artifact where it has the parameter: warps_per_block,
+// rows_per_thread, distribution, ... (docs/design.md, Variant contract).
 struct Axis {
   std::string name;
   std::vector<std::string> values;
@@ -72,27 +76,28 @@ struct Support {
 inline Support yes() { return {}; }
 inline Support no(std::string reason) { return {std::move(reason)}; }
 
-// Marks the phases of one compute: call.phase("forward") ends the previous phase and starts the
-// named one (forward, hadamard, inverse, clear); what no phase claims is "rest". Costs nothing
-// unless the harness is measuring phases.
+// Marks the phases of one compute. call.phase("forward") ends the previous phase and starts the
+// named one: forward, hadamard, inverse or clear. Time before the first mark counts as "rest". A
+// mark costs nothing unless the harness measures phases.
 class PhaseMarks {
  public:
   virtual ~PhaseMarks() = default;
   virtual void mark(std::string_view name) = 0;
 };
 
-// What compute gets. Pointers are to memory of the variant's backend, scalar type of the precision
-// class: left [lefts][rows][cols], right [rights][rows][cols], out [pairs][out_rows][out_cols].
+// The arguments of compute. Pointers are to memory of the variant's backend, in the scalar type of
+// the precision class: left [lefts][rows][cols], right [rights][rows][cols], out
+// [pairs][out_rows][out_cols].
 struct Call {
   const void* left = nullptr;
   const void* right = nullptr;
   void* out = nullptr;
   void* stream = nullptr;  // cudaStream_t for backend cuda, unused for cpu
   PhaseMarks* marks = nullptr;
-  // The caller knows of all work on the device while this runs, and none of it waits for blocks of
-  // its own, or for later work, to come. The harness knows; a library cannot, so that a Session
-  // leaves it false. A kernel whose blocks wait for each other may then be launched faster
-  // (GridLaunches of algorithms/device/launch.hpp).
+  // True where the caller knows all work that runs on the device during this call, and where none
+  // of that work waits for blocks that have not started yet. A kernel whose blocks wait for each
+  // other may then be launched in a faster way. The harness sets it; a Session cannot know what
+  // else runs and leaves it false.
   bool exclusive = false;
 
   template <typename T>
@@ -112,18 +117,19 @@ struct Call {
   }
 };
 
-// What plan returns: everything that can be kept between calls.
+// The result of plan: everything that one call can leave for the next.
 class Plan {
  public:
   virtual ~Plan() = default;
-  // Computes every output of the problem; may be called any number of times. Whatever must happen
-  // on every call (clearing, padding, transposing) happens here. Asynchronous on call.stream if
-  // cuda.
+  // Computes every output of the problem. May be called any number of times. Whatever must happen
+  // on every call (clearing, padding, transposing) happens here. A CUDA variant enqueues its work
+  // on call.stream and does not wait for it.
   virtual void compute(const Call& call) = 0;
 };
 
-// What plan gets: the problem, one point of the grid, the precision class, and memory of
-// workspace_bytes bytes (aligned to 256) that stays the plan's until it is destroyed.
+// The arguments of plan: the problem, one point of the grid, the precision class, and a workspace
+// of workspace_bytes bytes, aligned to 256 bytes. The workspace belongs to the plan until the plan
+// is destroyed.
 struct PlanRequest {
   Problem problem;
   Params params;
@@ -142,9 +148,11 @@ struct Variant {
   std::vector<Form> forms = {Form::one_to_one, Form::one_to_many, Form::n_to_mn, Form::n_to_m};
   std::vector<Axis> axes = {};
   std::vector<Drop> drops = {};
-  bool emulated = true;  // false: library calls and tensor-core kernels (DESIGN section 8)
+  // False for library calls and for kernels with instructions that the emulation lacks
+  // (docs/design.md, Emulation).
+  bool emulated = true;
 
-  // Form and precision are checked by the harness before this is asked.
+  // Called only for forms and precision classes of the lists above.
   Support (*supports)(const PlanRequest&) = [](const PlanRequest&) { return yes(); };
   std::size_t (*workspace_bytes)(const PlanRequest&) = [](const PlanRequest&) -> std::size_t {
     return 0;
@@ -155,25 +163,24 @@ struct Variant {
   std::string id = {}, family = {}, source_file = {}, source_hash = {};
 };
 
-// Called once per translation unit, before main; the order is unspecified, the registry sorts.
+// Called once per translation unit, before main, in an unspecified order. The registry sorts.
 bool register_variant(Variant variant, const char* id, const char* family, const char* source_file,
                       const char* source_hash);
 
 }  // namespace xcorr
 
-// XCORR_COMPILE_IN_PARTS(4); in a file whose points take long to compile: the build compiles it
-// four times, at once, with XCORR_PART 0 to 3 of XCORR_PARTS, and each is to make its share of the
-// points (algorithms/device/points.hpp does). Without it, and under the emulation, part 0 of 1 is
-// all.
+// XCORR_COMPILE_IN_PARTS(4); in a file whose points take long to compile. The build then compiles
+// the file four times in parallel, with XCORR_PART 0 to 3 and XCORR_PARTS 4. Each part instantiates
+// its share of the points (algorithms/device/points.hpp). A file without this line, and every file
+// under the emulation, is compiled once, as part 0 of 1.
 #ifndef XCORR_PARTS
 #define XCORR_PART 0
 #define XCORR_PARTS 1
 #endif
 #define XCORR_COMPILE_IN_PARTS(count) static_assert(XCORR_PARTS == 1 || XCORR_PARTS == (count))
 
-// XCORR_VARIANT({.summary = "...", .plan = ...}); once in a file. The build stamps the four macros
-// from the file's path and tokens (scripts/stamp_sources.py). Of several parts the first
-// registers.
+// XCORR_VARIANT({.summary = "...", .plan = ...}); once in a file. The build defines the four macros
+// from the file's path and tokens. A file compiled in parts registers in part 0 only.
 #define XCORR_VARIANT(...)                                                            \
   static const bool xcorr_registered =                                                \
       XCORR_PART != 0 ||                                                              \

@@ -12,7 +12,7 @@
 namespace xcorr {
 namespace {
 
-// Up to this much work the definition itself is the reference for every element.
+// Up to this much work the definition is the reference for every element.
 constexpr Index kSmallFmas = Index{1} << 27;
 
 std::vector<double> norms(const std::vector<double>& matrices, Index size) {
@@ -33,8 +33,8 @@ Index pairs_per_chunk(const Problem& problem) {
   return std::clamp<Index>(kChunkElements / problem.out_size(), 1, problem.pairs());
 }
 
-bool fits(const Problem& problem, std::size_t keep_bytes) {
-  return static_cast<std::size_t>(problem.out_elements()) * sizeof(double) <= keep_bytes / 4;
+bool fits(const Problem& problem, std::size_t cache_bytes) {
+  return static_cast<std::size_t>(problem.out_elements()) * sizeof(double) <= cache_bytes / 4;
 }
 
 }  // namespace
@@ -58,16 +58,17 @@ std::string describe_failure(const Problem& problem, const Check& check) {
   const std::string outputs = std::to_string(check.wrong) + " of " +
                               std::to_string(problem.out_elements()) + " outputs are wrong; ";
   const std::string pairs = std::to_string(check.wrong_pairs) + " of " +
-                            std::to_string(problem.pairs()) + " pairs differ too much; ";
+                            std::to_string(problem.pairs()) +
+                            " pairs exceed the bound of the relative L2 error; ";
   return (check.wrong > 0 ? outputs : pairs) + check.first_wrong;
 }
 
-// One kind of input in float64, its norms, and whatever of the truth is kept.
-struct HostTruth::Kept {
+// One kind of input in float64, its norms, and the cached references.
+struct HostTruth::KindTruth {
   struct Stack {
     std::vector<double> left, right;
     std::unique_ptr<FftReference> transform;  // null where the definition is the reference
-    std::vector<double> out;                  // of all pairs when kept, else of one chunk
+    std::vector<double> out;                  // of all pairs when cached, else of one chunk
     bool complete = false;
   };
   Stack plain;
@@ -82,11 +83,11 @@ struct HostTruth::Kept {
     for (double& v : absolute.right) v = std::abs(v);
   }
 
-  // References of the pairs [first, first + count); `rounded` for integers, which are known
-  // exactly.
-  const double* reference(const Problem& problem, Stack& stack, Index first, Index count, bool keep,
-                          bool rounded) {
-    if (keep && stack.complete) return stack.out.data();
+  // References of the pairs [first, first + count). `rounded`: the inputs are integers, so that
+  // rounding makes the reference exact.
+  const double* reference(const Problem& problem, Stack& stack, Index first, Index count,
+                          bool cache, bool rounded) {
+    if (cache && stack.complete) return stack.out.data();
     stack.out.resize(static_cast<std::size_t>(count * problem.out_size()));
     if (problem.fmas() <= kSmallFmas) {
       correlate_definition(problem, stack.left.data(), stack.right.data(), first, count,
@@ -106,9 +107,8 @@ struct HostTruth::Kept {
   }
 };
 
-Index witness_amplitude(const Problem& problem, Precision precision,
-                        AlgorithmClass algorithm_class) {
-  // Of a narrow precision class no more than it represents exactly.
+Index exact_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class) {
+  // A narrow precision class represents only small integers exactly.
   Index amplitude = std::min(integer_amplitude(problem.max_overlap()),
                              static_cast<Index>(1.0 / unit_roundoff(precision)));
   if (is_definition(algorithm_class)) return amplitude;
@@ -123,14 +123,14 @@ Index witness_amplitude(const Problem& problem, Precision precision,
 }
 
 HostTruth::HostTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
-                     std::uint64_t seed, std::size_t keep_bytes)
+                     std::uint64_t seed, std::size_t cache_bytes)
     : problem_(problem),
       precision_(precision),
       algorithm_class_(algorithm_class),
       definition_(is_definition(algorithm_class)),
       seed_(seed),
-      keep_bytes_(keep_bytes),
-      amplitude_(witness_amplitude(problem, precision, algorithm_class)) {}
+      cache_bytes_(cache_bytes),
+      amplitude_(exact_amplitude(problem, precision, algorithm_class)) {}
 
 HostTruth::~HostTruth() = default;
 
@@ -139,7 +139,7 @@ Inputs HostTruth::inputs(InputKind kind, Side side) const {
 }
 
 void HostTruth::set_round(Index round) {
-  if (round != round_) kept_.erase(InputKind::sparse);
+  if (round != round_) cached_.erase(InputKind::sparse);
   round_ = round;
 }
 
@@ -165,10 +165,10 @@ std::string HostTruth::changed_inputs(InputKind kind, const void* left, const vo
   return "";
 }
 
-HostTruth::Kept& HostTruth::kept(InputKind kind) {
-  std::unique_ptr<Kept>& entry = kept_[kind];
+HostTruth::KindTruth& HostTruth::truth_of(InputKind kind) {
+  std::unique_ptr<KindTruth>& entry = cached_[kind];
   if (!entry) {
-    entry = std::make_unique<Kept>();
+    entry = std::make_unique<KindTruth>();
     auto& [left, right, transform, out, complete] = entry->plain;
     left.resize(static_cast<std::size_t>(problem_.left_elements()));
     right.resize(static_cast<std::size_t>(problem_.right_elements()));
@@ -203,8 +203,7 @@ struct Tally {
       check.bound = other.check.bound;
     }
     if (other.worst_l2_ratio > worst_l2_ratio ||
-        (other.worst_l2_ratio == worst_l2_ratio &&
-         other.check.rel_l2_bound < check.rel_l2_bound)) {
+        (other.worst_l2_ratio == worst_l2_ratio && other.check.rel_l2_bound < check.rel_l2_bound)) {
       worst_l2_ratio = other.worst_l2_ratio;
       check.rel_l2_error = other.check.rel_l2_error;
       check.rel_l2_bound = other.check.rel_l2_bound;
@@ -299,8 +298,8 @@ void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index p
   if (bound >= 1e300) return;
   const double error = difference / reference, allowed = bound / reference;
   const bool right = error <= allowed;
-  const double ratio = right ? error / allowed : std::max(2.0, error / allowed);  // 2: NaN
-  // Of equal ones the narrower bound, so that the order of the pairs decides nothing.
+  const double ratio = right ? error / allowed : std::max(2.0, error / allowed);  // 2 for NaN
+  // Of equal ratios the narrower bound is reported, so that the order of the pairs does not matter.
   if (ratio > worst_ratio || (ratio == worst_ratio && allowed < check.rel_l2_bound)) {
     worst_ratio = ratio;
     check.rel_l2_error = error;
@@ -310,10 +309,11 @@ void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index p
   if (check.passed()) {
     const Pair lr = bounds.problem.pair(pair);
     char text[160];
-    std::snprintf(text, sizeof text,
-                  "pair %lld (left %lld, right %lld) has a relative L2 error of %.3g, at most %.3g",
-                  static_cast<long long>(pair), static_cast<long long>(lr.left),
-                  static_cast<long long>(lr.right), error, allowed);
+    std::snprintf(
+        text, sizeof text,
+        "pair %lld (left %lld, right %lld) has a relative L2 error of %.3g, its bound is %.3g",
+        static_cast<long long>(pair), static_cast<long long>(lr.left),
+        static_cast<long long>(lr.right), error, allowed);
     check.first_wrong = text;
   }
   ++check.wrong_pairs;
@@ -328,7 +328,7 @@ SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index
 
 template <typename T>
 Check HostTruth::compare(InputKind kind, const T* out) {
-  Kept& k = kept(kind);
+  KindTruth& k = truth_of(kind);
   const bool needs_abs = needs_absolute(kind, definition_);
   if (needs_abs) k.make_absolute();
   const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
@@ -341,14 +341,14 @@ Check HostTruth::compare(InputKind kind, const T* out) {
   };
   const auto of_pair = [&](Index p) { return bounds.of_pair(left_norm(p), right_norm(p)); };
   const Index size = problem_.out_size();
-  const bool keep = fits(problem_, keep_bytes_);
-  const Index per_chunk = keep ? problem_.pairs() : pairs_per_chunk(problem_);
+  const bool cache = fits(problem_, cache_bytes_);
+  const Index per_chunk = cache ? problem_.pairs() : pairs_per_chunk(problem_);
   Tally total;
   for (Index first = 0; first < problem_.pairs(); first += per_chunk) {
     const Index count = std::min(per_chunk, problem_.pairs() - first);
-    const double* ref = k.reference(problem_, k.plain, first, count, keep, is_exact(kind));
+    const double* ref = k.reference(problem_, k.plain, first, count, cache, is_exact(kind));
     const double* abs_ref =
-        needs_abs ? k.reference(problem_, k.absolute, first, count, keep, false) : ref;
+        needs_abs ? k.reference(problem_, k.absolute, first, count, cache, false) : ref;
 #pragma omp parallel for schedule(static)
     for (Index i = 0; i < count; ++i) {
       const Index p = first + i;
@@ -363,8 +363,8 @@ Check HostTruth::compare(InputKind kind, const T* out) {
   }
   Check& check = total.check;
 
-  // Large problems: a sample by the definition as well, so that a transform is never the only
-  // witness for a transform.
+  // Large problems: a sample is compared with the definition too, so that a transform is never the
+  // only reference for a transform.
   for (Index i = 0; bounds.reference_by_fft && i < kSampledElements; ++i) {
     const auto [p, row, col] = sampled_element(problem_, seed_, i);
     const double want =
@@ -383,12 +383,12 @@ Check HostTruth::compare(InputKind kind, const T* out) {
   return check;
 }
 
-std::size_t HostTruth::host_bytes(const Problem& problem, std::size_t keep_bytes) {
+std::size_t HostTruth::host_bytes(const Problem& problem, std::size_t cache_bytes) {
   const std::size_t inputs =
       static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) *
       sizeof(double) * 4;
   const std::size_t element = sizeof(double);
-  if (fits(problem, keep_bytes)) {
+  if (fits(problem, cache_bytes)) {
     return inputs + 4 * element * static_cast<std::size_t>(problem.out_elements());
   }
   return inputs +

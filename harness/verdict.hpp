@@ -1,4 +1,4 @@
-// Is this output right? Every element against float64 truth, by two witnesses (DESIGN section 4).
+// Is this output right? Every element is compared with float64 truth (docs/design.md, Checks).
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace xcorr {
 
-// What the comparison of one output with the truth of one kind of input saw.
+// The result of comparing one output with the truth for one kind of input.
 struct Check {
-  double error = 0;           // at the element that came nearest to its bound, or passed it most
-  double bound = 0;           // allowed there
-  double rel_l2_error = 0;    // ||out - ref|| / ||ref|| of the pair that came nearest to its bound
-  double rel_l2_bound = 0;    // allowed there; 0 where no pair has a bound
-  bool argmax_agrees = true;  // for every pair
-  std::int64_t wrong = 0;     // elements beyond their bound, NaN included
+  double error = 0;         // of the element whose error is largest relative to its bound
+  double bound = 0;         // of the same element
+  double rel_l2_error = 0;  // ||out - ref|| / ||ref|| of the pair where it is largest to its bound
+  double rel_l2_bound = 0;  // of the same pair; 0 where no pair has a bound
+  bool argmax_agrees = true;     // for every pair
+  std::int64_t wrong = 0;        // elements beyond their bound, NaN included
   std::int64_t wrong_pairs = 0;  // pairs whose relative L2 error is beyond its bound
-  std::string first_wrong;       // where the first of them is, what was found and expected
+  std::string first_wrong;       // the position of the first wrong one, its value and the right one
   bool passed() const { return wrong == 0 && wrong_pairs == 0; }
 };
 
@@ -32,50 +32,53 @@ struct Check {
 class Truth {
  public:
   virtual ~Truth() = default;
-  // Sparse inputs come in so many rounds (sparse_rounds); the calls that follow mean this one.
+  // Sparse inputs come in several rounds (sparse_rounds). The calls that follow use this round.
   virtual void set_round(Index round) = 0;
-  // Inputs of a kind: left_elements() and right_elements() scalars.
+  // Writes inputs of a kind: left_elements() and right_elements() scalars.
   virtual void fill(InputKind kind, void* left, void* right) = 0;
-  // "" or what differs between these inputs and those that `fill` gave.
+  // "" where the inputs are those that `fill` wrote, else which side differs.
   virtual std::string changed_inputs(InputKind kind, const void* left, const void* right) = 0;
   // Compares out[pairs][out_rows][out_cols] with the truth.
   virtual Check check(InputKind kind, const void* out) = 0;
 };
 
-// Amplitude of the integer inputs: exact sums for a definition-based variant, and for a transform
-// small enough to bring its bound below the half that it must round at, where that is possible.
-Index witness_amplitude(const Problem& problem, Precision precision,
-                        AlgorithmClass algorithm_class);
+// Amplitude of the integer inputs of the exact check. For a definition-based variant all sums are
+// exact. For a transform the amplitude is reduced until the bound is below 0.5, where that is
+// possible, so that rounding the output gives the exact integer.
+Index exact_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class);
 
 Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
                    AlgorithmClass algorithm_class, Index amplitude, bool reference_by_fft,
                    const std::vector<double>& left_norms, const std::vector<double>& right_norms);
 
-// Whether (|L| correlated with |R|) is needed, and is not the absolute value of the truth itself.
+// Whether the bounds need (|L| correlated with |R|), and it is not just the absolute value of the
+// truth.
 bool needs_absolute(InputKind kind, bool definition);
 
-// Adds the third check of one pair, from its sums of squares: of out - ref, of ref, and of (|L|
-// correlated with |R|). `pair` is its index; `first` says that no earlier pair was wrong.
+// Sums of squares over the outputs of one pair: of out - ref, of ref, and of (|L| correlated with
+// |R|).
 struct PairSums {
   double difference2 = 0, reference2 = 0, absolute2 = 0;
 };
+// Adds to `check` the relative L2 error of the pair with index `pair`.
 void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index pair,
                 const PairSums& sums, double left_norm, double right_norm);
 
-// Elements of a large problem that are checked by the definition as well, so that a transform is
-// never the only witness for a transform: corners, edges, centre, shift zero, random.
+// A large problem has a transform as reference. These elements are also compared with the
+// definition, so that a transform is never the only reference for a transform: corners, edges, the
+// centre, shift zero and random positions.
 constexpr Index kSampledElements = 96;
 struct SampledElement {
   Index pair, row, col;
 };
 SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index i);
 
-// On the host. References are kept while they fit in `keep_bytes`, else made again for every chunk
-// of pairs.
+// Truth on the host. References that fit in `cache_bytes` are computed once, others again for every
+// chunk of pairs.
 class HostTruth : public Truth {
  public:
   HostTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
-            std::uint64_t seed, std::size_t keep_bytes);
+            std::uint64_t seed, std::size_t cache_bytes);
   ~HostTruth() override;
 
   void set_round(Index round) override;
@@ -83,13 +86,13 @@ class HostTruth : public Truth {
   std::string changed_inputs(InputKind kind, const void* left, const void* right) override;
   Check check(InputKind kind, const void* out) override;
 
-  // Host bytes that checking needs beyond the variant's own buffers.
-  static std::size_t host_bytes(const Problem& problem, std::size_t keep_bytes);
+  // Host bytes that checking needs beside the buffers of the variant.
+  static std::size_t host_bytes(const Problem& problem, std::size_t cache_bytes);
 
  private:
-  struct Kept;
+  struct KindTruth;
   Inputs inputs(InputKind kind, Side side) const;
-  Kept& kept(InputKind kind);
+  KindTruth& truth_of(InputKind kind);
   template <typename T>
   Check compare(InputKind kind, const T* out);
 
@@ -98,14 +101,15 @@ class HostTruth : public Truth {
   AlgorithmClass algorithm_class_;
   bool definition_;
   std::uint64_t seed_;
-  std::size_t keep_bytes_;
+  std::size_t cache_bytes_;
   Index amplitude_;
   Index round_ = 0;
-  std::map<InputKind, std::unique_ptr<Kept>> kept_;
+  std::map<InputKind, std::unique_ptr<KindTruth>> cached_;
 };
 
-// Peaks that no real measurement can pass; 0 switches a side of the guard off. Problems that stay
-// in the last-level cache (cache_bytes) from one call to the next are held to its rate.
+// Rates that no measurement can exceed. 0 switches a part of the guard off. A problem of at most
+// cache_bytes stays in the last-level cache from one call to the next, and the rate of the cache
+// counts for it.
 struct Peaks {
   double fmas_per_s = 0;
   double bytes_per_s = 0;
@@ -113,14 +117,15 @@ struct Peaks {
   double cache_bytes_per_s = 0;
 };
 
-// "" or why a time this short is impossible on this device.
+// "" or why so short a time is impossible on this device.
 std::string roofline_guard(const Problem& problem, Precision precision,
                            AlgorithmClass algorithm_class, double seconds, const Peaks& peaks);
 
-// "3 of 12 outputs are wrong; pair 0 ..." or "1 of 4 pairs differ too much; ...".
+// "3 of 12 outputs are wrong; pair 0 ..." or "1 of 4 pairs exceed the bound of the relative L2
+// error; ...".
 std::string describe_failure(const Problem& problem, const Check& check);
 
-// "pair 3 (left 0, right 3) at sy=-2 sx=5 is 1.5, expected 2 +- 0.1": how a wrong element is named.
+// The text for a wrong element: "pair 3 (left 0, right 3) at sy=-2 sx=5 is 1.5, expected 2 +- 0.1".
 std::string describe_element(const Problem& problem, Index pair, Index element, double got,
                              double want, double bound);
 

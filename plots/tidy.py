@@ -1,6 +1,6 @@
 """The only reader of result rows: outlier rule, statistics, one tidy frame.
 
-A row of a result set is one repetition (DESIGN.md section 6). A row of the tidy frame is one point:
+A row of a result set is one repetition (docs/design.md, Rows). A row of the tidy frame is one point:
 a variant with its parameters on one problem in one mode. Only `passed` rows are kept, and
 `published` ones (imported, unverified), which figures draw hollow and tables never use.
 """

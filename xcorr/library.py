@@ -42,7 +42,7 @@ KEPT_SESSIONS = 4  # of them each holds a plan, its workspace and, on a GPU, inp
 
 @dataclass(frozen=True)
 class Request:
-    """A problem (DESIGN section 1). Shapes are (rows, cols); `rights` is the total number."""
+    """A problem (docs/design.md, Problem). Shapes are (rows, cols); `rights` is the total number."""
 
     form: str
     left: tuple[int, int]

@@ -84,7 +84,7 @@ def rights_of_a_left(request: Request) -> int:
 
 
 def pair_indices(request: Request) -> tuple[np.ndarray, np.ndarray]:
-    """Left and right index of every pair (the pairing function of DESIGN section 1)."""
+    """Left and right index of every pair (the pairing function of docs/design.md, Problem)."""
     each = rights_of_a_left(request)
     pair = np.arange(request.lefts * each)
     return pair // each, (pair % request.rights if request.form == "n-to-m" else pair)

@@ -1,6 +1,6 @@
 """The guard over imported rows: which of them a GPU with the published label cannot have measured.
 
-Useful work is 2 FLOP an FMA (EXPERIMENTS of the published evaluation, section 7); a warp-shuffle kernel also multiplies
+Useful work is 2 FLOP an FMA, as in the published evaluation; a warp-shuffle kernel also multiplies
 padding: 32 shifts lie side by side and columns are taken 32 at a time. Bytes are what a phase of an FFT must move.
 Where labels do not fit, every way to give the same labels to the imported sets is tried, and the one with the fewest
 impossible points is said as an inference. No label is ever changed.

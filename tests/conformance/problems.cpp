@@ -1,7 +1,6 @@
 #include "tests/conformance/problems.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "harness/error.hpp"
@@ -106,39 +105,6 @@ std::vector<Problem> fixed_problems(Backend backend) {
     add(counts, {"4x5", "9x10"}, "sy:-2..1,sx:-1..3");
   }
   return problems;
-}
-
-Problem parse_problem(const std::string& id) {
-  std::vector<std::string> parts(1);
-  for (const char c : id) {
-    if (c == '/') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  const auto refuse = [&] {
-    throw UserError("problem '" + id +
-                    "': not understood; write FORM/ROWSxCOLS/ROWSxCOLS/LEFTS:RIGHTS/WINDOW, as "
-                    "n-to-m/33x33/33x33/3:5/full");
-  };
-  if (parts.size() != 5) refuse();
-  const std::string& counts = parts[3];
-  Index count[2] = {0, 0};
-  const char* at = counts.data();
-  const char* const end = at + counts.size();
-  for (Index& value : count) {
-    const auto [next, code] = std::from_chars(at, end, value);
-    if (code != std::errc{}) refuse();
-    at = next;
-    if (&value == count) {
-      if (at == end || *at++ != ':') refuse();
-    } else if (at != end) {
-      refuse();
-    }
-  }
-  return make_problem(parse_form(parts[0]), parse_shape(parts[1]), parse_shape(parts[2]), count[0],
-                      count[1], parts[4]);
 }
 
 }  // namespace xcorr::conformance

@@ -108,7 +108,7 @@ std::string differ(const Problem& problem, Index pair, Index element, double got
 // Integers small enough for every sum of products to be exact, with lefts up to `factor` larger.
 Index amplitude_of(const Case& c, Index factor) {
   const AlgorithmClass of = c.variant->algorithm_class;
-  const Index widest = witness_amplitude(c.problem, c.precision, of);
+  const Index widest = exact_amplitude(c.problem, c.precision, of);
   const Index amplitude = std::max<Index>(1, widest / factor);
   const double largest = static_cast<double>(factor * amplitude * amplitude) *
                          static_cast<double>(c.problem.max_overlap());

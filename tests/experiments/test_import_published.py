@@ -247,7 +247,7 @@ def test_one_folder_alone_is_not_exchanged(tmp_path, results, capsys):
 
 
 def test_padding_of_the_warp_shuffle_family():
-    """The factors of EXPERIMENTS section 7, from the loop bounds."""
+    """Padded over useful work of the published kernels, computed from their loop bounds."""
     known = {16: 4.0, 24: 3.5556, 32: 2.0, 48: 1.7778, 64: 1.5, 96: 1.3333, 128: 1.25, 192: 1.1667, 256: 1.125}
     for size, factor in known.items():
         assert guard.padding(size) == pytest.approx(factor, abs=1e-4), size

@@ -89,7 +89,7 @@ TEST_F(CudaDevice, AnEmptyRowReadsWhatTheCeilingsSayOfAnEmptyLaunch) {
       }
       Emptied::empty = false;
       Point point(
-          {&variant, Params{}, Precision::fp32, problem_of("one-to-one/1x1/1x1/1:1/full"), mode},
+          {&variant, Params{}, Precision::fp32, parse_problem("one-to-one/1x1/1x1/1:1/full"), mode},
           *device);
       ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
       Emptied::empty = true;

@@ -45,7 +45,7 @@ Variant probe() {
 PointRequest request_of(const Variant& variant, const char* problem) {
   PointRequest request;
   request.variant = &variant;
-  request.problem = problem_of(problem);
+  request.problem = parse_problem(problem);
   return request;
 }
 
@@ -169,10 +169,11 @@ TEST(Outcomes, WhatTheDeviceOrTheVariantLacksIsNotSupported) {
   cuda.backend = Backend::cuda;
   EXPECT_NE(reason(cuda, request_of(cuda, kSmall)).find("needs a cuda device"), std::string::npos);
 
-  EXPECT_EQ(reason(variant, request_of(variant, "n-to-m/1x1/1x1/1:1/full")), "form n-to-m");
+  EXPECT_EQ(reason(variant, request_of(variant, "n-to-m/1x1/1x1/1:1/full")),
+            "form n-to-m: the variant computes only one-to-one");
   PointRequest precise = request_of(variant, kSmall);
   precise.precision = Precision::fp64;
-  EXPECT_EQ(reason(variant, precise), "precision fp64");
+  EXPECT_EQ(reason(variant, precise), "precision fp64: the variant computes only fp32");
 
   Variant picky = probe();
   picky.supports = [](const PlanRequest&) { return no("only odd sizes"); };

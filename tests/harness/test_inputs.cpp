@@ -40,7 +40,7 @@ TEST(Inputs, OfPublishedRowsNeverChange) {
 }
 
 TEST(Inputs, AreAPureFunctionOfThePositionAndTheSameInBothPrecisions) {
-  const Problem problem = problem_of("n-to-m/9x7/6x11/3:4/full");
+  const Problem problem = parse_problem("n-to-m/9x7/6x11/3:4/full");
   for (const InputKind kind : kInputKinds) {
     EXPECT_EQ(parse_input_kind(to_string(kind)), kind);
     for (const Side side : {Side::left, Side::right}) {
@@ -51,13 +51,13 @@ TEST(Inputs, AreAPureFunctionOfThePositionAndTheSameInBothPrecisions) {
       EXPECT_NE(whole, values(problem, kind, side, 10)) << "seeds differ: " << to_string(kind);
       for (const double v : whole) EXPECT_EQ(static_cast<double>(static_cast<float>(v)), v);
     }
-    const Problem equal = problem_of("n-to-m/9x7/9x7/3:3/full");
+    const Problem equal = parse_problem("n-to-m/9x7/9x7/3:3/full");
     EXPECT_NE(values(equal, kind, Side::left), values(equal, kind, Side::right)) << "sides differ";
   }
 }
 
 TEST(Inputs, LieWhereTheyShould) {
-  const Problem problem = problem_of("one-to-many/30x40/30x40/1:2/full");
+  const Problem problem = parse_problem("one-to-many/30x40/30x40/1:2/full");
   const auto range = [&](InputKind kind, Side side) {
     const std::vector<double> data = values(problem, kind, side);
     const auto [least, most] = std::minmax_element(data.begin(), data.end());
@@ -112,7 +112,7 @@ std::vector<double> magnitudes(const std::vector<double>& data) {
 TEST(Inputs, OfAFlatSpectrumLetEveryBinWeighAlike) {
   for (const Index length : {16, 33, 37, 64, 192, 250, 251}) {
     const std::string text = std::to_string(length);
-    const Problem problem = problem_of("one-to-one/1x" + text + "/1x" + text + "/1:1/full");
+    const Problem problem = parse_problem("one-to-one/1x" + text + "/1x" + text + "/1:1/full");
     const std::vector<double> left = values(problem, InputKind::flat_spectrum, Side::left);
     EXPECT_EQ(std::count(left.begin(), left.end(), 1.0), 1);
     EXPECT_EQ(std::count(left.begin(), left.end(), 0.0), length - 1);
@@ -132,7 +132,7 @@ TEST(Inputs, OfAFlatSpectrumReachEveryWindow) {
   for (const char* id : {"n-to-m/8x9/33x21/3:2/valid", "n-to-m/33x21/8x9/3:2/valid",
                          "n-to-m/12x40/40x12/3:2/sy:39..39,sx:-39..-39",
                          "n-to-m/5x33/33x33/3:2/sy:-4..-4,sx:0..0"}) {
-    const Problem problem = problem_of(id);
+    const Problem problem = parse_problem(id);
     const std::vector<double> left = values(problem, InputKind::flat_spectrum, Side::left),
                               right = values(problem, InputKind::flat_spectrum, Side::right);
     std::vector<double> out(static_cast<std::size_t>(problem.out_elements()));
@@ -148,7 +148,7 @@ TEST(Inputs, OfAFlatSpectrumReachEveryWindow) {
 TEST(SparseInputs, StayBelowTheLimitAndCoverEveryElement) {
   for (const char* id : {"one-to-one/20x30/25x28/1:1/full", "one-to-one/1x200/1x300/1:1/full",
                          "one-to-one/90x2/90x2/1:1/full"}) {
-    const Problem problem = problem_of(id);
+    const Problem problem = parse_problem(id);
     for (const Index limit : {Index{1000000}, Index{60}, Index{33}}) {
       const Index rounds = sparse_rounds(problem, limit);
       EXPECT_EQ(rounds > 1, problem.max_overlap() > limit) << id;
@@ -171,8 +171,8 @@ TEST(SparseInputs, StayBelowTheLimitAndCoverEveryElement) {
       EXPECT_TRUE(std::all_of(used.begin(), used.end(), [](int n) { return n == 1; })) << id;
     }
   }
-  EXPECT_EQ(sparse_rounds(problem_of("one-to-one/4096x4096/4096x4096/1:1/full")), 1);
-  EXPECT_EQ(sparse_rounds(problem_of("one-to-one/8192x8192/8192x8192/1:1/full")), 4);
+  EXPECT_EQ(sparse_rounds(parse_problem("one-to-one/4096x4096/4096x4096/1:1/full")), 1);
+  EXPECT_EQ(sparse_rounds(parse_problem("one-to-one/8192x8192/8192x8192/1:1/full")), 4);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ template <typename T>
 void right_variants_pass() {
   for (const char* variant : {"cpu_definition", "cpu_fft"}) {
     for (const char* id : kProblems) {
-      Trial<T> run(variant, problem_of(id));
+      Trial<T> run(variant, parse_problem(id));
       for (const InputKind kind : kInputKinds) {
         const Check check = run.check(kind);
         EXPECT_TRUE(check.passed())
@@ -85,7 +85,7 @@ TEST(Kinds, ALostRowIsFoundWithAll) {
   for (const char* variant : {"cpu_definition", "cpu_fft"}) {
     for (const char* id :
          {"one-to-one/33x33/33x33/1:1/full", "n-to-m/17x40/17x40/2:3/sy:-3..3,sx:-2..2"}) {
-      const Problem problem = problem_of(id);
+      const Problem problem = parse_problem(id);
       Trial<float> run(variant, problem);
       for (const InputKind kind : kInputKinds) {
         if (kind == InputKind::flat_spectrum) continue;  // one element of the left is all there is
@@ -103,7 +103,7 @@ TEST(Kinds, NumbersFlushedToZeroAreFoundInADefinition) {
   const auto flush = [](std::vector<float>& left) {
     for (float& v : left) v = std::abs(v) < 0x1p-126f ? 0.0f : v;
   };
-  const Problem problem = problem_of("one-to-one/33x33/33x33/1:1/full");
+  const Problem problem = parse_problem("one-to-one/33x33/33x33/1:1/full");
   EXPECT_FALSE(Trial<float>("cpu_definition", problem).check(InputKind::subnormal, flush).passed());
   EXPECT_TRUE(Trial<float>("cpu_fft", problem).check(InputKind::subnormal, flush).passed())
       << "libraries of transforms may";
@@ -111,7 +111,7 @@ TEST(Kinds, NumbersFlushedToZeroAreFoundInADefinition) {
 
 // 40 rows of 4 parts: each part below the smallest normal number may be lost, and not more.
 TEST(Kinds, AtomicAdditionsMayLosePartsOfASubnormalSum) {
-  const Problem problem = problem_of("one-to-one/40x128/40x128/1:1/sy:0..0,sx:0..0");
+  const Problem problem = parse_problem("one-to-one/40x128/40x128/1:1/sy:0..0,sx:0..0");
   std::vector<float> left(static_cast<std::size_t>(problem.left_elements())), right = left;
   for (const AlgorithmClass of : {AlgorithmClass::definition, AlgorithmClass::definition_atomic}) {
     HostTruth truth(problem, Precision::fp32, of, 1, std::size_t{1} << 20);
@@ -130,7 +130,7 @@ TEST(Kinds, AtomicAdditionsMayLosePartsOfASubnormalSum) {
 
 // 20 million products of whole numbers are more than float32 counts exactly.
 TEST(Kinds, SparseInputsFindALostElementBeyond2To24Products) {
-  const Problem problem = problem_of("one-to-one/1x20000000/1x20000000/1:1/sy:0..0,sx:-1..1");
+  const Problem problem = parse_problem("one-to-one/1x20000000/1x20000000/1:1/sy:0..0,sx:-1..1");
   ASSERT_EQ(sparse_rounds(problem), 2);
   Trial<float> run("cpu_definition", problem);
   const auto lose = [](std::vector<float>& left) { left[12345678] = 0; };  // of round 0

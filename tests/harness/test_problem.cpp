@@ -18,20 +18,21 @@ std::vector<std::pair<Index, Index>> pairs_of(const Problem& problem) {
 
 TEST(Pairing, OneToOneAndOneToManyUseTheSingleLeft) {
   using Pairs = std::vector<std::pair<Index, Index>>;
-  EXPECT_EQ(pairs_of(problem_of("one-to-one/2x2/2x2/1:1/full")), (Pairs{{0, 0}}));
-  EXPECT_EQ(pairs_of(problem_of("one-to-many/2x2/2x2/1:3/full")), (Pairs{{0, 0}, {0, 1}, {0, 2}}));
+  EXPECT_EQ(pairs_of(parse_problem("one-to-one/2x2/2x2/1:1/full")), (Pairs{{0, 0}}));
+  EXPECT_EQ(pairs_of(parse_problem("one-to-many/2x2/2x2/1:3/full")),
+            (Pairs{{0, 0}, {0, 1}, {0, 2}}));
 }
 
 TEST(Pairing, NToMnGivesEachLeftItsOwnRights) {
   using Pairs = std::vector<std::pair<Index, Index>>;
-  EXPECT_EQ(pairs_of(problem_of("n-to-mn/2x2/2x2/2:6/full")),
+  EXPECT_EQ(pairs_of(parse_problem("n-to-mn/2x2/2x2/2:6/full")),
             (Pairs{{0, 0}, {0, 1}, {0, 2}, {1, 3}, {1, 4}, {1, 5}}));
-  EXPECT_EQ(pairs_of(problem_of("n-to-mn/2x2/2x2/2:2/full")), (Pairs{{0, 0}, {1, 1}}));
+  EXPECT_EQ(pairs_of(parse_problem("n-to-mn/2x2/2x2/2:2/full")), (Pairs{{0, 0}, {1, 1}}));
 }
 
 TEST(Pairing, NToMIsLeftMajor) {
   using Pairs = std::vector<std::pair<Index, Index>>;
-  EXPECT_EQ(pairs_of(problem_of("n-to-m/2x2/2x2/2:3/full")),
+  EXPECT_EQ(pairs_of(parse_problem("n-to-m/2x2/2x2/2:3/full")),
             (Pairs{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}}));
 }
 
@@ -77,10 +78,10 @@ Work counted(const Problem& q) {
 }
 
 TEST(UsefulWork, IsTheSquareOfTheSizeForEqualShapesAndFullWindow) {
-  EXPECT_EQ(problem_of("one-to-one/256x256/256x256/1:1/full").fmas(), Index{1} << 32);
-  EXPECT_EQ(problem_of("n-to-m/7x9/7x9/3:5/full").fmas(), 63 * 63 * 15);
-  EXPECT_EQ(problem_of("n-to-mn/7x9/7x9/3:6/full").fmas(), 63 * 63 * 6);
-  EXPECT_EQ(problem_of("one-to-one/7x9/7x9/1:1/full").max_overlap(), 63);
+  EXPECT_EQ(parse_problem("one-to-one/256x256/256x256/1:1/full").fmas(), Index{1} << 32);
+  EXPECT_EQ(parse_problem("n-to-m/7x9/7x9/3:5/full").fmas(), 63 * 63 * 15);
+  EXPECT_EQ(parse_problem("n-to-mn/7x9/7x9/3:6/full").fmas(), 63 * 63 * 6);
+  EXPECT_EQ(parse_problem("one-to-one/7x9/7x9/1:1/full").max_overlap(), 63);
 }
 
 TEST(UsefulWork, EqualsTheProductsCountedOneByOne) {
@@ -90,7 +91,7 @@ TEST(UsefulWork, EqualsTheProductsCountedOneByOne) {
         "one-to-many/5x5/5x5/1:3/sy:-4..-2,sx:1..4", "n-to-mn/5x6/9x7/2:4/sy:-3..6,sx:-5..0",
         "n-to-m/1x9/1x30/2:3/valid", "n-to-m/6x2/3x7/2:3/sy:-1..1,sx:-1..6",
         "one-to-one/6x2/3x7/1:1/sy:2..2,sx:6..6", "one-to-one/9x7/4x3/1:1/sy:-8..-6,sx:-6..-6"}) {
-    const Problem problem = problem_of(id);
+    const Problem problem = parse_problem(id);
     const Work work = counted(problem);
     EXPECT_EQ(problem.fmas(), work.fmas) << id;
     EXPECT_EQ(problem.max_overlap(), work.max_overlap) << id;
@@ -98,7 +99,7 @@ TEST(UsefulWork, EqualsTheProductsCountedOneByOne) {
 }
 
 TEST(Bytes, CountInputsAndOutputsOnce) {
-  const Problem problem = problem_of("n-to-m/2x3/4x5/2:3/full");
+  const Problem problem = parse_problem("n-to-m/2x3/4x5/2:3/full");
   EXPECT_EQ(problem.out_rows(), 5);
   EXPECT_EQ(problem.out_cols(), 7);
   EXPECT_EQ(problem.bytes(4), 4 * (2 * 6 + 3 * 20 + 6 * 35));
@@ -106,7 +107,7 @@ TEST(Bytes, CountInputsAndOutputsOnce) {
 }
 
 TEST(Windows, FullValidAndExplicit) {
-  const auto window = [](const char* id) { return problem_of(id).window; };
+  const auto window = [](const char* id) { return parse_problem(id).window; };
   const Window full = window("one-to-one/3x4/8x9/1:1/full");
   EXPECT_EQ(full.sy, (Shifts{-2, 7}));
   EXPECT_EQ(full.sx, (Shifts{-3, 8}));
@@ -128,7 +129,7 @@ TEST(Names, IdRoundTrips) {
   for (const char* id :
        {"one-to-one/64x48/64x48/1:1/full", "one-to-many/3x4/8x9/1:9/valid",
         "n-to-mn/8x9/8x9/3:12/sy:-7..7,sx:3..3", "n-to-m/1x5/1x7/4:2/sy:0..0,sx:-4..6"}) {
-    EXPECT_EQ(problem_of(id).id(), id);
+    EXPECT_EQ(parse_problem(id).id(), id);
   }
   for (const Form form : {Form::one_to_one, Form::one_to_many, Form::n_to_mn, Form::n_to_m}) {
     EXPECT_EQ(parse_form(to_string(form)), form);
@@ -144,7 +145,7 @@ class Rejections : public testing::TestWithParam<Rejected> {};
 
 TEST_P(Rejections, AreOneLineThatNamesTheCause) {
   const auto [id, part] = GetParam();
-  const std::string message = user_error([id = id] { problem_of(id); });
+  const std::string message = user_error([id = id] { parse_problem(id); });
   EXPECT_NE(message.find(part), std::string::npos) << id << " gave: '" << message << "'";
   EXPECT_EQ(message.find('\n'), std::string::npos);
 }
@@ -167,12 +168,19 @@ INSTANTIATE_TEST_SUITE_P(
         Rejected{"one-to-one/3x9/9x3/1:1/valid", "neither 3x9 nor 9x3 contains the other"},
         Rejected{"one-to-one/4x4/4x4/1:1/sy:-4..0,sx:0..0", "sy leaves the full window"},
         Rejected{"one-to-one/4x4/4x4/1:1/sy:0..0,sx:0..4", "stay within -3..3"},
-        Rejected{"one-to-one/4x4/4x4/1:1/sy:2..1,sx:0..0", "sy is empty"},
+        Rejected{"one-to-one/4x4/4x4/1:1/sy:2..1,sx:0..0",
+                 "sy is empty: its first shift is larger"},
         Rejected{"one-to-one/4x4/4x4/1:1/same", "not understood"},
         Rejected{"one-to-one/4x4/4x4/1:1/sy:0..1", "',sx:' was expected"},
         Rejected{"one-to-one/4x4/4x4/1:1/sy:0.1,sx:0..0", "'..' was expected"},
         Rejected{"one-to-one/4x4/4x4/1:1/sy:a..1,sx:0..0", "a number was expected"},
-        Rejected{"one-to-one/4x4/4x4/1:1/sy:0..1,sx:0..0z", "'z' is too much"},
+        Rejected{"one-to-one/4x4/4x4/1:1/sy:0..1,sx:0..0z", "'z' follows the last shift"},
+        Rejected{"one-to-one/4x4/4x4/1:1", "problem 'one-to-one/4x4/4x4/1:1': not understood"},
+        Rejected{"one-to-one/4x4/4x4/1:1/full/", "not understood"},
+        Rejected{"one-to-one/4x4/4x4/1/full", "not understood"},
+        Rejected{"one-to-one/4x4/4x4/1:1x/full", "not understood"},
+        Rejected{"one-to-one/4x4/4x4/:1/full", "not understood"},
+        Rejected{"", "write FORM/ROWSxCOLS/ROWSxCOLS/LEFTS:RIGHTS/WINDOW"},
         Rejected{"one-to-four/4x4/4x4/1:1/full", "form 'one-to-four'"},
         Rejected{"one-to-one/4*4/4x4/1:1/full", "write ROWSxCOLS"},
         Rejected{"one-to-one/4x4x4/4x4/1:1/full", "write ROWSxCOLS"},

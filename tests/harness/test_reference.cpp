@@ -50,7 +50,7 @@ Problem random_problem(std::mt19937& random) {
 }
 
 TEST(Reference, KnownByHand) {
-  const Problem problem = problem_of("one-to-one/1x2/1x3/1:1/full");
+  const Problem problem = parse_problem("one-to-one/1x2/1x3/1:1/full");
   const double left[] = {2, 3}, right[] = {5, 7, 11};
   double out[4];
   correlate_definition(problem, left, right, 0, 1, out);
@@ -82,7 +82,7 @@ TEST(Reference, DefinitionAgreesWithItsElementsAndWithTheTransform) {
 
 TEST(Reference, PartsOfThePairsAreTheWhole) {
   for (const char* id : {"n-to-m/5x6/7x4/3:4/full", "n-to-mn/5x6/7x4/3:6/full"}) {
-    const Problem problem = problem_of(id);
+    const Problem problem = parse_problem(id);
     const Data whole = definition(problem, 3);
     const FftReference transform(problem, whole.left.data(), whole.right.data());
     const auto size = static_cast<std::size_t>(problem.out_size());
@@ -100,8 +100,8 @@ TEST(Reference, PartsOfThePairsAreTheWhole) {
 }
 
 TEST(Reference, TransformPointsAreThoseOfALinearTransform) {
-  EXPECT_DOUBLE_EQ(log2_transform_points(problem_of("one-to-one/5x5/4x4/1:1/full")), 6.0);
-  EXPECT_DOUBLE_EQ(log2_transform_points(problem_of("one-to-one/1x1/1x1/1:1/full")), 1.0);
+  EXPECT_DOUBLE_EQ(log2_transform_points(parse_problem("one-to-one/5x5/4x4/1:1/full")), 6.0);
+  EXPECT_DOUBLE_EQ(log2_transform_points(parse_problem("one-to-one/1x1/1x1/1:1/full")), 1.0);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ def test_sign_and_order_are_those_of_correlate2d(library, method, left, right, m
 
 @pytest.mark.parametrize("method", METHODS)
 def test_valid_where_the_left_is_the_larger(library, method):
-    """scipy swaps its arguments there; the window of DESIGN section 1 runs from Rh - Lh to 0."""
+    """scipy swaps its arguments there; the window valid (docs/design.md, Problem) runs from Rh - Lh to 0."""
     request = Request("one-to-one", (9, 11), (4, 6), window="valid")
     l, r = random_inputs(request)
     out = library.reference(request, l, r, method=method)[0]

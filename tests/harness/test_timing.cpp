@@ -29,7 +29,7 @@ class Timing : public testing::TestWithParam<Mode> {};
 TEST_P(Timing, ReadsABusyLoopWithinTwoPercent) {
   const std::unique_ptr<Device> device = open_cpu();
   Point point({&find_variant("spin_300us"), Params{}, Precision::fp32,
-               problem_of("one-to-one/1x1/1x1/1:1/full"), GetParam()},
+               parse_problem("one-to-one/1x1/1x1/1:1/full"), GetParam()},
               *device);
   ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
   EXPECT_EQ(point.batch(), 1) << "0.3 ms are long enough alone";
@@ -62,7 +62,7 @@ class SteadyDevice final : public ForwardingDevice {
 Index batch_of_calls_of(Seconds call) {
   SteadyDevice device(call);
   Point point({&find_variant("broken_nothing"), Params{}, Precision::fp32,
-               problem_of("one-to-one/1x1/1x1/1:1/full")},
+               parse_problem("one-to-one/1x1/1x1/1:1/full")},
               device);
   EXPECT_EQ(point.prepare(), Outcome::passed) << point.reason();
   return point.batch();

@@ -27,7 +27,7 @@ TEST(Verdict, TheTruthRoundedToFloatPasses) {
   for (const char* id :
        {"n-to-m/9x7/5x12/2:3/full", "one-to-one/1x1/1x1/1:1/full",
         "n-to-mn/9x7/9x7/2:4/sy:-8..-7,sx:2..6", "one-to-one/160x160/160x160/1:1/full"}) {
-    const Problem problem = problem_of(id);
+    const Problem problem = parse_problem(id);
     for (const AlgorithmClass algorithm_class : kClasses) {
       HostTruth truth = truth_of(problem, algorithm_class);
       for (const InputKind kind : kKinds) {
@@ -59,7 +59,7 @@ void lose_row(const Problem& q, Sample& sample, Index y) {
 }
 
 TEST(Verdict, ALostRowAt256IsSeenWhereAWorstCaseBoundSeesNothing) {
-  const Problem problem = problem_of("one-to-one/256x256/256x256/1:1/sy:0..0,sx:-32..32");
+  const Problem problem = parse_problem("one-to-one/256x256/256x256/1:1/sy:0..0,sx:-32..32");
   for (const AlgorithmClass algorithm_class : kClasses) {
     HostTruth truth = truth_of(problem, algorithm_class);
     for (const InputKind kind : kKinds) {
@@ -77,7 +77,7 @@ TEST(Verdict, ALostRowAt256IsSeenWhereAWorstCaseBoundSeesNothing) {
 }
 
 TEST(Verdict, TheLeastErrorOnIntegersIsSeenInTheDefinition) {
-  const Problem problem = problem_of("n-to-m/9x7/5x12/2:3/full");
+  const Problem problem = parse_problem("n-to-m/9x7/5x12/2:3/full");
   HostTruth truth = truth_of(problem, AlgorithmClass::definition);
   Sample sample(problem, truth, InputKind::integer);
   const auto at = static_cast<std::size_t>(4 * problem.out_size() + 6 * problem.out_cols() + 7);
@@ -92,7 +92,7 @@ TEST(Verdict, TheLeastErrorOnIntegersIsSeenInTheDefinition) {
 }
 
 TEST(Verdict, ATransformMustRoundToTheInteger) {
-  const Problem problem = problem_of("n-to-m/9x7/5x12/2:3/full");
+  const Problem problem = parse_problem("n-to-m/9x7/5x12/2:3/full");
   HostTruth truth = truth_of(problem, AlgorithmClass::fft);
   Sample sample(problem, truth, InputKind::integer);
   const float right = sample.out[100];
@@ -107,7 +107,7 @@ TEST(Verdict, ATransformMustRoundToTheInteger) {
 }
 
 TEST(Verdict, NanAndInfinityAreNeverRight) {
-  const Problem problem = problem_of("one-to-many/9x7/9x7/1:3/full");
+  const Problem problem = parse_problem("one-to-many/9x7/9x7/1:3/full");
   for (const AlgorithmClass algorithm_class : kClasses) {
     HostTruth truth = truth_of(problem, algorithm_class);
     for (const InputKind kind : kKinds) {
@@ -125,7 +125,7 @@ TEST(Verdict, NanAndInfinityAreNeverRight) {
 
 TEST(Verdict, OneWrongElementOfALargeProblemIsSeen) {
   // Beyond the size up to which the definition is the reference.
-  const Problem problem = problem_of("one-to-one/160x160/160x160/1:1/full");
+  const Problem problem = parse_problem("one-to-one/160x160/160x160/1:1/full");
   for (const AlgorithmClass algorithm_class : kClasses) {
     HostTruth truth = truth_of(problem, algorithm_class);
     for (const InputKind kind : kKinds) {
@@ -139,7 +139,7 @@ TEST(Verdict, OneWrongElementOfALargeProblemIsSeen) {
 
 TEST(Verdict, ByPartsOrKeptIsTheSame) {
   // More than the 2^23 outputs of one part.
-  const Problem problem = problem_of("one-to-many/1x1/1024x1024/1:9/full");
+  const Problem problem = parse_problem("one-to-many/1x1/1024x1024/1:9/full");
   HostTruth kept = truth_of(problem, AlgorithmClass::definition);
   HostTruth by_parts = truth_of(problem, AlgorithmClass::definition, 0);
   Sample sample(problem, kept, InputKind::zero_mean);
@@ -162,7 +162,7 @@ TEST(Verdict, ByPartsOrKeptIsTheSame) {
 }
 
 TEST(Verdict, TheArgmaxIsComparedForEveryPair) {
-  const Problem problem = problem_of("one-to-many/4x4/4x4/1:2/full");
+  const Problem problem = parse_problem("one-to-many/4x4/4x4/1:2/full");
   HostTruth truth = truth_of(problem, AlgorithmClass::definition);
   Sample sample(problem, truth, InputKind::uniform);
   EXPECT_TRUE(truth.check(InputKind::uniform, sample.out.data()).argmax_agrees);
@@ -171,7 +171,7 @@ TEST(Verdict, TheArgmaxIsComparedForEveryPair) {
 }
 
 TEST(Verdict, ChangedInputsAreNamed) {
-  const Problem problem = problem_of("one-to-many/4x4/4x4/1:2/full");
+  const Problem problem = parse_problem("one-to-many/4x4/4x4/1:2/full");
   HostTruth truth = truth_of(problem, AlgorithmClass::definition);
   std::vector<float> left(16), right(32);
   truth.fill(InputKind::uniform, left.data(), right.data());
@@ -197,7 +197,7 @@ TEST(Amplitude, KeepsEverySumExactInFloat) {
 }
 
 TEST(Amplitude, FitsTheSignificandOfANarrowPrecision) {
-  const Problem problem = problem_of("one-to-many/1x1/1x1/1:200/full");
+  const Problem problem = parse_problem("one-to-many/1x1/1x1/1:200/full");
   for (const Precision precision : {Precision::tf32, Precision::fp16}) {
     HostTruth truth(problem, precision, AlgorithmClass::definition, 1, kKeep);
     std::vector<float> left(1), right(200);
@@ -210,7 +210,7 @@ TEST(Amplitude, IsSmallEnoughForATransformToRound) {
   for (const char* id :
        {"one-to-one/16x16/16x16/1:1/full", "one-to-one/96x96/96x96/1:1/full",
         "one-to-one/256x256/256x256/1:1/sy:0..0,sx:0..3", "one-to-one/1x8/1x4000/1:1/full"}) {
-    const Problem problem = problem_of(id);
+    const Problem problem = parse_problem(id);
     HostTruth truth = truth_of(problem, AlgorithmClass::fft);
     Sample sample(problem, truth, InputKind::integer);
     for (float& v : sample.out) v += 0.49f;
@@ -227,7 +227,8 @@ TEST(Bounds, AreThoseOfTheDesign) {
 }
 
 TEST(Roofline, RejectsWhatNoHardwareCanDo) {
-  const Problem problem = problem_of("one-to-one/64x64/64x64/1:1/full");  // 2^24 FMAs, 97284 bytes
+  const Problem problem =
+      parse_problem("one-to-one/64x64/64x64/1:1/full");  // 2^24 FMAs, 97284 bytes
   const Peaks peaks{1e12, 1e11};
   const auto guard = [&](double seconds, AlgorithmClass c, Peaks p) {
     return roofline_guard(problem, Precision::fp32, c, seconds, p);

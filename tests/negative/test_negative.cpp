@@ -1,5 +1,5 @@
 // Every broken variant must be found, in every form where its fault shows, with the place or the
-// cause in the reason (DESIGN section 4).
+// cause in the reason (docs/design.md, Checks).
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -104,7 +104,7 @@ TEST_P(Negative, IsFoundInEveryForm) {
   const Fault fault = GetParam();
   const std::unique_ptr<Device> device = open_cpu();
   for (const char* id : kProblems) {
-    const Problem problem = problem_of(id);
+    const Problem problem = parse_problem(id);
     if (!shows(fault, problem)) continue;
     Point point = point_of(fault.id, problem, *device);
     EXPECT_EQ(live(point), fault.outcome) << id << ": " << to_string(point.outcome());
@@ -137,7 +137,7 @@ class Spectra : public testing::TestWithParam<const char*> {};
 
 TEST_P(Spectra, AreFoundAtEverySize) {
   const std::unique_ptr<Device> device = open_cpu();
-  const Problem problem = problem_of(GetParam());
+  const Problem problem = parse_problem(GetParam());
   for (const char* id : kSpectralFaults) {
     Point point = point_of(id, problem, *device);
     EXPECT_EQ(point.prepare(), Outcome::incorrect) << id;
@@ -160,8 +160,8 @@ TEST(NegativeTests, TheControlOfTransformsPassesOddShapes) {
   const std::unique_ptr<Device> device = open_cpu();
   for (const char* id : kProblems) {
     for (const InputKind input : kInputKinds) {
-      Point point({&find_variant("broken_no_spectrum"), Params{}, Precision::fp32, problem_of(id),
-                   Mode::stream, input},
+      Point point({&find_variant("broken_no_spectrum"), Params{}, Precision::fp32,
+                   parse_problem(id), Mode::stream, input},
                   *device);
       EXPECT_EQ(live(point, 1), Outcome::passed) << id << ": " << point.reason();
     }
@@ -172,7 +172,7 @@ TEST(NegativeTests, TheControlPasses) {
   const std::unique_ptr<Device> device = open_cpu();
   for (const char* id : kProblems) {
     for (const InputKind input : {InputKind::uniform, InputKind::zero_mean, InputKind::integer}) {
-      Point point({&find_variant("broken_nothing"), Params{}, Precision::fp32, problem_of(id),
+      Point point({&find_variant("broken_nothing"), Params{}, Precision::fp32, parse_problem(id),
                    Mode::stream, input},
                   *device);
       EXPECT_EQ(live(point), Outcome::passed) << id << ": " << point.reason();
@@ -185,7 +185,7 @@ TEST(NegativeTests, FaultsOfTheTimedLoopAreFoundWithEveryInput) {
   const std::unique_ptr<Device> device = open_cpu();
   for (const InputKind input : {InputKind::uniform, InputKind::zero_mean, InputKind::integer}) {
     Point point({&find_variant("broken_later"), Params{}, Precision::fp32,
-                 problem_of("one-to-one/16x12/16x12/1:1/full"), Mode::stream, input},
+                 parse_problem("one-to-one/16x12/16x12/1:1/full"), Mode::stream, input},
                 *device);
     EXPECT_EQ(live(point), Outcome::incorrect) << to_string(input);
     const std::string where = std::string(to_string(input)) + " input after the timed loop";
@@ -200,7 +200,7 @@ TEST(NegativeTests, FaultsOfTheTimedLoopAreFoundWithEveryInput) {
 
 TEST(NegativeTests, NothingPassesBeforeAllHasBeenChecked) {
   const std::unique_ptr<Device> device = open_cpu();
-  const Problem problem = problem_of("one-to-one/16x12/16x12/1:1/full");
+  const Problem problem = parse_problem("one-to-one/16x12/16x12/1:1/full");
   Point point = point_of("broken_nothing", problem, *device);
   EXPECT_EQ(point.outcome(), Outcome::failed);
   EXPECT_EQ(point.record()["outcome"], "failed") << "not prepared";
@@ -215,7 +215,7 @@ TEST(NegativeTests, NothingPassesBeforeAllHasBeenChecked) {
 
 TEST(NegativeTests, AnImpossibleTimeIsRejected) {
   const std::unique_ptr<Device> device = open_cpu();
-  Point point = point_of("broken_nothing", problem_of("n-to-m/16x12/16x12/3:5/full"), *device);
+  Point point = point_of("broken_nothing", parse_problem("n-to-m/16x12/16x12/3:5/full"), *device);
   ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
   point.time(1);
   point.finish({{1, 50.0}, {1, 1e-6}});
@@ -236,7 +236,7 @@ class Spent : public ForwardingDevice {
 TEST(CallsInTurn, ARowSaysWhetherTheyWereChecked) {
   for (const bool spent : {false, true}) {
     Spent device;
-    Point point = point_of("broken_nothing", problem_of(kProblems[0]), device);
+    Point point = point_of("broken_nothing", parse_problem(kProblems[0]), device);
     ASSERT_EQ(point.prepare(), Outcome::passed) << point.reason();
     device.spent = spent;
     EXPECT_EQ(live(point), Outcome::passed) << point.reason();

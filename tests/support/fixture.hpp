@@ -1,31 +1,14 @@
-// Shared by the C++ tests: problems by their id, and a point taken through its whole life.
+// Shared by the C++ tests: the message of an error, and a point taken through its whole life.
 #pragma once
 
 #include <cmath>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/error.hpp"
 #include "harness/measure.hpp"
 
 namespace xcorr {
-
-// "n-to-m/3x4/5x6/2:3/full", the inverse of Problem::id.
-inline Problem problem_of(std::string_view id) {
-  std::vector<std::string> parts(1);
-  for (const char c : id) {
-    if (c == '/') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  const std::size_t colon = parts.at(3).find(':');
-  return make_problem(parse_form(parts[0]), parse_shape(parts[1]), parse_shape(parts[2]),
-                      std::stoll(parts[3].substr(0, colon)), std::stoll(parts[3].substr(colon + 1)),
-                      parts.at(4));
-}
 
 // The message of the UserError that `steps` ends in; "" when there is none.
 template <typename F>

@@ -1,0 +1,129 @@
+"""Pages, sections and terms that comments and pages cite must exist.
+
+A citation is `docs/design.md, Checks`, `docs/design.md, Checks and Time`, `docs/glossary.md, floor`, or the path of a
+page from the root.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DESIGN, GLOSSARY = "docs/design.md", "docs/glossary.md"
+# Commands take a path that they are to write; generated pages and results cite by their own rules.
+TEXT = {".cpp", ".hpp", ".cu", ".cuh", ".h", ".in", ".py", ".sh", ".toml", ".md", ".build", ".txt", ""}
+# Spelt apart, so that this file does not find itself.
+GONE = re.compile("DESIGN" + r"(\.md)?,? section|\bPERFORMANCE" + r":|\bEXPERIMENTS" + r" (of|section)\b")
+PAGE = re.compile(r"(?<![\w/.*<>-])((?:algorithms|docs|experiments|harness|plots|scripts|tests|xcorr)/[\w/.-]*?\.md)\b")
+
+
+def tracked() -> list[str]:
+    """Text files that git tracks or would track, without data."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    ).stdout
+    return sorted(
+        name for name in listed.split("\0")
+        if name and Path(name).suffix in TEXT and not name.startswith("results/") and (ROOT / name).is_file()
+    )
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks and comment markers, so that a citation may go over two lines."""
+    return re.sub(r"\s*\n\s*(?://|#|\*)?\s*", " ", text)
+
+
+def sections(design: str) -> set[str]:
+    return set(re.findall(r"^## (.+)$", design, re.MULTILINE))
+
+
+def terms(glossary: str) -> set[str]:
+    return set(re.findall(r"^- \*\*(.+?)\*\*:", glossary, re.MULTILINE))
+
+
+def cited_after(page: str, text: str, known: set[str]) -> list[tuple[str, bool]]:
+    """What follows each `page,` in the text, and whether it starts with known names joined by `and`."""
+    names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
+    exact = re.compile(rf"(?:{names})(?: and (?:{names}))*(?!\w)")
+    return [
+        (text[found.end():found.end() + 40], exact.match(text, found.end()) is not None)
+        for found in re.finditer(re.escape(page) + r"[`)\]]*, ", text)
+    ]
+
+
+def wrong_citations(text: str, exists, section_names: set[str], term_names: set[str]) -> list[str]:
+    """What a text cites that does not exist. `exists` tells whether the root has a page of a path."""
+    found = [f"gone: {match[0]}" for match in GONE.finditer(text)]
+    text = one_line(text)
+    found += [f"no page {page}" for page in PAGE.findall(text) if not exists(page)]
+    for page, known in ((DESIGN, section_names), (GLOSSARY, term_names)):
+        found += [f"{page} has no '{what}'" for what, right in cited_after(page, text, known) if not right]
+    return found
+
+
+NAMES = {
+    "section_names": sections((ROOT / DESIGN).read_text(encoding="utf-8")),
+    "term_names": terms((ROOT / GLOSSARY).read_text(encoding="utf-8")),
+}
+
+
+def exists(page: str) -> bool:
+    return (ROOT / page).is_file()
+
+
+def test_pages_sections_and_terms_that_are_cited_exist():
+    assert len(NAMES["section_names"]) >= 8 and len(NAMES["term_names"]) >= 50
+    wrong = {}
+    for name in tracked():
+        if name.endswith(Path(__file__).name):
+            continue
+        text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
+        if found := wrong_citations(text, exists, **NAMES):
+            wrong[name] = found
+    assert not wrong
+
+
+def test_the_code_cites_every_contract():
+    """The sections that code is written against are cited by it, so that a reader finds them."""
+    text = " ".join(
+        one_line((ROOT / name).read_text(encoding="utf-8", errors="replace"))
+        for name in tracked() if Path(name).suffix in {".cpp", ".hpp", ".cu", ".py"}
+    )
+    for section in ("Problem", "Variant contract", "Checks", "Time", "Rows", "Emulation"):
+        assert re.search(rf"{re.escape(DESIGN)}, (?:\w+ and )?{section}", text), section
+
+
+def test_terms_stand_once_in_alphabetical_order():
+    found = re.findall(r"^- \*\*(.+?)\*\*:", (ROOT / GLOSSARY).read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(found) == len({term.lower() for term in found})
+    assert found == sorted(found, key=str.lower)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("// The bounds (DESIGN" " section 4).", "gone"),
+        ("a row (DESIGN" ".md section 6)", "gone"),
+        ("every floor (PERFORMANCE" ": ceilings)", "gone"),
+        ("(EXPERIMENTS" " of the published evaluation)", "gone"),
+        ("see docs/" "absent.md", "no page"),
+        ("// bounds (docs/design.md, Chekcs)", "has no 'Chekcs)'"),
+        ("// bounds (docs/design.md,\n// Chekcs)", "has no"),
+        ("// a rate (docs/glossary.md, cieling)", "has no"),
+    ],
+)
+def test_wrong_citations_are_found(text, part):
+    found = wrong_citations(text, exists, **NAMES)
+    assert any(part in one for one in found), found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(docs/design.md, Checks)", "(docs/design.md, Checks and Time).", "// (docs/design.md,\n//  Variant contract)",
+     "a rate (docs/glossary.md, ceiling)", "docs/README.md says"],
+)  # fmt: skip
+def test_right_citations_pass(text):
+    assert wrong_citations(text, exists, **NAMES) == []
