@@ -21,12 +21,14 @@ from matplotlib.figure import Figure
 from experiments.driver import store
 from xcorr.errors import Parser, UserError
 from experiments.driver.schema import load_toml
-from plots import imported, metrics, report, style, tidy
-from plots.crossover import Crossover, crossover
-from plots.figures import Drawing, Omitted, Result
+from plots import imported, metrics, style, tidy
+from plots.report import page
+from plots.tables.crossover import Crossover, crossover
+from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _panels as panels
 from plots.metrics import MICRO
-from plots.render import ROOT, choose, encode
+from plots.files import encode
+from plots.sets import ROOT, choose
 
 DATA = Path(__file__).with_name("machines.toml")
 CELL = ["form", "counts", "pairs", "lefts", "rights", "size", "side"]
@@ -81,7 +83,7 @@ def best_times(points: pd.DataFrame, data: dict[str, Any]) -> pd.DataFrame:
 def machine(results: tidy.ResultSet, place: int, data: dict[str, Any]) -> Machine:
     """A set with its label and its look, which is that of its place in the list."""
     found = imported.record(results)
-    label = dict(report.facts(results.runs)).get("Device", results.key)
+    label = dict(page.facts(results.runs)).get("Device", results.key)
     note = ""
     if found:
         label = f"{found['folder']}, published as {found['label']}"

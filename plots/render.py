@@ -1,42 +1,34 @@
-"""Draws everything of a result set: figures (SVG, PDF, PNG), tables (the best algorithm, Table 1, the
-claims, accuracy), the report.
+"""Draws a result set: figures (SVG, PDF, PNG), tables (Markdown, CSV, LaTeX) and the report (HTML).
 
-Needs neither compiler nor GPU. The same rows give the same bytes.
+Neither compiler nor GPU is needed. The same rows give the same bytes.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from experiments.driver import store
-from xcorr.errors import Parser, UserError, nearest
-from plots import (
-    accuracy_table, best_by_mode, best_table, beyond, front, imported, real_tables, regret, report, style, table1, tidy,
-)  # fmt: skip
-from plots.claims import verdicts
-from plots.figures import Drawing, Omitted, Result, by_reason, comparison, modules
+from plots import catalogue, imported, style, tidy
+from plots.drawing import Drawing, Omitted, Result, by_reason
+from plots.figures import comparison
+from plots.files import FORMATS, encode
 from plots.metrics import METRICS
+from plots.report import front, page
+from plots.sets import ROOT, choose
+from plots.tables import accuracy, best_by_mode, best_table, beyond, real_input, regret, table1
+from plots.tables.claims import verdicts
+from xcorr.errors import Parser, UserError, nearest
 
-ROOT = Path(__file__).resolve().parent.parent
-KINDS = ("published", "local")
 EPILOG = """example:
   python3 -m plots.render                      every published set, or the only local one
   python3 -m plots.render --local KEY          what was measured here, on machine KEY
   python3 -m plots.render KEY --overlay published-volta --out DIR
 """
-# No dates and no version stamps: they would change the bytes without changing the figure.
-FORMATS: dict[str, dict[str, Any]] = {
-    "svg": {"metadata": {"Date": None, "Creator": None, "Format": None, "Type": None}},
-    "pdf": {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}},
-    "png": {"metadata": {"Software": None}},
-}
 
 
 @dataclass(frozen=True)
@@ -68,65 +60,21 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def available(results: Path) -> dict[str, list[str]]:
-    """Machine keys with at least one file of rows, by kind."""
-    found: dict[str, list[str]] = {}
-    for kind, pattern in zip(KINDS, ("*.csv.gz", "*/*.csv.gz")):
-        folders = sorted((results / kind).glob("*")) if (results / kind).is_dir() else []
-        found[kind] = [f.name for f in folders if any(f.glob(pattern))]
-    return found
-
-
-def choose(results: Path, keys: Sequence[str], local: bool) -> list[tuple[str, str]]:
-    """(kind, key) of the sets to draw. Raises UserError naming what there is."""
-    there = available(results)
-    kinds = ("local",) if local else KINDS
-    if keys:
-        chosen = []
-        for key in keys:
-            kind = next((k for k in kinds if key in there[k]), None)
-            if kind is None:
-                known = sorted({name for k in kinds for name in there[k]})
-                where = " or ".join(kinds)
-                raise UserError(f"machine key {key}: no {where} results; {nearest(key, known)}")
-            chosen.append((kind, key))
-        return chosen
-    if there["published"] and not local:
-        return [("published", key) for key in there["published"]]
-    if len(there["local"]) == 1:
-        return [("local", there["local"][0])]
-    if there["local"]:
-        names = ", ".join(there["local"])
-        raise UserError(f"machine key: several local sets; name one of {names}")
-    raise UserError(f"{results}: no results; measure first (python3 -m experiments.driver.run --help)")
-
-
 def draw_all(results: tidy.ResultSet, metrics: Sequence[str]) -> list[Result]:
-    """Every figure of every module, in report order."""
+    """Every figure, in report order."""
     found: list[Result] = []
-    for name, module in modules().items():
+    for name, entry in catalogue.entries().items():
         with style.context(name):
-            found += module.draw(results)
-            if module is comparison:
+            found += entry.draw(results)
+            if entry.draw is comparison.draw:
                 for metric in metrics:
                     found += comparison.draw(results, METRICS[metric])
     return found
 
 
-def encode(drawing: Drawing) -> dict[str, bytes]:
-    """The figure's file in every format, by extension."""
-    files = {}
-    for extension, options in FORMATS.items():
-        data = io.BytesIO()
-        with style.context(drawing.name):
-            drawing.figure.savefig(data, format=extension, **options)
-        files[extension] = data.getvalue()
-    return files
-
-
 def _remove_stale(folder: Path, drawn: list[str]) -> None:
     """Delete figures of an earlier rendering that have no data any more."""
-    ours = re.compile(rf"({'|'.join(map(re.escape, modules()))})(_.*)?")
+    ours = re.compile(rf"({'|'.join(map(re.escape, catalogue.entries()))})(_.*)?")
     for path in sorted(folder.glob("*")):
         known = path.suffix[1:] in FORMATS and ours.fullmatch(path.stem)
         if known and path.stem not in drawn:
@@ -147,24 +95,18 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
             if extension == "svg":
                 svgs[drawing.name] = data.decode("utf-8")
     _remove_stale(out / "figures", [drawing.name for drawing in drawings])
-    table = best_table.of_set(results)
-    writers = {"md": best_table.to_markdown, "csv": best_table.to_csv, "tex": best_table.to_tex}
-    for extension, write in writers.items():
-        store.write_atomic(
-            out / "tables" / f"best_algorithm.{extension}", write(table).encode("utf-8")
-        )
+    best = best_table.of_set(results)
     cells, claims = table1.cells(results.points), verdicts.table(results)
     tables = {
-        **table1.files(cells), **verdicts.files(claims), **regret.files(results), **beyond.files(results),
-        **accuracy_table.files(results), **best_by_mode.files(results),
+        **best_table.files(best), **table1.files(cells), **verdicts.files(claims), **regret.files(results),
+        **beyond.files(results), **accuracy.files(results), **best_by_mode.files(results),
     }  # fmt: skip
     for name, text in tables.items():
         store.write_atomic(out / "tables" / name, text.encode("utf-8"))
-    page = report.build(
-        results, table, drawings, omitted, svgs, real_tables.tables(results.folder),
-        front.chapters(results, cells, claims),
+    html = page.build(
+        results, best, drawings, omitted, svgs, real_input.tables(results.folder), front.chapters(results, cells, claims)
     )
-    store.write_atomic(out / "report.html", page.encode("utf-8"))
+    store.write_atomic(out / "report.html", html.encode("utf-8"))
     return Written(
         out / "report.html",
         out / "figures",

@@ -1,4 +1,4 @@
-"""Prints the figures: module, what it shows, the experiments that measure it.
+"""Prints the figures: name, what it shows, the command that measures it.
 
 Draw one set with `python3 -m plots.render KEY`.
 """
@@ -12,28 +12,27 @@ from collections.abc import Sequence
 from tabulate import tabulate
 
 from xcorr.errors import Parser, UserError
-from plots import tidy
-from plots.figures import _paper, modules
+from plots import catalogue, tidy
+from plots.figures import _paper
 
 EPILOG = """example:
   python3 -m plots.figures --list
 """
-REAL = "python3 -m experiments.real.{}"
+REAL = "python3 -m experiments.inputs.{}"
 SYNTHETIC = "python3 -m experiments.driver.run --experiments {}"
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """(figure module, title, command that measures it), in report order."""
+    """(figure, title, command that measures it), in report order."""
     feeds = tidy.experiment_feeds()
     found = []
-    for name, module in modules().items():
+    for name, one in catalogue.entries().items():
         spec = _paper.specs().get(name)
         listed = spec.experiments if spec else [e for e, fed in feeds.items() if name in fed]
-        experiment = getattr(module, "EXPERIMENT", "")  # on real input: one command each
         command = SYNTHETIC.format(",".join(listed))
-        if experiment:
-            command = REAL.format(experiment.removeprefix("real-"))
-        found.append((name, module.TITLE, command))
+        if one.experiment:
+            command = REAL.format(one.experiment.removeprefix("real-"))
+        found.append((name, one.title, command))
     return found
 
 

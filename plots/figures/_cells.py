@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from plots import style
-from plots.best_table import USUAL
+from plots.tables.best_table import USUAL
 from plots.figures import _panels
 from plots.tidy import form_order
 

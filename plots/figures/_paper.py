@@ -1,7 +1,7 @@
 """The figures of paper.toml: which points a curve takes, what is missing, and the caption.
 
-Every figure with a key there is a module of that name that calls draw() below. A curve shows fixed
-parameters (the paper's), not the best ones of a size: those are in the comparison figures.
+A table there is a figure. A curve shows fixed parameters (the paper's), not the best ones of a size: those are in the
+comparison figures.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.driver.schema import load_toml
-from plots.figures import Drawing, Omitted, Result, _curves, _facets, _panels
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _curves, _facets, _panels
 from plots.metrics import METRICS
 from plots.tidy import ResultSet
 

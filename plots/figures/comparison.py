@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from plots.figures import Drawing, Omitted, Result, _curves, _panels
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _curves, _panels
 from plots.metrics import METRICS, Metric
 from plots.tidy import ResultSet
 

@@ -7,8 +7,10 @@ import math
 import pandas as pd
 from matplotlib.patches import Patch
 
-from plots import best_table, style
-from plots.figures import Drawing, Omitted, Result, _cells, _classes
+from plots import style
+from plots.tables import best_table
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _cells, _classes
 from plots.figures._panels import FORM_TITLES
 from plots.tidy import ResultSet
 

@@ -12,7 +12,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter
 
 from plots import real, style
-from plots.figures import Drawing, Omitted, Result
+from plots.drawing import Drawing, Omitted, Result
 from plots.tidy import ResultSet
 
 ORDER = 40

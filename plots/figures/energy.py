@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from plots import style
-from plots.figures import Drawing, Omitted, Result, _classes, _curves
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _classes, _curves
 from plots.metrics import Metric
 from plots.tidy import ResultSet
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from plots import style
-from plots.figures import Drawing, Omitted, Result, _cells, _ratios
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _cells, _ratios
 from plots.tidy import PROBLEM, ResultSet, best_parameters
 
 ORDER = 85

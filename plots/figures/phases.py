@@ -10,7 +10,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from plots import style
-from plots.figures import Drawing, Omitted, Result, _panels
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _panels
 from plots.metrics import MICRO, si_time
 from plots.tidy import PHASES, ResultSet, best_parameters
 

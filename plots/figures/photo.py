@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots import real, style
-from plots.figures import Drawing, Omitted, Result
+from plots.drawing import Drawing, Omitted, Result
 from plots.figures.displacement import _image
 from plots.tidy import ResultSet
 

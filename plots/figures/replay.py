@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from plots.figures import Drawing, Omitted, Result, _cells, _ratios
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _cells, _ratios
 from plots.tidy import ResultSet
 
 ORDER = 70

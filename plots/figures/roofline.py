@@ -11,7 +11,8 @@ from matplotlib.lines import Line2D
 
 from plots import ceilings as limits
 from plots import style
-from plots.figures import Drawing, Omitted, Result, _cells, _panels
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _cells, _panels
 from plots.figures._panels import FORM_TITLES
 from plots.metrics import METRICS
 from plots.tidy import ResultSet, form_order

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from plots import style
-from plots.figures import Drawing, Omitted, Result, _curves, _panels
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _curves, _panels
 from plots.metrics import Metric, speedup
 from plots.tidy import PROBLEM, ResultSet, best_parameters
 

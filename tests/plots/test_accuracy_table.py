@@ -8,8 +8,10 @@ import io
 import pytest
 from xcorr.errors import UserError
 from fixtures import sets
-from plots import accuracy_table, front, table1, tidy
-from plots.claims import verdicts
+from plots import tidy
+from plots.report import front
+from plots.tables import accuracy as accuracy_table, table1
+from plots.tables.claims import verdicts
 
 GOOD = dict(max_error=1.0, error_bound=10.0, rel_l2_error=2e-7, argmax_agrees="true")
 

@@ -6,8 +6,10 @@ import csv
 import io
 
 from fixtures import sets
-from plots import best_by_mode, front, table1, tidy
-from plots.claims import verdicts
+from plots import tidy
+from plots.report import front
+from plots.tables import best_by_mode, table1
+from plots.tables.claims import verdicts
 
 TIMES = {"stream": (20.0, 10.0), "graph": (20.0, 19.9), "cold": (30.0, 33.0), "latency": (40.0, 50.0)}
 

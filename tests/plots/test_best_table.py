@@ -10,7 +10,8 @@ import re
 import pytest
 
 from fixtures import sets
-from plots import best_table, tidy
+from plots import tidy
+from plots.tables import best_table
 
 
 def table(rows):

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from fixtures import sets
 
-from plots import beyond, tidy
+from plots import tidy
+from plots.tables import beyond
 from plots.ceilings import Ceilings
 
 WHAT = {"families": ["warp_shuffle"], "variants": ["cufft_paper"], "new_families": ["fused"]}

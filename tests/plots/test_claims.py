@@ -14,11 +14,12 @@ import pytest
 from experiments.driver import schema
 from xcorr.errors import UserError
 from fixtures import sets
-from plots import check_claims, tidy
-from plots.claims import counted, measured, values, verdicts
-from plots.claims.rows import Rows, parse_series
-from plots.claims.values import DIFFERS, HOLDS, UNKNOWN, Found, Value, known, verdict
-from plots.selection import parse
+from plots import tidy
+from plots.tables.claims import __main__ as check_claims
+from plots.tables.claims import counted, measured, values, verdicts
+from plots.tables.claims.rows import Rows, parse_series
+from plots.tables.claims.values import DIFFERS, HOLDS, UNKNOWN, Found, Value, known, verdict
+from plots.tables.selection import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 # The claims of the paper and its thesis, and the observations on its data: all that there are.

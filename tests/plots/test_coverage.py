@@ -6,7 +6,8 @@ import csv
 import io
 
 from fixtures import sets
-from plots import best_table, coverage, tidy
+from plots import tidy
+from plots.tables import best_table, coverage
 
 SIDES = ("left_rows", "left_cols", "right_rows", "right_cols")
 

@@ -11,7 +11,8 @@ from matplotlib.colors import to_hex
 
 from fixtures import real, sets
 from plots import figures, style, tidy
-from plots.figures import Omitted, _panels, comparison, displacement, phases, photo, speedup
+from plots.drawing import Omitted
+from plots.figures import _panels, comparison, displacement, phases, photo, speedup
 from plots.metrics import METRICS
 
 

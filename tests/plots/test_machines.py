@@ -11,8 +11,8 @@ from matplotlib.colors import to_hex
 from experiments.published import importing
 from fixtures import published, sets
 from plots import imported, machines, tidy
-from plots.crossover import Crossover, crossover
-from plots.figures import Drawing, Omitted
+from plots.tables.crossover import Crossover, crossover
+from plots.drawing import Drawing, Omitted
 
 COUNTS = {"one-to-one": [(1, 1)], "n-to-m": [(128, 128)]}
 SIZES = [16, 32, 64, 128]

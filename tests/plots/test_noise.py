@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from experiments.driver import store
 from fixtures import sets
-from plots import best_table, noise, table1, tidy
-from plots.claims import measured
-from plots.claims.rows import Rows, parse_series
+from plots import noise, tidy
+from plots.tables import best_table, table1
+from plots.tables.claims import measured
+from plots.tables.claims.rows import Rows, parse_series
 
 OLD, NEW = "20250101T000000-aaaaaa", "20250201T000000-aaaaaa"
 

@@ -14,7 +14,8 @@ from fixtures import paper
 from fixtures.paper import FIVE, NINE
 from fixtures.paper_figures import EXPECTED, NUMBERS, PACKAGE, POINTS
 from plots import figures, render, style
-from plots.figures import Drawing, Omitted, __main__, _paper
+from plots.drawing import Drawing, Omitted
+from plots.figures import __main__, _paper
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ import shutil
 import pytest
 
 from fixtures import sets
-from plots import readme_blocks, render
+from plots import render
+from plots.report import pages as readme_blocks
 
 LISTED = {
     "grid": "quick",

@@ -7,7 +7,8 @@ import math
 import pytest
 from fixtures import sets
 
-from plots import regret, tidy
+from plots import tidy
+from plots.tables import regret
 
 FEEDS = {"sweep": ["comparison"], "judge": ["regret"]}
 

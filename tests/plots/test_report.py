@@ -12,8 +12,10 @@ import pytest
 
 from fixtures import real, sets
 from hangs import HANG_S
-from plots import outcomes, render, report, tidy
-from plots.inline_svg import inline
+from plots import render, tidy
+from plots.report import page as report
+from plots.tables import outcomes
+from plots.report.inline_svg import inline
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 

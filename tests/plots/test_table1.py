@@ -8,7 +8,8 @@ import io
 import pytest
 
 from fixtures import sets
-from plots import table1, tidy
+from plots import tidy
+from plots.tables import table1
 
 WPO, SPLIT, GROUPED, FFT = "warp_per_overlap", "split_row", "grouped_overlap", "cufft_paper"
 

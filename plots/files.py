@@ -1,0 +1,29 @@
+"""A drawing as files: SVG with text as text, PDF and PNG. The same drawing gives the same bytes."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+from plots import style
+from plots.drawing import Drawing
+
+# No dates and no version stamps: they would change the bytes without changing the figure.
+FORMATS: dict[str, dict[str, Any]] = {
+    "svg": {"metadata": {"Date": None, "Creator": None, "Format": None, "Type": None}},
+    "pdf": {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}},
+    "png": {"metadata": {"Software": None}},
+}
+
+
+def encode(drawing: Drawing) -> dict[str, bytes]:
+    """The figure's file in every format, by extension."""
+    files = {}
+    for extension, options in FORMATS.items():
+        data = io.BytesIO()
+        with style.context(drawing.name):
+            drawing.figure.savefig(data, format=extension, **options)
+        files[extension] = data.getvalue()
+    files["svg"] = compact(files["svg"].decode("utf-8")).encode("utf-8")
+    return files

@@ -1,0 +1,56 @@
+"""What the report opens with: the best algorithm by mode, Table 1 of the paper for this machine, the paper's claims, and
+how accurate variants are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from plots.tables import accuracy, best_by_mode, table1
+from plots.tables.claims import verdicts
+from plots.tidy import ResultSet
+
+
+def chapters(results: ResultSet, cells: pd.DataFrame, claims: pd.DataFrame) -> list[dict[str, Any]]:
+    """Chapters of the page as template data: id, title, lines of text, tables. `open` tables are shown, the
+    others unfold. `cells` are table1's, `claims` the verdicts' table. A set without a verified time has none."""
+    if not (results.points["outcome"] == "passed").any():
+        return []
+    modes, errors = map(_plain, best_by_mode.chapter(results)), map(_plain, accuracy.chapter(results))
+    return [*modes, _table1(cells), _claims(claims), *errors]
+
+
+def _plain(chapter: dict[str, Any]) -> dict[str, Any]:
+    return {**chapter, "tables": [_shown(*one) for one in chapter["tables"]]}
+
+
+def _table1(cells: pd.DataFrame) -> dict[str, Any]:
+    tables, notes = [], [table1.RULE]
+    if cells.empty:
+        notes = ["No cell of the paper's Table 1 is decided in this set: its algorithms were not measured here."]
+    for name, accounting in table1.ACCOUNTINGS.items():
+        if not (cells["accounting"] == name).any():
+            continue
+        title = f"{name.capitalize()}: {accounting.meaning}"
+        tables.append(_shown(title, table1.paper_shaped(cells, name), name == "paper"))
+        tables.append(_shown(f"{title}; all sizes and counts", table1.extended(cells, name), False))
+        if note := table1.incomplete(cells, name):
+            notes.append(f"{name.capitalize()}. {note}")
+    return {"id": "table1", "title": "Table 1 of the paper", "notes": notes, "tables": tables}
+
+
+def _claims(lines: pd.DataFrame) -> dict[str, Any]:
+    tables = [_shown("Claims by class and verdict", verdicts.counts(lines), True)]
+    for kind, meaning in verdicts.CLASSES.items():
+        own = lines[lines["class"] == kind]
+        if len(own):
+            tables.append(_shown(f"{kind.capitalize()} ({len(own)}): {meaning}", verdicts.readable(own), False))
+    return {"id": "claims", "title": "Claims of the paper", "notes": [], "tables": tables}
+
+
+def _shown(title: str, frame: pd.DataFrame, is_open: bool) -> dict[str, Any]:
+    plain = frame.astype(str).replace(r"\*\*", "", regex=True)
+    grid = {"columns": [str(c) for c in plain.columns], "rows": plain.to_numpy().tolist()}
+    return {"title": title, "grid": grid, "open": is_open}

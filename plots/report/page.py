@@ -1,0 +1,254 @@
+"""report.html: one self-contained page with tables, figures, machine facts, outcomes and reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup
+
+from plots import imported, noise, style
+from plots.tables import best_table, outcomes
+from plots.drawing import Drawing, Omitted, by_reason
+from plots.figures._panels import FORM_TITLES
+from plots.report.inline_svg import inline
+from plots.metrics import MICRO, si_time
+from plots.tidy import ResultSet, form_order
+
+TEMPLATES = Path(__file__).with_name("templates")
+FACTS = {  # fact of --machine -> what a reader calls it
+    "device_name": "Device",
+    "machine_key": "Machine key",
+    "cores": "Cores",
+    "memory_bytes": "Memory",
+    "clock_mhz": "Clock",
+    "peak_fma_per_s": "Peak FMA rate",
+    "peak_bytes_per_s": "Peak memory rate",
+    "guard": "Roofline guard",
+    "driver": "Driver",
+    "cuda": "CUDA",
+    "cufft_version": "cuFFT",
+    "fftw": "FFTW",
+    "throttle_reasons": "Throttle reasons",
+    "compiler": "Compiler",
+    "flags": "Flags",
+    "google_benchmark": "Google Benchmark",
+    "package_version": "Package version",
+}
+UNITS = {
+    "clock_mhz": (1.0, "MHz"),
+    "peak_fma_per_s": (1e9, "GFMA/s"),
+    "peak_bytes_per_s": (1e9, "GB/s"),
+    "memory_bytes": (2.0**30, "GiB"),
+}
+RUNS_SHOWN = 30
+# Sections of figures in the order of the page; a figure of no other section goes to its form's.
+SECTIONS = {
+    "paper": "Figures of the paper", **FORM_TITLES, "study": "Parameter studies", "beyond": "Beyond the paper's figures",
+}  # fmt: skip
+
+
+def machine_of(run: dict[str, Any]) -> dict[str, Any]:
+    """Machine and build facts of a run record."""
+    facts = run.get("before") or run.get("machine") or {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def facts(runs: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
+    """(name, value) of the machine, from the newest run record; what is empty is left out."""
+    newest = max(runs, default=None)
+    found = machine_of(runs[newest]) if newest else {}
+    listed = [(text, _fact(name, found.get(name))) for name, text in FACTS.items()]
+    host = found.get("host")
+    if isinstance(host, dict):
+        listed += [(f"Host {k.replace('_', ' ')}", _fact(k, v)) for k, v in sorted(host.items())]
+    return [(name, value) for name, value in listed if value]
+
+
+def _fact(name: str, value: Any) -> str:
+    if value in (None, "", [], {}, 0):
+        return ""
+    if name in UNITS and isinstance(value, (int, float)):
+        scale, unit = UNITS[name]
+        return f"{value / scale:.4g} {unit}"
+    return str(value)
+
+
+def run_lines(runs: dict[str, dict[str, Any]], used: set[str]) -> list[dict[str, str]]:
+    """The run records behind the rows of a set, newest first."""
+    lines = []
+    for run in sorted(used & set(runs), reverse=True):
+        record = runs[run]
+        machine = machine_of(record)
+        commit = str(record.get("git_commit") or machine.get("git_commit") or "")
+        dirty = record.get("git_dirty", machine.get("git_dirty"))
+        argv = record.get("argv", "")
+        lines.append(
+            {
+                "run": run,
+                "utc": str(record.get("utc", "")),
+                "preset": str(record.get("preset", "")),
+                "commit": commit[:12] + (" (modified)" if dirty else ""),
+                "argv": " ".join(map(str, argv)) if isinstance(argv, list) else str(argv),
+            }
+        )
+    return lines
+
+
+def method(results: ResultSet) -> list[str]:
+    """Sentences on how the times of this set came about."""
+    if imported.record(results):
+        return imported.method(results)
+    points = results.points[results.points["outcome"] == "passed"]
+    if points.empty:
+        return ["No verified time in this set."]
+    modes = sorted(points["mode"].unique())
+    presets = points["preset"].value_counts().sort_index()
+    means = {
+        "stream": "stream: launches back to back",
+        "latency": "latency: synchronised after each launch",
+        "graph": "graph: replay of a CUDA graph",
+        "cold": "cold: caches flushed before each launch",
+    }
+    ratio = (points["sd_us"] / points["compute_us"]).dropna()
+    return [
+        "Before a point was timed its whole output was compared with a float64 reference; only "
+        "points that passed appear in figures and tables.",
+        "Times are per computation of the whole problem; allocation and transfers are not in them, "
+        "whatever a variant must do on every call is. Mode "
+        + ", ".join(means.get(m, m) for m in modes)
+        + ".",
+        f"{len(points)} points with a time (preset "
+        + ", ".join(f"{name}: {count}" for name, count in presets.items())
+        + f"); {int(points['n'].sum())} repetitions kept, {int(points['dropped'].sum())} removed as "
+        "outliers (outside 1.5 interquartile ranges beyond the quartiles, with at least 4 samples)."
+        + (f" Mean SD/mean {100 * ratio.mean():.2g} %." if len(ratio) else ""),
+        *_cards(results.runs, set(results.rows["run"])),
+        noise.rule(results.points),
+    ]  # fmt: skip
+
+
+def _cards(runs: dict[str, dict[str, Any]], used: set[str]) -> list[str]:
+    """How many devices of the kind the rows come from, where more than one does."""
+    found = {machine_of(runs[run]).get("uuid_hash") for run in used & set(runs)} - {None, ""}
+    if len(found) < 2:
+        return []
+    return [
+        f"The rows are of {len(used)} runs on {len(found)} cards of this kind: the variants of a cell were not "
+        "all measured on one card."
+    ]
+
+
+OVERVIEW_CELLS = 3  # a size measured for fewer forms and counts is in the table of all cells only
+
+
+def overview_cells(points: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
+    """Winners by form, count and size, each with a tint of its variant's colour."""
+    families = dict(zip(points["variant"], points["family"]))
+    usual = table
+    for name, value in best_table.USUAL.items():
+        usual = usual[usual[name] == value]
+    sizes = list(best_table.overview(usual, OVERVIEW_CELLS).columns[2:])
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for _, row in usual.iterrows():
+        look = style.look(row["best"], families.get(row["best"], ""))
+        names = best_table.winners(row)
+        lines.setdefault((row["form"], row["counts"]), {})[row["size"]] = {
+            "names": names,
+            "time": si_time(row["time_us"] * MICRO) + best_table.signs(row),
+            "params": row["params"],
+            "tint": style.shaded(look.colour, 0.82),
+            "edge": look.colour,
+        }
+    shown = {key: cells for key, cells in lines.items() if not cells.keys().isdisjoint(sizes)}
+    return {"sizes": sizes, "lines": [(*key, cells) for key, cells in shown.items()]}
+
+
+def sections(drawings: list[Drawing]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Figures of times by form (in the paper's order), then the paper's own, as template data."""
+    by_section: dict[str, list[dict[str, Any]]] = {}
+    for drawing in drawings:
+        parts = drawing.name.split("_")
+        name = drawing.section if drawing.section in SECTIONS else parts[1] if len(parts) > 1 else ""
+        by_section.setdefault(name, []).append(_figure(drawing))
+    places = {name: place for place, name in enumerate(SECTIONS)}
+    ordered = sorted(by_section.items(), key=lambda item: (places.get(item[0], len(places)), form_order(item[0])))
+    return [(SECTIONS.get(name, name), figures) for name, figures in ordered]
+
+
+def _figure(drawing: Drawing) -> dict[str, Any]:
+    return {
+        "name": drawing.name,
+        "title": drawing.title,
+        "caption": drawing.caption,
+        "alt": drawing.alt,
+        "wide": drawing.figure.get_figwidth() > style.COLUMN_IN + 0.5,
+    }
+
+
+def build(
+    results: ResultSet,
+    table: pd.DataFrame,
+    drawings: list[Drawing],
+    omitted: list[Omitted],
+    svgs: dict[str, str],
+    real_tables: list[dict[str, Any]],
+    front: list[dict[str, Any]],
+) -> str:
+    """HTML of the report. `svgs` maps a drawing's name to the text of its SVG file."""
+    counts = outcomes.counts(results.rows)
+    trouble = {
+        name: int(counts[name].sum()) for name in ("incorrect", "failed") if name in counts.columns
+    }
+    facts_found = facts(results.runs)
+    used = set(results.rows["run"]) if len(results.rows) else set()
+    runs = run_lines(results.runs, used)
+    accountings = [
+        {
+            "name": name,
+            "meaning": best_table.ACCOUNTINGS[name][0],
+            "overview": overview_cells(results.points, table[table["accounting"] == name]),
+            "table": _grid(best_table.readable(table[table["accounting"] == name])),
+            "footnotes": best_table.footnotes(table[table["accounting"] == name], places=False),
+            "places": best_table.footnotes(table[table["accounting"] == name]),
+        }
+        for name in best_table.present_accountings(table)
+    ]
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals["svg"] = lambda name, alt: Markup(inline(svgs[name], f"fig-{name}", alt))
+    environment.globals["label"] = style.label
+    real_drawings = [d for d in drawings if d.section == "real"]
+    return environment.get_template("report.html.j2").render(
+        key=results.key,
+        kind=results.kind,
+        device=dict(facts_found).get("Device", results.key),
+        facts=facts_found,
+        runs=runs[:RUNS_SHOWN],
+        runs_hidden=max(0, len(runs) - RUNS_SHOWN),
+        trouble={name: count for name, count in trouble.items() if count},
+        method=method(results) + best_table.left_out(table),
+        notes=imported.notes(results),
+        accountings=accountings,
+        front=front,
+        sections=sections([d for d in drawings if d.section != "real"]),
+        real=[_figure(d) for d in real_drawings],
+        real_tables=real_tables,
+        omitted=by_reason(o for o in omitted if o.section != "real"),
+        real_omitted=[o for o in omitted if o.section == "real"],
+        counts=_grid(counts.assign(variant=counts["variant"].map(str))),
+        reasons=_grid(outcomes.reasons(results.rows)),
+        meaning=outcomes.MEANING,
+    )
+
+
+def _grid(frame: pd.DataFrame) -> dict[str, Any]:
+    """A frame as header and rows of plain values, for the template."""
+    return {"columns": [str(c) for c in frame.columns], "rows": frame.to_numpy().tolist()}

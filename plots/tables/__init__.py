@@ -1,0 +1,1 @@
+"""Tables of a result set: one module a table. They read tidy frames and draw nothing."""

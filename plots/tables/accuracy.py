@@ -1,0 +1,205 @@
+"""Errors of every variant: over the rows of a set, and on data with an offset, which those rows do not have.
+
+The second part is `accuracy_offset.csv` beside the rows: what `conformance --errors` wrote on the machine of the
+set, a line per variant, precision, kind of input and problem. A set without that file says that it was not
+measured.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from xcorr.errors import UserError
+from plots import style
+from plots.tables.text import markdown
+from plots.tidy import PROBLEM, ResultSet
+
+FILE = "accuracy_offset.csv"
+FILE_COLUMNS = [
+    "variant", "precision", "input", "problem", "params", "max_relative_error", "rel_l2_error", "argmax_agrees",
+]  # fmt: skip
+WRITER = "conformance --errors"
+OFFSET = "offset"  # 1e4 + noise in [-1, 1)
+COLUMNS = [
+    "variant", "precision", "points", "rows", "rows_peak_elsewhere", "rel_l2_error", "bound_share", "l2_bound_share",
+    "offset_max_relative_error", "offset_rel_l2_error", "offset_problem", "offset_params", "offset_argmax_agrees",
+]  # fmt: skip
+ABOUT = (
+    "Relative L2 error: norm of the error over that of the float64 truth. Share of the bound: error of the "
+    "worst output over what it may be before the result counts as incorrect. Both are the largest over the "
+    "verified rows of the variant, inputs as in the experiments. Peak elsewhere: rows in which, for at least "
+    "one pair, the largest output is not the truth's."
+)
+ABOUT_OFFSET = (
+    "Largest error: of one output over the product of the norms of both matrices, at the worst of a few points "
+    "of the variant's parameters and of the problems of the run."
+)
+ABSENT = f"Not measured in this set: the error on data with an offset ({FILE}, which {WRITER} writes on the machine)."
+
+
+def load(folder: Path | None) -> pd.DataFrame | None:
+    """The lines of FILE in the folder of a set, `argmax_agrees` as bool; None without the file. UserError when it
+    is not what WRITER writes."""
+    path = None if folder is None else folder / FILE
+    if path is None or not path.exists():
+        return None
+    again = f"write it again with {WRITER}"
+    try:
+        found = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read ({error}); {again}") from error
+    if list(found.columns) != FILE_COLUMNS:
+        raise UserError(f"{path}: columns are not {','.join(FILE_COLUMNS)}; {again}")
+    for name in ("max_relative_error", "rel_l2_error"):
+        numbers = pd.to_numeric(found[name], errors="coerce")
+        bad = numbers.isna() & ~found[name].str.lower().isin(["nan", "-nan"])
+        if bad.any():
+            raise UserError(f"{path}: {name} = {found.loc[bad.idxmax(), name]!r} is no number; {again}")
+        found[name] = numbers
+    found["argmax_agrees"] = found["argmax_agrees"].str.lower() == "true"
+    return found
+
+
+def table(results: ResultSet) -> pd.DataFrame:
+    """One line per variant and precision, see COLUMNS; NaN and empty text where something was not measured."""
+    rows = results.rows[results.rows["outcome"] == "passed"]
+    lines = {}
+    for key, own in rows.groupby(["variant", "precision"], sort=True):
+        peaks = own["argmax_agrees"] == "false"
+        # Sets that are older than this column have no such bound.
+        l2_bound = pd.to_numeric(own["rel_l2_bound"]) if "rel_l2_bound" in own else math.nan
+        lines[key] = {
+            "points": len(own.drop_duplicates([*PROBLEM, "params", "mode", "input"])), "rows": len(own),
+            "rows_peak_elsewhere": int(peaks.sum()),
+            "rel_l2_error": own["rel_l2_error"].max(),
+            "bound_share": (own["max_error"] / own["error_bound"]).max(),
+            "l2_bound_share": (own["rel_l2_error"] / l2_bound).max(),
+        }  # fmt: skip
+    measured = load(results.folder)
+    if measured is not None:
+        for key, own in measured[measured["input"] == OFFSET].groupby(["variant", "precision"], sort=True):
+            worst = own.loc[_place_of_largest(own["max_relative_error"])]
+            lines[key] = lines.get(key, {}) | {
+                "offset_max_relative_error": worst["max_relative_error"],
+                "offset_rel_l2_error": _largest(own["rel_l2_error"]),
+                "offset_problem": worst["problem"], "offset_params": worst["params"],
+                "offset_argmax_agrees": str(bool(own["argmax_agrees"].all())).lower(),
+            }  # fmt: skip
+    named = [{"variant": name, "precision": precision, **line} for (name, precision), line in sorted(lines.items())]
+    found = pd.DataFrame(named, columns=COLUMNS)
+    text = ["offset_problem", "offset_params", "offset_argmax_agrees"]
+    found[text] = found[text].fillna("")
+    counts = ["points", "rows", "rows_peak_elsewhere"]
+    found[counts] = found[counts].fillna(0).astype(int)
+    return found
+
+
+def _largest(values: pd.Series) -> float:
+    """The largest; NaN, which is worse than any number, where one is NaN."""
+    return math.nan if values.isna().any() else float(values.max())
+
+
+def _place_of_largest(values: pd.Series) -> Any:
+    return values.isna().idxmax() if values.isna().any() else values.idxmax()
+
+
+def readable(found: pd.DataFrame, has_offset: bool) -> pd.DataFrame:
+    """The table as people read it; without the columns of the offset where that was not measured."""
+    shown = pd.DataFrame({
+        "Variant": [style.label(variant, precision) for variant, precision in zip(found["variant"], found["precision"])],
+        "Points": found["points"],
+        "Rows": found["rows"],
+        "Peak elsewhere (rows)": found["rows_peak_elsewhere"],
+        "Relative L2 error": found["rel_l2_error"].map(_number),
+        "Share of the bound": found["bound_share"].map(_number),
+    })  # fmt: skip
+    if found["l2_bound_share"].notna().any():
+        shown["Share of the L2 bound"] = found["l2_bound_share"].map(_number)
+    if has_offset:
+        there = found["offset_problem"] != ""
+        shown["Offset: largest error"] = [
+            _measured(value, known) for value, known in zip(found["offset_max_relative_error"], there)
+        ]  # fmt: skip
+        shown["Offset: relative L2 error"] = [
+            _measured(value, known) for value, known in zip(found["offset_rel_l2_error"], there)
+        ]  # fmt: skip
+        shown["Offset: peak"] = [
+            {"true": "agrees", "false": "elsewhere"}.get(said, "not measured") for said in found["offset_argmax_agrees"]
+        ]  # fmt: skip
+        shown["Offset: worst at"] = [
+            f"{problem}, {params}" if params else problem
+            for problem, params in zip(found["offset_problem"], found["offset_params"])
+        ]  # fmt: skip
+    return shown
+
+
+def by_input(measured: pd.DataFrame) -> pd.DataFrame:
+    """The largest error of each variant (lines) on each kind of input (columns), in the order of the file."""
+    inputs = list(dict.fromkeys(measured["input"]))
+    lines = []
+    for (variant, precision), own in measured.groupby(["variant", "precision"], sort=True):
+        largest = {name: _largest(of["max_relative_error"]) for name, of in own.groupby("input")}
+        lines.append({
+            "Variant": style.label(variant, precision),
+            **{name: _measured(largest.get(name, math.nan), name in largest) for name in inputs},
+        })  # fmt: skip
+    return pd.DataFrame(lines, columns=["Variant", *inputs])
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2g}"
+
+
+def _measured(value: float, known: bool) -> str:
+    return ("not finite" if math.isnan(value) else f"{value:.2g}") if known else "not measured"
+
+
+def summary(found: pd.DataFrame) -> str:
+    """How many rows disagree about the peak, in a sentence."""
+    wrong = int(found["rows_peak_elsewhere"].sum())
+    variants = int((found["rows_peak_elsewhere"] > 0).sum())
+    if not wrong:
+        return f"In all {found['rows'].sum()} verified rows the largest output of every pair is where the truth's is."
+    named = f"{variants} variant{'s' if variants > 1 else ''}"
+    return (
+        f"In {wrong} of {found['rows'].sum()} verified rows, of {named}, the largest output of at least one "
+        "pair is not where the truth's is: two outputs of the truth are closer to each other than the rounding "
+        "error. Every output is within its bound."
+    )
+
+
+def notes(results: ResultSet, found: pd.DataFrame) -> list[str]:
+    """What stands above the tables."""
+    has_offset = load(results.folder) is not None
+    offset = f"Offset: inputs of 1e4 and noise in [-1, 1). {ABOUT_OFFSET}" if has_offset else ABSENT
+    return [summary(found), ABOUT, offset]
+
+
+def files(results: ResultSet) -> dict[str, str]:
+    """Texts of the table by file name; none for a set without a verified row."""
+    found = table(results)
+    if found.empty:
+        return {}
+    measured = load(results.folder)
+    parts = ["# Accuracy\n", *(f"{note}\n" for note in notes(results, found))]
+    parts.append(markdown(readable(found, measured is not None)))
+    if measured is not None:
+        parts += [f"## By kind of input\n\n{ABOUT_OFFSET}\n", markdown(by_input(measured))]
+    csv = found.to_csv(index=False, float_format="%.4g", lineterminator="\n")
+    return {"accuracy.md": "\n".join(parts), "accuracy.csv": csv}
+
+
+def chapter(results: ResultSet) -> list[dict[str, Any]]:
+    """The chapter of the report (see plots.front); none for a set without a verified row."""
+    found = table(results)
+    if found.empty:
+        return []
+    measured = load(results.folder)
+    tables = [("Every variant", readable(found, measured is not None), True)]
+    if measured is not None:
+        tables.append(("Largest error by kind of input", by_input(measured), False))
+    return [{"id": "accuracy", "title": "Accuracy", "notes": notes(results, found), "tables": tables}]

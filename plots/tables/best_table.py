@@ -1,0 +1,284 @@
+"""Best variant and parameters per form, count and size, with its margin and honest ties.
+
+Two accountings, never mixed: `compute` (the plan is kept between calls) and `compute + plan` (one
+call, one plan). Only verified (`passed`) times take part. Signs mark cells in which a family was not asked, and
+cells in which the position of a peak was not the truth's; footnotes say which.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pandas as pd
+
+from plots import metrics, noise, style
+from plots.tables import coverage
+from plots.tables.coverage import CELL
+from plots.tables.text import csv, markdown, tex_escape
+from plots.metrics import MICRO, si_time
+from plots.noise import noise_us
+from plots.tidy import CONDITION, ResultSet, best_parameters, form_order
+
+ACCOUNTINGS: dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series]]] = {
+    "compute": ("plan kept between calls", metrics.seconds),
+    "compute + plan": ("every call plans anew", metrics.seconds_with_plan),
+}
+BETWEEN = {"compute": "between_us", "compute + plan": "between_plan_us"}  # spread between runs of an accounting's time
+COLUMNS = [
+    "accounting", *CELL, "counts", "size", "best", "params", "time_us", "sd_us", "n", "runs", "tied_with",
+    "runner_up", "runner_up_params", "runner_up_us", "margin", "is_tie", "contenders",
+    "missing_families", "peak_disagrees",
+]  # fmt: skip
+UNASKED, PEAK = "†", "‡"
+NAMES = 3  # of a tie that a cell of a table names
+USUAL = {"window": "full", "mode": "stream", "input": "uniform", "precision": "fp32"}
+
+
+def of_set(results: ResultSet, name: str = "best_table") -> pd.DataFrame:
+    """The table of the points that feed `name`, with what the other rows of the set say of families without a time."""
+    return best_table(results.feeding(name), results.rows)
+
+
+def best_table(points: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.DataFrame:
+    """One line per accounting and cell (problem x mode x input x precision); see COLUMNS.
+
+    `margin` is runner-up time / best time. The runner-up is the best other variant; variants within
+    noise of the best are ties (plots.noise): `is_tie`, all named in `tied_with` (joined by `;`, best first).
+    `runs`: how many runs measured the winner's point. `missing_families`: those that were not asked
+    (plots.coverage, which takes all `rows` of the set). `peak_disagrees`: variants whose largest output is not the
+    truth's. Without any plan in the set the second accounting would repeat the first and is left out, and so are
+    cells in which no transform was measured although its form has some (`left_out` names them).
+    """
+    passed = points[points["outcome"] == "passed"]
+    mask = undecided(passed)
+    cells = passed[mask].drop_duplicates(CELL)
+    passed = passed[~mask]
+    records = []
+    for accounting, (_, time_of) in ACCOUNTINGS.items():
+        if accounting != "compute" and not (passed["plan_us"] > 0).any():
+            continue
+        timed = passed.assign(time_us=time_of(passed) / MICRO, between_us=passed[BETWEEN[accounting]])
+        absent = coverage.missing(timed, rows)
+        best = best_parameters(timed, timed["time_us"])
+        for values, cell in best.groupby(CELL, sort=False):
+            unasked = ";".join(absent.get(values, []))
+            place = {"accounting": accounting, **dict(zip(CELL, values))}
+            records.append({**place, **_judge(cell), "missing_families": unasked})
+    table = pd.DataFrame.from_records(records, columns=COLUMNS)
+    order = {name: place for place, name in enumerate(ACCOUNTINGS)}
+    forms = table["form"].map(form_order)
+    side = (table["left_rows"] * table["left_cols"] * table["right_rows"] * table["right_cols"])
+    keys = table.assign(_a=table["accounting"].map(order), _f=forms, _s=side.astype(float))
+    by = ["_a", "_f", "lefts", "rights", *CONDITION, "window", "_s", "size"]
+    table = table.loc[keys.sort_values(by, kind="stable").index].reset_index(drop=True)
+    table.attrs["undecided"] = [
+        f"{cell['form']} {cell['counts']} {cell['size']}" for _, cell in cells.iterrows()
+    ]
+    table.attrs["tie_rule"] = noise.rule(points)
+    return table
+
+
+def undecided(passed: pd.DataFrame) -> pd.Series:
+    """Mask of the points of cells without a transform, in forms that have some: whatever is fastest
+    there, the one rival that overtakes with size was not asked."""
+    names = zip(passed["variant"], passed["family"])
+    transform = pd.Series([style.is_transform(*name) for name in names], passed.index, dtype=bool)
+    has = transform.groupby([passed[name] for name in CELL]).transform("any")
+    return transform.groupby(passed["form"]).transform("any") & ~has
+
+
+def left_out(table: pd.DataFrame) -> list[str]:
+    """One sentence about the cells that the table leaves out, if there are any."""
+    cells = table.attrs.get("undecided", [])
+    return [f"Not decided, since no transform was measured there: {', '.join(cells)}."] if cells else []
+
+
+def footnotes(table: pd.DataFrame, places: bool = True) -> list[str]:
+    """A line for each sign that the table has: what it means, and where it stands unless `places` is false. Expects
+    lines of one accounting where it says so."""
+    lines = []
+    marked = table[table["missing_families"] != ""]
+    if len(marked):
+        lines.append(f"{UNASKED} {coverage.RULE}{_where(marked, marked['missing_families'], places)}.")
+    marked = table[table["peak_disagrees"] != ""]
+    if len(marked):
+        own = [row["best"] in row["peak_disagrees"].split(";") for _, row in marked.iterrows()]
+        whose = pd.Series(["the winner too" if one else "" for one in own], marked.index)
+        lines.append(
+            f"{PEAK} Of at least one variant measured in this cell, the largest output of a pair lies elsewhere than the "
+            f"float64 truth's; every value is within its bound{_where(marked, whose, places)}."
+        )
+    return lines
+
+
+def _where(marked: pd.DataFrame, words: pd.Series, places: bool) -> str:
+    return f": {_places(marked, words)}" if places else ""
+
+
+def _places(cells: pd.DataFrame, words: pd.Series) -> str:
+    """`form counts, counts at sizes (words); ...` of lines of one accounting; those with the same sizes and words together."""
+    sizes: dict[tuple[str, str, str, str], list[str]] = {}
+    for (_, row), said in zip(cells.iterrows(), words):
+        unusual = " ".join(str(row[name]) for name, value in USUAL.items() if row[name] != value)
+        text = ", ".join(name.replace("_", "-") for name in said.split(";"))
+        sizes.setdefault((row["form"], unusual, text, row["counts"]), []).append(row["size"])
+    counts: dict[tuple[str, str, str, str], list[str]] = {}
+    for (form, unusual, text, count), own in sizes.items():
+        counts.setdefault((form, unusual, text, ", ".join(own)), []).append(count)
+    return "; ".join(
+        " ".join(filter(None, [form, ", ".join(own), unusual, "at", where, text and f"({text})"]))
+        for (form, unusual, text, where), own in counts.items()
+    )
+
+
+def signs(row: pd.Series) -> str:
+    """The signs of a cell, with a space before them; empty without any."""
+    found = (UNASKED if row["missing_families"] else "") + (PEAK if row["peak_disagrees"] else "")
+    return f" {found}" if found else ""
+
+
+def _judge(cell: pd.DataFrame) -> dict[str, object]:
+    """Winner, ties and runner-up among the variants of one cell (one line each)."""
+    ranked = cell.sort_values(["time_us", "variant"], kind="stable")
+    first = ranked.iloc[0]
+    rest = [row for _, row in ranked.iloc[1:].iterrows()]
+    tied = [r["variant"] for r in rest if r["time_us"] - first["time_us"] <= noise_us(first, r)]
+    second = rest[0] if rest else None
+    return {
+        "counts": first["counts"],
+        "size": first["size"],
+        "best": first["variant"],
+        "params": first["params"],
+        "time_us": first["time_us"],
+        "sd_us": first["sd_us"],
+        "n": first["n"],
+        "runs": first["runs"],
+        "tied_with": ";".join(tied),
+        "runner_up": "" if second is None else second["variant"],
+        "runner_up_params": "" if second is None else second["params"],
+        "runner_up_us": math.nan if second is None else second["time_us"],
+        "margin": math.nan if second is None else second["time_us"] / first["time_us"],
+        "is_tie": bool(tied),
+        "contenders": len(ranked),
+        "peak_disagrees": ";".join(ranked.loc[ranked["argmax_agrees"] == "false", "variant"]),
+    }
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it (text cells). Window, mode, input and precision have a column
+    only where something unusual occurs. Expects lines of one accounting."""
+    shown = pd.DataFrame(
+        {
+            "Form": table["form"],
+            "Matrices": table["counts"],
+            "Size": table["size"],
+        }
+    )
+    for name, usual in USUAL.items():
+        if (table[name] != usual).any():
+            shown[name.capitalize()] = table[name]
+    shown["Best variant"] = [_names(row) + signs(row) for _, row in table.iterrows()]
+    shown["Parameters"] = [text.replace(";", ", ") or "–" for text in table["params"]]
+    shown["Time"] = [si_time(time * MICRO) for time in table["time_us"]]
+    shown["Runner-up"] = [style.label(name) if name else "–" for name in table["runner_up"]]
+    shown["Margin"] = [_margin(row) for _, row in table.iterrows()]
+    return shown
+
+
+def winners(row: pd.Series) -> list[str]:
+    """Labels of the winner and of those that tie with it; of many the first NAMES and how many more there are."""
+    tied = [name for name in str(row["tied_with"]).split(";") if name]
+    names = [style.label(name) for name in [row["best"], *tied]]
+    return names if len(names) <= NAMES + 1 else [*names[:NAMES], f"{len(names) - NAMES} more"]
+
+
+def _names(row: pd.Series) -> str:
+    return " = ".join(winners(row))
+
+
+def _margin(row: pd.Series) -> str:
+    if row["is_tie"]:
+        return "tie"
+    return "–" if math.isnan(row["margin"]) else f"{row['margin']:.2f}x"
+
+
+def overview(table: pd.DataFrame, least: int = 1) -> pd.DataFrame:
+    """Winners only, lines form and count, columns size: the paper's Table 1. One accounting and the
+    usual window, mode and input; of several precisions fp32. Sizes with fewer than `least` cells (in
+    a small table: than half of them), and lines without a cell, are left out."""
+    usual = table
+    for name, value in USUAL.items():
+        usual = usual[usual[name] == value]
+    sizes = list(dict.fromkeys(usual.assign(
+        area=(usual["left_rows"] * usual["left_cols"]).astype(float)
+    ).sort_values(["area", "size"])["size"]))  # fmt: skip
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    for _, row in usual.iterrows():
+        cell = f"{_names(row)} {si_time(row['time_us'] * MICRO)}{signs(row)}"
+        lines.setdefault((row["form"], row["counts"]), {})[row["size"]] = cell
+    shown = [
+        {"Form": form, "Matrices": counts, **{size: cells.get(size, "") for size in sizes}}
+        for (form, counts), cells in lines.items()
+    ]
+    wide = pd.DataFrame(shown, columns=["Form", "Matrices", *sizes])
+    least = min(least, (len(wide) + 1) // 2)
+    kept = [size for size in sizes if (wide[size] != "").sum() >= least]
+    return wide.loc[(wide[kept] != "").any(axis=1), ["Form", "Matrices", *kept]]
+
+
+def in_overview(table: pd.DataFrame, shown: pd.DataFrame) -> pd.DataFrame:
+    """The lines of `table` (one accounting) whose cells `shown`, its overview, has."""
+    lines = set(zip(shown["Form"], shown["Matrices"]))
+    mask = [
+        (row["form"], row["counts"]) in lines and row["size"] in shown.columns
+        and all(row[name] == value for name, value in USUAL.items())
+        for _, row in table.iterrows()
+    ]  # fmt: skip
+    return table[mask]
+
+
+def present_accountings(table: pd.DataFrame) -> list[str]:
+    """Accountings of a table, in order."""
+    return [name for name in ACCOUNTINGS if (table["accounting"] == name).any()]
+
+
+def to_markdown(table: pd.DataFrame) -> str:
+    """Markdown: a heading and a table per accounting, and the cells that were left out."""
+    parts = ["# Best algorithm\n"]
+    for name in present_accountings(table):
+        shown = readable(table[table["accounting"] == name])
+        parts += [f"## {name.capitalize()} ({ACCOUNTINGS[name][0]})\n", markdown(shown)]
+        parts += [f"{line}\n" for line in footnotes(table[table["accounting"] == name])]
+    if len(parts) == 1:
+        parts.append("No verified time in this set.\n")
+    parts += [f"{line}\n" for line in [*rule(table), *left_out(table)]]
+    return "\n".join(parts)
+
+
+def rule(table: pd.DataFrame) -> list[str]:
+    """One sentence about what a tie is, if the table has some."""
+    return [table.attrs["tie_rule"]] if table["is_tie"].any() and "tie_rule" in table.attrs else []
+
+
+def to_tex(table: pd.DataFrame) -> str:
+    """LaTeX: a complete tabular per accounting, no package needed."""
+    parts = []
+    for name in present_accountings(table):
+        shown = readable(table[table["accounting"] == name])
+        aligned = "".join("r" if c in ("Time", "Margin") else "l" for c in shown.columns)
+        rows = [[tex_escape(c) for c in shown.columns]]
+        rows += [[tex_escape(cell) for cell in row] for row in shown.to_numpy()]
+        text = [" & ".join(row) + r" \\" for row in rows]
+        body = "\n".join([r"\hline", text[0], r"\hline", *text[1:], r"\hline"])
+        head = f"% {name}: {ACCOUNTINGS[name][0]}"
+        below = "".join(f"\n\\par {tex_escape(line)}" for line in footnotes(table[table["accounting"] == name]))
+        parts.append(f"{head}\n\\begin{{tabular}}{{{aligned}}}\n{body}\n\\end{{tabular}}{below}\n")
+    return "\n".join(parts) or "% No verified time in this set.\n"
+
+
+def files(table: pd.DataFrame) -> dict[str, str]:
+    """Texts of the table by file name."""
+    return {
+        "best_algorithm.md": to_markdown(table), "best_algorithm.csv": csv(table), "best_algorithm.tex": to_tex(table)
+    }  # fmt: skip

@@ -1,0 +1,281 @@
+"""How far ours is ahead of the paper's best, and from the floor, over the cells of a baseline.
+
+    python3 -m plots.tables.beyond                     the set on the baseline's machine, as Markdown
+    python3 -m plots.tables.beyond KEY --local         a local set
+
+The paper's best of a cell is the faster of the baseline (definition-based, or transforms without plan) and of our
+own rows of the paper's algorithms, as experiments/compare/baselines/<name>.toml names them. Ours is the fastest variant, in
+mode stream; `new` is the fastest of the families that the file calls new. The other modes have a table of their
+own: the fastest of all variants against the fastest without the new families, over the problems that every mode was
+measured on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.compare.artifact import Baseline, load_baseline
+from xcorr.errors import Parser, UserError, command
+from plots import floor, noise, style, tidy
+from plots.tables import best_table
+from plots.tables.best_by_mode import MODES
+from plots.tables.text import csv, markdown
+from plots.ceilings import Ceilings, load
+from plots.metrics import MICRO, si_time
+from plots.sets import ROOT, choose
+
+BASELINE = "h200_artifact"
+CELL = ["form", "left_rows", "lefts", "rights"]
+COLUMNS = [
+    *CELL, "baseline_us", "paper_us", "paper_by", "ours_us", "variant", "params", "speedup", "is_tie",
+    "new_us", "new_variant", "new_speedup", "floor_us", "distance",
+]  # fmt: skip
+MODE_COLUMNS = ["mode", *tidy.PROBLEM, "counts", "size", "best", "best_us", "without", "without_us", "speedup"]
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """What is said of a set: a line per cell (COLUMNS), a line per mode and problem (MODE_COLUMNS), the bars, the
+    title of the baseline, and what is to be known of its times."""
+
+    lines: pd.DataFrame
+    modes: pd.DataFrame
+    bars: Bars
+    title: str
+    aside: str
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The speed-ups that are asked for: geometric mean over the cells, and of each."""
+
+    mean: float
+    least: float
+
+
+def _fastest(points: pd.DataFrame) -> pd.DataFrame:
+    ordered = points.sort_values(["compute_us", "variant", "params"], kind="stable")
+    return ordered.drop_duplicates(CELL).set_index(CELL)
+
+
+def usual(points: pd.DataFrame) -> pd.DataFrame:
+    """The verified points that a baseline's cells can be compared with: CUDA, equal squares, usual conditions."""
+    for name, value in best_table.USUAL.items():
+        points = points[points[name] == value]
+    sides = [points[name] == points["left_rows"] for name in ("left_cols", "right_rows", "right_cols")]
+    return points[np.logical_and.reduce(sides) & (points["outcome"] == "passed") & (points["backend"] == "cuda")]
+
+
+def table(points: pd.DataFrame, what: dict[str, Any], baseline: Baseline, ceilings: Ceilings | str) -> pd.DataFrame:
+    """One line per cell of the baseline, in its order; see COLUMNS. Times in microseconds; `speedup` is paper / ours,
+    `new_speedup` paper / new and `distance` ours / floor, NaN where a part is not known: a cell without rows, a set
+    without ceilings. `is_tie`: ours and the paper's best are within noise of each other."""
+    own, ranges = usual(points), noise.usual_of(points)
+    paper = own["family"].isin(what["families"]) | own["variant"].isin(what["variants"])
+    theirs, ours = _fastest(own[paper]), _fastest(own)
+    new = _fastest(own[own["family"].isin(what.get("new_families", []))])
+    lines = []
+    for cell, row in baseline.items():
+        times = [float(row[name]) for name in ("best_definition_us", "fft_us") if row[name]]
+        best, by = min(times), "baseline"
+        rival = pd.Series({"time_us": best, "sd_us": math.nan, "n": 1, "between_us": float(noise.usual_us(best, ranges))})
+        if cell in theirs.index and theirs.loc[cell, "compute_us"] < best:
+            best, by = theirs.loc[cell, "compute_us"], theirs.loc[cell, "variant"]
+            rival = theirs.loc[cell].rename({"compute_us": "time_us"})
+        line: dict[str, Any] = dict(zip(CELL, cell), baseline_us=min(times), paper_us=best, paper_by=by)
+        if cell in ours.index:
+            mine = ours.loc[[cell]].reset_index()
+            line |= {"ours_us": mine["compute_us"].item(), **mine.loc[0, ["variant", "params"]].to_dict()}
+            fastest = ours.loc[cell].rename({"compute_us": "time_us"})
+            line["is_tie"] = bool(abs(best - fastest["time_us"]) <= noise.noise_us(fastest, rival))
+            if cell in new.index:
+                line |= {"new_us": new.loc[cell, "compute_us"], "new_variant": new.loc[cell, "variant"]}
+            if isinstance(ceilings, Ceilings):
+                line["floor_us"] = floor.floor_us(mine, ceilings).item()
+        lines.append(line)
+    frame = pd.DataFrame(lines, columns=COLUMNS)
+    for name in ("ours_us", "new_us", "floor_us"):
+        frame[name] = frame[name].astype(float)
+    frame["is_tie"] = frame["is_tie"].eq(True)  # noqa: E712  (a cell without rows is no tie)
+    frame["speedup"] = frame["paper_us"] / frame["ours_us"]
+    frame["new_speedup"] = frame["paper_us"] / frame["new_us"]
+    frame["distance"] = frame["ours_us"] / frame["floor_us"]
+    return frame
+
+
+def by_mode(points: pd.DataFrame, new_families: Sequence[str]) -> pd.DataFrame:
+    """The fastest of all variants against the fastest without the new families; see MODE_COLUMNS. Of the problems
+    that were measured in every mode of MODES; a mode in which a problem has no rival has no line of it."""
+    usual_but_mode = {name: value for name, value in best_table.USUAL.items() if name != "mode"}
+    points = points[(points["outcome"] == "passed") & (points["backend"] == "cuda")]
+    for name, value in usual_but_mode.items():
+        points = points[points[name] == value]
+    points = points[points["mode"].isin(MODES)].sort_values(["compute_us", "variant", "params"], kind="stable")
+    points = points[points.groupby(tidy.PROBLEM)["mode"].transform("nunique") == len(MODES)]
+    lines = []
+    for mode in MODES:
+        for values, cell in points[points["mode"] == mode].groupby(tidy.PROBLEM, sort=False):
+            rivals = cell[~cell["family"].isin(new_families)]
+            if len(rivals):
+                best, without = cell.iloc[0], rivals.iloc[0]
+                lines.append((
+                    mode, *values, best["counts"], best["size"], best["variant"], best["compute_us"], without["variant"],
+                    without["compute_us"], without["compute_us"] / best["compute_us"],
+                ))  # fmt: skip
+    return pd.DataFrame(lines, columns=MODE_COLUMNS)
+
+
+def _mean(values: pd.Series) -> float:
+    return math.exp(values.map(math.log).mean())
+
+
+def summary(found: Beyond) -> list[str]:
+    """What the lines say, an item for each subject; every item is whole sentences."""
+    lines, bars = found.lines, found.bars
+    known, far = lines[lines["speedup"].notna()], lines["distance"].dropna()
+    if known.empty:
+        return ["No cell of the baseline was measured in this set."]
+    below, ties = int((known["speedup"] < bars.least).sum()), int(known["is_tie"].sum())
+    items = [
+        f"The fastest variant is {_mean(known['speedup']):.3f} times as fast as the paper's best (geometric "
+        f"mean; goal: {bars.mean:g}) in {len(known)} of {len(lines)} cells. The least is "
+        f"{known['speedup'].min():.2f}; {below} below {bars.least:g}, {ties} within noise."
+    ]
+    new = known["new_speedup"].dropna()
+    if len(new):
+        items.append(f"The new variants alone: {_mean(new):.3f} in {len(new)} cells. The least is {new.min():.2f}.")
+    if by := mode_line(found.modes):
+        items.append(by)
+    alone = f"Against the artifact's times alone: {_mean(known['baseline_us'] / known['ours_us']):.2f}."
+    items.append(f"{alone} {found.aside}" if found.aside else alone)
+    if len(far):
+        items.append(
+            f"The time over the floor of these {len(far)} cells is {_mean(far):.2f} in geometric mean, "
+            f"{far.max():.2f} at most; the figure `floor` has all cells of the set. {floor.CAVEAT}"
+        )
+    return items
+
+
+def mode_table(modes: pd.DataFrame) -> pd.DataFrame:
+    """A line per mode of by_mode's table: on how many problems, geometric mean, least and largest speed-up."""
+    return pd.DataFrame([
+        {
+            "Mode": f"{mode} ({MODES[mode]})", "Problems": len(own), "Geometric mean": f"{_mean(own['speedup']):.2f}x",
+            "Least": f"{own['speedup'].min():.2f}x", "Largest": f"{own['speedup'].max():.2f}x",
+        }
+        for mode, own in modes.groupby("mode", sort=False)
+    ])  # fmt: skip
+
+
+def mode_line(modes: pd.DataFrame) -> str:
+    """The geometric mean of each mode in sentences; empty where the modes were not measured."""
+    if modes.empty:
+        return ""
+    means = [f"{mode} ({MODES[mode]}) {_mean(own['speedup']):.2f}" for mode, own in modes.groupby("mode", sort=False)]
+    return (
+        "The new variants overlap consecutive launches, so the gain depends on the mode. All variants over "
+        f"those without the new families, on the {modes['mode'].value_counts().max()} problems that every mode "
+        f"was measured on: {', '.join(means)}. A program that waits for each result, as the library does, gets "
+        "mode latency."
+    )
+
+
+def text(key: str, found: Beyond) -> str:
+    """What is said of a set as Markdown: what is compared, and the items of `summary`."""
+    head = (
+        f"{key} against: {found.title}. Mode stream ({MODES['stream']}), plans kept. The paper's best of a cell "
+        "is the faster of the artifact and of our own rows of its algorithms."
+    )
+    return "\n".join([head, "", *(f"- {one}" for one in summary(found))]) + "\n"
+
+
+def reached(lines: pd.DataFrame, bars: Bars) -> bool:
+    """Whether every cell was measured and both bars hold."""
+    ratios = lines["speedup"]
+    return bool(len(ratios)) and ratios.notna().all() and _mean(ratios) >= bars.mean and ratios.min() >= bars.least
+
+
+def readable(lines: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it."""
+
+    def time(us: float) -> str:
+        return "–" if math.isnan(us) else si_time(us * MICRO)
+
+    def ratio(value: float) -> str:
+        return "–" if math.isnan(value) else f"{value:.2f}x"
+
+    return pd.DataFrame({
+        "Form": lines["form"],
+        "Matrices": [f"{a}-to-{b}" for a, b in zip(lines["lefts"], lines["rights"])],
+        "Size": [f"{n}x{n}" for n in lines["left_rows"]],
+        "Artifact": lines["baseline_us"].map(time),
+        "Paper's best": lines["paper_us"].map(time),
+        "Ours": lines["ours_us"].map(time),
+        "Variant": [style.label(name) if isinstance(name, str) else "not measured" for name in lines["variant"]],
+        "Speed-up": [f"{ratio(one)} (tie)" if tie else ratio(one) for one, tie in zip(lines["speedup"], lines["is_tie"])],
+        "New alone": lines["new_speedup"].map(ratio),
+        "Floor": lines["floor_us"].map(time),
+        "Distance": lines["distance"].map(ratio),
+    })  # fmt: skip
+
+
+def of_set(results: tidy.ResultSet, name: str = BASELINE) -> Beyond:
+    """What is said of a set; no lines where the baseline is of another machine."""
+    raw, baseline = load_baseline(name)
+    what = raw["beyond"]
+    bars = Bars(float(what["mean_bar"]), float(what["least_bar"]))
+    lines, modes = pd.DataFrame(columns=COLUMNS), pd.DataFrame(columns=MODE_COLUMNS)
+    if what["machine_key"] == results.key:
+        lines = table(results.points, what, baseline, load(results.folder))
+        # The rows of the side experiment alone: its modes were measured side by side.
+        modes = by_mode(results.feeding("best_by_mode"), what["new_families"])
+    return Beyond(lines, modes, bars, raw["title"], what.get("aside", ""))
+
+
+def files(results: tidy.ResultSet) -> dict[str, str]:
+    """Texts of the table by file name; none for a set of another machine than the baseline's."""
+    found = of_set(results)
+    if found.lines.empty:
+        return {}
+    parts = [f"# Beyond the paper\n\n{text(f'`{results.key}`', found)}"]
+    if len(found.modes):
+        parts.append(markdown(mode_table(found.modes)))
+    page = "\n".join([*parts, markdown(readable(found.lines))])
+    return {"beyond.md": page, "beyond.csv": csv(found.lines), "beyond_modes.csv": csv(found.modes)}
+
+
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError. Exit code 1 when a cell is missing or a bar is not reached."""
+    made = Parser(prog="python3 -m plots.tables.beyond", description=__doc__,
+                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    made.add_argument("key", nargs="?", metavar="machine-key", help="set (default: that of the baseline's machine)")
+    made.add_argument("--local", action="store_true", help="a local set, even where a published one exists")
+    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
+                      help="root of the results (default: results)")  # fmt: skip
+    options = made.parse_args(argv)
+    key = options.key or load_baseline(BASELINE)[0]["beyond"]["machine_key"]
+    [(kind, key)] = choose(options.results, [key], options.local)
+    found = of_set(tidy.load(options.results / kind / key, key, kind))
+    if found.lines.empty:
+        raise UserError(f"machine key {key}: not the machine of the baseline; name the one that it was measured on")
+    print(markdown(readable(found.lines)))
+    print(text(key, found))
+    return int(not reached(found.lines, found.bars))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Says of every claim of the paper whether a result set bears it out: claim, paper, here, verdict.
+
+The claims, with what decides each, are data: experiments/claims.toml. Exit code: 0 whatever the
+verdicts; 2 for a mistake in the request.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from tabulate import tabulate
+
+from xcorr.errors import Parser, UserError
+from plots import tidy
+from plots.tables.claims import verdicts
+from plots.sets import ROOT, choose
+
+EPILOG = """example:
+  python3 -m plots.tables.claims                       every claim, for every published set
+  python3 -m plots.tables.claims KEY --id O07 --id O09   two claims of machine KEY, with every value
+"""
+WIDTHS = {"claim": 44, "paper": 16, "here": 36, "verdict": 40}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = Parser(
+        prog="python3 -m plots.tables.claims", description=__doc__, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    add = made.add_argument
+    add("keys", nargs="*", metavar="KEY", help="machine key (default: every published set)")
+    add("--local", action="store_true", help="local sets, even where a published one exists")
+    add("--results", type=Path, default=ROOT / "results", metavar="DIR",
+        help="root of the results (default: results)")  # fmt: skip
+    add("--id", action="append", default=[], metavar="ID", help="only this claim, e.g. O07")
+    add("--markdown", action="store_true", help="print Markdown")
+    return made
+
+
+def text(lines: pd.DataFrame, whole: bool) -> str:
+    """The table for a terminal; `whole` prints every value and the quantity."""
+    shown = []
+    for _, line in lines.iterrows():
+        said = f"{line['verdict']}: {line['reason']}" if line["reason"] else line["verdict"]
+        claim = f"{line['claim']} [{line['quantity']}]" if whole and line["quantity"] else line["claim"]
+        cells = {
+            "claim": claim, "paper": line["paper"], "here": line["values" if whole else "here"] or "-",
+            "verdict": said,
+        }  # fmt: skip
+        wrapped = [textwrap.fill(cells[name], width) for name, width in WIDTHS.items()]
+        shown.append([line["id"], *wrapped])
+    return tabulate(shown, ["id", *WIDTHS], tablefmt="simple", disable_numparse=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command; every mistake of the user is one line."""
+    try:
+        options = parser().parse_args(argv)
+        verdicts.require(options.id)
+        for kind, key in choose(options.results, options.keys, options.local):
+            results = tidy.load(options.results / kind / key, key, kind)
+            lines = verdicts.table(results, options.id)
+            if options.markdown:
+                print(verdicts.to_markdown(lines))
+                continue
+            print(f"{key}\n\n{text(lines, bool(options.id))}\n")
+            numbers = lines["verdict"].value_counts()
+            print(", ".join(f"{numbers.get(name, 0)} {name}" for name in verdicts.VERDICTS))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

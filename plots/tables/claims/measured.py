@@ -1,0 +1,221 @@
+"""Computations on the rows of a set. Each takes Rows and its arguments of claims.toml."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from plots import real
+from plots.tables import table1
+from plots.tables.claims.rows import Cell, Rows, grid, label, of_any, placed, side_of
+from plots.tables.claims.values import UNDECIDED, Found, Value, known
+from plots.noise import noise_us
+from plots.tables.selection import parameters
+
+Arguments = Mapping[str, Any]
+NOTHING = "nothing"
+
+
+def ratio(rows: Rows, args: Arguments) -> Found:
+    """`of` over `to`, cell by cell; trends run over the sizes of a count."""
+    of, to = side_of(args["of"], args), side_of(args["to"], args)
+    values = []
+    for cell in grid(args):
+        above, below = rows.value(of, placed(of, cell)), rows.value(to, placed(to, cell))
+        if above is not None and below:
+            values.append(known(label(cell, args), above / below, cell.counts))
+    return Found(values, rows.take_missing())
+
+
+def times(rows: Rows, args: Arguments) -> Found:
+    """The metric of the series of each of `chains`, in order, cell by cell: a trend per chain and cell.
+
+    Relative to the first of the chain, so that cells can be compared.
+    """
+    values = []
+    for cell in grid(args):
+        for number, chain in enumerate(args["chains"]):
+            sides = [side_of(name, args) for name in chain]
+            seen = [(side, rows.value(side, placed(side, cell))) for side in sides]
+            seen = [(side, value) for side, value in seen if value is not None]
+            group = f"{label(cell, args)}/{number}"
+            for side, value in seen:
+                text = f"{label(cell, args)} {side['series']}"
+                values.append(known(text, value / seen[0][1], group))
+    return Found(values, rows.take_missing())
+
+
+def crossing(rows: Rows, args: Arguments) -> Found:
+    """First size (matrix side) from which `to` is not slower than `of`, per count: by log-log
+    interpolation between measured sizes; a bound where the sizes do not bracket it.
+
+    Sizes where either has no row are left out; fewer than two common sizes are missing rows.
+    """
+    of, to = side_of(args["of"], args), side_of(args["to"], args)
+    values, missing, hints = [], [], []
+    for counts in dict.fromkeys(cell.counts for cell in grid(args)):
+        seen, absent = [], []
+        for cell in (cell for cell in grid(args) if cell.counts == counts):
+            pair = [rows.value(side, placed(side, cell)) for side in (of, to)]
+            if None in pair:
+                absent += rows.take_missing()
+            else:
+                seen.append((cell.size, math.log(pair[0] / pair[1])))
+        rows.missing = {}
+        low, high = crossed(sorted(seen)) if len(seen) > 1 else (math.nan, math.nan)
+        if len(seen) > 1:
+            values.append(Value(counts, low, high))
+            hints += absent if low != high else []
+        else:
+            missing += absent
+    return Found(values, missing, hints)
+
+
+def crossed(seen: list[tuple[int, float]]) -> tuple[float, float]:
+    """Bounds of the size at which the logarithmic ratio (of / to), by ascending size, becomes
+    positive for good: equal when interpolated; (largest, inf) when never, (0, smallest) when always."""
+    later = next((i for i in range(len(seen), 0, -1) if seen[i - 1][1] < 0), 0)
+    if later == len(seen):
+        return float(seen[-1][0]), math.inf
+    if later == 0:
+        return 0.0, float(seen[0][0])
+    (a, low), (b, high) = seen[later - 1], seen[later]
+    part = -low / (high - low)
+    size = math.exp(math.log(a) + part * (math.log(b) - math.log(a)))
+    return size, size
+
+
+def fastest(rows: Rows, args: Arguments) -> Found:
+    """The fastest of `series` at each cell, ties (plots.noise) joined by ` = `."""
+    values = []
+    for cell in grid(args):
+        points = {name: rows.best({"series": name}, cell) for name in args["series"]}
+        timed = {n: p[0].rename({"compute_us": "time_us"}) for n, p in points.items() if p}
+        if len(timed) == len(args["series"]):
+            first = min(timed.values(), key=lambda point: point["time_us"])
+            tied = [n for n, p in timed.items() if p["time_us"] - first["time_us"] <= noise_us(first, p)]
+            values.append(Value(label(cell, args), word=" = ".join(tied)))
+    return Found(values, rows.take_missing())
+
+
+def beating(rows: Rows, args: Arguments) -> Found:
+    """Which of `series` are faster than `to` at one of the cells at least, joined by `, `; undecided
+    while rows are missing, as a part of the list is another list."""
+    to = side_of(args["to"], args)
+    ahead = []
+    for name in args["series"]:
+        side = side_of(name, args)
+        for cell in grid(args):
+            own, other = rows.value(side, placed(side, cell)), rows.value(to, placed(to, cell))
+            if own is not None and other is not None and own < other and name not in ahead:
+                ahead.append(name)
+    text, missing = ", ".join(ahead) or NOTHING, rows.take_missing()
+    return Found([Value(text, word=UNDECIDED) if missing else Value("", word=text)], missing)
+
+
+def paired(rows: Rows, args: Arguments) -> Found:
+    """Time with `parameter` at the first over the second of `values`, the other parameters equal:
+    mean over the pairs of points of `series` at each cell."""
+    name, (first, second) = args["parameter"], map(str, args["values"])
+    values = []
+    for cell in grid(args):
+        here = rows.at(cell)
+        choices = rows.choices(args["series"])
+        own = here[of_any(choices, here)]
+        sides: dict[str, dict[Any, float]] = {first: {}, second: {}}
+        for _, point in own.iterrows():
+            params = parameters(point["params"])
+            value = params.pop(name, "")
+            if value in sides:
+                sides[value][point["variant"], tuple(sorted(params.items()))] = point["compute_us"]
+        both = sorted(set(sides[first]) & set(sides[second]))
+        if both:
+            mean = np.mean([sides[first][key] / sides[second][key] for key in both])
+            values.append(known(label(cell, args), float(mean), cell.counts))
+        else:
+            wanted = " or ".join(choice.describe() for choice in choices)
+            rows.note(f"{wanted}, {name}={first} and {name}={second}", cell)
+    return Found(values, rows.take_missing())
+
+
+def spread(rows: Rows, args: Arguments) -> Found:
+    """Largest over smallest value of a side over all cells."""
+    of = side_of(args["of"], args)
+    seen = [rows.value(of, placed(of, cell)) for cell in grid(args)]
+    found = [value for value in seen if value]
+    values = [known("largest/smallest", max(found) / min(found))] if len(found) > 1 else []
+    return Found(values, rows.take_missing())
+
+
+def value(rows: Rows, args: Arguments) -> Found:
+    """The metric of a side at each cell, as it is."""
+    of = side_of(args["of"], args)
+    seen = [(cell, rows.value(of, placed(of, cell))) for cell in grid(args)]
+    values = [known(label(cell, args), one, cell.counts) for cell, one in seen if one is not None]
+    return Found(values, rows.take_missing())
+
+
+def noise(rows: Rows, args: Arguments) -> Found:
+    """Mean over all points with at least `repetitions` samples of SD over mean, in percent."""
+    sampled = rows.points["n"] + rows.points["dropped"]
+    points = rows.points[sampled >= args["repetitions"]]
+    if points.empty:
+        return Found([], [f"points with at least {args['repetitions']} repetitions (preset paper)"])
+    return Found([known("", 100.0 * float((points["sd_us"] / points["compute_us"]).mean()))])
+
+
+def interpolated(rows: Rows, args: Arguments) -> Found:
+    """A side's time per pair at `cell` over the log-log interpolation between the measured sizes on
+    either side of it of the count `between`."""
+    of = side_of(args["of"], {"metric": "time_per_pair"})
+    at = Cell(**args["cell"])
+    own = rows.value(of, at)
+    form, counts, sizes = args["between"]["form"], args["between"]["counts"], args["between"]["sizes"]
+    ends = [rows.value(of, Cell(form, counts, size)) for size in sizes]
+    if own is None or None in ends:
+        return Found([], rows.take_missing())
+    line = np.interp(math.log(at.size), np.log(sizes), np.log(np.array(ends, dtype=float)))
+    return Found([known("", own / math.exp(line))])
+
+
+def winners(rows: Rows, args: Arguments) -> Found:
+    """Whether the winners of a line of Table 1 can be read in the printed order: `same` or not."""
+    data = table1.layout()
+    table = rows.table1
+    line = table[(table["form"] == args["form"]) & (table["counts"] == args["counts"])]
+    said = table1.compare(line, data.printed[args["form"], args["counts"]], data)
+    if line.empty:
+        return Found([], [f"the classes of Table 1 at {args['form']} {args['counts']}"])
+    unmeasured = [str(size) for size in data.sizes if size not in set(line["side"])]
+    order = " ".join(f"{row['side']}:{'='.join(table1.winners(row))}" for _, row in line.iterrows())
+    if said == "same where measured":
+        at = f"{args['form']} {args['counts']} at {' '.join(unmeasured)}"
+        return Found([Value(order, word=UNDECIDED)], hints=[f"the classes of Table 1 ({at})"])
+    return Found([Value(order, word=said)])
+
+
+def accuracy(rows: Rows, args: Arguments) -> Found:
+    """A number of the float32 results against float64 of a real-input experiment, by data set, for the
+    variants of `series`."""
+    found = real.load(rows.folder, args["experiment"]) if rows.folder else "no folder"
+    if isinstance(found, str):
+        return Found([], [found])
+    allowed = {name for choice in rows.choices(args["series"]) for name in choice.variants}
+    values = [
+        known(str(dataset["dataset"]), float(variant["float32_vs_float64"][args["key"]]))
+        for dataset in found.datasets() for variant in dataset.get("variants", [])
+        if variant["variant"] in allowed and (variant.get("float32_vs_float64") or {}).get(args["key"])
+    ]  # fmt: skip
+    wanted = " or ".join(sorted(allowed))
+    return Found(values, [] if values else [f"{wanted} in {args['experiment']}"])
+
+
+COMPUTATIONS = {
+    one.__name__: one
+    for one in (ratio, times, crossing, fastest, beating, paired, spread, value, noise, interpolated,
+                winners, accuracy)
+}  # fmt: skip
+

@@ -1,0 +1,210 @@
+"""Looks up times of named series at cells of a set; says which rows are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from xcorr.errors import UserError, nearest
+from plots import metrics
+from plots.tables import table1
+from plots.tables.best_table import USUAL
+from plots.tables.selection import Choice
+from plots.tables.selection import parse as parse_choice
+
+METRICS = {
+    "time": lambda p: p["compute_us"],
+    "time_with_plan": lambda p: p["compute_us"] + p["plan_us"],
+    "plan": lambda p: p["plan_us"],
+    "phases": lambda p: p["forward_us"] + p["hadamard_us"] + p["inverse_us"],
+    "time_per_fma": metrics.METRICS["time_per_fma"].of,
+    "time_per_pair": metrics.METRICS["time_per_pair"].of,
+    "teraflops": lambda p: metrics.METRICS["useful_flops"].of(p) / 1e12,
+}
+PLACE = ("form", "counts", "size")
+SIDE = ("series", "metric", "input", "mode", *PLACE)
+
+TOO_LONG = "predicted to take longer than the preset allows"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A problem of square matrices, e.g. ("one-to-many", "1-to-8", 64)."""
+
+    form: str
+    counts: str
+    size: int
+
+
+@dataclass
+class Rows:
+    """A set's points with the named series. `missing` collects what lookups did not find: cells by
+    what was wanted there, and why not if `too_long` says so. Of the outcomes `passed` rows are used; of an
+    imported set, which has none, the `published` ones."""
+
+    points: pd.DataFrame
+    series: dict[str, tuple[Choice, ...]]
+    folder: Path | None = None
+    too_long: Mapping[Cell, set[str]] = field(default_factory=dict)
+    missing: dict[tuple[str, str], list[Cell]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        outcome = "published" if self.imported else "passed"
+        points = self.points[self.points["outcome"] == outcome]
+        usual = (points[name] == USUAL[name] for name in ("window", "precision"))
+        for mask in usual:
+            points = points[mask.reindex(points.index)]
+        square = points["size"] == [f"{n}x{n}" for n in points["left_rows"]]
+        self.points = points[square]
+        self._by_cell = {
+            Cell(*values): own for values, own in self.points.groupby(["form", "counts", "left_rows"])
+        }
+
+    @property
+    def imported(self) -> bool:
+        """Whether the set holds imported rows and nothing verified."""
+        outcomes = set(self.points["outcome"])
+        return "published" in outcomes and "passed" not in outcomes
+
+    @cached_property
+    def table1(self) -> pd.DataFrame:
+        """The cells of Table 1 of these rows, in the paper's accounting."""
+        cells = table1.cells(self.points, outcome="published" if self.imported else "passed")
+        return cells[cells["accounting"] == "paper"]
+
+    def at(self, cell: Cell, mode: str = USUAL["mode"], input: str = USUAL["input"]) -> pd.DataFrame:
+        """All points of a cell under a condition."""
+        own = self._by_cell.get(cell, self.points.iloc[:0])
+        return own[(own["mode"] == mode) & (own["input"] == input)]
+
+    def choices(self, name: str) -> tuple[Choice, ...]:
+        """The choices of a series. UserError with the nearest name."""
+        if name not in self.series:
+            raise UserError(f"claims: series {name}: unknown; {nearest(name, self.series)}")
+        return self.series[name]
+
+    def best(self, side: Mapping[str, Any], cell: Cell) -> tuple[pd.Series, float] | None:
+        """The fastest point of a side's series at a cell (fastest with plan if its metric says so), and
+        its metric; None, noted in `missing`, where there is none."""
+        names = side["series"] if isinstance(side["series"], list) else [side["series"]]
+        choices = [choice for name in names for choice in self.choices(name)]
+        here = self.at(cell, side.get("mode", USUAL["mode"]), side.get("input", USUAL["input"]))
+        own = here[of_any(choices, here)]
+        metric = self.metric(side)(own).to_numpy(dtype=float)
+        score = metric if side.get("metric") == "time_with_plan" else own["compute_us"].to_numpy(dtype=float)
+        score = np.where(np.isfinite(metric), score, np.nan)
+        if not np.isfinite(score).any():
+            self.note(self.wanted(side, choices), cell)
+            return None
+        place = int(np.nanargmin(score))
+        return own.iloc[place], float(metric[place])
+
+    def value(self, side: Mapping[str, Any], cell: Cell) -> float | None:
+        """The number of a side at a cell."""
+        found = self.best(side, cell)
+        return None if found is None else found[1]
+
+    @staticmethod
+    def metric(side: Mapping[str, Any]) -> Any:
+        """Function of a tidy frame behind a side's metric."""
+        name = side.get("metric", "time")
+        if name not in METRICS:
+            raise UserError(f"claims: metric {name}: unknown; {nearest(name, METRICS)}")
+        return METRICS[name]
+
+    @staticmethod
+    def wanted(side: Mapping[str, Any], choices: Iterable[Choice]) -> str:
+        """What rows a lookup needs, in words."""
+        text = " or ".join(dict.fromkeys(choice.describe() for choice in choices))
+        conditions = [f"{name} {side[name]}" for name in ("mode", "input") if name in side]
+        return ", ".join([text, *conditions])
+
+    def note(self, wanted: str, cell: Cell) -> None:
+        """Remember that rows are missing at a cell."""
+        too_long = not self.too_long.get(cell, set()).isdisjoint(wanted.replace(",", " ").split())
+        cells = self.missing.setdefault((wanted, TOO_LONG if too_long else ""), [])
+        if cell not in cells:
+            cells.append(cell)
+
+    def take_missing(self) -> list[str]:
+        """What lookups missed since the last call: one line per kind of rows, with the cells."""
+        lines = []
+        for (wanted, why), cells in self.missing.items():
+            counts: dict[str, list[str]] = {}
+            for cell in cells:
+                counts.setdefault(f"{cell.form} {cell.counts}", []).append(str(cell.size))
+            where = ", ".join(f"{name} at {' '.join(sizes)}" for name, sizes in counts.items())
+            lines.append(f"{wanted} ({where}{why and ': ' + why})")
+        self.missing = {}
+        return lines
+
+
+def predicted_too_long(rows: pd.DataFrame) -> dict[Cell, set[str]]:
+    """Of a set's raw rows the variants with points that the preset did not select, by cell."""
+    skipped = rows[rows["outcome"] == "not_selected"]
+    groups = skipped.groupby(["form", "lefts", "rights", "left_rows"])
+    return {
+        Cell(str(form), f"{lefts}-to-{rights}", int(size)): set(own["variant"])
+        for (form, lefts, rights, size), own in groups
+    }
+
+
+def of_any(choices: Iterable[Choice], points: pd.DataFrame) -> np.ndarray:
+    """Which lines of a tidy frame belong to one of the choices."""
+    return np.logical_or.reduce([choice.mask(points) for choice in choices])
+
+
+def side_of(raw: Any, common: Mapping[str, Any]) -> dict[str, Any]:
+    """A side of a comparison: a series, a list of them (the fastest counts) or a table of SIDE keys;
+    keys that it leaves out come from `common`."""
+    own = dict(raw) if isinstance(raw, Mapping) else {"series": raw}
+    for key in own:
+        if key not in SIDE:
+            raise UserError(f"claims: key {key}: unknown; {nearest(key, SIDE)}")
+    if "metric" in common:
+        own.setdefault("metric", common["metric"])
+    return own
+
+
+def grid(common: Mapping[str, Any]) -> Iterator[Cell]:
+    """Cells of a computation: `counts` x `sizes`, each a value or a list."""
+    for key in ("form", "counts", "sizes"):
+        if key not in common:
+            raise UserError(f"claims: {key} missing; name form, counts and sizes of the cells")
+    for counts, size in product(_listed(common["counts"]), _listed(common["sizes"])):
+        yield Cell(common["form"], counts, size)
+
+
+def placed(side: Mapping[str, Any], cell: Cell) -> Cell:
+    """The cell of a side: what the side fixes itself, else that of the comparison."""
+    return Cell(*(side.get(name, getattr(cell, name)) for name in PLACE))
+
+
+def label(cell: Cell, common: Mapping[str, Any]) -> str:
+    """Shortest text that tells the cells of a computation apart."""
+    several = len(_listed(common["counts"])) > 1
+    return f"{cell.counts} {cell.size}" if several else str(cell.size)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else [value]
+
+
+def parse_series(raw: Mapping[str, Any]) -> dict[str, tuple[Choice, ...]]:
+    """Series by name: those of claims.toml, and the classes of Table 1 as `<form>/<word>`."""
+    found: dict[str, tuple[Choice, ...]] = {}
+    layout = table1.layout()
+    for form, classes in layout.contenders.items():
+        for letter, choice in classes.items():
+            found[f"{form}/{layout.words[letter]}"] = (choice,)
+    for name, one in raw.items():
+        choices = one.get("any", [one]) if isinstance(one, Mapping) else [one]
+        found[name] = tuple(parse_choice(choice, f"claims: series {name}") for choice in choices)
+    return found

@@ -1,0 +1,196 @@
+"""Reads experiments/claims.toml, decides every claim for a set, and writes the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import experiments
+from xcorr.errors import UserError, nearest
+from experiments.driver.schema import load_toml
+from plots.tables.text import markdown
+from plots.tables.claims import counted, measured
+from plots.tables.claims.rows import Rows, parse_series, predicted_too_long
+from plots.tables.claims.values import DIFFERS, UNKNOWN, VERDICTS, Found, check, verdict
+from plots.tidy import ResultSet
+
+CLAIMS = Path(experiments.__file__).parent / "claims.toml"
+CLASSES = {
+    "machine": "decidable by measuring",
+    "static": "decidable by counting instructions or work",
+    "published": "about the published data",
+}
+IMPORT = "about the published data; import them (scripts/import_published.py)"
+REQUIRED = ("id", "section", "statement", "class", "paper")
+KEYS = (*REQUIRED, "experiments", "quantity", "compute", "test", "reason", "note")
+COLUMNS = [
+    "id", "section", "class", "claim", "quantity", "paper", "here", "values", "verdict", "reason", "note"
+]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim: what is stated, what decides it. `compute` names a computation and its arguments;
+    without one, `reason` says why nothing is computed."""
+
+    id: str
+    section: str
+    statement: str
+    kind: str
+    paper: str
+    experiments: tuple[str, ...]
+    quantity: str
+    compute: Mapping[str, Any]
+    test: Mapping[str, Any]
+    reason: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All claims, in order, and the series that they name."""
+
+    claims: dict[str, Claim]
+    series: dict[str, Any]
+
+
+@lru_cache
+def catalogue(path: Path = CLAIMS) -> Catalogue:
+    """The checked claims. UserError naming the claim and the key that is wrong."""
+    raw = load_toml(path)
+    series = parse_series(raw.get("series", {}))
+    claims: dict[str, Claim] = {}
+    for one in raw.get("claims", []):
+        claim = _claim(one, f"{path.name}: claim {one.get('id', '?')}")
+        if claim.id in claims:
+            raise UserError(f"{path.name}: claim {claim.id}: stands twice; remove one")
+        claims[claim.id] = claim
+    return Catalogue(claims, series)
+
+
+def _claim(one: Mapping[str, Any], where: str) -> Claim:
+    for key in one:
+        if key not in KEYS:
+            raise UserError(f"{where}: key {key}: unknown; {nearest(key, KEYS)}")
+    for key in REQUIRED:
+        if not one.get(key):
+            raise UserError(f"{where}: key {key}: missing; give a text")
+    if one["class"] not in CLASSES:
+        raise UserError(f"{where}: class {one['class']}: unknown; {nearest(one['class'], CLASSES)}")
+    compute = one.get("compute", {})
+    if compute:
+        names = counted.COMPUTATIONS if one["class"] == "static" else measured.COMPUTATIONS
+        if compute.get("name") not in names:
+            raise UserError(f"{where}: compute {compute.get('name')}: {nearest(str(compute.get('name')), names)}")
+        check(one.get("test", {}), where)
+    elif not one.get("reason"):
+        raise UserError(f"{where}: neither compute nor reason; say how it is decided or why not")
+    return Claim(
+        one["id"], one["section"], one["statement"], one["class"], one["paper"],
+        tuple(one.get("experiments", ())), one.get("quantity", ""), compute, one.get("test", {}),
+        one.get("reason", ""), one.get("note", ""),
+    )  # fmt: skip
+
+
+def found(claim: Claim, rows: Rows) -> Found:
+    """What the claim's computation finds. UserError naming the claim when its arguments are wrong."""
+    arguments = {name: value for name, value in claim.compute.items() if name != "name"}
+    try:
+        if claim.kind == "static":
+            return counted.COMPUTATIONS[claim.compute["name"]](arguments)
+        return measured.COMPUTATIONS[claim.compute["name"]](rows, arguments)
+    except KeyError as error:
+        raise UserError(f"claim {claim.id}: argument {error}: missing; see its computation") from error
+    except UserError as error:
+        raise UserError(f"claim {claim.id}: {error}") from error
+
+
+def decide(claim: Claim, rows: Rows) -> dict[str, str]:
+    """One line of the table (COLUMNS) for a claim and a set."""
+    line = {
+        "id": claim.id, "section": claim.section, "class": claim.kind, "claim": claim.statement,
+        "quantity": claim.quantity, "paper": claim.paper, "here": "", "values": "",
+        "verdict": UNKNOWN, "reason": claim.reason, "note": claim.note,
+    }  # fmt: skip
+    if not claim.compute:
+        return line
+    if claim.kind == "published" and not rows.imported:
+        return {**line, "reason": IMPORT}
+    seen = found(claim, rows)
+    said = verdict(seen, claim.test)
+    here = {"here": seen.short(), "values": seen.text(), "verdict": said}
+    return {**line, **here, "reason": _reason(said, seen)}
+
+
+def _reason(said: str, seen: Found) -> str:
+    if said != UNKNOWN:
+        return "some of its rows are missing, those that are there settle it" if seen.missing else ""
+    if absent := [*seen.missing, *seen.hints]:
+        return f"no rows: {'; '.join(absent)}"
+    return "the bounds that the measured sizes give leave it open"
+
+
+def require(ids: Iterable[str], path: Path = CLAIMS) -> list[Claim]:
+    """The claims of `ids`, all of them when there are none. UserError for an unknown id."""
+    claims = catalogue(path).claims
+    for one in ids:
+        if one not in claims:
+            raise UserError(f"claim {one}: unknown; {nearest(one, claims)}")
+    return [claims[one] for one in ids] or list(claims.values())
+
+
+def table(results: ResultSet, ids: Iterable[str] = (), path: Path = CLAIMS) -> pd.DataFrame:
+    """Every claim (or those of `ids`) decided for a set: columns COLUMNS, all text.
+
+    `here` is short, `values` has every number. UserError for an unknown id.
+    """
+    wanted = require(ids, path)
+    too_long = predicted_too_long(results.rows)
+    rows = Rows(results.points, catalogue(path).series, results.folder, too_long)
+    return pd.DataFrame([decide(claim, rows) for claim in wanted], columns=COLUMNS)
+
+
+def counts(lines: pd.DataFrame) -> pd.DataFrame:
+    """Claims per class (lines) and verdict (columns)."""
+    numbers = pd.crosstab(lines["class"], lines["verdict"])
+    numbers = numbers.reindex(index=list(CLASSES), columns=list(VERDICTS), fill_value=0)
+    shown = numbers.astype(str).rename_axis(None, axis=1).reset_index()
+    return shown.rename(columns={"class": "Class"})
+
+
+def readable(lines: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it: claim, the paper's value, here, verdict with the reason."""
+    marked = [f"**{one}**" if one == DIFFERS else one for one in lines["verdict"]]
+    return pd.DataFrame({
+        "Id": lines["id"],
+        "Claim": [f"{s} ({where})" for s, where in zip(lines["claim"], lines["section"])],
+        "Quantity": lines["quantity"],
+        "Paper": lines["paper"],
+        "Here": [text or "–" for text in lines["here"]],
+        "Verdict": [f"{v}: {r}" if r else v for v, r in zip(marked, lines["reason"])],
+    })  # fmt: skip
+
+
+def to_markdown(lines: pd.DataFrame) -> str:
+    """Markdown: counts by class and verdict, then a table per class."""
+    parts = ["# Claims of the paper on this machine\n", markdown(counts(lines))]
+    for kind, meaning in CLASSES.items():
+        own = lines[lines["class"] == kind]
+        if len(own):
+            parts += [f"## {kind.capitalize()}: {meaning}\n", markdown(readable(own))]
+    return "\n".join(parts)
+
+
+def to_csv(lines: pd.DataFrame) -> str:
+    """CSV of all columns."""
+    return lines.to_csv(index=False, lineterminator="\n")
+
+
+def files(lines: pd.DataFrame) -> dict[str, str]:
+    """The table's files, text by name."""
+    return {"claims.md": to_markdown(lines), "claims.csv": to_csv(lines)}

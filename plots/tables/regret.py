@@ -1,0 +1,168 @@
+"""What auto costs: the time of its choice over that of the fastest point measured, per problem.
+
+    python3 -m plots.tables.regret KEY                       on the problems of the experiment that feeds this table
+    python3 -m plots.tables.regret KEY --leave-one-size-out  on every problem of the set, rows of its size set aside
+
+The choice is made again from the set's other rows: those of judged problems are set aside, whatever measured them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from xcorr import auto
+from xcorr.auto import Point, Source, Times
+from xcorr.errors import Parser, command
+from xcorr.problem import Problem
+from plots import style, tidy
+from plots.tables.text import csv, markdown
+from plots.metrics import MICRO, si_time
+from plots.sets import ROOT, choose
+
+TARGET_MEAN, TARGET_WORST = 1.15, 1.6
+COLUMNS = [
+    "form", "counts", "size", "window", "variant", "params", "time_us", "best", "best_params", "best_us", "regret", "why",
+]  # fmt: skip
+
+
+def times_of(points: pd.DataFrame) -> dict[Problem, dict[Point, float]]:
+    """Mean times of the points that passed in the usual mode, input and precision, by problem."""
+    usual = points[(points["outcome"] == "passed") & (points["mode"] == "stream") & (points["precision"] == "fp32")
+                   & (points["input"] == "uniform")]  # fmt: skip
+    found: dict[Problem, dict[Point, float]] = {}
+    for values in usual[[*tidy.PROBLEM, "variant", "params", "compute_us"]].itertuples(index=False):
+        form, a, b, c, d, lefts, rights, window, variant, params, us = values
+        problem = Problem(form, (int(a), int(b)), (int(c), int(d)), int(lefts), int(rights), window)
+        found.setdefault(problem, {})[variant, params] = float(us)
+    return found
+
+
+def table(results: tidy.ResultSet) -> pd.DataFrame:
+    """One line per judged problem; see COLUMNS. `regret` is NaN where the choice itself was not measured."""
+    judged = times_of(results.feeding("regret"))
+    known = {problem: found for problem, found in times_of(results.points).items() if problem not in judged}
+    return _table(judged, dict.fromkeys(judged, known), refused(results.rows))
+
+
+def leave_one_size_out(results: tidy.ResultSet) -> pd.DataFrame:
+    """The same for every problem of the set, from the problems of other sizes."""
+    everything = times_of(results.points)
+    known: dict[Problem, Times] = {
+        judged: {
+            problem: found for problem, found in everything.items()
+            if (problem.left, problem.right) != (judged.left, judged.right)
+        }
+        for judged in everything
+    }  # fmt: skip
+    return _table(everything, known, refused(results.rows))
+
+
+def refused(rows: pd.DataFrame) -> set[tuple[Any, ...]]:
+    """(problem's columns, variant, params) that the program did not compute: auto would have been told so."""
+    names = [*tidy.PROBLEM, "variant", "params"]
+    return set(rows.loc[~rows["outcome"].isin(["passed", "published"]), names].itertuples(index=False, name=None))
+
+
+def _table(judged: Times, known: Mapping[Problem, Times], not_run: set[tuple[Any, ...]]) -> pd.DataFrame:
+    lines = []
+    for problem, measured in judged.items():
+        cells = (problem.form, *problem.left, *problem.right, problem.lefts, problem.rights, problem.window)
+        choice = auto.pick(
+            problem, Source("this set", known[problem]),
+            lambda point: "not run" if point not in measured and (*cells, *point) in not_run else "",
+        )
+        best = min(measured, key=lambda one: (measured[one], one))
+        line = {
+            "form": problem.form, "counts": f"{problem.lefts}-to-{problem.rights}", "window": problem.window,
+            "size": tidy.size_label(*problem.left, *problem.right), "best": best[0], "best_params": best[1],
+            "best_us": measured[best], "variant": "", "params": "", "time_us": math.nan, "why": "nothing was measured",
+        }  # fmt: skip
+        if choice:
+            us = measured.get((choice.variant, choice.params), math.nan)
+            line |= {"variant": choice.variant, "params": choice.params, "time_us": us, "why": choice.why}
+        lines.append(line | {"regret": line["time_us"] / line["best_us"], "_work": problem.fmas})
+    frame = pd.DataFrame(lines, columns=[*COLUMNS, "_work"])
+    keys = frame.assign(_form=[tidy.form_order(form) for form in frame["form"]])
+    order = keys.sort_values(["_form", "counts", "_work", "size"], kind="stable").index
+    return frame.loc[order, COLUMNS].reset_index(drop=True)
+
+
+def summary(lines: pd.DataFrame) -> str:
+    """Geometric mean and worst, per form and in all, against their targets, in one paragraph."""
+    known = lines[lines["regret"].notna()]
+    if known.empty:
+        return "No choice of auto was measured in this set."
+
+    def said(own: pd.DataFrame) -> str:
+        return f"{math.exp(own['regret'].map(math.log).mean()):.3f} and {own['regret'].max():.2f}"
+
+    forms = "; ".join(f"{form} {said(own)}" for form, own in known.groupby("form", sort=False))
+    missing = len(lines) - len(known)
+    left_out = f" {missing} choices were not measured and are not in these numbers." if missing else ""
+    return (
+        f"Geometric mean and worst regret of {len(known)} problems: {said(known)} "
+        f"(targets: {TARGET_MEAN} and {TARGET_WORST}). By form: {forms}.{left_out}"
+    )
+
+
+def readable(lines: pd.DataFrame) -> pd.DataFrame:
+    """The table as people read it."""
+    return pd.DataFrame({
+        "Form": lines["form"], "Matrices": lines["counts"], "Size": lines["size"],
+        "auto": [style.label(name) if name else "–" for name in lines["variant"]],
+        "Parameters": [text.replace(";", ", ") or "–" for text in lines["params"]],
+        "Time": [si_time(us * MICRO) for us in lines["time_us"]],
+        "Best": [style.label(name) for name in lines["best"]],
+        "Best parameters": [text.replace(";", ", ") or "–" for text in lines["best_params"]],
+        "Best time": [si_time(us * MICRO) for us in lines["best_us"]],
+        "Regret": ["not measured" if math.isnan(value) else f"{value:.2f}" for value in lines["regret"]],
+        "Why": lines["why"],
+    })  # fmt: skip
+
+
+def files(results: tidy.ResultSet) -> dict[str, str]:
+    """Texts of the table by file name; none for a set without rows of the experiment."""
+    lines = table(results)
+    if lines.empty:
+        return {}
+    text = f"# Regret of auto\n\n{summary(lines)}\n\n{markdown(readable(lines))}"
+    return {"regret.md": text, "regret.csv": csv(lines)}
+
+
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError. Exit code 1 when a target is missed or a choice was not measured."""
+    made = Parser(prog="python3 -m plots.tables.regret", description=__doc__,
+                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    made.add_argument("key", nargs="?", metavar="machine-key", help="set (default: every published one)")
+    made.add_argument("--local", action="store_true", help="a local set, even where a published one exists")
+    made.add_argument("--leave-one-size-out", action="store_true", help="judge every problem of the set")
+    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
+                      help="root of the results (default: results)")  # fmt: skip
+    options = made.parse_args(argv)
+    missed = False
+    for kind, key in choose(options.results, [options.key] if options.key else [], options.local):
+        results = tidy.load(options.results / kind / key, key, kind)
+        lines = leave_one_size_out(results) if options.leave_one_size_out else table(results)
+        if len(lines):
+            print(markdown(readable(lines)))
+        print(f"{key}: {summary(lines)}")
+        regrets = lines["regret"]
+        missed |= not (len(lines) and regrets.notna().all() and regrets.max() <= TARGET_WORST
+                       and regrets.map(math.log).mean() <= math.log(TARGET_MEAN))  # fmt: skip
+    return int(missed)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
