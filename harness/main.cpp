@@ -1,5 +1,5 @@
-// xcorr-bench: measures variants on one problem. The driver of the experiments starts one process
-// for each variant and problem, and turns the records of the process into rows.
+// xcorr-bench: measures variants, on the problem that its options describe or on the points that a
+// file lists. The experiments' driver starts it and turns its records into rows.
 #include <benchmark/benchmark.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -27,7 +28,7 @@ struct Options {
   std::vector<std::string> variants;
   std::vector<std::string> params;
   std::string precision = "fp32", form, left, right, window = "full", mode = "stream";
-  std::string input = "uniform", records;
+  std::string input = "uniform", records, points;
   Index lefts = 1, rights = 1;
   std::uint64_t seed = 1;
   int repetitions = 0;
@@ -57,22 +58,49 @@ class Records {
   std::ostream* out_ = nullptr;
 };
 
+// A point to measure. `number` counts the lines of --points from 0, and is -1 without --points.
+struct Asked {
+  std::unique_ptr<Point> point;
+  int number = -1;
+
+  std::string name() const {
+    return number < 0 ? point->name() : point->name() + "#" + std::to_string(number);
+  }
+  nlohmann::json line(const char* what, nlohmann::json content) const {
+    nlohmann::json line = {{what, std::move(content)}};
+    if (number >= 0) line["point"] = number;
+    return line;
+  }
+};
+
 // Finishes each point after its last repetition, and writes its record.
 class PointReporter : public benchmark::ConsoleReporter {
  public:
-  PointReporter(std::map<std::string, Point*> points, Records& records, bool silent)
+  PointReporter(std::map<std::string, Asked*> points, Records& records, bool silent)
       : ConsoleReporter(OO_Tabular),
         points_(std::move(points)),
         records_(records),
         silent_(silent) {}
 
   bool ReportContext(const Context& context) override {
-    return silent_ || ConsoleReporter::ReportContext(context);
+    if (silent_) return true;
+    std::ostringstream said;
+    SetErrorStream(&said);
+    const bool goes_on = ConsoleReporter::ReportContext(context);
+    SetErrorStream(&std::cerr);
+    // A distribution's package of the library is a debug build. Its loop only counts here, the time
+    // comes from the device, and machine_facts() says once which library it is.
+    std::istringstream lines(said.str());
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("Library was built as DEBUG") == std::string::npos) std::cerr << line << "\n";
+    }
+    return goes_on;
   }
 
   void ReportRuns(const std::vector<Run>& runs) override {
     if (!silent_) ConsoleReporter::ReportRuns(runs);
-    Point& point = *points_.at(runs.front().run_name.function_name);
+    const Asked& asked = *points_.at(runs.front().run_name.function_name);
+    Point& point = *asked.point;
     if (runs.front().run_type == Run::RT_Aggregate) {  // follows the repetitions
       if (finished_.count(&point)) return;
       throw UserError(
@@ -85,7 +113,7 @@ class PointReporter : public benchmark::ConsoleReporter {
       if (!run.error_occurred) repetitions.push_back({run.iterations, run.GetAdjustedRealTime()});
     }
     point.finish(std::move(repetitions));
-    records_.write({{"record", point.record()}});
+    records_.write(asked.line("record", point.record()));
     failed_ |= point.outcome() == Outcome::incorrect || point.outcome() == Outcome::failed;
     if (!silent_ && point.outcome() != Outcome::passed) {
       std::cout << point.name() << ": " << to_string(point.outcome()) << ": " << point.reason()
@@ -100,7 +128,7 @@ class PointReporter : public benchmark::ConsoleReporter {
   bool failed() const { return failed_; }
 
  private:
-  std::map<std::string, Point*> points_;
+  std::map<std::string, Asked*> points_;
   std::set<Point*> finished_;
   Records& records_;
   bool silent_;
@@ -117,7 +145,10 @@ void run_point(benchmark::State& state, Point& point) {
   }
 }
 
-std::vector<std::unique_ptr<Point>> make_points(const Options& options, Device& device) {
+constexpr double kLongestMeasurement = 86400;  // seconds
+
+// What the options ask for: each of their variants with each of their parameters.
+void add_points(const Options& options, int number, Device& device, std::vector<Asked>& points) {
   if (options.variants.empty() || options.form.empty() || options.left.empty()) {
     throw UserError("nothing to measure: --variant, --form and --left are needed; see --help");
   }
@@ -125,24 +156,95 @@ std::vector<std::unique_ptr<Point>> make_points(const Options& options, Device& 
       make_problem(parse_form(options.form), parse_shape(options.left),
                    parse_shape(options.right.empty() ? options.left : options.right), options.lefts,
                    options.rights, options.window);
-  std::vector<std::unique_ptr<Point>> points;
   for (const std::string& id : options.variants) {
     const Variant& variant = find_variant(id);
     std::vector<Params> grid;
     for (const std::string& text : options.params) grid.push_back(parse_params(variant, text));
     if (grid.empty()) grid = grid_points(variant);
     for (const Params& params : grid) {
-      points.push_back(std::make_unique<Point>(
-          PointRequest{&variant, params, parse_precision(options.precision), problem,
-                       parse_mode(options.mode), parse_input_kind(options.input), options.seed,
-                       options.energy_time},
-          device));
+      points.push_back(
+          {std::make_unique<Point>(
+               PointRequest{&variant, params, parse_precision(options.precision), problem,
+                            parse_mode(options.mode), parse_input_kind(options.input), options.seed,
+                            options.energy_time},
+               device),
+           number});
     }
   }
+}
+
+// The options with what a line of --points says in their place: one JSON object with the names of
+// the options, of which variant and params are single texts.
+Options with_line(Options options, const std::string& text, int number) {
+  const std::string where = "points, line " + std::to_string(number + 1);
+  nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
+  if (!line.is_object()) throw UserError(where + ": is no JSON object; write one a line");
+  const auto take = [&](const char* name, auto& into) {
+    const auto found = line.find(name);
+    if (found == line.end()) return;
+    try {
+      found->get_to(into);
+    } catch (const nlohmann::json::exception&) {
+      throw UserError(where + ": " + name + " has another type; see --help");
+    }
+    line.erase(found);
+  };
+  std::optional<std::string> variant, params;
+  const auto take_text = [&](const char* name, std::optional<std::string>& into) {
+    if (!line.contains(name)) return;
+    take(name, into.emplace());
+  };
+  take_text("variant", variant);
+  take_text("params", params);
+  if (variant) options.variants = {*variant};
+  if (params) options.params = {*params};
+  take("precision", options.precision);
+  take("form", options.form);
+  take("left", options.left);
+  take("right", options.right);
+  take("lefts", options.lefts);
+  take("rights", options.rights);
+  take("window", options.window);
+  take("mode", options.mode);
+  take("input", options.input);
+  take("energy_time", options.energy_time);
+  if (!line.empty()) {
+    throw UserError(where + ": key '" + line.begin().key() + "' is unknown; see --help");
+  }
+  if (!(options.energy_time >= 0 && options.energy_time <= kLongestMeasurement)) {
+    throw UserError(where + ": energy_time is out of range; give seconds from 0 to a day");
+  }
+  return options;
+}
+
+std::vector<Asked> make_points(const Options& options, Device& device) {
+  std::vector<Asked> points;
+  if (options.points.empty()) {
+    add_points(options, -1, device, points);
+    return points;
+  }
+  std::ifstream file;
+  if (options.points != "-") {
+    file.open(options.points);
+    if (!file) {
+      throw UserError("points '" + options.points +
+                      "': cannot be read; name a file, or - for standard input");
+    }
+  }
+  std::istream& lines = options.points == "-" ? std::cin : file;
+  int number = 0;
+  for (std::string line; std::getline(lines, line); ++number) {
+    const std::size_t before = points.size();
+    add_points(with_line(options, line, number), number, device, points);
+    if (points.size() != before + 1) {
+      throw UserError("points, line " + std::to_string(number + 1) +
+                      ": is not one point; give one variant and its params");
+    }
+  }
+  if (points.empty()) throw UserError("points: no line; write one JSON object a line");
   return points;
 }
 
-constexpr double kLongestMeasurement = 86400;  // seconds
 constexpr int kMostRepetitions = 1000000;
 
 // Refuses numbers with which the loop would never end, or which Google Benchmark would ignore.
@@ -194,25 +296,26 @@ void check_benchmark_flags(int argc, char** argv) {
 }
 
 int measure(const Options& options, Device& device) {
-  const std::vector<std::unique_ptr<Point>> points = make_points(options, device);
+  std::vector<Asked> points = make_points(options, device);
   Records records(options.records);
-  std::map<std::string, Point*> by_name;
-  for (const std::unique_ptr<Point>& point : points) {
-    Point* p = point.get();
-    if (!by_name.emplace(p->name(), p).second) {
-      throw UserError("point '" + p->name() + "': was requested twice; leave one of the two out");
+  std::map<std::string, Asked*> by_name;
+  for (Asked& asked : points) {
+    const Point& point = *asked.point;
+    if (!by_name.emplace(asked.name(), &asked).second) {
+      throw UserError("point '" + point.name() + "': was requested twice; leave one of the two out");
     }
     auto* registered = benchmark::RegisterBenchmark(
-        p->name().c_str(), [p, &records, announced = false](benchmark::State& state) mutable {
+        asked.name().c_str(),
+        [&asked, &records, announced = false](benchmark::State& state) mutable {
+          Point& p = *asked.point;
           if (!announced) {
             announced = true;
-            records.write({{"starting",
-                            {{"variant", p->request().variant->id},
-                             {"params", p->request().params.canonical()},
-                             {"problem", p->request().problem.id()},
-                             {"mode", to_string(p->request().mode)}}}});
+            records.write(asked.line("starting", {{"variant", p.request().variant->id},
+                                                  {"params", p.request().params.canonical()},
+                                                  {"problem", p.request().problem.id()},
+                                                  {"mode", to_string(p.request().mode)}}));
           }
-          run_point(state, *p);
+          run_point(state, p);
         });
     registered->UseManualTime()->Unit(benchmark::kMicrosecond);
     if (options.repetitions > 0) registered->Repetitions(options.repetitions);
@@ -264,6 +367,10 @@ int run(int argc, char** argv) {
   app.add_option("--min-time", options.min_time, "seconds of each measurement, at least");
   app.add_option("--energy-time", options.energy_time,
                  "seconds for which energy is counted, at least; 0, the default: it is not");
+  app.add_option("--points", options.points,
+                 "a file of points, - for standard input: one JSON object a line, whose keys are "
+                 "variant, params, precision, form, left, right, lefts, rights, window, mode, "
+                 "input and energy_time; the options stand for what a line leaves out");
   app.add_option("--records", options.records,
                  "JSON lines to this file, - for standard output alone");
 

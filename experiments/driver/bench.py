@@ -44,9 +44,10 @@ def _die_with(parent: int) -> Callable[[], None]:
 
 @dataclass(frozen=True)
 class Starting:
-    """The process begins to verify this point."""
+    """The process begins to verify this point. `number`: its place in a list of points, None where only params were asked for."""
 
     params: str
+    number: int | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Record:
     """A finished point, as xcorr-bench reports it."""
 
     fields: dict[str, Any]
+    number: int | None = None
 
 
 @dataclass(frozen=True)
@@ -164,11 +166,30 @@ class Bench:
         `timeout_s(params)` is how long the point in flight may take; when it takes longer the
         process is killed. The process is killed too when the caller stops iterating.
         """
-        with tempfile.TemporaryFile() as errors:
+        command = self.command(unit, params, preset)
+        yield from self._events(command, b"", params[0], lambda event: timeout_s(event.params))
+
+    def measure_points(
+        self, points: Sequence[tuple[Unit, str]], preset: Preset, timeout_s: Callable[[int], float]
+    ) -> Iterator[Starting | Record | Ended]:
+        """As measure, with points of several problems; events and `timeout_s` have the number of a point."""
+        command = [
+            str(self.path), "--device", self.device, "--points", "-", "--seed", str(SEED),
+            "--repetitions", str(preset.repetitions), "--min-time", str(preset.min_time_s), "--records", "-",
+        ]  # fmt: skip
+        lines = "".join(json.dumps(_point(unit, params)) + "\n" for unit, params in points)
+        yield from self._events(command, lines.encode(), points[0][1], lambda event: timeout_s(event.number or 0))
+
+    def _events(
+        self, command: Sequence[str], lines: bytes, first: str, timeout_s: Callable[[Starting], float]
+    ) -> Iterator[Starting | Record | Ended]:
+        with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as asked:
+            asked.write(lines)
+            asked.seek(0)
             try:
                 child = subprocess.Popen(
-                    self.command(unit, params, preset),
-                    stdin=subprocess.DEVNULL,
+                    command,
+                    stdin=asked,
                     stdout=subprocess.PIPE,
                     stderr=errors,
                     start_new_session=True,  # Ctrl-C reaches the driver, which ends the child
@@ -179,11 +200,11 @@ class Bench:
             assert child.stdout is not None
             timed_out = False
             try:
-                lines = _Lines(child.stdout)
-                flight = params[0]
+                output = _Lines(child.stdout)
+                flight = Starting(first)
                 begin = time.monotonic()
                 while True:
-                    line = lines.next(begin + timeout_s(flight) - time.monotonic())
+                    line = output.next(begin + timeout_s(flight) - time.monotonic())
                     if line is None:
                         timed_out = True
                         child.kill()
@@ -194,7 +215,7 @@ class Bench:
                     if event is not None:
                         begin = time.monotonic()
                         if isinstance(event, Starting):
-                            flight = event.params
+                            flight = event
                         yield event
                 code = child.wait()
             finally:
@@ -204,6 +225,17 @@ class Bench:
                 child.stdout.close()
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4000))
             yield _ended(code, timed_out, errors.read().decode(errors="replace"))
+
+
+def _point(unit: Unit, params: str) -> dict[str, Any]:
+    """A line of `xcorr-bench --points`."""
+    problem = unit.problem
+    return {
+        "variant": unit.variant.id, "params": params, "precision": unit.precision, "form": problem.form,
+        "left": format_shape(problem.left), "right": format_shape(problem.right), "lefts": problem.lefts,
+        "rights": problem.rights, "window": problem.window, "mode": unit.mode, "input": unit.input,
+        "energy_time": float(unit.energy_s),
+    }  # fmt: skip
 
 
 class _Lines:
@@ -237,11 +269,12 @@ def _event(line: bytes) -> Starting | Record | None:
         return None
     try:
         report = json.loads(line)
+        number = report.get("point")
         if "starting" in report:
-            return Starting(report["starting"]["params"])
+            return Starting(report["starting"]["params"], number)
         if "record" in report:
-            return Record(dict(report["record"]))
-    except (ValueError, KeyError, TypeError):
+            return Record(dict(report["record"]), number)
+    except (ValueError, KeyError, TypeError, AttributeError):
         pass
     return None
 

@@ -1,16 +1,27 @@
-"""What is worth measuring: the fastest points that rows exist of, and the points that figures show."""
+"""What is worth measuring: the fastest points that rows exist of, and the points that figures show.
+
+A variant needs no entry anywhere for that: where no row ranks its points, some of its grid stand for it."""
 
 from __future__ import annotations
 
 import dataclasses
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from experiments.driver.points import Unit
 from experiments.driver.schema import Experiment, Restriction
+from experiments.driver import store
+from experiments.driver.identity import architecture
+from experiments.driver.run_records import read_runs
 from experiments.driver.store import Row
 from experiments.driver.studies import without_studies
+from xcorr.auto import distance
+from xcorr.problem import Problem
+
+# Points of a variant that neither rows nor an experiment single out.
+FEW = 8
 
 # A cell: what a unit is besides its experiment and mode. Times of any preset rank its points, the
 # sources of which may have changed since; those of the mode stream, which every point has.
@@ -45,32 +56,102 @@ def named(point: str, names: Sequence[str]) -> bool:
     return any(own.issuperset(filter(None, name.split(";"))) for name in names)
 
 
+def spread(points: Sequence[str], most: int) -> tuple[str, ...]:
+    """At most so many of the points, evenly spaced over the grid, its first and its last among them."""
+    if len(points) <= most:
+        return tuple(points)
+    return tuple(dict.fromkeys(points[round(i * (len(points) - 1) / max(1, most - 1))] for i in range(most)))
+
+
+class Elsewhere:
+    """The fastest points by other machines: of each variant on the nearest problem that a set has.
+
+    `rankings`: of each set its `ranking`, the most trusted one first. `foreign`: whether no set is of the
+    architecture that is measured on, so that its best points need not be the best here.
+    """
+
+    def __init__(self, rankings: Sequence[Mapping[Cell, Sequence[str]]], foreign: bool) -> None:
+        self.foreign = foreign
+        self._sets: list[Mapping[Cell, list[tuple[Problem, Sequence[str]]]]] = []
+        for ranked in rankings:
+            by_variant: dict[Cell, list[tuple[Problem, Sequence[str]]]] = defaultdict(list)
+            for (variant, precision, form, a, b, c, d, lefts, rights, window), points in ranked.items():
+                problem = Problem(form, (int(a), int(b)), (int(c), int(d)), int(lefts), int(rights), window)
+                by_variant[variant, precision].append((problem, points))
+            self._sets.append(by_variant)
+
+    def points(self, unit: Unit, most: int) -> tuple[str, ...]:
+        """At most so many points of the unit, the fastest first; none where no set has the variant. Problems of its form
+        come before others."""
+        form = unit.problem.form
+        for by_variant in self._sets:
+            built = [
+                (problem.form != form, distance(unit.problem, problem), problem.id, [one for one in points if one in unit.params])
+                for problem, points in by_variant.get((unit.variant.id, unit.precision), [])
+            ]
+            near = min((one for one in built if one[3]), default=None)
+            if near:
+                return tuple(near[3][:most])
+        return ()
+
+    def some(self, unit: Unit, most: int) -> tuple[str, ...]:
+        """The points that stand for a variant where no row of this machine ranks them."""
+        known = self.points(unit, most)
+        if not known:
+            return spread(unit.params, FEW)
+        return tuple(dict.fromkeys([*known, *spread(unit.params, 2)])) if self.foreign else known
+
+
+def elsewhere(published: Path, backend: str, facts: Mapping[str, object], own: Iterable[Row] = ()) -> Elsewhere:
+    """What the published sets of a folder know. `own`: the rows of this machine's set, which lead.
+    Sets of this machine's architecture come before others."""
+    here = architecture(backend, facts)
+    sets: list[tuple[bool, str, Mapping[Cell, Sequence[str]]]] = []
+    for folder in sorted(path for path in published.glob("*") if path.is_dir()):
+        same = any(architecture(backend, run.get("before", {})) == here for run in read_runs(folder).values())
+        if folder.name != facts.get("machine_key"):
+            rows = [row for row in store.read_rows(folder) if row["backend"] == backend]
+            if rows:
+                sets.append((not same, folder.name, ranking(rows)))
+    sets.sort(key=lambda one: one[:2])
+    mine = ranking(own)
+    return Elsewhere([*([mine] if mine else []), *(one[2] for one in sets)], not mine and all(one[0] for one in sets))
+
+
 def keep_plotted(units: Sequence[Unit], experiments: Mapping[str, Experiment]) -> list[Unit]:
     """The units with the points that `plotted` of their experiment names; those of an experiment without it
-    stay as they are, and a variant that it does not name goes."""
+    stay as they are. A variant that it does not name keeps some of its grid, one that it names without a point goes."""
     kept = []
     for unit in units:
         names = experiments[unit.experiment].plotted
-        chosen = unit.params if names is None else tuple(
-            one for one in unit.params if named(one, names.get(unit.variant.id, []))
-        )
+        if names is None:
+            chosen = unit.params
+        elif unit.variant.id in names:
+            chosen = tuple(one for one in unit.params if named(one, names[unit.variant.id]))
+        else:
+            chosen = spread(unit.params, FEW)
         if chosen:
             kept.append(dataclasses.replace(unit, params=chosen))
     return kept
 
 
 def keep_best(
-    units: Sequence[Unit], experiments: Mapping[str, Experiment], preset: str, ranked: Mapping[Cell, Sequence[str]]
-) -> tuple[list[Unit], list[Unit]]:
+    units: Sequence[Unit], experiments: Mapping[str, Experiment], preset: str, ranked: Mapping[Cell, Sequence[str]],
+    default: int | None = None, instead: Callable[[Unit, int], Sequence[str]] | None = None,
+) -> tuple[list[Unit], list[Unit]]:  # fmt: skip
     """The units with the points that `best` (by `ranked`) and `points` of their experiment keep, and the units
-    that were left out because they have neither rows nor a named point."""
+    that were left out because they have neither rows nor a named point. `default`: the `best` of the preset, for
+    experiments that have none of their own. `instead(unit, best)` names points of a unit without rows."""
     kept, empty = [], []
     for unit in units:
         limit = experiments[unit.experiment].presets.get(preset, Restriction())
-        if limit.best is None:
+        best = default if limit.best is None else limit.best
+        if best is None:
             kept.append(unit)
             continue
-        fastest = [one for one in ranked.get(_cell(unit), []) if one in unit.params][: limit.best]
+        fastest: Sequence[str] = [one for one in ranked.get(_cell(unit), []) if one in unit.params][:best]
+        if not fastest and instead:
+            fastest = instead(unit, best)
         names = limit.points.get(unit.variant.id, [])
         chosen = tuple(one for one in unit.params if one in fastest or named(one, names))
         if chosen:

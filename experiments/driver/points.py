@@ -48,7 +48,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Unit:
-    """What one process measures: a (variant, problem) and the parameters that are left to do."""
+    """A (variant, problem) and the parameters that are left to do. A process measures one, under preset smoke several."""
 
     experiment: str
     problem: Problem
@@ -245,8 +245,16 @@ def parse_shard(text: str) -> tuple[int, int]:
 def take_shard(units: Sequence[Unit], shard: tuple[int, int]) -> list[Unit]:
     """Part k of n: the parts are disjoint, together everything, and of similar work.
 
-    Every round of n units is dealt one place further on, or each shard would always get the same
-    variants of an ordered list.
+    Every round of n units starts one shard later, or each shard would always get the same variants of
+    an ordered list.
     """
     k, n = shard
     return [unit for i, unit in enumerate(units) if (i + i // n) % n == k - 1]
+
+
+def in_processes(units: Sequence[Unit], most: int) -> list[tuple[Unit, ...]]:
+    """The units that one process measures together: of one variant and precision, at most `most`."""
+    groups: dict[tuple[Any, ...], list[Unit]] = {}
+    for i, unit in enumerate(units):
+        groups.setdefault((unit.variant.id, unit.precision) if most > 1 else (i,), []).append(unit)
+    return [tuple(group[i : i + most]) for group in groups.values() for i in range(0, len(group), most)]

@@ -186,20 +186,21 @@ class Predictor:
             + (unit.energy_s if self._backend == "cuda" else 0)  # nothing counts a CPU's
         )
 
-    def unit_s(self, unit: Unit, params: Sequence[str]) -> float:
-        """Predicted seconds of the process that measures these parameters; 0 when none is left."""
+    def unit_s(self, unit: Unit, params: Sequence[str], shared_by: int = 1) -> float:
+        """Predicted seconds of these parameters, with their part of a process that so many units share; 0 when none is left."""
         if not params:
             return 0.0
         check = self._rates.verification[self._backend]
+        process = float(check.process_s) / shared_by
         if unit.variant.backend != self._backend:
-            return check.process_s + check.point_s * len(params)
+            return process + check.point_s * len(params)
         problem = unit.problem
         if problem.fmas <= check.definition_limit_fma:
             reference = problem.fmas / check.fma_per_s
         else:
             reference = problem.fft_work / check.fft_per_s
         points = sum(self.point_s(unit, one) for one in params)
-        return check.process_s + INPUTS * reference + points
+        return process + INPUTS * reference + points
 
     def timeout_s(self, unit: Unit, params: str) -> float:
         """When a point in flight is given up: far beyond its prediction, references included."""

@@ -20,13 +20,13 @@ from tabulate import tabulate
 
 from experiments.driver import lock, store
 from experiments.driver.bench import SEED, Bench, program
-from experiments.driver.best import keep_best, keep_plotted, ranking
+from experiments.driver.best import elsewhere, keep_best, keep_plotted, ranking
 from xcorr.errors import Parser, UserError, nearest
 from experiments.driver.identity import architecture, identities
 from experiments.driver.launches import quiet_us, slowed
-from experiments.driver.points import ROOT, Filters, Unit, expand, parse_shard, take_shard
+from experiments.driver.points import ROOT, Filters, Unit, Variant, expand, in_processes, parse_shard, take_shard
 from experiments.driver.predict import Predictor
-from experiments.driver.schema import FOLDER, load_experiments, load_presets, load_rates
+from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
 from experiments.driver.sweep import Progress, Sweep
 
 EPILOG = """example:
@@ -99,26 +99,55 @@ def nothing_to_do(sweep: Sweep, folder: Path) -> int:
     return 1 if sweep.progress.bad() else 0
 
 
-def dry_run_table(units: Sequence[Unit], pending: Sequence[Unit], predictor: Predictor) -> str:
-    """Points, already measured, not selected and estimated minutes per experiment and variant.
+def dry_run_table(
+    units: Sequence[Unit], pending: Sequence[Unit], predictor: Predictor, problems_a_process: int = 1
+) -> str:
+    """Points, already measured, not selected and estimated minutes per experiment and variant; above,
+    points, processes and seconds in all.
 
     `pending` holds of each unit what is left to measure, in the order of `units`.
     """
     of_unit = {dataclasses.replace(unit, params=()): unit.params for unit in pending}
+    selected: dict[Unit, list[str]] = {}
+    for unit in pending:
+        some = [one for one in unit.params if not predictor.why_not(unit, one)]
+        if some:
+            selected[dataclasses.replace(unit, params=())] = some
+    processes = in_processes(list(selected), problems_a_process)
+    shared_by = {unit: len(group) for group in processes for unit in group}
     cells: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0, 0.0])
     total: list[float] = [0, 0, 0, 0.0]
     for unit in units:
-        left = of_unit.get(dataclasses.replace(unit, params=()), ())
-        selected = [one for one in left if not predictor.why_not(unit, one)]
+        bare = dataclasses.replace(unit, params=())
+        left, some = of_unit.get(bare, ()), selected.get(bare, [])
         counts = (
-            len(unit.params), len(unit.params) - len(left), len(left) - len(selected),
-            predictor.unit_s(unit, selected) / 60,
+            len(unit.params), len(unit.params) - len(left), len(left) - len(some),
+            predictor.unit_s(unit, some, shared_by.get(bare, 1)) / 60,
         )  # fmt: skip
         for row in (cells[(unit.experiment, unit.variant.id)], total):
             row[:] = [a + b for a, b in zip(row, counts)]
     head = ["experiment", "variant", "points", "already measured", "not selected", "minutes"]
     body: list[list[Any]] = [[*place, *row] for place, row in cells.items()]
-    return tabulate([*body, ["total", "", *total]], head, floatfmt=".1f")
+    table = tabulate([*body, ["total", "", *total]], head, floatfmt=".1f")
+    points = sum(map(len, selected.values()))
+    return f"to measure: {points} points in {len(processes)} processes, about {total[3] * 60:.0f} s\n\n{table}"
+
+
+def say_left_out(
+    options: argparse.Namespace, experiments: dict[str, Experiment], variants: Sequence[Variant], device: str,
+    units: Sequence[Unit],
+) -> None:  # fmt: skip
+    """One line on what a preset that borrows leaves out, with the command that measures it."""
+    filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
+    try:
+        everything = keep_best(expand(experiments, variants, "quick", device, filters), experiments, "quick", {})[0]
+    except UserError:  # the selection has nothing under that preset
+        return
+    all_of, some = (sum(len(unit.params) for unit in one) for one in (everything, units))
+    if all_of > some:
+        print(f"note: preset {options.preset} takes {some} of the {all_of} points of preset quick, which has more sizes and "
+              "counts and every point of every variant; scripts/reproduce.sh --preset quick measures them",
+              file=sys.stderr)  # fmt: skip
 
 
 def summary(progress: Progress, folder: Path, took_s: float) -> str:
@@ -235,17 +264,30 @@ def run(argv: Sequence[str]) -> int:
     published = store.read_rows(options.results / "published" / key)
 
     units = expand(experiments, variants, options.preset, bench.device, filters)
-    ranked = ranking([*rows, *published])
+    earlier = [*rows, *published]
+    instead = None
+    if preset.borrow:  # its own rows would change the selection while it is measured
+        earlier = [row for row in earlier if row["preset"] != options.preset]
+        sets = options.results / "published"
+        instead = elsewhere(
+            sets if sets.is_dir() else ROOT / "results" / "published", "cuda" if bench.device != "cpu" else "cpu",
+            facts, earlier,
+        ).some  # fmt: skip
+    ranked = ranking(earlier)
     if options.plotted:
         units = keep_plotted(units, experiments)
-    units, unranked = keep_best(units, experiments, options.preset, ranked)
+
+    def best_of(some: Sequence[Unit]) -> tuple[list[Unit], list[Unit]]:
+        return keep_best(some, experiments, options.preset, ranked, preset.best, instead)
+
+    units, unranked = best_of(units)
     here = [unit for unit in unranked if bench.device.startswith(unit.variant.backend)]
     if here:
         print(f"note: {len(here)} times a variant has no rows that say which of its points are fastest; "
               "they are left out: measure the preset quick first", file=sys.stderr)  # fmt: skip
     if not units:
         raise UserError(f"preset {options.preset}: nothing left to measure; measure the preset quick first")
-    units = take_shard(units, shard)
+    whole, units = units, take_shard(units, shard)
     predictor = Predictor(load_rates(options.folder), facts, bench.device, preset, options.preset)
     predictor.learn(published, variants)
     predictor.learn(rows)
@@ -255,14 +297,16 @@ def run(argv: Sequence[str]) -> int:
     quiet = quiet_us([*rows, *published])
     pending = split(units, rows, options, sweep, quiet)
     if options.dry_run:
-        print(dry_run_table(units, pending, predictor))
+        print(dry_run_table(units, pending, predictor, preset.problems_a_process))
+        if preset.borrow:
+            say_left_out(options, experiments, variants, bench.device, whole)
         return 0
     if sweep.settled(pending):
         return nothing_to_do(sweep, folder)
 
     expected: Counter[str] = Counter()
     everything = expand(experiments, variants, options.preset, bench.device)
-    for unit in keep_best(everything, experiments, options.preset, ranked)[0]:
+    for unit in best_of(everything)[0]:
         expected[unit.experiment] += len(unit.params)
     with lock.held(folder, lock.holder(run_id, shard, selection(options))):
         store.check_writable(folder)
@@ -285,6 +329,8 @@ def run(argv: Sequence[str]) -> int:
             )
             raise
     print(summary(sweep.progress, folder, time.monotonic() - begin))
+    if preset.borrow:
+        say_left_out(options, experiments, variants, bench.device, whole)
     rows = [*store.read_rows(folder), *published]
     busy = slowed([row for row in rows if row["run"] == run_id], quiet_us(rows))
     if busy:

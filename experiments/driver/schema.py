@@ -74,7 +74,8 @@ class Experiment(Base):
     input: Input = "uniform"
     study: StrictBool = False  # a side study: its rows never replace those of other experiments
     energy_s: Number = 0  # for so long the energy of each point is counted; 0: it is not
-    # what --plotted keeps: of each variant the points that have one of these sets of parameters
+    # What --plotted keeps: of each variant the points that have one of these sets of parameters. A variant that is not
+    # named keeps a few points of its grid (best.FEW), one with an empty list none.
     plotted: Union[dict[str, list[StrictStr]], None] = None
     presets: dict[str, Restriction] = {}
 
@@ -94,6 +95,9 @@ class Preset(Base):
     max_predicted_s: Limits
     max_point_s: Union[Limits, None] = None
     min_timeout_s: Number = 60
+    problems_a_process: StrictInt = 1  # of one variant; a process of a GPU takes most of a second to start
+    best: Union[StrictInt, None] = None  # that of experiments which have none of their own for this preset
+    borrow: StrictBool = False  # where this machine has no rows, best points of the published sets stand in
 
 
 class Presets(Base):
@@ -160,9 +164,11 @@ ALLOWED = {
     "presets": "[presets.<name>] tables with sizes, counts, params, best or points",
     "best": "a positive integer",
     "points": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant',
-    "plotted": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant, "" for all of them',
+    "plotted": 'lists of points such as "left_rows=4;overlaps_per_thread=4" by variant, "" for all of them, and an empty list for none',
     "energy_s": "a number of seconds",
     "study": "true or false",
+    "borrow": "true or false",
+    "problems_a_process": "a positive integer",
     "params": "a list of values for each parameter, as in { warps_per_block = [4] }",
     "title": "a string",
     "window": 'a string: "full", "valid" or "sy:a..b,sx:c..d"',
@@ -170,7 +176,7 @@ ALLOWED = {
 }
 # The range of each number, and whether its lower end belongs to it. The upper ends keep sums and deadlines finite.
 RANGES: dict[str, tuple[float, float, bool]] = {
-    "repetitions": (0, 1e6, False), "min_time_s": (0, 86400, False), "energy_s": (0, 86400, True),
+    "repetitions": (0, 1e6, False), "problems_a_process": (0, 1e6, False), "best": (0, 1e6, False), "min_time_s": (0, 86400, False), "energy_s": (0, 86400, True),
     "max_predicted_s": (0, 1e9, False), "max_point_s": (0, 1e9, False), "min_timeout_s": (0, 1e6, False),
     **dict.fromkeys(("per_core", "per_s", "fma_per_s", "fft_per_s", "output_per_s"), (0, 1e18, False)),
     **dict.fromkeys(("launch_us", "plan_s", "process_s", "point_s", "definition_limit_fma"), (0, 1e18, True)),

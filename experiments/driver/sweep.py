@@ -14,13 +14,16 @@ from tqdm import tqdm
 
 from experiments.driver.bench import SEED, Bench, Ended, Record, Starting, is_number, verdict_of
 from xcorr.errors import UserError
-from experiments.driver.points import Unit
+from experiments.driver.points import Unit, in_processes
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import Preset
 from experiments.driver.store import COLUMNS, FLOATS, INTEGERS, KEY, Chunk, Key, Row, text_of, warn, write_json
 
 REFRESH_S = 5.0
 BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}"
+# A point of a group of units: the place of its unit, and its parameters.
+Job = tuple[int, str]
+Group = Sequence[Unit]
 # What a point is was asked for by the driver; a record tells only what was found.
 IDENTITY = {*KEY, "run", "experiment", "machine_key"}
 
@@ -106,7 +109,8 @@ class Sweep:
 
     def go(self, units: Sequence[Unit], expected: dict[str, int]) -> None:
         """Measure every unit. `expected`: points of each whole experiment, for its record."""
-        costs = [self._cost(unit) for unit in units]
+        groups = in_processes(units, self.preset.problems_a_process)
+        costs = [self._cost(group) for group in groups]
         done, refreshed = 0.0, time.monotonic()
         bar = tqdm(
             total=sum(costs),
@@ -116,19 +120,19 @@ class Sweep:
         )
         self.record["predicted_s"], begin = round(sum(costs), 1), refreshed
         with bar:
-            for i, unit in enumerate(units):
+            for i, group in enumerate(groups):
                 if time.monotonic() - refreshed > REFRESH_S:
-                    costs[i:] = [self._cost(later) for later in units[i:]]
+                    costs[i:] = [self._cost(later) for later in groups[i:]]
                     bar.total, refreshed = done + sum(costs[i:]), time.monotonic()
-                bar.set_postfix_str(unit.name, refresh=sys.stderr.isatty())
-                if self._settled(unit):
-                    bar.update(costs[i])
-                    done += costs[i]
-                    continue
-                if unit.experiment not in self.experiments:
-                    self.experiments[unit.experiment] = {"points": expected[unit.experiment]}
-                    self.save_record(unit.experiment)
-                self._measure(unit)
+                name = group[0].name if len(group) == 1 else f"{group[0].variant.id} ({len(group)} problems)"
+                bar.set_postfix_str(name, refresh=sys.stderr.isatty())
+                left = [unit for unit in group if not self._settled(unit)]
+                for unit in left:
+                    if unit.experiment not in self.experiments:
+                        self.experiments[unit.experiment] = {"points": expected[unit.experiment]}
+                        self.save_record(unit.experiment)
+                if left:
+                    self._measure(left)
                 done += costs[i]
                 bar.update(costs[i])
             bar.set_postfix_str("")
@@ -146,14 +150,54 @@ class Sweep:
         path = self.folder / experiment / "runs" / f"{self.run}.json"
         write_json(path, {**self.record, "experiment": experiment, **self.experiments[experiment]})
 
-    def _cost(self, unit: Unit) -> float:
-        selected = [one for one in unit.params if not self.predictor.why_not(unit, one)]
-        return self.predictor.unit_s(unit, selected) + 1e-3
+    def _cost(self, group: Group) -> float:
+        selected = [[one for one in unit.params if not self.predictor.why_not(unit, one)] for unit in group]
+        shared_by = max(1, sum(map(bool, selected)))
+        return sum(self.predictor.unit_s(unit, some, shared_by) for unit, some in zip(group, selected)) + 1e-3
 
-    def _measure(self, unit: Unit) -> None:
-        """All parameters of a unit: first what is not selected, then processes for the rest."""
-        chunk = Chunk(self.folder / unit.experiment, self.run, self._chunks)
-        self._chunks += 1
+    def _measure(self, group: Group) -> None:
+        """All points of the units: first what is not selected, then processes for the rest."""
+        chunks: list[Chunk] = []
+        todo: list[Job] = []
+        for place, unit in enumerate(group):
+            chunks.append(Chunk(self.folder / unit.experiment, self.run, self._chunks))
+            self._chunks += 1
+            todo += [(place, one) for one in self._select(chunks[-1], unit)]
+        crashed: set[Job] = set()
+        alone: Job | None = None
+        apart = False  # one unit a process, since the program has refused a request
+        while todo:
+            batch = [alone] if alone else [job for job in todo if not apart or job[0] == todo[0][0]]
+            before = len(todo)
+            flight, ended = self._process(chunks, group, batch, todo)
+            alone = None
+            if ended.device_lost and len(todo) < before:
+                continue  # the culprit is stored as failed; a new process has a device for the rest
+            if flight not in todo:
+                if ended.reason and not ended.timed_out:
+                    warn(f"{group[batch[0][0]].name if batch else group[0].name}: {ended.reason}, after its points were stored")
+                continue
+            unit, params = group[flight[0]], flight[1]
+            if ended.timed_out:
+                limit = self.predictor.timeout_s(unit, params)
+                reason = f"no result after {limit:.3g} s, killed"
+                self._save(chunks[flight[0]], unit, {params: ("timeout", reason)})
+                todo.remove(flight)
+            elif ended.user_error and len({place for place, _ in batch}) > 1:
+                apart = True
+            elif ended.user_error:
+                self._save(chunks[flight[0]], unit, {one: ("failed", ended.reason) for _, one in batch})
+                todo = [job for job in todo if job not in batch]
+            elif flight in crashed:
+                reason = (ended.reason or "ended without a result") + ", twice"
+                self._save(chunks[flight[0]], unit, {params: ("failed", reason)})
+                todo.remove(flight)
+            else:
+                crashed.add(flight)
+                alone = flight
+
+    def _select(self, chunk: Chunk, unit: Unit) -> list[str]:
+        """The parameters that are to be measured; the others get their rows."""
         reasons = {one: self.predictor.why_not(unit, one) for one in unit.params}
         skipped = {one: ("not_selected", reasons[one]) for one in unit.params if reasons[one]}
         for one in list(skipped):
@@ -161,64 +205,52 @@ class Sweep:
             if place in self.unselected:  # its row says so already
                 self.progress.note(*place, *skipped.pop(one))
         self._save(chunk, unit, skipped)
-        todo = [one for one in unit.params if not reasons[one]]
-        crashed: set[str] = set()
-        alone = ""
-        while todo:
-            batch = [alone] if alone else list(todo)
-            before = len(todo)
-            flight, ended = self._process(chunk, unit, batch, todo)
-            alone = ""
-            if ended.device_lost and len(todo) < before:
-                continue  # the culprit is stored as failed; a new process has a device for the rest
-            if flight not in todo:
-                if ended.reason and not ended.timed_out:
-                    warn(f"{unit.name}: {ended.reason}, after its points were stored")
-            elif ended.timed_out:
-                limit = self.predictor.timeout_s(unit, flight)
-                reason = f"no result after {limit:.3g} s, killed"
-                self._save(chunk, unit, {flight: ("timeout", reason)})
-                todo.remove(flight)
-            elif ended.user_error:
-                self._save(chunk, unit, {one: ("failed", ended.reason) for one in batch})
-                todo = [one for one in todo if one not in batch]
-            elif flight in crashed:
-                reason = (ended.reason or "ended without a result") + ", twice"
-                self._save(chunk, unit, {flight: ("failed", reason)})
-                todo.remove(flight)
-            else:
-                crashed.add(flight)
-                alone = flight
+        return [one for one in unit.params if not reasons[one]]
 
     def _process(
-        self, chunk: Chunk, unit: Unit, batch: list[str], todo: list[str]
-    ) -> tuple[str, Ended]:
+        self, chunks: Sequence[Chunk], group: Group, batch: list[Job], todo: list[Job]
+    ) -> tuple[Job | None, Ended]:
         """One process; takes finished points out of `todo`.
 
         Returns the point in flight when it ended (the first unfinished one when none had started,
-        "-" when none was left) and how it ended.
+        None when none was left) and how it ended.
         """
-        started = ""
+        asked = list(batch)
+        started: Job | None = None
         ended = Ended("")
-        events = self.bench.measure(
-            unit, batch, self.preset, lambda params: self.predictor.timeout_s(unit, params)
-        )
+
+        def timeout_s(job: Job) -> float:
+            return self.predictor.timeout_s(group[job[0]], job[1])
+
+        place = asked[0][0]
+        if all(job[0] == place for job in asked):
+            params = [one for _, one in asked]
+            events = self.bench.measure(group[place], params, self.preset, lambda one: timeout_s((place, one)))
+        else:
+            points = [(group[i], one) for i, one in asked]
+            events = self.bench.measure_points(points, self.preset, lambda number: timeout_s(asked[number]))
         for event in events:
-            if isinstance(event, Starting):
-                started = event.params
-            elif isinstance(event, Ended):
+            if isinstance(event, Ended):
                 ended = event
+                continue
+            job = (place, self._params_of(event)) if event.number is None else asked[event.number]
+            if isinstance(event, Starting):
+                started = job
             else:
-                self._store_record(chunk, unit, event, todo)
-        batch[:] = [one for one in batch if one in todo]
+                self._store_record(chunks[job[0]], group[job[0]], event, job, todo)
+        batch[:] = [job for job in batch if job in todo]
         if started in batch:
             return started, ended
-        return (batch[0] if batch else "-"), ended
+        return (batch[0] if batch else None), ended
 
-    def _store_record(self, chunk: Chunk, unit: Unit, record: Record, todo: list[str]) -> None:
+    @staticmethod
+    def _params_of(event: Starting | Record) -> str:
+        return event.params if isinstance(event, Starting) else str(event.fields.get("params", ""))
+
+    def _store_record(self, chunk: Chunk, unit: Unit, record: Record, job: Job, todo: list[Job]) -> None:
         fields = record.fields
         params = fields.get("params", "")
-        if params not in todo:
+        if job not in todo or params != job[1]:
             raise UserError(
                 f"{unit.name}: xcorr-bench answered for params {params!r}, which were not asked "
                 "for; build again"
@@ -236,7 +268,7 @@ class Sweep:
             repetitions = [{**legible(one), "repetition": i} for i, one in enumerate(fields["repetitions"])]
         rows = [{**self._common(unit, params), **cells, **one} for one in repetitions]
         self._write(chunk, unit, params, outcome, reason, rows)
-        todo.remove(params)
+        todo.remove(job)
 
     def _save(self, chunk: Chunk, unit: Unit, outcomes: dict[str, tuple[str, str]]) -> None:
         """Rows of points that no process reported."""

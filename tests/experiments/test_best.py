@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from driving import EXPERIMENT, Driver, driver
-from experiments.driver import best, schema
+from experiments.driver import best, schema, store
 from xcorr.errors import UserError
 from experiments.driver.points import Unit, Variant
 from xcorr.problem import Problem
@@ -100,3 +100,64 @@ def test_energy_is_asked_for(driver: Driver) -> None:
     driver.run("--experiments", "metered", "--variants", "cpu_definition")
     call = driver.calls()[-1]
     assert call[call.index("--energy-time") + 1] == "0.5"
+
+
+def elsewhere(rows: list[dict[str, str]], foreign: bool = False) -> best.Elsewhere:
+    return best.Elsewhere([best.ranking(rows)], foreign)
+
+
+def of_size(side: int, params: str, us: float, form: str = "one-to-one") -> dict[str, str]:
+    sides = {name: str(side) for name in ("left_rows", "left_cols", "right_rows", "right_cols")}
+    return row(params, us, form=form, **sides)
+
+
+def test_the_nearest_problem_of_a_published_set_names_the_best() -> None:
+    rows = [of_size(64, GRID[0], 1), of_size(64, GRID[1], 2), of_size(16, GRID[3], 1), of_size(16, GRID[2], 2)]
+    assert elsewhere(rows).some(UNIT, 1) == (GRID[3],), "16 is nearer to 8 than 64 is"
+    assert elsewhere(rows).some(UNIT, 2) == (GRID[3], GRID[2])
+    assert elsewhere(rows, foreign=True).some(UNIT, 1) == (GRID[3], GRID[0]), "and the ends of the grid"
+    unbuilt = [of_size(16, "a=9;b=9", 1), of_size(64, GRID[1], 1)]
+    assert elsewhere(unbuilt).some(UNIT, 1) == (GRID[1],)
+    other = [of_size(8, GRID[2], 1, form="n-to-m"), of_size(64, GRID[0], 1)]
+    assert elsewhere(other).some(UNIT, 1) == (GRID[0],), "another form only where its own has nothing"
+    assert elsewhere(other[:1]).some(UNIT, 1) == (GRID[2],)
+
+
+def test_a_new_variant_stands_for_itself() -> None:
+    grid = tuple(f"a={i}" for i in range(100))
+    new = dataclasses.replace(UNIT, variant=dataclasses.replace(VARIANT, id="new"), params=grid)
+    few = elsewhere([of_size(8, GRID[0], 1)]).some(new, 1)
+    assert len(few) == best.FEW and few[0] == "a=0" and few[-1] == "a=99"
+    assert best.spread(GRID, 9) == GRID and best.spread(GRID, 2) == (GRID[0], GRID[-1])
+
+
+def test_plotted_keeps_a_variant_that_no_experiment_names() -> None:
+    other = dataclasses.replace(UNIT, variant=dataclasses.replace(VARIANT, id="other"))
+
+    def plotted(**names: list[str]) -> list[Unit]:
+        one = experiment()["e"]
+        return best.keep_plotted([UNIT, other], {"e": one.copy(update={"plotted": names})})
+
+    assert [unit.params for unit in plotted(fast=["a=1"])] == [GRID[:2], GRID]
+    assert [unit.variant.id for unit in plotted(fast=[])] == ["other"], "an empty list leaves a variant out"
+    large = dataclasses.replace(other, params=tuple(f"a={i}" for i in range(100)))
+    (kept_of_it,) = best.keep_plotted([large], {"e": experiment()["e"].copy(update={"plotted": {}})})
+    assert len(kept_of_it.params) == best.FEW
+    assert best.keep_plotted([large], experiment()) == [large], "an experiment without the key"
+
+
+def test_smoke_measures_what_it_knows_best_and_says_once_what_it_leaves_out(
+    driver: Driver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = driver.folder / "presets.toml"
+    path.write_text(path.read_text().replace("[quick]", "best = 1\nborrow = true\n[quick]"))
+    (driver.results / "published").mkdir(parents=True)
+    assert driver.run("--dry-run") == 0
+    assert "to measure: 18 points" in capsys.readouterr().out, "no rows: the grids are small"
+    assert driver.run(preset="quick") == 0
+    capsys.readouterr()
+    assert driver.run() == 0
+    assert len({store.key_of(r) for r in driver.rows() if r["preset"] == "smoke"}) == 3 * 2 * 2, "the best of quick"
+    said = capsys.readouterr().err
+    assert said.count("note: preset smoke takes 12 of the 18 points") == 1
+    assert "scripts/reproduce.sh --preset quick measures them" in said

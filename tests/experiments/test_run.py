@@ -212,8 +212,9 @@ def test_damaged_files_are_set_aside_and_measured_again(
 
 def test_dry_run_measures_nothing(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     assert driver.run("--dry-run") == 0
-    total = capsys.readouterr().out.splitlines()[-1].split()
-    assert total[:4] == ["total", str(POINTS), "0", "0"]
+    told = capsys.readouterr().out.splitlines()
+    assert told[-1].split()[:4] == ["total", str(POINTS), "0", "0"]
+    assert told[0].startswith(f"to measure: {POINTS} points in 12 processes, about "), "2 variants on 6 problems"
     assert driver.calls() == [] and not driver.results.exists()
     driver.run("--sizes", "4")
     capsys.readouterr()

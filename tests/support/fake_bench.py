@@ -1,7 +1,7 @@
 """A stand-in for build/xcorr-bench: its command line and reports, no measurements.
 
 Told by the environment: FAKE_LIST (JSON file with the variants), FAKE_LOG (every measuring call is
-appended as JSON), FAKE_FAULTS (JSON list of {"kind", "variant", "params", "left", "once"}; kind is
+appended as JSON, and what it reads of --points to FAKE_LOG.points), FAKE_FAULTS (JSON list of {"kind", "variant", "params", "left", "once"}; kind is
 crash, crash-silently, hang, exit2, no-answer, incorrect, lost, lost-silently, busy or busier (launches
 take longer); "once" names a file that remembers), FAKE_RECORD (JSON object that replaces fields of
 every record).
@@ -76,18 +76,34 @@ def main():
     return measure(device)
 
 
+def points():
+    """What was asked for, a point at a time."""
+    if "--points" in sys.argv:
+        lines = [json.loads(line) for line in sys.stdin]
+        if os.environ.get("FAKE_LOG"):
+            with open(os.environ["FAKE_LOG"] + ".points", "a") as file:
+                file.write(json.dumps(lines) + "\n")
+        return lines
+    names = ("variant", "form", "left", "right", "lefts", "rights", "window", "mode", "input", "precision")
+    common = {name: option("--" + name) for name in names}
+    entry = next(one for one in variants() if one["id"] == common["variant"])
+    asked = [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == "--params"] or entry["points"]
+    return [{**common, "params": params} for params in asked]
+
+
 def measure(device):
-    name, form, left, right = (option("--" + x) for x in ("variant", "form", "left", "right"))
-    lefts, rights, window = (option("--" + x) for x in ("lefts", "rights", "window"))
-    entry = next(one for one in variants() if one["id"] == name)
-    words = enumerate(sys.argv)
-    asked = [sys.argv[i + 1] for i, word in words if word == "--params"] or entry["points"]
     print("---- a table of Google Benchmark ----", flush=True)
     bad = False
-    for params in asked:
+    for number, asked in enumerate(points()):
+        name, params, form, left, right, lefts, rights, window, mode, values, precision = (
+            str(asked[key]) for key in ("variant", "params", "form", "left", "right", "lefts", "rights", "window",
+                                        "mode", "input", "precision")
+        )  # fmt: skip
+        entry = next(one for one in variants() if one["id"] == name)
+        place = {"point": number} if "--points" in sys.argv else {}
         problem = f"{form}/{left}/{right}/{lefts}:{rights}/{window}"
-        start = {"variant": name, "params": params, "problem": problem, "mode": option("--mode")}
-        print(json.dumps({"starting": start}), flush=True)
+        start = {"variant": name, "params": params, "problem": problem, "mode": mode}
+        print(json.dumps({"starting": start, **place}), flush=True)
         kind = fault_of(name, params, left)
         if kind.startswith("crash"):
             if kind == "crash":
@@ -113,10 +129,10 @@ def measure(device):
         fmas = (int(rows) * int(cols)) ** 2 * int(rights)
         record = {
             "variant": name, "family": entry["family"], "backend": entry["backend"],
-            "precision": option("--precision"), "form": form, "left_rows": int(rows),
+            "precision": precision, "form": form, "left_rows": int(rows),
             "left_cols": int(cols), "right_rows": int(right_rows), "right_cols": int(right_cols),
             "lefts": int(lefts), "rights": int(rights), "window": window, "params": params,
-            "mode": option("--mode"), "input": option("--input"), "outcome": outcome,
+            "mode": mode, "input": values, "outcome": outcome,
             "reason": reason, "launch_us": {"busy": 4.6, "busier": 9}.get(kind, 3), "plan_us": None, "max_error": 1e-6, "argmax_agrees": True,
             "fmas": fmas, "bytes": 4, "source_hash": entry["source_hash"],
             "machine_key": "fake-2-cores", "seed": int(option("--seed")), "repetitions": [],
@@ -128,7 +144,7 @@ def measure(device):
                 for i in range(int(option("--repetitions")))
             ]  # fmt: skip
         record |= json.loads(os.environ.get("FAKE_RECORD", "{}"))
-        print(json.dumps({"record": record}), flush=True)
+        print(json.dumps({"record": record, **place}), flush=True)
         if kind == "lost":
             print("error: device: lost", file=sys.stderr)
             return 3
