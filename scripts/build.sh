@@ -6,10 +6,13 @@
 # resources.csv in the build folder has them by kernel.
 #
 # usage: scripts/build.sh [--grid quick|paper] [--cuda auto|enabled|disabled] [--gpu-arch LIST] [--tests]
+#                         [--emulation-points sample|all] [--emulation-seed N]
 #   --grid        which compile-time points are built (first build: quick)
 #   --cuda        auto builds the CUDA variants where nvcc is found
 #   --gpu-arch    GPU architectures, such as 80,90; native asks the GPU of this machine
 #   --tests       build the C++ tests too
+#   --emulation-points, --emulation-seed   compile-time points that the tests without a GPU build (first build: sample of
+#                 a new seed)
 # example: scripts/build.sh --grid paper --gpu-arch 90
 set -euo pipefail
 # shellcheck source=scripts/env.sh
@@ -19,7 +22,7 @@ options=()
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
-    --grid | --cuda | --gpu-arch)
+    --grid | --cuda | --gpu-arch | --emulation-points | --emulation-seed)
       if (($# < 2)); then refuse "$1: a value is missing; see scripts/build.sh --help"; fi
       name=${1#--}
       options+=("-D${name//-/_}=$2")

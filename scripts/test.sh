@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs every test: the C++ suites, then the Python tests.
+# Sets up, builds and runs every test: the format of the sources, the C++ suites, then the Python tests. The last lines
+# name every test that was skipped.
 #
-# usage: scripts/test.sh [--fast] [-k EXPRESSION]
+# usage: scripts/test.sh [--fast] [-k EXPRESSION] [--gpu-arch LIST]
 #        scripts/test.sh --exhaustive [--only STEPS] [--seed N] [--fast] [-k EXPRESSION]
 #   --fast          leave out what builds or measures (pytest marker slow)
 #   -k EXPRESSION   only the Python tests whose names match, as pytest has it
+#   --gpu-arch LIST as scripts/build.sh has it
 #   --exhaustive    after the usual tests the steps that take hours. A failed step stops none of those after it:
 #                     random_problems          2,000 random problems on the CPU
 #                     random_properties        1,000 random problems, judged by linearity, shift, swap and window
 #                     random_problems_on_gpu   100,000 on the GPU, where there is one
+#                     compile_time_points      the emulation of every compile-time point instead of a sample
 #                     mutants                  every mutant of a kernel must be caught
 #                     architectures            CUDA variants compile for each GPU architecture, where nvcc is found
 #   --only STEPS    comma-separated steps of --exhaustive, without the usual tests
@@ -21,7 +24,7 @@ scripts=$(dirname "${BASH_SOURCE[0]}")
 source "$scripts/env.sh"
 
 # A new step: its function step_NAME below, its name here, its line in the help above.
-all_steps=(random_problems random_properties random_problems_on_gpu mutants architectures)
+all_steps=(random_problems random_properties random_problems_on_gpu compile_time_points mutants architectures)
 
 # Runs in a subshell without set -e: commands of a step are joined by &&, so that the first failure is its exit code.
 left_out=77
@@ -44,6 +47,12 @@ step_random_problems_on_gpu() {
   "$XCORR_BUILD/tests/conformance/conformance" --device cuda --random 100000 --seed "$seed"
 }
 
+step_compile_time_points() {
+  XCORR_BUILD=$XCORR_BUILD-every-point
+  "$scripts/build.sh" --tests --cuda disabled --emulation-points all &&
+    "$XCORR_MESON" test -C "$XCORR_BUILD" --no-rebuild --print-errorlogs --suite emulation
+}
+
 step_mutants() {
   local places=emulation,cpu
   if command -v nvcc >/dev/null; then places+=,ptx; else echo "mutants in PTX: left out, nvcc is not found"; fi
@@ -61,16 +70,17 @@ step_architectures() {
   XCORR_BUILD=$XCORR_BUILD-architectures "$scripts/build.sh" --cuda enabled --gpu-arch "${list#,}"
 }
 
-pytest_options=() exhaustive='' only='' seed=''
+pytest_options=() build_options=() exhaustive='' only='' seed=''
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
     --fast) pytest_options+=(-m 'not slow') ;;
     --exhaustive) exhaustive=yes ;;
-    -k | --only | --seed)
+    -k | --gpu-arch | --only | --seed)
       if (($# < 2)); then refuse "$1: a value is missing; see scripts/test.sh --help"; fi
       case $1 in
         -k) pytest_options+=(-k "$2") ;;
+        --gpu-arch) build_options+=(--gpu-arch "$2") ;;
         --only) only=$2 ;;
         --seed) seed=$2 ;;
       esac
@@ -93,7 +103,7 @@ for step in "${steps[@]}"; do
 done
 
 # Runs the command, says how long it took, and notes the result for the end.
-status=0 results=()
+status=0 results=() skipped=()
 timed() {
   local name=$1 started=$SECONDS code=0 result
   shift
@@ -102,6 +112,7 @@ timed() {
     result=passed
   elif [[ $1 == step_* && $code == "$left_out" ]]; then # of another command any number may be a failure
     result='left out'
+    skipped+=("$name")
   else
     result="FAILED, exit code $code" status=1
   fi
@@ -110,28 +121,56 @@ timed() {
 }
 trap 'exit 130' INT
 
-echo "[1/4] set up"
+# Where the formatters cannot be had, as without a network, the step is left out.
+step_format() { "$scripts/format.sh" --check; }
+cpp_suites() {
+  "$XCORR_MESON" test -C "$XCORR_BUILD" --no-rebuild --print-errorlogs 2>&1 | tee "$XCORR_BUILD/cpp_suites.log"
+}
+# A process a core; a file's tests stay in one process, since some build on each other.
+python_tests() {
+  run_python -m pytest -n "$(nproc)" --dist loadfile "${pytest_options[@]}" 2>&1 | tee "$XCORR_BUILD/python_tests.log"
+}
+
+# What Meson, GoogleTest and pytest say that they skipped, one line each.
+skipped_tests() {
+  local log
+  for log in "$XCORR_BUILD"/{cpp_suites.log,meson-logs/testlog*.txt,python_tests.log}; do
+    if [[ ! -f $log ]]; then continue; fi
+    sed -nE -e 's/^ *[0-9]+\/[0-9]+ (xcorr-bench:)?(.*[^ ]) +SKIP .*/\2/p' \
+      -e 's/^\[  SKIPPED \] ([^ ,]+).*/\1/p' -e 's/^SKIPPED \[[0-9]+\] //p' "$log" | sort -u
+  done
+}
+
+echo "[1/5] set up"
 "$scripts/setup.sh" || exit
 # shellcheck source=scripts/env.sh
 source "$scripts/env.sh"
-echo "[2/4] build"
-"$scripts/build.sh" --tests || exit
+echo "[2/5] build"
+"$scripts/build.sh" --tests "${build_options[@]}" || exit
 if [[ -z $only ]]; then
   # Not piped into grep -q, which may leave before everything is written and so fail the pipe.
   tests="$("$XCORR_MESON" test -C "$XCORR_BUILD" --list 2>/dev/null || true)"
   if [[ "$tests" != *emulation* ]]; then
     refuse "Boost.Context: not found by the build, so no kernel would be tested; run scripts/setup.sh"
   fi
-  echo "[3/4] C++ suites"
-  timed 'C++ suites' "$XCORR_MESON" test -C "$XCORR_BUILD" --no-rebuild --print-errorlogs
-  echo "[4/4] Python tests"
+  echo "[3/5] format"
+  timed 'format' step_format
+  echo "[4/5] C++ suites"
+  if [[ -f $XCORR_BUILD/tests/emulation/points.txt ]]; then
+    echo "compile-time points under the emulation: $(<"$XCORR_BUILD/tests/emulation/points.txt")"
+  fi
+  rm -f "$XCORR_BUILD"/meson-logs/testlog*
+  timed 'C++ suites' cpp_suites
+  echo "[5/5] Python tests"
   export XCORR_REQUIRE_BUILD=1
-  timed 'Python tests' run_python -m pytest "${pytest_options[@]}"
+  timed 'Python tests' python_tests
+  mapfile -t -O "${#skipped[@]}" skipped < <(skipped_tests)
 fi
 for ((i = 0; i < ${#steps[@]}; ++i)); do
   echo "[exhaustive $((i + 1))/${#steps[@]}] ${steps[i]}, seed $seed"
   timed "${steps[i]}" "step_${steps[i]}"
 done
 
-if [[ -n $exhaustive ]]; then printf '%s\n' '' "${results[@]}"; fi
+printf '%s\n' '' "${results[@]}"
+if ((${#skipped[@]})); then printf 'skipped: %s\n' "${skipped[@]}"; else echo 'skipped: nothing'; fi
 if ((status)); then die "tests: something failed; its output is above"; fi

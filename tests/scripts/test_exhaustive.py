@@ -10,7 +10,15 @@ import pytest
 from stub_tree import StubTree, one_error, tree
 
 __all__ = ["tree"]
-STEPS = ["random_problems", "random_properties", "random_problems_on_gpu", "mutants", "architectures"]
+STEPS = [
+    "random_problems",
+    "random_properties",
+    "random_problems_on_gpu",
+    "compile_time_points",
+    "mutants",
+    "architectures",
+]
+USUAL = ["format", "C++ suites", "Python tests"]
 LOG = 'echo "$(basename "$0") $*" >>"$TMPDIR/log"'
 
 
@@ -18,6 +26,8 @@ LOG = 'echo "$(basename "$0") $*" >>"$TMPDIR/log"'
 def logged(tree: StubTree) -> StubTree:
     """Stand-ins that note how they were called."""
     tree.without_first_steps()
+    tree.stub("format.sh", LOG, tree.root / "scripts")
+    tree.stub("nproc", "echo 3")
     tree.stub("build.sh", f'{LOG}; echo "build folder $XCORR_BUILD" >>"$TMPDIR/log"', tree.root / "scripts")
     tree.stub("conformance", LOG, tree.build / "tests/conformance")
     tree.stub("python", LOG)
@@ -37,24 +47,30 @@ def ends(text: str) -> dict[str, str]:
 def test_every_step_runs_after_the_usual_tests(logged):
     done = logged.call("scripts/test.sh", "--exhaustive", "--seed", "7")
     assert done.returncode == 0, done.stderr
-    assert ends(done.stdout) == dict.fromkeys(["C++ suites", "Python tests", *STEPS], "passed")
+    assert ends(done.stdout) == dict.fromkeys([*USUAL, *STEPS], "passed")
     for number, step in enumerate(STEPS, start=1):
         assert f"[exhaustive {number}/{len(STEPS)}] {step}" in done.stdout
         assert re.search(rf"\[{step}\] passed after \d+ s", done.stdout)
     assert calls(logged).splitlines() == [
         "build.sh --tests", f"build folder {logged.build}",
-        f"meson test -C {logged.build} --no-rebuild --print-errorlogs", "python -m pytest",
+        "format.sh --check",
+        f"meson test -C {logged.build} --no-rebuild --print-errorlogs",
+        "python -m pytest -n 3 --dist loadfile",
         "conformance --device cpu --random 2000 --seed 7", "conformance --device cpu --properties 1000 --seed 7",
         "conformance --device cuda --random 100000 --seed 7",
+        "build.sh --tests --cuda disabled --emulation-points all", f"build folder {logged.build}-every-point",
+        f"meson test -C {logged.build}-every-point --no-rebuild --print-errorlogs --suite emulation",
         f"python -m tests.mutants.run --where emulation,cpu,ptx --build {logged.build}",
         "build.sh --cuda enabled --gpu-arch 80,86,89,90,120", f"build folder {logged.build}-architectures",
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("bad", ["C++ suites", "Python tests", *STEPS])
+@pytest.mark.parametrize("bad", [*USUAL, *STEPS])
 def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
     broken = {
-        "C++ suites": ("meson", logged.bin, "test -C"), "Python tests": ("python", logged.bin, "-m pytest"),
+        "format": ("format.sh", logged.root / "scripts", "--check"),
+        "compile_time_points": ("build.sh", logged.root / "scripts", "--emulation-points"),
+        "C++ suites": ("meson", logged.bin, "print-errorlogs"), "Python tests": ("python", logged.bin, "-m pytest"),
         "random_problems": ("conformance", logged.build / "tests/conformance", "--random 2000"),
         "random_properties": ("conformance", logged.build / "tests/conformance", "--properties"),
         "random_problems_on_gpu": ("conformance", logged.build / "tests/conformance", "--device cuda"),
@@ -67,8 +83,28 @@ def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
     done = logged.call("scripts/test.sh", "--exhaustive")
     assert done.returncode == 1
     assert one_error(done).startswith("error: tests: ")
-    expected = dict.fromkeys(["C++ suites", "Python tests", *STEPS], "passed") | {bad: "FAILED, exit code 3"}
+    expected = dict.fromkeys([*USUAL, *STEPS], "passed") | {bad: "FAILED, exit code 3"}
+    if bad == "C++ suites":  # Meson runs those of the other build folder too
+        expected["compile_time_points"] = "FAILED, exit code 3"
     assert ends(done.stdout) == expected
+
+
+def test_what_was_skipped_is_named_in_the_last_lines(logged):
+    assert logged.call("scripts/test.sh").stdout.endswith("\nskipped: nothing\n")
+    logged.stub("format.sh", "exit 77", logged.root / "scripts")
+    (logged.build / "meson-logs").mkdir()
+    skips = 'echo " 4/54 xcorr-bench:unit / thread sanitizer over the C API    SKIP   0.02s   exit status 77"'
+    gtest = f'echo "[  SKIPPED ] Cuda.clock (0 ms)" >"{logged.build}/meson-logs/testlog-patient.txt"'
+    logged.stub("meson", f'case "$*" in *--list*) echo emulation ;; *) {skips}; {gtest} ;; esac')
+    logged.stub("python", 'echo "SKIPPED [2] tests/scripts/test_slurm.py:12: no Slurm is installed"')
+    done = logged.call("scripts/test.sh")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-4:] == [
+        "skipped: format",
+        "skipped: unit / thread sanitizer over the C API",
+        "skipped: Cuda.clock",
+        "skipped: tests/scripts/test_slurm.py:12: no Slurm is installed",
+    ]
 
 
 def test_77_failed_suites_are_not_left_out(logged):
@@ -130,7 +166,7 @@ def test_without_nvcc_mutants_run_in_the_other_places(logged):
     """An env.sh that looks for nvcc nowhere else; a PATH that has only what the scripts need."""
     logged.edit("scripts/env.sh", "/usr/local/cuda/bin", "/no/such/folder")
     (logged.bin / "nvcc").unlink()
-    for name in ("bash", "env", "dirname", "basename", "sed"):
+    for name in ("bash", "env", "dirname", "basename", "sed", "sort", "tee", "rm"):
         (logged.bin / name).symlink_to(shutil.which(name))
     done = logged.call("scripts/test.sh", "--exhaustive", "--only", "mutants,architectures", PATH=str(logged.bin))
     assert done.returncode == 0, done.stderr
