@@ -145,14 +145,14 @@ class OwnStream {
 };
 
 // A position in a stream that other streams can wait for.
-class Event {
+class OwnEvent {
  public:
-  Event() { check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event"); }
-  ~Event() {
+  OwnEvent() { check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event"); }
+  ~OwnEvent() {
     if (event_) cudaEventDestroy(event_);
   }
-  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  Event& operator=(Event&&) = delete;
+  OwnEvent(OwnEvent&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  OwnEvent& operator=(OwnEvent&&) = delete;
 
   void record(void* stream) {
     check_cuda(cudaEventRecord(event_, static_cast<cudaStream_t>(stream)), "event");
@@ -379,7 +379,7 @@ class GridLaunches {
     void follow(void* next) {
       if (last != nullptr && stream != next) {
         // Never destroyed: CUDA may have ended before this static object does.
-        if (event == nullptr) event = new Event;
+        if (event == nullptr) event = new OwnEvent;
         event->record(stream);
         event->wait_in(next);
       }
@@ -388,7 +388,7 @@ class GridLaunches {
     std::mutex mutex;
     const GridLaunches* last = nullptr;
     void* stream = nullptr;
-    Event* event = nullptr;
+    OwnEvent* event = nullptr;
     int captured = 0;  // plans
   };
   static constexpr int kMostDevices = 64;

@@ -33,9 +33,9 @@ class Streams {
   }
 
  private:
-  Event start_;
+  OwnEvent start_;
   std::vector<OwnStream> streams_;
-  std::vector<Event> done_;
+  std::vector<OwnEvent> done_;
 };
 
 }  // namespace xcorr::device
