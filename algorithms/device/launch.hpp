@@ -1,10 +1,10 @@
-// Launches, and what the host asks of a device: part of the vocabulary (cuda.hpp includes this page).
+// Launches, and what the host asks of a device: part of the vocabulary (cuda.hpp includes this header).
 //
 //   launch(kernel, grid, block, shared_bytes, stream, arguments...)
 //   launch({.cooperative = true}, kernel, grid, block, shared_bytes, stream, arguments...)
 //
 // DependentLaunches and GridLaunches below decide which attributes the launches of a plan get.
-// Under the emulation the first part of this page comes from tests/emulation/vocabulary.hpp.
+// Under the emulation the first part comes from tests/emulation/vocabulary.hpp.
 #pragma once
 
 #ifdef XCORR_EMULATE

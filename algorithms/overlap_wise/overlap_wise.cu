@@ -20,9 +20,9 @@ namespace xcorr::overlap_wise {
 namespace {
 
 constexpr int kWarpsPerBlock = 4;
-// Promised to the compiler, which otherwise saves registers by waiting for the loads one by one.
+// For __launch_bounds__: with fewer registers the compiler would wait for the loads one by one.
 constexpr int kBlocksResident = 8;
-// Below this many warps each gets a block, and so a multiprocessor, of its own as far as they go.
+// Below this many warps each is a block of its own, so that they spread over all SMs.
 constexpr Index kFewWarps = 4096;
 // Products of a row that are in flight at a time, each with its own sum.
 constexpr int kStep = 8;

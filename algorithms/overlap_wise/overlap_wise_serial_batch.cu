@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kBlockSide = 16;
 constexpr int kStreams = 8;
-// Promised to the compiler, which otherwise spills in float64 to make room for more.
+// For __launch_bounds__: without it the compiler spills registers in float64 for more blocks.
 constexpr int kBlocksResident = 4;
 
 // One left matrix against `rights` right matrices; outputs of consecutive pairs.

@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
                                  const float* __restrict__ right, float* __restrict__ out) {
   constexpr int kSums = kRows * kCols, kParts = kCols / kChunk + 1;
   const int lane = warp::lane(), warp_number = static_cast<int>(threadIdx.x) / warp::kSize;
-  // Dealt like cards, so that every block has tiles of all sizes.
+  // Neighbouring tiles go to different blocks, so that every block has tiles of all sizes.
   std::uint32_t rank = static_cast<std::uint32_t>(warp_number) * gridDim.x + blockIdx.x;
   const int tile_row = static_cast<int>(t.tile_cols.split(rank));
   if (tile_row >= t.tile_rows) return;  // the whole warp
