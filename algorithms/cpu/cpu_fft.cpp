@@ -2,14 +2,15 @@
 //
 //   out = inverse(conj(forward(L)) * forward(R)),
 //
-// where both matrices are padded with zeros to P x Q, so that the circular correlation does not wrap
-// into the window. A step from cpu_definition to another algorithm, of O(P Q log(P Q)) a pair. Left
-// spectra are used again for all their rights, and in n-to-m right spectra for all lefts.
+// where both matrices are padded with zeros to P x Q, so that the circular correlation does not
+// wrap into the window. A step from cpu_definition to another algorithm, of O(P Q log(P Q)) a pair.
+// Left spectra are used again for all their rights, and in n-to-m right spectra for all lefts.
 //
-// The 2D transform is made of 1D transforms, of which only those are computed that have input, or on
-// the way back output. A spectrum lies in panels of kWidth columns, row after row: the transforms of
-// its columns then read a few contiguous KiB. Rows are copied to and from the panels in blocks of
-// kRowBlock. P and Q are sizes 2^a 3^b 5^c 7^d that hold the window (device/padding.hpp).
+// The 2D transform is made of 1D transforms, of which only those are computed that have input, or
+// on the way back output. A spectrum lies in panels of kWidth columns, row after row: the
+// transforms of its columns then read a few contiguous KiB. Rows are copied to and from the panels
+// in blocks of kRowBlock. P and Q are sizes 2^a 3^b 5^c 7^d that hold the window
+// (device/padding.hpp).
 //
 // Forms: all; fp32, fp64. Phases: forward with padding, hadamard, inverse with the scaling into the
 // definition's layout. The plan is FFTW_MEASURE without wisdom, so that its time is that of a first

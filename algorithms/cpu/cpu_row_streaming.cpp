@@ -1,16 +1,16 @@
 // Row streaming (section 4.2 of the ISS autocorrelation paper): a step from cpu_definition, whose
 // loops are reordered so that the innermost one runs over consecutive sx. One vector of the right
-// matrix, multiplied by one left element in all lanes, then adds a product to as many outputs as the
-// vector has lanes. The paper stops there. Here a block of outputs (kRows shifts sy x kVectors
+// matrix, multiplied by one left element in all lanes, then adds a product to as many outputs as
+// the vector has lanes. The paper stops there. Here a block of outputs (kRows shifts sy x kVectors
 // vectors of shifts sx) also stays in registers during the walk over the overlap: each right vector
-// serves kRows products and each left element kVectors. With AVX2 that is 12 multiply-adds for 3 + 4
-// loads. The symmetry of an autocorrelation is not used, since left and right differ here.
+// serves kRows products and each left element kVectors. With AVX2 that is 12 multiply-adds for 3 +
+// 4 loads. The symmetry of an autocorrelation is not used, since left and right differ here.
 //
 // Each right matrix is copied between columns of zeros (inside compute, by each thread into its own
-// workspace), and rows outside the left matrix are replaced by a row of zeros. So the inner loop has
-// no branch. Products with these zeros are lost: about (block rows + block columns) / 2 for each
-// side of an overlap. Columns are taken in blocks of kColumnBlock, so that the rows in use stay in
-// the L1 cache.
+// workspace), and rows outside the left matrix are replaced by a row of zeros. So the inner loop
+// has no branch. Products with these zeros are lost: about (block rows + block columns) / 2 for
+// each side of an overlap. Columns are taken in blocks of kColumnBlock, so that the rows in use
+// stay in the L1 cache.
 //
 // SIMD: vector types of GCC and Clang, compiled once per instruction set (AVX-512, AVX2 + FMA, and
 // the baseline of the architecture: SSE2, NEON) and chosen at run time.

@@ -1,5 +1,6 @@
 // Division by a number that is known at launch: a multiplication and two shifts, where a division
-// takes about twenty instructions. Worth it in kernels that divide once for an element or an output.
+// takes about twenty instructions. Worth it in kernels that divide once for an element or an
+// output.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Launches, and what the host asks of a device: part of the vocabulary (cuda.hpp includes this header).
+// Launches, and what the host asks of a device: part of the vocabulary (cuda.hpp includes this
+// header).
 //
 //   launch(kernel, grid, block, shared_bytes, stream, arguments...)
 //   launch({.cooperative = true}, kernel, grid, block, shared_bytes, stream, arguments...)
@@ -130,9 +131,7 @@ inline void clear(void* memory, std::size_t bytes, void* stream) {
 // A stream of the plan's own, which does not wait for the default stream.
 class OwnStream {
  public:
-  OwnStream() {
-    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-  }
+  OwnStream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
   ~OwnStream() {
     if (stream_) cudaStreamDestroy(stream_);
   }

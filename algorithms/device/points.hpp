@@ -2,7 +2,8 @@
 // the registration and the kernels of all points are made:
 //
 //   using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 8>>;  // all, and those of grid=quick
-//   const bool kKernels = add_kernels<RightMats>(XCORR_ID, [](auto rights) { return kernel<rights>; });
+//   const bool kKernels =
+//       add_kernels<RightMats>(XCORR_ID, [](auto rights) { return kernel<rights>; });
 //
 //   .axes = {RightMats::axis("right_mats")}                   in the registration
 //   find_kernel<Kernel>(XCORR_ID, {right_mats})               in the plan

@@ -88,8 +88,7 @@ __global__ void __launch_bounds__(kTileThreads, (kResidentBlocks<kRows, kCols>))
 using Kernel = void (*)(DeviceProblem, Tiling, const float*, const float*, float*);
 template <int kRows, int kCols>
 TileKernel<Kernel> make_kernel(const char* name) {
-  return {
-      name, {kRows, kCols, kResidentBlocks<kRows, kCols>}, tiled_direct_kernel<kRows, kCols>};
+  return {name, {kRows, kCols, kResidentBlocks<kRows, kCols>}, tiled_direct_kernel<kRows, kCols>};
 }
 const std::array<TileKernel<Kernel>, 3> kKernels = {
     make_kernel<4, 4>("4x4"), make_kernel<4, 8>("4x8"), make_kernel<8, 4>("8x4")};

@@ -69,16 +69,15 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
     // at `position` of the ring.
     const auto stage = [&](int x0, int buffer, int col, int position) {
       const int x1 = panel_end(x0);
-      stage_async(
-          lefts,
-          {shared + buffer, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
-           y1 - y0 + 2 * (kRows - 1), x0, chunk_up(x1 - x0) / kChunk, t.panel_cols, 0, 0},
-          at.thread, kTileThreads);
+      stage_async(lefts,
+                  {shared + buffer, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
+                   y1 - y0 + 2 * (kRows - 1), x0, chunk_up(x1 - x0) / kChunk, t.panel_cols, 0, 0},
+                  at.thread, kTileThreads);
       stage_async(rights,
-                        {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
-                         rows.right_row, rows.right_end - rows.right_row, col,
-                         (right_end(x0) - col) / kChunk, ring, position, t.right_pitch - ring},
-                        at.thread, kTileThreads);
+                  {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
+                   rows.right_row, rows.right_end - rows.right_row, col,
+                   (right_end(x0) - col) / kChunk, ring, position, t.right_pitch - ring},
+                  at.thread, kTileThreads);
       async_copy::commit();
     };
     const auto wrapped = [&](int position) { return position < ring ? position : position - ring; };

@@ -25,9 +25,9 @@
 #include <array>
 
 #include "algorithms/device/divide.hpp"
+#include "algorithms/device/memory.hpp"
 #include "algorithms/device/overlap_geometry.hpp"
 #include "algorithms/device/plan.hpp"
-#include "algorithms/device/memory.hpp"
 #include "algorithms/tiled/chunks.hpp"
 #include "harness/variant.hpp"
 
@@ -293,7 +293,8 @@ struct SplitWork {
   explicit SplitWork(const PlanRequest& request) : kernel(kernel_of(request.params)) {
     const Problem& q = request.problem;
     const auto pitch = [](Index cols) { return ceil_div<Index>(cols, kChunk) * kChunk; };
-    const Index left_pitch = pitch(q.left.cols), right_pitch = pitch(q.right.cols) + 2 * kernel.cols;
+    const Index left_pitch = pitch(q.left.cols);
+    const Index right_pitch = pitch(q.right.cols) + 2 * kernel.cols;
     const Index rights_at = q.left.rows * left_pitch;
     const Index floats = rights_at + (q.right.rows + 2 * (kernel.rows - 1)) * right_pitch;
     shared_bytes = static_cast<std::size_t>(floats) * sizeof(float);

@@ -200,7 +200,8 @@ Support supports(const PlanRequest& request) {
     return no("matrices of more than 2^31 - 1 elements");
   }
   if (q.lefts > kGridLimitYZ || rights_of_a_left(q) > kGridLimitYZ) {
-    return no("more than " + std::to_string(kGridLimitYZ) + " left matrices, or right matrices of a left one");
+    return no("more than " + std::to_string(kGridLimitYZ) +
+              " left matrices, or right matrices of a left one");
   }
   return yes();
 }

@@ -2,10 +2,10 @@
 // flattened overlap (paper section 4.4, thesis 3.6).
 //
 // At 16 x 16 an overlap has 64 products on average, two for each lane, so what a lane does before
-// its first load takes longer than the products. Therefore the outputs of a pair are numbered, and a
-// number is split into row and column by a multiplication. The first element of a lane and its step
-// come from a table in the kernel's parameters. A step is an addition, and a subtraction where it
-// passes the end of a row.
+// its first load takes longer than the products. Therefore the outputs of a pair are numbered, and
+// a number is split into row and column by a multiplication. The first element of a lane and its
+// step come from a table in the kernel's parameters. A step is an addition, and a subtraction where
+// it passes the end of a row.
 #pragma once
 
 #include <algorithm>
@@ -152,8 +152,8 @@ __device__ __forceinline__ T flat_sum(const PairOverlap<T>& whole, int rows_of_a
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Tasks (outputs, or stripes of them) of one pair, numbered with the columns fastest, and the pairs.
-// A warp takes one task, for every gridDim.z-th pair from blockIdx.z on.
+// Tasks (outputs, or stripes of them) of one pair, numbered with the columns fastest, and the
+// pairs. A warp takes one task, for every gridDim.z-th pair from blockIdx.z on.
 struct OverlapTasks {
   __device__ __forceinline__ std::uint32_t mine() const {
     return blockIdx.x * block_stride + threadIdx.y * warp_stride;
@@ -191,7 +191,8 @@ inline constexpr int kMostThreads = 1024;
 
 // A grid of warps over `task_rows` x columns tasks and the pairs. Where matrices fit the L1 cache,
 // the warps of a block take tasks from all over the output: neighbours in its middle would have
-// several times the work of the average. Otherwise they take neighbours, which share what they load.
+// several times the work of the average. Otherwise they take neighbours, which share what they
+// load.
 template <typename T, typename... Extra>
 class OverlapPlan final : public DevicePlan<T> {
  public:

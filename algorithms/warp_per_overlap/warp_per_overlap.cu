@@ -67,9 +67,8 @@ XCORR_VARIANT({
         },
     .plan =
         [](const PlanRequest& request) {
-          return with_scalar(request.precision, [&](auto scalar) {
-            return plan_of<decltype(scalar)>(request);
-          });
+          return with_scalar(request.precision,
+                             [&](auto scalar) { return plan_of<decltype(scalar)>(request); });
         },
 });
 

@@ -301,9 +301,8 @@ class SharedMemoryPlan final : public DevicePlan<float> {
     const dim3 grid(static_cast<unsigned>(q.out_cols()),
                     grid_extent(ceil_div<Index>(q.out_rows(), work_.warps)),
                     grid_extent(work_.tasks));
-    launch(kernel_, grid, dim3(warp::kSize, static_cast<unsigned>(work_.warps)),
-           work_.shared_bytes, call.stream, DeviceProblem(q), work_.staging, arrays.left,
-           arrays.right, arrays.out);
+    launch(kernel_, grid, dim3(warp::kSize, static_cast<unsigned>(work_.warps)), work_.shared_bytes,
+           call.stream, DeviceProblem(q), work_.staging, arrays.left, arrays.right, arrays.out);
   }
 
   SlabWork work_;

@@ -58,7 +58,7 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   return std::make_unique<ShufflePlan<float>>(
       request,
       find_kernel<ShufflePlan<float>::Kernel>(XCORR_ID,
-                                           {right_mats, overlaps, params.get_int("left_rows")}),
+                                              {right_mats, overlaps, params.get_int("left_rows")}),
       WarpWork{.tasks = ceil_div<Index>(request.problem.out_rows(), overlaps),
                .right_mats = right_mats});
 }

@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, blocks_of_an_
 template <typename T>
 std::unique_ptr<Plan> plan_of(const PlanRequest& request) {
   return std::make_unique<ShufflePlan<T>>(request, warp_shuffle_kernel<T>,
-                                       WarpWork{.tasks = request.problem.out_rows()});
+                                          WarpWork{.tasks = request.problem.out_rows()});
 }
 
 XCORR_VARIANT({
@@ -52,9 +52,8 @@ XCORR_VARIANT({
     .supports = [](const PlanRequest& request) { return steps_fit(request.problem); },
     .plan =
         [](const PlanRequest& request) {
-          return with_scalar(request.precision, [&](auto scalar) {
-            return plan_of<decltype(scalar)>(request);
-          });
+          return with_scalar(request.precision,
+                             [&](auto scalar) { return plan_of<decltype(scalar)>(request); });
         },
 });
 
