@@ -1,6 +1,6 @@
-// Pairs on the device: Problem::pair without branches and with 32-bit division, which is several
-// times cheaper there than the 64-bit one. For small matrices it is paid every few hundred
-// products.
+// Pairs on the device: Problem::pair without branches and with 32-bit division, which takes a GPU
+// several times fewer instructions than the 64-bit one. With small matrices there is a division
+// every few hundred products.
 #pragma once
 
 #include "algorithms/device/cuda.hpp"

@@ -1,19 +1,17 @@
-// Overlap-wise (paper section 3.2): one thread computes one output element, which is the sum of
-// products over one overlap of the two matrices. A step from cpu_definition: the loops over pairs,
-// sy and sx become threads, the loops over the overlap stay. No value is reused beyond what the
-// caches happen to keep, and each product costs two loads.
+// Overlap-wise (paper section 3.2): one thread computes one output, the sum of products over one
+// overlap of the two matrices. A step from cpu_definition: the loops over pairs, sy and sx become
+// threads, the loops over the overlap stay.
 //
-// Parallel over all pairs, unlike the paper's baseline (overlap_wise_serial_batch), so it is the
-// honest baseline of every CUDA variant. Two details are not in the definition and keep it honest:
-// neighbouring threads take neighbouring sx, so that at every step one of the two loads of a warp
-// is consecutive and the other one the same address; and a thread walks its row eight products at a
-// time into eight independent sums, since a lone thread otherwise waits for one load after the
-// other (at 16 x 16 there are fewer threads than the card has lanes).
+// All pairs are parallel, unlike in the paper's baseline (overlap_wise_serial_batch), so this is
+// the baseline of the CUDA variants. Two details are not in the definition. Neighbouring threads
+// take neighbouring sx, so one of the two loads of a warp reads consecutive elements and the other
+// one element. And a thread adds eight products at a time to eight independent sums, since it would
+// otherwise wait for every load (at 16 x 16 a GPU has more lanes than the problem has threads).
 //
-// Forms: all. No parameters: the block is 32 columns wide (fewer when the window is narrower); it
-// has one warp while the outputs are too few to fill a card, four otherwise.
-// Limits: at most 2^31 - 1 rows, columns and pairs; two loads for each FMA, so the load units fill
-// up long before the FMA units.
+// Forms: all; fp32, fp64. No parameters: a block is 32 columns wide, or less where the window is
+// narrower. It has one warp where the outputs do not fill a GPU, else four.
+// Limits: at most 2^31 - 1 rows, columns and pairs. Each FMA takes two loads, so the load units
+// limit the time.
 #include "algorithms/device/pairs.hpp"
 #include "algorithms/device/plan.hpp"
 #include "harness/variant.hpp"
@@ -22,9 +20,9 @@ namespace xcorr::overlap_wise {
 namespace {
 
 constexpr int kWarpsPerBlock = 4;
-// Promised to the compiler, which otherwise saves registers by waiting for the loads one by one.
+// For __launch_bounds__: with fewer registers the compiler would wait for the loads one by one.
 constexpr int kBlocksResident = 8;
-// Below this many warps each gets a block, and so a multiprocessor, of its own as far as they go.
+// Below this many warps each is a block of its own, so that they spread over all SMs.
 constexpr Index kFewWarps = 4096;
 // Products of a row that are in flight at a time, each with its own sum.
 constexpr int kStep = 8;

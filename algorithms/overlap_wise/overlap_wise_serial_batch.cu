@@ -1,14 +1,14 @@
-// Overlap-wise as the paper measured it (its baseline in section 5; `naive_original` of the
-// replication package), kept so that the paper's ratios can be reproduced. One thread computes one
-// output element in blocks of 16 x 16, and when there are several right matrices it computes that
-// element for one after the other, so the time grows with the batch even while most of the card
-// idles. overlap_wise differs in that: pairs are parallel there.
+// Overlap-wise as the paper measured it (the baseline of its section 5; `naive_original` of the
+// replication package), kept to reproduce the paper's ratios. One thread computes one output, in
+// blocks of 16 x 16. With several right matrices a thread computes the output of one after the
+// other, so the time grows with their number even while most of the GPU idles. In overlap_wise,
+// pairs are parallel.
 //
-// Each left matrix is one kernel, with all its right matrices inside. n-to-m and n-to-mn spread
-// these kernels over eight streams, which start from the caller's stream and are joined with it by
-// events inside compute (the replication package synchronises the device on the host instead).
+// Each left matrix is one kernel for all its right matrices. n-to-m and n-to-mn spread these
+// kernels over eight streams. The streams start from the caller's stream and are joined with it by
+// events inside compute (the replication package synchronises the device on the host).
 //
-// Forms: all. No parameters. Limits: at most 2^31 - 1 rows, columns and pairs.
+// Forms: all; fp32, fp64. No parameters. Limits: at most 2^31 - 1 rows, columns and pairs.
 #include "algorithms/device/pairs.hpp"
 #include "algorithms/device/plan.hpp"
 #include "algorithms/device/streams.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kBlockSide = 16;
 constexpr int kStreams = 8;
-// Promised to the compiler, which otherwise spills in float64 to make room for more.
+// For __launch_bounds__: without it the compiler spills registers in float64 for more blocks.
 constexpr int kBlocksResident = 4;
 
 // One left matrix against `rights` right matrices; outputs of consecutive pairs.

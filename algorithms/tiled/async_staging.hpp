@@ -16,8 +16,8 @@ struct RingTarget {
 };
 
 // Starts the copies of all threads of a block. `col` is a multiple of kChunk; start < ring.
-__device__ __forceinline__ void stage_async(const StageSource& source, const RingTarget& to, int thread,
-                                      int threads) {
+__device__ __forceinline__ void stage_async(const StageSource& source, const RingTarget& to,
+                                            int thread, int threads) {
   if (to.chunks <= 0) return;
   const auto chunks = static_cast<unsigned>(to.chunks);
   int y = static_cast<int>(static_cast<unsigned>(thread) / chunks), x = thread - y * to.chunks;
@@ -44,7 +44,8 @@ __device__ __forceinline__ void stage_async(const StageSource& source, const Rin
       } else {
 #pragma unroll
         for (int i = 0; i < kChunk; ++i) {
-          async_copy::copy<1>(shared + i, exists(col + i) ? line + col + i : source.matrix, exists(col + i));
+          async_copy::copy<1>(shared + i, exists(col + i) ? line + col + i : source.matrix,
+                              exists(col + i));
         }
       }
     };

@@ -35,8 +35,8 @@ inline int floor_to(Index x, int step) {
   return static_cast<int>((x >= 0 ? x / step : -ceil_div<Index>(-x, step)) * step);
 }
 
-// A kernel for one tile of neighbouring shifts, as a point names it: rows x cols of them, and for how
-// many blocks of an SM the kernel has registers.
+// A kernel for one tile of neighbouring shifts, as a point names it: rows x cols of them, and for
+// how many blocks of an SM the kernel has registers.
 struct TileShape {
   int rows, cols, resident_blocks = 1;
 };

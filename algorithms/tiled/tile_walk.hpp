@@ -1,5 +1,5 @@
-// The device side of register tiles: where a thread, its warp and its block are, a warp's walk over a
-// panel that is staged, and the outputs of a block. How panels come to shared memory is the
+// The device side of register tiles: where a thread, its warp and its block are, a warp's walk over
+// a panel that is staged, and the outputs of a block. How panels come to shared memory is the
 // variant's own.
 #pragma once
 

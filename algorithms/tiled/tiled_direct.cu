@@ -1,40 +1,28 @@
-// Register-tiled direct correlation, a step from multi_matrix_both_grouped_overlap: no shuffles. A
-// thread owns a tile of neighbouring shifts (overlap_tile, sy x sx) and keeps their sums in
-// registers. Matrices lie in shared memory, with zeros around them where a step may leave them. A
-// step takes 4 left columns of one more left row and the window of the right row that this row
-// meets; the left rows of the last steps stay in registers, so a right row, loaded once, serves all
-// sy of the tile, and a window of 7 (11) values all its sx: 3 (4) loads of 16 bytes for 128 FMAs.
-// Beyond the paper; the order of the loops is that of register-blocked matrix products.
+// Register-tiled direct correlation: a step from multi_matrix_both_grouped_overlap, without
+// shuffles. A thread computes a tile of neighbouring shifts and keeps their sums in registers. The
+// matrices lie in shared memory with zeros around them. A step takes 4 columns of one more left row
+// and the right row that this left row meets. The left rows of the last steps stay in registers, so
+// one load of a right row serves all rows of the tile. Beyond the paper.
 //
-// Lanes have different pairs where there are enough (pairs_per_warp), so that all lanes of a warp
-// have the same shifts and the same overlap. Nothing is then computed for zeros: walks start at the
-// border of the overlap, upwards for negative sy and downwards else, and their first steps leave
-// out the rows that do not exist yet; the first and last columns have code of their own that leaves
-// out the products beyond the right matrix. For equal shapes that are multiples of 4 columns (8 of
-// tile 4x8) the FMAs are exactly the useful ones; otherwise, and where lanes span shifts, those of
-// the widest lane.
+// Lanes of a warp have different pairs where there are enough pairs. All lanes then have the same
+// overlap, and no step multiplies by the zeros around it. Lanes that have different shifts take the
+// steps of the widest overlap among them. A block stages panels of a few left columns over the
+// whole height. Panels of rows would repeat the first steps of each column, so they are used only
+// where panels of 4 columns do not fit.
 //
-// A block stages panels of a few left columns over the whole height, and of the right columns that
-// they meet: panels of columns cost no product, panels of rows (taken only when 4 columns do not
-// fit) repeat the first steps. Blocks with the most work are started first. Outputs leave
-// through shared memory in runs of a row.
-//
-// Forms: all; fp32. Parameters; compile-time:
-//   overlap_tile    4x4, 4x8, 8x4: registers and reuse (FMAs for an access of 16 bytes: 21, 32, 43)
-//                   against threads and code; 24, 16, 16 warps of a multiprocessor.
-// run-time:
-//   pairs_per_warp  1, 8, 32: of 32, n-to-m takes 4 lefts x 8 rights, the others 32 consecutive
-//                   pairs. Fewer leave room for wider panels and fill a card with fewer pairs; the
-//                   other lanes span 8 or 2 tiles along sx and 4 or 2 along sy.
-//   warps_across    1, 4, 8 of the 8 warps of a block side by side along sx: long runs of output
-//   and
-//                   all shifts of small matrices in a block against narrow panels and few halos.
-// Limits: an infinity or NaN may reach outputs whose overlaps do not hold it.
-//
-// Predicted (H200): the main loops of 4x4, 4x8, 8x4 are 88, 94 and 94 % FMAs; at 64 x 64 with all
-// overheads of a walk 88, 92 and 93 % of the issue slots are useful, the shared-memory pipe
-// is busy in 70, 50 and 40 % of the cycles. With stalls at staging and short walks about 40
-// TFLOP/s useful at 64 x 64 and 128 x 128 n-to-m, 33 at 16 x 16.
+// Forms: all; fp32.
+// Parameters, compile-time:
+//   overlap_tile  4x4, 4x8, 8x4  shifts of a thread, sy x sx: 21, 32, 43 FMAs for each access of 16
+//                                bytes, and 24, 16, 16 warps on an SM
+// Parameters, run-time:
+//   pairs_per_warp  1, 8, 32  pairs of a warp (32 in n-to-m: 4 lefts x 8 rights); with fewer, a
+//                             panel is wider and fewer pairs fill a GPU
+//   warps_across    1, 4, 8   of the 8 warps of a block, side by side along sx; with more, the
+//                             outputs of a block are longer runs, but its panels are narrower
+// Limits: an infinity or a NaN may reach outputs whose overlaps do not hold it.
+// Measured (H200, 128:128, 64 x 64, tile 4x8): 37 TFLOP/s of useful work. The FMA pipe is busy in
+// 57 % of the cycles and instructions are issued in 68 %. Barriers are the longest stall: a block
+// does not compute while it stages a panel.
 #include <array>
 
 #include "algorithms/tiled/staging.hpp"
@@ -100,8 +88,7 @@ __global__ void __launch_bounds__(kTileThreads, (kResidentBlocks<kRows, kCols>))
 using Kernel = void (*)(DeviceProblem, Tiling, const float*, const float*, float*);
 template <int kRows, int kCols>
 TileKernel<Kernel> make_kernel(const char* name) {
-  return {
-      name, {kRows, kCols, kResidentBlocks<kRows, kCols>}, tiled_direct_kernel<kRows, kCols>};
+  return {name, {kRows, kCols, kResidentBlocks<kRows, kCols>}, tiled_direct_kernel<kRows, kCols>};
 }
 const std::array<TileKernel<Kernel>, 3> kKernels = {
     make_kernel<4, 4>("4x4"), make_kernel<4, 8>("4x8"), make_kernel<8, 4>("8x4")};

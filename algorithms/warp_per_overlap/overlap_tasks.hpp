@@ -1,10 +1,11 @@
-// Whole warps, or blocks, as the workers of single output elements: which output a warp takes, and
-// the walk of its lanes over the flattened overlap (paper section 4.4, thesis 3.6).
+// A warp, or a block, that computes one output: which output it is, and how its lanes walk the
+// flattened overlap (paper section 4.4, thesis 3.6).
 //
-// At 16 x 16 an overlap has 64 products on average, two for each lane, so what comes before the
-// first load costs more than the products. Hence: outputs are numbered through, and a number is
-// split by a multiplication; where a lane starts and how far it steps comes from a table in the
-// kernel's parameters; a step adds, and subtracts where it passes the end of a row.
+// At 16 x 16 an overlap has 64 products on average, two for each lane, so what a lane does before
+// its first load takes longer than the products. Therefore the outputs of a pair are numbered, and
+// a number is split into row and column by a multiplication. The first element of a lane and its
+// step come from a table in the kernel's parameters. A step is an addition, and a subtraction where
+// it passes the end of a row.
 #pragma once
 
 #include <algorithm>
@@ -151,8 +152,8 @@ __device__ __forceinline__ T flat_sum(const PairOverlap<T>& whole, int rows_of_a
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Tasks (outputs, or stripes of them) of one pair, numbered through with the columns fastest, and
-// the pairs. A warp takes one task, of every pair of its z.
+// Tasks (outputs, or stripes of them) of one pair, numbered with the columns fastest, and the
+// pairs. A warp takes one task, for every gridDim.z-th pair from blockIdx.z on.
 struct OverlapTasks {
   __device__ __forceinline__ std::uint32_t mine() const {
     return blockIdx.x * block_stride + threadIdx.y * warp_stride;
@@ -188,10 +189,10 @@ inline Support tasks_fit(const Problem& q, Index task_rows) {
 inline Axis overlaps_per_block_axis() { return {"overlaps_per_block", {"4", "16", "32"}}; }
 inline constexpr int kMostThreads = 1024;
 
-// A grid of warps over `task_rows` x columns tasks and the pairs. Matrices that fit the L1 cache
-// are given out so that each block has tasks of all over the output: those of a block of neighbours
-// in the middle are several times larger than the average. Otherwise a block's neighbours share
-// what they load.
+// A grid of warps over `task_rows` x columns tasks and the pairs. Where matrices fit the L1 cache,
+// the warps of a block take tasks from all over the output: neighbours in its middle would have
+// several times the work of the average. Otherwise they take neighbours, which share what they
+// load.
 template <typename T, typename... Extra>
 class OverlapPlan final : public DevicePlan<T> {
  public:
@@ -211,7 +212,7 @@ class OverlapPlan final : public DevicePlan<T> {
     tasks_.pairs = static_cast<std::uint32_t>(q.pairs());
     tasks_.rights_back = static_cast<std::uint32_t>(rights_back(q));
     tasks_.rows_of_a_part = rows_of_a_part(q);
-    // Where there are more warps than many cards hold, each takes several pairs at one shift.
+    // Where there are more warps than a GPU holds, each takes several pairs at one shift.
     const Index most = std::min<Index>(kGridLimitYZ, ceil_div(kManyWarps, count));
     const Index pairs = ceil_div(q.pairs(), std::min(q.pairs(), most));
     grid_ =

@@ -1,38 +1,35 @@
 // Warp-per-overlap with shared memory (thesis 3.6.3 to 3.6.6): a step from warp_per_overlap, where
 // each product is two loads from global memory. The warps of a block take vertically adjacent
-// outputs, whose overlaps have the same columns and, but for a few, the same rows; so tiles of both
-// matrices are staged in shared memory by all warps and read by each of them.
+// outputs. Their overlaps have the same columns and almost the same rows, so the warps stage tiles
+// of both matrices in shared memory and share them.
 //
-// A tile has as many rows as the block has warps and up to shmem_row columns of the overlap. Warp k
-// computes shift sy + k and meets right row y with left row y - sy - k, so a tile of right rows
-// needs twice the rows of the left matrix: a ring of two tiles, of which each step replaces one.
-// Both matrices are staged without gaps between rows and from the same column of the overlap on, so
-// a warp's share of a step is the product of two contiguous vectors, read 8 or 16 bytes a lane.
+// A tile has as many rows as the block has warps. Warp k computes shift sy + k: its right row y
+// meets left row y - sy - k. So a tile of right rows needs twice its rows of the left matrix: a
+// ring of two tiles, of which each step replaces one. Both tiles are stored without gaps between
+// rows and from the same column of the overlap on, so the products of a warp and a step are those
+// of two contiguous vectors, read 8 or 16 bytes a lane. Several right matrices (thesis 3.6.5) share
+// the left tile.
 //
-// Several right matrices (thesis 3.6.5) share the left tile: 1 + r loads for r products.
-//
-// Forms: all; fp32. Parameters; compile-time:
-//   right_mats_per_block    1, 2, 4, 8: sums, so registers, of a lane. Above 1 only where a left
-//                           matrix has several rights.
-// run-time:
-//   overlaps_per_block      8, 16, 32: warps of a block, and rows of a tile. More reuse of what is
-//                           staged (a value is read once by each warp), fewer blocks.
-//   shmem_row               32, 128, 256: most columns of a tile. An overlap is cut into slabs
-//                           ("column groups") of about equal width; wider ones need fewer barriers
-//                           and more shared memory. A tile is not wider than the widest overlap.
-//   strided_load            1: all threads of a block take consecutive elements of a tile in turn.
-//                           0: each warp stages one row of it (thesis 3.6.4).
-//   column_group_per_block  0: a block walks the slabs of its overlaps. 1: a block has one slab,
-//   and
-//                           the partial sums are added atomically into a cleared output (3.6.6);
-//                           nothing is cleared where no overlap has two slabs.
+// Forms: all; fp32.
+// Parameters, compile-time:
+//   right_mats_per_block  1, 2, 4, 8  1 + r loads for r products, and r times the registers for
+//                                     sums; above 1 only where a left matrix has several rights
+// Parameters, run-time:
+//   overlaps_per_block      8, 16, 32     warps of a block and rows of a tile; with more, each
+//                                         staged value is read by more warps, and there are fewer
+//                                         blocks
+//   shmem_row               32, 128, 256  most columns of a tile; an overlap is cut into slabs of
+//                                         about this width, and wider ones need fewer barriers
+//   strided_load            1, 0          1: all threads of a block stage consecutive elements in
+//                                         turn; 0: each warp stages one row (thesis 3.6.4)
+//   column_group_per_block  0, 1          1: a block has one slab, and the sums of slabs are added
+//                                         atomically into a cleared output (3.6.6)
 // The thesis's shmem_rows is always overlaps_per_block, as in its measurements.
-// Limits: as warp_per_overlap; (2 + rights) tiles must fit the shared memory of a block; at most
-// 2^31 - 1 elements in a matrix.
-//
-// Profile (H200, one-to-one, 128 x 128, 32 overlaps, rows of 128): 10 instructions for each FMA
-// of a warp, issued in 74 % of the cycles; the shared-memory pipe is busy 69 % of the time, the
-// FMA pipe 24 %. Two loads of shared memory for each product are the limit.
+// Limits: as warp_per_overlap; 2 + r tiles fit the shared memory of a block; at most 2^31 - 1
+// elements in a matrix.
+// Measured (H200, one-to-one, 128 x 128, 32 overlaps, rows of 128): 10 instructions of a warp for
+// each FMA, issued in 74 % of the cycles. The shared-memory pipe is busy in 69 %, the FMA pipe in
+// 24 %: two loads from shared memory for each product are the limit.
 #include <algorithm>
 
 #include "algorithms/device/plan.hpp"
@@ -304,9 +301,8 @@ class SharedMemoryPlan final : public DevicePlan<float> {
     const dim3 grid(static_cast<unsigned>(q.out_cols()),
                     grid_extent(ceil_div<Index>(q.out_rows(), work_.warps)),
                     grid_extent(work_.tasks));
-    launch(kernel_, grid, dim3(warp::kSize, static_cast<unsigned>(work_.warps)),
-           work_.shared_bytes, call.stream, DeviceProblem(q), work_.staging, arrays.left,
-           arrays.right, arrays.out);
+    launch(kernel_, grid, dim3(warp::kSize, static_cast<unsigned>(work_.warps)), work_.shared_bytes,
+           call.stream, DeviceProblem(q), work_.staging, arrays.left, arrays.right, arrays.out);
   }
 
   SlabWork work_;

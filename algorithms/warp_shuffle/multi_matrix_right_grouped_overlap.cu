@@ -1,13 +1,18 @@
-// Multi-matrix-right with grouped-overlap (paper section 4.3.3; thesis 3.5.5): the tile of
+// Multi-matrix-right with grouped-overlap (paper section 4.3.3, thesis 3.5.5): the tile of
 // grouped_overlap for several right matrices at once. With r right matrices, s overlaps and l left
-// rows, r l s FMAs cost 2 l + r (s + l - 1) shuffles: the left rows move once for all r.
+// rows, r l s FMAs take 2 l + r (s + l - 1) shuffles: the left rows move once for all r.
 //
-// Forms: one-to-many, n-to-mn, n-to-m. Parameters: right_mats, overlaps_per_thread, left_rows
-// (1, 2, 4 each), compile-time; warps_per_block (4, 8) and streams, run-time, as in
-// multi_matrix_right. Limits: as grouped_overlap and multi_matrix_right.
-//
-// Profile (H200, 1:32, 256 x 256, four of each): the shuffle pipe is busy 88 % of the time, the
-// FMA pipe 39 %. 128 registers leave an SM 16 warps of 64.
+// Forms: one-to-many, n-to-mn, n-to-m; fp32.
+// Parameters, compile-time:
+//   right_mats           1, 2, 4  r, as in multi_matrix_right
+//   overlaps_per_thread  1, 2, 4  s, as in grouped_overlap
+//   left_rows            1, 2, 4  l, as in grouped_overlap
+// Parameters, run-time:
+//   warps_per_block  4, 8                  warps of a block
+//   streams          one_kernel, 1, 8, 20  as in multi_matrix_right
+// Limits: as grouped_overlap and multi_matrix_right.
+// Measured (H200, 1:32, 256 x 256, four of each): the shuffle pipe is busy in 88 % of the cycles,
+// the FMA pipe in 39 %. 128 registers leave an SM 16 of its 64 warps.
 #include "algorithms/device/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
@@ -53,7 +58,7 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   return std::make_unique<ShufflePlan<float>>(
       request,
       find_kernel<ShufflePlan<float>::Kernel>(XCORR_ID,
-                                           {right_mats, overlaps, params.get_int("left_rows")}),
+                                              {right_mats, overlaps, params.get_int("left_rows")}),
       WarpWork{.tasks = ceil_div<Index>(request.problem.out_rows(), overlaps),
                .right_mats = right_mats});
 }

@@ -53,7 +53,8 @@ struct FakeCuda {
   int device = 0, capability = 9, mps = 0;
   bool knows_mps = true, capturing = false;
   cudaError_t last = cudaSuccess;
-  std::vector<std::string> asked;  // "ordinary", "dependent", "cooperative", "cluster 8", "limit 65536", "wait"
+  // "ordinary", "dependent", "cooperative", "cluster 8", "limit 65536", "wait"
+  std::vector<std::string> asked;
   std::map<std::pair<const void*, int>, std::size_t> limits;
 
   static FakeCuda& state() {
