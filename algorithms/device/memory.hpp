@@ -14,9 +14,9 @@
 
 namespace xcorr::device {
 
-// Order between blocks of one kernel. What a block wrote before a barrier and add_release() is there
-// for a block that met a barrier after load_acquire() had the sum. libcu++ (cuda::atomic_ref) makes
-// other instructions of both: generic addresses, and a sum that is returned.
+// Order between blocks of one kernel. What a block wrote before a barrier and add_release() is
+// there for a block that met a barrier after load_acquire() had the sum. libcu++ (cuda::atomic_ref)
+// makes other instructions of both: generic addresses, and a sum that is returned.
 __device__ __forceinline__ void add_release(std::uint32_t* counter, std::uint32_t value) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
@@ -35,8 +35,8 @@ __device__ __forceinline__ void back_off() {
 
 namespace memory_detail {
 
-// The register or vector of registers that one access of a size moves. Of two doubles (a T that says
-// `using Scalar = double`) it is a vector of doubles: another one costs instructions.
+// The register or vector of registers that one access of a size moves. Of two doubles (a T that
+// says `using Scalar = double`) it is a vector of doubles: another one costs instructions.
 template <std::size_t kBytes, typename Scalar>
 struct Access;
 template <>
@@ -60,7 +60,7 @@ struct ScalarOf {
   using type = float;
 };
 template <typename T>
-  requires requires { typename T::Scalar; }
+requires requires { typename T::Scalar; }
 struct ScalarOf<T> {
   using type = typename T::Scalar;
 };
@@ -88,7 +88,8 @@ __device__ __forceinline__ void store_relaxed(T* to, const T& value) {
                : "memory");
 }
 
-// Past the first-level cache, which does not see what other multiprocessors write: 4, 8 or 16 bytes.
+// Past the first-level cache, which does not see what other multiprocessors write: 4, 8 or 16
+// bytes.
 template <typename T>
 __device__ __forceinline__ T load_past_l1(const T* from) {
   using Access = memory_detail::AccessOf<T>;
@@ -100,7 +101,8 @@ __device__ __forceinline__ void store_past_l1(T* to, const T& value) {
   __stcg(reinterpret_cast<Access*>(to), __builtin_bit_cast(Access, value));
 }
 
-// A store whose line leaves the caches first: for results that are not read again. 4, 8 or 16 bytes.
+// A store whose line leaves the caches first: for results that are not read again. 4, 8 or 16
+// bytes.
 template <typename T>
 __device__ __forceinline__ void store_last(T* to, const T& value) {
   using Access = memory_detail::AccessOf<T>;
@@ -137,8 +139,8 @@ __device__ __forceinline__ void wait() { __pipeline_wait_prior(0); }
 
 }  // namespace async_copy
 
-// Blocks that can use each other's shared memory (compute capability 9.0; below, these names compile
-// to nothing that may run). Not emulated.
+// Blocks that can use each other's shared memory (compute capability 9.0; below, these names
+// compile to nothing that may run). Not emulated.
 namespace cluster {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
