@@ -26,6 +26,8 @@ FIELDS = {
     r'\.summary = "[^"]*"': '.summary = "@ID@: one line for the table"',
     r'\.parent = ""': '.parent = "@PARENT@"',
     r'\.source = "[^"]*"': '.source = "none"',
+    r"namespace xcorr::\w+ \{": "namespace xcorr::@FAMILY@ {",
+    r"// namespace xcorr::\w+": "// namespace xcorr::@FAMILY@",
 }
 
 
@@ -81,7 +83,9 @@ def main() -> None:
     path = ROOT / "algorithms" / args.family / f"{args.id}.{EXTENSION[args.backend]}"
     new_family = not path.parent.is_dir()
     path.parent.mkdir(exist_ok=True)
-    path.write_text(text.replace("@ID@", args.id).replace("@PARENT@", args.parent), encoding="utf-8")
+    for word, value in {"@ID@": args.id, "@FAMILY@": args.family, "@PARENT@": args.parent}.items():
+        text = text.replace(word, value)
+    path.write_text(text, encoding="utf-8")
     print(f"wrote {path.relative_to(ROOT)}")
     if new_family:
         print(f"{args.family} is a new family: it wants a README.md of its own")

@@ -1,11 +1,12 @@
-// The definition as it stands: the four loops of the paper (section 2) for each pair, one thread,
-// one multiply-add after the other. It is the root that every other variant is a step from, the
-// time that speed-ups are stated over, and the shortest file of the house: copy it to start a
-// variant.
+// The definition: the four loops of the paper (section 2) for each pair, one thread, one
+// multiply-add after the other. Every other variant is a step from it, directly or through its
+// parents. It is the shortest variant: copy it to start another.
 //
-// Forms: all four, any shapes, any window. No parameters. Sums are kept in the scalar type, in the
-// order of the definition (y, then x), so the compiler may not vectorise them.
-// Limits: about one product per latency of an addition; a matter of minutes from 512 x 512 on.
+// Forms: all; fp32, fp64. No parameters. Sums have the scalar type and the order of the definition
+// (y, then x), so the compiler may not vectorise them.
+// Limits: one product for each latency of an addition, 3 to 4 cycles; minutes from 512 x 512 on.
+// Measured (AMD EPYC, Zen 3, 128 x 128, fp32): 0.26 s, 1.04 GFMA/s.
+#include "algorithms/device/precision.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::cpu {
@@ -14,7 +15,7 @@ namespace {
 template <typename T>
 class DefinitionPlan final : public Plan {
  public:
-  explicit DefinitionPlan(const Problem& problem) : problem_(problem) {}
+  explicit DefinitionPlan(const PlanRequest& request) : problem_(request.problem) {}
 
   void compute(const Call& call) override {
     const Problem& q = problem_;
@@ -42,19 +43,12 @@ class DefinitionPlan final : public Plan {
   Problem problem_;
 };
 
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64) {
-    return std::make_unique<DefinitionPlan<double>>(request.problem);
-  }
-  return std::make_unique<DefinitionPlan<float>>(request.problem);
-}
-
 XCORR_VARIANT({
     .summary = "The definition: four loops, one thread",
     .parent = "",
     .source = "section 2",
     .precisions = {Precision::fp32, Precision::fp64},
-    .plan = plan,
+    .plan = device::plan_in_precision<DefinitionPlan>,
 });
 
 }  // namespace

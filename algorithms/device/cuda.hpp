@@ -3,8 +3,8 @@
 // loads past the L1 cache, asynchronous copies) and, for tensor cores, matrix.hpp. These hold every
 // intrinsic, all PTX and every condition on the emulation; a test finds any elsewhere.
 //
-// Under nvcc every name is the intrinsic itself. With XCORR_EMULATE defined (tests only: the path of
-// tests/emulation/vocabulary.hpp) the same names work under a host compiler, one fiber for each
+// Under nvcc every name is the intrinsic itself. With XCORR_EMULATE defined (tests only: the path
+// of tests/emulation/vocabulary.hpp) the same names work under a host compiler, one fiber for each
 // thread, so that a kernel is tested on every shape, under AddressSanitizer and with its barriers
 // checked, on a machine without a GPU (docs/design.md, Emulation).
 //

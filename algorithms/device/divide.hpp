@@ -1,6 +1,6 @@
-// Division by a number that a kernel is given: a multiplication and two shifts, where the
-// hardware's way takes some twenty instructions. Pays in kernels that only move data and divide
-// once an element.
+// Division by a number that is known at launch: a multiplication and two shifts, where a division
+// takes about twenty instructions. Worth it in kernels that divide once for an element or an
+// output.
 #pragma once
 
 #include <cstdint>

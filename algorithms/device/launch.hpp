@@ -1,10 +1,11 @@
-// Launches, and what the host asks of a device: part of the vocabulary (cuda.hpp includes this page).
+// Launches, and what the host asks of a device: part of the vocabulary (cuda.hpp includes this
+// header).
 //
 //   launch(kernel, grid, block, shared_bytes, stream, arguments...)
 //   launch({.cooperative = true}, kernel, grid, block, shared_bytes, stream, arguments...)
 //
 // DependentLaunches and GridLaunches below decide which attributes the launches of a plan get.
-// Under the emulation the first part of this page comes from tests/emulation/vocabulary.hpp.
+// Under the emulation the first part comes from tests/emulation/vocabulary.hpp.
 #pragma once
 
 #ifdef XCORR_EMULATE
@@ -130,9 +131,7 @@ inline void clear(void* memory, std::size_t bytes, void* stream) {
 // A stream of the plan's own, which does not wait for the default stream.
 class OwnStream {
  public:
-  OwnStream() {
-    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-  }
+  OwnStream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
   ~OwnStream() {
     if (stream_) cudaStreamDestroy(stream_);
   }
@@ -145,14 +144,14 @@ class OwnStream {
 };
 
 // A position in a stream that other streams can wait for.
-class Event {
+class OwnEvent {
  public:
-  Event() { check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event"); }
-  ~Event() {
+  OwnEvent() { check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event"); }
+  ~OwnEvent() {
     if (event_) cudaEventDestroy(event_);
   }
-  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  Event& operator=(Event&&) = delete;
+  OwnEvent(OwnEvent&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  OwnEvent& operator=(OwnEvent&&) = delete;
 
   void record(void* stream) {
     check_cuda(cudaEventRecord(event_, static_cast<cudaStream_t>(stream)), "event");
@@ -379,7 +378,7 @@ class GridLaunches {
     void follow(void* next) {
       if (last != nullptr && stream != next) {
         // Never destroyed: CUDA may have ended before this static object does.
-        if (event == nullptr) event = new Event;
+        if (event == nullptr) event = new OwnEvent;
         event->record(stream);
         event->wait_in(next);
       }
@@ -388,7 +387,7 @@ class GridLaunches {
     std::mutex mutex;
     const GridLaunches* last = nullptr;
     void* stream = nullptr;
-    Event* event = nullptr;
+    OwnEvent* event = nullptr;
     int captured = 0;  // plans
   };
   static constexpr int kMostDevices = 64;

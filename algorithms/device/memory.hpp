@@ -60,7 +60,10 @@ struct ScalarOf {
   using type = float;
 };
 template <typename T>
-requires requires { typename T::Scalar; }
+concept HasScalar = requires {
+  typename T::Scalar;
+};
+template <HasScalar T>
 struct ScalarOf<T> {
   using type = typename T::Scalar;
 };
@@ -88,8 +91,7 @@ __device__ __forceinline__ void store_relaxed(T* to, const T& value) {
                : "memory");
 }
 
-// Past the first-level cache, which does not see what other multiprocessors write: 4, 8 or 16
-// bytes.
+// Past the L1 cache, which does not see what other SMs write: 4, 8 or 16 bytes.
 template <typename T>
 __device__ __forceinline__ T load_past_l1(const T* from) {
   using Access = memory_detail::AccessOf<T>;

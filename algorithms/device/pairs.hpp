@@ -1,6 +1,6 @@
-// Pairs on the device: Problem::pair without branches and with 32-bit division, which is several
-// times cheaper there than the 64-bit one. For small matrices it is paid every few hundred
-// products.
+// Pairs on the device: Problem::pair without branches and with 32-bit division, which takes a GPU
+// several times fewer instructions than the 64-bit one. With small matrices there is a division
+// every few hundred products.
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
@@ -34,12 +34,12 @@ struct Pairing {
 };
 
 // Kernels index rows, columns and pairs with 32 bits, elements with 64.
+inline constexpr Index kIndexLimit = (Index{1} << 31) - 1;
 inline Support indices_fit(const Problem& problem) {
-  constexpr Index kLimit = (Index{1} << 31) - 1;
-  if (problem.pairs() > kLimit) return no("more than 2^31 - 1 pairs");
+  if (problem.pairs() > kIndexLimit) return no("more than 2^31 - 1 pairs");
   for (const Index length : {problem.left.rows, problem.left.cols, problem.right.rows,
                              problem.right.cols, problem.out_rows(), problem.out_cols()}) {
-    if (length > kLimit) return no("more than 2^31 - 1 rows or columns");
+    if (length > kIndexLimit) return no("more than 2^31 - 1 rows or columns");
   }
   return yes();
 }

@@ -1,9 +1,9 @@
 // Row distributions of split-row (paper section 4.2.1, thesis 3.4.2): each overlap is cut into
-// stripes of at most `rows_per_task` rows, and this says which stripe a task computes. Pure integer
-// arithmetic, the same on the host, where it is tested, and on the device.
+// stripes of at most `rows_per_task` rows, and RowDistribution gives the stripe of a task. It is
+// integer arithmetic only, the same on the host, where it is tested, and on the device.
 //
 //   none       one stripe for each overlap: nothing is split
-//   rectangle  as many tasks for every overlap as the tallest one has stripes; the surplus is idle
+//   rectangle  as many tasks for every overlap as the tallest one has stripes; the others are empty
 //   triangle   exactly one task for each stripe
 //
 // Over the shifts sy of the full window the height of an overlap rises by one from 1 to
@@ -40,8 +40,8 @@ struct Stripe {
   bool whole = false;  // no other task has rows of this overlap
 };
 
-// A stripe of one row is some 150 instructions of products, so what finds it counts: 32-bit
-// numbers, and divisors prepared on the host.
+// A stripe of one row takes about 150 instructions for its products, so the search for it has to be
+// short: 32-bit numbers, and divisors prepared on the host.
 class RowDistribution {
  public:
   enum class Kind { none, rectangle, triangle };

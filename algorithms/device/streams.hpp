@@ -1,6 +1,6 @@
-// Several streams that start where the caller's stream is and that it waits for afterwards. Created
-// with the plan, since creating streams and events costs more than a small kernel; usable inside a
-// stream capture.
+// Several streams whose work starts after that of the caller's stream, which then waits for them.
+// They are created with the plan, since that takes longer than a small kernel. They may be used
+// while the caller's stream is captured.
 #pragma once
 
 #include <vector>
@@ -33,9 +33,9 @@ class Streams {
   }
 
  private:
-  Event start_;
+  OwnEvent start_;
   std::vector<OwnStream> streams_;
-  std::vector<Event> done_;
+  std::vector<OwnEvent> done_;
 };
 
 }  // namespace xcorr::device

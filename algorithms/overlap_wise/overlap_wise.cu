@@ -1,30 +1,28 @@
-// Overlap-wise (paper section 3.2): one thread computes one output element, which is the sum of
-// products over one overlap of the two matrices. A step from cpu_definition: the loops over pairs,
-// sy and sx become threads, the loops over the overlap stay. No value is reused beyond what the
-// caches happen to keep, and each product costs two loads.
+// Overlap-wise (paper section 3.2): one thread computes one output, the sum of products over one
+// overlap of the two matrices. A step from cpu_definition: the loops over pairs, sy and sx become
+// threads, the loops over the overlap stay.
 //
-// Parallel over all pairs, unlike the paper's baseline (overlap_wise_serial_batch), so it is the
-// honest baseline of every CUDA variant. Two details are not in the definition and keep it honest:
-// neighbouring threads take neighbouring sx, so that at every step one of the two loads of a warp
-// is consecutive and the other one the same address; and a thread walks its row eight products at a
-// time into eight independent sums, since a lone thread otherwise waits for one load after the
-// other (at 16 x 16 there are fewer threads than the card has lanes).
+// All pairs are parallel, unlike in the paper's baseline (overlap_wise_serial_batch), so this is
+// the baseline of the CUDA variants. Two details are not in the definition. Neighbouring threads
+// take neighbouring sx, so one of the two loads of a warp reads consecutive elements and the other
+// one element. And a thread adds eight products at a time to eight independent sums, since it would
+// otherwise wait for every load (at 16 x 16 a GPU has more lanes than the problem has threads).
 //
-// Forms: all. No parameters: the block is 32 columns wide (fewer when the window is narrower); it
-// has one warp while the outputs are too few to fill a card, four otherwise.
-// Limits: at most 2^31 - 1 rows, columns and pairs; two loads for each FMA, so the load units fill
-// up long before the FMA units.
-#include "algorithms/device/cuda.hpp"
+// Forms: all; fp32, fp64. No parameters: a block is 32 columns wide, or less where the window is
+// narrower. It has one warp where the outputs do not fill a GPU, else four.
+// Limits: at most 2^31 - 1 rows, columns and pairs. Each FMA takes two loads, so the load units
+// limit the time.
 #include "algorithms/device/pairs.hpp"
+#include "algorithms/device/plan.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::overlap_wise {
 namespace {
 
 constexpr int kWarpsPerBlock = 4;
-// Promised to the compiler, which otherwise saves registers by waiting for the loads one by one.
+// For __launch_bounds__: with fewer registers the compiler would wait for the loads one by one.
 constexpr int kBlocksResident = 8;
-// Below this many warps each gets a block, and so a multiprocessor, of its own as far as they go.
+// Below this many warps each is a block of its own, so that they spread over all SMs.
 constexpr Index kFewWarps = 4096;
 // Products of a row that are in flight at a time, each with its own sum.
 constexpr int kStep = 8;
@@ -99,9 +97,10 @@ __global__ void __launch_bounds__(kWarpsPerBlock* warp::kSize, kBlocksResident)
 }
 
 template <typename T>
-class OverlapWisePlan final : public Plan {
+class OverlapWisePlan final : public DevicePlan<T> {
  public:
-  explicit OverlapWisePlan(const Problem& problem) : problem_(problem) {
+  explicit OverlapWisePlan(const PlanRequest& request) : DevicePlan<T>(request.problem) {
+    const Problem& problem = request.problem;
     Index width = warp::kSize;
     while (width / 2 >= problem.out_cols()) width /= 2;
     const Index rows_of_warp = warp::kSize / width;
@@ -110,28 +109,17 @@ class OverlapWisePlan final : public Plan {
     const Index height = rows_of_warp * (warps < kFewWarps ? 1 : kWarpsPerBlock);
     const Index rows = ceil_div(problem.out_rows(), height);
     block_ = dim3(static_cast<unsigned>(width), static_cast<unsigned>(height));
-    grid_ = dim3(
-        static_cast<unsigned>(columns),
-        static_cast<unsigned>(rows < kGridLimitYZ ? rows : kGridLimitYZ),
-        static_cast<unsigned>(problem.pairs() < kGridLimitYZ ? problem.pairs() : kGridLimitYZ));
-  }
-
-  void compute(const Call& call) override {
-    launch(overlap_wise_kernel<T>, grid_, block_, 0, call.stream, problem_, Pairing(problem_),
-           call.lefts<T>(), call.rights<T>(), call.outs<T>());
+    grid_ = dim3(static_cast<unsigned>(columns), grid_extent(rows), grid_extent(problem.pairs()));
   }
 
  private:
-  Problem problem_;
+  void enqueue(const Call& call, const Arrays<T>& arrays) override {
+    launch(overlap_wise_kernel<T>, grid_, block_, 0, call.stream, this->problem_,
+           Pairing(this->problem_), arrays.left, arrays.right, arrays.out);
+  }
+
   dim3 grid_, block_;
 };
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64) {
-    return std::make_unique<OverlapWisePlan<double>>(request.problem);
-  }
-  return std::make_unique<OverlapWisePlan<float>>(request.problem);
-}
 
 XCORR_VARIANT({
     .summary = "One thread per output element, all pairs at once",
@@ -140,7 +128,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .precisions = {Precision::fp32, Precision::fp64},
     .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
-    .plan = plan,
+    .plan = plan_in_precision<OverlapWisePlan>,
 });
 
 }  // namespace

@@ -1,16 +1,16 @@
-// Overlap-wise as the paper measured it (its baseline in section 5; `naive_original` of the
-// replication package), kept so that the paper's ratios can be reproduced. One thread computes one
-// output element in blocks of 16 x 16, and when there are several right matrices it computes that
-// element for one after the other, so the time grows with the batch even while most of the card
-// idles. overlap_wise differs in that: pairs are parallel there.
+// Overlap-wise as the paper measured it (the baseline of its section 5; `naive_original` of the
+// replication package), kept to reproduce the paper's ratios. One thread computes one output, in
+// blocks of 16 x 16. With several right matrices a thread computes the output of one after the
+// other, so the time grows with their number even while most of the GPU idles. In overlap_wise,
+// pairs are parallel.
 //
-// Each left matrix is one kernel, with all its right matrices inside. n-to-m and n-to-mn spread
-// these kernels over eight streams, which start from the caller's stream and are joined with it by
-// events inside compute (the replication package synchronises the device on the host instead).
+// Each left matrix is one kernel for all its right matrices. n-to-m and n-to-mn spread these
+// kernels over eight streams. The streams start from the caller's stream and are joined with it by
+// events inside compute (the replication package synchronises the device on the host).
 //
-// Forms: all. No parameters. Limits: at most 2^31 - 1 rows, columns and pairs.
-#include "algorithms/device/cuda.hpp"
+// Forms: all; fp32, fp64. No parameters. Limits: at most 2^31 - 1 rows, columns and pairs.
 #include "algorithms/device/pairs.hpp"
+#include "algorithms/device/plan.hpp"
 #include "algorithms/device/streams.hpp"
 #include "harness/variant.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kBlockSide = 16;
 constexpr int kStreams = 8;
-// Promised to the compiler, which otherwise spills in float64 to make room for more.
+// For __launch_bounds__: without it the compiler spills registers in float64 for more blocks.
 constexpr int kBlocksResident = 4;
 
 // One left matrix against `rights` right matrices; outputs of consecutive pairs.
@@ -51,44 +51,35 @@ __global__ void __launch_bounds__(kBlockSide* kBlockSide, kBlocksResident)
 }
 
 template <typename T>
-class SerialBatchPlan final : public Plan {
+class SerialBatchPlan final : public DevicePlan<T> {
  public:
-  explicit SerialBatchPlan(const Problem& problem) : problem_(problem) {
-    if (problem.lefts > 1) {
-      streams_ = std::make_unique<Streams>(
-          static_cast<int>(problem.lefts < kStreams ? problem.lefts : kStreams));
+  explicit SerialBatchPlan(const PlanRequest& request) : DevicePlan<T>(request.problem) {
+    const Problem& q = request.problem;
+    if (q.lefts > 1) {
+      streams_ = std::make_unique<Streams>(static_cast<int>(std::min<Index>(q.lefts, kStreams)));
     }
-    const Index rows = ceil_div<Index>(problem.out_rows(), kBlockSide);
-    grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(problem.out_cols(), kBlockSide)),
-                 static_cast<unsigned>(rows < kGridLimitYZ ? rows : kGridLimitYZ));
+    grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(q.out_cols(), kBlockSide)),
+                 grid_extent(ceil_div<Index>(q.out_rows(), kBlockSide)));
   }
 
-  void compute(const Call& call) override {
-    const Problem& q = problem_;
-    const Index rights = q.pairs() / q.lefts;  // of one left matrix
+ private:
+  void enqueue(const Call& call, const Arrays<T>& arrays) override {
+    const Problem& q = this->problem_;
+    const Index rights = rights_of_a_left(q);
     if (streams_) streams_->fork(call.stream);
     for (Index left = 0; left < q.lefts; ++left) {
       const Index pair = left * rights;
       launch(serial_batch_kernel<T>, grid_, dim3(kBlockSide, kBlockSide), 0,
-             streams_ ? (*streams_)[left] : call.stream, q, call.lefts<T>() + left * q.left.size(),
-             call.rights<T>() + q.pair(pair).right * q.right.size(), rights,
-             call.outs<T>() + pair * q.out_size());
+             streams_ ? (*streams_)[left] : call.stream, q, arrays.left + left * q.left.size(),
+             arrays.right + q.pair(pair).right * q.right.size(), rights,
+             arrays.out + pair * q.out_size());
     }
     if (streams_) streams_->join(call.stream);
   }
 
- private:
-  Problem problem_;
   dim3 grid_;
   std::unique_ptr<Streams> streams_;
 };
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64) {
-    return std::make_unique<SerialBatchPlan<double>>(request.problem);
-  }
-  return std::make_unique<SerialBatchPlan<float>>(request.problem);
-}
 
 XCORR_VARIANT({
     .summary = "The paper's baseline: a thread per output element loops over the right matrices",
@@ -97,7 +88,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .precisions = {Precision::fp32, Precision::fp64},
     .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
-    .plan = plan,
+    .plan = plan_in_precision<SerialBatchPlan>,
 });
 
 }  // namespace

@@ -1,40 +1,34 @@
-// tiled_direct with panels that arrive while the panel before them is computed. The copies are
-// asynchronous (cp.async: from global to shared memory past the registers, 16 bytes where rows of
-// the matrices begin at multiples of 16 bytes, else 4), and what lies outside a matrix is a copy
-// that reads nothing and writes zeros, which is the padding.
+// tiled_direct whose next panel is copied while the current one is computed. The copies are
+// asynchronous (cp.async): from global to shared memory without a register, 16 bytes at a time
+// where rows begin at multiples of 16 bytes, else 4. What lies outside a matrix is a copy that
+// reads nothing and writes zeros. Beyond the paper.
 //
-// Left panels have two buffers. Right columns have a ring instead: the panel at x0 + c needs what
-// the one at x0 needs, c columns on, so a copy brings the c new columns only, over those that were
-// needed last one panel ago. The first columns of the ring stand behind its end once more, so that
-// the window of a step is always in one piece and the walk of tiled_direct is the same to the
-// instruction. A panel then takes one barrier, not two, and each right column is copied once a
-// block, where tiled_direct copies (c + block) / c times as many: 1.1 to 1.3 for each left column
-// where tiled_direct has 1.3 to 3. Beyond the paper.
+// Left panels have two buffers. Right columns have a ring: the panel that begins c columns further
+// needs the same right columns moved by c, so only the c new ones are copied, over those that no
+// panel needs any more. The first columns of the ring are stored behind its end once more, so that
+// the window of a step is contiguous. A panel takes one barrier where tiled_direct takes two, and a
+// block copies each right column once.
 //
-// A block waits for its first panel only, so panels are at most a quarter of the columns, 16, wide.
-// Where the whole height does not fit with two blocks on a multiprocessor, one block takes it all;
-// panels are cut along the rows, which costs products, only where that does not fit either.
+// A block waits for its first panel, so panels have at most a quarter of the left columns, 16 at
+// most. Where the whole height does not fit with two blocks on an SM, one block gets all shared
+// memory.
 //
-// Forms: all; fp32. Parameters; compile-time:
-//   overlap_tile    4x8, 8x4: as in tiled_direct. A ring for 8x4 is narrower: wider panels fit.
-// run-time:
-//   pairs_per_warp  1, 8, 32: as in tiled_direct. 32 stages 32 rights except in n-to-m: at
-//                   64 x 64 one block of 200 KB a multiprocessor, two warps a scheduler.
-//   warps_across    1, 4, 8: 1 has the narrowest ring; what lies across is staged by every block.
-// Registers (sm_90): 122 and 127, two blocks a multiprocessor. Limits: compute capability 8.0; an
-// infinity or NaN may reach outputs whose overlaps do not hold it.
-//
-// Predicted (H200), against tiled_direct at the same point: its main loops are the same, so only
-// what staging costs can be won. From the second-level cache at 25 bytes a cycle and multiprocessor
-// staging is 15 % of the time of a block at 64 x 64 n-to-m, 10 % at 1:4000 of 64 x 64 (8 pairs),
-// 20 % at 86:4300 of 96 x 96 (4x8, 8 pairs); the other resident block hides half to three quarters
-// of it already. So 3 to 6 % faster at n-to-m 64 x 64 and 1:4000, 5 to 10 % at 86:4300, 2 to 5 % at
-// 128 x 128; nothing to win at 16 x 16, where a block has one wave of panels, nor for one pair.
-#include <algorithm>
+// Forms: all; fp32.
+// Parameters, compile-time:
+//   overlap_tile  4x8, 8x4  as in tiled_direct; the ring of 8x4 is narrower, so its panels are
+//                           wider
+// Parameters, run-time:
+//   pairs_per_warp  1, 8, 32  as in tiled_direct; 32 stages 32 rights, in n-to-m 8
+//   warps_across    1, 4, 8   as in tiled_direct; 1 has the narrowest ring
+// Limits: compute capability 8.0; an infinity or a NaN may reach outputs whose overlaps do not hold
+// it.
+// Measured (H200): 739 us for 1:32 at 128 x 128, where tiled_direct takes 1280 us. Its 122 (4x8)
+// and 127 (8x4) registers leave two blocks on an SM.
 #include <array>
 
-#include "algorithms/tiled/async_copy.hpp"
-#include "algorithms/tiled/register_tile_plan.hpp"
+#include "algorithms/tiled/async_staging.hpp"
+#include "algorithms/tiled/tile_plan.hpp"
+#include "algorithms/tiled/tile_walk.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::tiled {
@@ -75,16 +69,15 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
     // at `position` of the ring.
     const auto stage = [&](int x0, int buffer, int col, int position) {
       const int x1 = panel_end(x0);
-      async_copy::stage(
-          lefts,
-          {shared + buffer, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
-           y1 - y0 + 2 * (kRows - 1), x0, chunk_up(x1 - x0) / kChunk, t.panel_cols, 0, 0},
-          at.thread, kTileThreads);
-      async_copy::stage(rights,
-                        {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
-                         rows.right_row, rows.right_end - rows.right_row, col,
-                         (right_end(x0) - col) / kChunk, ring, position, t.right_pitch - ring},
-                        at.thread, kTileThreads);
+      stage_async(lefts,
+                  {shared + buffer, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
+                   y1 - y0 + 2 * (kRows - 1), x0, chunk_up(x1 - x0) / kChunk, t.panel_cols, 0, 0},
+                  at.thread, kTileThreads);
+      stage_async(rights,
+                  {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
+                   rows.right_row, rows.right_end - rows.right_row, col,
+                   (right_end(x0) - col) / kChunk, ring, position, t.right_pitch - ring},
+                  at.thread, kTileThreads);
       async_copy::commit();
     };
     const auto wrapped = [&](int position) { return position < ring ? position : position - ring; };
@@ -115,39 +108,33 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
   write_tiles(q, t, pairs, at, tile, shared, out);
 }
 
-struct Tile {
-  const char* name;
-  TileShape shape;
-  void (*kernel)(DeviceProblem, Tiling, int, const float*, const float*, float*);
-};
-const std::array<Tile, 2> kTiles = {
-    Tile{"4x8", {4, 8, kResidentBlocks}, tiled_direct_async_kernel<4, 8>},
-    Tile{"8x4", {8, 4, kResidentBlocks}, tiled_direct_async_kernel<8, 4>}};
-const Tile& tile_of(const PlanRequest& request) {
-  return *std::find_if(kTiles.begin(), kTiles.end(),
-                       [&](const Tile& t) { return t.name == request.params.get("overlap_tile"); });
-}
+using Kernel = void (*)(DeviceProblem, Tiling, int, const float*, const float*, float*);
+const std::array<TileKernel<Kernel>, 2> kKernels = {{
+    {"4x8", {4, 8, kResidentBlocks}, tiled_direct_async_kernel<4, 8>},
+    {"8x4", {8, 4, kResidentBlocks}, tiled_direct_async_kernel<8, 4>},
+}};
 
-class AsyncPlan final : public Plan {
+class AsyncPlan final : public DevicePlan<float> {
  public:
   explicit AsyncPlan(const PlanRequest& request)
-      : kernel_(tile_of(request).kernel),
-        plan_(request, tile_of(request).shape, Panels::sliding, shared_limit()) {}
-
-  void compute(const Call& call) override {
-    launch(kernel_, dim3(static_cast<unsigned>(plan_.blocks)), dim3(kTileThreads),
-           plan_.shared_bytes, call.stream, DeviceProblem(plan_.q), plan_.t, plan_.ring_cols,
-           call.lefts<float>(), call.rights<float>(), call.outs<float>());
-  }
+      : DevicePlan(request.problem),
+        kernel_(kernel_of(kKernels, request)),
+        tiles_(request, kernel_.shape, Panels::sliding, shared_limit()) {}
 
  private:
-  decltype(Tile::kernel) kernel_;
-  TilePlan plan_;
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    launch(kernel_.kernel, dim3(static_cast<unsigned>(tiles_.blocks)), dim3(kTileThreads),
+           tiles_.shared_bytes, call.stream, DeviceProblem(problem_), tiles_.t, tiles_.ring_cols,
+           arrays.left, arrays.right, arrays.out);
+  }
+
+  TileKernel<Kernel> kernel_;
+  TilePlan tiles_;
 };
 
 Support supports(const PlanRequest& request) {
   if (!async_copy::supported()) return no("asynchronous copies need compute capability 8.0");
-  return TilePlan::supports(request, tile_of(request).shape, Panels::sliding);
+  return TilePlan::supports(request, kernel_of(kKernels, request).shape, Panels::sliding);
 }
 
 XCORR_VARIANT({

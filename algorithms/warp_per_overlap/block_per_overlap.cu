@@ -1,15 +1,14 @@
-// Block-per-overlap (thesis 3.6.8): a whole block of threads computes one output element. The last
-// step from warp_per_overlap towards more threads: the flattened overlap is walked by 64 to 512
-// threads, each warp adds the sums of its lanes by shuffles, and the first warp those of the warps
-// through shared memory.
+// Block-per-overlap (thesis 3.6.8): a block of 64 to 512 threads computes one output. A step from
+// warp_per_overlap towards more threads: they walk the flattened overlap, each warp adds the sums
+// of its lanes by shuffles, and the first warp adds the sums of the warps through shared memory.
 //
-// Forms: one-to-one. Parameters, run-time: block_size (64, 128, 256, 512). More threads shorten the
-// longest chain of products, and pay for it with more threads that have none (at 16 x 16 no overlap
-// has more than 256 products) and a barrier.
+// Forms: one-to-one; fp32.
+// Parameters, run-time:
+//   block_size  64, 128, 256, 512  threads; more of them have fewer products each, but more have
+//                                  none (at 16 x 16 no overlap has more than 256 products)
 // Limits: as warp_per_overlap.
-//
-// Profile (H200, one-to-one, 128 x 128, 128 threads): 15 instructions for each FMA of a warp,
-// issued in 66 % of the cycles; the L1 pipe is busy 55 % of the time.
+// Measured (H200, one-to-one, 128 x 128, 128 threads): 15 instructions of a warp for each FMA,
+// issued in 66 % of the cycles; the L1 pipe is busy in 55 %.
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 
@@ -44,23 +43,22 @@ __global__ void __launch_bounds__(kMostBlock)
   if (thread == 0) out[blockIdx.x] = sum;
 }
 
-class BlockPerOverlapPlan final : public Plan {
+class BlockPerOverlapPlan final : public DevicePlan<float> {
  public:
   explicit BlockPerOverlapPlan(const PlanRequest& request)
-      : problem_(request.problem),
+      : DevicePlan(request.problem),
         threads_(static_cast<unsigned>(request.params.get_int("block_size"))) {}
 
-  void compute(const Call& call) override {
+ private:
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
     const Problem& q = problem_;
     launch(q.left.cols == q.right.cols ? block_per_overlap_kernel<true>
                                        : block_per_overlap_kernel<false>,
            dim3(static_cast<unsigned>(q.out_size())), dim3(threads_), 0, call.stream,
-           DeviceProblem(q), Divider(q.out_cols()), rows_of_a_part(q), call.lefts<float>(),
-           call.rights<float>(), call.outs<float>());
+           DeviceProblem(q), Divider(q.out_cols()), rows_of_a_part(q), arrays.left, arrays.right,
+           arrays.out);
   }
 
- private:
-  Problem problem_;
   unsigned threads_;
 };
 

@@ -1,10 +1,11 @@
-// Whole warps, or blocks, as the workers of single output elements: which output a warp takes, and
-// the walk of its lanes over the flattened overlap (paper section 4.4, thesis 3.6).
+// A warp, or a block, that computes one output: which output it is, and how its lanes walk the
+// flattened overlap (paper section 4.4, thesis 3.6).
 //
-// At 16 x 16 an overlap has 64 products on average, two for each lane, so what comes before the
-// first load costs more than the products. Hence: outputs are numbered through, and a number is
-// split by a multiplication; where a lane starts and how far it steps comes from a table in the
-// kernel's parameters; a step adds, and subtracts where it passes the end of a row.
+// At 16 x 16 an overlap has 64 products on average, two for each lane, so what a lane does before
+// its first load takes longer than the products. Therefore the outputs of a pair are numbered, and
+// a number is split into row and column by a multiplication. The first element of a lane and its
+// step come from a table in the kernel's parameters. A step is an addition, and a subtraction where
+// it passes the end of a row.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/device/plan.hpp"
 
 namespace xcorr::warp_per_overlap {
 
@@ -150,8 +152,8 @@ __device__ __forceinline__ T flat_sum(const PairOverlap<T>& whole, int rows_of_a
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Tasks (outputs, or stripes of them) of one pair, numbered through with the columns fastest, and
-// the pairs. A warp takes one task, of every pair of its z.
+// Tasks (outputs, or stripes of them) of one pair, numbered with the columns fastest, and the
+// pairs. A warp takes one task, for every gridDim.z-th pair from blockIdx.z on.
 struct OverlapTasks {
   __device__ __forceinline__ std::uint32_t mine() const {
     return blockIdx.x * block_stride + threadIdx.y * warp_stride;
@@ -178,7 +180,7 @@ struct OverlapTasks {
 inline Support tasks_fit(const Problem& q, Index task_rows) {
   const Support steps = steps_fit(q);
   if (!steps) return steps;
-  if (task_rows > ((Index{1} << 31) - 1) / q.out_cols()) {
+  if (task_rows > kIndexLimit / q.out_cols()) {
     return no("more than 2^31 - 1 tasks of a pair");
   }
   return yes();
@@ -187,18 +189,18 @@ inline Support tasks_fit(const Problem& q, Index task_rows) {
 inline Axis overlaps_per_block_axis() { return {"overlaps_per_block", {"4", "16", "32"}}; }
 inline constexpr int kMostThreads = 1024;
 
-// A grid of warps over `task_rows` x columns tasks and the pairs. Matrices that fit the L1 cache
-// are given out so that each block has tasks of all over the output: those of a block of neighbours
-// in the middle are several times larger than the average. Otherwise a block's neighbours share
-// what they load.
+// A grid of warps over `task_rows` x columns tasks and the pairs. Where matrices fit the L1 cache,
+// the warps of a block take tasks from all over the output: neighbours in its middle would have
+// several times the work of the average. Otherwise they take neighbours, which share what they
+// load.
 template <typename T, typename... Extra>
-class OverlapPlan final : public Plan {
+class OverlapPlan final : public DevicePlan<T> {
  public:
   using Kernel = void (*)(DeviceProblem, OverlapTasks, const T*, const T*, T*, Extra...);
 
   OverlapPlan(const Problem& q, int warps, Kernel kernel, Index task_rows, bool accumulates,
               Extra... extra)
-      : problem_(q), kernel_(kernel), accumulates_(accumulates), extra_(extra...) {
+      : DevicePlan<T>(q, accumulates), kernel_(kernel), extra_(extra...) {
     constexpr Index kFewElements = small_if_emulated(16384, 300), kManyWarps = Index{1} << 16;
     const Index count = task_rows * q.out_cols(), blocks = ceil_div<Index>(count, warps);
     const bool spread = q.left.size() + q.right.size() <= kFewElements;
@@ -208,9 +210,9 @@ class OverlapPlan final : public Plan {
     tasks_.block_stride = static_cast<std::uint32_t>(spread ? 1 : warps);
     tasks_.warp_stride = static_cast<std::uint32_t>(spread ? blocks : 1);
     tasks_.pairs = static_cast<std::uint32_t>(q.pairs());
-    tasks_.rights_back = static_cast<std::uint32_t>(q.form == Form::n_to_m ? q.rights : 0);
+    tasks_.rights_back = static_cast<std::uint32_t>(rights_back(q));
     tasks_.rows_of_a_part = rows_of_a_part(q);
-    // Where there are more warps than many cards hold, each takes several pairs at one shift.
+    // Where there are more warps than a GPU holds, each takes several pairs at one shift.
     const Index most = std::min<Index>(kGridLimitYZ, ceil_div(kManyWarps, count));
     const Index pairs = ceil_div(q.pairs(), std::min(q.pairs(), most));
     grid_ =
@@ -218,24 +220,17 @@ class OverlapPlan final : public Plan {
     block_ = dim3(warp::kSize, static_cast<unsigned>(warps));
   }
 
-  void compute(const Call& call) override {
-    if (accumulates_) {
-      call.phase("clear");
-      clear(call.out, static_cast<std::size_t>(problem_.out_elements()) * sizeof(T), call.stream);
-      call.phase("rest");
-    }
+ private:
+  void enqueue(const Call& call, const Arrays<T>& arrays) override {
     std::apply(
         [&](const Extra&... extra) {
-          launch(kernel_, grid_, block_, 0, call.stream, DeviceProblem(problem_), tasks_,
-                 call.lefts<T>(), call.rights<T>(), call.outs<T>(), extra...);
+          launch(kernel_, grid_, block_, 0, call.stream, DeviceProblem(this->problem_), tasks_,
+                 arrays.left, arrays.right, arrays.out, extra...);
         },
         extra_);
   }
 
- private:
-  Problem problem_;
   Kernel kernel_;
-  bool accumulates_;
   std::tuple<Extra...> extra_;
   OverlapTasks tasks_;
   dim3 grid_, block_;

@@ -1,21 +1,19 @@
-// Warp-per-overlap (paper section 4.4, thesis 3.6.1): a whole warp computes one output element. A
-// step from overlap_wise, where one thread does: the overlap is flattened, lane t takes products t,
-// t + 32, t + 64, ..., and the partial sums of the lanes are added by shuffles. So there are 32
-// times as many threads, none of them has more than one product more than another, and a problem of
-// few outputs fills the card; nothing is reused and every product still costs two loads, so large
-// problems belong to warp_shuffle.
+// Warp-per-overlap (paper section 4.4, thesis 3.6.1): a warp computes one output. A step from
+// overlap_wise, where one thread does. The overlap is flattened, lane t takes products t, t + 32, t
+// + 64 and so on, and the sums of the lanes are added by shuffles. So there are 32 times as many
+// threads, and a problem of few outputs fills the GPU. Nothing is reused and each product takes two
+// loads, so warp_shuffle is faster for large problems.
 //
-// The flattened overlap is walked without division: 32 elements further are 32 / w rows and 32 % w
-// columns further, one row more where that passes the end of a row of w.
+// The walk needs no division: 32 elements further are 32 / w rows and 32 % w columns further, and
+// one more row where that passes the end of a row of w columns.
 //
-// Forms: all; fp32 and fp64. Parameters, run-time: overlaps_per_block (4, 16, 32), the warps of a
-// block. Few: the card's multiprocessors are filled evenly. Many: fewer blocks to start.
-// Limits: at most 2^30 rows or columns of a matrix, 2^31 - 1 pairs and outputs of a pair. Loads of
-// a warp are consecutive only within a row.
-//
-// Profile (H200, n-to-m 8:8, 64 x 64): 14 instructions for each FMA, two of them loads; they are
-// issued in 63 % of the cycles, the L1 pipe is busy 66 % of the time, the FMA pipe 29 % (integer
-// products of the index arithmetic included).
+// Forms: all; fp32, fp64.
+// Parameters, run-time:
+//   overlaps_per_block  4, 16, 32  warps of a block; fewer spread evenly over the SMs, more make
+//                                  fewer blocks to start
+// Limits: at most 2^30 rows or columns of a matrix, 2^31 - 1 pairs, and 2^31 - 1 outputs of a pair.
+// Measured (H200, 8:8 n-to-m, 64 x 64): 14 instructions for each FMA, two of them loads. They are
+// issued in 63 % of the cycles; the L1 pipe is busy in 66 %, the FMA pipe in 29 %.
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 
@@ -69,8 +67,8 @@ XCORR_VARIANT({
         },
     .plan =
         [](const PlanRequest& request) {
-          return request.precision == Precision::fp64 ? plan_of<double>(request)
-                                                      : plan_of<float>(request);
+          return with_scalar(request.precision,
+                             [&](auto scalar) { return plan_of<decltype(scalar)>(request); });
         },
 });
 

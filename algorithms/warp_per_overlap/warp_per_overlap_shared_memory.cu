@@ -1,42 +1,40 @@
 // Warp-per-overlap with shared memory (thesis 3.6.3 to 3.6.6): a step from warp_per_overlap, where
 // each product is two loads from global memory. The warps of a block take vertically adjacent
-// outputs, whose overlaps have the same columns and, but for a few, the same rows; so tiles of both
-// matrices are staged in shared memory by all warps and read by each of them.
+// outputs. Their overlaps have the same columns and almost the same rows, so the warps stage tiles
+// of both matrices in shared memory and share them.
 //
-// A tile has as many rows as the block has warps and up to shmem_row columns of the overlap. Warp k
-// computes shift sy + k and meets right row y with left row y - sy - k, so a tile of right rows
-// needs twice the rows of the left matrix: a ring of two tiles, of which each step replaces one.
-// Both matrices are staged without gaps between rows and from the same column of the overlap on, so
-// a warp's share of a step is the product of two contiguous vectors, read 8 or 16 bytes a lane.
+// A tile has as many rows as the block has warps. Warp k computes shift sy + k: its right row y
+// meets left row y - sy - k. So a tile of right rows needs twice its rows of the left matrix: a
+// ring of two tiles, of which each step replaces one. Both tiles are stored without gaps between
+// rows and from the same column of the overlap on, so the products of a warp and a step are those
+// of two contiguous vectors, read 8 or 16 bytes a lane. Several right matrices (thesis 3.6.5) share
+// the left tile.
 //
-// Several right matrices (thesis 3.6.5) share the left tile: 1 + r loads for r products.
-//
-// Forms: all; fp32. Parameters; compile-time:
-//   right_mats_per_block    1, 2, 4, 8: sums, so registers, of a lane. Above 1 only where a left
-//                           matrix has several rights.
-// run-time:
-//   overlaps_per_block      8, 16, 32: warps of a block, and rows of a tile. More reuse of what is
-//                           staged (a value is read once by each warp), fewer blocks.
-//   shmem_row               32, 128, 256: most columns of a tile. An overlap is cut into slabs
-//                           ("column groups") of about equal width; wider ones need fewer barriers
-//                           and more shared memory. A tile is not wider than the widest overlap.
-//   strided_load            1: all threads of a block take consecutive elements of a tile in turn.
-//                           0: each warp stages one row of it (thesis 3.6.4).
-//   column_group_per_block  0: a block walks the slabs of its overlaps. 1: a block has one slab,
-//   and
-//                           the partial sums are added atomically into a cleared output (3.6.6);
-//                           nothing is cleared where no overlap has two slabs.
+// Forms: all; fp32.
+// Parameters, compile-time:
+//   right_mats_per_block  1, 2, 4, 8  1 + r loads for r products, and r times the registers for
+//                                     sums; above 1 only where a left matrix has several rights
+// Parameters, run-time:
+//   overlaps_per_block      8, 16, 32     warps of a block and rows of a tile; with more, each
+//                                         staged value is read by more warps, and there are fewer
+//                                         blocks
+//   shmem_row               32, 128, 256  most columns of a tile; an overlap is cut into slabs of
+//                                         about this width, and wider ones need fewer barriers
+//   strided_load            1, 0          1: all threads of a block stage consecutive elements in
+//                                         turn; 0: each warp stages one row (thesis 3.6.4)
+//   column_group_per_block  0, 1          1: a block has one slab, and the sums of slabs are added
+//                                         atomically into a cleared output (3.6.6)
 // The thesis's shmem_rows is always overlaps_per_block, as in its measurements.
-// Limits: as warp_per_overlap; (2 + rights) tiles must fit the shared memory of a block; at most
-// 2^31 - 1 elements in a matrix.
-//
-// Profile (H200, one-to-one, 128 x 128, 32 overlaps, rows of 128): 10 instructions for each FMA
-// of a warp, issued in 74 % of the cycles; the shared-memory pipe is busy 69 % of the time, the
-// FMA pipe 24 %. Two loads of shared memory for each product are the limit.
+// Limits: as warp_per_overlap; 2 + r tiles fit the shared memory of a block; at most 2^31 - 1
+// elements in a matrix.
+// Measured (H200, one-to-one, 128 x 128, 32 overlaps, rows of 128): 10 instructions of a warp for
+// each FMA, issued in 74 % of the cycles. The shared-memory pipe is busy in 69 %, the FMA pipe in
+// 24 %: two loads from shared memory for each product are the limit.
 #include <algorithm>
 
-#include "algorithms/warp_per_overlap/overlap_tasks.hpp"
+#include "algorithms/device/plan.hpp"
 #include "algorithms/device/points.hpp"
+#include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::warp_per_overlap {
@@ -262,8 +260,8 @@ Index widest_overlap(const Problem& q) {
 }
 
 // What a point makes of a problem.
-struct Launch {
-  explicit Launch(const PlanRequest& request) {
+struct SlabWork {
+  explicit SlabWork(const PlanRequest& request) {
     const Problem& q = request.problem;
     const auto param = [&](const char* name) { return request.params.get_int(name); };
     const Index row = param("shmem_row"), widest = widest_overlap(q);
@@ -287,54 +285,43 @@ struct Launch {
   Staging staging = {};
 };
 
-class SharedMemoryPlan final : public Plan {
+class SharedMemoryPlan final : public DevicePlan<float> {
  public:
   explicit SharedMemoryPlan(const PlanRequest& request)
-      : problem_(request.problem),
-        launch_(request),
-        kernel_(find_kernel<Kernel>(XCORR_ID, {launch_.rights})) {}
-
-  void compute(const Call& call) override {
-    const Problem& q = problem_;
-    const auto within = [](Index count) {
-      return static_cast<unsigned>(std::min<Index>(count, kGridLimitYZ));
-    };
-    if (launch_.slabs > 1) {
-      call.phase("clear");
-      clear(call.out, static_cast<std::size_t>(q.out_elements()) * sizeof(float), call.stream);
-      call.phase("rest");
-    }
-    const auto warps = static_cast<unsigned>(launch_.warps);
-    launch(kernel_,
-           dim3(static_cast<unsigned>(q.out_cols()),
-                within(ceil_div<Index>(q.out_rows(), launch_.warps)), within(launch_.tasks)),
-           dim3(warp::kSize, warps), launch_.shared_bytes, call.stream, DeviceProblem(q),
-           launch_.staging, call.lefts<float>(), call.rights<float>(), call.outs<float>());
-  }
+      : SharedMemoryPlan(request.problem, SlabWork(request)) {}
 
  private:
-  Problem problem_;
-  Launch launch_;
+  SharedMemoryPlan(const Problem& problem, const SlabWork& work)
+      : DevicePlan(problem, work.slabs > 1),
+        work_(work),
+        kernel_(find_kernel<Kernel>(XCORR_ID, {work.rights})) {}
+
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    const Problem& q = problem_;
+    const dim3 grid(static_cast<unsigned>(q.out_cols()),
+                    grid_extent(ceil_div<Index>(q.out_rows(), work_.warps)),
+                    grid_extent(work_.tasks));
+    launch(kernel_, grid, dim3(warp::kSize, static_cast<unsigned>(work_.warps)), work_.shared_bytes,
+           call.stream, DeviceProblem(q), work_.staging, arrays.left, arrays.right, arrays.out);
+  }
+
+  SlabWork work_;
   Kernel kernel_;
 };
 
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support steps = steps_fit(q); !steps) return steps;
-  const Launch launch(request);
-  if (launch.rights > 1 && rights_of_a_left(q) == 1) {
-    return no("right_mats_per_block=" + std::to_string(launch.rights) +
+  const SlabWork work(request);
+  if (work.rights > 1 && rights_of_a_left(q) == 1) {
+    return no("right_mats_per_block=" + std::to_string(work.rights) +
               ": a left matrix has one right matrix");
   }
-  constexpr Index kLimit = (Index{1} << 31) - 1;
-  if (launch.tasks > kLimit) return no("more than 2^31 - 1 slabs");
-  if (std::max(q.left.size(), q.right.size()) > kLimit) return no("matrices above 2^31 elements");
-  constexpr std::size_t kEveryDevice = 48 * 1024;
-  if (launch.shared_bytes > kEveryDevice && launch.shared_bytes > shared_limit()) {
-    return no("tiles of " + std::to_string(launch.shared_bytes) +
-              " bytes; shared memory of a block has " + std::to_string(shared_limit()));
+  if (work.tasks > kIndexLimit) return no("more than 2^31 - 1 slabs");
+  if (std::max(q.left.size(), q.right.size()) > kIndexLimit) {
+    return no("a matrix of more than 2^31 - 1 elements");
   }
-  return yes();
+  return shared_fits("tiles of the block", work.shared_bytes);
 }
 
 XCORR_VARIANT({

@@ -1,18 +1,15 @@
 // Warp-per-overlap with simple indexing (thesis 3.6.2): a step from warp_per_overlap, whose lanes
-// walk the flattened overlap. Here lane t takes columns t, t + 32, ... of every row, so the loads
-// of a warp are consecutive and the next row is one addition away; but where rows of an overlap are
-// not a multiple of 32 wide, lanes idle in every row: half of them on average at 32 x 32. Since our
-// warp_per_overlap does not divide either, what is compared is one addition for a product instead
-// of five, against idle lanes.
+// walk the flattened overlap. Here lane t takes columns t, t + 32 and so on of every row. The loads
+// of a warp are consecutive, and the next row is one addition away instead of five. But where the
+// rows of an overlap are not a multiple of 32 wide, lanes idle in every row: half of them on
+// average at 32 x 32.
 //
-// A lane goes down its column first, four rows at a time; which products it takes is the same as
-// row by row.
-//
-// Forms: one-to-one. Parameters, run-time: overlaps_per_block (4, 16, 32), the warps of a block.
+// Forms: one-to-one; fp32.
+// Parameters, run-time:
+//   overlaps_per_block  4, 16, 32  warps of a block, as in warp_per_overlap
 // Limits: as warp_per_overlap.
-//
-// Profile (H200, one-to-one, 64 x 64): 14 instructions for each FMA of a warp, of which many
-// lanes are idle; issued in 57 % of the cycles.
+// Measured (H200, one-to-one, 64 x 64): 14 instructions of a warp for each FMA, in which many lanes
+// idle; they are issued in 57 % of the cycles.
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 

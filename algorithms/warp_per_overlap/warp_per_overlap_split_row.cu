@@ -1,23 +1,21 @@
 // Warp-per-overlap with split-row (thesis 3.6.7, "work distribution"): a step from
-// warp_per_overlap, for problems so small that not even a warp for each output fills the card. Each
-// overlap is cut into stripes of at most rows_per_warp rows, numbered as in split_row; a warp
-// computes one stripe of one output, and the partial sums are added atomically into the output,
-// which is cleared first, inside compute.
+// warp_per_overlap, for problems whose outputs are too few to fill the GPU even with a warp each.
+// Each overlap is cut into stripes of rows, numbered as in split_row. A warp computes one stripe of
+// one output, and the stripes of an output are added atomically. Every call clears the output
+// first. An overlap of one stripe is written, and where all are, nothing is cleared.
 //
-// Forms: all. Parameters, run-time: overlaps_per_block (4, 16, 32), here stripes: the warps of a
-// block; distribution: `triangle` has exactly one warp for each stripe and finds it by a square
-// root, `rectangle` gives every overlap as many warps as the tallest has stripes, so about half of
-// them end at once; rows_per_warp (1, 8, 16): fewer rows, more warps, each with its index
-// arithmetic, its reduction and one atomic addition.
-//
-// An overlap of a single stripe is written, not added; where all are, nothing is cleared.
-// Limits: as warp_per_overlap; at most 2^30 stripes, and as many times columns. Sums of reals
-// depend on the order of additions.
-//
-// Profile (H200, one-to-one, 128 x 128, 16 rows): 17 instructions for each FMA of a warp, issued
+// Forms: all; fp32.
+// Parameters, run-time:
+//   overlaps_per_block  4, 16, 32            warps of a block: here stripes, not outputs
+//   distribution        rectangle, triangle  how stripes are numbered (row_distribution.hpp)
+//   rows_per_warp       1, 8, 16             rows of a stripe; fewer rows make more warps, each
+//                                            with its index arithmetic, reduction and atomic
+//                                            addition
+// Limits: as warp_per_overlap; at most 2^30 stripes. Sums depend on the order of the additions.
+// Measured (H200, one-to-one, 128 x 128, 16 rows): 17 instructions of a warp for each FMA, issued
 // in 67 % of the cycles.
-#include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "algorithms/device/row_distribution.hpp"
+#include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::warp_per_overlap {

@@ -1,20 +1,21 @@
 // Grouped-overlap (paper section 4.2.2, thesis 3.5.3): a step from warp_shuffle, for problems large
-// enough to do with fewer warps. A lane computes `overlaps_per_thread` vertically adjacent outputs
-// and takes `left_rows` left rows at a time: with s overlaps and l left rows, l + s - 1 right rows
-// serve l s products, so l s FMAs cost 3 l + s - 1 shuffles (16 : 15 for 4 and 4) instead of three
-// each. left_rows = 1 is the thesis's multirow-right (3.4.5).
+// enough to do with fewer warps. A lane computes s vertically adjacent outputs and takes l left
+// rows at a time. l + s - 1 right rows serve l s products, so l s FMAs take 3 l + s - 1 shuffles:
+// 15 for 16 FMAs with s = l = 4. l = 1 is the thesis's multirow-right (3.4.5).
 //
-// The first and last rows of a group, where its overlaps do not all have products, are not phases
-// of their own as in the paper: rows outside a matrix are zeros, at the price of at most s + l - 2
-// rows of steps that a larger overlap does not notice.
+// Unlike in the paper, the first and last rows of a group, which not all of its overlaps have, are
+// no phases of their own: rows outside a matrix are zeros. That costs at most s + l - 2 rows of
+// steps.
 //
-// Forms: all. Parameters: overlaps_per_thread and left_rows (1, 2, 4, 8 each), compile-time: more
-// reuse and registers, fewer and longer tasks; warps_per_block (4, 8), run-time.
+// Forms: all; fp32.
+// Parameters, compile-time:
+//   overlaps_per_thread  1, 2, 4, 8  s: more reuse and registers, fewer and longer tasks
+//   left_rows            1, 2, 4, 8  l: the same
+// Parameters, run-time:
+//   warps_per_block  4, 8  warps of a block
 // Limits: as warp_shuffle.
-//
-// Profile (H200, one-to-one, 256 x 256, 4 and 4): the shuffle pipe is busy 70 % of the time in
-// which any warp runs, the FMA pipe 19 %. 2048 warps are 16 for each SM, and on average 7 of its
-// 64 places are taken: it ends with the longest warps.
+// Measured (H200, one-to-one, 256 x 256, s = l = 4): the shuffle pipe is busy in 70 % of the
+// cycles, the FMA pipe in 19 %. An SM has 7 warps on average: the longest warps end alone.
 #include "algorithms/device/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
@@ -28,7 +29,7 @@ using LeftRows = PointAxis<Values<1, 2, 4, 8>, Values<1, 2, 4>>;
 
 template <int kOverlaps, int kLeftRows>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(1, 1, kOverlaps, kLeftRows))
+                                  blocks_of_an_sm(1, 1, kOverlaps, kLeftRows))
     grouped_overlap_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                            const float* __restrict__ right, float* __restrict__ out) {
   const int task = tiles.task();
@@ -47,9 +48,9 @@ const bool kKernels = add_kernels<Overlaps, LeftRows>(
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const int overlaps = request.params.get_int("overlaps_per_thread");
-  const auto kernel = find_kernel<WarpPlan<float>::Kernel>(
+  const auto kernel = find_kernel<ShufflePlan<float>::Kernel>(
       XCORR_ID, {overlaps, request.params.get_int("left_rows")});
-  return std::make_unique<WarpPlan<float>>(
+  return std::make_unique<ShufflePlan<float>>(
       request, kernel, WarpWork{.tasks = ceil_div<Index>(request.problem.out_rows(), overlaps)});
 }
 

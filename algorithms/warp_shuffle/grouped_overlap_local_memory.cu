@@ -1,15 +1,19 @@
 // Grouped-overlap in local memory: the ablation of thesis section 3.5.4. The kernel of
-// grouped_overlap, but the half of the left buffers that a lane passes on is chosen by an index at
-// run time. Registers cannot be indexed, so the compiler puts the buffers into local memory and
-// every step stores and loads them; shuffles and FMAs are the same. What is lost against
-// grouped_overlap is the worth of static indexing.
+// grouped_overlap, but an index at run time chooses the half of the left buffers that a lane passes
+// on. Registers cannot be indexed, so the compiler puts the buffers into local memory, and every
+// step stores and loads them. Shuffles and FMAs are the same. The difference to grouped_overlap is
+// what static indexing is worth.
 //
-// Forms: one-to-one. Parameters: overlaps_per_thread and left_rows (2, 4 each), compile-time;
-// warps_per_block (4, 8), run-time. Limits: as grouped_overlap.
-//
-// Profile (H200, one-to-one, 256 x 256, 4 and 4): an instruction is issued in 18 % of the cycles,
-// the FMA pipe is busy 5 % of the time; the rest waits for local memory. Four times the time of
-// grouped_overlap.
+// Forms: one-to-one; fp32.
+// Parameters, compile-time:
+//   overlaps_per_thread  2, 4  as in grouped_overlap
+//   left_rows            2, 4  as in grouped_overlap
+// Parameters, run-time:
+//   warps_per_block  4, 8  warps of a block
+// Limits: as grouped_overlap.
+// Measured (H200, one-to-one, 256 x 256, 4 and 4): four times the time of grouped_overlap.
+// Instructions are issued in 18 % of the cycles, the FMA pipe is busy in 5 %; the rest of the time
+// warps wait for local memory.
 #include "algorithms/device/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
@@ -23,7 +27,7 @@ using LeftRows = PointAxis<Values<2, 4>>;
 
 template <int kOverlaps, int kLeftRows>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(1, 1, kOverlaps, kLeftRows))
+                                  blocks_of_an_sm(1, 1, kOverlaps, kLeftRows))
     grouped_overlap_local_memory_kernel(DeviceProblem q, WarpTiles tiles,
                                         const float* __restrict__ left,
                                         const float* __restrict__ right, float* __restrict__ out) {
@@ -44,9 +48,9 @@ const bool kKernels = add_kernels<Overlaps, LeftRows>(XCORR_ID, [](auto overlaps
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const int overlaps = request.params.get_int("overlaps_per_thread");
-  const auto kernel = find_kernel<WarpPlan<float>::Kernel>(
+  const auto kernel = find_kernel<ShufflePlan<float>::Kernel>(
       XCORR_ID, {overlaps, request.params.get_int("left_rows")});
-  return std::make_unique<WarpPlan<float>>(
+  return std::make_unique<ShufflePlan<float>>(
       request, kernel, WarpWork{.tasks = ceil_div<Index>(request.problem.out_rows(), overlaps)});
 }
 

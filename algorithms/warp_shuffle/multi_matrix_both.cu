@@ -1,15 +1,17 @@
 // Multi-matrix-both (paper section 4.3.2, thesis 3.5.2): a step from multi_matrix_right, for
 // n-to-m, where several left matrices meet the same right ones. A lane computes the same shift of
-// all pairs of `left_mats` lefts and `right_mats` rights: l r FMAs cost 2 l + r shuffles (16 : 12
-// for 4 and 4).
+// all pairs of l lefts and r rights. l r FMAs take 2 l + r shuffles: 12 for 16 FMAs with l = r = 4.
 //
-// Forms: n-to-m. Parameters: left_mats and right_mats (1, 2, 4 each), compile-time: more reuse and
-// registers (one sum for each pair), fewer tasks; where there are fewer matrices, the smallest
-// built values that hold them are used; warps_per_block (4, 8), run-time. Limits: as warp_shuffle;
-// a last group that is not full costs as much as a full one.
-//
-// Profile (H200, 32:32, 64 x 64, 4 and 4): the shuffle pipe is busy 93 % of the time, the FMA
-// pipe 31 %.
+// Forms: n-to-m; fp32.
+// Parameters, compile-time:
+//   left_mats   1, 2, 4  l: more reuse, one register more for each pair, fewer tasks; where there
+//                        are fewer matrices, the smallest built value that holds them is used
+//   right_mats  1, 2, 4  r: the same
+// Parameters, run-time:
+//   warps_per_block  4, 8  warps of a block
+// Limits: as warp_shuffle; a last group that is not full takes as long as a full one.
+// Measured (H200, 32:32, 64 x 64, l = r = 4): the shuffle pipe is busy in 93 % of the cycles, the
+// FMA pipe in 31 %.
 #include "algorithms/device/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
@@ -23,7 +25,7 @@ using RightMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
 
 template <int kLeftMats, int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(kLeftMats, kRightMats, 1, 1))
+                                  blocks_of_an_sm(kLeftMats, kRightMats, 1, 1))
     multi_matrix_both_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                              const float* __restrict__ right, float* __restrict__ out) {
   const int task = tiles.task();
@@ -44,8 +46,8 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const Problem& q = request.problem;
   const int left_mats = LeftMats::fitting(request.params.get_int("left_mats"), q.lefts);
   const int right_mats = RightMats::fitting(request.params.get_int("right_mats"), q.rights);
-  return std::make_unique<WarpPlan<float>>(
-      request, find_kernel<WarpPlan<float>::Kernel>(XCORR_ID, {left_mats, right_mats}),
+  return std::make_unique<ShufflePlan<float>>(
+      request, find_kernel<ShufflePlan<float>::Kernel>(XCORR_ID, {left_mats, right_mats}),
       WarpWork{.tasks = q.out_rows(), .left_mats = left_mats, .right_mats = right_mats});
 }
 

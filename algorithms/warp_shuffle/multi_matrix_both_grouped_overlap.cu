@@ -1,16 +1,20 @@
 // Multi-matrix-both with grouped-overlap (paper section 4.3.3 and Fig. 13): the largest tile of the
-// family. A lane computes `overlaps_per_thread` vertically adjacent outputs of all pairs of
-// `left_mats` lefts and `right_mats` rights, `left_rows` left rows at a time. With a lefts, b
-// rights, s overlaps and l left rows, a b s l FMAs cost 2 a l + b (s + l - 1) shuffles: 256 : 60
+// family. A lane computes s vertically adjacent outputs of all pairs of a lefts and b rights and
+// takes l left rows at a time. a b s l FMAs take 2 a l + b (s + l - 1) shuffles: 60 for 256 FMAs
 // with four of each, where the FMA units become the limit.
 //
-// Forms: n-to-m. Parameters: left_mats, right_mats, overlaps_per_thread, left_rows (1, 2, 4 each),
-// compile-time: the sums alone take left_mats x right_mats x overlaps_per_thread registers;
-// warps_per_block (4, 8), run-time. Limits: as grouped_overlap and multi_matrix_both.
-//
-// Profile (H200, 32:32, 128 x 128, 2 x 2 matrices, 4 overlaps, 4 rows): the shuffle pipe is busy
-// 80 % of the time, the FMA pipe 42 %. 119 registers leave an SM 16 warps of 64, too few to hide
-// every shuffle.
+// Forms: n-to-m; fp32.
+// Parameters, compile-time:
+//   left_mats            1, 2, 4  a; the sums take a b s registers
+//   right_mats           1, 2, 4  b
+//   overlaps_per_thread  1, 2, 4  s
+//   left_rows            1, 2, 4  l
+// Parameters, run-time:
+//   warps_per_block  4, 8  warps of a block
+// Limits: as grouped_overlap and multi_matrix_both.
+// Measured (H200, 32:32, 128 x 128, a = b = 2, s = l = 4): the shuffle pipe is busy in 80 % of the
+// cycles, the FMA pipe in 42 %. 119 registers leave an SM 16 of its 64 warps, too few to hide the
+// latency of every shuffle.
 #include "algorithms/device/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
@@ -28,7 +32,7 @@ using LeftRows = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
 
 template <int kLeftMats, int kRightMats, int kOverlaps, int kLeftRows>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(kLeftMats, kRightMats, kOverlaps, kLeftRows))
+                                  blocks_of_an_sm(kLeftMats, kRightMats, kOverlaps, kLeftRows))
     multi_matrix_both_grouped_overlap_kernel(DeviceProblem q, WarpTiles tiles,
                                              const float* __restrict__ left,
                                              const float* __restrict__ right,
@@ -55,9 +59,9 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const int left_mats = LeftMats::fitting(params.get_int("left_mats"), q.lefts);
   const int right_mats = RightMats::fitting(params.get_int("right_mats"), q.rights);
   const int overlaps = params.get_int("overlaps_per_thread");
-  const auto kernel = find_kernel<WarpPlan<float>::Kernel>(
+  const auto kernel = find_kernel<ShufflePlan<float>::Kernel>(
       XCORR_ID, {left_mats, right_mats, overlaps, params.get_int("left_rows")});
-  return std::make_unique<WarpPlan<float>>(
+  return std::make_unique<ShufflePlan<float>>(
       request, kernel,
       WarpWork{.tasks = ceil_div<Index>(q.out_rows(), overlaps),
                .left_mats = left_mats,

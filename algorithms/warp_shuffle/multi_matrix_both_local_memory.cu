@@ -1,14 +1,17 @@
 // Multi-matrix-both in local memory: the ablation of thesis section 3.5.4. The kernel of
-// multi_matrix_both, but the half of the left buffers that a lane passes on is chosen by an index
-// at run time, so the compiler puts the buffers into local memory (see
-// grouped_overlap_local_memory).
+// multi_matrix_both, but an index at run time chooses the half of the left buffers that a lane
+// passes on, so the compiler puts the buffers into local memory (see grouped_overlap_local_memory).
 //
-// Forms: n-to-m. Parameters: left_mats and right_mats (2, 4 each), compile-time; warps_per_block
-// (4, 8), run-time. Limits: as multi_matrix_both.
-//
-// Profile (H200, 32:32, 64 x 64, 4 and 4): an instruction is issued in 18 % of the cycles, the
-// FMA pipe is busy 7 % of the time; the rest waits for local memory. Five times the time of
-// multi_matrix_both.
+// Forms: n-to-m; fp32.
+// Parameters, compile-time:
+//   left_mats   2, 4  as in multi_matrix_both
+//   right_mats  2, 4  as in multi_matrix_both
+// Parameters, run-time:
+//   warps_per_block  4, 8  warps of a block
+// Limits: as multi_matrix_both.
+// Measured (H200, 32:32, 64 x 64, 4 and 4): five times the time of multi_matrix_both. Instructions
+// are issued in 18 % of the cycles, the FMA pipe is busy in 7 %; the rest of the time warps wait
+// for local memory.
 #include "algorithms/device/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
@@ -22,7 +25,7 @@ using RightMats = PointAxis<Values<2, 4>, Values<4>>;
 
 template <int kLeftMats, int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(kLeftMats, kRightMats, 1, 1))
+                                  blocks_of_an_sm(kLeftMats, kRightMats, 1, 1))
     multi_matrix_both_local_memory_kernel(DeviceProblem q, WarpTiles tiles,
                                           const float* __restrict__ left,
                                           const float* __restrict__ right,
@@ -46,8 +49,8 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const Problem& q = request.problem;
   const int left_mats = LeftMats::fitting(request.params.get_int("left_mats"), q.lefts);
   const int right_mats = RightMats::fitting(request.params.get_int("right_mats"), q.rights);
-  return std::make_unique<WarpPlan<float>>(
-      request, find_kernel<WarpPlan<float>::Kernel>(XCORR_ID, {left_mats, right_mats}),
+  return std::make_unique<ShufflePlan<float>>(
+      request, find_kernel<ShufflePlan<float>::Kernel>(XCORR_ID, {left_mats, right_mats}),
       WarpWork{.tasks = q.out_rows(), .left_mats = left_mats, .right_mats = right_mats});
 }
 

@@ -1,13 +1,18 @@
 // Multi-matrix-both with split-row (paper section 4.3.3): multi_matrix_both whose overlaps are cut
-// into stripes of rows as in split_row, for few matrices that do not fill the card. l r FMAs cost
-// 2 l + r shuffles; a stripe ends with l r atomic additions in each lane.
+// into stripes of rows as in split_row, for few matrices that do not fill the GPU. l r FMAs take 2
+// l + r shuffles; a stripe ends with l r atomic additions of each lane.
 //
-// Forms: n-to-m. Parameters: left_mats, right_mats (1, 2, 4 each), compile-time; rows_per_thread
-// (1, 4, 8, 16), distribution and warps_per_block (4, 8), run-time, as in split_row.
+// Forms: n-to-m; fp32.
+// Parameters, compile-time:
+//   left_mats   1, 2, 4  l, as in multi_matrix_both
+//   right_mats  1, 2, 4  r, as in multi_matrix_both
+// Parameters, run-time:
+//   warps_per_block  4, 8                       warps of a block
+//   distribution     none, rectangle, triangle  as in split_row
+//   rows_per_thread  1, 4, 8, 16                as in split_row
 // Limits: as split_row and multi_matrix_both.
-//
-// Profile (H200, 32:32, 64 x 64, 4 and 4, 4 rows): the shuffle pipe is busy 94 % of the time, the
-// FMA pipe 32 %.
+// Measured (H200, 32:32, 64 x 64, l = r = 4, 4 rows): the shuffle pipe is busy in 94 % of the
+// cycles, the FMA pipe in 32 %.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/row_distribution.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
@@ -22,7 +27,7 @@ using RightMats = PointAxis<Values<1, 2, 4>, Values<2, 4>>;
 
 template <int kLeftMats, int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(kLeftMats, kRightMats, 1, 1))
+                                  blocks_of_an_sm(kLeftMats, kRightMats, 1, 1))
     multi_matrix_both_split_row_kernel(DeviceProblem q, WarpTiles tiles,
                                        const float* __restrict__ left,
                                        const float* __restrict__ right, float* __restrict__ out,
@@ -44,7 +49,7 @@ const bool kKernels = add_kernels<LeftMats, RightMats>(XCORR_ID, [](auto lefts, 
 });
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  using Plan = WarpPlan<float, RowDistribution>;
+  using Plan = ShufflePlan<float, RowDistribution>;
   const Problem& q = request.problem;
   const RowDistribution rows = row_distribution(request);
   const int left_mats = LeftMats::fitting(request.params.get_int("left_mats"), q.lefts);

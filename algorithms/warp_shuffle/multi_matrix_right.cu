@@ -1,15 +1,19 @@
 // Multi-matrix-right (paper section 4.3.1, thesis 3.4.4): a step from warp_shuffle, for forms in
-// which a left matrix meets several right ones. A lane computes the same shift against `right_mats`
-// of them: the left row moves once for all, so r FMAs cost r + 2 shuffles instead of 3 r.
+// which a left matrix meets several right ones. A lane computes the same shift against r of them.
+// The left row moves once for all r, so r FMAs take r + 2 shuffles, not 3 r.
 //
-// Forms: one-to-many, n-to-mn, n-to-m. Parameters: right_mats (1, 2, 4, 8), compile-time: more
-// reuse, fewer tasks; where a left has fewer rights, the smallest built value that holds them is
-// used; warps_per_block (4, 8), run-time; streams, run-time, for n-to-mn: one launch for each left
-// matrix over 1, 8 or 20 streams, or one kernel for all (paper section 5.3.4).
-// Limits: as warp_shuffle; a last group that is not full costs as much as a full one.
-//
-// Profile (H200, 1:32, 128 x 128, 8 rights): the shuffle pipe is busy 94 % of the time, the FMA
-// pipe 19 %.
+// Forms: one-to-many, n-to-mn, n-to-m; fp32.
+// Parameters, compile-time:
+//   right_mats  1, 2, 4, 8  r: more reuse, fewer tasks; where a left matrix has fewer rights, the
+//                           smallest built value that holds them is used
+// Parameters, run-time:
+//   warps_per_block  4, 8                  warps of a block
+//   streams          one_kernel, 1, 8, 20  n-to-mn: one kernel for all left matrices, or one launch
+//                                          for each of them over this many streams (paper section
+//                                          5.3.4)
+// Limits: as warp_shuffle; a last group that is not full takes as long as a full one.
+// Measured (H200, 1:32, 128 x 128, r = 8): the shuffle pipe is busy in 94 % of the cycles, the FMA
+// pipe in 19 %.
 #include "algorithms/device/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
@@ -22,7 +26,7 @@ using RightMats = PointAxis<Values<1, 2, 4, 8>>;
 
 template <int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(1, kRightMats, 1, 1))
+                                  blocks_of_an_sm(1, kRightMats, 1, 1))
     multi_matrix_right_kernel(DeviceProblem q, WarpTiles tiles, const float* __restrict__ left,
                               const float* __restrict__ right, float* __restrict__ out) {
   const int task = tiles.task();
@@ -42,8 +46,8 @@ const bool kKernels =
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const int right_mats =
       RightMats::fitting(request.params.get_int("right_mats"), rights_of_a_left(request.problem));
-  return std::make_unique<WarpPlan<float>>(
-      request, find_kernel<WarpPlan<float>::Kernel>(XCORR_ID, {right_mats}),
+  return std::make_unique<ShufflePlan<float>>(
+      request, find_kernel<ShufflePlan<float>::Kernel>(XCORR_ID, {right_mats}),
       WarpWork{.tasks = request.problem.out_rows(), .right_mats = right_mats});
 }
 

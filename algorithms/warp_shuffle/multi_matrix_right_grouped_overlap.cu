@@ -1,13 +1,18 @@
-// Multi-matrix-right with grouped-overlap (paper section 4.3.3; thesis 3.5.5): the tile of
+// Multi-matrix-right with grouped-overlap (paper section 4.3.3, thesis 3.5.5): the tile of
 // grouped_overlap for several right matrices at once. With r right matrices, s overlaps and l left
-// rows, r l s FMAs cost 2 l + r (s + l - 1) shuffles: the left rows move once for all r.
+// rows, r l s FMAs take 2 l + r (s + l - 1) shuffles: the left rows move once for all r.
 //
-// Forms: one-to-many, n-to-mn, n-to-m. Parameters: right_mats, overlaps_per_thread, left_rows
-// (1, 2, 4 each), compile-time; warps_per_block (4, 8) and streams, run-time, as in
-// multi_matrix_right. Limits: as grouped_overlap and multi_matrix_right.
-//
-// Profile (H200, 1:32, 256 x 256, four of each): the shuffle pipe is busy 88 % of the time, the
-// FMA pipe 39 %. 128 registers leave an SM 16 warps of 64.
+// Forms: one-to-many, n-to-mn, n-to-m; fp32.
+// Parameters, compile-time:
+//   right_mats           1, 2, 4  r, as in multi_matrix_right
+//   overlaps_per_thread  1, 2, 4  s, as in grouped_overlap
+//   left_rows            1, 2, 4  l, as in grouped_overlap
+// Parameters, run-time:
+//   warps_per_block  4, 8                  warps of a block
+//   streams          one_kernel, 1, 8, 20  as in multi_matrix_right
+// Limits: as grouped_overlap and multi_matrix_right.
+// Measured (H200, 1:32, 256 x 256, four of each): the shuffle pipe is busy in 88 % of the cycles,
+// the FMA pipe in 39 %. 128 registers leave an SM 16 of its 64 warps.
 #include "algorithms/device/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
@@ -24,7 +29,7 @@ using LeftRows = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
 
 template <int kRightMats, int kOverlaps, int kLeftRows>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(1, kRightMats, kOverlaps, kLeftRows))
+                                  blocks_of_an_sm(1, kRightMats, kOverlaps, kLeftRows))
     multi_matrix_right_grouped_overlap_kernel(DeviceProblem q, WarpTiles tiles,
                                               const float* __restrict__ left,
                                               const float* __restrict__ right,
@@ -50,10 +55,10 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
   const int right_mats =
       RightMats::fitting(params.get_int("right_mats"), rights_of_a_left(request.problem));
   const int overlaps = params.get_int("overlaps_per_thread");
-  return std::make_unique<WarpPlan<float>>(
+  return std::make_unique<ShufflePlan<float>>(
       request,
-      find_kernel<WarpPlan<float>::Kernel>(XCORR_ID,
-                                           {right_mats, overlaps, params.get_int("left_rows")}),
+      find_kernel<ShufflePlan<float>::Kernel>(XCORR_ID,
+                                              {right_mats, overlaps, params.get_int("left_rows")}),
       WarpWork{.tasks = ceil_div<Index>(request.problem.out_rows(), overlaps),
                .right_mats = right_mats});
 }

@@ -1,13 +1,18 @@
 // Multi-matrix-right with split-row (paper section 4.3.3): multi_matrix_right whose overlaps are
-// cut into stripes of rows as in split_row, for few matrices that do not fill the card. r FMAs cost
-// r + 2 shuffles; a stripe ends with r atomic additions in each lane.
+// cut into stripes of rows as in split_row, for few matrices that do not fill the GPU. r FMAs take
+// r + 2 shuffles; a stripe ends with r atomic additions of each lane.
 //
-// Forms: one-to-many, n-to-mn, n-to-m. Parameters: right_mats (1, 2, 4, 8), compile-time;
-// rows_per_thread (1, 4, 8, 16), distribution, warps_per_block (4, 8) and streams, run-time, as in
-// split_row and multi_matrix_right. Limits: as these two.
-//
-// Profile (H200, 1:32, 64 x 64, 8 rights, 1 row): the shuffle pipe is busy 96 % of the time, the
-// FMA pipe 20 %.
+// Forms: one-to-many, n-to-mn, n-to-m; fp32.
+// Parameters, compile-time:
+//   right_mats  1, 2, 4, 8  as in multi_matrix_right
+// Parameters, run-time:
+//   warps_per_block  4, 8                       warps of a block
+//   distribution     none, rectangle, triangle  as in split_row
+//   rows_per_thread  1, 4, 8, 16                as in split_row
+//   streams          one_kernel, 1, 8, 20       as in multi_matrix_right
+// Limits: as these two.
+// Measured (H200, 1:32, 64 x 64, r = 8, 1 row): the shuffle pipe is busy in 96 % of the cycles, the
+// FMA pipe in 20 %.
 #include "algorithms/device/points.hpp"
 #include "algorithms/device/row_distribution.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
@@ -21,7 +26,7 @@ using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 4, 8>>;
 
 template <int kRightMats>
 __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize,
-                                  resident_blocks(1, kRightMats, 1, 1))
+                                  blocks_of_an_sm(1, kRightMats, 1, 1))
     multi_matrix_right_split_row_kernel(DeviceProblem q, WarpTiles tiles,
                                         const float* __restrict__ left,
                                         const float* __restrict__ right, float* __restrict__ out,
@@ -42,7 +47,7 @@ const bool kKernels = add_kernels<RightMats>(
     XCORR_ID, [](auto rights) { return multi_matrix_right_split_row_kernel<rights>; });
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  using Plan = WarpPlan<float, RowDistribution>;
+  using Plan = ShufflePlan<float, RowDistribution>;
   const RowDistribution rows = row_distribution(request);
   const int right_mats =
       RightMats::fitting(request.params.get_int("right_mats"), rights_of_a_left(request.problem));

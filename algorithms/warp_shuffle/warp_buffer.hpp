@@ -50,10 +50,9 @@ struct RegisterBuffers {
 };
 
 // The same in one array that moves with every step and whose half is chosen at run time: the
-// ablation of thesis section 3.5.4. No
-// register can be indexed so: the array lies in local memory, and every step loads and stores it.
-// The halves are longer than they need be, since compilers have learned to keep an array of few
-// elements in registers behind chains of selects.
+// ablation of thesis section 3.5.4. Registers cannot be indexed, so the array lies in local memory,
+// and every step loads and stores it. The halves are longer than needed: a compiler would keep an
+// array of few elements in registers, behind selects.
 template <typename T, int kCount>
 struct LocalMemoryBuffers {
   static constexpr int kHalf = 16;

@@ -18,6 +18,7 @@
 
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/device/plan.hpp"
 #include "algorithms/device/streams.hpp"
 
 namespace xcorr::warp_shuffle {
@@ -62,10 +63,7 @@ class WarpTiles {
     const auto blocks = ceil_div<Index>(work.tasks, warps);
     const bool few = blocks * groups_ * column_blocks_ <= kFewBlocksOfAWarp * warps;
     order_ = work.equal ? Order::neighbours : few ? Order::spread : Order::middle_first;
-    const auto within = [](Index count) {
-      return static_cast<unsigned>(count < kGridLimitYZ ? count : kGridLimitYZ);
-    };
-    grid_ = dim3(static_cast<unsigned>(blocks), within(groups_), within(column_blocks_));
+    grid_ = dim3(static_cast<unsigned>(blocks), grid_extent(groups_), grid_extent(column_blocks_));
   }
 
   dim3 grid() const { return grid_; }
@@ -124,17 +122,16 @@ class WarpTiles {
 };
 
 template <typename T, typename... Extra>
-class WarpPlan final : public Plan {
+class ShufflePlan final : public DevicePlan<T> {
  public:
   using Kernel = void (*)(DeviceProblem, WarpTiles, const T*, const T*, T*, Extra...);
 
-  WarpPlan(const PlanRequest& request, Kernel kernel, const WarpWork& work, Extra... extra)
-      : problem_(request.problem),
+  ShufflePlan(const PlanRequest& request, Kernel kernel, const WarpWork& work, Extra... extra)
+      : DevicePlan<T>(request.problem, work.accumulates),
         launched_(of_one_launch(request)),
         tiles_(launched_, work, request.params.get_int("warps_per_block")),
         block_(warp::kSize, static_cast<unsigned>(request.params.get_int("warps_per_block"))),
         kernel_(kernel),
-        accumulates_(work.accumulates),
         extra_(extra...) {
     if (launched_.lefts == problem_.lefts) return;
     // A single stream is the caller's.
@@ -142,17 +139,13 @@ class WarpPlan final : public Plan {
     if (streams > 1) streams_ = std::make_unique<Streams>(static_cast<int>(streams));
   }
 
-  void compute(const Call& call) override {
-    if (accumulates_) {
-      call.phase("clear");
-      clear(call.out, static_cast<std::size_t>(problem_.out_elements()) * sizeof(T), call.stream);
-      call.phase("rest");
-    }
+ private:
+  void enqueue(const Call& call, const Arrays<T>& arrays) override {
     if (streams_) streams_->fork(call.stream);
     for (Index left = 0; left < problem_.lefts; left += launched_.lefts) {
-      const T* const lefts = call.lefts<T>() + left * problem_.left.size();
-      const T* const rights = call.rights<T>() + left * launched_.right_elements();
-      T* const outs = call.outs<T>() + left * launched_.out_elements();
+      const T* const lefts = arrays.left + left * problem_.left.size();
+      const T* const rights = arrays.right + left * launched_.right_elements();
+      T* const outs = arrays.out + left * launched_.out_elements();
       std::apply(
           [&](const Extra&... extra) {
             launch(kernel_, tiles_.grid(), block_, 0, streams_ ? (*streams_)[left] : call.stream,
@@ -163,7 +156,6 @@ class WarpPlan final : public Plan {
     if (streams_) streams_->join(call.stream);
   }
 
- private:
   // All, or one left matrix with its rights.
   static Problem of_one_launch(const PlanRequest& request) {
     Problem q = request.problem;
@@ -174,11 +166,11 @@ class WarpPlan final : public Plan {
     return q;
   }
 
-  Problem problem_, launched_;
+  using DevicePlan<T>::problem_;
+  Problem launched_;  // one launch
   WarpTiles tiles_;
   dim3 block_;
   Kernel kernel_;
-  bool accumulates_;
   std::tuple<Extra...> extra_;
   std::unique_ptr<Streams> streams_;
 };

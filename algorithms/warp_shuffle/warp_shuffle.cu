@@ -1,21 +1,20 @@
-// Warp-shuffle (paper section 4.1, thesis 3.4.1): a warp computes 32 neighbouring output elements
-// of a row and loads every input value once for all of them. A step from overlap_wise, where each
-// thread loads its own two values for each product.
+// Warp-shuffle (paper section 4.1, thesis 3.4.1): a warp computes 32 neighbouring outputs of a row
+// and loads every input value once for all of them. A step from overlap_wise, where each thread
+// loads two values for each product.
 //
-// Lane t computes shift sx + t. At right column c all lanes need the same right value, R[c], which
-// is broadcast from the lane that loaded it, and lane t needs left value L[c - sx - t], which its
-// neighbour t - 1 has used one column earlier; so left values move from lane to lane in a 64-wide
-// buffer that is refilled every 32 columns. Three shuffles for each FMA: the shuffle unit, which
-// retires one warp a cycle where the FMA units retire four, is the limit. Everything after this
-// variant improves that ratio, or the number of warps.
+// Lane t computes shift sx + t. At right column c all lanes need the same right value, R[c]. It is
+// broadcast from the lane that loaded it. Lane t needs left value L[c - sx - t], which lane t - 1
+// used one column earlier. So left values move from lane to lane, in a buffer of 64 that is
+// refilled every 32 columns. That is three shuffles for each FMA. The other variants of the family
+// improve this ratio, or the number of warps.
 //
-// Forms: all; fp32 and fp64 (each shuffle of a double is two). Parameters, run-time:
-// warps_per_block (4, 8), the warps of a block, each with a row of its own.
-// Limits: at most 2^30 rows or columns of a matrix, 2^31 - 1 pairs; lanes beyond the last output
-// column idle, as do all lanes at columns that only others need.
-//
-// Profile (H200, n-to-m 8:8, 128 x 128): the shuffle pipe is busy 98 % of the time, the FMA pipe
-// 12 %.
+// Forms: all; fp32, fp64 (each shuffle of a double is two).
+// Parameters, run-time:
+//   warps_per_block  4, 8  warps of a block, each with an output row of its own
+// Limits: at most 2^30 rows or columns of a matrix and 2^31 - 1 pairs. Lanes beyond the last output
+// column idle, as do lanes at columns that only other lanes need.
+// Measured (H200, 8:8 n-to-m, 128 x 128): the shuffle pipe is busy in 98 % of the cycles, the FMA
+// pipe in 12 %: an SM shuffles for one warp in a cycle and adds for four.
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"
@@ -24,7 +23,7 @@ namespace xcorr::warp_shuffle {
 namespace {
 
 template <typename T>
-__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, resident_blocks(1, 1, 1, 1))
+__global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, blocks_of_an_sm(1, 1, 1, 1))
     warp_shuffle_kernel(DeviceProblem q, WarpTiles tiles, const T* __restrict__ left,
                         const T* __restrict__ right, T* __restrict__ out) {
   const int task = tiles.task();
@@ -39,8 +38,8 @@ __global__ void __launch_bounds__(kMostWarpsPerBlock* warp::kSize, resident_bloc
 
 template <typename T>
 std::unique_ptr<Plan> plan_of(const PlanRequest& request) {
-  return std::make_unique<WarpPlan<T>>(request, warp_shuffle_kernel<T>,
-                                       WarpWork{.tasks = request.problem.out_rows()});
+  return std::make_unique<ShufflePlan<T>>(request, warp_shuffle_kernel<T>,
+                                          WarpWork{.tasks = request.problem.out_rows()});
 }
 
 XCORR_VARIANT({
@@ -53,8 +52,8 @@ XCORR_VARIANT({
     .supports = [](const PlanRequest& request) { return steps_fit(request.problem); },
     .plan =
         [](const PlanRequest& request) {
-          return request.precision == Precision::fp64 ? plan_of<double>(request)
-                                                      : plan_of<float>(request);
+          return with_scalar(request.precision,
+                             [&](auto scalar) { return plan_of<decltype(scalar)>(request); });
         },
 });
 

@@ -21,10 +21,10 @@
 
 namespace xcorr::warp_shuffle {
 
-// Blocks of kMostWarpsPerBlock warps that are to be resident on a multiprocessor: as many as its
-// registers hold for the tile's sums, buffers and addresses and some 36 others. Said to the
-// compiler, which otherwise guesses, and spills a few registers to be right.
-__host__ __device__ constexpr int resident_blocks(int left_mats, int right_mats, int overlaps,
+// Blocks of kMostWarpsPerBlock warps that an SM is to hold at once: as many as its registers
+// suffice for, with those of the tile's sums, buffers and addresses and 36 others. For
+// __launch_bounds__: without it the compiler assumes more blocks and spills registers.
+__host__ __device__ constexpr int blocks_of_an_sm(int left_mats, int right_mats, int overlaps,
                                                   int left_rows) {
   const int registers = left_mats * right_mats * overlaps + 2 * left_mats * left_rows +
                         right_mats * (overlaps + left_rows - 1) + 4 * (left_mats + right_mats) + 36;
@@ -130,9 +130,9 @@ class WarpTile {
  private:
   static constexpr int kRightRows = kOverlaps + kLeftRows - 1;
   static constexpr int kFmas = kLeftMats * kRightMats * kOverlaps * kLeftRows;
-  // Steps in a row without a branch: enough shuffles in flight for a lone warp, few enough to waste
-  // little on the last columns. The 32 steps of a large tile do not fit the instruction cache:
-  // there the buffers move.
+  // Steps in a row without a branch: enough shuffles in flight where an SM has one warp, few enough
+  // to waste little on the last columns. The 32 steps of a large tile do not fit the instruction
+  // cache: there the buffers move.
   static constexpr int kUnrolled = 4;
   static constexpr bool kStays = Buffers<T, 1>::kMayStay && kFmas <= 16;
 

@@ -5,9 +5,10 @@
 // element and nothing is reused.
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/device/pairs.hpp"
+#include "algorithms/device/plan.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr {
+namespace xcorr::@FAMILY@ {
 namespace {
 
 constexpr int kBlockCols = 32;  // neighbouring threads take neighbouring sx: consecutive loads
@@ -44,33 +45,24 @@ __global__ void __launch_bounds__(kBlockCols* kBlockRows)
 
 // What can be kept between calls: here only the launch.
 template <typename T>
-class KernelPlan final : public Plan {
+class KernelPlan final : public DevicePlan<T> {
  public:
-  explicit KernelPlan(const Problem& problem) : problem_(problem), pairing_(problem) {
-    const auto blocks = [](Index count) {
-      return static_cast<unsigned>(count < kGridLimitYZ ? count : kGridLimitYZ);
-    };
-    grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(problem.out_cols(), kBlockCols)),
-                 blocks(ceil_div<Index>(problem.out_rows(), kBlockRows)), blocks(problem.pairs()));
-  }
-
-  void compute(const Call& call) override {
-    launch(one_output_a_thread<T>, grid_, dim3(kBlockCols, kBlockRows), 0, call.stream, problem_,
-           pairing_, call.lefts<T>(), call.rights<T>(), call.outs<T>());
+  explicit KernelPlan(const PlanRequest& request)
+      : DevicePlan<T>(request.problem), pairing_(request.problem) {
+    const Problem& q = request.problem;
+    grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(q.out_cols(), kBlockCols)),
+                 grid_extent(ceil_div<Index>(q.out_rows(), kBlockRows)), grid_extent(q.pairs()));
   }
 
  private:
-  Problem problem_;
+  void enqueue(const Call& call, const Arrays<T>& arrays) override {
+    launch(one_output_a_thread<T>, grid_, dim3(kBlockCols, kBlockRows), 0, call.stream,
+           this->problem_, pairing_, arrays.left, arrays.right, arrays.out);
+  }
+
   Pairing pairing_;
   dim3 grid_;
 };
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64) {
-    return std::make_unique<KernelPlan<double>>(request.problem);
-  }
-  return std::make_unique<KernelPlan<float>>(request.problem);
-}
 
 XCORR_VARIANT({
     .summary = "@ID@: one line for the table",
@@ -79,8 +71,8 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .precisions = {Precision::fp32, Precision::fp64},
     .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
-    .plan = plan,
+    .plan = plan_in_precision<KernelPlan>,
 });
 
 }  // namespace
-}  // namespace xcorr
+}  // namespace xcorr::@FAMILY@

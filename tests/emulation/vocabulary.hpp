@@ -60,7 +60,7 @@ class OwnStream {
  public:
   void* get() const { return nullptr; }
 };
-class Event {
+class OwnEvent {
  public:
   void record(void* /*stream*/) {}
   void wait_in(void* /*stream*/) const {}

@@ -42,17 +42,6 @@ def variants() -> list[Path]:
     return variant_files(ROOT)
 
 
-def test_a_variant_includes_only_the_contract_and_device_headers():
-    for path in TREE:
-        if path.parts[0] == "algorithms" and path.suffix in C_FAMILY:
-            contract = {"harness/variant.hpp"}
-            if path.parts[1] == "device":
-                contract.add("harness/problem.hpp")  # the part of the contract that a block may need
-            for included in INCLUDE.findall(text(path)):
-                allowed = included in contract or included.startswith("algorithms/device/")
-                assert allowed, f"{path} includes {included}"
-
-
 def test_the_harness_includes_nothing_of_the_algorithms():
     for path in TREE:
         if path.parts[0] == "harness" and path.suffix in C_FAMILY:

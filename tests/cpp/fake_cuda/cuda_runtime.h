@@ -53,7 +53,8 @@ struct FakeCuda {
   int device = 0, capability = 9, mps = 0;
   bool knows_mps = true, capturing = false;
   cudaError_t last = cudaSuccess;
-  std::vector<std::string> asked;  // "ordinary", "dependent", "cooperative", "cluster 8", "limit 65536", "wait"
+  // "ordinary", "dependent", "cooperative", "cluster 8", "limit 65536", "wait"
+  std::vector<std::string> asked;
   std::map<std::pair<const void*, int>, std::size_t> limits;
 
   static FakeCuda& state() {
@@ -95,11 +96,6 @@ inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, i
   FakeCuda& fake = FakeCuda::state();
   fake.limits[{kernel, fake.device}] = static_cast<std::size_t>(bytes);
   fake.asked.push_back("limit " + std::to_string(bytes));
-  return cudaSuccess;
-}
-inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int,
-                                                                 std::size_t) {
-  *blocks = 1;
   return cudaSuccess;
 }
 inline cudaError_t cudaLaunchKernel(const void* kernel, dim3, dim3, void**, std::size_t shared,

@@ -1,27 +1,23 @@
-// Staging of panels of a matrix in shared memory by copies that run while the thread goes on
-// (memory.hpp), with zeros for what lies outside the matrix.
+// The staging of panels by asynchronous copies (cp.async), whose columns go round a ring.
 #pragma once
 
 #include "algorithms/device/memory.hpp"
-#include "algorithms/tiled/register_tile.hpp"
+#include "algorithms/tiled/staging.hpp"
 
 namespace xcorr::tiled {
-namespace async_copy {
-
-using namespace device::async_copy;
 
 // Where rows x (kChunk * chunks) elements from (row, col) on of several matrices go: matrix m to
 // shared + m * stride, its columns to a ring of `ring` columns from position `start` on, of which
 // the first `repeated` are written behind its end too.
-struct Target {
+struct RingTarget {
   float* shared;
   int stride, pitch, matrices, row, rows, col, chunks;
   int ring, start, repeated;
 };
 
 // Starts the copies of all threads of a block. `col` is a multiple of kChunk; start < ring.
-__device__ __forceinline__ void stage(const StageSource& source, const Target& to, int thread,
-                                      int threads) {
+__device__ __forceinline__ void stage_async(const StageSource& source, const RingTarget& to,
+                                            int thread, int threads) {
   if (to.chunks <= 0) return;
   const auto chunks = static_cast<unsigned>(to.chunks);
   int y = static_cast<int>(static_cast<unsigned>(thread) / chunks), x = thread - y * to.chunks;
@@ -44,11 +40,12 @@ __device__ __forceinline__ void stage(const StageSource& source, const Target& t
         return in_rows && static_cast<unsigned>(c) < static_cast<unsigned>(source.cols);
       };
       if (source.aligned) {
-        copy<kChunk>(shared, exists(col) ? line + col : source.matrix, exists(col));
+        async_copy::copy<kChunk>(shared, exists(col) ? line + col : source.matrix, exists(col));
       } else {
 #pragma unroll
         for (int i = 0; i < kChunk; ++i) {
-          copy<1>(shared + i, exists(col + i) ? line + col + i : source.matrix, exists(col + i));
+          async_copy::copy<1>(shared + i, exists(col + i) ? line + col + i : source.matrix,
+                              exists(col + i));
         }
       }
     };
@@ -60,5 +57,4 @@ __device__ __forceinline__ void stage(const StageSource& source, const Target& t
   }
 }
 
-}  // namespace async_copy
 }  // namespace xcorr::tiled

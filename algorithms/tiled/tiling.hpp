@@ -1,0 +1,96 @@
+// How the lanes, warps and blocks of a kernel with register tiles share the shifts and pairs of a
+// problem. tile_plan.hpp makes it on the host, tile_walk.hpp reads it on the device.
+#pragma once
+
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/tiled/chunks.hpp"
+
+namespace xcorr::tiled {
+
+// Groups of pairs, so that lanes have different matrices: n-to-m takes neighbouring lefts and
+// rights, the other forms neighbouring pairs, whatever their lefts. Made on the host, given to the
+// kernel by value.
+struct PairGroups {
+  PairGroups() = default;
+  PairGroups(const Problem& q, int left_lanes_log_, int right_lanes_log_)
+      : left_lanes_log(left_lanes_log_),
+        right_lanes_log(right_lanes_log_),
+        rights_of_a_left(xcorr::rights_of_a_left(q)) {
+    const bool shared = q.form == Form::n_to_m;
+    const Index lefts = Index{1} << left_lanes_log, rights = Index{1} << right_lanes_log;
+    const Index of_rights = ceil_div(shared ? q.rights : q.pairs(), rights);
+    groups_of_rights = Divider(of_rights);
+    count = shared ? of_rights * ceil_div(q.lefts, lefts) : of_rights;
+    const Index spanned = (rights - 2) / xcorr::rights_of_a_left(q) + 2;
+    most_lefts = static_cast<int>(shared ? lefts : std::min({q.lefts, spanned, rights}));
+  }
+  int left_lanes_log = 0, right_lanes_log = 0;
+  Divider groups_of_rights, rights_of_a_left;
+  Index count = 0;
+  int most_lefts = 0;  // that a group has
+};
+
+// One of these groups: the matrices that it needs, and where those of a lane are among them.
+struct LanePairs {
+  __device__ __forceinline__ LanePairs(const DeviceProblem& q, const PairGroups& groups,
+                                       std::uint32_t group)
+      : shared_(q.rights_shared), of_a_left_(groups.rights_of_a_left) {
+    const int most_rights = 1 << groups.right_lanes_log;
+    if (shared_) {
+      left_first = static_cast<int>(groups.groups_of_rights.split(group)) << groups.left_lanes_log;
+      left_count = smaller(1 << groups.left_lanes_log, q.lefts - left_first);
+      right_first = static_cast<int>(group) * most_rights;
+      right_count = smaller(most_rights, q.rights - right_first);
+      left_lanes = left_count;
+      first_pair = static_cast<Index>(left_first) * q.rights + right_first;
+    } else {
+      right_first = static_cast<int>(group) * most_rights;
+      right_count = smaller(most_rights, q.lefts * q.rights - right_first);
+      left_first = left_of(right_first);
+      left_count = left_of(right_first + right_count - 1) - left_first + 1;
+      left_lanes = 1;
+      first_pair = right_first;
+    }
+  }
+  // Lanes whose matrix does not exist take the last one.
+  __device__ __forceinline__ int right_slot(int right_lane) const {
+    return right_lane < right_count ? right_lane : right_count - 1;
+  }
+  __device__ __forceinline__ int left_slot(int left_lane, int right_lane) const {
+    if (!shared_) return left_of(right_first + right_slot(right_lane)) - left_first;
+    return left_lane < left_count ? left_lane : left_count - 1;
+  }
+
+  int left_first, left_count, right_first, right_count;
+  int left_lanes;    // that have pairs
+  Index first_pair;  // of left and right lane 0; one left lane on are `rights` pairs more
+
+ private:
+  __device__ __forceinline__ int left_of(int right) const {
+    return static_cast<int>(of_a_left_.quotient(static_cast<std::uint32_t>(right)));
+  }
+  bool shared_;
+  const Divider& of_a_left_;
+};
+
+inline constexpr int kTileWarpsLog = 3, kTileWarps = 1 << kTileWarpsLog;
+inline constexpr int kTileThreads = kTileWarps * warp::kSize;
+
+// How lanes, warps and blocks share a problem. Made on the host, given to the kernel by value.
+struct Tiling {
+  PairGroups pairs;
+  // Lanes of a warp over rights, columns, rows, lefts (the first fastest); warps of a block over
+  // columns, rows.
+  int col_lanes_log, row_lanes_log, warp_cols_log;
+  int sy_base, sx_base;          // shift of the first tile: a multiple of the tile
+  int rows_count, cols_count;    // blocks along the shifts
+  int rows_centre, cols_centre;  // the ones with most work
+  Divider groups, shifts, cols;  // of pairs; blocks of a group of pairs; along the columns
+  bool groups_last;              // blocks of the same shifts are neighbours
+  int panel_rows, panel_cols;    // of the left matrix
+  int left_pitch, left_stride, right_pitch, right_stride, rights_at;  // in shared memory
+  bool left_aligned, right_aligned;
+};
+
+}  // namespace xcorr::tiled
