@@ -1,5 +1,5 @@
-// What the kernels of the family need to know of a problem, by value: inputs, outputs, and where the
-// window lies in the circular result.
+// What the kernels of the family need to know of a problem, by value: inputs, outputs, and where
+// the window lies in the circular result.
 #pragma once
 
 #include "algorithms/fused_fft/roots.hpp"
@@ -89,8 +89,8 @@ struct FusedProblem {
   float scale = 0;       // both inputs come at twice their value
 };
 
-// What a kernel does whose blocks hold whole padded matrices: where it gets spectra from and what it
-// makes of them.
+// What a kernel does whose blocks hold whole padded matrices: where it gets spectra from and what
+// it makes of them.
 enum class Work {
   shared_left,  // transforms one left into shared memory, then its rights
   stored_left,  // rights; the spectra of the lefts lie in the workspace

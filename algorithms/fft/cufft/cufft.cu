@@ -1,41 +1,42 @@
-// Correlation by the transform theorem on cuFFT, as fast as library transforms allow: the honest
-// FFT baseline. Steps from cufft_paper:
+// Correlation by transforms on cuFFT, as fast as library transforms allow: the FFT baseline. A step
+// from cufft_paper:
 //
-// - smooth padded sizes 2^a 3^b 5^c 7^d that depend on the window, not 2h x 2w (`padded_size`);
-// - two right matrices of one left matrix as real and imaginary part of one complex matrix:
-//   correlation with a real matrix is linear, so conj(left) * (right0 + i right1) holds both
-//   outputs and nothing is ever unpacked; a complex transform moves fewer bytes than two real ones
-//   do, in rows without an odd last element (measured: 0.76 to 0.88 of their time);
-// - rows of padding are not transformed (`complex_rows`);
-// - a Hadamard kernel over all pairs at once, the scale folded in; padding and the definition's
-//   layout as one kernel each, or folded into the transforms; accesses of 16 bytes in all of them;
-// - forward plans over lefts and rights in one buffer, inverse plans over pairs, of fixed batches:
-// a
-//   problem larger than `chunk_mib` of spectra runs in equal chunks (rectangles of lefts and
-//   rights), so the workspace is bounded, and with the small value a chunk stays in the L2 cache
-//   from its product to its output;
-// - all launches of a call replayed as one CUDA graph.
+// - Padded sizes are smooth, 2^a 3^b 5^c 7^d, and depend on the window (`padded_size`); those of
+//   cufft_paper are 2h x 2w.
+// - Two right matrices of one left are the real and the imaginary part of one complex matrix.
+//   Correlation with a real matrix is linear, so conj(left) * (right0 + i right1) holds both
+//   outputs, and nothing is unpacked. A complex transform moves fewer bytes than two real ones, in
+//   rows without an odd last element (measured: 0.76 to 0.88 of their time).
+// - Rows of padding are not transformed (transform=complex_rows).
+// - One kernel multiplies all pairs of a chunk and scales them. Padding and the definition's layout
+//   are a kernel each, or parts of the transforms. All of them access 16 bytes at a time.
+// - Plans have fixed batches: forward plans over lefts and rights in one buffer, inverse plans over
+//   pairs. A problem with more than `chunk_mib` of spectra runs in equal chunks (rectangles of
+//   lefts and rights), so the workspace is bounded. With the smaller value a chunk stays in the L2
+//   cache from its product to its output.
+// - All launches of a call are replayed as one CUDA graph.
 //
-// Parameters, all run time:
-//   callbacks  none: pad, forward, hadamard, inverse, crop, each its launches.
-//              layout: the forward transform loads from the unpadded inputs, the inverse stores
-//              into the outputs, through callbacks that NVRTC compiles (fft_callbacks.hpp) and
-//              cuFFT links into its kernels while it plans (that cost is in plan_us): two launches
-//              less and slower transforms, which wins where launches are all there is. Always real
-//              transforms and small chunks.
-//   transform  real: one matrix a transform. complex: two rights a transform; no point where a left
-//              matrix has one right. complex_rows: the same, rows and columns apart.
-//   chunk_mib  32 (L2 cache) | 1024; the larger is no point where the smaller is one chunk.
-//   launch     stream: one launch after the other. graph: replayed; with other pointers than in the
-//              call before it is recorded again. A call whose phases are marked is never replayed.
+// Parameters, run time:
+//   callbacks  none:   pad, forward, hadamard, inverse and crop each have their launches.
+//              layout: the forward transform loads from the unpadded inputs and the inverse stores
+//                      into the outputs, through callbacks that NVRTC compiles (callbacks.hpp) and
+//                      cuFFT links into its kernels while it plans (plan_us has that cost). Two
+//                      launches less, but slower transforms: faster where launches take most of the
+//                      time. Always real transforms and small chunks.
+//   transform  real: one matrix a transform. complex: two rights a transform. complex_rows: the
+//              same, rows and columns apart. The complex ones have no point where a left has one
+//              right.
+//   chunk_mib  32 (L2 cache), 1024. The larger has no point where the smaller is one chunk.
+//   launch     stream: one launch after the other. graph: replayed. With other pointers than in the
+//              call before the graph is recorded again. A call with marked phases is not replayed.
 //
-// n-to-m transforms each matrix once while all spectra fit in kAllSpectraBytes; beyond, and in the
-// other forms, a chunk transforms its own lefts and rights.
+// n-to-m transforms each matrix once while all spectra fit in kAllSpectraBytes. Beyond that, and in
+// the other forms, a chunk transforms its own lefts and rights.
 //
-// Forms: all four, any shapes, any window; fp32 and fp64. Phases forward, hadamard, inverse;
-// padding and layout kernels are rest. Limits: a chunk is at least one slot of pairs, so a huge
-// transform takes what it needs; a short left against a very long right is padded to the length of
-// the right (no overlap-save).
+// Forms: all four, any shapes, any window; fp32 and fp64. Phases: forward, hadamard, inverse;
+// kernels of padding and layout are the rest. Limits: a chunk is at least one slot of pairs, so a
+// huge transform takes what it needs. A short left with a very long right is padded to the length
+// of the right (no overlap-save). Not emulated.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -43,12 +44,12 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/fft/transforms.hpp"
 #include "algorithms/fft/cufft/callbacks.hpp"
 #include "algorithms/fft/cufft/chunks.hpp"
-#include "algorithms/fft/cufft/products.hpp"
 #include "algorithms/fft/cufft/lto_compiler.hpp"
+#include "algorithms/fft/cufft/products.hpp"
 #include "algorithms/fft/cufft/replay.hpp"
+#include "algorithms/fft/transforms.hpp"
 
 namespace xcorr::fft {
 namespace {

@@ -30,8 +30,8 @@ constexpr int kBlocks = T::values > 16 ? 3 : 4;  // of a multiprocessor: 32 or 2
 
 template <typename T>
 __device__ __forceinline__ void table_of(Complex* to, const WarpArguments& a, int axis) {
-  T::store_twiddles(to, a.roots + (2 + axis) * kRootTable,
-                    static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
+  T::store_twiddles(to, a.roots + (2 + axis) * kRootTable, static_cast<int>(threadIdx.x),
+                    static_cast<int>(blockDim.x));
 }
 
 // What kernels with one table begin with: the table of an axis, then the end of the launch before.

@@ -1,5 +1,5 @@
-// How fused_fft_lanes cuts the pairs of a problem: batches of one list of tasks, groups of pairs, or
-// chunks, each bounded by the memory of its images.
+// How fused_fft_lanes cuts the pairs of a problem: batches of one list of tasks, groups of pairs,
+// or chunks, each bounded by the memory of its images.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,9 @@ using LaneLengths = Lengths<256, 384, 512>;
 template <typename L>
 using TeamOf = Team<L::n>;
 
-inline Index image_elements(const Problem& q) { return LaneLengths::y(q) * (LaneLengths::x(q) / 2 + 1); }
+inline Index image_elements(const Problem& q) {
+  return LaneLengths::y(q) * (LaneLengths::x(q) / 2 + 1);
+}
 inline Index teams_of_block(int n) {
   return LaneLengths::with(n, [](auto l) -> Index { return TeamOf<decltype(l)>::of_block; });
 }
@@ -52,7 +54,9 @@ inline Index chunk_images(const PlanRequest& request) {
   return std::min(q.pairs(), std::max<Index>(1, (Batches::ring_mib(request) << 20) / bytes));
 }
 
-inline bool has_groups(const PlanRequest& request) { return request.params.get("spectra") == "shared"; }
+inline bool has_groups(const PlanRequest& request) {
+  return request.params.get("spectra") == "shared";
+}
 
 // How pairs of n-to-m are cut into groups: images in the chunk, spectra of a column in a block.
 struct PairGroups {

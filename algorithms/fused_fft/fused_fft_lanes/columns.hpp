@@ -1,5 +1,5 @@
-// Kernels of fused_fft_lanes over columns of images: their spectra, apart or at once with the products
-// and the inverse transforms of pairs.
+// Kernels of fused_fft_lanes over columns of images: their spectra, apart or at once with the
+// products and the inverse transforms of pairs.
 #pragma once
 
 #include <algorithm>

@@ -1,36 +1,37 @@
-// The FFT correlation for many pairs at padded lengths of 256 to 512, where no block holds a tile:
-// a step from fused_fft_block. Beyond the paper.
+// Correlation by transforms for many pairs at padded lengths of 256 to 512, where no block holds a
+// whole matrix: a step from fused_fft_block. Beyond the paper.
 //
-// A transform belongs to 16 or 32 lanes of a warp (fused_fft_lanes.hpp), so no barrier of a block
-// stands between its passes, and the 32 warps of a multiprocessor are at different ones. Images are
-// column-major: a column is one run of memory, a block over rows reads 128 bytes of each column.
+// A transform belongs to 16 or 32 lanes of a warp, a "team" (transforms.hpp). No barrier of a block
+// stands between its passes, so the 32 warps of an SM are at different passes. Images are
+// column-major: a column is one run of memory, and a block over rows reads 128 bytes of each
+// column.
 //
-// N-to-m has two ways, parameter `spectra`:
-//   workspace  all spectra once, then one kernel for all pairs, whose blocks take columns and rows
-//              of different batches from one list (fused_fft_pairs.hpp): the card is full from the
-//              first to the last. A block over columns has two lefts and four rights, or four and
-//              four, so the first-level cache serves most of their spectra
-//   shared     groups of pairs, whose images stay in the L2 cache: a block has one column of a
-//              group, transforms it for all lefts and rights into shared memory, and multiplies and
-//              transforms back from there (fused_fft_columns.hpp). One launch less; two for each
-//              further group, which transforms its columns anew
-// Other forms: rows, columns with the product, and rows as three kernels; a block over columns
-// transforms a left's column beside those of its rights. Everywhere the first pass of an inverse
-// row is done by the threads that read the image, across rows: only its result crosses the block.
-// Each kernel starts while the one before drains, the first of a call beside the last of the call
-// before (launch.hpp).
+// n-to-m has two ways, the other forms have three kernels: rows, columns with the product, rows.
 //
-// Forms: all four, any shape and window; fp32. Parameters, run time: spectra; ring_mib (44, 60),
-// images of the list's ring, of a chunk or of a group: more of them wait less for each other, fewer
-// stay in the L2 cache. Lengths 256, 384 and 512 of each axis apart; shorter ones are padded to
-// 256. Limits: longer transforms; the workspace holds the images of all matrices (n-to-m) and the
-// ring.
+// Parameters, run time:
+//   spectra   of n-to-m. workspace: all spectra are stored once; then one kernel does all pairs,
+//             whose blocks take columns and rows of different batches of pairs from one list
+//             (pairs.hpp), so that the GPU is full from the first to the last. A block over columns
+//             has two lefts and four rights, or four and four: the L1 cache serves most of their
+//             spectra.
+//             shared: groups of pairs, whose images stay in the L2 cache. A block has one column of
+//             a group, transforms it for all lefts and rights into shared memory, and multiplies
+//             and transforms back from there (groups_kernel in columns.hpp). One launch less; two
+//             more for every further group, which transforms its columns again.
+//   ring_mib  44, 60: memory of the images of pairs in MiB, which are used in turn. 44 stay in the
+//             L2 cache.
 //
-// For a pair at 256 x 256: 257 + 256 tasks of a warp, of about 750 instructions each, 0.37 ms for
-// 32:32 if one is issued in every slot; 262 and 232 wavefronts of shared memory and first-level
-// cache, 0.5 ms; L2 cache 0.8 MB of spectra, 2.1 MB of the image written and read, 1.04 MB of
-// output, 0.75 ms at 5.5 TB/s. Registers on sm_90: 64, so four blocks of a multiprocessor (80 and
-// three at 384), no spills; groups: 1024, 512 or 768 threads at 54, 98 or 76.
+// Forms: all four, any shape and window; fp32. Lengths 256, 384 and 512 of each axis apart; shorter
+// ones are padded to 256. Limits: transforms of at most 512; the workspace holds the images of all
+// matrices (n-to-m) and of the pairs of the ring.
+//
+// What limits it (H200, 32:32 at 256 x 256, 1.04 ms): waiting. The kernel over pairs takes 0.97 ms.
+// It uses 41 % of issue slots and 43 % of the L2 cache's rate. Of 17 warps of a scheduler 8 wait
+// for memory and 5 at a barrier. The lower bounds are 0.37 ms for instructions (a pair is 257
+// columns and 256 rows of 750 warp instructions each), 0.5 ms for shared memory and the L1 cache,
+// and 0.75 ms for the L2 cache (3.9 MB a pair at 5.5 TB/s).
+// Registers on sm_90: 64, so four blocks an SM; 80 and three blocks at 384; no spills.
+// groups_kernel has 1024, 512 or 768 threads with 54, 98 or 76 registers.
 #include "algorithms/fused_fft/fused_fft_lanes/batches.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/columns.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/pairs.hpp"

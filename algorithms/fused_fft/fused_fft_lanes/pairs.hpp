@@ -83,7 +83,8 @@ __device__ __forceinline__ void fetch(PairTask& task, const WarpArguments& a) {
 template <typename Y, typename X>
 struct PairsShape {
   static constexpr int blocks = kBlocks<Y> < kBlocks<X> ? kBlocks<Y> : kBlocks<X>;
-  static constexpr int buffers = std::max(Y::of_block * Y::buffer, X::of_block * X::buffer);
+  static constexpr int buffers_y = Y::of_block * Y::buffer, buffers_x = X::of_block * X::buffer;
+  static constexpr int buffers = std::max(buffers_y, buffers_x);
   static constexpr int table_x = std::is_same_v<Y, X> ? 0 : Y::twiddles;  // behind that of y
   static constexpr std::size_t bytes =
       3 * sizeof(PairTask) + 16 + sizeof(Complex) * (table_x + X::twiddles + buffers);

@@ -1,7 +1,7 @@
-// Kernels of fused_fft_lanes over rows of images. Two real rows (2q and 2q + 1) are one complex row,
-// whose elements are neighbours in a column-major image, read and written as one. A block has a
-// complex row a team; reading and writing, its threads lie across the rows, so that what it touches
-// of a column is one run.
+// Kernels of fused_fft_lanes over rows of images. Two real rows (2q and 2q + 1) are one complex
+// row, whose elements are neighbours in a column-major image, read and written as one. A block has
+// a complex row a team; reading and writing, its threads lie across the rows, so that what it
+// touches of a column is one run.
 #pragma once
 
 #include <type_traits>

@@ -1,13 +1,13 @@
-// Transforms held by 16 or 32 lanes of one warp ("a team"), 16 to 24 values in each. A team meets no
-// barrier but its warp's, so warps run apart and one waits for memory while another calculates.
+// Transforms held by 16 or 32 lanes of one warp ("a team"), 16 to 24 values in each. A team meets
+// no barrier but its warp's, so warps run apart and one waits for memory while another calculates.
 //
 // An n-point transform is two passes or three over short ones in registers. Before and after it,
 // value m of a lane is element lane + lanes * m: natural order on both sides, and the lanes of a
-// load or store are neighbours. Between passes values change lanes through a buffer of shared memory
-// whose pitches keep the 16 lanes of one access in 16 different banks.
+// load or store are neighbours. Between passes values change lanes through a buffer of shared
+// memory whose pitches keep the 16 lanes of one access in 16 different banks.
 //
-// Images are column-major: the partial transform of column k begins at k * ny, so a team's column is
-// one run of memory.
+// Images are column-major: the partial transform of column k begins at k * ny, so a team's column
+// is one run of memory.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +49,9 @@ struct Team {
   // + k1 + first * k2.
   static constexpr int kRest = kN / R::first, kBegun = R::first * R::middle;
   static constexpr int kPitch1 = R::middle == 1 ? kRest + 1 : kRest + 8, kPitch2 = kBegun + 2;
-  static constexpr int kNeeded =
-      R::middle == 1 ? R::first * kPitch1 : std::max(R::first * kPitch1, R::last * kPitch2);
+  static constexpr int kExchange1 = R::first * kPitch1;
+  static constexpr int kExchange2 = R::middle == 1 ? 0 : R::last * kPitch2;
+  static constexpr int kNeeded = std::max(kExchange1, kExchange2);
   // Elements from a team's buffer to the next: `of_block` of them meet different banks.
   static constexpr int kSkew = 16 / of_block == 2 ? 2 : 1;
   static constexpr int buffer = (kNeeded + 15 - kSkew) / 16 * 16 + kSkew;
