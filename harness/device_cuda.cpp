@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/ceilings_cuda.hpp"
-#include "harness/cuda_check.hpp"
+#include "harness/cuda_owned.hpp"
 #include "harness/device.hpp"
 #include "harness/device_kernels.hpp"
 #include "harness/error.hpp"
@@ -18,30 +18,24 @@
 namespace xcorr {
 namespace {
 
-struct Event {
-  cudaEvent_t event{};
-  Event() { require_cuda(cudaEventCreate(&event), "event"); }
-  ~Event() {
-    if (event) cudaEventDestroy(event);
-  }
-  Event(Event&& other) noexcept : event(std::exchange(other.event, nullptr)) {}
-  void record(cudaStream_t stream) { require_cuda(cudaEventRecord(event, stream), "event"); }
-  Seconds since(const Event& start) const {
-    float milliseconds = 0;
-    require_cuda(cudaEventElapsedTime(&milliseconds, start.event, event), "event");
-    return milliseconds * 1e-3;
-  }
-};
+CudaEvent recorded_event(cudaStream_t stream) {
+  CudaEvent event = make_event();
+  require_cuda(cudaEventRecord(event.get(), stream), "event");
+  return event;
+}
+
+Seconds time_from(const CudaEvent& start, const CudaEvent& end) {
+  float milliseconds = 0;
+  require_cuda(cudaEventElapsedTime(&milliseconds, start.get(), end.get()), "event");
+  return milliseconds * 1e-3;
+}
 
 // Each mark is an event in the stream. The kernels of a phase lie between two events.
 class CudaMarks : public PhaseMarks {
  public:
   explicit CudaMarks(cudaStream_t stream) : stream_(stream) {}
-  void mark(std::string_view name) override {
-    marks.emplace_back(name, Event());
-    marks.back().second.record(stream_);
-  }
-  std::vector<std::pair<std::string, Event>> marks;
+  void mark(std::string_view name) override { marks.emplace_back(name, recorded_event(stream_)); }
+  std::vector<std::pair<std::string, CudaEvent>> marks;
 
  private:
   cudaStream_t stream_;
@@ -95,9 +89,10 @@ class Cuda : public Device {
   explicit Cuda(int index) : index_(index), nvml_(bus_id(index)) {
     require_cuda(cudaSetDevice(index), "device");
     require_cuda(cudaGetDeviceProperties(&properties_, index), "device properties");
-    require_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+    cudaStream_t stream{};
+    require_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+    stream_.reset(stream);
   }
-  ~Cuda() override { cudaStreamDestroy(stream_); }
 
   Backend backend() const override { return Backend::cuda; }
 
@@ -175,21 +170,23 @@ class Cuda : public Device {
     return Buffer(memory, [](void* p) { cudaFree(p); });
   }
   void upload(void* device, const void* host, std::size_t bytes) override {
-    require_cuda(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_), "upload");
+    require_cuda(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_.get()),
+                 "upload");
     synchronize();
   }
   void download(void* host, const void* device, std::size_t bytes) override {
-    require_cuda(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "download");
+    require_cuda(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_.get()),
+                 "download");
     synchronize();
   }
   void fill(void* device, unsigned char byte, std::size_t bytes) override {
-    require_cuda(cudaMemsetAsync(device, byte, bytes, stream_), "fill");
+    require_cuda(cudaMemsetAsync(device, byte, bytes, stream_.get()), "fill");
   }
   bool host_memory() const override { return false; }
 
   void make_current() override { require_cuda(cudaSetDevice(index_), "device"); }
-  void* stream() override { return stream_; }
-  void synchronize() override { require_cuda(cudaStreamSynchronize(stream_), "device"); }
+  void* stream() override { return stream_.get(); }
+  void synchronize() override { require_cuda(cudaStreamSynchronize(stream_.get()), "device"); }
   bool lost() override {
     cudaGetLastError();  // clears the error, or the check of the next launch would report it
     return cudaDeviceSynchronize() != cudaSuccess;
@@ -215,7 +212,7 @@ class Cuda : public Device {
   std::optional<Seconds> empty_launch() override {
     constexpr Index kLaunches = 400;
     const auto batch = [&] {
-      return time([&] { launch_empty(stream_); }, kLaunches, Mode::stream);
+      return time([&] { launch_empty(stream_.get()); }, kLaunches, Mode::stream);
     };
     return std::min({batch(), batch(), batch()}) / static_cast<double>(kLaunches);
   }
@@ -225,16 +222,16 @@ class Cuda : public Device {
   std::map<std::string, Seconds> phases(const std::function<void(PhaseMarks&)>& compute) override {
     constexpr int kRepetitions = 10;
     const Seconds once = time_between([&] {
-      CudaMarks marks(stream_);
+      CudaMarks marks(stream_.get());
       compute(marks);
     });
     const int repetitions = once < 0.1 ? kRepetitions : 1;
     std::vector<CudaMarks> all;
     // Short phases: a spinning kernel holds the stream until all calls are enqueued, so that no
     // event waits for the host.
-    if (once < 1e-3) launch_spin(5'000'000, stream_);
+    if (once < 1e-3) launch_spin(5'000'000, stream_.get());
     for (int i = 0; i < repetitions; ++i) {
-      all.emplace_back(stream_);
+      all.emplace_back(stream_.get());
       all.back().mark("rest");
       compute(all.back());
       all.back().mark("end");
@@ -244,7 +241,7 @@ class Cuda : public Device {
     for (const CudaMarks& marks : all) {
       for (std::size_t i = 0; i + 1 < marks.marks.size(); ++i) {
         totals[marks.marks[i].first] +=
-            marks.marks[i + 1].second.since(marks.marks[i].second) / repetitions;
+            time_from(marks.marks[i].second, marks.marks[i + 1].second) / repetitions;
       }
     }
     return totals;
@@ -253,7 +250,7 @@ class Cuda : public Device {
  protected:
   std::unique_ptr<Truth> make_truth(const Problem& problem, Precision precision,
                                     AlgorithmClass algorithm_class, std::uint64_t seed) override {
-    return make_cuda_truth(problem, precision, algorithm_class, seed, stream_);
+    return make_cuda_truth(problem, precision, algorithm_class, seed, stream_.get());
   }
   std::size_t new_truth_bytes(const Problem& problem) const override {
     return cuda_truth_bytes(problem);
@@ -263,12 +260,12 @@ class Cuda : public Device {
   // Device time between two events, one before and one after the work that `work` enqueues.
   template <typename Work>
   Seconds time_between(Work&& work) {
-    Event start, stop;
-    start.record(stream_);
+    const CudaEvent stop = make_event();
+    const CudaEvent start = recorded_event(stream_.get());
     work();
-    stop.record(stream_);
+    require_cuda(cudaEventRecord(stop.get(), stream_.get()), "event");
     synchronize();
-    return stop.since(start);
+    return time_from(start, stop);
   }
 
   Seconds time_latency(const std::function<void()>& compute, Index count) {
@@ -282,28 +279,29 @@ class Cuda : public Device {
   }
 
   Seconds time_graph(const std::function<void()>& compute, Index count) {
-    cudaGraph_t graph{};
-    cudaGraphExec_t executable{};
-    require_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+    cudaGraph_t captured{};
+    cudaGraphExec_t instantiated{};
+    require_cuda(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal),
                  "graph capture");
     try {
       compute();
     } catch (...) {  // a stream that stays in capture mode refuses all later calls
-      cudaStreamEndCapture(stream_, &graph);
-      if (graph) cudaGraphDestroy(graph);
+      cudaStreamEndCapture(stream_.get(), &captured);
+      const CudaGraph unused(captured);
       throw;
     }
-    require_cuda(cudaStreamEndCapture(stream_, &graph), "graph capture");
-    require_cuda(cudaGraphInstantiate(&executable, graph, 0), "graph");
-    require_cuda(cudaGraphLaunch(executable, stream_), "graph launch");  // uploads it
+    require_cuda(cudaStreamEndCapture(stream_.get(), &captured), "graph capture");
+    const CudaGraph graph(captured);
+    require_cuda(cudaGraphInstantiate(&instantiated, graph.get(), 0), "graph");
+    const CudaGraphExec executable(instantiated);
+    const auto launch = [&] {
+      require_cuda(cudaGraphLaunch(executable.get(), stream_.get()), "graph launch");
+    };
+    launch();  // the first launch uploads the graph
     synchronize();
-    const Seconds seconds = time_between([&] {
-      for (Index i = 0; i < count; ++i)
-        require_cuda(cudaGraphLaunch(executable, stream_), "graph launch");
+    return time_between([&] {
+      for (Index i = 0; i < count; ++i) launch();
     });
-    cudaGraphExecDestroy(executable);
-    cudaGraphDestroy(graph);
-    return seconds;
   }
 
   Seconds time_cold(const std::function<void()>& compute, Index count) {
@@ -320,7 +318,7 @@ class Cuda : public Device {
   int index_;
   Nvml nvml_;
   cudaDeviceProp properties_{};
-  cudaStream_t stream_{};
+  CudaStream stream_;
   Buffer flush_;
 };
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "harness/cuda_check.hpp"
+#include "harness/cuda_owned.hpp"
 #include "harness/reference.hpp"
 #include "harness/registry.hpp"
 #include "harness/truth_kernels.cuh"
@@ -33,29 +33,6 @@ void check_cufft(cufftResult code, const char* what) {
   }
 }
 
-template <typename T>
-class DeviceArray {
- public:
-  DeviceArray() = default;
-  explicit DeviceArray(Index count) : count_(count) {
-    require_cuda(cudaMalloc(&data_, std::max<std::size_t>(bytes(), 1)), "memory of the float64 reference");
-  }
-  DeviceArray(DeviceArray&& other) noexcept { *this = std::move(other); }
-  DeviceArray& operator=(DeviceArray&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(count_, other.count_);
-    return *this;
-  }
-  ~DeviceArray() { cudaFree(data_); }
-  T* get() const { return data_; }
-  bool empty() const { return count_ == 0; }
-  std::size_t bytes() const { return static_cast<std::size_t>(count_) * sizeof(T); }
-
- private:
-  T* data_ = nullptr;
-  Index count_ = 0;
-};
-
 int blocks(Index elements) {
   return static_cast<int>(std::clamp<Index>((elements + kThreads - 1) / kThreads, 1, 65536));
 }
@@ -75,25 +52,36 @@ struct Layout {
   }
 };
 
-// A batch of two-dimensional float64 transforms of Layout::chunk matrices.
-class Transforms {
+// A batched two-dimensional float64 transform of Layout::chunk matrices.
+class Transform {
  public:
-  explicit Transforms(const Layout& layout, cudaStream_t stream) {
+  Transform(const Layout& layout, cufftType type, cudaStream_t stream) {
     int n[2] = {static_cast<int>(layout.rows), static_cast<int>(layout.cols)};
     const int batch = static_cast<int>(layout.chunk);
-    check_cufft(cufftPlanMany(&forward, 2, n, nullptr, 1, 0, nullptr, 1, 0, CUFFT_D2Z, batch), "plan");
-    check_cufft(cufftPlanMany(&inverse, 2, n, nullptr, 1, 0, nullptr, 1, 0, CUFFT_Z2D, batch), "plan");
-    check_cufft(cufftSetStream(forward, stream), "stream");
-    check_cufft(cufftSetStream(inverse, stream), "stream");
-    padded = DeviceArray<double>(layout.chunk * layout.rows * layout.cols);
-    left = DeviceArray<cufftDoubleComplex>(layout.chunk * layout.rows * layout.bins);
-    right = DeviceArray<cufftDoubleComplex>(layout.chunk * layout.rows * layout.bins);
+    check_cufft(cufftPlanMany(&plan_, 2, n, nullptr, 1, 0, nullptr, 1, 0, type, batch), "plan");
+    if (const cufftResult code = cufftSetStream(plan_, stream); code != CUFFT_SUCCESS) {
+      cufftDestroy(plan_);
+      check_cufft(code, "stream");
+    }
   }
-  ~Transforms() {
-    cufftDestroy(forward);
-    cufftDestroy(inverse);
-  }
-  cufftHandle forward{}, inverse{};
+  ~Transform() { cufftDestroy(plan_); }
+  Transform(const Transform&) = delete;
+  Transform& operator=(const Transform&) = delete;
+  cufftHandle get() const { return plan_; }
+
+ private:
+  cufftHandle plan_{};
+};
+
+// Both directions, with the padded matrices and the spectra of a chunk.
+struct Transforms {
+  Transforms(const Layout& layout, cudaStream_t stream)
+      : forward(layout, CUFFT_D2Z, stream),
+        inverse(layout, CUFFT_Z2D, stream),
+        padded(layout.chunk * layout.rows * layout.cols),
+        left(layout.chunk * layout.rows * layout.bins),
+        right(layout.chunk * layout.rows * layout.bins) {}
+  Transform forward, inverse;
   DeviceArray<double> padded;
   DeviceArray<cufftDoubleComplex> left, right;
 };
@@ -215,11 +203,11 @@ class CudaTruth : public Truth {
     for (const Side side : {Side::left, Side::right}) {
       truth::pad<<<blocks(real), kThreads, 0, stream_>>>(problem_, source(kind, side, absolute), first,
                                                          count, layout_.rows, layout_.cols, t.padded.get());
-      check_cufft(cufftExecD2Z(t.forward, t.padded.get(),
+      check_cufft(cufftExecD2Z(t.forward.get(), t.padded.get(),
                                side == Side::left ? t.left.get() : t.right.get()), "reference");
     }
     truth::hadamard<<<blocks(spectrum), kThreads, 0, stream_>>>(spectrum, t.left.get(), t.right.get());
-    check_cufft(cufftExecZ2D(t.inverse, t.right.get(), t.padded.get()), "reference");
+    check_cufft(cufftExecZ2D(t.inverse.get(), t.right.get(), t.padded.get()), "reference");
     truth::crop<<<blocks(count * problem_.out_size()), kThreads, 0, stream_>>>(
         problem_, count, layout_.rows, layout_.cols, round, t.padded.get(), out);
     finish("float64 reference by transform");
