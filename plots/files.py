@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import io
-import re
 from typing import Any
 
 from plots import style
 from plots.drawing import Drawing
+from plots.svg import compact
 
+SVG_IMAGE_DPI = 144  # of photographs in an SVG; everything else there is lines and text
 # No dates and no version stamps: they would change the bytes without changing the figure.
 FORMATS: dict[str, dict[str, Any]] = {
-    "svg": {"metadata": {"Date": None, "Creator": None, "Format": None, "Type": None}},
+    "svg": {"dpi": SVG_IMAGE_DPI, "metadata": {"Date": None, "Creator": None, "Format": None, "Type": None}},
     "pdf": {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}},
     "png": {"metadata": {"Software": None}},
 }

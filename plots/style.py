@@ -42,7 +42,7 @@ RC = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
     "savefig.dpi": 200,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "pdf.fonttype": 42,
     "path.simplify": False,
     "axes.unicode_minus": True,
@@ -117,7 +117,7 @@ PHASE_LOOKS = {  # colour and hatch; light to dark, so that they differ in grey 
     "forward": ("#c6dbef", ""),
     "Hadamard": ("#f4a261", "////"),
     "inverse": ("#3b7fb6", ""),
-    "rest": ("#f0f0f0", "...."),
+    "rest": ("#f0f0f0", "\\\\\\\\"),
 }
 
 

@@ -74,5 +74,5 @@ def draw(results: ResultSet) -> list[Result]:
 
 
 def _cell(line: pd.Series) -> _cells.Cell:
-    text = f"{line['factor']:.2f}x\n{BOUNDS[line['bound']]}, {si_time(line['floor_us'] * MICRO)}"
+    text = f"{line['factor']:.2f}x\n{BOUNDS[line['bound']]}\n{si_time(line['floor_us'] * MICRO)}"
     return _cells.Cell(text, _cells.factor_colour(line["factor"], DEEPEST))

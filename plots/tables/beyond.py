@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,9 +62,20 @@ class Bars:
     least: float
 
 
-def _fastest(points: pd.DataFrame) -> pd.DataFrame:
+def fastest(points: pd.DataFrame) -> pd.DataFrame:
+    """The fastest line of each cell, with the cell as index."""
     ordered = points.sort_values(["compute_us", "variant", "params"], kind="stable")
     return ordered.drop_duplicates(CELL).set_index(CELL)
+
+
+def of_paper(points: pd.DataFrame, what: dict[str, Any]) -> pd.Series:
+    """Mask of the points of the paper's algorithms."""
+    return points["family"].isin(what["families"]) | points["variant"].isin(what["variants"])
+
+
+def baseline_us(row: Mapping[str, str]) -> float:
+    """The faster time of a baseline's row: definition-based, or the transforms."""
+    return min(float(row[name]) for name in ("best_definition_us", "fft_us") if row[name])
 
 
 def usual(points: pd.DataFrame) -> pd.DataFrame:
@@ -80,23 +91,21 @@ def table(points: pd.DataFrame, what: dict[str, Any], baseline: Baseline, ceilin
     `new_speedup` paper / new and `distance` ours / floor, NaN where a part is not known: a cell without rows, a set
     without ceilings. `is_tie`: ours and the paper's best are within noise of each other."""
     own, ranges = usual(points), noise.usual_of(points)
-    paper = own["family"].isin(what["families"]) | own["variant"].isin(what["variants"])
-    theirs, ours = _fastest(own[paper]), _fastest(own)
-    new = _fastest(own[own["family"].isin(what.get("new_families", []))])
+    theirs, ours = fastest(own[of_paper(own, what)]), fastest(own)
+    new = fastest(own[own["family"].isin(what.get("new_families", []))])
     lines = []
     for cell, row in baseline.items():
-        times = [float(row[name]) for name in ("best_definition_us", "fft_us") if row[name]]
-        best, by = min(times), "baseline"
+        best, by = baseline_us(row), "baseline"
         rival = pd.Series({"time_us": best, "sd_us": math.nan, "n": 1, "between_us": float(noise.usual_us(best, ranges))})
         if cell in theirs.index and theirs.loc[cell, "compute_us"] < best:
             best, by = theirs.loc[cell, "compute_us"], theirs.loc[cell, "variant"]
             rival = theirs.loc[cell].rename({"compute_us": "time_us"})
-        line: dict[str, Any] = dict(zip(CELL, cell), baseline_us=min(times), paper_us=best, paper_by=by)
+        line: dict[str, Any] = dict(zip(CELL, cell), baseline_us=baseline_us(row), paper_us=best, paper_by=by)
         if cell in ours.index:
             mine = ours.loc[[cell]].reset_index()
             line |= {"ours_us": mine["compute_us"].item(), **mine.loc[0, ["variant", "params"]].to_dict()}
-            fastest = ours.loc[cell].rename({"compute_us": "time_us"})
-            line["is_tie"] = bool(abs(best - fastest["time_us"]) <= noise.noise_us(fastest, rival))
+            first = ours.loc[cell].rename({"compute_us": "time_us"})
+            line["is_tie"] = bool(abs(best - first["time_us"]) <= noise.noise_us(first, rival))
             if cell in new.index:
                 line |= {"new_us": new.loc[cell, "compute_us"], "new_variant": new.loc[cell, "variant"]}
             if isinstance(ceilings, Ceilings):

@@ -16,8 +16,9 @@ from fixtures import sets
 from plots import ceilings as limits
 from plots import floor as floors
 from plots import style, tidy
+from plots.drawing import Omitted
 from plots.figures import (
-    Omitted, _cells, _curves, _ratios, accuracy, cache, crossover, energy, floor, in_kernel, replay, roofline,
+    _cells, _curves, _ratios, accuracy, cache, crossover, energy, floor, in_kernel, replay, roofline,
 )  # fmt: skip
 from plots.metrics import METRICS
 

@@ -385,6 +385,6 @@ def test_files_hold_every_claim():
 
 
 def test_help_has_an_example():
-    done = subprocess.run([sys.executable, "-m", "plots.check_claims", "--help"], cwd=ROOT,
+    done = subprocess.run([sys.executable, "-m", "plots.tables.claims", "--help"], cwd=ROOT,
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0 and "example:" in done.stdout

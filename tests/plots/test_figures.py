@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 from fixtures import real, sets
-from plots import figures, style, tidy
+from plots import catalogue, drawing, style, tidy
 from plots.drawing import Omitted
 from plots.figures import _panels, comparison, displacement, phases, photo, speedup
 from plots.metrics import METRICS
@@ -43,7 +43,7 @@ def tick_texts(axis):
 
 
 def test_modules_are_found_in_report_order():
-    names = list(figures.modules())
+    names = list(catalogue.entries())
     assert names[:5] == ["comparison", "speedup", "phases", "displacement", "photo"]
     assert names.index("fig15") < names.index("fig23") < names.index("study_warp_per_overlap")
     assert names[5:12] == ["crossover", "floor", "roofline", "energy", "cache", "replay", "accuracy"]
@@ -275,5 +275,5 @@ def test_damaged_real_data_is_left_out_with_its_cause(tmp_path):
 
 
 def test_what_is_left_out_for_one_reason_is_said_once():
-    left_out = [figures.Omitted("fig_a", "no GPU"), figures.Omitted("b", "no rows"), figures.Omitted("c", "no GPU")]
-    assert figures.by_reason(left_out) == [("fig a, c", "no GPU"), ("b", "no rows")]
+    left_out = [drawing.Omitted("fig_a", "no GPU"), drawing.Omitted("b", "no rows"), drawing.Omitted("c", "no GPU")]
+    assert drawing.by_reason(left_out) == [("fig a, c", "no GPU"), ("b", "no rows")]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -13,7 +11,7 @@ from experiments.driver import best, schema
 from fixtures import paper
 from fixtures.paper import FIVE, NINE
 from fixtures.paper_figures import EXPECTED, NUMBERS, PACKAGE, POINTS
-from plots import figures, render, style
+from plots import catalogue, files, style
 from plots.drawing import Drawing, Omitted
 from plots.figures import __main__, _paper
 
@@ -32,7 +30,7 @@ def drawn(lines):
 
 def draw(key, results):
     with style.context():
-        (one,) = importlib.import_module(f"plots.figures.{key}").draw(results)
+        (one,) = catalogue.entries()[key].draw(results)
     return one
 
 
@@ -51,17 +49,14 @@ def legend(drawing):
     return [text.get_text() for text in drawing.figure.legends[0].get_texts()]
 
 
-def test_every_figure_of_the_paper_and_of_the_package_has_a_module():
+def test_every_figure_of_the_paper_and_of_the_package_is_a_table_of_the_data():
     specs = _paper.specs()
     assert [spec.number for spec in specs.values() if spec.number] == NUMBERS
     assert {spec.file for spec in specs.values() if not spec.number} == PACKAGE
     assert set(specs) == set(EXPECTED)
-    modules = figures.modules()
-    for key in specs:
-        assert modules[key].KEY == key and modules[key].TITLE
-    assert [modules[f"fig{n}"].TITLE.split(":")[0] for n in NUMBERS] == [
-        f"Figure {n}" for n in NUMBERS
-    ]
+    entries = catalogue.entries()
+    assert all(entries[key].title for key in specs)
+    assert [entries[f"fig{n}"].title.split(":")[0] for n in NUMBERS] == [f"Figure {n}" for n in NUMBERS]
 
 
 @pytest.mark.parametrize("key", EXPECTED)
@@ -261,13 +256,13 @@ def test_the_same_points_in_another_order_give_the_same_bytes(lines):
     first = draw("fig23", paper.result_set(one))
     second = draw("fig23", paper.result_set(one[::-1]))
     assert isinstance(first, Drawing) and first.caption == second.caption
-    assert render.encode(first) == render.encode(second)
+    assert files.encode(first) == files.encode(second)
 
 
 def test_the_list_names_every_figure_and_its_command(capsys):
     assert __main__.main(["--list"]) == 0
     told = capsys.readouterr().out
-    for name in figures.modules():
+    for name in catalogue.entries():
         (line,) = [one for one in told.splitlines() if one.split(" ")[0] == name]
         assert "python3 -m experiments." in line
     assert __main__.main(["--lst"]) == 2

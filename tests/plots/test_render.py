@@ -12,6 +12,8 @@ import pytest
 
 from fixtures import sets
 from plots import render
+from plots.sets import choose
+from xcorr.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,18 +85,18 @@ def test_another_metric_is_drawn_beside(tmp_path):
 
 
 def test_which_set_is_drawn(tmp_path):
-    with pytest.raises(render.UserError, match="no results; measure first"):
-        render.choose(tmp_path, [], False)
+    with pytest.raises(UserError, match="no results; measure first"):
+        choose(tmp_path, [], False)
     sets.write_set(tmp_path, [sets.row()], key="a", kind="local")
-    assert render.choose(tmp_path, [], False) == [("local", "a")]
+    assert choose(tmp_path, [], False) == [("local", "a")]
     sets.write_set(tmp_path, [sets.row()], key="b", kind="local")
-    with pytest.raises(render.UserError, match="several local sets; name one of a, b"):
-        render.choose(tmp_path, [], False)
+    with pytest.raises(UserError, match="several local sets; name one of a, b"):
+        choose(tmp_path, [], False)
     sets.write_set(tmp_path, [sets.row()], key="b")
     sets.write_set(tmp_path, [sets.row()], key="c")
-    assert render.choose(tmp_path, [], False) == [("published", "b"), ("published", "c")]
-    assert render.choose(tmp_path, ["a", "b"], False) == [("local", "a"), ("published", "b")]
-    assert render.choose(tmp_path, ["b"], True) == [("local", "b")]
+    assert choose(tmp_path, [], False) == [("published", "b"), ("published", "c")]
+    assert choose(tmp_path, ["a", "b"], False) == [("local", "a"), ("published", "b")]
+    assert choose(tmp_path, ["b"], True) == [("local", "b")]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from fixtures import real, sets
 from hangs import HANG_S
 from plots import render, tidy
-from plots.report import page as report
+from plots.report import page as report_page
 from plots.tables import outcomes
 from plots.report.inline_svg import inline
 
@@ -150,8 +150,8 @@ def test_facts_come_from_the_newest_run():
         "20250102T000000-a": {"before": {"device_name": "new", "memory_bytes": 2**31,
                                          "cuda": "", "host": {"kernel": "6.1"}}},
     }  # fmt: skip
-    assert report.facts(runs) == [("Device", "new"), ("Memory", "2 GiB"), ("Host kernel", "6.1")]
-    assert report.facts({}) == []
+    assert report_page.facts(runs) == [("Device", "new"), ("Memory", "2 GiB"), ("Host kernel", "6.1")]
+    assert report_page.facts({}) == []
 
 
 def test_inlined_svg_keeps_its_style_to_itself():

@@ -1,0 +1,95 @@
+"""Four times of each problem: the paper's best algorithm, the FFT library, the fastest variant here, and the floor.
+
+On the machine of the baseline the problems are the baseline's cells, elsewhere those that the comparison figures show
+and that have a time of one of the paper's algorithms. `chosen` takes one number of matrices of each form, `typical` at
+most ROWS problems of it, both by rule.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from experiments.compare.artifact import load_baseline
+from plots import ceilings, floor, style
+from plots.metrics import MICRO, si_time
+from plots.tables import beyond
+from plots.tidy import ResultSet, form_order
+
+ROWS = 10
+SERIES = {
+    "paper_us": "paper's best", "library_us": "cuFFT", "ours_us": "this project", "floor_us": "floor",
+}  # fmt: skip
+COLUMNS = [*beyond.CELL, "counts", "pairs", "size", *SERIES, "variant", "params"]
+
+
+def cells(results: ResultSet) -> pd.DataFrame:
+    """A line per problem, by form, pairs and size; see COLUMNS. Times in microseconds, NaN where one is not known. The
+    paper's best is the faster of our own rows of its algorithms and, on the machine of the baseline, of the baseline."""
+    raw, baseline = load_baseline(beyond.BASELINE)
+    is_theirs = raw["beyond"]["machine_key"] == results.key
+    points = beyond.usual(results.points if is_theirs else results.feeding("comparison"))
+    fastest = beyond.fastest(points)
+    paper = beyond.fastest(points[beyond.of_paper(points, raw["beyond"])])["compute_us"]
+    library = beyond.fastest(points[points["variant"] == raw["fft"]["variant"]])["compute_us"]
+    frame = fastest[["counts", "pairs", "size", "variant", "params"]].assign(
+        paper_us=paper.reindex(fastest.index), library_us=library.reindex(fastest.index),
+        ours_us=fastest["compute_us"], floor_us=math.nan,
+    )  # fmt: skip
+    if is_theirs:
+        theirs = pd.Series(
+            [beyond.baseline_us(baseline[cell]) if cell in baseline else math.nan for cell in frame.index],
+            frame.index, dtype=float,
+        )  # fmt: skip
+        frame["paper_us"] = np.fmin(frame["paper_us"], theirs).where(theirs.notna())
+    measured = ceilings.load(results.folder)
+    if isinstance(measured, ceilings.Ceilings) and len(frame):
+        frame["floor_us"] = floor.floor_us(fastest.reset_index(), measured).to_numpy()
+    frame = frame[frame["paper_us"].notna()].reset_index()
+    place = frame["form"].map(lambda form: form_order(form)[0])
+    order = frame.assign(_form=place).sort_values(["_form", "pairs", "lefts", "left_rows"], kind="stable").index
+    return frame.loc[order, COLUMNS].reset_index(drop=True)
+
+
+def chosen(found: pd.DataFrame) -> pd.DataFrame:
+    """Of each form the lines of one number of matrices: the one with most sizes that have every time, of several the one
+    with most pairs."""
+    kept = []
+    for _, own in found.groupby("form", sort=False):
+        known = own[list(SERIES)].notna().all(axis=1).groupby(own["counts"]).sum()
+        pairs = own.groupby("counts")["pairs"].first()
+        best = max(known.index, key=lambda counts: (known[counts], pairs[counts]))
+        kept.append(own[own["counts"] == best])
+    return pd.concat(kept) if kept else found
+
+
+def is_power_of_two(side: float) -> bool:
+    """Whether a side is 1, 2, 4, ..."""
+    return int(side) & (int(side) - 1) == 0
+
+
+def typical(found: pd.DataFrame) -> pd.DataFrame:
+    """Of the chosen lines with every time whose side is a power of two, every k-th, so that at most ROWS are left."""
+    own = chosen(found).dropna(subset=list(SERIES))
+    own = own[own["left_rows"].map(is_power_of_two).astype(bool)]
+    return own.iloc[:: max(1, math.ceil(len(own) / ROWS))]
+
+
+def readable(lines: pd.DataFrame) -> pd.DataFrame:
+    """Lines as people read them."""
+
+    def over(name: str) -> list[str]:
+        return [f"{value:.2f}x" for value in lines[name] / lines["ours_us"]]
+
+    return pd.DataFrame({
+        "Form": lines["form"],
+        "Matrices": lines["counts"],
+        "Size": lines["size"],
+        "Fastest variant": [style.label(name) for name in lines["variant"]],
+        "Time": [si_time(us * MICRO) for us in lines["ours_us"]],
+        "Speed-up over the paper's best": over("paper_us"),
+        "Speed-up over cuFFT": over("library_us"),
+        "Time over the floor": [f"{value:.2f}x" for value in lines["ours_us"] / lines["floor_us"]],
+    })  # fmt: skip
