@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from experiments.driver import store
+from experiments.driver.schema import studies
 from xcorr.errors import Parser, UserError, command, nearest
-from experiments.driver.points import ROOT
-from experiments.driver.schema import load_toml, studies
+from xcorr.files import load_toml
+from xcorr.paths import ROOT
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,14 +21,14 @@ from pathlib import Path
 from tabulate import tabulate
 from tqdm import tqdm
 
-from experiments.driver import identity, store
 from experiments.compare.equivalence import times
 from experiments.compare.equivalence.builds import Tree, open_tree
 from experiments.compare.equivalence.calls import Compared, Recorder, compare_calls
 from experiments.compare.equivalence.machine_code import Kernel, kernels_of, plain_names
-from xcorr.errors import Parser, UserError, command, nearest
+from experiments.driver import identity, store
 from experiments.driver.identity import EVERY, Line, add_lines, architecture, identities
-from experiments.driver.points import ROOT
+from xcorr.errors import Parser, UserError, command, nearest
+from xcorr.paths import ROOT
 
 EPILOG = """examples:
   python3 -m experiments.compare.equivalent --before HEAD~1                what a commit changed

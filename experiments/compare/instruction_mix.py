@@ -14,8 +14,8 @@ from pathlib import Path
 from tabulate import tabulate
 
 from xcorr.errors import UserError, command
-from experiments.driver.points import ROOT
-from experiments.driver.schema import load_toml
+from xcorr.files import load_toml
+from xcorr.paths import ROOT
 
 KERNELS = Path(__file__).resolve().parent / "baselines" / "instruction_mix.toml"
 EPILOG = """example:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from experiments.driver import store
 from experiments.compare.artifact import FOLDER, choose_set, comparable
+from experiments.driver import store
 from xcorr.errors import Parser, UserError, command
-from experiments.driver.points import ROOT
-from experiments.driver.schema import load_toml
+from xcorr.files import load_toml
+from xcorr.paths import ROOT
 
 if TYPE_CHECKING:
     import pandas as pd

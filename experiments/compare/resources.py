@@ -11,8 +11,8 @@ from pathlib import Path
 from tabulate import tabulate
 
 from xcorr.errors import Parser, UserError, command
-from experiments.driver.schema import load_toml
-from xcorr.library import build_directory
+from xcorr.files import load_toml
+from xcorr.paths import build_directory
 
 ALLOWED = Path(__file__).resolve().parent / "baselines" / "local_memory.toml"
 KERNELS = "resources.csv"

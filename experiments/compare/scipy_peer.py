@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 import scipy
 import scipy.fft
-from xcorr.library import Library, LibraryError, Request
 from scipy.signal import fftconvolve
 from tqdm import tqdm
 
 from experiments.driver.bench import program
 from xcorr.errors import UserError
-from experiments.driver.schema import load_toml
+from xcorr.files import load_toml
+from xcorr.library import Library, LibraryError, Request
 
 BARS = Path(__file__).with_name("bars") / "speed.toml"
 LARGEST_ERROR = 1e-5  # relative, L2: far above float32 rounding, far below a wrong product

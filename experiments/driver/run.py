@@ -18,7 +18,7 @@ from typing import Any
 import tqdm
 from tabulate import tabulate
 
-from experiments.driver import lock, store
+from experiments.driver import lock, measured, store
 from experiments.driver.bench import SEED, Bench, program
 from experiments.driver.best import keep_best, keep_plotted, ranking
 from xcorr.errors import Parser, UserError, nearest
@@ -285,6 +285,7 @@ def run(argv: Sequence[str]) -> int:
             )
             raise
     print(summary(sweep.progress, folder, time.monotonic() - begin))
+    measured.write(folder)
     rows = [*store.read_rows(folder), *published]
     busy = slowed([row for row in rows if row["run"] == run_id], quiet_us(rows))
     if busy:

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from xcorr.errors import Parser, UserError
 from experiments.inputs import datasets
+from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
+from xcorr.library import Library, LibraryError, Request, find_variant, machine
 from xcorr.outputs import cell
-from xcorr.stream import Job, candidates, default_params
-from xcorr.library import ROOT, Library, LibraryError, Request, find_variant, machine
+from xcorr.paths import ROOT
+from xcorr.stream import Job
+from xcorr.variants import candidates, default_params
 
 PRESETS = ("smoke", "quick", "paper")
 SCHEMA = 1

@@ -18,8 +18,8 @@ from typing import Any
 
 from experiments.compare.artifact import FOLDER
 from xcorr.errors import UserError, nearest
+from xcorr.files import load_toml
 from xcorr.problem import Problem
-from experiments.driver.schema import load_toml
 
 NAMES = FOLDER / "published_names.toml"
 SHARED_NAMES = FOLDER / "reference_names.toml"

@@ -17,12 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.driver import store
-
-from experiments.published import guard
-from xcorr.errors import Parser, UserError, command, nearest
-from experiments.driver.points import ROOT
-from experiments.published.artifact_files import Found, Names, Point, read_flat, read_folder
 from experiments.driver.store import Row
+from experiments.published import guard
+from experiments.published.artifact_files import Found, Names, Point, read_flat, read_folder
+from xcorr.errors import Parser, UserError, command, nearest
+from xcorr.paths import ROOT
 
 PRESET = "published"
 SCALAR_BYTES = 4

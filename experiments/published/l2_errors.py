@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from experiments.driver import store
-from xcorr.errors import Parser, UserError, command
-from experiments.driver.points import ROOT
 from experiments.driver.store import Row
+from xcorr.errors import Parser, UserError, command
+from xcorr.paths import ROOT
 
 EPILOG = """example:
   python3 -m experiments.published.l2_errors

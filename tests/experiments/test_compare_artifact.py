@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from experiments.compare import artifact
 from experiments.driver import store
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiments.compare import reference
 from test_compare_artifact import line, results, row
+
+from experiments.compare import reference
 
 __all__ = ["results"]  # the fixture
 

@@ -4,9 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.signal import correlate2d
+
 from experiments.compare import scipy_peer
 from xcorr.errors import UserError
-from scipy.signal import correlate2d
 
 ENTRY = {
     "title": "T",

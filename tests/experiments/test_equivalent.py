@@ -10,15 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from experiments.compare import equivalent
-from experiments.driver import identity
 from experiments.compare.equivalence import times
 from experiments.compare.equivalence.builds import Tree
 from experiments.compare.equivalence.calls import Compared, Recorder, compare_calls, compare_lines
 from experiments.compare.equivalence.machine_code import Kernel, without_file
 from experiments.compare.equivalent import DIFFERENT, EQUAL, SAME, TOKENS, judge_kernels
-from xcorr.errors import UserError
+from experiments.driver import identity
 from experiments.driver.points import Variant
+from xcorr.errors import UserError
 from xcorr.problem import Problem
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,10 +10,11 @@ from pathlib import Path
 import fake_bench
 import pytest
 from driving import Driver, driver
-from experiments.driver import identity, store
-from xcorr.errors import UserError
-from experiments.driver.identity import Identities, Line, add_lines, architecture, read_lines
 from test_store import NEW, OLD, row, save
+
+from experiments.driver import identity, store
+from experiments.driver.identity import Identities, Line, add_lines, architecture, read_lines
+from xcorr.errors import UserError
 
 __all__ = ["driver"]
 

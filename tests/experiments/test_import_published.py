@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from fixtures import published
 
 from experiments.driver import store
-
 from experiments.published import guard, importing
-from fixtures import published
 from plots import render, tidy
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from experiments.driver import store
 from experiments.published import l2_errors
 

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from built_library import built_library
-from experiments.compare import resources
 from hangs import HANG_S
-from xcorr.library import build_directory
 from test_structure import ROOT
+
+from experiments.compare import resources
+from xcorr.paths import build_directory
 
 sys.path.insert(0, str(ROOT / "scripts"))
 try:

@@ -12,10 +12,11 @@ from pathlib import Path
 import fake_bench
 import pytest
 from driving import Driver, driver, keys
+from hangs import HANG_S, wait_for
+
 from experiments.driver import store
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER
-from hangs import HANG_S, wait_for
 
 __all__ = ["driver"]
 CRASH = {"variant": "cpu_fft", "params": "threads=1", "left": "8x8"}

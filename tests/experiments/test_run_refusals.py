@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from driving import Driver, driver
+
 from experiments.driver import store
 from experiments.driver.schema import FOLDER
 

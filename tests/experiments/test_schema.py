@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from experiments.driver import schema
 from xcorr.errors import UserError
 

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from experiments.driver import store
 from xcorr.errors import UserError
 

@@ -13,7 +13,8 @@ from scipy_library import ScipyLibrary, scipy_correlation, window_of
 
 from xcorr import correlate
 from xcorr import library as binding
-from xcorr.library import FORMS, Library, LibraryError, Request, find_variant
+from xcorr.library import Library, LibraryError, Request, find_variant
+from xcorr.problem import FORMS
 
 COUNTS = {"one-to-one": (1, 1), "one-to-many": (1, 3), "n-to-mn": (2, 6), "n-to-m": (3, 2)}
 SHAPES = [

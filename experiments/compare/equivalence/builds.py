@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xcorr.errors import UserError
-from experiments.driver.points import ROOT
+from xcorr.paths import ROOT
 
 HASH = re.compile(r'^#define XCORR_SOURCE_HASH "(\w+)"$', re.MULTILINE)
 BUILD = "build-equivalent"
