@@ -39,7 +39,8 @@ class Variant:
 
 def assignments(point: str) -> dict[str, str]:
     """Values of a point's parameters by name: {"a": "1", "b": "2"} of "a=1;b=2", {} of ""."""
-    return dict(pair.split("=", 1) for pair in point.split(";") if pair)
+    parts = (pair.partition("=") for pair in point.split(";") if pair)
+    return {name: value for name, _, value in parts}
 
 
 def default_params(variant: dict[str, Any]) -> str:

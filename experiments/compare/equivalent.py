@@ -9,7 +9,6 @@ hashing differs, nothing has to be compiled.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections import Counter
@@ -62,10 +61,9 @@ class Verdict:
         return None
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    made = Parser(prog="python3 -m experiments.compare.equivalent", description=__doc__, epilog=EPILOG,
-                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    made = Parser(prog="python3 -m experiments.compare.equivalent", description=__doc__, epilog=EPILOG)
     add = made.add_argument
     add("--before", metavar="TREE", help="the older version: a folder or a revision")
     add("--after", metavar="TREE", default=str(ROOT), help="the newer one (default: this tree)")

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.driver.schema import Experiment, Restriction, grid
+from experiments.driver.store import Key
 from xcorr.errors import UserError, choose, nearest
 from xcorr.paths import ROOT
 from xcorr.problem import FORMS, Problem, format_shape, parse_size
 from xcorr.variants import Variant as Listed
 from xcorr.variants import assignments
-from experiments.driver.schema import Experiment, Restriction, grid
-from experiments.driver.store import Key
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,8 @@ class Unit:
 
     def key(self, params: str, preset: str) -> Key:
         """Resume key of one point, in the order of store.KEY."""
-        problem = self.problem
         return (
-            self.variant.id, params, self.precision, problem.form,
-            *map(str, (*problem.left, *problem.right, problem.lefts, problem.rights)),
-            problem.window, self.mode, self.input, preset,
+            self.variant.id, params, self.precision, *map(str, self.problem.cells), self.mode, self.input, preset,
             self.variant.identity or self.variant.source_hash,
         )  # fmt: skip
 

@@ -23,11 +23,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcorr.errors import UserError, warn
 from experiments.driver.identity import architecture, identities
+from experiments.driver.run_records import read_runs
+from xcorr.errors import UserError, warn
 from xcorr.problem import COLUMNS as PROBLEM
 from xcorr.problem import FORMS, Problem
-from experiments.driver.run_records import read_runs
 
 if TYPE_CHECKING:
     import pandas as pd

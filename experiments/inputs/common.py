@@ -21,7 +21,6 @@ from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
 from xcorr.library import Library, LibraryError, Request, find_variant, machine
 from xcorr.outputs import cell
-from xcorr.paths import ROOT
 from xcorr.stream import Job
 from xcorr.variants import candidates, default_params
 
@@ -57,14 +56,13 @@ def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argp
         prog=f"python3 -m {module}",
         description=description,
         allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=f"example: python3 -m {module} --preset smoke --variants cpu_fft",
     )
     add = parser.add_argument
     add("--preset", choices=PRESETS, default="quick")
     add("--variants", default="", help="ids, comma-separated (default: chosen, see README.md)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
-    add("--results", type=Path, default=ROOT / "results", metavar="DIR")
+    parser.add_results()
     add(
         "--machine-facts", type=Path, metavar="JSON", help="facts in place of xcorr-bench --machine"
     )

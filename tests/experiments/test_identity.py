@@ -10,7 +10,7 @@ from pathlib import Path
 import fake_bench
 import pytest
 from driving import Driver, driver
-from test_store import NEW, OLD, row, save
+from stored import NEW, OLD, row, save
 
 from experiments.driver import identity, store
 from experiments.driver.identity import Identities, Line, add_lines, architecture, read_lines

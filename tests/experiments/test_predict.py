@@ -6,7 +6,7 @@ import dataclasses
 
 import fake_bench
 import pytest
-from test_store import row
+from stored import row
 
 from experiments.driver.points import Unit, Variant
 from experiments.driver.predict import Predictor, work_of

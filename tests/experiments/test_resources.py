@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from built_library import built_library
 from hangs import HANG_S
-from test_structure import ROOT
+from tree import ROOT
 
 from experiments.compare import resources
 from xcorr.paths import build_directory

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hangs import HANG_S
-from test_structure import ROOT, TREE
+from tree import ROOT, TREE
 
 SOURCED = {"env.sh"}
 DOORS = [

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.signal
 
 from xcorr import correlate
+from xcorr.library import Description, LibraryError, find_variant
 from xcorr.precisions import scalar_type
 from xcorr.problem import pair_indices
-from xcorr.library import Description, LibraryError, find_variant
 
 
 def window_of(request) -> tuple[range, range]:

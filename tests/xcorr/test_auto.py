@@ -158,23 +158,23 @@ def test_sources_local_then_published_then_shipped_then_rule(results, monkeypatc
 
 
 def test_the_rule_knows_the_work(results, monkeypatch):
-    monkeypatch.setattr(auto_table, "TABLE", results.parent / "empty.json")
-    auto_table.TABLE.write_text("[]")
+    monkeypatch.setattr(table, "SHIPPED", results.parent / "empty.json")
+    table.SHIPPED.write_text("[]")
     small, large = chosen(results, square(4)), chosen(results, square(512))
     assert small.variant != "cpu_fft" and large.variant == "cpu_fft"
 
 
 def test_precision_without_rows_goes_by_fp32(results):
-    sets.write_set(results, rows(32, fast="cpu_definition"), ScipyLibrary().machine("cpu")["machine_key"])
+    write_set(results, rows(32, fast="cpu_definition"), ScipyLibrary().machine("cpu")["machine_key"])
     found = chosen(results, square(32), "fp64")
     assert found.variant == "cpu_definition" and found.why.count("in fp32") == 1
 
 
 def test_what_the_build_lacks_or_refuses_is_skipped(results):
     key = ScipyLibrary().machine("cpu")["machine_key"]
-    sets.write_set(results, rows(32, fast="a_variant_of_another_tree"), key)
+    write_set(results, rows(32, fast="a_variant_of_another_tree"), key)
     assert chosen(results, square(32)).variant == "cpu_fft"
-    sets.write_set(results, rows(32), key)
+    write_set(results, rows(32), key)
     library = ScipyLibrary()
     library.refuses = {"cpu_row_streaming": "needs sm_90"}
     assert chosen(results, square(32), library=library).variant == "cpu_fft"

@@ -232,9 +232,9 @@ def test_a_pipe_is_refused_and_waits_for_nobody(save, tmp_path):
     pipe, good = tmp_path / "pipe.npy", save("good.npy", np.ones((4, 4)))
     os.mkfifo(pipe)
     for words in ((pipe, good), (good, pipe)):
-        code = "import sys; from scipy_library import ScipyLibrary; from experiments import correlate; "
+        code = "import sys; from scipy_library import ScipyLibrary; from xcorr import correlate; "
         code += "sys.exit(correlate.main(sys.argv[1:], ScipyLibrary()))"
-        environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'python'}"}
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}"}
         done = subprocess.Popen(
             [sys.executable, "-c", code, *map(str, words)], env=environment, stderr=subprocess.PIPE, text=True
         )
