@@ -51,7 +51,7 @@ class Context:
 
 
 def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argparse.Namespace:
-    module = f"experiments.real.{experiment.partition('-')[2]}"
+    module = f"experiments.inputs.{experiment.partition('-')[2]}"
     parser = Parser(
         prog=f"python3 -m {module}",
         description=description,
