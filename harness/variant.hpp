@@ -172,7 +172,7 @@ bool register_variant(Variant variant, const char* id, const char* family, const
 #define XCORR_COMPILE_IN_PARTS(count) static_assert(XCORR_PARTS == 1 || XCORR_PARTS == (count))
 
 // XCORR_VARIANT({.summary = "...", .plan = ...}); once in a file. The build stamps the four macros
-// from the file's path and tokens (scripts/stamp_sources.py). Of several parts the first
+// from the file's path and tokens (scripts/build/stamp_sources.py). Of several parts the first
 // registers.
 #define XCORR_VARIANT(...)                                                            \
   static const bool xcorr_registered =                                                \

@@ -18,7 +18,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 def variants() -> list[Path]:
     """Paths of the variants, as the build finds them."""
-    sys.path.insert(0, str(ROOT / "scripts"))
+    sys.path.insert(0, str(ROOT / "scripts" / "build"))
     try:
         from stamp_sources import variant_files
     finally:

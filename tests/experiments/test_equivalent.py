@@ -196,7 +196,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tree]:
         (tree.root / VARIANT).write_text(text)
         build = tree.build
         (build / "build_facts.hpp").write_text('#define XCORR_COMPILER "gcc 12"\n')
-        call(tree.root / "scripts/stamp_sources.py", "stamp", tree.root, build, f"{VARIANT}:tiny.cu")
+        call(tree.root / "scripts/build/stamp_sources.py", "stamp", tree.root, build, f"{VARIANT}:tiny.cu")
         call(NVCC, *NVCC_FLAGS, f"-I{tree.root}", "-c", build / "tiny.cu", "-o", build / "tiny.o")
         flags = ["-std=c++20", "-O1", "-fPIC", f"-I{tree.root}", f"-I{build}", f"-I{include}"]
         sources = [tree.root / "harness" / f"{name}.cpp" for name in ("registry", "problem")]

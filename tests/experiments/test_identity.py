@@ -123,7 +123,7 @@ def test_both_sources_are_published(driver: Driver, equivalent: Path) -> None:
 
 
 def current() -> dict[str, str]:
-    command = [sys.executable, ROOT / "scripts" / "stamp_sources.py", "hash", ROOT]
+    command = [sys.executable, ROOT / "scripts" / "build" / "stamp_sources.py", "hash", ROOT]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return dict(one.split(":") for one in done.stdout.splitlines())
 
