@@ -1,5 +1,8 @@
-"""The measuring programs (C++). Their Python binding is `xcorr.library`."""
+"""The measuring programs, in C++. Their Python binding is `xcorr.library`."""
 
 from xcorr.moved import tell
 
-tell(__name__, {"library": "xcorr.library", "arguments": "xcorr.arguments"})
+# Old name below `harness` -> module of today.
+MOVED = {"library": "xcorr.library", "arguments": "xcorr.arguments"}
+
+tell(__name__, MOVED)

@@ -8,11 +8,10 @@ launches that overlap: the launch part counts an empty launch that waits for the
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pandas as pd
 
-from xcorr.problem import Problem
+from xcorr.problem import COLUMNS, Problem
 from plots.ceilings import Ceilings
 from plots.metrics import MICRO
 from plots.tidy import PROBLEM
@@ -49,7 +48,7 @@ def parts(points: pd.DataFrame, ceilings: Ceilings) -> pd.DataFrame:
     """
     graph = points["mode"].eq("graph")
     launch = graph.map({True: ceilings.launch_graph_us, False: ceilings.launch_stream_us})
-    transforms = [fft_flops(_problem(values)) for values in points[PROBLEM].to_numpy().tolist()]
+    transforms = [fft_flops(Problem.of_cells(*values)) for values in points[list(COLUMNS)].to_numpy().tolist()]
     return pd.DataFrame(
         {
             "launch": launch.astype(float),
@@ -86,15 +85,3 @@ def bound_by(points: pd.DataFrame, ceilings: Ceilings) -> pd.Series:
     terms["compute"] = terms[["direct", "fft"]].min(axis=1)
     largest = terms[["launch", "memory", "compute"]].idxmax(axis=1)
     return largest.where(largest != "compute", cheaper)
-
-
-def _problem(values: list[Any]) -> Problem:
-    named = dict(zip(PROBLEM, values))
-    return Problem(
-        str(named["form"]),
-        (int(named["left_rows"]), int(named["left_cols"])),
-        (int(named["right_rows"]), int(named["right_cols"])),
-        int(named["lefts"]),
-        int(named["rights"]),
-        str(named["window"]),
-    )

@@ -7,9 +7,10 @@ a variant with its parameters on one problem in one mode. Only `passed` rows are
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,14 @@ import experiments
 from experiments.driver import store
 from experiments.driver.schema import PRESETS, studies
 from plots import noise
+from xcorr.problem import COLUMNS, FORMS, Problem
 
 try:
     import tomllib
 except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
-PROBLEM = ["form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window"]
+PROBLEM = list(COLUMNS)
 CONDITION = ["mode", "input", "precision"]
 POINT = ["variant", "family", "backend", "params", *PROBLEM, *CONDITION]
 PHASES = ["forward_us", "hadamard_us", "inverse_us"]
@@ -36,7 +38,6 @@ CHECKED = ["max_error", "error_bound", "rel_l2_error", "energy_uj"]
 TRANSFERS = ["upload_us", "download_us"]
 CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", "argmax_agrees", *CHECKED]
 BETWEEN = ["runs", "between_us", "between_plan_us"]
-FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
 PRESET_RANK = {name: rank for rank, name in enumerate(PRESETS)}
 DRAWN_OUTCOMES = ("passed", "published")
 MIN_SAMPLES_FOR_OUTLIERS = 4
@@ -172,32 +173,22 @@ def _run_ranges(rows: pd.DataFrame) -> pd.DataFrame:
 def _derive(points: pd.DataFrame) -> pd.DataFrame:
     """Add pairs, outputs per pair, labels and the size axis to a tidy frame."""
     shape = points[["left_rows", "left_cols", "right_rows", "right_cols"]].astype(float)
-    n_to_m = points["form"].eq("n-to-m")
-    pairs = points["rights"].astype(float) * np.where(n_to_m, points["lefts"].astype(float), 1.0)
-    shifts = [output_shape(*map(int, s), w) for s, w in zip(shape.to_numpy(), points["window"])]
+    counts = np.array([counts_of(*cells) for cells in points[PROBLEM].to_numpy().tolist()], dtype=float).reshape(-1, 2)
     area = (shape["left_rows"] * shape["left_cols"] * shape["right_rows"] * shape["right_cols"])
     return points.assign(
-        pairs=pairs,
-        outputs=np.array([float(rows * cols) for rows, cols in shifts], dtype=float),
+        pairs=counts[:, 0],
+        outputs=counts[:, 1],
         side=area.astype(float) ** 0.25,
         size=[size_label(*map(int, s)) for s in shape.to_numpy()],
         counts=[f"{a}-to-{b}" for a, b in zip(points["lefts"], points["rights"])],
     )
 
 
-def output_shape(
-    left_rows: int, left_cols: int, right_rows: int, right_cols: int, window: str
-) -> tuple[int, int]:
-    """Rows and columns of one pair's output for `full`, `valid` or `sy:a..b,sx:c..d`."""
-    if window == "full":
-        return left_rows + right_rows - 1, left_cols + right_cols - 1
-    if window == "valid":
-        return abs(right_rows - left_rows) + 1, abs(right_cols - left_cols) + 1
-    match = re.fullmatch(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)", window)
-    if match is None:
-        raise ValueError(f"window '{window}': not full, valid or sy:a..b,sx:c..d")
-    y0, y1, x0, x1 = map(int, match.groups())
-    return y1 - y0 + 1, x1 - x0 + 1
+@lru_cache(maxsize=None)
+def counts_of(*cells: Any) -> tuple[int, int]:
+    """Pairs, and outputs of a pair, of a problem by its columns PROBLEM."""
+    problem = Problem.of_cells(*cells)
+    return problem.pairs, math.prod(problem.output)
 
 
 def size_label(left_rows: int, left_cols: int, right_rows: int, right_cols: int) -> str:

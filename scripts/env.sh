@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by every door: the root of the tree, what setup.sh chose, helpers, and a last word for what fails silently.
+# Sourced by every script: the root of the tree, what setup.sh chose, helpers, and a last word for what fails silently.
 XCORR_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export XCORR_BUILD=${XCORR_BUILD:-$XCORR_ROOT/build}
 if [[ -f $XCORR_ROOT/.xcorr-env ]]; then

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The door of experiments/published/importing.py, which reads the published artifact's results; see --help.
+"""Reads the results of the published artifact into result sets; see --help. The work is done by
+experiments/published/importing.py.
 
 Example: scripts/import_published.py artifact/presented-results
 """

@@ -15,9 +15,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from stamp_sources import NOT_VARIANTS, variant_files  # noqa: E402  (the folder of this script)
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts" / "build"))
+from stamp_sources import NOT_VARIANTS, variant_files  # noqa: E402
+
 TEMPLATES = ROOT / "scripts" / "templates"
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 EXTENSION = {"cpu": "cpp", "cuda": "cu"}

@@ -38,7 +38,7 @@ choose_python() {
   local candidate
   while read -r candidate; do
     if [[ -n $candidate ]] && recent_python "$candidate" &&
-      "$candidate" scripts/python_packages.py missing $python_only >/dev/null; then
+      "$candidate" scripts/build/python_packages.py missing $python_only >/dev/null; then
       "$candidate" -c 'import sys; print(sys.executable)'
       return
     fi
@@ -139,7 +139,7 @@ make_venv() {
   echo "[setup] making .venv with $(command -v "$base") and pip: a minute or more (log: $log)"
   make_cache
   # shellcheck disable=SC2086  # one requirement a word; no option: no word
-  { requirements=$("$base" scripts/python_packages.py list $python_only 2>"$log") &&
+  { requirements=$("$base" scripts/build/python_packages.py list $python_only 2>"$log") &&
     "$base" -m venv .venv >"$log" 2>&1 &&
     .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off "$@" $requirements >>"$log" 2>&1; } ||
     die "pip failed: $(first_error '^ERROR' "$log"); full log: $log"
@@ -170,7 +170,7 @@ from_distribution() {
   fi
   if [[ -z $python ]]; then
     # shellcheck disable=SC2086  # empty: no argument
-    listed=$(/usr/bin/python3 scripts/python_packages.py debian $python_only) ||
+    listed=$(/usr/bin/python3 scripts/build/python_packages.py debian $python_only) ||
       die "Python packages: pyproject.toml cannot be read; restore it with git checkout pyproject.toml"
     mapfile -t -O "${#wanted[@]}" wanted <<<"$listed"
   fi
@@ -192,7 +192,7 @@ if ! complete; then
 fi
 if ! complete; then
   if [[ -z $python ]]; then
-    needs=$(/usr/bin/python3 scripts/python_packages.py missing $python_only 2>/dev/null | paste -sd ' ') || true
+    needs=$(/usr/bin/python3 scripts/build/python_packages.py missing $python_only 2>/dev/null | paste -sd ' ') || true
     packages+=("python3-venv Python >= 3.10 with venv and ensurepip, to install ${needs:-its packages}")
   fi
   if [[ -z $python_only && -z $meson ]]; then

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Proves both doors on a bare Debian 12: makes a root with debootstrap, clones HEAD into it, runs
+# Proves reproduce.sh and test.sh on a bare Debian 12: makes a root with debootstrap, clones HEAD into it, runs
 # ./scripts/reproduce.sh twice (the second time must measure nothing) and ./scripts/test.sh, prints the times.
 # Needs root and debootstrap. The package sources, proxy and certificates of this machine are used inside.
 #
 # usage: scripts/test_debootstrap.sh [--base FILE.tar] [--only reproduce|test] [--keep]
 #   --base FILE.tar   the bare root is kept there and taken from there the next time
-#   --only            one of the two doors
+#   --only            one of the two
 #   --keep            leave the root in place and name it
 # example: scripts/test_debootstrap.sh --base .cache/debian-12.tar
 set -euo pipefail
@@ -25,7 +25,7 @@ while (($#)); do
   esac
   shift
 done
-if [[ ! $only =~ ^(|reproduce|test)$ ]]; then refuse "--only $only: no door; use reproduce or test"; fi
+if [[ ! $only =~ ^(|reproduce|test)$ ]]; then refuse "--only $only: unknown; use reproduce or test"; fi
 [[ $(id -u) == 0 ]] || refuse "root: needed to make and enter the new root; run it as root"
 command -v debootstrap >/dev/null || refuse "debootstrap: not found; apt-get install debootstrap"
 

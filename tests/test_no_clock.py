@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hangs import HANG_S
-from test_structure import TREE, text
+from tree import TREE, text
 
 # (file, function or "" for the module) -> why the machine's speed cannot fail it. C++ has no functions here.
 ALLOWED = {

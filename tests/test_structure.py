@@ -1,40 +1,24 @@
-"""The rules of the house that a command can see: who includes and imports whom, names, sizes."""
+"""Rules of the tree that a program can check: who includes and imports whom, names, sizes."""
 
 import ast
+import graphlib
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tree import ROOT, TREE, text
 
-ROOT = Path(__file__).resolve().parents[1]
 SOURCE = {".cpp", ".hpp", ".cu", ".cuh", ".h", ".py", ".sh"}
 C_FAMILY = SOURCE - {".py", ".sh"}
-# Python rooms in the order in which data flows.
-ROOMS = ["harness", "experiments", "plots"]
+# Folders with Python in the order in which they may import one another: a folder imports itself and earlier ones.
+FOLDERS = ["xcorr", "harness", "experiments", "plots", "scripts", "tests"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-
-
-def tree() -> list[Path]:
-    """Every file that git tracks or would track, relative to the root."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout
-    return sorted(Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file())
-
-
-TREE = tree()
-
-
-def text(path: Path) -> str:
-    return (ROOT / path).read_text(encoding="utf-8", errors="replace")
 
 
 def variants() -> list[Path]:
     """Paths of the variants, as the build finds them."""
-    sys.path.insert(0, str(ROOT / "scripts"))
+    sys.path.insert(0, str(ROOT / "scripts" / "build"))
     try:
         from stamp_sources import variant_files
     finally:
@@ -51,22 +35,80 @@ def test_the_harness_includes_nothing_of_the_algorithms():
                 )
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """Top-level packages that a Python file imports, imports inside functions included."""
+def modules() -> dict[str, Path]:
+    """Python modules of the top folders but the tests by name; a package's is that of its __init__.py."""
+    paths = [path for path in TREE if path.suffix == ".py" and path.parts[0] in FOLDERS[:-1]]
+    return {".".join(path.with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+
+
+def imports(tree: ast.AST, package: str, known: set[str]) -> set[str]:
+    """Names of `known` modules that a module of this package imports, and names of others as they are written. Imports
+    inside functions and below TYPE_CHECKING count."""
     found = set()
-    for node in ast.walk(ast.parse(text(path), filename=str(path))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            found.add(node.module.split(".")[0])
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            whole = {f"{base}.{alias.name}" for alias in node.names}
+            found |= {name if name in known else base for name in whole}
     return found
 
 
-def test_no_room_imports_a_later_one():
-    for path in TREE:
-        if path.suffix == ".py" and path.parts[0] in ROOMS:
-            later = ROOMS[ROOMS.index(path.parts[0]) + 1:] + ["tests"]
-            assert not imported_rooms(path) & set(later), f"{path} imports a later room"
+def import_graph() -> dict[str, set[str]]:
+    known = modules()
+    graph = {}
+    for name, path in known.items():
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        graph[name] = imports(ast.parse(text(path), filename=str(path)), package, set(known))
+    return graph
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """The nodes of a circle, the first one again at its end; none where there is no circle."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
+
+
+def test_no_folder_imports_a_later_one():
+    for name, imported in import_graph().items():
+        own = FOLDERS.index(name.split(".")[0])
+        later = {one for one in imported if one.split(".")[0] in FOLDERS[own + 1:]}
+        assert not later, f"{name} imports {sorted(later)}"
+
+
+def test_no_modules_import_one_another():
+    graph = import_graph()
+    assert "xcorr.problem" in graph["experiments.driver.points"], "imports are found"
+    found = circle(graph)
+    assert not found, " imports ".join(found)
+
+
+def test_no_packages_of_experiments_import_one_another():
+    packages: dict[str, set[str]] = {}
+    for name, imported in import_graph().items():
+        own = name.split(".")[:2]
+        if own[0] == "experiments" and len(name.split(".")) > 2:
+            others = {".".join(one.split(".")[:2]) for one in imported if one.startswith("experiments.")}
+            packages.setdefault(".".join(own), set()).update(others - {".".join(own)})
+    assert len(packages) == 4, "driver, inputs, compare, published"
+    found = circle(packages)
+    assert not found, " imports ".join(found)
+
+
+@pytest.mark.parametrize("source", [
+    "from p.b import x", "import p.b", "from p import b", "from . import b", "from .b import x",
+    "def f():\n    from p.b import x", "if TYPE_CHECKING:\n    import p.b",
+])  # fmt: skip
+def test_a_circle_is_found_wherever_the_import_stands(source):
+    known = {"p.a", "p.b"}
+    graph = {"p.a": imports(ast.parse(source), "p", known), "p.b": imports(ast.parse("from p import a"), "p", known)}
+    assert sorted(circle(graph)) in (["p.a", "p.a", "p.b"], ["p.a", "p.b", "p.b"])
+    assert not circle({"p.a": graph["p.a"], "p.b": set()})
 
 
 def test_no_code_outside_the_algorithms_names_a_variant():
@@ -114,14 +156,14 @@ def test_a_variant_opens_with_prose_and_has_a_plain_name(path):
 
 
 def test_every_folder_says_what_it_holds():
-    rooms = {path.parent for path in TREE if path.suffix in SOURCE | {".toml"}}
-    for folder in sorted(rooms - {Path(".")}):
+    folders = {path.parent for path in TREE if path.suffix in SOURCE | {".toml"}}
+    for folder in sorted(folders - {Path(".")}):
         described = (ROOT / folder / "README.md").is_file() or folder_is_part(folder)
         assert described, f"{folder} has no README.md"
 
 
 def folder_is_part(folder: Path) -> bool:
-    """A folder of one room's internals is described, by name, by the README of a folder above it."""
+    """A folder of internals is described, by name, by the README of a folder above it."""
     for parent in list(folder.parents)[:-1]:
         readme = ROOT / parent / "README.md"
         if readme.is_file() and f"`{folder.relative_to(parent)}/`" in readme.read_text():

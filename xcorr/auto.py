@@ -2,14 +2,13 @@
 
     python3 -m xcorr.auto --form n-to-m --left 56 --right 56 --lefts 4 --rights 9 --device cuda
 
-prints the choice and the rows it rests on in one line. Sources, the first that has measured anything near decides:
-the rows of this machine (local, else published under its key), the shipped table of the nearest architecture
-(`auto_table.json`), and where neither has the form a rule: the shortest time by the speeds of `rates.toml`.
+prints the choice and the times it rests on in one line. The first of these sources that has measured anything near
+decides: the times of this machine (local, else published under its key), the shipped times of the nearest machine, and
+where neither has the form a rule: the shortest time by the speeds of `speeds.toml`. xcorr/table.py has the files.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections import Counter
@@ -21,11 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from xcorr.errors import Parser, UserError, nearest
-from experiments.driver.points import ROOT, Unit, Variant
-from experiments.driver.predict import Predictor
+from xcorr import speeds, table
+from xcorr.errors import Parser, UserError, command, nearest
+from xcorr.library import Library, LibraryError, Request
+from xcorr.paths import RESULTS
+from xcorr.precisions import PRECISIONS
 from xcorr.problem import FORMS, Problem, parse_counts, parse_size
-from experiments.driver.schema import PRECISIONS, load_presets, load_rates
+from xcorr.table import Point, Source, Times
+from xcorr.variants import Variant
 
 # How a time is predicted. Of the nearest problems that were measured a plane is fitted through log time, weighted by
 # 1 / distance^2, over log FMAs and log compulsory bytes: in them a launch (slopes 0 and 0), traffic (0 and 1) and
@@ -40,17 +42,6 @@ NEAR, REACH = 2.0, 4.0
 
 # What may be computed by definition where an FFT would lose the small outputs: nobody waits longer for it unasked.
 FEASIBLE_US = 60e6
-
-Point = tuple[str, str]  # variant, canonical parameters
-Times = Mapping[Problem, Mapping[Point, float]]  # microseconds
-
-
-@dataclass(frozen=True)
-class Source:
-    """Measured times and where they are from, in words."""
-
-    where: str
-    times: Times
 
 
 @dataclass(frozen=True)
@@ -177,20 +168,18 @@ def _why(problem: Problem, source: Source, best: Predicted, second: Predicted | 
 
 
 def by_rule(
-    problem: Problem, variants: Iterable[Variant], precision: str, machine: Mapping[str, Any], device: str,
-    fits: Callable[[Point], str],
+    problem: Problem, variants: Iterable[Variant], machine: Mapping[str, Any], fits: Callable[[Point], str]
 ) -> Choice | None:
-    """Without a measurement of the form: the shortest time by the speeds in rates.toml, which know cores and class.
-    Equals keep the order of the list, of the grid's points those with all threads come first."""
-    predictor = Predictor(load_rates(), dict(machine), device, load_presets()["quick"], "quick")
-    timed = []
-    for variant in variants:
-        unit = Unit("", problem, variant, precision, "stream", "uniform", variant.points)
-        for params in variant.points:
-            timed.append((predictor.launch_s(unit, params), variant.id, params))
+    """Without a measurement of the form: the shortest time by the speeds in speeds.toml, which know cores and class.
+    Points that are equally fast keep their order."""
+    shipped, cores = speeds.shipped(), max(1, int(machine.get("cores") or 1))
+    timed = [
+        (speeds.launch_s(shipped, variant, params, problem, cores), variant.id, params)
+        for variant in variants for params in variant.points
+    ]  # fmt: skip
     for seconds, *point in sorted(timed, key=lambda one: one[0]):
         if not fits((point[0], point[1])):
-            why = f"nothing was measured; by rule, {seconds * 1e6:.3g} us at the speeds of experiments/rates.toml"
+            why = f"nothing was measured; by rule, {seconds * 1e6:.3g} us at the speeds of xcorr/speeds.toml"
             return Choice(point[0], point[1], seconds * 1e6, why)
     return None
 
@@ -201,14 +190,16 @@ class Auto:
     `library` is a xcorr.library.Library or what stands in for it.
     """
 
-    def __init__(self, library: Any, device: str = "cpu", results: Path = ROOT / "results") -> None:
+    def __init__(self, library: Any, device: str = "cpu", results: Path = RESULTS) -> None:
         self._library, self._device, self._results = library, device, results
         self._machine: dict[str, Any] = library.machine(device)
         backend = device.partition(":")[0]
         self._variants = [Variant.from_list(one) for one in library.variants() if one["backend"] == backend]
+        self._outdated = table.outdated(self._machine["machine_key"], results)
+        self._sources: dict[str, list[Source]] = {}  # by precision
         self._known: dict[tuple[Problem, str, bool], Choice] = {}
 
-    def choose(self, request: Any, precision: str = "fp32", risk: str = "") -> Choice:
+    def choose(self, request: Request, precision: str = "fp32", risk: str = "") -> Choice:
         """The choice for a xcorr.library.Request. UserError where no variant of the build can.
 
         `risk`: what fft_range.risk says of the data, if they are known. Where it says anything, a variant by
@@ -235,7 +226,7 @@ class Auto:
         """Whether the variant of that name transforms."""
         return any(one.id == variant and one.algorithm_class == "fft" for one in self._variants)
 
-    def _must_choose(self, request: Any, problem: Problem, precision: str) -> Choice:
+    def _must_choose(self, request: Request, problem: Problem, precision: str) -> Choice:
         choice = self._choose(request, problem, precision, ("definition", "fft"))
         if choice is None:
             raise UserError(
@@ -244,9 +235,7 @@ class Auto:
             )
         return choice
 
-    def _choose(self, request: Any, problem: Problem, precision: str, classes: Sequence[str]) -> Choice | None:
-        from experiments.published import auto_table
-
+    def _choose(self, request: Request, problem: Problem, precision: str, classes: Sequence[str]) -> Choice | None:
         here = [
             one
             for one in self._variants
@@ -261,18 +250,16 @@ class Auto:
                 request, variant=point[0], params=point[1], precision=precision, device=self._device
             )
 
-        known = auto_table.sources(self._machine, self._device, precision, self._results)
-        for source in ordered(problem, known):
-            choice = pick(problem, source, fits)
-            if choice:
-                return choice
-        return by_rule(problem, here, precision, self._machine, self._device, fits)
+        if precision not in self._sources:
+            self._sources[precision] = list(table.sources(self._machine, self._device, precision, self._results))
+        found = (pick(problem, source, fits) for source in ordered(problem, self._sources[precision]))
+        choice = next(filter(None, found), None) or by_rule(problem, here, self._machine, fits)
+        return replace(choice, why=f"{choice.why}; {self._outdated}") if choice and self._outdated else choice
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    raw = argparse.RawDescriptionHelpFormatter
-    made = Parser(prog="python3 -m xcorr.auto", description=__doc__, formatter_class=raw)
+    made = Parser(prog="python3 -m xcorr.auto", description=__doc__)
     add = made.add_argument
     add("--form", default="one-to-one", help=", ".join(FORMS) + " (default: one-to-one)")
     add("--left", required=True, metavar="ROWSxCOLS", help="shape of the left matrices, 64 is 64x64")
@@ -282,14 +269,12 @@ def parser() -> argparse.ArgumentParser:
     add("--window", default="full", help="full (default), valid or sy:a..b,sx:c..d")
     add("--precision", default="fp32", help="fp32 (default), fp64, ...")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
-    add("--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)")
+    made.add_results()
     return made
 
 
 def run(argv: Sequence[str]) -> int:
     """The command; raises UserError."""
-    from xcorr.library import Library, LibraryError, Request
-
     options = parser().parse_args(argv)
     for what, value, valid in (("form", options.form, FORMS), ("precision", options.precision, PRECISIONS)):
         if value not in valid:
@@ -307,6 +292,4 @@ def run(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    from xcorr.errors import command
-
     sys.exit(command(run, None))

@@ -1,7 +1,7 @@
 """xcorr: cross-correlates a user's matrices with any variant of this tree.
 
 out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx], zero outside either matrix: what lies at (y, x) in the
-left and at (y+sy, x+sx) in the right raises the value at (sy, sx). `scripts/xcorr` is the door.
+left and at (y+sy, x+sx) in the right raises the value at (sy, sx). `scripts/xcorr` is the command.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from xcorr import fft_range
+from xcorr import fft_range, matrices, peaks, stream
 from xcorr.auto import Auto, Choice
-from xcorr.errors import UserError
-from xcorr import matrices, peaks, stream
+from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
+from xcorr.library import Description, Library, LibraryError, Request
 from xcorr.outputs import check_finite, find_peaks, write_peaks
-from xcorr.library import FORMS, Description, Library, LibraryError, Request
+from xcorr.problem import FORMS
+from xcorr.variants import default_params
 
 AUTO = "auto"
 DESCRIPTION = """\
@@ -46,20 +47,12 @@ examples:
   xcorr --list"""
 
 
-class Parser(argparse.ArgumentParser):
-    """Mistakes on the command line end like every other: one line, exit code 2."""
-
-    def error(self, message: str) -> None:
-        raise UserError(f"xcorr: {message}; see --help")
-
-
 def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="xcorr",
         description=DESCRIPTION,
         epilog=EPILOG,
         allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("left", nargs="?", type=Path, metavar="LEFT.npy")
@@ -135,7 +128,7 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
         print_variants((library or Library()).variants())
         return 0
     if arguments.left is None or arguments.right is None:
-        raise UserError("xcorr: LEFT.npy and RIGHT.npy are needed; see --help")
+        raise UserError("command line: LEFT.npy and RIGHT.npy are needed; see --help")
     if arguments.output is None and arguments.peaks is None:
         arguments.peaks = "-"
     check_outputs(arguments)
@@ -144,7 +137,7 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     request = make_request(arguments, *headers)
     facts = library.describe(request)
     job, chunks, choose = choose_job(library, arguments, request, facts)
-    check_room(arguments, headers, facts, job, chunks)
+    check_space(arguments, headers, facts, job, chunks)
     inputs = read_inputs(arguments, headers, request, job)
     job, remarks = settle(library, request, facts, job, inputs, choose)
     compute(library, arguments, request, facts, job, inputs, chunks, remarks)
@@ -211,7 +204,7 @@ def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.
             f"precision '{precision}': {variant['id']} has {', '.join(variant['precisions'])}; "
             "choose one of them or another --variant"
         )
-    params = arguments.params or stream.default_params(variant)
+    params = arguments.params or default_params(variant)
     return stream.Job(variant["id"], params, precision, arguments.device)
 
 
@@ -245,7 +238,7 @@ def pair_bytes(facts: Description, job: stream.Job) -> int:
     return facts.out_rows * facts.out_cols * np.dtype(job.scalar).itemsize
 
 
-def check_room(
+def check_space(
     arguments: argparse.Namespace,
     headers: Sequence[matrices.Header],
     facts: Description,

@@ -6,7 +6,10 @@ import argparse
 import difflib
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
+
+from xcorr.paths import RESULTS
 
 
 class UserError(Exception):
@@ -19,7 +22,15 @@ def warn(message: str) -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """A command line whose mistakes end as all others of the user do."""
+    """A command line whose mistakes end as all others of the user do; description and epilog are printed as they are."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, **options})
+
+    def add_results(self) -> None:
+        """The option --results."""
+        self.add_argument("--results", type=Path, default=RESULTS, metavar="DIR",
+                          help="root of the results (default: results)")  # fmt: skip
 
     def error(self, message: str) -> Any:
         raise UserError(f"command line: {message}; see --help")

@@ -12,13 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from xcorr.stream import pair_indices
-from xcorr.library import scalar_type
+from xcorr.precisions import ROUNDOFF, scalar_type
+from xcorr.problem import pair_indices
 
-# Unit roundoffs as measured: three bf16 terms carry 16 bits.
-ROUNDOFF = {
-    "fp64": 2.0**-53, "fp32": 2.0**-24, "tf32": 2.0**-11, "3xtf32": 2.0**-21, "bf16x3": 2.0**-16, "fp16": 2.0**-11,
-}  # fmt: skip
 # Of the bound, in units of the output scale: the median magnitudes of both matrices times sqrt(overlap).
 LIMIT = 1e-3
 # The bound grows with the size of the matrices, and the true error does not: uniform numbers reach LIMIT from about

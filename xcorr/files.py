@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files: TOML that is read, and what is written appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,9 +7,24 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from xcorr.errors import UserError
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file; UserError when it cannot be read or is not TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; give a readable file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not TOML: {error}; correct that place") from error
 
 
 @contextmanager

@@ -18,9 +18,7 @@ shift (sy0, sx0) that `describe` tells. The C API is that of harness/c_api.cpp.
 from __future__ import annotations
 
 import ctypes
-import difflib
 import json
-import os
 import subprocess
 import threading
 from collections import OrderedDict
@@ -32,9 +30,10 @@ from typing import Any
 import numpy as np
 
 from xcorr.arguments import LibraryError, check_out, dense, shape_of, whole
+from xcorr.errors import nearest
+from xcorr.paths import ROOT, build_directory
+from xcorr.precisions import scalar_type
 
-ROOT = Path(__file__).resolve().parent.parent
-FORMS = ("one-to-one", "one-to-many", "n-to-mn", "n-to-m")
 _ERROR_CAPACITY = 4096
 _TOO_SMALL = 2
 KEPT_SESSIONS = 4  # of them each holds a plan, its workspace and, on a GPU, inputs and output
@@ -42,7 +41,8 @@ KEPT_SESSIONS = 4  # of them each holds a plan, its workspace and, on a GPU, inp
 
 @dataclass(frozen=True)
 class Request:
-    """A problem (docs/design.md, Problem). Shapes are (rows, cols); `rights` is the total number."""
+    """A problem as a caller states it (docs/design.md, Problem); the library checks it. Shapes are (rows, cols); `rights` is the
+    total number."""
 
     form: str
     left: tuple[int, int]
@@ -84,24 +84,12 @@ class Description:
         return (self.pairs, self.out_rows, self.out_cols)
 
 
-def build_directory() -> Path:
-    """The folder of the compiled programs: env XCORR_BUILD, else <root>/build."""
-    return Path(os.environ.get("XCORR_BUILD") or ROOT / "build")
-
-
-def scalar_type(precision: str) -> type:
-    """NumPy type that a precision class reads and writes: float64 for fp64, else float32."""
-    return np.float64 if precision == "fp64" else np.float32
-
-
 def find_variant(variants: list[dict[str, Any]], name: str) -> dict[str, Any]:
     """The entry of variant `name`; LibraryError naming the nearest id when there is none."""
     for variant in variants:
         if variant["id"] == name:
             return variant
-    ids = [variant["id"] for variant in variants]
-    near = difflib.get_close_matches(name, ids, n=1, cutoff=0.3)
-    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(ids)}"
+    hint = nearest(name, (variant["id"] for variant in variants))
     raise LibraryError(f"variant '{name}': unknown; {hint} (--list shows all)")
 
 

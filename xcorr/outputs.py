@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from xcorr import peaks
 from xcorr.errors import UserError
-from xcorr import peaks, stream
 from xcorr.files import replaced_file
 from xcorr.library import Request
+from xcorr.problem import pair_indices
 
 PEAK_COLUMNS = (
     "pair",
@@ -48,7 +49,7 @@ def check_finite(out: np.ndarray, first: int) -> None:
 
 def write_peaks(where: str, request: Request, found: peaks.Peaks) -> None:
     """The CSV of PEAK_COLUMNS to a file or, for '-', to stdout."""
-    left, right = stream.pair_indices(request)
+    left, right = pair_indices(request)
     columns = [
         np.arange(len(left)),
         left,

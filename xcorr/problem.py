@@ -1,11 +1,15 @@
-"""What is computed, as seen by the driver: shapes, counts, window, and the work that follows."""
+"""What is computed: form, shapes, counts and window, and what follows from them. harness/problem.cpp is the same in C++."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from xcorr.errors import UserError
 
@@ -14,6 +18,9 @@ LIMIT = 2**31 - 1
 _WINDOW = re.compile(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)")
 _SIZE = re.compile(r"(-?\d+)(?:x(-?\d+))?(?::(-?\d+)(?:x(-?\d+))?)?")
 _COUNTS = re.compile(r"(-?\d+):(-?\d+)")
+
+# Columns of rows and tables that hold a problem, in the order of `Problem.of_cells`.
+COLUMNS = ("form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window")
 
 Shape = tuple[int, int]
 
@@ -75,7 +82,7 @@ class Problem:
             raise UserError(f"{where}: one-to-many takes one left; use counts 1:{self.rights}")
         if self.form == "n-to-mn" and self.rights % self.lefts:
             raise UserError(
-                f"{where}: {self.rights} right matrices cannot be dealt evenly to {self.lefts} "
+                f"{where}: {self.rights} right matrices cannot be split evenly among {self.lefts} "
                 f"left ones; use a multiple of {self.lefts}"
             )
         rows, cols = self.output
@@ -88,6 +95,29 @@ class Problem:
         if max(elements) * 8 >= 2**63:
             raise UserError(f"{where}: its elements or FMAs overflow; use smaller sizes or counts")
 
+    @classmethod
+    def of_cells(cls, form: Any, *cells: Any) -> Problem:
+        """The problem of cells in the order of COLUMNS, numbers as text or not."""
+        *numbers, window = cells
+        left_rows, left_cols, right_rows, right_cols, lefts, rights = map(int, numbers)
+        return cls(str(form), (left_rows, left_cols), (right_rows, right_cols), lefts, rights, str(window))
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Problem:
+        """The problem of a row that has COLUMNS."""
+        return cls.of_cells(*(row[name] for name in COLUMNS))
+
+    @classmethod
+    def of_id(cls, name: str) -> Problem:
+        """The problem with this id."""
+        form, left, right, counts, window = name.split("/")
+        return cls(form, *parse_size(f"{left}:{right}"), *parse_counts(counts), window)
+
+    @property
+    def cells(self) -> tuple[str | int, ...]:
+        """Values of COLUMNS."""
+        return (self.form, *self.left, *self.right, self.lefts, self.rights, self.window)
+
     @property
     def id(self) -> str:
         """`<form>/<left>/<right>/<lefts>:<rights>/<window>`."""
@@ -97,11 +127,11 @@ class Problem:
     @property
     def pairs(self) -> int:
         """Number of correlations."""
-        return self.lefts * self.rights if self.form == "n-to-m" else self.rights
+        return self.lefts * rights_of_a_left(self)
 
     @cached_property
     def shifts(self) -> tuple[range, range]:
-        """Shifts (sy, sx) that are computed."""
+        """Shifts (sy, sx) that are computed: rows and columns by which the right matrix is displaced."""
         (lh, lw), (rh, rw) = self.left, self.right
         if self.window == "full":
             return range(1 - lh, rh), range(1 - lw, rw)
@@ -156,6 +186,18 @@ class Problem:
         """N^2 log N of a padded FFT pipeline, summed over its transforms."""
         padded = (self.left[0] + self.right[0] - 1) * (self.left[1] + self.right[1] - 1)
         return (self.lefts + self.rights + self.pairs) * padded * math.log2(padded + 1)
+
+
+def rights_of_a_left(problem: Any) -> int:
+    """Number of right matrices that each left one is correlated with; of a Problem or a xcorr.library.Request."""
+    return problem.rights // problem.lefts if problem.form == "n-to-mn" else problem.rights
+
+
+def pair_indices(problem: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Left and right index of every pair of a Problem or a xcorr.library.Request."""
+    each = rights_of_a_left(problem)
+    pair = np.arange(problem.lefts * each)
+    return pair // each, (pair % problem.rights if problem.form == "n-to-m" else pair)
 
 
 def _overlaps(left: int, right: int, shifts: range) -> int:

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from xcorr.library import Request, scalar_type
+from xcorr.library import Request
+from xcorr.precisions import scalar_type
+from xcorr.problem import rights_of_a_left
 
 DEFAULT_CHUNK_BYTES = 256 << 20
 
@@ -56,38 +58,6 @@ class Job:
             device=self.device,
             out=out,
         )
-
-
-def candidates(
-    variants: list[dict[str, Any]], algorithm_class: str, form: str, device: str
-) -> list[dict[str, Any]]:
-    """Variants of this class that run `form` in fp32 on the device's backend."""
-    return [
-        variant
-        for variant in variants
-        if variant["algorithm_class"] == algorithm_class
-        and variant["backend"] == device.partition(":")[0]
-        and "fp32" in variant["precisions"]
-        and form in variant["forms"]
-    ]
-
-
-def default_params(variant: dict[str, Any]) -> str:
-    """The grid's first point that uses all threads, else its first point; canonical text."""
-    points = variant["points"] or [""]
-    return next((point for point in points if "threads=all" in point.split(";")), points[0])
-
-
-def rights_of_a_left(request: Request) -> int:
-    """Number of rights that each left meets."""
-    return request.rights // request.lefts if request.form == "n-to-mn" else request.rights
-
-
-def pair_indices(request: Request) -> tuple[np.ndarray, np.ndarray]:
-    """Left and right index of every pair (the pairing function of docs/design.md, Problem)."""
-    each = rights_of_a_left(request)
-    pair = np.arange(request.lefts * each)
-    return pair // each, (pair % request.rights if request.form == "n-to-m" else pair)
 
 
 def plan_chunks(request: Request, pair_bytes: int, limit: int) -> list[Chunk]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import math
 import sys
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from experiments.driver import store
+from experiments.driver.schema import studies
 from xcorr.errors import Parser, UserError, command, nearest
-from experiments.driver.points import ROOT
-from experiments.driver.schema import load_toml, studies
+from xcorr.files import load_toml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,14 +42,10 @@ Cell = tuple[str, int, int, int]  # form, size, lefts, rights
 Baseline = dict[Cell, dict[str, str]]
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    made = Parser(
-        prog="python3 -m experiments.compare.artifact", description=__doc__, epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
-                      help="root of the results (default: results)")  # fmt: skip
+    made = Parser(prog="python3 -m experiments.compare.artifact", description=__doc__, epilog=EPILOG)
+    made.add_results()
     made.add_argument("--set", metavar="MACHINE_KEY", dest="machine",
                       help="which published set (default: the only one with these variants)")  # fmt: skip
     made.add_argument("--local", action="store_true", help="read the local set, not the published one")

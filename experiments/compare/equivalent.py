@@ -9,7 +9,6 @@ hashing differs, nothing has to be compiled.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections import Counter
@@ -21,14 +20,14 @@ from pathlib import Path
 from tabulate import tabulate
 from tqdm import tqdm
 
-from experiments.driver import identity, store
 from experiments.compare.equivalence import times
 from experiments.compare.equivalence.builds import Tree, open_tree
 from experiments.compare.equivalence.calls import Compared, Recorder, compare_calls
 from experiments.compare.equivalence.machine_code import Kernel, kernels_of, plain_names
-from xcorr.errors import Parser, UserError, command, nearest
+from experiments.driver import identity, store
 from experiments.driver.identity import EVERY, Line, add_lines, architecture, identities
-from experiments.driver.points import ROOT
+from xcorr.errors import Parser, UserError, command, nearest
+from xcorr.paths import ROOT
 
 EPILOG = """examples:
   python3 -m experiments.compare.equivalent --before HEAD~1                what a commit changed
@@ -62,10 +61,9 @@ class Verdict:
         return None
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    made = Parser(prog="python3 -m experiments.compare.equivalent", description=__doc__, epilog=EPILOG,
-                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    made = Parser(prog="python3 -m experiments.compare.equivalent", description=__doc__, epilog=EPILOG)
     add = made.add_argument
     add("--before", metavar="TREE", help="the older version: a folder or a revision")
     add("--after", metavar="TREE", default=str(ROOT), help="the newer one (default: this tree)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 import subprocess
@@ -13,9 +12,9 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from xcorr.errors import UserError, command
-from experiments.driver.points import ROOT
-from experiments.driver.schema import load_toml
+from xcorr.errors import Parser, UserError, command
+from xcorr.files import load_toml
+from xcorr.paths import ROOT
 
 KERNELS = Path(__file__).resolve().parent / "baselines" / "instruction_mix.toml"
 EPILOG = """example:
@@ -125,12 +124,9 @@ def disassemble(library: Path, arch: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    made = argparse.ArgumentParser(
-        prog="python3 -m experiments.compare.instruction_mix", description=__doc__, epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    made = Parser(prog="python3 -m experiments.compare.instruction_mix", description=__doc__, epilog=EPILOG)
     made.add_argument("--library", type=Path, default=ROOT / "build" / "libxcorr.so", metavar="FILE",
                       help="what is read (default: build/libxcorr.so)")  # fmt: skip
     made.add_argument("--arch", default="sm_90", help="architecture that is read (default: sm_90)")

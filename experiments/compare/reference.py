@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import statistics
 import sys
@@ -14,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from experiments.driver import store
 from experiments.compare.artifact import FOLDER, choose_set, comparable
+from experiments.driver import store
 from xcorr.errors import Parser, UserError, command
-from experiments.driver.points import ROOT
-from experiments.driver.schema import load_toml
+from xcorr.files import load_toml
+from xcorr.variants import assignments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,8 +69,7 @@ def read_reference(path: Path) -> list[Reference]:
             name = row["artifact_algorithm"]
             raise UserError(f"reference {path}: algorithm {name} has no name in {NAMES.name}; add it")
         params = {}
-        for pair in filter(None, row["params"].split(";")):
-            key, _, value = pair.partition("=")
+        for key, value in assignments(row["params"]).items():
             if key not in names["params"]:
                 raise UserError(f"reference {path}: parameter {key} has no name in {NAMES.name}; add it")
             params[names["params"][key]] = names["values"].get(value, value)
@@ -93,7 +91,7 @@ def measured(frame: pd.DataFrame) -> dict[tuple[str, Problem], list[Point]]:
     medians = rows.groupby(point)[["compute_us", "clear_us"]].median().reset_index()
     found: dict[tuple[str, Problem], list[Point]] = defaultdict(list)
     for row in medians.fillna({"clear_us": 0.0}).to_dict("records"):
-        params = dict(pair.split("=", 1) for pair in row["params"].split(";") if pair)
+        params = assignments(row["params"])
         problem = (row["form"], row["left_rows"], row["lefts"], row["rights"])
         found[row["variant"], problem].append((params, row["compute_us"], row["clear_us"]))
     return found
@@ -109,16 +107,12 @@ def counterpart(reference: Reference, points: list[Point]) -> float | None:
     return min(fitting, default=None)
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    made = Parser(
-        prog="python3 -m experiments.compare.reference", description=__doc__, epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    made = Parser(prog="python3 -m experiments.compare.reference", description=__doc__, epilog=EPILOG)
     made.add_argument("--reference", type=Path, required=True, metavar="FILE", help="CSV of the artifact's medians")
     made.add_argument("--variants", default="", metavar="A,B", help="only these variants of ours (default: all)")
-    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
-                      help="root of the results (default: results)")  # fmt: skip
+    made.add_results()
     made.add_argument("--set", metavar="MACHINE_KEY", dest="machine",
                       help="which set (default: the only one with these variants)")  # fmt: skip
     made.add_argument("--local", action="store_true", help="read the local set, not the published one")

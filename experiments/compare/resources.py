@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,8 +10,8 @@ from pathlib import Path
 from tabulate import tabulate
 
 from xcorr.errors import Parser, UserError, command
-from experiments.driver.schema import load_toml
-from xcorr.library import build_directory
+from xcorr.files import load_toml
+from xcorr.paths import build_directory
 
 ALLOWED = Path(__file__).resolve().parent / "baselines" / "local_memory.toml"
 KERNELS = "resources.csv"
@@ -30,12 +29,9 @@ code: 0; 1 when a kernel uses local memory (stack or spills) that baselines/loca
 Row = Mapping[str, str]
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    made = Parser(
-        prog="python3 -m experiments.compare.resources", description=__doc__, epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    made = Parser(prog="python3 -m experiments.compare.resources", description=__doc__, epilog=EPILOG)
     made.add_argument("--build", type=Path, default=build_directory(), metavar="DIR",
                       help="build folder that is read (default: XCORR_BUILD, else build)")  # fmt: skip
     made.add_argument("--by-point", action="store_true", help="a line for every kernel, not every variant")

@@ -10,7 +10,6 @@ Example: python3 -m experiments.compare.scipy_peer --rounds 5 --seconds 0.3
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -25,13 +24,13 @@ from typing import Any
 import numpy as np
 import scipy
 import scipy.fft
-from xcorr.library import Library, LibraryError, Request
 from scipy.signal import fftconvolve
 from tqdm import tqdm
 
 from experiments.driver.bench import program
-from xcorr.errors import UserError
-from experiments.driver.schema import load_toml
+from xcorr.errors import Parser, UserError
+from xcorr.files import load_toml
+from xcorr.library import Library, LibraryError, Request
 
 BARS = Path(__file__).with_name("bars") / "speed.toml"
 LARGEST_ERROR = 1e-5  # relative, L2: far above float32 rounding, far below a wrong product
@@ -204,9 +203,7 @@ def measure(bar: Bar, library: Library, rounds: int, seconds: float, progress: t
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7, help="rounds, medians of them (7)")
     parser.add_argument(
         "--seconds", type=float, default=0.3, help="time of a contestant in a round (0.3)"

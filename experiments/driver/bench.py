@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from xcorr.errors import UserError
-from experiments.driver.points import ROOT, Unit, Variant
-from xcorr.problem import format_shape
+from experiments.driver.points import Unit, Variant
 from experiments.driver.schema import Preset
+from xcorr.errors import UserError
+from xcorr.paths import build_directory
+from xcorr.problem import format_shape
 
 SEED = 1
 # Exit codes of xcorr-bench, see its --help.
@@ -74,7 +75,7 @@ class Ended:
 
 def program() -> Path:
     """`$XCORR_BUILD/xcorr-bench`, by default build/xcorr-bench; UserError when it is not built."""
-    path = Path(os.environ.get("XCORR_BUILD") or ROOT / "build") / "xcorr-bench"
+    path = build_directory() / "xcorr-bench"
     if not path.is_file():
         raise UserError(f"{path}: not built; run meson setup build && ninja -C build")
     return path.resolve()

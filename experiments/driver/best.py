@@ -18,23 +18,20 @@ from experiments.driver.run_records import read_runs
 from experiments.driver.store import Row
 from experiments.driver.studies import without_studies
 from xcorr.auto import distance
-from xcorr.problem import Problem
+from xcorr.problem import COLUMNS, Problem
+from xcorr.variants import assignments
 
 # Points of a variant that neither rows nor an experiment single out.
 FEW = 8
 
 # A cell: what a unit is besides its experiment and mode. Times of any preset rank its points, the
 # sources of which may have changed since; those of the mode stream, which every point has.
-CELL = ("variant", "precision", "form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window")
+CELL = ("variant", "precision", *COLUMNS)
 Cell = tuple[str, ...]
 
 
 def _cell(unit: Unit) -> Cell:
-    problem = unit.problem
-    return (
-        unit.variant.id, unit.precision, problem.form,
-        *map(str, (*problem.left, *problem.right, problem.lefts, problem.rights)), problem.window,
-    )  # fmt: skip
+    return (unit.variant.id, unit.precision, *map(str, unit.problem.cells))
 
 
 def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
@@ -52,8 +49,8 @@ def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
 
 def named(point: str, names: Sequence[str]) -> bool:
     """Whether all parameters of one of `names` are the point's."""
-    own = set(point.split(";"))
-    return any(own.issuperset(filter(None, name.split(";"))) for name in names)
+    own = assignments(point).items()
+    return any(own >= assignments(name).items() for name in names)
 
 
 def spread(points: Sequence[str], most: int) -> tuple[str, ...]:

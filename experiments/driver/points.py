@@ -5,45 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from xcorr.errors import UserError, choose, nearest
-from xcorr.problem import FORMS, Problem, format_shape, parse_size
 from experiments.driver.schema import Experiment, Restriction, grid
 from experiments.driver.store import Key
-
-ROOT = Path(__file__).resolve().parents[2]
+from xcorr.errors import UserError, choose, nearest
+from xcorr.paths import ROOT
+from xcorr.problem import FORMS, Problem, format_shape, parse_size
+from xcorr.variants import Variant as Listed
+from xcorr.variants import assignments
 
 
 @dataclass(frozen=True)
-class Variant:
-    """One entry of `xcorr-bench --list=json`; `points` are canonical parameter strings."""
+class Variant(Listed):
+    """A variant of this build, and which of its hashes are one on the device."""
 
-    id: str
-    family: str
-    backend: str
-    algorithm_class: str
-    precisions: tuple[str, ...]
-    forms: tuple[str, ...]
-    points: tuple[str, ...]
-    modes: tuple[str, ...]
-    source_hash: str
-    identity: str = ""  # the name of all hashes that are equivalent to source_hash on the device
-
-    @classmethod
-    def from_list(cls, entry: dict[str, Any]) -> Variant:
-        """An entry of the list; UserError when the program is of another version."""
-        try:
-            return cls(
-                **{name: entry[name] for name in ("id", "family", "backend", "algorithm_class")},
-                **{
-                    name: tuple(entry[name]) for name in ("precisions", "forms", "points", "modes")
-                },
-                source_hash=entry["source_hash"],
-            )
-        except (KeyError, TypeError) as error:
-            raise UserError(f"xcorr-bench --list: {error} is missing; build again") from error
+    identity: str = ""  # the name of all hashes that are equivalent to source_hash
 
 
 @dataclass(frozen=True)
@@ -66,11 +43,8 @@ class Unit:
 
     def key(self, params: str, preset: str) -> Key:
         """Resume key of one point, in the order of store.KEY."""
-        problem = self.problem
         return (
-            self.variant.id, params, self.precision, problem.form,
-            *map(str, (*problem.left, *problem.right, problem.lefts, problem.rights)),
-            problem.window, self.mode, self.input, preset,
+            self.variant.id, params, self.precision, *map(str, self.problem.cells), self.mode, self.input, preset,
             self.variant.identity or self.variant.source_hash,
         )  # fmt: skip
 
@@ -120,8 +94,7 @@ def select_points(
     kept = {name: {str(value) for value in values} for name, values in (params or {}).items()}
 
     def fits(point: str) -> bool:
-        pairs = (pair.partition("=") for pair in point.split(";") if pair)
-        return all(value in kept.get(name, {value}) for name, _, value in pairs)
+        return all(value in kept.get(name, {value}) for name, value in assignments(point).items())
 
     return tuple(point for point in points if fits(point))
 
@@ -133,8 +106,7 @@ def _check_params(
     known: dict[str, set[str]] = {}
     for variant in variants:
         for point in variant.points:
-            for pair in filter(None, point.split(";")):
-                name, _, value = pair.partition("=")
+            for name, value in assignments(point).items():
                 known.setdefault(name, set()).add(value)
     for name, values in (params or {}).items():
         if name not in known:  # its variants may not be built here

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.driver.points import Unit, Variant
-from xcorr.problem import Problem
 from experiments.driver.schema import Preset, Rate, Rates
 from experiments.driver.store import Row
+from xcorr import speeds
+from xcorr.problem import Problem
+from xcorr.speeds import work_of
 
 # What a point is besides its repetitions: a launch for each kind of input, one for the batch size,
 # one for the check afterwards, about half a repetition to find the iteration count (Google
@@ -38,22 +40,6 @@ class Sample:
     work: float
     seconds: float
     plan_s: float
-
-
-def work_of(problem: Problem, algorithm_class: str) -> float:
-    """The quantity that the time of a class is proportional to."""
-    return problem.fft_work if algorithm_class == "fft" else float(problem.fmas)
-
-
-def _problem_of(row: Row) -> Problem:
-    return Problem(
-        row["form"],
-        (int(row["left_rows"]), int(row["left_cols"])),
-        (int(row["right_rows"]), int(row["right_cols"])),
-        int(row["lefts"]),
-        int(row["rights"]),
-        row["window"],
-    )
 
 
 def _nearest(samples: Sequence[Sample], form: str, work: float) -> Sample | None:
@@ -90,7 +76,7 @@ class Predictor:
             if algorithm_class is None:
                 continue  # a variant that this build does not contain
             key = (row["variant"], row["params"], row["precision"], row["mode"])
-            work = work_of(_problem_of(row), algorithm_class)
+            work = work_of(Problem.of_row(row), algorithm_class)
             seconds, plan = float(row["compute_us"]) * 1e-6, float(row["plan_us"] or 0) * 1e-6
             place = (row["form"], work)
             known = self._samples[key].get(place)
@@ -108,7 +94,7 @@ class Predictor:
         samples = self._of(unit, params)
         near = _nearest(samples, unit.problem.form, work)
         if near is None:
-            return floor + work / self._speed(rate, params)
+            return floor + work / speeds.per_second(dict(rate), params, self._cores)
         ratio = work / near.work
         proportional = min(floor, near.seconds) + max(near.seconds - floor, 0) * ratio
         # Launch latency, barriers and contention do not grow with the work: where a much smaller
@@ -128,16 +114,6 @@ class Predictor:
     def _rate(self, variant: Variant) -> Rate:
         known = self._rates.variants.get(variant.id)
         return known or self._rates.classes[variant.backend][variant.algorithm_class]
-
-    def _speed(self, rate: Rate, params: str) -> float:
-        if rate.per_s:
-            return float(rate.per_s)
-        threads = 1
-        for assignment in params.split(";"):
-            name, _, value = assignment.partition("=")
-            if name == "threads":
-                threads = self._cores if value == "all" else int(value)
-        return float(rate.per_core or 1e8) * min(threads, self._cores)
 
     def limit_s(self) -> float:
         """The longest launch that the preset selects on this device."""

@@ -18,16 +18,16 @@ from typing import Any
 import tqdm
 from tabulate import tabulate
 
-from experiments.driver import lock, store
+from experiments.driver import lock, measured, store
 from experiments.driver.bench import SEED, Bench, program
 from experiments.driver.best import elsewhere, keep_best, keep_plotted, ranking
-from xcorr.errors import Parser, UserError, nearest
 from experiments.driver.identity import architecture, identities
 from experiments.driver.launches import quiet_us, slowed
 from experiments.driver.points import ROOT, Filters, Unit, Variant, expand, in_processes, parse_shard, take_shard
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
 from experiments.driver.sweep import Progress, Sweep
+from xcorr.errors import Parser, UserError, nearest
 
 EPILOG = """example:
   python3 -m experiments.driver.run --preset quick --experiments one-to-one --variants cpu_fft --dry-run
@@ -331,6 +331,7 @@ def run(argv: Sequence[str]) -> int:
     print(summary(sweep.progress, folder, time.monotonic() - begin))
     if preset.borrow:
         say_left_out(options, experiments, variants, bench.device, whole)
+    measured.write(folder)
     rows = [*store.read_rows(folder), *published]
     busy = slowed([row for row in rows if row["run"] == run_id], quiet_us(rows))
     if busy:

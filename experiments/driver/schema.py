@@ -6,27 +6,26 @@ that pydantic 1.10 and 2 share are used.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Union
 
 from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError
 
+from xcorr import speeds
 from xcorr.errors import UserError, nearest
+from xcorr.files import load_toml
+from xcorr.paths import ROOT
+from xcorr.precisions import PRECISIONS
 from xcorr.problem import FORMS, Problem, parse_counts, parse_size
 
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib
-
-FOLDER = Path(__file__).resolve().parents[1]
-PRECISIONS = ("fp64", "fp32", "tf32", "3xtf32", "bf16x3", "fp16")
+FOLDER = ROOT / "experiments"
 NOT_EXPERIMENTS = ("presets", "rates", "claims")
 
-Form = Literal["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
+Form = Literal[FORMS]  # type: ignore[valid-type]
 Mode = Literal["stream", "latency", "graph", "cold"]
-Precision = Literal["fp64", "fp32", "tf32", "3xtf32", "bf16x3", "fp16"]
+Precision = Literal[PRECISIONS]  # type: ignore[valid-type]
 Input = Literal["uniform", "zero-mean", "integer"]
 Size = Union[StrictInt, StrictStr]
 Number = Union[StrictInt, StrictFloat]
@@ -50,7 +49,8 @@ class Restriction(Base):
 
     `params` keeps the points that have, of each parameter named there, one of the values or none.
     `best` keeps of each variant on each problem its so many fastest points by the rows that exist,
-    and beside them those that `points` names by some of their parameters, by variant.
+    and beside them those that `points` names by some of their parameters, by variant; in a file `points` may be
+    the path of a JSON file that holds them.
     """
 
     sizes: Union[list[Size], None] = None
@@ -138,7 +138,7 @@ class Verification(Base):
 
 
 class Rates(Base):
-    """rates.toml."""
+    """Speeds of xcorr/speeds.toml and costs of rates.toml."""
 
     classes: dict[str, dict[str, Rate]]
     variants: dict[str, Rate] = {}
@@ -181,16 +181,6 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     **dict.fromkeys(("per_core", "per_s", "fma_per_s", "fft_per_s", "output_per_s"), (0, 1e18, False)),
     **dict.fromkeys(("launch_us", "plan_s", "process_s", "point_s", "definition_limit_fma"), (0, 1e18, True)),
 }  # fmt: skip
-
-
-def load_toml(path: Path) -> dict[str, Any]:
-    """The content of a TOML file; UserError when it cannot be read or is not TOML."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; give a readable file") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not TOML: {error}; correct that place") from error
 
 
 def _keys(model: type[Base]) -> Mapping[str, Any]:
@@ -285,9 +275,26 @@ def grid(experiment: Experiment, preset: str) -> list[Problem]:
     return sorted(problems.values(), key=lambda problem: (problem.fmas, problem.id))
 
 
+def _resolve_points(raw: dict[str, Any], path: Path) -> None:
+    """Puts the content of a file in the place of `points` that name one, a path below the root of the project."""
+    presets = raw.get("presets")
+    for name, preset in presets.items() if isinstance(presets, dict) else ():
+        named = preset.get("points") if isinstance(preset, dict) else None
+        if not isinstance(named, str):
+            continue
+        try:
+            preset["points"] = json.loads((ROOT / named).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"{path}: key presets.{name}.points: {named} cannot be read ({error}); name a JSON file of points by "
+                "variant below the root of the project"
+            ) from error
+
+
 def load_experiment(path: Path) -> Experiment:
     """A checked experiment: every problem of it is legal, every preset that it names exists."""
     raw = load_toml(path)
+    _resolve_points(raw, path)
     experiment: Experiment = parse(Experiment, raw, path)
     _check_ranges({key: value for key, value in raw.items() if key != "presets"}, path)
     for name in experiment.presets:
@@ -345,10 +352,10 @@ def load_presets(folder: Path = FOLDER) -> dict[str, Preset]:
 
 
 def load_rates(folder: Path = FOLDER) -> Rates:
-    """The shipped rates."""
-    path = folder / "rates.toml"
-    path = path if path.exists() else FOLDER / "rates.toml"
-    raw = load_toml(path)
+    """The shipped speeds and costs. Tables in the folder's own rates.toml replace the shipped ones."""
+    own = folder / "rates.toml"
+    path = own if own.exists() else FOLDER / "rates.toml"
+    raw = {**speeds.shipped(), **load_toml(FOLDER / "rates.toml"), **load_toml(path)}
     rates: Rates = parse(Rates, raw, path)
     _check_ranges(raw, path)
     for backend in ("cpu", "cuda"):

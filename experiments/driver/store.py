@@ -23,10 +23,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcorr.errors import UserError, warn
 from experiments.driver.identity import architecture, identities
-from xcorr.problem import FORMS, Problem
 from experiments.driver.run_records import read_runs
+from xcorr.errors import UserError, warn
+from xcorr.problem import COLUMNS as PROBLEM
+from xcorr.problem import FORMS, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +53,6 @@ FLOATS = (
     "energy_uj max_error error_bound exact_error exact_bound rel_l2_error clear_us launch_us "
     "rel_l2_bound"
 ).split()
-PROBLEM = "form window left_rows left_cols right_rows right_cols lefts rights".split()
 NEEDED = {*PROBLEM, "repetition"}  # integers without which a row is no row
 OUTCOMES = (
     "passed incorrect not_supported invalid_params not_selected out_of_memory timeout failed "
@@ -220,15 +220,14 @@ def _check(row: dict[Any, Any], line: int) -> None:
 
 
 @lru_cache(maxsize=None)
-def _problem_fault(form: str, window: str, *numbers: str) -> str:
+def _problem_fault(form: str, *cells: str) -> str:
     """Why these cells of PROBLEM are no problem, "" where they are one."""
     if form not in FORMS:
         return f"form {form!r}: unknown"
-    left_rows, left_cols, right_rows, right_cols, lefts, rights = map(int, numbers)
-    if min(left_rows, left_cols, right_rows, right_cols, lefts, rights) < 1:
+    if min(map(int, cells[:-1])) < 1:
         return "a size or a count below 1"
     try:
-        Problem(form, (left_rows, left_cols), (right_rows, right_cols), lefts, rights, window)
+        Problem.of_cells(form, *cells)
     except UserError as error:
         return str(error).partition("; ")[0]
     return ""

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from xcorr.errors import Parser, UserError
 from experiments.inputs import datasets
+from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
+from xcorr.library import Library, LibraryError, Request, find_variant, machine
 from xcorr.outputs import cell
-from xcorr.stream import Job, candidates, default_params
-from xcorr.library import ROOT, Library, LibraryError, Request, find_variant, machine
+from xcorr.stream import Job
+from xcorr.variants import candidates, default_params
 
 PRESETS = ("smoke", "quick", "paper")
 SCHEMA = 1
@@ -50,19 +51,18 @@ class Context:
 
 
 def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argparse.Namespace:
-    module = f"experiments.real.{experiment.partition('-')[2]}"
+    module = f"experiments.inputs.{experiment.partition('-')[2]}"
     parser = Parser(
         prog=f"python3 -m {module}",
         description=description,
         allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=f"example: python3 -m {module} --preset smoke --variants cpu_fft",
     )
     add = parser.add_argument
     add("--preset", choices=PRESETS, default="quick")
     add("--variants", default="", help="ids, comma-separated (default: chosen, see README.md)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
-    add("--results", type=Path, default=ROOT / "results", metavar="DIR")
+    parser.add_results()
     add(
         "--machine-facts", type=Path, metavar="JSON", help="facts in place of xcorr-bench --machine"
     )

@@ -20,11 +20,11 @@ from scipy.ndimage import gaussian_filter
 from tqdm import tqdm
 
 from experiments.inputs import common, datasets, patterns
-
-from xcorr import matrices, stream
 from experiments.inputs.accuracy import PAPER, Accuracy, distance_summary
-from xcorr.peaks import Peaks, concatenate, find_peaks
+from xcorr import matrices, stream
 from xcorr.library import Request
+from xcorr.peaks import Peaks, concatenate, find_peaks
+from xcorr.problem import pair_indices
 
 EXPERIMENT, TITLE = "real-ebsd", "Displacement of electron backscatter patterns"
 COLUMNS = (
@@ -220,7 +220,7 @@ def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> li
     facts = library.describe(request)
     pair_bytes = facts.out_rows * facts.out_cols * 8
     chunks = stream.plan_chunks(request, pair_bytes, REFERENCE_CHUNK_BYTES)
-    left_of, right_of = stream.pair_indices(request)
+    left_of, right_of = pair_indices(request)
     norms = norm(tiles.left)[left_of] * norm(tiles.right)[right_of]
     measured = [Measured(job, library.variant(job.variant)["algorithm_class"]) for job in jobs]
     references = stream.run_chunks(

@@ -18,8 +18,9 @@ from typing import Any
 
 from experiments.compare.artifact import FOLDER
 from xcorr.errors import UserError, nearest
+from xcorr.files import load_toml
 from xcorr.problem import Problem
-from experiments.driver.schema import load_toml
+from xcorr.variants import assignments
 
 NAMES = FOLDER / "published_names.toml"
 SHARED_NAMES = FOLDER / "reference_names.toml"
@@ -223,7 +224,7 @@ def read_flat(path: Path, folder: str, names: Names) -> Found:
             found.skipped += [text] if text not in found.skipped else []
             continue
         shape = [number(line[name], int, where + name) for name in ("rows", "cols", "lefts", "rights")]
-        raw = dict(pair.split("=", 1) for pair in line["params"].split(";") if "=" in pair)
+        raw = assignments(line["params"])
         for name in raw:
             if name not in names.own_params and name not in names.params:
                 raise UserError(f"{where}parameter {name}: unknown; {nearest(name, names.own_params)}")

@@ -17,10 +17,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from experiments.driver import store
 from experiments.compare.artifact import FOLDER
-from experiments.driver.schema import load_toml
+from experiments.driver import store
 from experiments.driver.store import Row
+from xcorr.files import load_toml
 
 PEAKS = FOLDER / "gpu_peaks.toml"
 LANES = 32

@@ -17,12 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.driver import store
-
-from experiments.published import guard
-from xcorr.errors import Parser, UserError, command, nearest
-from experiments.driver.points import ROOT
-from experiments.published.artifact_files import Found, Names, Point, read_flat, read_folder
 from experiments.driver.store import Row
+from experiments.published import guard
+from experiments.published.artifact_files import Found, Names, Point, read_flat, read_folder
+from xcorr.errors import Parser, UserError, command, nearest
 
 PRESET = "published"
 SCALAR_BYTES = 4
@@ -97,17 +95,13 @@ def write_set(results: Path, found: Found, names: Names, argv: Sequence[str]) ->
     return target, sum(map(len, by_experiment.values()))
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    made = Parser(
-        prog="scripts/import_published.py", description=__doc__, epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    made = Parser(prog="scripts/import_published.py", description=__doc__, epilog=EPILOG)
     made.add_argument("dir", nargs="?", type=Path, metavar="DIR", help="the artifact's presented-results")
     made.add_argument("--flat", type=Path, metavar="FILE", help="instead of DIR: a file in the long format")
     made.add_argument("--folder", metavar="NAME", help="which GPU's folder (with --flat; else default: all there)")
-    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
-                      help="root of the results (default: results)")  # fmt: skip
+    made.add_results()
     made.add_argument("--force", action="store_true", help="replace sets that were imported before")
     return made
 

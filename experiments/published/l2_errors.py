@@ -5,16 +5,17 @@ Rows that are older than the bound have passed without it; one whose stored erro
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from experiments.driver import store
-from xcorr.errors import Parser, UserError, command
-from experiments.driver.points import ROOT
 from experiments.driver.store import Row
+from xcorr.errors import Parser, UserError, command
+from xcorr.paths import ROOT
+from xcorr.precisions import ROUNDOFF
+from xcorr.problem import Problem
 
 EPILOG = """example:
   python3 -m experiments.published.l2_errors
@@ -23,9 +24,6 @@ EPILOG = """example:
 Exit code: 0 when no row is above its bound; 1 when one is, each point of such rows in a line; 2 for a mistake in the
 request. `error / bound` is said of the row that comes nearest."""
 
-# As in harness/registry.cpp and harness/bounds.hpp; a test holds both to the program.
-ROUNDOFF = {"fp64": 2.0**-53, "fp32": 2.0**-24, "tf32": 2.0**-11, "3xtf32": 2.0**-21, "bf16x3": 2.0**-16,
-            "fp16": 2.0**-11}  # fmt: skip
 DOUBLE = ROUNDOFF["fp64"]
 SYSTEMATIC = ("offset", "alternating", "constant")  # kinds of input whose rounding errors add up
 
@@ -33,34 +31,22 @@ SYSTEMATIC = ("offset", "alternating", "constant")  # kinds of input whose round
 def l2_bound(row: Row) -> float:
     """The bound of a row by its variant's class, precision, input and problem. Of a partial window it is a lower limit:
     what the window has of the whole result, which widens it, is not in a row."""
-    left_rows, left_cols, right_rows, right_cols = (
-        int(row[name]) for name in ("left_rows", "left_cols", "right_rows", "right_cols")
-    )
-    terms = min(left_rows, right_rows) * min(left_cols, right_cols)
-    points = (left_rows + right_rows - 1) * (left_cols + right_cols - 1)
+    problem = Problem.of_row(row)
+    terms = math.prod(map(min, problem.left, problem.right))
+    points = math.prod(a + b - 1 for a, b in zip(problem.left, problem.right))
+    outputs = points if problem.window == "valid" else math.prod(problem.output)  # all widen the bound least
     roundoff = ROUNDOFF[row["precision"]]
 
     def sums(unit: float) -> float:
         return ((0.5 * terms if row["input"] in SYSTEMATIC else 0.8 * math.sqrt(terms)) + 4.0) * unit
 
     own = (1.2 * max(1.0, math.log2(points)) + 4.0) * roundoff if is_transform(row["variant"]) else sums(roundoff)
-    return (1.0 + 8.0 / math.sqrt(_outputs(row["window"], points))) * (own + sums(DOUBLE))
+    return (1.0 + 8.0 / math.sqrt(outputs)) * (own + sums(DOUBLE))
 
 
 def is_transform(variant: str) -> bool:
     """Whether a variant is of the class of transforms: its id says so."""
     return "fft" in variant
-
-
-def _outputs(window: str, full: int) -> int:
-    """Outputs of a pair; 1 of `full` for `valid`, which only widens the bound of few outputs."""
-    if not window.startswith("sy:"):
-        return full
-    count = 1
-    for part in window.split(","):
-        first, last = part.split(":")[1].split("..")
-        count *= int(last) - int(first) + 1
-    return count
 
 
 def above(rows: Iterable[Row]) -> list[tuple[float, Row]]:
@@ -94,10 +80,7 @@ def _name(row: Row) -> str:
 
 def run(argv: Sequence[str]) -> int:
     """Prints the report; the exit code."""
-    made = Parser(
-        prog="python3 -m experiments.published.l2_errors", description=__doc__, epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    made = Parser(prog="python3 -m experiments.published.l2_errors", description=__doc__, epilog=EPILOG)
     made.add_argument("sets", nargs="*", type=Path, metavar="SET",
                       help="folders of sets (default: all of results/published)")  # fmt: skip
     options = made.parse_args(argv)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.driver import store
-from xcorr.errors import UserError, command, nearest
-from experiments.driver.points import ROOT
+from experiments.driver import measured, store
 from experiments.driver.run_records import run_records
 from experiments.driver.schema import PRESETS
 from experiments.driver.store import Key, Row
+from xcorr.errors import Parser, UserError, command, nearest
 
 EPILOG = """example:
   python3 -m experiments.published.publish amd-epyc-2-cores --experiments one-to-one
@@ -151,15 +149,13 @@ def publish(
         files[record_path] = (text + "\n").encode()
     for path, data in files.items():
         store.write_atomic(path, data)
-    return list(files)
+    table = measured.write(published)
+    return [*files, *([table] if table else [])]
 
 
 def run(argv: Sequence[str]) -> int:
     """The command; raises UserError."""
-    parser = argparse.ArgumentParser(
-        prog="python3 -m experiments.published.publish", description=__doc__, epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    parser = Parser(prog="python3 -m experiments.published.publish", description=__doc__, epilog=EPILOG)
     parser.add_argument("machine_key", nargs="?", help="machine key (default: the only local one)")
     parser.add_argument("--experiments", help="names, comma separated (default: all local ones)")
     parser.add_argument("--preset", help="publish the rows of this preset")
@@ -167,8 +163,7 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--add", action="store_true",
         help="keep published rows of points that are not measured here")  # fmt: skip
     parser.add_argument("--force", action="store_true", help="even if passed points are lost")
-    parser.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
-        help="root of the results (default: results)")  # fmt: skip
+    parser.add_results()
     options = parser.parse_args(argv)
     root = options.results / "local"
     keys = sorted(path.name for path in root.glob("*") if path.is_dir())

@@ -21,6 +21,7 @@ from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _curves, _facets, _panels
 from plots.metrics import METRICS
 from plots.tidy import ResultSet
+from xcorr.variants import assignments
 
 DATA = Path(__file__).with_name("paper.toml")
 COLUMNS = ("form", "counts", "rights", "variant")  # of a point; every other key is a parameter
@@ -130,10 +131,7 @@ def title(key: str) -> str:
     return f"Figure {spec.number}: {spec.title}" if spec.number else spec.title
 
 
-@lru_cache(maxsize=None)
-def parameters(text: str) -> dict[str, str]:
-    """`a=1;b=2` as a dict."""
-    return dict(part.split("=", 1) for part in text.split(";") if part)
+parameters = lru_cache(maxsize=None)(assignments)
 
 
 def select(points: pd.DataFrame, where: Where) -> pd.DataFrame:

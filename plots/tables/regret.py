@@ -38,9 +38,8 @@ def times_of(points: pd.DataFrame) -> dict[Problem, dict[Point, float]]:
                    & (points["input"] == "uniform")]  # fmt: skip
     found: dict[Problem, dict[Point, float]] = {}
     for values in usual[[*tidy.PROBLEM, "variant", "params", "compute_us"]].itertuples(index=False):
-        form, a, b, c, d, lefts, rights, window, variant, params, us = values
-        problem = Problem(form, (int(a), int(b)), (int(c), int(d)), int(lefts), int(rights), window)
-        found.setdefault(problem, {})[variant, params] = float(us)
+        *cells, variant, params, us = values
+        found.setdefault(Problem.of_cells(*cells), {})[variant, params] = float(us)
     return found
 
 
@@ -73,10 +72,9 @@ def refused(rows: pd.DataFrame) -> set[tuple[Any, ...]]:
 def _table(judged: Times, known: Mapping[Problem, Times], not_run: set[tuple[Any, ...]]) -> pd.DataFrame:
     lines = []
     for problem, measured in judged.items():
-        cells = (problem.form, *problem.left, *problem.right, problem.lefts, problem.rights, problem.window)
         choice = auto.pick(
             problem, Source("this set", known[problem]),
-            lambda point: "not run" if point not in measured and (*cells, *point) in not_run else "",
+            lambda point: "not run" if point not in measured and (*problem.cells, *point) in not_run else "",
         )
         best = min(measured, key=lambda one: (measured[one], one))
         line = {

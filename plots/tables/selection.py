@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from xcorr.errors import UserError, nearest
+from xcorr.variants import assignments
 
 KEYS = ("variants", "params", "without")
 Allowed = dict[str, tuple[str, ...]]
@@ -32,7 +33,7 @@ class Choice:
         ], dtype=bool)  # fmt: skip
 
     def _fits(self, params: str) -> bool:
-        values = parameters(params)
+        values = assignments(params)
         return all(values.get(name) in allowed for name, allowed in self.params.items()) and not any(
             values.get(name) in forbidden for name, forbidden in self.without.items()
         )
@@ -42,11 +43,6 @@ class Choice:
         wanted = [f"{name}={'|'.join(values)}" for name, values in sorted(self.params.items())]
         unwanted = [f"{name}!={'|'.join(values)}" for name, values in sorted(self.without.items())]
         return " ".join(["|".join(self.variants), *wanted, *unwanted])
-
-
-def parameters(text: str) -> dict[str, str]:
-    """Values by name of canonical parameters, `key=value;key=value`."""
-    return dict(pair.split("=", 1) for pair in text.split(";") if pair)
 
 
 def parse(raw: Any, where: str) -> Choice:

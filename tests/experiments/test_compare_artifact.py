@@ -7,54 +7,19 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from card import line, row
+
 from experiments.compare import artifact
 from experiments.driver import store
+from xcorr.paths import ROOT
 
-RUN = "20260101T000000-aaaaaa"
 CELL = {"form": "one-to-one", "left_rows": 16, "lefts": 1, "rights": 1}  # theirs: fft 14.341 us
 SLOW = {"compute_us": 18.0, "forward_us": 6.0, "hadamard_us": 3.0, "inverse_us": 5.0}
 FAST = {"compute_us": 12.0, "forward_us": 5.0, "inverse_us": 6.0}  # the product is inside the inverse
-FAMILIES = {"cufft": "fft", "split_row": "warp_shuffle", "multi_matrix_both_split_row": "warp_shuffle"}
-
-
-def row(variant: str, repetition: int = 0, **cells: object) -> store.Row:
-    made = dict.fromkeys(store.COLUMNS, "")
-    size = cells.get("left_rows", 16)
-    cells = {
-        "run": RUN, "experiment": "one-to-one", "machine_key": "card", "input": "uniform",
-        "variant": variant, "family": FAMILIES.get(variant, variant),
-        "backend": "cuda", "precision": "fp32", "form": "one-to-one", "left_rows": size, "left_cols": size,
-        "right_rows": size, "right_cols": size, "lefts": 1, "rights": 1, "window": "full",
-        "mode": "stream", "preset": "quick", "repetition": repetition, "iterations": 9,
-        "outcome": "passed", "source_hash": "h" * 16, **cells,
-    }  # fmt: skip
-    return made | {name: store.text_of(value) for name, value in cells.items()}
-
-
-@pytest.fixture
-def results(tmp_path: Path):
-    """A function that publishes rows as the set `card` and returns the root of the results."""
-
-    def publish(*rows: store.Row) -> Path:
-        folder = tmp_path / "published" / "card"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "one-to-one.csv.gz").write_bytes(store.encode(rows))
-        return tmp_path
-
-    return publish
 
 
 def call(root: Path, *options: str) -> int:
     return artifact.main(["--results", str(root), *options])
-
-
-def line(text: str, *start: str) -> list[str]:
-    """Cells of the Markdown line that starts with these cells."""
-    for found in text.splitlines():
-        cells = [cell.strip() for cell in found.strip("|").split("|")]
-        if tuple(cells[: len(start)]) == start:
-            return cells
-    raise AssertionError(f"no line {start} in {text}")
 
 
 def test_the_baseline_is_whole_and_adds_up() -> None:
@@ -67,7 +32,7 @@ def test_the_baseline_is_whole_and_adds_up() -> None:
     assert what["fft"]["phases_bar"] == 1.0 and what["fft"]["compute_bar"] == 1.3
     assert what["naive"]["compute_bar"] == 1.0 and what["definition"]["compute_bar"] == 1.1
     forms = {cell[0] for cell in baseline}
-    folders = {path.name for path in (artifact.ROOT / "algorithms").iterdir()}
+    folders = {path.name for path in (ROOT / "algorithms").iterdir()}
     assert {*what["definition"]["clear"]["forms"], *what["definition"]["host"]["forms"]} < forms
     assert set(what["definition"]["families"]) < folders
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiments.compare import reference
-from test_compare_artifact import line, results, row
+from card import line, row
 
-__all__ = ["results"]  # the fixture
+from experiments.compare import reference
 
 HEAD = "form,size,lefts,rights,artifact_algorithm,params,phase,median_us\n"
 SPLIT = (
@@ -25,7 +24,7 @@ PLAN = "one_to_one,16,1,1,fft_orig_one_to_one,,plan,600.0\n"
 
 
 @pytest.fixture
-def reference(tmp_path: Path):
+def reference_file(tmp_path: Path):
     """A function that writes a reference file of these lines and returns its path."""
 
     def write(*lines: str) -> Path:
@@ -36,11 +35,11 @@ def reference(tmp_path: Path):
     return write
 
 
-def call(root: Path, reference: Path, *options: str) -> int:
-    return reference.main(["--results", str(root), "--reference", str(reference), "--markdown", *options])
+def call(root: Path, file: Path, *options: str) -> int:
+    return reference.main(["--results", str(root), "--reference", str(file), "--markdown", *options])
 
 
-def test_a_row_meets_the_fastest_point_with_its_parameters(results, reference, capsys) -> None:
+def test_a_row_meets_the_fastest_point_with_its_parameters(results, reference_file, capsys) -> None:
     shared = "warp_per_overlap_shared_memory"
     root = results(
         row("split_row", params=PARAMS, compute_us=9.0),
@@ -49,7 +48,7 @@ def test_a_row_meets_the_fastest_point_with_its_parameters(results, reference, c
         row(shared, params="overlaps_per_block=16;shmem_row=128;strided_load=1", compute_us=2.0),
         row(shared, params="overlaps_per_block=16;shmem_row=32;strided_load=0", compute_us=1.0),
     )
-    assert call(root, reference(SPLIT, SHARED, PLAN)) == 0
+    assert call(root, reference_file(SPLIT, SHARED, PLAN)) == 0
     text = capsys.readouterr().out
     assert line(text, "one-to-one", "16", "1:1", "split_row")[6:] == ["10.0", "9.0", "0.90"]
     assert line(text, "one-to-one", "16", "1:1", shared)[6:] == ["4.0", "2.0", "0.50"]
@@ -57,14 +56,14 @@ def test_a_row_meets_the_fastest_point_with_its_parameters(results, reference, c
 
 
 @pytest.fixture
-def three(results, reference) -> tuple[Path, Path]:
+def three(results, reference_file) -> tuple[Path, Path]:
     """Ratios of 1.05 and 0.91 of one variant in one-to-one, 1.2 of another in n-to-m."""
     root = results(
         row("split_row", params=PARAMS, compute_us=10.5),
         row("split_row", params=PARAMS, left_rows=24, compute_us=9.1),
         row("multi_matrix_both_split_row", form="n-to-m", lefts=2, rights=2, params="left_mats=2", compute_us=6.0),
     )
-    return root, reference(SPLIT, SPLIT.replace(",16,", ",24,"), BOTH)
+    return root, reference_file(SPLIT, SPLIT.replace(",16,", ",24,"), BOTH)
 
 
 def test_the_summary_is_of_each_variant_and_form(three, capsys) -> None:
@@ -87,19 +86,19 @@ def test_rows_above_a_ratio_are_listed_and_counted(three, capsys, ratio: str, si
     assert rows == sizes and f" {len(sizes)} above {ratio}, " in text.splitlines()[-1]
 
 
-def test_where_the_artifact_leaves_the_clear_out_so_does_the_ratio(results, reference, capsys) -> None:
+def test_where_the_artifact_leaves_the_clear_out_so_does_the_ratio(results, reference_file, capsys) -> None:
     problem = {"form": "n-to-m", "lefts": 2, "rights": 2}
     root = results(row("multi_matrix_both_split_row", params="left_mats=2", compute_us=6.0, clear_us=2.0, **problem))
-    assert call(root, reference(BOTH)) == 0
+    assert call(root, reference_file(BOTH)) == 0
     assert line(capsys.readouterr().out, "n-to-m", "16", "2:2")[5:] == ["clear", "5.0", "4.0", "0.80"]
 
 
-def test_a_missing_counterpart_and_a_slow_median_exit_1(results, reference, capsys) -> None:
+def test_a_missing_counterpart_and_a_slow_median_exit_1(results, reference_file, capsys) -> None:
     root = results(row("split_row", params=PARAMS, compute_us=9.0))
-    assert call(root, reference(SPLIT, SHARED)) == 1
+    assert call(root, reference_file(SPLIT, SHARED)) == 1
     assert ", 1 without a counterpart\n" in capsys.readouterr().out
     root = results(row("split_row", params=PARAMS, compute_us=11.0))
-    assert call(root, reference(SPLIT)) == 1
+    assert call(root, reference_file(SPLIT)) == 1
 
 
 @pytest.mark.parametrize(
@@ -113,8 +112,8 @@ def test_a_missing_counterpart_and_a_slow_median_exit_1(results, reference, caps
         ([SPLIT], ["--above", "much"], "see --help"),
     ],
 )
-def test_mistakes_are_one_line(results, reference, capsys, lines, options, says) -> None:
+def test_mistakes_are_one_line(results, reference_file, capsys, lines, options, says) -> None:
     root = results(row("split_row", compute_us=1.0))
-    assert call(root, reference(*lines), *options) == 2
+    assert call(root, reference_file(*lines), *options) == 2
     err = capsys.readouterr().err
     assert says in err and err.count("\n") == 1

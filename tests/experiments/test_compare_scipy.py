@@ -4,9 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.signal import correlate2d
+
 from experiments.compare import scipy_peer
 from xcorr.errors import UserError
-from scipy.signal import correlate2d
 
 ENTRY = {
     "title": "T",
@@ -80,9 +81,9 @@ def test_exit_code_and_verdict(monkeypatch, capsys, tmp_path, ours, code, word):
             for one in real(library, bar)
         ]
 
-    monkeypatch.setattr(compare_scipy, "contestants", timed)
-    monkeypatch.setattr(compare_scipy, "Library", FakeLibrary)
-    monkeypatch.setattr(compare_scipy, "program", lambda: None)
+    monkeypatch.setattr(scipy_peer, "contestants", timed)
+    monkeypatch.setattr(scipy_peer, "Library", FakeLibrary)
+    monkeypatch.setattr(scipy_peer, "program", lambda: None)
     assert scipy_peer.main(["--bars", str(bars), "--rounds", "2"]) == code
     assert f"bar 0.80: {word}" in capsys.readouterr().out
 

@@ -10,15 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from experiments.compare import equivalent
-from experiments.driver import identity
 from experiments.compare.equivalence import times
 from experiments.compare.equivalence.builds import Tree
 from experiments.compare.equivalence.calls import Compared, Recorder, compare_calls, compare_lines
 from experiments.compare.equivalence.machine_code import Kernel, without_file
 from experiments.compare.equivalent import DIFFERENT, EQUAL, SAME, TOKENS, judge_kernels
-from xcorr.errors import UserError
+from experiments.driver import identity
 from experiments.driver.points import Variant
+from xcorr.errors import UserError
 from xcorr.problem import Problem
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -195,7 +196,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tree]:
         (tree.root / VARIANT).write_text(text)
         build = tree.build
         (build / "build_facts.hpp").write_text('#define XCORR_COMPILER "gcc 12"\n')
-        call(tree.root / "scripts/stamp_sources.py", "stamp", tree.root, build, f"{VARIANT}:tiny.cu")
+        call(tree.root / "scripts/build/stamp_sources.py", "stamp", tree.root, build, f"{VARIANT}:tiny.cu")
         call(NVCC, *NVCC_FLAGS, f"-I{tree.root}", "-c", build / "tiny.cu", "-o", build / "tiny.o")
         flags = ["-std=c++20", "-O1", "-fPIC", f"-I{tree.root}", f"-I{build}", f"-I{include}"]
         sources = [tree.root / "harness" / f"{name}.cpp" for name in ("registry", "problem")]

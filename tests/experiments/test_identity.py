@@ -10,10 +10,11 @@ from pathlib import Path
 import fake_bench
 import pytest
 from driving import Driver, driver
+from stored import NEW, OLD, row, save
+
 from experiments.driver import identity, store
-from xcorr.errors import UserError
 from experiments.driver.identity import Identities, Line, add_lines, architecture, read_lines
-from test_store import NEW, OLD, row, save
+from xcorr.errors import UserError
 
 __all__ = ["driver"]
 
@@ -122,7 +123,7 @@ def test_both_sources_are_published(driver: Driver, equivalent: Path) -> None:
 
 
 def current() -> dict[str, str]:
-    command = [sys.executable, ROOT / "scripts" / "stamp_sources.py", "hash", ROOT]
+    command = [sys.executable, ROOT / "scripts" / "build" / "stamp_sources.py", "hash", ROOT]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return dict(one.split(":") for one in done.stdout.splitlines())
 

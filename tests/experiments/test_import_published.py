@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from fixtures import published
 
 from experiments.driver import store
-
 from experiments.published import guard, importing
-from fixtures import published
 from plots import render, tidy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -262,7 +261,7 @@ def test_a_labelling_must_be_better_and_the_only_one():
     assert guard.fit_labels({"one": {"a": 0, "b": 2}, "two": {"a": 0, "b": 0}}, labels) is None
 
 
-def test_the_door_says_how():
+def test_the_command_says_how():
     done = subprocess.run([sys.executable, ROOT / "scripts/import_published.py", "--help"], capture_output=True,
                           text=True, cwd="/")  # fmt: skip
     assert done.returncode == 0 and "presented-results" in done.stdout and "example" in done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from driving import Driver, driver
+
 from experiments.driver import store
 from experiments.driver.launches import quiet_us, slowed
 

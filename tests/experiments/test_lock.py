@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 from driving import Driver, driver, keys
+from hangs import wait_for
+
 from experiments.driver import lock, store
 from xcorr.errors import UserError
-from hangs import wait_for
 
 __all__ = ["driver"]
 HANG = {"kind": "hang", "variant": "cpu_fft", "params": "threads=1", "left": "8x8"}

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import fake_bench
 import pytest
-from xcorr.errors import UserError
+
 from experiments.driver.points import Filters, Unit, Variant, expand, parse_shard, select_points, take_shard
-from xcorr.problem import Problem, parse_counts, parse_size
 from experiments.driver.schema import load_experiments
+from xcorr.errors import UserError
+from xcorr.problem import Problem, parse_counts, parse_size
 
 VARIANTS = [Variant.from_list(entry) for entry in fake_bench.VARIANTS]
 CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda", points=("a=1", "a=2")))

@@ -6,12 +6,13 @@ import dataclasses
 
 import fake_bench
 import pytest
+from stored import row
+
 from experiments.driver.points import Unit, Variant
 from experiments.driver.predict import Predictor, work_of
-from xcorr.problem import Problem
 from experiments.driver.schema import Limits, Preset, Rate, Rates, Verification, load_rates
 from experiments.driver.store import Row
-from test_store import row
+from xcorr.problem import Problem
 
 SCALAR, FFT = (Variant.from_list(entry) for entry in fake_bench.VARIANTS)
 CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import fake_bench
 import pytest
 from driving import Driver, driver
+
 from experiments.driver import store
 
 __all__ = ["driver"]

@@ -7,11 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from experiments.driver import store
 from experiments.published import l2_errors
+from xcorr.paths import build_directory
 
-ROOT = Path(__file__).resolve().parents[2]
-BENCH = ROOT / "build" / "xcorr-bench"
+BENCH = build_directory() / "xcorr-bench"
 
 
 def row(**cells: str) -> store.Row:

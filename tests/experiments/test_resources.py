@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from built_library import built_library
-from experiments.compare import resources
 from hangs import HANG_S
-from xcorr.library import build_directory
-from test_structure import ROOT
+from tree import ROOT
 
-sys.path.insert(0, str(ROOT / "scripts"))
+from experiments.compare import resources
+from xcorr.paths import build_directory
+
+sys.path.insert(0, str(ROOT / "scripts" / "build"))
 try:
     import compile_kernels
     import merge_resources
@@ -107,7 +107,7 @@ def compile_unit(tmp_path: Path):
         compiler.chmod(0o755)
         (tmp_path / "unit.part1.cu").write_text(unit)
         return subprocess.run(
-            [ROOT / "scripts/compile_kernels.py", "unit.part1.cu", "unit.o", "unit.json", "unit.d", "--", "./nvcc"],
+            [ROOT / "scripts/build/compile_kernels.py", "unit.part1.cu", "unit.o", "unit.json", "unit.d", "--", "./nvcc"],
             cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S,
         )  # fmt: skip
 
@@ -131,7 +131,7 @@ def test_a_unit_that_does_not_compile_ends_as_the_compiler_does(compile_unit, tm
 
 def test_a_compiler_that_is_gone_is_one_line(tmp_path: Path) -> None:
     done = subprocess.run(
-        [ROOT / "scripts/compile_kernels.py", "a.cu", "a.o", "a.json", "a.d", "--", "./no-such-nvcc"],
+        [ROOT / "scripts/build/compile_kernels.py", "a.cu", "a.o", "a.json", "a.d", "--", "./no-such-nvcc"],
         cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S,
     )  # fmt: skip
     assert done.returncode == 1
@@ -176,7 +176,7 @@ def build(tmp_path: Path):
                 paths[-1].write_text(text)
         tables = (tmp_path / "resources.csv", tmp_path / "compile_seconds.csv")
         return subprocess.run(
-            [ROOT / "scripts/merge_resources.py", *tables, *paths],
+            [ROOT / "scripts/build/merge_resources.py", *tables, *paths],
             check=True, capture_output=True, text=True, timeout=HANG_S,
         ).stdout  # fmt: skip
 

@@ -12,10 +12,11 @@ from pathlib import Path
 import fake_bench
 import pytest
 from driving import Driver, driver, keys
+from hangs import HANG_S, wait_for
+
 from experiments.driver import store
 from experiments.driver.predict import Predictor
-from experiments.driver.schema import FOLDER
-from hangs import HANG_S, wait_for
+from xcorr import speeds
 
 __all__ = ["driver"]
 CRASH = {"variant": "cpu_fft", "params": "threads=1", "left": "8x8"}
@@ -128,7 +129,7 @@ def _patient_but_with(monkeypatch: pytest.MonkeyPatch, params: str) -> None:
 def test_hanging_point_times_out(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     _patient_but_with(monkeypatch, "threads=1")
     driver.presets(timeout=2)
-    rates = (FOLDER / "rates.toml").read_text()
+    rates = speeds.SPEEDS.read_text()
     (driver.folder / "rates.toml").write_text(rates.replace("plan_s = 0.1", "plan_s = 0"))
     driver.faults({"kind": "hang", "variant": "cpu_fft", "params": "threads=1", "left": "4x4"})
     driver.run("--sizes", "4")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from driving import Driver, driver
+
 from experiments.driver import store
-from experiments.driver.schema import FOLDER
+from xcorr import speeds
 
 __all__ = ["driver"]
 POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
@@ -42,7 +43,7 @@ def test_what_is_learnt_in_a_run_selects_what_an_earlier_one_left_out(driver: Dr
     assert driver.run("--sizes", "12", "--variants", "cpu_definition") == 0
     assert set(driver.outcomes().values()) == {"not_selected"}
     driver.presets(limit=3e-6)  # below the shipped rate for 12 x 12, far above the fake's time
-    rates = (FOLDER / "rates.toml").read_text()
+    rates = speeds.SPEEDS.read_text()
     (driver.folder / "rates.toml").write_text(
         rates.replace("cpu_definition = { per_core = 9e8", "cpu_definition = { per_core = 1e9")
     )

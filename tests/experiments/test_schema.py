@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+
 from experiments.driver import schema
+from xcorr import speeds
 from xcorr.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,7 +93,7 @@ def test_mistakes_in_presets(tmp_path: Path, old: str, new: str, says: str) -> N
     ],
 )  # fmt: skip
 def test_rates_that_would_divide_by_nothing_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
-    good = (schema.FOLDER / "rates.toml").read_text()
+    good = speeds.SPEEDS.read_text() + (schema.FOLDER / "rates.toml").read_text()
     assert old in good
     (tmp_path / "rates.toml").write_text(good.replace(old, new, 1))
     with pytest.raises(UserError) as caught:

@@ -18,7 +18,7 @@ import pytest
 
 from copied_tree import copy_tree
 from hangs import HANG_S
-from test_structure import ROOT, TREE
+from tree import ROOT, TREE
 
 ID = "brand_new_variant"
 KERNEL = "brand_new_kernel"

@@ -1,4 +1,4 @@
-"""Every door says what it is for, refuses a mistake in one line, and set-up chooses well."""
+"""Every script says what it is for, refuses a mistake in one line, and set-up chooses well."""
 
 import os
 import re
@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from hangs import HANG_S
-from test_structure import ROOT, TREE
+from tree import ROOT, TREE
 
 SOURCED = {"env.sh"}
-DOORS = [
+COMMANDS = [
     path for path in TREE
-    if path.parts[0] in ("scripts", ".ci") and len(path.parts) == 2
+    if path.parts[:-1] in (("scripts",), ("scripts", "build"), (".ci",))
     and path.suffix in (".sh", ".py", "") and path.name not in SOURCED
 ]
 SHELL = [path for path in TREE if path.suffix == ".sh" or path == Path(".ci/run")]
@@ -28,17 +28,17 @@ def call(*command: object, **environment: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.parametrize("door", DOORS, ids=str)
-def test_help_with_an_example(door):
-    done = call(ROOT / door, "--help")
+@pytest.mark.parametrize("script", COMMANDS, ids=str)
+def test_help_with_an_example(script):
+    done = call(ROOT / script, "--help")
     assert done.returncode == 0, done.stderr
     assert re.search("example", done.stdout, re.IGNORECASE), "no example"
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("door", [path for path in SHELL if path.name not in SOURCED], ids=str)
-def test_an_unknown_option_is_one_line(door):
-    done = call(ROOT / door, "--no-such-option")
+@pytest.mark.parametrize("script", [path for path in SHELL if path.name not in SOURCED], ids=str)
+def test_an_unknown_option_is_one_line(script):
+    done = call(ROOT / script, "--no-such-option")
     assert done.returncode == 2
     assert done.stderr.startswith("error: --no-such-option") and done.stderr.count("\n") == 1
     assert not done.stdout
@@ -76,7 +76,7 @@ def lacking(folder: Path, modules: str) -> Path:
 
 
 def has_packages(python: str) -> bool:
-    checker = ROOT / "scripts/python_packages.py"
+    checker = ROOT / "scripts/build/python_packages.py"
     return Path(python).exists() and call(python, checker, "missing").returncode == 0
 
 
@@ -134,11 +134,11 @@ def test_a_python_that_can_make_no_environment_is_said_in_one_line(bare, tmp_pat
 
 
 def test_the_list_of_packages_is_the_one_of_pyproject():
-    listed = call(sys.executable, ROOT / "scripts/python_packages.py", "list").stdout.split()
+    listed = call(sys.executable, ROOT / "scripts/build/python_packages.py", "list").stdout.split()
     text = (ROOT / "pyproject.toml").read_text()
     assert len(listed) >= 10
     assert all(f'"{requirement}' in text for requirement in listed)
-    lean = call(sys.executable, ROOT / "scripts/python_packages.py", "list", "--no-tests").stdout
+    lean = call(sys.executable, ROOT / "scripts/build/python_packages.py", "list", "--no-tests").stdout
     assert not re.search("pytest|hypothesis", lean) and "pandas" in lean
 
 
@@ -152,7 +152,7 @@ def parts(tmp_path) -> Path:
     return tmp_path
 
 
-STAMP = ROOT / "scripts/stamp_sources.py"
+STAMP = ROOT / "scripts/build/stamp_sources.py"
 THREE = "algorithms/family/tiled.cu:tiled.cu,tiled.part1.cu,tiled.part2.cu"
 
 

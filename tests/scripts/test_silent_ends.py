@@ -15,8 +15,8 @@ __all__ = ["tree"]
 CALLS = {
     ".ci/run": [["--fast"]],
     "scripts/build.sh": [["--grid", "paper"]],
-    "scripts/gpu_arch.sh": [[]],
-    "scripts/mathdx.sh": [[]],
+    "scripts/build/gpu_arch.sh": [[]],
+    "scripts/build/mathdx.sh": [[]],
     "scripts/publish.sh": [[]],
     "scripts/replot.sh": [[]],
     "scripts/reproduce.sh": [["--results", "results"]],
@@ -129,7 +129,7 @@ def test_a_run_that_measured_nothing_is_said(tree):
 
 def test_a_driver_that_does_not_know_its_gpu_counts_as_none(tree):
     tree.stub("nvidia-smi", "echo '[N/A]'")
-    done = tree.call("scripts/gpu_arch.sh")
+    done = tree.call("scripts/build/gpu_arch.sh")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -19,7 +19,7 @@ from experiments.driver import store
 from hangs import HANG_S
 
 ROOT = Path(__file__).resolve().parents[2]
-DOOR = ROOT / "scripts/slurm_array.sh"
+SCRIPT = ROOT / "scripts/slurm_array.sh"
 FAKE_BENCH = ROOT / "tests/support/fake_bench.py"
 SELECTION = ("--experiments", "one-to-one,one-to-many", "--sizes", "16,32")
 FAKE_SBATCH = """\
@@ -47,8 +47,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-def call(*words: object, env: dict[str, str], door: Path = DOOR) -> subprocess.CompletedProcess:
-    command = [str(word) for word in (door, *words)]
+def call(*words: object, env: dict[str, str], script: Path = SCRIPT) -> subprocess.CompletedProcess:
+    command = [str(word) for word in (script, *words)]
     return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, timeout=HANG_S)
 
 
@@ -74,7 +74,7 @@ def test_an_array_and_a_job_that_waits_for_it(environment, tmp_path):
     assert "--gpus=1" in array and "--gpus=1" not in drawing
     assert after(drawing, "--dependency") == "afterany:41" and "--array" not in drawing
     command = shlex.split(after(array, "--wrap"))
-    assert command[:2] == ["exec", str(DOOR)]
+    assert command[:2] == ["exec", str(SCRIPT)]
     assert after(command, "--results") == str(tmp_path / "my rows") and after(command, "--sizes") == "16,32"
     assert after(command, "--device") == "cuda" and after(command, "--step") == "shard"
     assert after(shlex.split(after(drawing, "--wrap")), "--step") == "draw:41"
@@ -168,7 +168,7 @@ def test_an_array_on_a_real_cluster_survives_a_killed_shard(tmp_path):
     with slurm_cluster.Cluster(tmp_path / "cluster") as cluster:
         env = {**cluster.env, "XCORR_PYTHON": sys.executable, "XCORR_BUILD": str(bench(tmp_path / "build", gate))}
         done = call("--no-build", "--preset", "smoke", "--shards", 2, "--partition", "test", "--device", "cpu",
-                    *SELECTION, "--results", results, env=env, door=tree / "scripts/slurm_array.sh")  # fmt: skip
+                    *SELECTION, "--results", results, env=env, script=tree / "scripts/slurm_array.sh")  # fmt: skip
         assert done.returncode == 0, done.stderr
         array, drawing = _jobs(done.stdout)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "scripts" / "build"))
 from stamping import source_tokens  # noqa: E402
 from stamping.source_tokens import read_source, source_hash  # noqa: E402
 
-STAMP = ROOT / "scripts" / "stamp_sources.py"
+STAMP = ROOT / "scripts" / "build" / "stamp_sources.py"
 VARIANT = "algorithms/family/example.cu"
 LINE = f"{VARIANT}:example.cu"
 FILES = {

@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from xcorr.library import Library, build_directory
+from xcorr.library import Library
+from xcorr.paths import build_directory
 
 
 def built_library() -> Library:

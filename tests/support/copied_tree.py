@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from hangs import HANG_S
-from test_structure import ROOT, TREE
+from tree import ROOT, TREE
 
 
 def copy_tree(target: Path) -> Path:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hangs import HANG_S
+
 from experiments.driver import run, store
 from experiments.published import publish
-from hangs import HANG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 FAKE = Path(__file__).with_name("fake_bench.py")

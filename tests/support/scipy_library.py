@@ -8,8 +8,9 @@ import numpy as np
 import scipy.signal
 
 from xcorr import correlate
-from xcorr.stream import pair_indices
-from xcorr.library import Description, LibraryError, find_variant, scalar_type
+from xcorr.library import Description, LibraryError, find_variant
+from xcorr.precisions import scalar_type
+from xcorr.problem import pair_indices
 
 
 def window_of(request) -> tuple[range, range]:

@@ -43,7 +43,8 @@ class StubTree:
         for name in ("algorithms", "harness", "tests", "results/local/made-up-machine", "results/published/one"):
             (self.root / name).mkdir(parents=True)
         shutil.copy(ROOT / "pyproject.toml", self.root)
-        (self.root / "experiments").mkdir()
+        for name in ("experiments", "xcorr"):
+            (self.root / name).mkdir()
         (self.root / "xcorr/correlate.py").write_text("def main():\n    return 0\n")
         (self.root / "results/published/one/runs.json").write_text("{}")
         self.bin.mkdir()

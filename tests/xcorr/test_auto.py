@@ -8,16 +8,14 @@ import pytest
 from fixtures import sets
 from scipy_library import ScipyLibrary
 
-from experiments.driver import store
-
-from experiments.published import auto_table
-
-from xcorr import auto
-from xcorr.errors import UserError
-from experiments.driver.points import ROOT
-from xcorr.problem import Problem
+from experiments.driver import measured, store
 from experiments.driver.schema import grid, load_experiment
+from experiments.published import auto_table
+from xcorr import auto, table
+from xcorr.errors import UserError
 from xcorr.library import Request
+from xcorr.paths import RESULTS
+from xcorr.problem import Problem
 
 DIRECT, FFT = ("cpu_definition", "threads=1"), ("cpu_fft", "threads=all")
 
@@ -134,6 +132,11 @@ def results(tmp_path, monkeypatch):
     return tmp_path / "results"
 
 
+def write_set(results, rows, key, kind="published"):
+    """A set with its table, as a run or publishing leaves it."""
+    measured.write(sets.write_set(results, rows, key, kind))
+
+
 def chosen(results, problem, precision="fp32", library=None):
     return auto.Auto(library or ScipyLibrary(), "cpu", results).choose(request_of(problem), precision)
 
@@ -142,36 +145,36 @@ def test_sources_local_then_published_then_shipped_then_rule(results, monkeypatc
     key, problem = ScipyLibrary().machine("cpu")["machine_key"], square(32)
     shipped = chosen(results, problem)
     assert "times of another machine" in shipped.why and "the nearest shipped" in shipped.why
-    sets.write_set(results, rows(32, fast="cpu_definition"), key)
+    write_set(results, rows(32, fast="cpu_definition"), key)
     assert chosen(results, problem).variant == "cpu_definition"
-    sets.write_set(results, rows(32, us=1.0), key, "local")
+    write_set(results, rows(32, us=1.0), key, "local")
     local = chosen(results, problem)
     assert local.variant == "cpu_row_streaming" and f"local and published rows of this machine, {key}" in local.why
-    monkeypatch.setattr(auto_table, "TABLE", results / "empty.json")
-    auto_table.TABLE.write_text("[]")
+    monkeypatch.setattr(table, "SHIPPED", results / "empty.json")
+    table.SHIPPED.write_text("[]")
     rule = chosen(results, square(32, "n-to-m", 2, 2))
-    assert "by rule" in rule.why and "rates.toml" in rule.why and rule.params == "threads=all"
+    assert "by rule" in rule.why and "speeds.toml" in rule.why and rule.params == "threads=all"
     assert rule.variant in ("cpu_fft", "cpu_row_streaming")
 
 
 def test_the_rule_knows_the_work(results, monkeypatch):
-    monkeypatch.setattr(auto_table, "TABLE", results.parent / "empty.json")
-    auto_table.TABLE.write_text("[]")
+    monkeypatch.setattr(table, "SHIPPED", results.parent / "empty.json")
+    table.SHIPPED.write_text("[]")
     small, large = chosen(results, square(4)), chosen(results, square(512))
     assert small.variant != "cpu_fft" and large.variant == "cpu_fft"
 
 
 def test_precision_without_rows_goes_by_fp32(results):
-    sets.write_set(results, rows(32, fast="cpu_definition"), ScipyLibrary().machine("cpu")["machine_key"])
+    write_set(results, rows(32, fast="cpu_definition"), ScipyLibrary().machine("cpu")["machine_key"])
     found = chosen(results, square(32), "fp64")
     assert found.variant == "cpu_definition" and found.why.count("in fp32") == 1
 
 
 def test_what_the_build_lacks_or_refuses_is_skipped(results):
     key = ScipyLibrary().machine("cpu")["machine_key"]
-    sets.write_set(results, rows(32, fast="a_variant_of_another_tree"), key)
+    write_set(results, rows(32, fast="a_variant_of_another_tree"), key)
     assert chosen(results, square(32)).variant == "cpu_fft"
-    sets.write_set(results, rows(32), key)
+    write_set(results, rows(32), key)
     library = ScipyLibrary()
     library.refuses = {"cpu_row_streaming": "needs sm_90"}
     assert chosen(results, square(32), library=library).variant == "cpu_fft"
@@ -189,24 +192,44 @@ def test_a_second_question_asks_nobody(results):
     assert asked.choose(request_of(square(32))) is first
 
 
-def test_rows_are_read_once_until_they_change(results, monkeypatch):
-    key, reads = ScipyLibrary().machine("cpu")["machine_key"], []
-    sets.write_set(results, rows(16, 32), key)
-    read = store.read_rows
-    monkeypatch.setattr(store, "read_rows", lambda folder: reads.append(folder) or read(folder))
-    first = chosen(results, square(20))
-    assert chosen(results, square(20)) == first and len(reads) == 1
-    sets.write_set(results, rows(16, 32, 64, fast="cpu_definition"), key)
-    assert chosen(results, square(20)).variant == "cpu_definition" and len(reads) == 2
+def test_rows_that_a_table_lacks_are_told_with_the_command_that_adds_them(results, capsys):
+    key = ScipyLibrary().machine("cpu")["machine_key"]
+    write_set(results, rows(16, 32), key, "local")
+    assert "have changed" not in chosen(results, square(20)).why
+    sets.write_set(results, rows(16, 32, 64, fast="cpu_definition"), key, "local")
+    copied = chosen(results, square(20))
+    command = f"python3 -m experiments.published.auto_table --local {key}"
+    assert copied.variant == "cpu_row_streaming" and copied.why.endswith(f"run {command}")
+    assert auto_table.main([*command.split()[3:], "--results", str(results)]) == 0
+    found = chosen(results, square(20))
+    assert found.variant == "cpu_definition" and "have changed" not in found.why
+    assert str(results / "local" / key / table.NAME) in capsys.readouterr().out
+
+
+def test_rows_without_a_table_are_told(results):
+    key = ScipyLibrary().machine("cpu")["machine_key"]
+    sets.write_set(results, rows(32), key)
+    assert chosen(results, square(32)).why.endswith("run python3 -m experiments.published.auto_table")
+
+
+def test_a_damaged_table_is_one_line_with_the_command_that_makes_it(results):
+    key = ScipyLibrary().machine("cpu")["machine_key"]
+    write_set(results, rows(32), key, "local")
+    path = results / "local" / key / table.NAME
+    for text in ("", "{", "[1]", '[{"times": 1}]', '[{"times": {"fp32": {"n-to-m": {}}}}]'):
+        path.write_text(text)
+        with pytest.raises(UserError, match=f"auto_table --local {key}") as caught:
+            chosen(results, square(32))
+        assert "\n" not in str(caught.value), text
 
 
 def test_only_passed_rows_of_mode_stream_are_times():
     good = [{name: store.text_of(value) for name, value in one.items()} for one in rows(32)]
     bad = [{**good[0], "params": f"{name}=1", name: value} for name, value in
            {"outcome": "incorrect", "mode": "graph"}.items()]  # fmt: skip
-    times = auto_table.times_of([*good, *bad])
+    times = measured.times_of([*good, *bad])
     assert times == {"fp32": {square(32): {("cpu_row_streaming", "threads=all"): 5.0, ("cpu_fft", "threads=all"): 9.0}}}
-    assert auto_table.undigest(json.loads(json.dumps(auto_table.digest(times)))) == times
+    assert table.undigest(json.loads(json.dumps(table.digest(times)))) == times
 
 
 def test_the_shipped_table_keeps_points_that_lead():
@@ -223,16 +246,16 @@ def test_the_shipped_table_keeps_points_that_lead():
     ("cpu", {"cores": 6}, "few"), ("cpu", {"cores": 64}, "many"),
 ])  # fmt: skip
 def test_the_nearest_architecture_is_of_the_same_kind(results, monkeypatch, device, facts, expected):
-    times = auto_table.digest({"fp32": {square(32): {FFT: 1.0}}})
+    times = table.digest({"fp32": {square(32): {FFT: 1.0}}})
     machines = [
         {"machine_key": "old", "backend": "cuda", "compute_capability": "8.0", "times": times},
         {"machine_key": "new", "backend": "cuda", "compute_capability": "9.0", "times": times},
         {"machine_key": "few", "backend": "cpu", "cores": 4, "times": times},
         {"machine_key": "many", "backend": "cpu", "cores": 32, "times": times},
     ]
-    monkeypatch.setattr(auto_table, "TABLE", results.parent / "table.json")
-    auto_table.TABLE.write_text(json.dumps(machines))
-    [found] = auto_table.sources({"machine_key": "x", **facts}, device, "fp32", results)
+    monkeypatch.setattr(table, "SHIPPED", results.parent / "table.json")
+    table.SHIPPED.write_text(json.dumps(machines))
+    [found] = table.sources({"machine_key": "x", **facts}, device, "fp32", results)
     assert expected in found.where
 
 
@@ -244,18 +267,17 @@ def test_the_experiment_measures_what_auto_would_choose():
     """On every machine whose rows are published: or its regret could not be told."""
     experiment = load_experiment(auto_table.REGRET)
     judged, named = grid(experiment, "quick"), experiment.presets["quick"].points
-    published = [path for path in (ROOT / "results" / "published").iterdir() if path.is_dir()]
-    found = auto_table.read_sets(published)
+    found = [measured.read(path) for path in (RESULTS / "published").iterdir() if path.is_dir()]
     assert found and {problem.form for problem in judged} == {"one-to-one", "one-to-many", "n-to-mn", "n-to-m"}
-    for _, times in found.values():
-        known = {problem: own for problem, own in times["fp32"].items() if problem not in judged}
+    for one in found:
+        known = {problem: own for problem, own in one["times"]["fp32"].items() if problem not in judged}
         for problem in judged:
             best = auto.predict(problem, known)[0].point
             assert best[1] in named[best[0]], f"{problem.id}: {best}"
 
 
 def test_command_says_the_choice_in_one_line(results, monkeypatch, capsys):
-    monkeypatch.setattr("xcorr.library.Library", ScipyLibrary)
+    monkeypatch.setattr("xcorr.auto.Library", ScipyLibrary)
     assert auto.run(["--form", "n-to-m", "--left", "56", "--lefts", "4", "--rights", "9", "--results", str(results)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("n-to-m/56x56/56x56/4:9/full: cpu_") and out.count("\n") == 1
@@ -267,7 +289,7 @@ def test_command_says_the_choice_in_one_line(results, monkeypatch, capsys):
     ([], "--left"), (["--left", "5", "--precision", "fp16"], "no variant of this build"),
 ])  # fmt: skip
 def test_mistakes_are_one_line(results, monkeypatch, argv, words):
-    monkeypatch.setattr("xcorr.library.Library", ScipyLibrary)
+    monkeypatch.setattr("xcorr.auto.Library", ScipyLibrary)
     with pytest.raises(UserError, match=words) as caught:
         auto.run([*argv, "--results", str(results)])
     assert "\n" not in str(caught.value)
@@ -279,11 +301,12 @@ def test_table_command_mistakes(tmp_path, capsys):
     assert capsys.readouterr().err.count("\n") == 2
 
 
-def test_regenerating_replaces_the_generated_part_only(tmp_path):
-    text = auto_table.REGRET.read_text()
-    made = {"m": ({"backend": "cpu"}, {"fp32": source(16, 32, 64).times})}
-    new = auto_table.regret_text(made, text)
-    assert new.partition(auto_table.MARK)[0] == text.partition(auto_table.MARK)[0]
+def test_points_of_the_experiment_are_data_of_the_results(tmp_path, monkeypatch):
+    made = {"machine_key": "m", "backend": "cpu", "times": {"fp32": source(16, 32, 64).times}}
+    points = auto_table.regret_points([made])
+    assert points == {"cpu_definition": ["threads=1"], "cpu_fft": ["threads=all"]}
+    assert json.loads(auto_table.POINTS.read_text()) == load_experiment(auto_table.REGRET).presets["quick"].points
     path = tmp_path / "auto-regret.toml"
-    path.write_text(new)
-    assert load_experiment(path).presets["quick"].points == {"cpu_definition": ["threads=1"], "cpu_fft": ["threads=all"]}
+    path.write_text(auto_table.REGRET.read_text().replace("auto_regret_points", "nothing"))
+    with pytest.raises(UserError, match="presets.quick.points: results/nothing.json cannot be read"):
+        load_experiment(path)

@@ -12,8 +12,9 @@ from scipy_library import ScipyLibrary, refused, scipy_correlation
 
 from xcorr import auto, correlate
 from xcorr import matrices, stream
-from xcorr.outputs import PEAK_COLUMNS
 from xcorr.library import Request
+from xcorr.outputs import PEAK_COLUMNS
+from xcorr.problem import pair_indices
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_output_equals_scipy_whatever_the_chunks(
 )
 def test_chunks_cover_every_pair_once(form, lefts, rights):
     request = Request(form, (2, 2), (2, 2), lefts, rights)
-    left_of, right_of = stream.pair_indices(request)
+    left_of, right_of = pair_indices(request)
     for most in range(1, len(left_of) + 2):
         seen = []
         for chunk in stream.plan_chunks(request, 10, 10 * most + 9):
@@ -80,7 +81,7 @@ def test_chunks_cover_every_pair_once(form, lefts, rights):
                 chunk.lefts.stop - chunk.lefts.start,
                 chunk.rights.stop - chunk.rights.start,
             )
-            l, r = stream.pair_indices(part)
+            l, r = pair_indices(part)
             assert len(l) == chunk.pairs
             seen += list(zip(l + chunk.lefts.start, r + chunk.rights.start))
         assert seen == list(zip(left_of, right_of))

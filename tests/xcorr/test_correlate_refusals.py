@@ -159,16 +159,16 @@ def test_overflowing_correlation_is_named(save, capsys):
         assert "pair 0: the correlation overflows" in refused(capsys, left, right)
 
 
-def test_door_names_a_missing_library(save, tmp_path):
+def test_command_names_a_missing_library(save, tmp_path):
     """Through the shell, from another folder, with relative paths and a module that must not be
     found."""
     save("l.npy", np.eye(4))
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "__init__.py").write_text("raise SystemExit('the wrong one')")
-    door = ROOT / "scripts" / "xcorr"
+    command = ROOT / "scripts" / "xcorr"
     environment = {**os.environ, "XCORR_BUILD": str(tmp_path / "nothing")}
     done = subprocess.run(
-        [door, "l.npy", "l.npy"],
+        [command, "l.npy", "l.npy"],
         cwd=tmp_path,
         env=environment,
         text=True,
@@ -178,7 +178,7 @@ def test_door_names_a_missing_library(save, tmp_path):
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "not built; run ./scripts/setup.sh and build" in done.stderr
     helped = subprocess.run(
-        [door, "--help"], cwd=tmp_path, text=True, capture_output=True, check=False
+        [command, "--help"], cwd=tmp_path, text=True, capture_output=True, check=False
     )
     assert helped.returncode == 0 and "examples:" in helped.stdout
 
@@ -232,9 +232,9 @@ def test_a_pipe_is_refused_and_waits_for_nobody(save, tmp_path):
     pipe, good = tmp_path / "pipe.npy", save("good.npy", np.ones((4, 4)))
     os.mkfifo(pipe)
     for words in ((pipe, good), (good, pipe)):
-        code = "import sys; from scipy_library import ScipyLibrary; from experiments import correlate; "
+        code = "import sys; from scipy_library import ScipyLibrary; from xcorr import correlate; "
         code += "sys.exit(correlate.main(sys.argv[1:], ScipyLibrary()))"
-        environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'python'}"}
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}"}
         done = subprocess.Popen(
             [sys.executable, "-c", code, *map(str, words)], env=environment, stderr=subprocess.PIPE, text=True
         )

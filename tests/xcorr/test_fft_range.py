@@ -9,9 +9,7 @@ import pytest
 from built_library import built_library
 from scipy_library import ScipyLibrary, scipy_correlation
 
-from experiments.published import auto_table
-
-from xcorr import auto, correlate, fft_range
+from xcorr import auto, correlate, fft_range, table
 from xcorr.library import Request
 
 RNG = np.random.default_rng(14)
@@ -95,7 +93,7 @@ def fast_fft(monkeypatch):
         times = {("cpu_fft", "threads=all"): 5.0, ("cpu_definition", "threads=all"): 9.0}
         yield auto.Source("made up", {problem: times})
 
-    monkeypatch.setattr(auto_table, "sources", sources)
+    monkeypatch.setattr(table, "sources", sources)
     return ScipyLibrary()
 
 

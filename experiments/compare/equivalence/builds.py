@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xcorr.errors import UserError
-from experiments.driver.points import ROOT
+from xcorr.paths import ROOT
 
 HASH = re.compile(r'^#define XCORR_SOURCE_HASH "(\w+)"$', re.MULTILINE)
 BUILD = "build-equivalent"
@@ -49,7 +49,7 @@ class Tree:
 
     def tokens(self) -> dict[str, str]:
         """The hash of the tokens by variant, as this repository's script sees them."""
-        said = _run(ROOT / "scripts" / "stamp_sources.py", "hash", self.root)
+        said = _run(stamp_script(ROOT), "hash", self.root)
         return dict(line.split(":") for line in said.splitlines())
 
     def objects(self, variant: str) -> list[Path]:
@@ -87,7 +87,13 @@ class Tree:
         raise UserError(f"{self.build}: does not compile {file}; build again")
 
     def _script(self) -> Path:
-        return self.root / "scripts" / "stamp_sources.py"
+        return stamp_script(self.root)
+
+
+def stamp_script(root: Path) -> Path:
+    """The script that finds and stamps the variants of a tree; older trees have it beside the commands."""
+    paths = [root / "scripts" / name for name in ("build/stamp_sources.py", "stamp_sources.py")]
+    return next((path for path in paths if path.is_file()), paths[0])
 
 
 def open_tree(name: str, build: Path | None) -> Tree:
@@ -95,7 +101,7 @@ def open_tree(name: str, build: Path | None) -> Tree:
     folder = Path(name).resolve()
     if not folder.is_dir():
         folder = _unpacked(name)
-    if not (folder / "scripts" / "stamp_sources.py").is_file():
+    if not stamp_script(folder).is_file():
         raise UserError(f"{name}: not a tree of this project; give a folder or a revision of it")
     chosen = ROOT / ".xcorr-env"  # the interpreter and Meson that setup.sh chose
     if chosen.exists() and not (folder / chosen.name).exists():

@@ -19,10 +19,10 @@ from tqdm import tqdm
 
 from experiments.driver import store
 from experiments.driver.bench import Bench, Ended, Record
-from xcorr.errors import UserError
 from experiments.driver.points import Unit, Variant
-from xcorr.problem import Problem
 from experiments.driver.schema import Limits, Preset
+from xcorr.errors import UserError
+from xcorr.problem import Problem
 
 SHORT_US = {"cuda": 8.0, "cpu": 2000.0}  # a launch is most of it; on a CPU short enough for many runs
 RUNS = 5

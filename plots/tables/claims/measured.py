@@ -13,7 +13,7 @@ from plots.tables import table1
 from plots.tables.claims.rows import Cell, Rows, grid, label, of_any, placed, side_of
 from plots.tables.claims.values import UNDECIDED, Found, Value, known
 from plots.noise import noise_us
-from plots.tables.selection import parameters
+from xcorr.variants import assignments
 
 Arguments = Mapping[str, Any]
 NOTHING = "nothing"
@@ -127,7 +127,7 @@ def paired(rows: Rows, args: Arguments) -> Found:
         own = here[of_any(choices, here)]
         sides: dict[str, dict[Any, float]] = {first: {}, second: {}}
         for _, point in own.iterrows():
-            params = parameters(point["params"])
+            params = assignments(point["params"])
             value = params.pop(name, "")
             if value in sides:
                 sides[value][point["variant"], tuple(sorted(params.items()))] = point["compute_us"]

@@ -5,7 +5,7 @@ KERNELS gets a line for every kernel and architecture, with the occupancy of a b
 each unit took to compile. Printed are the variants that were compiled since these tables were written last.
 
   merge_resources.py KERNELS SECONDS REPORT...
-Example: scripts/merge_resources.py resources.csv compile_seconds.csv *.resources.json
+Example: scripts/build/merge_resources.py resources.csv compile_seconds.csv *.resources.json
 """
 
 import argparse

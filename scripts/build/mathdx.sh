@@ -4,17 +4,17 @@
 # Looked for in FOLDER when one is given, else in $MATHDX_ROOT, else in the Python package nvidia-mathdx. They are never
 # required: variants that need them are left out without.
 #
-# usage: scripts/mathdx.sh [FOLDER]
-# example: meson setup build -Dmathdx=$(scripts/mathdx.sh)
+# usage: scripts/build/mathdx.sh [FOLDER]
+# example: meson setup build -Dmathdx=$(scripts/build/mathdx.sh)
 set -euo pipefail
 # shellcheck source=scripts/env.sh
-source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../env.sh"
 if [[ ${1:-} == --help || ${1:-} == -h ]]; then
   show_help "$0"
   exit 0
 fi
-if [[ ${1:-} == -* ]]; then refuse "$1: unknown option; see scripts/mathdx.sh --help"; fi
-if (($# > 1)); then refuse "$2: one folder is looked in; see scripts/mathdx.sh --help"; fi
+if [[ ${1:-} == -* ]]; then refuse "$1: unknown option; see scripts/build/mathdx.sh --help"; fi
+if (($# > 1)); then refuse "$2: one folder is looked in; see scripts/build/mathdx.sh --help"; fi
 
 # The headers lie in the folder itself, in include/, or in what an unpacked package has.
 find_in() {

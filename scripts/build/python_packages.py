@@ -7,7 +7,7 @@ Standard library only and Python 3.10 without a TOML reader is enough: it runs b
   python_packages.py list [--no-tests]      every requirement that applies to this interpreter
   python_packages.py debian [--no-tests]    the same as Debian and Ubuntu package names
   python_packages.py format                 the formatters, each with its exact version
-Example: scripts/python_packages.py missing
+Example: scripts/build/python_packages.py missing
 """
 
 import re
@@ -15,7 +15,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PYPROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
+PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 REQUIREMENT = re.compile(r"""^\s*"([A-Za-z0-9_-]+)>=([0-9.]+)(?:;\s*python_version\s*<\s*'([0-9.]+)')?",?\s*$""")
 PINNED = re.compile(r"""^\s*"([A-Za-z0-9_-]+==[0-9.]+)",?\s*$""")
 DEBIAN_NAMES = {"scikit-image": "python3-skimage"}

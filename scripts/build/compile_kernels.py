@@ -5,7 +5,7 @@ nvcc prints that report, thousands of lines a build, among its warnings. It goes
 instead, so that it is an output of the build and only what a person has to read reaches the terminal.
 
   compile_kernels.py UNIT OBJECT REPORT DEPFILE -- NVCC FLAG...
-Example: scripts/compile_kernels.py split_row.cu split_row.o split_row.json split_row.d -- nvcc -O3 -std=c++20 -I.
+Example: scripts/build/compile_kernels.py split_row.cu split_row.o split_row.json split_row.d -- nvcc -O3 -std=c++20 -I.
 """
 
 import argparse

@@ -1,0 +1,62 @@
+"""Tables of measured times from the rows of a set; xcorr/table.py has their format, `auto` reads them."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.driver import store
+from experiments.driver.studies import without_studies
+from xcorr import table
+from xcorr.problem import COLUMNS, Problem
+from xcorr.table import Point, Times
+
+FACTS = ("backend", "compute_capability", "cores")
+
+
+def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
+    """Medians of all repetitions that passed in mode stream on uniform inputs, by precision; outdated sources left out, and
+    side experiments where another one has the point."""
+    samples: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for row in without_studies(store.newest_sources(list(rows))):
+        usual = row["mode"] == "stream" and row["input"] == "uniform"
+        if row["outcome"] == "passed" and usual and row["compute_us"]:
+            cells = (row[name] for name in ("precision", "variant", "params", *COLUMNS))
+            samples[tuple(cells)].append(float(row["compute_us"]))
+    found: dict[str, dict[Problem, dict[Point, float]]] = defaultdict(lambda: defaultdict(dict))
+    for (precision, variant, params, *cells), values in samples.items():
+        found[precision][Problem.of_cells(*cells)][variant, params] = statistics.median(values)
+    return {precision: dict(times) for precision, times in found.items()}
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """A set as an entry of a table, but with `times` as Times; None where it holds no verified time."""
+    rows = store.read_rows(folder)
+    times = times_of(rows)
+    if not times:
+        return None
+    runs = store.read_runs(folder)
+    newest = runs[max(runs)] if runs else {}
+    facts = newest.get("before") or newest.get("machine") or {}
+    backend = next(row["backend"] for row in rows if row["outcome"] == "passed")
+    known = {**facts, "backend": backend}
+    head = {"machine_key": folder.name, **{name: known.get(name) for name in FACTS}}
+    return {**head, "rows": table.stamp(folder), "times": times}
+
+
+def text_of(sets: Iterable[Mapping[str, Any]]) -> str:
+    """The file of sets that `read` made."""
+    return table.text_of([{**one, "times": table.digest(one["times"])} for one in sets])
+
+
+def write(folder: Path) -> Path | None:
+    """Writes the table of a set beside its rows and returns the file; None where it holds no verified time."""
+    found = read(folder)
+    if found is None:
+        return None
+    path = folder / table.NAME
+    store.write_atomic(path, text_of([found]).encode())
+    return path

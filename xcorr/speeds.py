@@ -1,0 +1,42 @@
+"""How long a launch takes where nothing was measured: by the speed of the variant, or of its class (speeds.toml)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from xcorr.files import load_toml
+from xcorr.problem import Problem
+from xcorr.variants import Variant, assignments
+
+SPEEDS = Path(__file__).with_name("speeds.toml")
+WORK_PER_S = 1e8  # where a table says neither per_s nor per_core
+
+
+def shipped() -> dict[str, Any]:
+    """Tables `classes` (backend, class) and `variants` (id) of speeds.toml."""
+    return load_toml(SPEEDS)
+
+
+def work_of(problem: Problem, algorithm_class: str) -> float:
+    """The quantity that the time of a class is proportional to."""
+    return problem.fft_work if algorithm_class == "fft" else float(problem.fmas)
+
+
+def per_second(speed: Mapping[str, Any], params: str, cores: int) -> float:
+    """Work per second of a point: of the device, or of as many cores as the point has threads."""
+    if speed.get("per_s"):
+        return float(speed["per_s"])
+    threads = assignments(params).get("threads", "1")
+    used = cores if threads == "all" else min(int(threads), cores)
+    return float(speed.get("per_core") or WORK_PER_S) * used
+
+
+def launch_s(
+    speeds: Mapping[str, Any], variant: Variant, params: str, problem: Problem, cores: int
+) -> float:
+    """Seconds of one computation of the whole problem."""
+    speed = speeds["variants"].get(variant.id) or speeds["classes"][variant.backend][variant.algorithm_class]
+    work = work_of(problem, variant.algorithm_class)
+    return float(speed["launch_us"]) * 1e-6 + work / per_second(speed, params, cores)

@@ -1,0 +1,150 @@
+"""Tables of measured times, which auto reads: one JSON format, written by experiments/driver/measured.py.
+
+A file is a list of sets. A set has `machine_key`, `backend`, `compute_capability` and `cores` of its machine, `times` by
+precision and form, and `rows`, a stamp of the files that it was made from. Files:
+
+    results/auto_table.json                    of every published set the points that lead somewhere (shipped)
+    results/{published,local}/<key>/auto_table.json     every point of that set
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xcorr.errors import UserError
+from xcorr.paths import RESULTS
+from xcorr.problem import Problem
+
+NAME = "auto_table.json"
+SHIPPED = RESULTS / NAME
+KINDS = ("published", "local")  # of sets, the later replaces the earlier
+ROW_FILES = ("*.csv.gz", "*/[0-9]*T[0-9]*.csv.gz")  # of a published set, of a local one
+COMMAND = "python3 -m experiments.published.auto_table"
+
+Point = tuple[str, str]  # variant, canonical parameters
+Times = Mapping[Problem, Mapping[Point, float]]  # microseconds
+# By precision and form: {"points": [[variant, params], ...], "problems": {id: [us or null, ...]}}.
+Digest = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Measured times and where they are from, in words."""
+
+    where: str
+    times: Times
+
+
+def digest(times: Mapping[str, Times]) -> Digest:
+    """Times by precision as JSON, four digits each; `undigest` is the inverse."""
+    made: Digest = {}
+    for precision, all_forms in sorted(times.items()):
+        for form in sorted({problem.form for problem in all_forms}):
+            own = {problem: all_forms[problem] for problem in all_forms if problem.form == form}
+            points = sorted({point for found in own.values() for point in found})
+            made.setdefault(precision, {})[form] = {
+                "points": [list(point) for point in points],
+                "problems": {
+                    problem.id: [float(f"{found[p]:.4g}") if p in found else None for p in points]
+                    for problem, found in sorted(own.items(), key=lambda item: item[0].id)
+                },
+            }
+    return made
+
+
+def undigest(made: Digest) -> dict[str, Times]:
+    """Times by precision."""
+    found: dict[str, dict[Problem, dict[Point, float]]] = {}
+    for precision, forms in made.items():
+        times = found.setdefault(precision, {})
+        for table in forms.values():
+            points = [(variant, params) for variant, params in table["points"]]
+            for name, values in table["problems"].items():
+                times[Problem.of_id(name)] = {p: us for p, us in zip(points, values) if us is not None}
+    return found
+
+
+def text_of(sets: list[dict[str, Any]]) -> str:
+    """The file of these sets: a line a problem."""
+    text = "[\n" + ",\n".join(json.dumps(one) for one in sets) + "\n]\n"
+    for opening in ('"points": ', '"problems": {'):
+        text = text.replace(opening, "\n  " + opening)
+    return text.replace("], \"", "],\n    \"")
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The sets of a file, none where it does not exist. UserError where it is damaged."""
+    try:
+        sets = json.loads(path.read_text(encoding="utf-8"))
+        for one in sets:
+            one["times"] = undigest(one["times"])
+        return sets
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, UserError) as error:
+        way_out = f"run {COMMAND}{option(path.parent)}"
+        raise UserError(f"{path}: not a table of times ({error or type(error).__name__}); {way_out}") from error
+
+
+def option(folder: Path) -> str:
+    """What `COMMAND` needs to make the table of the set in that folder."""
+    return f" --local {folder.name}" if folder.parent.name == "local" else ""
+
+
+def stamp(folder: Path) -> str:
+    """What tells whether the rows of a set changed: a hash of the names and sizes of its files."""
+    files = [
+        (str(path.relative_to(folder)), path.stat().st_size)
+        for pattern in ROW_FILES for path in sorted(folder.glob(pattern))
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest()[:16] if files else ""
+
+
+def sources(machine: Mapping[str, Any], device: str, precision: str, results: Path) -> Iterator[Source]:
+    """What is known for this machine, the best first: its own times, of which local ones replace published ones, and
+    those of the nearest machine. fp32 where nothing is known of the precision."""
+    key = machine["machine_key"]
+    own: dict[str, dict[Problem, dict[Point, float]]] = {}
+    kinds = []
+    for kind in KINDS:
+        for one in read(results / kind / key / NAME):
+            kinds.append(kind)
+            for which, times in one["times"].items():
+                for problem, found in times.items():
+                    own.setdefault(which, {}).setdefault(problem, {}).update(found)
+    yield from _of_precision(own, precision, f"{' and '.join(reversed(kinds))} rows of this machine, {key}")
+    backend = device.partition(":")[0]
+    shipped = [one for one in read(SHIPPED) if one["backend"] == backend]
+    for one in sorted(shipped, key=lambda one: (_apart(one, machine), one["machine_key"]))[:1]:
+        where = f"times of another machine, {one['machine_key']} (the nearest shipped)"
+        yield from _of_precision(one["times"], precision, where)
+
+
+def outdated(key: str, results: Path) -> str:
+    """Which rows of this machine the tables do not have and the command that adds them; "" where they have all."""
+    for kind in reversed(KINDS):
+        folder = results / kind / key
+        rows = stamp(folder)
+        if rows and rows not in [one.get("rows") for one in read(folder / NAME)]:
+            return f"{kind} rows of this machine have changed since {NAME} was made: run {COMMAND}{option(folder)}"
+    return ""
+
+
+def _of_precision(times: Mapping[str, Times], precision: str, where: str) -> Iterator[Source]:
+    if precision in times:
+        yield Source(where, times[precision])
+    elif "fp32" in times:
+        yield Source(f"{where}, in fp32", times["fp32"])
+
+
+def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    """How far two machines of one backend are: compute capabilities, on CPUs octaves of cores."""
+    if one["backend"] == "cuda":
+        return abs(float(one.get("compute_capability") or 0) - float(other.get("compute_capability") or 0))
+    return abs(math.log2(int(one.get("cores") or 1)) - math.log2(int(other.get("cores") or 1)))

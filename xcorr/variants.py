@@ -1,0 +1,63 @@
+"""Variants and their points, as the catalogue of a build lists them (`xcorr-bench --list=json`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from xcorr.errors import UserError
+
+Own = TypeVar("Own", bound="Variant")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One entry of the catalogue; `points` are canonical parameter strings such as `left_rows=4;threads=all`."""
+
+    id: str
+    family: str
+    backend: str
+    algorithm_class: str
+    precisions: tuple[str, ...]
+    forms: tuple[str, ...]
+    points: tuple[str, ...]
+    modes: tuple[str, ...]
+    source_hash: str
+
+    @classmethod
+    def from_list(cls: type[Own], entry: dict[str, Any]) -> Own:
+        """An entry of the catalogue; UserError when the program is of another version."""
+        try:
+            return cls(
+                **{name: entry[name] for name in ("id", "family", "backend", "algorithm_class")},
+                **{name: tuple(entry[name]) for name in ("precisions", "forms", "points", "modes")},
+                source_hash=entry["source_hash"],
+            )
+        except (KeyError, TypeError) as error:
+            raise UserError(f"xcorr-bench --list: {error} is missing; build again") from error
+
+
+def assignments(point: str) -> dict[str, str]:
+    """Values of a point's parameters by name: {"a": "1", "b": "2"} of "a=1;b=2", {} of ""."""
+    parts = (pair.partition("=") for pair in point.split(";") if pair)
+    return {name: value for name, _, value in parts}
+
+
+def default_params(variant: dict[str, Any]) -> str:
+    """Of an entry of the catalogue the first point that uses all threads, else its first point."""
+    points = variant["points"] or [""]
+    return next((point for point in points if assignments(point).get("threads") == "all"), points[0])
+
+
+def candidates(
+    variants: list[dict[str, Any]], algorithm_class: str, form: str, device: str
+) -> list[dict[str, Any]]:
+    """Entries of this class that run `form` in fp32 on the device's backend."""
+    return [
+        variant
+        for variant in variants
+        if variant["algorithm_class"] == algorithm_class
+        and variant["backend"] == device.partition(":")[0]
+        and "fp32" in variant["precisions"]
+        and form in variant["forms"]
+    ]
