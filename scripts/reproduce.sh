@@ -4,20 +4,24 @@
 # What is measured already is not measured again; after an interruption the same command resumes.
 #
 # usage: scripts/reproduce.sh [options]
-#   --preset smoke|quick|paper   how long and how often to measure (default: smoke, minutes in all); paper
-#                                measures the points that were fastest under quick
+#   --check                      only say whether this machine is fit to measure, one line for each thing; exit
+#                                code 1 when something would spoil times
+#   --preset smoke|quick|paper   how long and how often to measure. smoke, the default, measures of every variant
+#                                its best-known points on a few problems, in less than 5 minutes; quick measures
+#                                every point of the grids; paper measures longer, those that were fastest under quick
 #   --experiments NAMES          comma-separated stems of experiments/*.toml
 #   --variants IDS               comma-separated variants or families
 #   --sizes SIZES                comma-separated, such as 64,128 or 36x90
 #   --forms FORMS                comma-separated: one-to-one, one-to-many, n-to-mn, n-to-m
 #   --device cpu|cuda:N          default: the first GPU where CUDA variants are built, else the CPU
 #   --results DIR                where rows go (default: results)
-#   --plotted                    only what the paper's figures and claims show; builds every point of theirs
+#   --plotted                    only what the paper's figures and claims show, and a few points of the variants that
+#                                these do not name; builds every compile-time point
 #   --slowed                     measure again what a busy host slowed down
 #   --dry-run                    only say what would be measured and for how long
 #   --force                      measure again what is measured already
 # A selection by experiments, variants, sizes or forms leaves the real inputs out.
-# example: scripts/reproduce.sh --preset quick --forms n-to-m
+# example: scripts/reproduce.sh --check && scripts/reproduce.sh --preset quick --forms n-to-m
 set -euo pipefail
 scripts=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/env.sh
@@ -25,12 +29,13 @@ source "$scripts/env.sh"
 started=$SECONDS
 command_line="$0 $*"
 
-selection=() grid=() plotted=() force=() dry_run=() device=() preset=smoke results=$XCORR_ROOT/results
+selection=() grid=() plotted=() force=() dry_run=() device=() check=no preset=smoke results=$XCORR_ROOT/results
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
     --dry-run) dry_run=(--dry-run) ;;
     --force) force=(--force) ;;
+    --check) check=only ;;
     --plotted) plotted+=(--plotted) grid=(--grid paper) ;;
     --slowed) plotted+=(--slowed) ;;
     --preset | --experiments | --variants | --sizes | --forms | --device | --results)
@@ -58,9 +63,18 @@ echo "[2/5] build"
 facts=$(run_python -m experiments.driver.run --machine-facts "${device[@]}") || exit
 key=$(fact machine_key "$facts") || exit
 on=$(fact device "$facts") || exit
+if [[ $check == only ]]; then
+  echo "[check] is this machine fit to measure?"
+  run_python -m experiments.driver.check --device "$on" --results "$results" || exit
+  exit 0
+fi
 common=(--preset "$preset" --device "$on" --results "$results" "${force[@]}")
 
 echo "[3/5] measure on $key, preset $preset"
+# What is unfit is said, and measured all the same.
+if ((${#dry_run[@]} == 0)); then
+  run_python -m experiments.driver.check --device "$on" --results "$results" --brief || [[ $? == 1 ]] || exit 2
+fi
 status=0 told=yes
 run_python -m experiments.driver.run "${common[@]}" "${selection[@]}" "${plotted[@]}" "${dry_run[@]}" || status=$?
 if ((${#dry_run[@]})) || [[ $status == 2 || $status == 130 ]]; then exit "$status"; fi

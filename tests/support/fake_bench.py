@@ -4,7 +4,7 @@ Told by the environment: FAKE_LIST (JSON file with the variants), FAKE_LOG (ever
 appended as JSON, and what it reads of --points to FAKE_LOG.points), FAKE_FAULTS (JSON list of {"kind", "variant", "params", "left", "once"}; kind is
 crash, crash-silently, hang, exit2, no-answer, incorrect, lost, lost-silently, busy or busier (launches
 take longer); "once" names a file that remembers), FAKE_RECORD (JSON object that replaces fields of
-every record).
+every record), FAKE_MACHINE (the same for --machine).
 """
 
 import json
@@ -67,7 +67,7 @@ def main():
         print(json.dumps({
             "machine_key": key, "device": device, "cores": 2, "memory_bytes": 1 << 30,
             "clock_mhz": 1000, "throttle_reasons": "", "git_commit": "0" * 40,
-            "git_dirty": False, "package_version": "0.0",
+            "git_dirty": False, "package_version": "0.0", **json.loads(os.environ.get("FAKE_MACHINE", "{}")),
         }))  # fmt: skip
         return 0
     if os.environ.get("FAKE_LOG"):

@@ -1,0 +1,223 @@
+"""Is this machine fit to measure? One line for each thing that spoils times: what was seen, and ok or what to do.
+
+Without a GPU the lines about it are left out, and a line says so."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.driver.bench import Bench, Record
+from experiments.driver.launches import BUSY
+from experiments.driver.points import ROOT, Unit
+from experiments.driver.run import open_device
+from experiments.driver.schema import Limits, Preset
+from xcorr.errors import Parser, UserError
+from xcorr.problem import Problem
+
+EPILOG = """example:
+  scripts/reproduce.sh --check
+  python3 -m experiments.driver.check --device cuda:1
+
+Exit code: 0 all ok; 1 something spoils times; 2 a mistake in the request."""
+BRIEF = Preset(repetitions=1, min_time_s=0.001, max_predicted_s=Limits(cpu=60, cuda=60))
+LONGEST_S = 600.0  # for one point of 8 x 8: far more than a GPU takes
+SAMPLE_S = 1.0  # for which the processor is watched
+USUAL_LAUNCH_US = 5.0  # of hosts that no published set knows
+BUSY_GPU_PERCENT = 10  # that others may use of it
+FREE_MEMORY = 0.9  # of a GPU's: the saturated problems need much of it
+FREE_DISK = 1 << 30  # bytes: rows, figures and a report
+LOW_CLOCK = 0.75  # of the highest clock, under load
+GIB = float(1 << 30)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing that was looked at. `advice` is empty where it is fit; `judged` is false for what is only told."""
+
+    what: str
+    seen: str
+    advice: str = ""
+    judged: bool = True
+
+    def __str__(self) -> str:
+        verdict = f"; {self.advice or 'ok'}" if self.judged else ""
+        return f"{self.what + ':':<16}{self.seen}{verdict}"
+
+
+def busy_cores(before: Sequence[int], after: Sequence[int], cores: int) -> float:
+    """Cores in use between two readings of the first line of /proc/stat."""
+    spent = [b - a for a, b in zip(before, after)]
+    idle = sum(spent[3:5])
+    return cores * (1 - idle / sum(spent)) if sum(spent) > 0 else 0.0
+
+
+def _ticks() -> list[int]:
+    with open("/proc/stat", encoding="ascii") as file:
+        return [int(word) for word in file.readline().split()[1:9]]
+
+
+def cpu_line(busy: float, cores: int, on_gpu: bool) -> Line:
+    """Whether other processes leave enough of the processor: a GPU's host needs a core, the CPU variants need all."""
+    fits = busy <= max(0.25, cores - 1.5) if on_gpu else busy <= 0.25 + 0.02 * cores
+    need = "launches need a core that nothing else uses" if on_gpu else "the CPU variants use every core"
+    return Line("CPU load", f"{busy:.1f} of {cores} cores in use", "" if fits else f"end other programs: {need}")
+
+
+def disk_line(folder: Path) -> Line:
+    """Room for the rows and figures."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    free = shutil.disk_usage(there).free
+    return Line("disk", f"{free / GIB:.1f} GiB free for {folder}",
+                "" if free >= FREE_DISK else "make room: 1 GiB is needed, or name another place with --results")  # fmt: skip
+
+
+def _smi(*arguments: str) -> list[list[str]] | None:
+    """Cells of nvidia-smi's answer, None where it is missing or refuses."""
+    command = ["nvidia-smi", *arguments, "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode != 0:
+        return None
+    return [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
+
+
+def _visible(index: int, environment: Mapping[str, str]) -> str:
+    """What nvidia-smi calls the GPU that CUDA calls `index`."""
+    names = [name.strip() for name in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return names[index] if index < len(names) else str(index)
+
+
+QUERY = ("name", "utilization.gpu", "memory.free", "memory.total", "ecc.mode.current",
+         "ecc.errors.uncorrected.volatile.total", "mig.mode.current")  # fmt: skip
+
+
+def smi_lines(gpu: str, name: str) -> Iterator[Line]:
+    """What only nvidia-smi tells: others on the GPU, its memory, ECC and MIG."""
+    found = _smi(f"--id={gpu}", f"--query-gpu={','.join(QUERY)}")
+    if not found or len(found[0]) != len(QUERY) or found[0][0] != name:
+        why = f"names another GPU ({found[0][0]})" if found and found[0] else "gives no answer"
+        yield Line("nvidia-smi", f"{why}: other processes, free memory, ECC and MIG are left out", judged=False)
+        return
+    _, load, free, total, ecc, errors, mig = found[0]
+    others = _smi(f"--id={gpu}", "--query-compute-apps=pid,process_name,used_memory")
+    programs = ", ".join(Path(cells[1]).name for cells in others or [] if len(cells) > 1)
+    if others is None:
+        yield Line("GPU processes", "nvidia-smi does not tell", judged=False)
+    else:
+        yield Line("GPU processes", f"{len(others)}" + (f" ({programs})" if programs else ""),
+                   "" if not others else "end them, or choose another GPU with --device cuda:N")  # fmt: skip
+    if load.isdigit():
+        yield Line("GPU load", f"{load} %",
+                   "" if int(load) <= BUSY_GPU_PERCENT else "something else uses the GPU: end it, or choose another GPU")  # fmt: skip
+    if free.isdigit() and total.isdigit():
+        enough = int(free) >= FREE_MEMORY * int(total)
+        yield Line("GPU memory", f"{int(free) / 1024:.1f} of {int(total) / 1024:.1f} GiB free",
+                   "" if enough else "end what holds the rest: large problems would be out_of_memory")  # fmt: skip
+    wrong = errors.isdigit() and int(errors) > 0
+    yield Line("ECC", ecc.lower() if ecc in ("Enabled", "Disabled") else "none on this GPU",
+               f"{errors} uncorrected errors since the last reset: have the GPU reset or replaced" if wrong else "")  # fmt: skip
+    yield Line("MIG", mig.lower() if mig in ("Enabled", "Disabled") else "none on this GPU",
+               "a part of the GPU would be measured as if it were all: switch MIG off (nvidia-smi -mig 0)"
+               if mig == "Enabled" else "")  # fmt: skip
+
+
+def expected_launch_us(key: str, published: Path) -> float:
+    """The longest launch of nothing that an idle host needs: that of this machine's published set with some room, else
+    what is usual."""
+    try:
+        known = json.loads((published / key / "ceilings.json").read_text(encoding="utf-8"))
+        return BUSY * float(known["empty_launch_stream_us"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return USUAL_LAUNCH_US
+
+
+def gpu_lines(bench: Bench, facts: Mapping[str, Any], published: Path) -> Iterator[Line]:
+    """What the program sees of the GPU, during and after a first small point."""
+    unit = next(
+        (Unit("check", Problem("one-to-one", (8, 8), (8, 8), 1, 1, "full"), one, "fp32", "stream", "uniform", one.points[:1])
+         for one in bench.variants()
+         if one.backend == "cuda" and one.algorithm_class == "definition" and "one-to-one" in one.forms), None,
+    )  # fmt: skip
+    events = list(bench.measure(unit, unit.params, BRIEF, lambda _: LONGEST_S)) if unit else []
+    records = [event.fields for event in events if isinstance(event, Record)]
+    if not unit or not records or records[0].get("outcome") != "passed":
+        reason = records[0].get("reason") if records else getattr(events[-1], "reason", "") if events else "no CUDA variant"
+        yield Line("first point", str(reason or "no answer"), "nothing can be measured: see scripts/test.sh")
+        return
+    launch = records[0].get("launch_us")
+    limit = expected_launch_us(str(facts.get("machine_key")), published)
+    if launch is not None:
+        yield Line("launch pace", f"{launch:.1f} us for a launch of nothing, at most {limit:.1f} us expected",
+                   "" if launch <= limit else "the host is busy or slow: end other programs; short points will wait for it")  # fmt: skip
+    now = bench.machine()
+    throttled = str(now.get("throttle_reasons") or "")
+    yield Line("throttling", throttled or "none",
+               "let the GPU cool down, or look at its power limit (nvidia-smi -q -d POWER,TEMPERATURE)" if throttled else "")  # fmt: skip
+    clock, highest = now.get("clock_mhz"), now.get("max_clock_mhz")
+    if clock and highest:
+        locked = throttled and clock < LOW_CLOCK * highest
+        yield Line("clocks", f"SM {clock:.0f} of at most {highest:.0f} MHz (an idle GPU lowers it)",
+                   "the clock is held down: see throttling" if locked else "")  # fmt: skip
+
+
+def lines(device: str, results: Path) -> Iterator[Line]:
+    """Everything, in the order in which it is cheap to find out."""
+    bench, facts = open_device(device)
+    on_gpu = bench.device != "cpu"
+    name = str(facts.get("device_name") or facts["machine_key"])
+    yield Line("machine", f"{name} ({bench.device})", judged=False)
+    cores = len(os.sched_getaffinity(0))
+    before = _ticks()
+    time.sleep(SAMPLE_S)
+    yield cpu_line(busy_cores(before, _ticks(), os.cpu_count() or cores), cores, on_gpu)
+    yield disk_line(results)
+    if not on_gpu:
+        why = "nvidia-smi is here, but no GPU works with this build" if shutil.which("nvidia-smi") else "none is measured"
+        yield Line("GPU", f"{why}: processes, memory, ECC, MIG, launch pace, throttling and clocks are left out", judged=False)
+        return
+    published = results / "published"
+    yield from smi_lines(_visible(int(bench.device.partition(":")[2] or 0), os.environ), name)
+    yield from gpu_lines(bench, facts, published if published.is_dir() else ROOT / "results" / "published")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = Parser(prog="python3 -m experiments.driver.check", description=__doc__, epilog=EPILOG,
+                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    made.add_argument("--device", default="auto", help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)")
+    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR", help="where rows will go (default: results)")
+    made.add_argument("--brief", action="store_true", help="only the lines that say what to do")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    try:
+        options = parser().parse_args(argv)
+        unfit = 0
+        for line in lines(options.device, options.results):
+            unfit += bool(line.advice)
+            if line.advice or not options.brief:
+                print(line, flush=True)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if unfit or not options.brief:
+        print(f"{unfit} of these would spoil times" if unfit else "fit to measure")
+    return 1 if unfit else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
