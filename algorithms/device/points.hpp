@@ -1,9 +1,12 @@
-// Compile-time grids: exact points, each value named once, in the type from which both the axis of
-// the registration and the kernels of all points are made.
+// Compile-time parameters. The values of a parameter stand once, in a type, from which the axis of
+// the registration and the kernels of all points are made:
 //
-//   using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 8>>;   // paper, quick
-//   const bool kKernels = add_kernels<RightMats>([]<int kRightMats>() { return kernel<kRightMats>;
-//   }); axis:  RightMats::axis("right_mats") plan:  find_kernel<Kernel>(XCORR_ID, {right_mats})
+//   using RightMats = PointAxis<Values<1, 2, 4, 8>, Values<2, 8>>;  // all, and those of grid=quick
+//   const bool kKernels =
+//       add_kernels<RightMats>(XCORR_ID, [](auto rights) { return kernel<rights>; });
+//
+//   .axes = {RightMats::axis("right_mats")}                   in the registration
+//   find_kernel<Kernel>(XCORR_ID, {right_mats})               in the plan
 //
 // A variant that is compiled in parts (XCORR_COMPILE_IN_PARTS) adds every XCORR_PARTS-th point in
 // each, so all parts fill one table.
@@ -40,7 +43,7 @@ struct PointAxis {
       for (const int value : values) result.push_back(std::to_string(value));
       return result;
     };
-    return {name, words(Paper::all), true, words(Quick::all)};
+    return {name, words(Paper::all), true, words(Built::all)};
   }
 
   // The built value to use for `present` things when groups of `asked` are wanted: groups are not
@@ -57,7 +60,7 @@ namespace points_detail {
 
 // All points, unless the unit chooses some: the emulation does (tests/emulation/sample.hpp).
 #ifndef XCORR_POINT_CHOICE
-#define XCORR_POINT_CHOICE ::xcorr::points_detail::EveryPoint
+#define XCORR_POINT_CHOICE points_detail::EveryPoint
 struct EveryPoint {
   template <std::size_t kPoints>
   static constexpr std::array<bool, kPoints> of(const auto& /*sizes*/) {
