@@ -49,7 +49,7 @@ step_random_problems_on_gpu() {
 
 step_compile_time_points() {
   XCORR_BUILD=$XCORR_BUILD-every-point
-  "$scripts/build.sh" --tests --cuda disabled --emulation-points all &&
+  "$scripts/build.sh" --tests --cuda disabled --grid paper --emulation-points all &&
     "$XCORR_MESON" test -C "$XCORR_BUILD" --no-rebuild --print-errorlogs --suite emulation
 }
 

@@ -43,7 +43,7 @@ struct PointAxis {
       for (const int value : values) result.push_back(std::to_string(value));
       return result;
     };
-    return {name, words(Paper::all), true, words(Quick::all)};
+    return {name, words(Paper::all), true, words(Built::all)};
   }
 
   // The built value to use for `present` things when groups of `asked` are wanted: groups are not
@@ -60,7 +60,7 @@ namespace points_detail {
 
 // All points, unless the unit chooses some: the emulation does (tests/emulation/sample.hpp).
 #ifndef XCORR_POINT_CHOICE
-#define XCORR_POINT_CHOICE ::xcorr::points_detail::EveryPoint
+#define XCORR_POINT_CHOICE points_detail::EveryPoint
 struct EveryPoint {
   template <std::size_t kPoints>
   static constexpr std::array<bool, kPoints> of(const auto& /*sizes*/) {

@@ -30,6 +30,24 @@ enum class State { ready, at_block_barrier, at_group, at_warp, ended };
 // Thrown into fibers that wait while their block is given up, so that their destructors run.
 struct GivenUp {};
 
+// SplitMix64: the order of threads is drawn anew at every turn, so drawing has to be quick.
+class Order {
+ public:
+  using result_type = std::uint64_t;
+  explicit Order(std::uint64_t seed) : state_(seed) {}
+  static constexpr result_type min() { return 0; }
+  static constexpr result_type max() { return ~result_type{0}; }
+  result_type operator()() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
 class Block;
 
 // One CUDA thread.
@@ -55,7 +73,7 @@ Thread* running = nullptr;
 class Block {
  public:
   Block(uint3 index, dim3 size, std::size_t shared_bytes, const std::function<void()>& thread,
-        std::mt19937_64& order)
+        Order& order)
       : index_(index),
         kernel_(thread),
         order_(order),
@@ -293,7 +311,7 @@ class Block {
 
   uint3 index_;
   const std::function<void()>& kernel_;
-  std::mt19937_64& order_;
+  Order& order_;
   std::vector<unsigned> sequence_;
   std::vector<Thread> threads_;
   std::vector<Lanes> exchanged_;  // of each warp: what its last complete operation exchanged
@@ -321,7 +339,7 @@ std::uint64_t threads_started() { return started; }
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes,
               const std::function<void()>& thread) {
   check_limits(grid, block, shared_bytes);
-  std::mt19937_64 order(order_seed);
+  Order order(order_seed);
   std::vector<std::uint64_t> sequence(grid.count());
   std::iota(sequence.begin(), sequence.end(), std::uint64_t{0});
   std::shuffle(sequence.begin(), sequence.end(), order);

@@ -21,14 +21,17 @@ void check_limits(dim3 grid, dim3 block, std::size_t shared_bytes);
 namespace context = boost::context;
 
 inline constexpr std::size_t kStackBytes = 128 * 1024;
+inline constexpr std::size_t kColours = 64, kColourBytes = 320;
 
-// Stacks are used again: mapping one for each of a million threads would take most of the time.
+// Stacks are used again: mapping one for each of a million threads would take most of the time. Their
+// places differ by a colour, so that the ends of the 32 stacks of a warp are in different cache sets.
 class StackPool {
  public:
   context::stack_context take() {
     if (free_.empty()) {
-      all_.push_back(std::make_unique<std::byte[]>(kStackBytes));
-      free_.push_back(all_.back().get());
+      const std::size_t colour = all_.size() % kColours * kColourBytes;
+      all_.push_back(std::make_unique<std::byte[]>(kStackBytes + kColours * kColourBytes));
+      free_.push_back(all_.back().get() + colour);
     }
     std::byte* bottom = free_.back();
     free_.pop_back();

@@ -58,7 +58,7 @@ def test_every_step_runs_after_the_usual_tests(logged):
         "python -m pytest -n 3 --dist loadfile",
         "conformance --device cpu --random 2000 --seed 7", "conformance --device cpu --properties 1000 --seed 7",
         "conformance --device cuda --random 100000 --seed 7",
-        "build.sh --tests --cuda disabled --emulation-points all", f"build folder {logged.build}-every-point",
+        "build.sh --tests --cuda disabled --grid paper --emulation-points all", f"build folder {logged.build}-every-point",
         f"meson test -C {logged.build}-every-point --no-rebuild --print-errorlogs --suite emulation",
         f"python -m tests.mutants.run --where emulation,cpu,ptx --build {logged.build}",
         "build.sh --cuda enabled --gpu-arch 80,86,89,90,120", f"build folder {logged.build}-architectures",
