@@ -32,6 +32,7 @@
 // and 0.75 ms for the L2 cache (3.9 MB a pair at 5.5 TB/s).
 // Registers on sm_90: 64, so four blocks an SM; 80 and three blocks at 384; no spills.
 // groups_kernel has 1024, 512 or 768 threads with 54, 98 or 76 registers.
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/batches.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/columns.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/pairs.hpp"
@@ -45,10 +46,10 @@ namespace {
 
 using Kernel = void (*)(WarpArguments);
 
-class LanesPlan final : public Plan {
+class LanesPlan final : public DevicePlan<float> {
  public:
   explicit LanesPlan(const PlanRequest& request)
-      : problem_(request.problem),
+      : DevicePlan(request.problem),
         batches_(request),
         groups_(request),
         has_groups_(has_groups(request)),
@@ -111,11 +112,9 @@ class LanesPlan final : public Plan {
     resident_ = resident_blocks(reinterpret_cast<const void*>(pairs_), kTeamThreads, shared_pairs_);
   }
 
-  void compute(const Call& call) override {
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
     const Problem& q = problem_;
-    a_.left = call.lefts<float>();
-    a_.right = call.rights<float>();
-    a_.out = call.outs<float>();
+    a_.set(arrays);
     launches_.begin(call);
     if (has_groups_) return groups(call);
     if (q.form == Form::n_to_m) return n_to_m(call);
@@ -228,7 +227,6 @@ class LanesPlan final : public Plan {
                   shared, call.stream, a);
   }
 
-  Problem problem_;
   Batches batches_;
   PairGroups groups_;
   bool has_groups_;
@@ -259,17 +257,13 @@ std::size_t most_shared_bytes(const Problem& q) {
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = LaneLengths::supports(q); !fit) return fit;
-  if (const std::size_t bytes = most_shared_bytes(q); bytes > shared_limit()) {
-    return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
-              std::to_string(shared_limit()));
-  }
+  if (const Support fit = shared_fits("a block", most_shared_bytes(q)); !fit) return fit;
   if (has_groups(request)) {
-    if (q.form != Form::n_to_m) return no("spectra=shared is a way of n-to-m");
+    if (q.form != Form::n_to_m) return no("spectra=shared exists for n-to-m only");
     const std::size_t bytes = LaneLengths::with(LaneLengths::y(q), [&](auto y) {
       return GroupShape<TeamOf<decltype(y)>>::bytes(32, PairGroups(request).spectra());
     });
-    if (bytes <= shared_limit()) return yes();
-    return no("a block has no shared memory for the spectra of a column of a group");
+    return shared_fits("spectra of a column of a group of pairs", bytes);
   }
   if (q.form == Form::n_to_m) {
     constexpr Index kMost = Index{1} << 20;
