@@ -1,35 +1,40 @@
-// fused_fft_block with the vendor's transforms: a step that changes who transforms a row or a
-// column, so that own radix kernels and the vendor's can be compared. cuFFTDx is NVIDIA's library
-// of transforms inside kernels (headers, in the Python package nvidia-mathdx); a build that
-// does not find them leaves this file out. Beyond the paper.
+// fused_fft_block with NVIDIA's transforms in kernels (cuFFTDx): a step that changes who transforms
+// a row or a column, so that own short transforms and the library's can be compared. cuFFTDx is
+// headers in the Python package nvidia-mathdx; a build that does not find them leaves this file
+// out. Beyond the paper.
 //
-// Of what the library offers, its strength is taken: block-level descriptions, in which it chooses
-// radices, twiddles (its tables, and powers of them) and the exchange between threads. The threads
-// of a transform hold a whole row or column in natural order before and after: thread t has
-// elements t + first * i, `first` of them a transform. One complex description serves rows and
-// columns. The rest is as in fused_fft_block:
+// The library is used at the level of a block, where it chooses radices, roots (its tables, and
+// powers of them) and the exchange between threads. The threads of a transform hold a whole row or
+// column in natural order before and after it: thread t has elements t + first * i, `first` of them
+// a transform. One complex description serves rows and columns. The rest is as in fused_fft_block:
 //
-// - Two real rows, `first` apart, are one complex row Z; a thread of a column holds both and takes
+// - Two real rows, `first` apart, are one complex row Z. A thread of a column holds both and takes
 //   them apart from Z[k] and Z[-k]. So a tile is n / 2 rows of n, column k of 0 .. n / 2 uses
 //   elements k and n - k of every row, no other column does, and the inverse packs in place.
-// - Product and both directions of a column are one pass in registers; rows without data are left
-//   out; phases in the left's spectrum rotate the window; forms and parameters are the same.
+// - Product and both directions of a column are one pass in registers. Rows without data are left
+//   out. Phases in the left's spectrum rotate the window. Forms are the same.
 //
-// The comparison: a tile is crossed four times instead of nine, but the library's exchanges cross
-// memory of its own eight times, behind two barriers of the block a transform (four at 128). It has
-// no transforms of inputs that are half zeros, and none of 48 on several threads.
+// A tile is crossed four times, not nine, but the library's exchanges cross memory of their own
+// eight times, with two barriers of the block a transform (four at 128). The library has no
+// transforms of inputs that are half zeros, and none of 48 on several threads.
 //
+// Parameters, run time:
 //   left_spectrum         shared: beside the tile, one launch. workspace: two launches.
 //   right_mats_per_block  1, 4: tiles whose rows and columns share the rounds of a block.
+// Compile time: the length, 32, 64, 96, 128 or 192.
 //
-// Compile time: the length, 32, 64, 96, 128 or 192. Limits: those of fused_fft_block; tile and
-// exchange in a block's memory, 219 KB at 192. Registers on sm_90: 56 to 64 x 64, 95 at 128, 119 at
-// 96 and 192, no spills.
-// Only the types of its matrix library would need CUTLASS.
+// Limits: those of fused_fft_block; the tile and the library's exchange must fit the shared memory
+// of a block (219 KB at 192). Not emulated.
+//
+// What limits it: barriers and exchanges of the library; it takes 1.7 to 2.0 times as long as
+// fused_fft_block on an H200. Registers on sm_90: 56 to 64 up to length 64, 95 at 128, 119 at 96
+// and 192, no spills.
+// Its types for matrix products, which are not used here, would need CUTLASS.
 #define CUFFTDX_DISABLE_CUTLASS_DEPENDENCY
 #include <cufftdx.hpp>
 
 #include "algorithms/device/divide.hpp"
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -211,7 +216,8 @@ struct Passes {
 };
 
 template <typename S, Work kWork>
-__global__ void __launch_bounds__(S::threads, setting_of(S::n).resident) vendor_kernel(Arguments a) {
+__global__ void __launch_bounds__(S::threads, setting_of(S::n).resident)
+    vendor_kernel(Arguments a) {
   constexpr bool kShared = kWork == Work::shared_left;
   unsigned char* const memory = dynamic_shared<unsigned char>();
   Complex* const left_here = reinterpret_cast<Complex*>(memory + S::exchange);
@@ -281,9 +287,9 @@ std::size_t shared_bytes(Index tiles, bool shared_left) {
 }
 
 template <typename S>
-class VendorPlan final : public Plan {
+class VendorPlan final : public DevicePlan<float> {
  public:
-  explicit VendorPlan(const PlanRequest& request) {
+  explicit VendorPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     const bool n_to_m = q.form == Form::n_to_m;
     const Index tiles = tiles_of(request), m = q.pairs() / q.lefts;
@@ -312,7 +318,9 @@ class VendorPlan final : public Plan {
     blocks_ = static_cast<unsigned>(std::min(resident(), ceil_div(q.pairs(), tiles)));
   }
 
-  void compute(const Call& call) override {
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(arrays);
+    spectra_.set(arrays);
     if (spectra_.items > 0) {
       call.phase("forward");
       run(vendor_kernel<S, Work::spectra>, spectra_, call, spectra_.items,
@@ -326,11 +334,8 @@ class VendorPlan final : public Plan {
   Index resident() const {
     return resident_blocks(reinterpret_cast<const void*>(kernel_), S::threads, shared_);
   }
-  static void run(void (*kernel)(Arguments), Arguments& a, const Call& call, unsigned blocks,
+  static void run(void (*kernel)(Arguments), const Arguments& a, const Call& call, unsigned blocks,
                   std::size_t shared) {
-    a.left = call.lefts<float>();
-    a.right = call.rights<float>();
-    a.out = call.outs<float>();
     launch(kernel, dim3(blocks), dim3(S::first, S::batch), shared, call.stream, a);
   }
 
@@ -351,14 +356,13 @@ Support supports(const PlanRequest& request) {
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const int n = Squares::square(q);
   const Index tiles = tiles_of(request);
-  if (tiles > setting_of(n).most_tiles) return no("tiles of " + std::to_string(n) + " fill a block");
+  if (tiles > setting_of(n).most_tiles)
+    return no("a block has no space for so many tiles of " + std::to_string(n));
   if (tiles > 1 && tiles >= 2 * q.pairs() / q.lefts) return no("more tiles than rights of a left");
   const std::size_t bytes = with_shape(request, [&](auto shape) {
     return shared_bytes<decltype(shape)>(tiles, shares_left(request));
   });
-  if (bytes <= shared_limit()) return yes();
-  return no("tiles of " + std::to_string(n) + " need " + std::to_string(bytes) +
-            " bytes of shared memory, a block has " + std::to_string(shared_limit()));
+  return shared_fits("tiles of " + std::to_string(n), bytes);
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {

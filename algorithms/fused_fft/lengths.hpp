@@ -1,5 +1,5 @@
-// The lengths of transforms: how one is two passes of short transforms (transforms.hpp), and which of
-// those that a variant is compiled for a problem needs.
+// The lengths of transforms: how one is two passes of short transforms (transforms.hpp), and which
+// of those that a variant is compiled for a problem needs.
 //
 // A transform of n = first * second values is two passes, each of short transforms that a thread
 // holds whole. With time index t + second * s and frequency k1 + first * k2,

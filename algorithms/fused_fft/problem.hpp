@@ -1,7 +1,8 @@
-// What the kernels of the family need to know of a problem, by value: inputs, outputs, and where the
-// window lies in the circular result.
+// What the kernels of the family need to know of a problem, by value: inputs, outputs, and where
+// the window lies in the circular result.
 #pragma once
 
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "algorithms/fused_fft/transforms.hpp"
 #include "harness/problem.hpp"
@@ -57,6 +58,12 @@ struct FusedProblem {
         cols{static_cast<int>((turn_x + q.window.sx.first) % nx), static_cast<int>(q.out_cols())},
         scale(0.25f / static_cast<float>(nx * ny)) {}
 
+  void set(const Arrays<float>& arrays) {
+    left = arrays.left;
+    right = arrays.right;
+    out = arrays.out;
+  }
+
   __device__ __forceinline__ Source left_of(Index i) const {
     return {left + i * left_rows * left_cols, left_rows, left_cols};
   }
@@ -89,8 +96,8 @@ struct FusedProblem {
   float scale = 0;       // both inputs come at twice their value
 };
 
-// What a kernel does whose blocks hold whole padded matrices: where it gets spectra from and what it
-// makes of them.
+// What a kernel does whose blocks hold whole padded matrices: where it gets spectra from and what
+// it makes of them.
 enum class Work {
   shared_left,  // transforms one left into shared memory, then its rights
   stored_left,  // rights; the spectra of the lefts lie in the workspace

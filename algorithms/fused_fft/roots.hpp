@@ -1,5 +1,5 @@
-// Tables of roots of one, which a plan stores in the workspace: correctly rounded from double, so that
-// they cost no accuracy.
+// Tables of roots of one, which a plan stores in the workspace: correctly rounded from double, so
+// that they cost no accuracy.
 #pragma once
 
 #include <algorithm>

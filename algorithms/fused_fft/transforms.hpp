@@ -1,5 +1,5 @@
-// Complex numbers, and their Fourier transforms of a few lengths in the registers of one thread: what
-// the transforms of rows and columns are made of (lengths.hpp).
+// Complex numbers, and their Fourier transforms of a few lengths in the registers of one thread:
+// what the transforms of rows and columns are made of (lengths.hpp).
 //
 // Lengths 3, 4, 8, 16 and 32 are by decimation in frequency, with constants in the instructions. 6,
 // 12 and 24 are by the prime factor algorithm (Good), which has no twiddles.
@@ -243,9 +243,8 @@ __device__ __forceinline__ void transform(Complex (&v)[kN]) {
 // Calls f(k) for k = 0 .. kCount - 1, each a constant.
 template <int kCount, typename F>
 __device__ __forceinline__ void for_each_constant(F f) {
-  [&]<int... k>(std::integer_sequence<int, k...>) {
-    (f(std::integral_constant<int, k>{}), ...);
-  }(std::make_integer_sequence<int, kCount>{});
+  [&]<int... k>(std::integer_sequence<int, k...>) { (f(std::integral_constant<int, k>{}), ...); }
+  (std::make_integer_sequence<int, kCount>{});
 }
 
 }  // namespace xcorr::fused_fft

@@ -160,10 +160,9 @@ def test_a_dependent_launch_does_nothing_before_it_has_waited(tmp_path: Path, un
     ids=["no wait", "trigger first", "one branch waits"],
 )
 def test_a_kernel_that_does_not_wait_breaks_a_rule(tmp_path: Path, replace: str, says: str) -> None:
-    source = "algorithms/fused_fft/fused_fft_warp.cu"
-    edit = Edit(source, "  wait_for_previous();\n", replace)
+    edit = Edit("algorithms/fused_fft/fused_fft_warp/kernel.hpp", "  wait_for_previous();\n", replace)
     write_overlay(Mutant("planted", ("fused_fft_warp",), (edit,), ("ptx",)), tmp_path / "overlay")
-    ptx = ptx_rules.compiled(tmp_path / "overlay" / source, tmp_path, tmp_path / "overlay")
+    ptx = ptx_rules.compiled(ROOT / sources()["fused_fft_warp"], tmp_path, tmp_path / "overlay")
     assert any(says in what for what in ptx_rules.broken_rules("fused_fft_warp", ptx))
 
 
@@ -184,7 +183,7 @@ def test_copies_and_clusters_are_waited_for(tmp_path: Path, unit: str) -> None:
          "      if (x0 > at.first_x) async_copy::wait();\n", "before it has waited for its copies"),
         ("tiled/tiled_direct_async.cu", "      async_copy::commit();\n", "", "before it has waited for its copies"),
         ("tiled/tiled_direct_split.cu", "  async_copy::wait();\n", "", "before it has waited for its copies"),
-        ("fused_fft/fused_fft_cluster.cu", "before all have read it.\n      cluster::barrier();\n",
+        ("fused_fft/fused_fft_cluster/kernel.hpp", "before all have read it.\n      cluster::barrier();\n",
          "before all have read it.\n      if (r + 1 < end) cluster::barrier();\n",
          "ends without a barrier of the cluster"),
     ],
@@ -193,7 +192,9 @@ def test_copies_and_clusters_are_waited_for(tmp_path: Path, unit: str) -> None:
 def test_a_race_of_shared_memory_breaks_a_rule(
     tmp_path: Path, source: str, find: str, replace: str, says: str
 ) -> None:
-    unit, source = Path(source).stem, f"algorithms/{source}"
-    write_overlay(Mutant("planted", (unit,), (Edit(source, find, replace),), ("ptx",)), tmp_path / "overlay")
-    ptx = ptx_rules.compiled(tmp_path / "overlay" / source, tmp_path, tmp_path / "overlay")
+    edited = Path("algorithms") / source
+    unit = edited.stem if edited.suffix == ".cu" else edited.parent.name  # a header in the variant's folder
+    write_overlay(Mutant("planted", (unit,), (Edit(str(edited), find, replace),), ("ptx",)), tmp_path / "overlay")
+    compiled = tmp_path / "overlay" / edited if edited.suffix == ".cu" else ROOT / sources()[unit]
+    ptx = ptx_rules.compiled(compiled, tmp_path, tmp_path / "overlay")
     assert any(says in what for what in ptx_rules.broken_rules(unit, ptx))

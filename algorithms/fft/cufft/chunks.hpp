@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "algorithms/fft/layout.hpp"
 #include "algorithms/device/padding.hpp"
+#include "algorithms/fft/layout.hpp"
 
 namespace xcorr::fft {
 

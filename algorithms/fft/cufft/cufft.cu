@@ -1,41 +1,42 @@
-// Correlation by the transform theorem on cuFFT, as fast as library transforms allow: the honest
-// FFT baseline. Steps from cufft_paper:
+// Correlation by transforms on cuFFT, as fast as library transforms allow: the FFT baseline. A step
+// from cufft_paper:
 //
-// - smooth padded sizes 2^a 3^b 5^c 7^d that depend on the window, not 2h x 2w (`padded_size`);
-// - two right matrices of one left matrix as real and imaginary part of one complex matrix:
-//   correlation with a real matrix is linear, so conj(left) * (right0 + i right1) holds both
-//   outputs and nothing is ever unpacked; a complex transform moves fewer bytes than two real ones
-//   do, in rows without an odd last element (measured: 0.76 to 0.88 of their time);
-// - rows of padding are not transformed (`complex_rows`);
-// - a Hadamard kernel over all pairs at once, the scale folded in; padding and the definition's
-//   layout as one kernel each, or folded into the transforms; accesses of 16 bytes in all of them;
-// - forward plans over lefts and rights in one buffer, inverse plans over pairs, of fixed batches:
-// a
-//   problem larger than `chunk_mib` of spectra runs in equal chunks (rectangles of lefts and
-//   rights), so the workspace is bounded, and with the small value a chunk stays in the L2 cache
-//   from its product to its output;
-// - all launches of a call replayed as one CUDA graph.
+// - Padded sizes are smooth, 2^a 3^b 5^c 7^d, and depend on the window (`padded_size`); those of
+//   cufft_paper are 2h x 2w.
+// - Two right matrices of one left are the real and the imaginary part of one complex matrix.
+//   Correlation with a real matrix is linear, so conj(left) * (right0 + i right1) holds both
+//   outputs, and nothing is unpacked. A complex transform moves fewer bytes than two real ones, in
+//   rows without an odd last element (measured: 0.76 to 0.88 of their time).
+// - Rows of padding are not transformed (transform=complex_rows).
+// - One kernel multiplies all pairs of a chunk and scales them. Padding and the definition's layout
+//   are a kernel each, or parts of the transforms. All of them access 16 bytes at a time.
+// - Plans have fixed batches: forward plans over lefts and rights in one buffer, inverse plans over
+//   pairs. A problem with more than `chunk_mib` of spectra runs in equal chunks (rectangles of
+//   lefts and rights), so the workspace is bounded. With the smaller value a chunk stays in the L2
+//   cache from its product to its output.
+// - All launches of a call are replayed as one CUDA graph.
 //
-// Parameters, all run time:
-//   callbacks  none: pad, forward, hadamard, inverse, crop, each its launches.
-//              layout: the forward transform loads from the unpadded inputs, the inverse stores
-//              into the outputs, through callbacks that NVRTC compiles (fft_callbacks.hpp) and
-//              cuFFT links into its kernels while it plans (that cost is in plan_us): two launches
-//              less and slower transforms, which wins where launches are all there is. Always real
-//              transforms and small chunks.
-//   transform  real: one matrix a transform. complex: two rights a transform; no point where a left
-//              matrix has one right. complex_rows: the same, rows and columns apart.
-//   chunk_mib  32 (L2 cache) | 1024; the larger is no point where the smaller is one chunk.
-//   launch     stream: one launch after the other. graph: replayed; with other pointers than in the
-//              call before it is recorded again. A call whose phases are marked is never replayed.
+// Parameters, run time:
+//   callbacks  none:   pad, forward, hadamard, inverse and crop each have their launches.
+//              layout: the forward transform loads from the unpadded inputs and the inverse stores
+//                      into the outputs, through callbacks that NVRTC compiles (callbacks.hpp) and
+//                      cuFFT links into its kernels while it plans (plan_us has that cost). Two
+//                      launches less, but slower transforms: faster where launches take most of the
+//                      time. Always real transforms and small chunks.
+//   transform  real: one matrix a transform. complex: two rights a transform. complex_rows: the
+//              same, rows and columns apart. The complex ones have no point where a left has one
+//              right.
+//   chunk_mib  32 (L2 cache), 1024. The larger has no point where the smaller is one chunk.
+//   launch     stream: one launch after the other. graph: replayed. With other pointers than in the
+//              call before the graph is recorded again. A call with marked phases is not replayed.
 //
-// n-to-m transforms each matrix once while all spectra fit in kAllSpectraBytes; beyond, and in the
-// other forms, a chunk transforms its own lefts and rights.
+// n-to-m transforms each matrix once while all spectra fit in kAllSpectraBytes. Beyond that, and in
+// the other forms, a chunk transforms its own lefts and rights.
 //
-// Forms: all four, any shapes, any window; fp32 and fp64. Phases forward, hadamard, inverse;
-// padding and layout kernels are rest. Limits: a chunk is at least one slot of pairs, so a huge
-// transform takes what it needs; a short left against a very long right is padded to the length of
-// the right (no overlap-save).
+// Forms: all four, any shapes, any window; fp32 and fp64. Phases: forward, hadamard, inverse;
+// kernels of padding and layout are the rest. Limits: a chunk is at least one slot of pairs, so a
+// huge transform takes what it needs. A short left with a very long right is padded to the length
+// of the right (no overlap-save). Not emulated.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -43,12 +44,13 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/fft/transforms.hpp"
+#include "algorithms/device/precision.hpp"
 #include "algorithms/fft/cufft/callbacks.hpp"
 #include "algorithms/fft/cufft/chunks.hpp"
-#include "algorithms/fft/cufft/products.hpp"
 #include "algorithms/fft/cufft/lto_compiler.hpp"
+#include "algorithms/fft/cufft/products.hpp"
 #include "algorithms/fft/cufft/replay.hpp"
+#include "algorithms/fft/transforms.hpp"
 
 namespace xcorr::fft {
 namespace {
@@ -81,8 +83,8 @@ FftChunks chunks(const PlanRequest& request) {
   return chunks<T>(request, chunk_mib(request));
 }
 
-// With callbacks cuFFT tells its need only after linking, so a bound is reserved: one image of the
-// batch.
+// With callbacks cuFFT says how much memory it needs only after linking, so a bound is reserved: one
+// image of the batch.
 template <typename T>
 std::size_t reserved_for_callbacks(const FftGeometry& g) {
   const Index slots = std::max(g.input_slots(), g.pair_slots);
@@ -128,17 +130,17 @@ class CufftPipeline final : public Plan {
 
   void compute(const Call& call) override {
     if (!replay_.replays(call)) return issue(call, true);
-    // A graph of one chunk has it in place before; of many, its launches bring each.
+    // With one chunk the callbacks get it before the graph starts; with several, inside the graph.
     if (callbacks_ && at_.single(problem_)) {
-      bring(chunk(call, 0, 0, at_.chunk), static_cast<cudaStream_t>(call.stream));
+      store_for_callbacks(chunk(call, 0, 0, at_.chunk), static_cast<cudaStream_t>(call.stream));
     } else {
-      brought_ = {};
+      stored_ = {};
     }
     replay_.run(call, [this](const Call& recorded) { issue(recorded, !at_.single(problem_)); });
   }
 
  private:
-  void issue(const Call& call, bool brings) {
+  void issue(const Call& call, bool stores_chunk) {
     const auto stream = static_cast<cudaStream_t>(call.stream);
     const Index rights = at_.g.pair_pitch;
     for (Index l = 0; l < problem_.lefts; l += at_.chunk.lefts) {
@@ -146,7 +148,7 @@ class CufftPipeline final : public Plan {
         const Rectangle part{std::min(at_.chunk.lefts, problem_.lefts - l),
                              std::min(at_.chunk.rights, rights - r)};
         const FftChunk<T> of = chunk(call, l, r, part);
-        if (callbacks_ && brings) bring(of, stream);
+        if (callbacks_ && stores_chunk) store_for_callbacks(of, stream);
         run(call, of, l, r, part, stream);
       }
     }
@@ -193,15 +195,16 @@ class CufftPipeline final : public Plan {
   // Complex elements from the spectrum of a slot to that of the next.
   Index slot() const { return at_.g.by_rows ? at_.g.pitch : at_.g.spectrum; }
 
-  // Brings the chunk to the callbacks where it is not there yet: in the usual case of one chunk and
-  // unchanged pointers, never. A recorded call may be replayed at any time, so from then on always.
-  void bring(const FftChunk<T>& of, cudaStream_t stream) {
+  // Stores the chunk where the callbacks read it, unless it is there already, as in the usual case of
+  // one chunk and unchanged pointers. A recorded call may be replayed at any time, so after one the
+  // chunk is always stored.
+  void store_for_callbacks(const FftChunk<T>& of, cudaStream_t stream) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     check_cuda(cudaStreamIsCapturing(stream, &capture), "cudaStreamIsCapturing");
     if (capture != cudaStreamCaptureStatusNone) recorded_ = true;
-    if (!recorded_ && std::memcmp(&of, &brought_, sizeof of) == 0) return;
+    if (!recorded_ && std::memcmp(&of, &stored_, sizeof of) == 0) return;
     launch(store_chunk<T>, dim3(1), dim3(1), 0, stream, chunk_, of);
-    brought_ = of;
+    stored_ = of;
   }
 
 #if CUFFT_VERSION >= 11300
@@ -235,7 +238,7 @@ class CufftPipeline final : public Plan {
   FftChunk<T>* chunk_;  // what callbacks read
   void* chunk_pointer_ = nullptr;
   void* own_work_ = nullptr;
-  FftChunk<T> brought_{};
+  FftChunk<T> stored_{};
   bool recorded_ = false;
   std::vector<std::vector<char>> images_;
   Replay replay_;
@@ -266,8 +269,8 @@ Support supports(const PlanRequest& request) {
     }
     if (!LtoCompiler::instance().problem().empty()) return no(LtoCompiler::instance().problem());
   }
-  return request.precision == Precision::fp64 ? supports_as<double>(request)
-                                              : supports_as<float>(request);
+  return with_scalar(request.precision,
+                     [&](auto scalar) { return supports_as<decltype(scalar)>(request); });
 }
 
 template <typename T>
@@ -278,13 +281,8 @@ std::size_t workspace_as(const PlanRequest& request) {
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {
-  return request.precision == Precision::fp64 ? workspace_as<double>(request)
-                                              : workspace_as<float>(request);
-}
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64) return std::make_unique<CufftPipeline<double>>(request);
-  return std::make_unique<CufftPipeline<float>>(request);
+  return with_scalar(request.precision,
+                     [&](auto scalar) { return workspace_as<decltype(scalar)>(request); });
 }
 
 XCORR_VARIANT({
@@ -303,7 +301,7 @@ XCORR_VARIANT({
     .emulated = false,
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .plan = plan_in_precision<CufftPipeline>,
 });
 
 }  // namespace

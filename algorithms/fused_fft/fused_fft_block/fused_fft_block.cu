@@ -1,36 +1,41 @@
-// Correlation by the transform theorem with everything between input and output in one block's
-// shared memory: a step from cufft, whose five kernels carry every spectrum through global memory.
-// Beyond the paper. Inputs are read once and padded on the way, outputs are written once, in the
-// definition's layout; the Hermitian half of one real matrix is what a tile holds
-// (fused_fft_tile.hpp), so up to 192 x 192 fit a block of 227 KB.
+// Correlation by transforms with everything between input and output in the shared memory of one
+// block: a step from cufft, whose five kernels carry every spectrum through global memory. Beyond
+// the paper.
 //
-// - A block keeps the spectrum of its left for all the rights that it takes, or reads it from the
-//   workspace, where a first kernel put it. For n-to-m that kernel transforms every matrix once and
-//   the second is product and inverse only. Spectra lie in the order of the lanes that made them
-//   and will use them, 16 bytes a lane.
-// - A row, and a column, belong to one warp from their first pass to their last
-//   (fused_fft_block.hpp), so a right costs two barriers of the block, not eight, and the warps of
-//   a block drift apart: some compute while others move data.
-// - The second kernel starts while the first one runs and has its twiddles when that ends; the
-// first
-//   one starts while the call before it ends (launch.hpp).
-// - Only rows with data are transformed; matrices that fill at most half of their padding, as equal
-//   shapes do, have first passes of half the inputs.
-// - The window never wraps around: the left's spectrum carries phases that rotate the result.
-// - Twiddles are a table, correctly rounded from double. No plan beyond it.
+// A block pads a real matrix while it reads it, transforms it in place, multiplies it by the
+// conjugated spectrum of a left, transforms it back and writes the outputs of the window in the
+// definition's layout. A padded matrix (a "tile") takes half the memory of a complex one
+// (README.md), so tiles of up to 192 x 192 fit a block of 227 KB.
 //
-// Forms: all four, any shape and window; fp32. Parameter, run time:
-//   left_spectrum  shared: beside the tile of the block; one launch, and the left is transformed
-//                  once a block: for few pairs. workspace: two launches, but half the shared
-//                  memory, so more blocks an SM: for many.
-// Compile time: the length, 32, 48, 64, 96, 128 or 192, the shortest that both axes allow.
+// - The spectrum of a left serves all its rights. It lies in the block's shared memory, or in the
+//   workspace, where a first kernel stored it. For n-to-m the first kernel transforms every matrix
+//   once, and the second one does products and inverse transforms only. Stored spectra are in the
+//   order of the lanes that made them and will use them, 16 bytes a lane.
+// - A row or a column belongs to one warp from its first pass to its last (tile.hpp). A right costs
+//   two barriers of the block. Between them some warps compute while others load or store.
+// - The second kernel starts while the first one runs, and the first one starts while the call
+//   before ends (DependentLaunches in launch.hpp).
+// - Rows of padding are not transformed. Where matrices fill at most half of their padding, as
+//   equal shapes do, first passes have half the inputs.
+// - The left's spectrum carries phases that rotate the result, so that the window is one piece of
+//   it.
 //
-// Limits: square transforms (fused_fft_lanes has lengths for each axis); a tile, with
-// left_spectrum=shared a spectrum as well, in the shared memory of a block: shared ends at 128.
+// Forms: all four, any shape and window; fp32.
 //
-// Registers on sm_90: 48 at 64 (eight blocks an SM), 72 from 96 on; the kernels that have a left
-// and transform rights keep the number of the pair on the stack at 128 and 192, 16 bytes a thread.
-// What bounds it: the pipe of shared and global accesses, 65 to 85 % busy, then issue, 60 %.
+// Parameter, run time:
+//   left_spectrum  shared:    beside the tile of the block. One launch, and every block transforms
+//                             its left: for few pairs.
+//                  workspace: two launches, but half the shared memory, so more blocks on an SM:
+//                             for many pairs.
+// Compile time: the length, 32, 48, 64, 96, 128 or 192: the shortest that both axes allow.
+//
+// Limits: transforms are square. The tile, and with left_spectrum=shared a spectrum beside it, must
+// fit the shared memory of a block: on an H200 shared ends at length 128.
+//
+// What limits it (H200): the pipe of shared and global accesses is 65 to 85 % busy, issue slots 56
+// to 67 %. Registers on sm_90: 48 at length 64 (eight blocks an SM), 72 from 96 on. Kernels that
+// have a left and transform rights keep 16 bytes a thread on the stack at 128 and 192.
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_block/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -46,9 +51,9 @@ bool shares_left(const PlanRequest& request) {
 }
 
 template <int kN>
-class FusedPlan final : public Plan {
+class FusedPlan final : public DevicePlan<float> {
  public:
-  explicit FusedPlan(const PlanRequest& request) {
+  explicit FusedPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     const bool n_to_m = q.form == Form::n_to_m;
     auto* const roots = static_cast<Complex*>(request.workspace);
@@ -75,12 +80,9 @@ class FusedPlan final : public Plan {
     blocks_ = static_cast<unsigned>(std::min(blocks_of_device(), q.pairs()));
   }
 
-  void compute(const Call& call) override {
-    for (Arguments* a : {&a_, &spectra_}) {
-      a->left = call.lefts<float>();
-      a->right = call.rights<float>();
-      a->out = call.outs<float>();
-    }
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(arrays);
+    spectra_.set(arrays);
     launches_.begin(call);
     if (spectra_.items > 0) {
       call.phase("forward");
@@ -118,12 +120,7 @@ Support supports(const PlanRequest& request) {
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const std::size_t bytes = with_length(
       request, [&](auto n) { return shared_bytes<decltype(n)::value>(shares_left(request)); });
-  if (bytes > shared_limit()) {
-    return no("transforms of " + std::to_string(Squares::square(q)) + " need " +
-              std::to_string(bytes) + " bytes of shared memory, a block has " +
-              std::to_string(shared_limit()));
-  }
-  return yes();
+  return shared_fits("transforms of " + std::to_string(Squares::square(q)), bytes);
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {

@@ -1,9 +1,9 @@
-// The kernel of fused_fft_block: a block takes matrices or pairs one after the other and does all of
-// each in its shared memory (tile.hpp).
+// The kernel of fused_fft_block: a block takes matrices or pairs one after the other and does all
+// of each in its shared memory (tile.hpp).
 #pragma once
 
-#include "algorithms/device/launch.hpp"
 #include "algorithms/device/divide.hpp"
+#include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/fused_fft_block/tile.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "harness/variant.hpp"

@@ -14,9 +14,9 @@
 //   start       tile                      second(x) back        tile
 //   store       tile, times twiddles      first(x) back         outputs of the window
 //
-// Two real rows, second(y) apart, are one complex row, z = row0 + i row1 (README.md). The tile keeps
-// Z, its transform, where the two real rows were: frequencies 0 .. nx / 2 in row0, at their columns,
-// the negative ones in row1, at the columns' mirrors.
+// Two real rows, second(y) apart, are one complex row, z = row0 + i row1 (README.md). The tile
+// keeps Z, its transform, where the two real rows were: frequencies 0 .. nx / 2 in row0, at their
+// columns, the negative ones in row1, at the columns' mirrors.
 //
 // Shared memory has 16 banks of a complex value, of which each half of a warp should meet all.
 // Lanes cross a tile in rectangles: 16 consecutive columns; 4 rows by 4 blocks of columns; 8

@@ -1,20 +1,22 @@
-// The whole FFT correlation of a pair in one thread-block cluster: a step from fused_fft_block, for
-// tiles that no block holds and for pairs too few to fill the card with one block each.
+// The whole correlation by transforms of a pair in one thread-block cluster: a step from
+// fused_fft_block, for matrices that no block holds and for pairs too few to fill the GPU with one
+// block each. Beyond the paper.
 //
-// Rows, columns with the product and rows again are phases with a cluster barrier between them, and
-// the image between phases lies in distributed shared memory: each block owns some columns of it. In
-// the phases over rows a block transforms its share of the complex rows and stores them into, or
-// loads them from, the owners of the columns; the phase over columns is local. The first right is
-// transformed beside the left, whose spectrum then stays for all rights of the cluster.
+// The kernel has three phases: rows, columns with the product, rows again, with a barrier of the
+// cluster between them. The image between phases lies in the shared memory of the cluster's blocks,
+// each of which owns some columns. In the phases over rows a block transforms its share of the rows
+// and stores them into, or loads them from, the blocks that own the columns. The phase over columns
+// is local. The first right is transformed beside the left, whose spectrum then stays for all
+// rights of the cluster.
 //
-// Forms: all four (n-to-m transforms each right once for every left: fused_fft_lanes does not); any
-// shape and window; fp32. No parameters. Limits: compute capability 9.0; square transforms of 64,
-// 128, 192, 256, 384 or 512 (the larger of what both axes need); clusters of 8, for 512 of 16
-// blocks.
+// Forms: all four; n-to-m transforms each right again for every left, which fused_fft_lanes does
+// not. Any shape and window; fp32. No parameters. Compile time: the length, 64, 128, 192, 256, 384
+// or 512, the larger of what both axes need.
 //
-// Predicted on an H200, stream: ten short phases of 300 to 500 cycles and three cluster barriers
-// over one launch, so 6 us for 1:1 at 64 x 64 and 128 x 128; at 256 x 256 a right is 25 M
-// instructions on 16 multiprocessors, 9 us: 1:1 in 22 us, 1:32 on eight clusters in 55 us.
+// Limits: compute capability 9.0. Clusters have 8 blocks, at length 512 they have 16. Not emulated.
+//
+// What limits it (H200): it is the fastest variant for no problem that was measured.
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_cluster/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -64,9 +66,9 @@ Index resident_clusters() {
 }
 
 template <typename S>
-class ClusterPlan final : public Plan {
+class ClusterPlan final : public DevicePlan<float> {
  public:
-  explicit ClusterPlan(const PlanRequest& request) {
+  explicit ClusterPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     using L = typename S::L;
     auto* const roots = static_cast<Complex*>(request.workspace);
@@ -81,10 +83,8 @@ class ClusterPlan final : public Plan {
     clusters_ = static_cast<unsigned>(q.lefts * a_.chunks);
   }
 
-  void compute(const Call& call) override {
-    a_.left = call.lefts<float>();
-    a_.right = call.rights<float>();
-    a_.out = call.outs<float>();
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(arrays);
     launch({.cluster = S::size}, kernel_of(S{}), dim3(clusters_ * S::size),
            dim3(S::group_threads, kGroups), S::bytes, call.stream, a_);
   }
@@ -99,10 +99,7 @@ Support supports(const PlanRequest& request) {
   if (compute_capability_major() < 9) return no("clusters need compute capability 9.0");
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const std::size_t bytes = with_shape(q, [](auto shape) { return decltype(shape)::bytes; });
-  if (bytes > shared_limit()) {
-    return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
-              std::to_string(shared_limit()));
-  }
+  if (const Support fit = shared_fits("a block of the cluster", bytes); !fit) return fit;
   return with_shape(q, [](auto shape) {
     using S = decltype(shape);
     if (resident_clusters<S>() > 0) return yes();

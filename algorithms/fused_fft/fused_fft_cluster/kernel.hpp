@@ -1,5 +1,5 @@
-// The kernel of fused_fft_cluster: rows, columns with the product, and rows again, with a barrier of
-// the cluster between them. Each block owns some columns of an image; in the phases over rows it
+// The kernel of fused_fft_cluster: rows, columns with the product, and rows again, with a barrier
+// of the cluster between them. Each block owns some columns of an image; in the phases over rows it
 // stores them into, or loads them from, the blocks that own them.
 #pragma once
 
@@ -23,7 +23,9 @@ struct ClusterShape {
   // Columns of a block, threads of a group (one for each element of a pass over them), and complex
   // rows that a group has at a time.
   static constexpr int columns = ceil_div(ImageColumns<L>::live, size);
-  static constexpr int group_threads = std::min(most_threads, ceil_div(L::second* columns, 32) * 32);
+  static constexpr int elements_of_pass = L::second * columns;
+  static constexpr int group_threads = std::min(most_threads, ceil_div(elements_of_pass, 32) * 32),
+                       threads = kGroups * group_threads;
   static constexpr int panel_rows = kN <= 64    ? 2
                                     : kN <= 128 ? 4
                                     : kN <= 192 ? 6
@@ -42,7 +44,7 @@ struct ClusterArguments : FusedProblem {
 };
 
 template <int kN>
-__global__ void __launch_bounds__(kGroups* ClusterShape<kN>::group_threads, 1) cluster_kernel(ClusterArguments a) {
+__global__ void __launch_bounds__(ClusterShape<kN>::threads, 1) cluster_kernel(ClusterArguments a) {
   if constexpr (cluster::kAvailable) {
     using S = ClusterShape<kN>;
     using L = typename S::L;
@@ -142,7 +144,8 @@ __global__ void __launch_bounds__(kGroups* ClusterShape<kN>::group_threads, 1) c
       right_columns.join(right_image);
       cluster::barrier();
       each_panel(1, L::n / 2, [&](int, int q, int) {
-        panel_inverse_rows(rows, in_cluster(right_image), q, L::second, a.rows, a.cols, a.out_of(p));
+        panel_inverse_rows(rows, in_cluster(right_image), q, L::second, a.rows, a.cols,
+                           a.out_of(p));
       });
       // Nobody stores into an image, nor leaves, before all have read it.
       cluster::barrier();

@@ -1,11 +1,13 @@
-// The 2D transform of a real matrix cut at its two transpositions, for matrices that no block holds:
-// phases over rows, over columns, and over rows again, with images (row spectra of a matrix) that
-// the blocks of a cluster share. Two real rows, second(y) apart, are one complex row (README.md).
+// The 2D transform of a real matrix cut at its two transpositions, for matrices that no block
+// holds: phases over rows, over columns, and over rows again, with images (row spectra of a matrix)
+// that the blocks of a cluster share. Two real rows, second(y) apart, are one complex row
+// (README.md).
 //
 // An image has ny rows of nx / 2 + second(x) / 2 complex elements; the phase over columns works in
-// place. Its order: frequencies 0 .. nx / 2 of a complex row in row0, at their columns, the negative
-// ones in row1, at the columns' mirrors. In shared memory a row's blocks of columns are one element
-// further apart than they are long: no conflicts of banks whether lanes walk along or across.
+// place. Its order: frequencies 0 .. nx / 2 of a complex row in row0, at their columns, the
+// negative ones in row1, at the columns' mirrors. In shared memory a row's blocks of columns are
+// one element further apart than they are long: no conflicts of banks whether lanes walk along or
+// across.
 #pragma once
 
 #include "algorithms/fused_fft/problem.hpp"
@@ -97,7 +99,8 @@ struct RowPanel {
   template <typename F>
   __device__ __forceinline__ void each_block(F f) const {
 #pragma unroll 1
-    for (int i = group.thread; i < count * X::first; i += group.count) f(i / X::first, i % X::first);
+    for (int i = group.thread; i < count * X::first; i += group.count)
+      f(i / X::first, i % X::first);
   }
   template <Direction kWay>
   __device__ __forceinline__ void transform_blocks() const {
@@ -128,8 +131,8 @@ __device__ __forceinline__ int first_of_pair(int q, int apart) { return 2 * q - 
 // Complex rows [q, q + count) of a matrix into its image: image(y, column) is where an element
 // goes, null where nowhere.
 template <typename X, typename Image>
-__device__ __forceinline__ void panel_forward_rows(const RowPanel<X>& panel, const Source& from, int q,
-                                             int apart, Image image) {
+__device__ __forceinline__ void panel_forward_rows(const RowPanel<X>& panel, const Source& from,
+                                                   int q, int apart, Image image) {
   const auto load = [&](auto inputs) {
     constexpr int kInputs = decltype(inputs)::value;
     const int t = panel.group.thread % X::second;
@@ -173,7 +176,7 @@ __device__ __forceinline__ void panel_forward_rows(const RowPanel<X>& panel, con
 // Complex rows [q, q + count) of an image into the outputs of a pair.
 template <typename X, typename Image>
 __device__ __forceinline__ void panel_inverse_rows(const RowPanel<X>& panel, Image image, int q,
-                                             int apart, Range rows, Range cols, float* out) {
+                                                   int apart, Range rows, Range cols, float* out) {
   panel.each_element([&](int g, int part, int column) {
     const int y = first_of_pair(q + g, apart) + part * apart;
     if (const Complex* of = image(y, column)) panel.row(g, part)[RowPanel<X>::at(column)] = *of;
@@ -183,7 +186,8 @@ __device__ __forceinline__ void panel_inverse_rows(const RowPanel<X>& panel, Ima
   block::barrier();
   const int t = panel.group.thread % X::second;
 #pragma unroll 1
-  for (int g = panel.group.thread / X::second; g < panel.count; g += panel.group.count / X::second) {
+  for (int g = panel.group.thread / X::second; g < panel.count;
+       g += panel.group.count / X::second) {
     const int y = first_of_pair(q + g, apart);
     const PanelRowByTime<X, RowPanel<X>::kBlock> slots(panel.row(g, 0), panel.row(g, 1), t);
     Complex v[X::first];

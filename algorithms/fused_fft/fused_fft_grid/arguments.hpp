@@ -1,4 +1,5 @@
-// What the phases of fused_fft_grid are given: the problem, and where its images lie in the workspace.
+// What the phases of fused_fft_grid are given: the problem, and where its images lie in the
+// workspace.
 #pragma once
 
 #include "algorithms/device/divide.hpp"
@@ -8,8 +9,8 @@
 namespace xcorr::fused_fft {
 
 // An element of an image is one frequency of two rows, 16 bytes. An image has its columns in groups
-// of so many; a group has all row pairs one after the other. Lanes along a row so touch half as many
-// lines of a cache as sectors, and so do lanes along two columns.
+// of so many; a group has all row pairs one after the other. Lanes along a row so touch half as
+// many lines of a cache as sectors, and so do lanes along two columns.
 inline constexpr int kLayout = 4;
 
 struct GridArguments {

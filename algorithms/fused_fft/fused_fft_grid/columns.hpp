@@ -13,7 +13,8 @@ namespace xcorr::fused_fft {
 // and one of the first right at the same time, then both of rights, which do not wait for each
 // other. With barriers, the next right is loaded while one is transformed.
 template <typename R, bool kFlow, typename Wait>
-__device__ __forceinline__ void correlate_columns(const GridArguments& a, const BlockGroup& group, Wait wait) {
+__device__ __forceinline__ void correlate_columns(const GridArguments& a, const BlockGroup& group,
+                                                  Wait wait) {
   const int log_cols = a.log_columns, share_threads = R::threads << log_cols;
   const int share = group.thread / R::threads >> log_cols;
   const int lane = group.thread - share * share_threads;

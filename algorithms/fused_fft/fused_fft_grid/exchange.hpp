@@ -1,5 +1,5 @@
-// How the blocks of one kernel wait for each other's results. The device must hold all blocks at once:
-// launches.hpp sees to that.
+// How the blocks of one kernel wait for each other's results. The device must hold all blocks at
+// once: launches.hpp sees to that.
 //
 // There are two ways. One is a barrier of the whole grid. In the other, whoever reads an element of
 // 16 bytes waits until it is no longer the pattern that means "not yet written", and puts the

@@ -1,40 +1,43 @@
-// The whole FFT correlation in one kernel over the whole card, for few pairs: a step from
+// Correlation by transforms in one kernel over the whole GPU, for few pairs: a step from
 // fused_fft_block, with which a few pairs are a few blocks. Beyond the paper.
 //
-// Three phases (rows, columns with the product, rows) with images in the L2 cache between them. As
-// three kernels, launches and long chains of instructions were most of the time; here one block on
-// each multiprocessor lasts through all of them, so nothing is launched between them. A transform
-// is spread over a warp, two for lengths above 256, with up to 8 values a thread, in three short
-// passes (three_pass_fft.hpp); a left is transformed beside its first right. A block is cut into
-// parts that work on their own. The window is found where outputs are stored: no phases, no
-// rotation.
+// The kernel has three phases: rows, columns with the product, rows again. Images (matrices after
+// the first phase) lie in the L2 cache between them. One block on each SM does its share of every
+// phase, so nothing is launched between phases. A transform is spread over a warp, above length 256
+// over two warps, with up to 8 values a thread in three short passes (three_pass.hpp): a chain of
+// instructions is short where there is no other work to hide its latency. A left is transformed
+// beside its first right. The window is found where outputs are stored, without phases or rotation.
 //
-// For several pairs every wait is that of the threads which exchange something: of a warp up to
-// length 256, of 64 threads above, of the columns of a slot where images are met, of a part only
-// for the spectrum of the left. So some transforms load or store while others compute, and the row
-// pair or right after the present one is asked for before that is done (right and pair images: with
-// the barrier only, as with dataflow it may not be there yet).
+// A block is cut into groups of threads that work on their own. A thread waits only for threads
+// that it exchanges values with: a warp or two in a transform, the threads of the same columns
+// where images are read, its group for the spectrum of the left. With exchange=barrier the next row
+// pair or right is loaded before the present one is done.
 //
-// Forms: all four, any shape and window; fp32. Parameters, run time: columns_per_task, the columns
-// of a left and of a right that a part has at once (1: shorter phases for one pair; 2: fewer, wider
-// accesses); exchange, how blocks meet between phases (grid_exchange.hpp): `barrier` of the whole
-// grid, or `dataflow`, where readers wait for each element: less latency, more traffic of the L2
-// cache. Lengths 64, 96, 128, 192, 256, 384 and 512, of each axis apart. Limits: longer transforms;
-// images of all matrices and pairs at once, at most 256 MiB, with dataflow at most 40 MiB.
+// Forms: all four, any shape and window; fp32. Lengths 64, 96, 128, 192, 256, 384 and 512, of each
+// axis apart.
 //
-// A call may start while the one before it ends (launch.hpp): its twiddles are then in
+// Parameters, run time:
+//   columns_per_task  1, 2: columns of a left and of a right that a group has at once. 1 has
+//                     shorter phases, for one pair; 2 has fewer and wider accesses.
+//   exchange          how blocks wait for each other between phases (exchange.hpp).
+//                     barrier:  one of the whole grid.
+//                     dataflow: readers wait for each element. Less latency, more traffic of the L2
+//                               cache.
+//
+// Limits: transforms of at most 512. Images of all matrices and pairs exist at once, in at most
+// 256 MiB, with dataflow 40 MiB.
+//
+// A call may start while the one before it ends (GridLaunches in launch.hpp). Its roots are then in
 // registers when the inputs are there.
 //
-// Tried and dropped, measured on an H200: running a phase's code on garbage while waiting, so that
-// it is in the instruction cache (it is there anyway: 1.5 us slower); 80 registers and 768 threads
-// (10 % slower for 1:8 at 256 x 256); 2 or 8 columns in the layout of images (within 3 %); 4
-// columns a task (within 3 % of 2).
-//
-// Registers on sm_90: 128 with the barrier, 124 with dataflow, no spills. Shared memory: 5 to 44 KB
-// a part.
+// What limits it (H200): for one pair latency, of which two barriers of the grid are 2.0 us; for
+// 8:8 at 128 x 128 loads from the L2 cache, with 41 % of issue slots used in the columns and 30 %
+// in the last phase. Registers on sm_90: 128 with the barrier, 124 with dataflow, no spills, so 16
+// warps an SM. Shared memory: 5 to 44 KB a group.
 #include <algorithm>
 #include <bit>
 
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -92,9 +95,9 @@ struct Images {
   Index elements, of_lefts = 0, of_rights = 0, of_pairs = 0;
 };
 
-class GridPlan final : public Plan {
+class GridPlan final : public DevicePlan<float> {
  public:
-  explicit GridPlan(const PlanRequest& request) {
+  explicit GridPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     const GridPoint point(request.params);
     const Images images(q, point.flow);
@@ -163,7 +166,8 @@ class GridPlan final : public Plan {
     shared_bytes_ = static_cast<std::size_t>(groups_of_block * bytes);
     // All at once, or they would wait for blocks that have not begun.
     const Index at_once = resident(static_cast<int>(threads_), shared_bytes_);
-    blocks_ = static_cast<unsigned>(std::min({processors, at_once, ceil_div(wanted, groups_of_block)}));
+    blocks_ =
+        static_cast<unsigned>(std::min({processors, at_once, ceil_div(wanted, groups_of_block)}));
     a_.barrier = {counters, blocks_};
     if (point.flow) {
       const std::uint32_t count = number(images.count()) * a_.image;
@@ -186,11 +190,11 @@ class GridPlan final : public Plan {
         {2 * columns * sizes(AxisLengths::y(q)).threads, sizes(AxisLengths::x(q)).threads, 64});
   }
 
-  void compute(const Call& call) override {
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
     launches_.begin(call);
-    a_.left = call.lefts<float>();
-    a_.right = call.rights<float>();
-    a_.out = call.outs<float>();
+    a_.left = arrays.left;
+    a_.right = arrays.right;
+    a_.out = arrays.out;
     if (call.marks == nullptr) return run(Phases::all, call);
     call.phase("forward");
     run(Phases::rows, call);
@@ -226,11 +230,7 @@ Support supports(const PlanRequest& request) {
   }
   const std::size_t bytes =
       sizeof(Complex) * static_cast<std::size_t>(GridPlan::shared_of_group(q, point.columns));
-  if (bytes > shared_limit()) {
-    return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
-              std::to_string(shared_limit()));
-  }
-  return yes();
+  return shared_fits("a group of threads", bytes);
 }
 
 XCORR_VARIANT({

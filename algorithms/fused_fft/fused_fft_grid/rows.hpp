@@ -1,5 +1,5 @@
-// The two phases of fused_fft_grid over rows: matrices to images, and images of pairs to outputs. Two
-// rows of a real matrix, m(y) apart so that they meet in the first pass over a column, are one
+// The two phases of fused_fft_grid over rows: matrices to images, and images of pairs to outputs.
+// Two rows of a real matrix, m(y) apart so that they meet in the first pass over a column, are one
 // complex row (README.md). Their spectra are taken apart here.
 //
 // kFlow: elements are waited for one by one (exchange.hpp). Each then has one reader, so the first
@@ -31,8 +31,8 @@ struct RowStore {
   std::int64_t bits;
 };
 
-// The threads of one transform over rows, R::threads of them. Items are numbered so that every block
-// has one before any block has two.
+// The threads of one transform over rows, R::threads of them. Items are numbered so that every
+// block has one before any block has two.
 template <typename R>
 struct RowGroup {
   __device__ __forceinline__ RowGroup(const GridArguments& a, const BlockGroup& whole)
@@ -89,8 +89,8 @@ struct RowPair {
   Complex v[R::a];
 };
 
-// Row pairs with data of all lefts and rights into images, when the launch before has ended. The next
-// row pair is on its way while one is transformed.
+// Row pairs with data of all lefts and rights into images, when the launch before has ended. The
+// next row pair is on its way while one is transformed.
 template <typename R, bool kFlow>
 __device__ __forceinline__ void transform_rows(const GridArguments& a, const BlockGroup& group) {
   const RowGroup<R> mine(a, group);
@@ -171,7 +171,7 @@ struct OutPair {
 // transformed.
 template <typename R, bool kFlow, typename Wait>
 __device__ __forceinline__ void invert_rows(const GridArguments& a, const BlockGroup& group,
-                                             Wait wait) {
+                                            Wait wait) {
   const RowGroup<R> mine(a, group);
   const ThreePass<R> pass = mine.pass;
   const int t = mine.t;

@@ -39,7 +39,7 @@ struct ThreeRadices {
     return least + ((rest - least) % 16 + 16) % 16;
   }
   static constexpr int pitch_x = padded(m, 16 / a), pitch_y = padded(ab, a);
-  static constexpr int x_elements = a * pitch_x > n ? a * pitch_x : n;
+  static constexpr int x_needed = a * pitch_x, x_elements = x_needed > n ? x_needed : n;
   // Complex elements of shared memory; a multiple of 16, to which callers add what keeps several
   // transforms apart.
   static constexpr int elements = padded(x_elements + c * pitch_y, 0);

@@ -1,5 +1,5 @@
-// How fused_fft_lanes cuts the pairs of a problem: batches of one list of tasks, groups of pairs, or
-// chunks, each bounded by the memory of its images.
+// How fused_fft_lanes cuts the pairs of a problem: batches of one list of tasks, groups of pairs,
+// or chunks, each bounded by the memory of its images.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,20 @@ namespace xcorr::fused_fft {
 
 using LaneLengths = Lengths<256, 384, 512>;
 template <typename L>
-using TeamOf = Team<L::n>;
+using LaneGroupOf = LaneGroup<L::n>;
 
-inline Index image_elements(const Problem& q) { return LaneLengths::y(q) * (LaneLengths::x(q) / 2 + 1); }
-inline Index teams_of_block(int n) {
-  return LaneLengths::with(n, [](auto l) -> Index { return TeamOf<decltype(l)>::of_block; });
+inline Index image_elements(const Problem& q) {
+  return LaneLengths::y(q) * (LaneLengths::x(q) / 2 + 1);
+}
+inline Index lane_groups_of_block(int n) {
+  return LaneLengths::with(n, [](auto l) -> Index { return LaneGroupOf<decltype(l)>::of_block; });
 }
 
 // How pairs of n-to-m are cut into batches, and how many of these the ring holds.
 struct Batches {
   explicit Batches(const PlanRequest& request) {
     const Problem& q = request.problem;
-    const Index pairs = teams_of_block(LaneLengths::y(q));
+    const Index pairs = lane_groups_of_block(LaneLengths::y(q));
     Index best = 0;
     for (Index l = 1; l <= pairs; l *= 2) {
       const Index number = ceil_div(q.lefts, l) * ceil_div(q.rights, pairs / l);
@@ -52,7 +54,9 @@ inline Index chunk_images(const PlanRequest& request) {
   return std::min(q.pairs(), std::max<Index>(1, (Batches::ring_mib(request) << 20) / bytes));
 }
 
-inline bool has_groups(const PlanRequest& request) { return request.params.get("spectra") == "shared"; }
+inline bool has_groups(const PlanRequest& request) {
+  return request.params.get("spectra") == "shared";
+}
 
 // How pairs of n-to-m are cut into groups: images in the chunk, spectra of a column in a block.
 struct PairGroups {

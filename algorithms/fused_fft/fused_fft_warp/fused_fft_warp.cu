@@ -1,29 +1,30 @@
-// Correlation by the transform theorem in the registers of warps, for small matrices: a step from
-// fused_fft_block, in which the threads of a block share every row and every column. Beyond the
-// paper. Here a lane has a whole row, then a whole column (lane_fft.hpp), so a warp transforms two
-// padded tiles of 32 x 32, or four of 16 x 16, with one exchange through its own shared memory each
-// way, no twiddle tables and no barrier of the block but one, for the left.
+// Correlation by transforms in the registers of warps, for small matrices: a step from
+// fused_fft_block, in which the lanes of a warp share every row and every column. Beyond the paper.
+//
+// Here a lane has a whole row, then a whole column. A warp transforms two padded tiles of 32 x 32,
+// or four of 16 x 16, with one exchange through its own part of shared memory each way, no tables
+// of roots, and no barrier of the block but one, for the left.
 //
 // - A block keeps the spectrum of one left in shared memory. Its first warp makes it while the
-//   others transform their first rights, then takes its share of rights, the last one.
+//   others transform their first rights.
 // - Two tiles of a warp share the two columns that are real in the other dimension, so 16 columns a
-//   tile are enough, and the product of those is the same as of all others.
-// - Rows of the next rights are fetched before the rows of these are transformed.
+//   tile are enough (kernel.hpp).
+// - Rows of the next rights are loaded before the rows of these are transformed.
 // - Results become dense in the warp's shared memory, with the alignment that they have in global
 //   memory, and leave as 16 bytes a lane.
 // - For n-to-m rights are transformed for each left again: a forward transform, of which half is
 //   zeros, is a quarter of the work, and one launch is cheaper than two.
 //
-// Forms: all four, any shape and window; fp32. No parameters: a block is as many warps, at most 8
-// or 10, as bring all pairs onto the device at once. Compile time: the length, 16 or 32, the
-// shortest that both axes allow; matrices that fill at most half of it have passes of half the
-// inputs.
+// Forms: all four, any shape and window; fp32. No parameters: a block has as many warps, at most 8
+// or 10, as bring all pairs onto the device at once. Compile time: the length, 16 or 32: the
+// shortest that both axes allow.
 //
-// Limits: square transforms of at most 32. A lane with 64 values also works, but its code is 90 KB
-// and waits for instructions a quarter of the time: fused_fft_block is faster from there on.
+// Limits: square transforms of at most 32. A lane with 64 values has 90 KB of instructions and
+// waits for them a quarter of the time, so fused_fft_block is faster from there on.
 //
-// Registers on sm_90: 94 and 127, no spills; 16 warps an SM. Instructions: 1.25 thousand of a warp
-// a right of 16 x 16, half the shared-memory pipe.
+// What limits it (H200): the pipe of shared accesses is half busy; a right of 16 x 16 is 1,250
+// instructions of a warp. Registers on sm_90: 94 and 127, no spills; 16 warps an SM.
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_warp/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -35,11 +36,11 @@ namespace {
 using Squares = Lengths<16, 32>;
 
 template <int kN>
-class WarpPlan final : public Plan {
+class LaneRowsPlan final : public DevicePlan<float> {
   using T = LaneTile<kN>;
 
  public:
-  explicit WarpPlan(const PlanRequest& request) {
+  explicit LaneRowsPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     auto* const roots = static_cast<Complex*>(request.workspace);
     store_root_tables<Length<kN>, Length<kN>>(roots, request.stream);
@@ -61,10 +62,8 @@ class WarpPlan final : public Plan {
     blocks_ = static_cast<unsigned>(q.lefts * a_.chunks);
   }
 
-  void compute(const Call& call) override {
-    a_.left = call.lefts<float>();
-    a_.right = call.rights<float>();
-    a_.out = call.outs<float>();
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(arrays);
     a_.quads = quads_ && reinterpret_cast<std::uintptr_t>(a_.left) % sizeof(Quad) == 0 &&
                reinterpret_cast<std::uintptr_t>(a_.right) % sizeof(Quad) == 0;
     launches_.begin(call);
@@ -88,16 +87,14 @@ Support supports(const PlanRequest& request) {
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const std::size_t bytes = Squares::with(Squares::square(q), [](auto length) {
     constexpr int kN = decltype(length)::n;
-    return WarpPlan<kN>::shared_bytes(most_warps(kN));
+    return LaneRowsPlan<kN>::shared_bytes(most_warps(kN));
   });
-  if (bytes <= shared_limit()) return yes();
-  return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
-            std::to_string(shared_limit()));
+  return shared_fits("the tiles of a block", bytes);
 }
 std::size_t workspace_bytes(const PlanRequest&) { return kRootBytes; }
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   return Squares::with(Squares::square(request.problem), [&](auto length) -> std::unique_ptr<Plan> {
-    return std::make_unique<WarpPlan<decltype(length)::n>>(request);
+    return std::make_unique<LaneRowsPlan<decltype(length)::n>>(request);
   });
 }
 

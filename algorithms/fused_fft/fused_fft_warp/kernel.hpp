@@ -1,10 +1,10 @@
-// The kernel of fused_fft_warp: a warp transforms two padded tiles of 32 x 32, or four of 16 x 16. The
-// n / 2 lanes of a tile hold its rows, then its n / 2 columns, so a dimension is one transform in
-// registers without twiddle tables, and the only exchange is the one between rows and columns.
+// The kernel of fused_fft_warp: a warp transforms two padded tiles of 32 x 32, or four of 16 x 16.
+// The n / 2 lanes of a tile hold its rows, then its n / 2 columns, so a dimension is one transform
+// in registers without twiddle tables, and the only exchange is the one between rows and columns.
 //
-// Columns 0 and n / 2 are real in the other dimension. Of two tiles of the warp ("mates"), all to be
-// multiplied by the same left, they are packed: lane 0 of the even tile has both tiles' frequency 0,
-// as real and as imaginary part, lane 0 of the odd one both tiles' frequency n / 2.
+// Columns 0 and n / 2 are real in the other dimension. Of two tiles of the warp ("mates"), all to
+// be multiplied by the same left, they are packed: lane 0 of the even tile has both tiles'
+// frequency 0, as real and as imaginary part, lane 0 of the odd one both tiles' frequency n / 2.
 #pragma once
 
 #include "algorithms/device/launch.hpp"

@@ -1,6 +1,6 @@
-// A real row of n values in the registers of one lane, as n / 2 complex values: even columns + i odd
-// ones. Its spectrum comes from the transform of those, frequencies k and n / 2 - k at a time, as
-// twice its value (the product's scale takes that back). Frequencies 0 and n / 2 are real.
+// A real row of n values in the registers of one lane, as n / 2 complex values: even columns + i
+// odd ones. Its spectrum comes from the transform of those, frequencies k and n / 2 - k at a time,
+// as twice its value (the product's scale takes that back). Frequencies 0 and n / 2 are real.
 #pragma once
 
 #include "algorithms/fused_fft/transforms.hpp"
