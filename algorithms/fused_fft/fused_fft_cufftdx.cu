@@ -34,6 +34,7 @@
 #include <cufftdx.hpp>
 
 #include "algorithms/device/divide.hpp"
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -286,9 +287,9 @@ std::size_t shared_bytes(Index tiles, bool shared_left) {
 }
 
 template <typename S>
-class VendorPlan final : public Plan {
+class VendorPlan final : public DevicePlan<float> {
  public:
-  explicit VendorPlan(const PlanRequest& request) {
+  explicit VendorPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     const bool n_to_m = q.form == Form::n_to_m;
     const Index tiles = tiles_of(request), m = q.pairs() / q.lefts;
@@ -317,7 +318,9 @@ class VendorPlan final : public Plan {
     blocks_ = static_cast<unsigned>(std::min(resident(), ceil_div(q.pairs(), tiles)));
   }
 
-  void compute(const Call& call) override {
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(arrays);
+    spectra_.set(arrays);
     if (spectra_.items > 0) {
       call.phase("forward");
       run(vendor_kernel<S, Work::spectra>, spectra_, call, spectra_.items,
@@ -331,11 +334,8 @@ class VendorPlan final : public Plan {
   Index resident() const {
     return resident_blocks(reinterpret_cast<const void*>(kernel_), S::threads, shared_);
   }
-  static void run(void (*kernel)(Arguments), Arguments& a, const Call& call, unsigned blocks,
+  static void run(void (*kernel)(Arguments), const Arguments& a, const Call& call, unsigned blocks,
                   std::size_t shared) {
-    a.left = call.lefts<float>();
-    a.right = call.rights<float>();
-    a.out = call.outs<float>();
     launch(kernel, dim3(blocks), dim3(S::first, S::batch), shared, call.stream, a);
   }
 
@@ -357,14 +357,12 @@ Support supports(const PlanRequest& request) {
   const int n = Squares::square(q);
   const Index tiles = tiles_of(request);
   if (tiles > setting_of(n).most_tiles)
-    return no("tiles of " + std::to_string(n) + " fill a block");
+    return no("a block has no space for so many tiles of " + std::to_string(n));
   if (tiles > 1 && tiles >= 2 * q.pairs() / q.lefts) return no("more tiles than rights of a left");
   const std::size_t bytes = with_shape(request, [&](auto shape) {
     return shared_bytes<decltype(shape)>(tiles, shares_left(request));
   });
-  if (bytes <= shared_limit()) return yes();
-  return no("tiles of " + std::to_string(n) + " need " + std::to_string(bytes) +
-            " bytes of shared memory, a block has " + std::to_string(shared_limit()));
+  return shared_fits("tiles of " + std::to_string(n), bytes);
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {

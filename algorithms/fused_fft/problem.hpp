@@ -2,6 +2,7 @@
 // the window lies in the circular result.
 #pragma once
 
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "algorithms/fused_fft/transforms.hpp"
 #include "harness/problem.hpp"
@@ -56,6 +57,12 @@ struct FusedProblem {
         rows{static_cast<int>((turn_y + q.window.sy.first) % ny), static_cast<int>(q.out_rows())},
         cols{static_cast<int>((turn_x + q.window.sx.first) % nx), static_cast<int>(q.out_cols())},
         scale(0.25f / static_cast<float>(nx * ny)) {}
+
+  void set(const Arrays<float>& arrays) {
+    left = arrays.left;
+    right = arrays.right;
+    out = arrays.out;
+  }
 
   __device__ __forceinline__ Source left_of(Index i) const {
     return {left + i * left_rows * left_cols, left_rows, left_cols};

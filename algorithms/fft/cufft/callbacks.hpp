@@ -1,4 +1,4 @@
-// The data movement of fft_layout.hpp as callbacks inside cuFFT's kernels: the forward transform
+// The data movement of layout.hpp as callbacks inside cuFFT's kernels: the forward transform
 // loads from the unpadded inputs, the inverse stores into the outputs. Slots with all their rows
 // together, one real matrix each.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace xcorr::fft {
 
-// Brings the chunk to where the callbacks of a plan read it: in device memory, since cuFFT fixes
-// the address when it plans.
+// Stores the chunk where the callbacks of a plan read it: in device memory, since cuFFT fixes the
+// address when it plans.
 template <typename T>
 __global__ void store_chunk(FftChunk<T>* to, FftChunk<T> chunk) {
   *to = chunk;

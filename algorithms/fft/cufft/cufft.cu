@@ -44,6 +44,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/device/precision.hpp"
 #include "algorithms/fft/cufft/callbacks.hpp"
 #include "algorithms/fft/cufft/chunks.hpp"
 #include "algorithms/fft/cufft/lto_compiler.hpp"
@@ -82,8 +83,8 @@ FftChunks chunks(const PlanRequest& request) {
   return chunks<T>(request, chunk_mib(request));
 }
 
-// With callbacks cuFFT tells its need only after linking, so a bound is reserved: one image of the
-// batch.
+// With callbacks cuFFT says how much memory it needs only after linking, so a bound is reserved: one
+// image of the batch.
 template <typename T>
 std::size_t reserved_for_callbacks(const FftGeometry& g) {
   const Index slots = std::max(g.input_slots(), g.pair_slots);
@@ -129,17 +130,17 @@ class CufftPipeline final : public Plan {
 
   void compute(const Call& call) override {
     if (!replay_.replays(call)) return issue(call, true);
-    // A graph of one chunk has it in place before; of many, its launches bring each.
+    // With one chunk the callbacks get it before the graph starts; with several, inside the graph.
     if (callbacks_ && at_.single(problem_)) {
-      bring(chunk(call, 0, 0, at_.chunk), static_cast<cudaStream_t>(call.stream));
+      store_for_callbacks(chunk(call, 0, 0, at_.chunk), static_cast<cudaStream_t>(call.stream));
     } else {
-      brought_ = {};
+      stored_ = {};
     }
     replay_.run(call, [this](const Call& recorded) { issue(recorded, !at_.single(problem_)); });
   }
 
  private:
-  void issue(const Call& call, bool brings) {
+  void issue(const Call& call, bool stores_chunk) {
     const auto stream = static_cast<cudaStream_t>(call.stream);
     const Index rights = at_.g.pair_pitch;
     for (Index l = 0; l < problem_.lefts; l += at_.chunk.lefts) {
@@ -147,7 +148,7 @@ class CufftPipeline final : public Plan {
         const Rectangle part{std::min(at_.chunk.lefts, problem_.lefts - l),
                              std::min(at_.chunk.rights, rights - r)};
         const FftChunk<T> of = chunk(call, l, r, part);
-        if (callbacks_ && brings) bring(of, stream);
+        if (callbacks_ && stores_chunk) store_for_callbacks(of, stream);
         run(call, of, l, r, part, stream);
       }
     }
@@ -194,15 +195,16 @@ class CufftPipeline final : public Plan {
   // Complex elements from the spectrum of a slot to that of the next.
   Index slot() const { return at_.g.by_rows ? at_.g.pitch : at_.g.spectrum; }
 
-  // Brings the chunk to the callbacks where it is not there yet: in the usual case of one chunk and
-  // unchanged pointers, never. A recorded call may be replayed at any time, so from then on always.
-  void bring(const FftChunk<T>& of, cudaStream_t stream) {
+  // Stores the chunk where the callbacks read it, unless it is there already, as in the usual case of
+  // one chunk and unchanged pointers. A recorded call may be replayed at any time, so after one the
+  // chunk is always stored.
+  void store_for_callbacks(const FftChunk<T>& of, cudaStream_t stream) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     check_cuda(cudaStreamIsCapturing(stream, &capture), "cudaStreamIsCapturing");
     if (capture != cudaStreamCaptureStatusNone) recorded_ = true;
-    if (!recorded_ && std::memcmp(&of, &brought_, sizeof of) == 0) return;
+    if (!recorded_ && std::memcmp(&of, &stored_, sizeof of) == 0) return;
     launch(store_chunk<T>, dim3(1), dim3(1), 0, stream, chunk_, of);
-    brought_ = of;
+    stored_ = of;
   }
 
 #if CUFFT_VERSION >= 11300
@@ -236,7 +238,7 @@ class CufftPipeline final : public Plan {
   FftChunk<T>* chunk_;  // what callbacks read
   void* chunk_pointer_ = nullptr;
   void* own_work_ = nullptr;
-  FftChunk<T> brought_{};
+  FftChunk<T> stored_{};
   bool recorded_ = false;
   std::vector<std::vector<char>> images_;
   Replay replay_;
@@ -267,8 +269,8 @@ Support supports(const PlanRequest& request) {
     }
     if (!LtoCompiler::instance().problem().empty()) return no(LtoCompiler::instance().problem());
   }
-  return request.precision == Precision::fp64 ? supports_as<double>(request)
-                                              : supports_as<float>(request);
+  return with_scalar(request.precision,
+                     [&](auto scalar) { return supports_as<decltype(scalar)>(request); });
 }
 
 template <typename T>
@@ -279,13 +281,8 @@ std::size_t workspace_as(const PlanRequest& request) {
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {
-  return request.precision == Precision::fp64 ? workspace_as<double>(request)
-                                              : workspace_as<float>(request);
-}
-
-std::unique_ptr<Plan> plan(const PlanRequest& request) {
-  if (request.precision == Precision::fp64) return std::make_unique<CufftPipeline<double>>(request);
-  return std::make_unique<CufftPipeline<float>>(request);
+  return with_scalar(request.precision,
+                     [&](auto scalar) { return workspace_as<decltype(scalar)>(request); });
 }
 
 XCORR_VARIANT({
@@ -304,7 +301,7 @@ XCORR_VARIANT({
     .emulated = false,
     .supports = supports,
     .workspace_bytes = workspace_bytes,
-    .plan = plan,
+    .plan = plan_in_precision<CufftPipeline>,
 });
 
 }  // namespace

@@ -35,6 +35,7 @@
 // What limits it (H200): the pipe of shared and global accesses is 65 to 85 % busy, issue slots 56
 // to 67 %. Registers on sm_90: 48 at length 64 (eight blocks an SM), 72 from 96 on. Kernels that
 // have a left and transform rights keep 16 bytes a thread on the stack at 128 and 192.
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_block/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -50,9 +51,9 @@ bool shares_left(const PlanRequest& request) {
 }
 
 template <int kN>
-class FusedPlan final : public Plan {
+class FusedPlan final : public DevicePlan<float> {
  public:
-  explicit FusedPlan(const PlanRequest& request) {
+  explicit FusedPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     const bool n_to_m = q.form == Form::n_to_m;
     auto* const roots = static_cast<Complex*>(request.workspace);
@@ -79,12 +80,9 @@ class FusedPlan final : public Plan {
     blocks_ = static_cast<unsigned>(std::min(blocks_of_device(), q.pairs()));
   }
 
-  void compute(const Call& call) override {
-    for (Arguments* a : {&a_, &spectra_}) {
-      a->left = call.lefts<float>();
-      a->right = call.rights<float>();
-      a->out = call.outs<float>();
-    }
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(arrays);
+    spectra_.set(arrays);
     launches_.begin(call);
     if (spectra_.items > 0) {
       call.phase("forward");
@@ -122,12 +120,7 @@ Support supports(const PlanRequest& request) {
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const std::size_t bytes = with_length(
       request, [&](auto n) { return shared_bytes<decltype(n)::value>(shares_left(request)); });
-  if (bytes > shared_limit()) {
-    return no("transforms of " + std::to_string(Squares::square(q)) + " need " +
-              std::to_string(bytes) + " bytes of shared memory, a block has " +
-              std::to_string(shared_limit()));
-  }
-  return yes();
+  return shared_fits("transforms of " + std::to_string(Squares::square(q)), bytes);
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {

@@ -16,6 +16,7 @@
 // Limits: compute capability 9.0. Clusters have 8 blocks, at length 512 they have 16. Not emulated.
 //
 // What limits it (H200): it is the fastest variant for no problem that was measured.
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_cluster/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -65,9 +66,9 @@ Index resident_clusters() {
 }
 
 template <typename S>
-class ClusterPlan final : public Plan {
+class ClusterPlan final : public DevicePlan<float> {
  public:
-  explicit ClusterPlan(const PlanRequest& request) {
+  explicit ClusterPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     using L = typename S::L;
     auto* const roots = static_cast<Complex*>(request.workspace);
@@ -82,10 +83,8 @@ class ClusterPlan final : public Plan {
     clusters_ = static_cast<unsigned>(q.lefts * a_.chunks);
   }
 
-  void compute(const Call& call) override {
-    a_.left = call.lefts<float>();
-    a_.right = call.rights<float>();
-    a_.out = call.outs<float>();
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(arrays);
     launch({.cluster = S::size}, kernel_of(S{}), dim3(clusters_ * S::size),
            dim3(S::group_threads, kGroups), S::bytes, call.stream, a_);
   }
@@ -100,10 +99,7 @@ Support supports(const PlanRequest& request) {
   if (compute_capability_major() < 9) return no("clusters need compute capability 9.0");
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const std::size_t bytes = with_shape(q, [](auto shape) { return decltype(shape)::bytes; });
-  if (bytes > shared_limit()) {
-    return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
-              std::to_string(shared_limit()));
-  }
+  if (const Support fit = shared_fits("a block of the cluster", bytes); !fit) return fit;
   return with_shape(q, [](auto shape) {
     using S = decltype(shape);
     if (resident_clusters<S>() > 0) return yes();

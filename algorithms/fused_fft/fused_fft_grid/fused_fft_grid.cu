@@ -37,6 +37,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -94,9 +95,9 @@ struct Images {
   Index elements, of_lefts = 0, of_rights = 0, of_pairs = 0;
 };
 
-class GridPlan final : public Plan {
+class GridPlan final : public DevicePlan<float> {
  public:
-  explicit GridPlan(const PlanRequest& request) {
+  explicit GridPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     const GridPoint point(request.params);
     const Images images(q, point.flow);
@@ -189,11 +190,11 @@ class GridPlan final : public Plan {
         {2 * columns * sizes(AxisLengths::y(q)).threads, sizes(AxisLengths::x(q)).threads, 64});
   }
 
-  void compute(const Call& call) override {
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
     launches_.begin(call);
-    a_.left = call.lefts<float>();
-    a_.right = call.rights<float>();
-    a_.out = call.outs<float>();
+    a_.left = arrays.left;
+    a_.right = arrays.right;
+    a_.out = arrays.out;
     if (call.marks == nullptr) return run(Phases::all, call);
     call.phase("forward");
     run(Phases::rows, call);
@@ -229,11 +230,7 @@ Support supports(const PlanRequest& request) {
   }
   const std::size_t bytes =
       sizeof(Complex) * static_cast<std::size_t>(GridPlan::shared_of_group(q, point.columns));
-  if (bytes > shared_limit()) {
-    return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
-              std::to_string(shared_limit()));
-  }
-  return yes();
+  return shared_fits("a group of threads", bytes);
 }
 
 XCORR_VARIANT({

@@ -9,7 +9,7 @@
 namespace xcorr::fused_fft {
 
 // The first left, right and output are those of a chunk.
-struct WarpArguments : FusedProblem {
+struct LanesArguments : FusedProblem {
   Complex *left_images, *right_images, *pair_images;
   Index image;  // complex elements of one
   int ny, nx;
@@ -29,7 +29,7 @@ template <typename T>
 constexpr int kBlocks = T::values > 16 ? 3 : 4;  // of a multiprocessor: 32 or 24 warps
 
 template <typename T>
-__device__ __forceinline__ void table_of(Complex* to, const WarpArguments& a, int axis) {
+__device__ __forceinline__ void table_of(Complex* to, const LanesArguments& a, int axis) {
   T::store_twiddles(to, a.roots + (2 + axis) * kRootTable, static_cast<int>(threadIdx.x),
                     static_cast<int>(blockDim.x));
 }
@@ -37,7 +37,7 @@ __device__ __forceinline__ void table_of(Complex* to, const WarpArguments& a, in
 // What kernels with one table begin with: the table of an axis, then the end of the launch before.
 enum class Ends { kernel, call };
 template <typename L, Ends kEnds = Ends::kernel>
-__device__ __forceinline__ Complex* begin_with_table(const WarpArguments& a, int axis) {
+__device__ __forceinline__ Complex* begin_with_table(const LanesArguments& a, int axis) {
   Complex* const table = dynamic_shared<Complex>();
   table_of<L>(table, a, axis);
   block::barrier();

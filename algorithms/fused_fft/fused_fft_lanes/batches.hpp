@@ -12,20 +12,20 @@ namespace xcorr::fused_fft {
 
 using LaneLengths = Lengths<256, 384, 512>;
 template <typename L>
-using TeamOf = Team<L::n>;
+using LaneGroupOf = LaneGroup<L::n>;
 
 inline Index image_elements(const Problem& q) {
   return LaneLengths::y(q) * (LaneLengths::x(q) / 2 + 1);
 }
-inline Index teams_of_block(int n) {
-  return LaneLengths::with(n, [](auto l) -> Index { return TeamOf<decltype(l)>::of_block; });
+inline Index lane_groups_of_block(int n) {
+  return LaneLengths::with(n, [](auto l) -> Index { return LaneGroupOf<decltype(l)>::of_block; });
 }
 
 // How pairs of n-to-m are cut into batches, and how many of these the ring holds.
 struct Batches {
   explicit Batches(const PlanRequest& request) {
     const Problem& q = request.problem;
-    const Index pairs = teams_of_block(LaneLengths::y(q));
+    const Index pairs = lane_groups_of_block(LaneLengths::y(q));
     Index best = 0;
     for (Index l = 1; l <= pairs; l *= 2) {
       const Index number = ceil_div(q.lefts, l) * ceil_div(q.rights, pairs / l);

@@ -10,8 +10,8 @@
 
 namespace xcorr::fused_fft {
 
-// v times a spectrum, stored by Team::store_spectrum. In two halves: loads of the second on the
-// other side of a barrier, or more of them at once than there are registers for.
+// v times a spectrum, stored by LaneGroup::store_spectrum. In two halves: loads of the second on
+// the other side of a barrier, or more of them at once than there are registers for.
 template <typename Y>
 __device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex* by, int lane) {
   const auto* const from = reinterpret_cast<const ComplexPair*>(by) + lane;
@@ -28,7 +28,7 @@ __device__ __forceinline__ void multiply(Complex (&v)[Y::values], const Complex*
 // rotated. There and not in registers, of which 16 phases would take too many.
 template <typename Y>
 __device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Complex* to,
-                                           const WarpArguments& a, int kx, int lane) {
+                                           const LanesArguments& a, int kx, int lane) {
   Y::store_spectrum(v, to, lane);
   const Complex* const powers_x = a.roots + 2 * kRootTable;
   const Complex* const powers_y = powers_x + kRootTable;
@@ -43,12 +43,12 @@ __device__ __forceinline__ void store_left(const Complex (&v)[Y::values], Comple
 
 // Spectra of n-to-m, in place of images.
 template <typename Y>
-__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) spectra_kernel(WarpArguments a) {
+__global__ void __launch_bounds__(kBlockThreads, kBlocks<Y>) spectra_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<Y>(a, 1);
   const Place<Y> at;
   const std::uint32_t matrix = blockIdx.x / a.groups;
   const bool is_left = matrix < a.lefts;
-  const int number = static_cast<int>(blockIdx.x - matrix * a.groups) * Y::of_block + at.team;
+  const int number = static_cast<int>(blockIdx.x - matrix * a.groups) * Y::of_block + at.lane_group;
   const bool live = number <= a.nx / 2;
   const int kx = live ? number : 0;
   Complex* const column =
@@ -56,25 +56,28 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) spectra_kernel(WarpA
       kx * Y::n;
   Complex v[Y::values];
   Y::forward_column(v, column, is_left ? a.left_rows : a.right_rows,
-                    table + Y::twiddles + at.team * Y::buffer, table, at.lane);
+                    table + Y::twiddles + at.lane_group * Y::buffer, table, at.lane);
   if (live && is_left) store_left<Y>(v, column, a, kx, at.lane);
   if (live && !is_left) Y::store_spectrum(v, column, at.lane);
 }
 
 // Columns of a left and of some of its rights, in place of the images of these: of a column's
-// teams the first has the left, the others a right each; a block has columns while teams are left.
+// lane groups the first has the left, the others a right each; a block has columns while lane
+// groups are left.
 template <typename Y>
-__global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) columns_kernel(WarpArguments a) {
+__global__ void __launch_bounds__(kBlockThreads, kBlocks<Y>) columns_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<Y>(a, 1);
   const Place<Y> at;
-  const int teams = static_cast<int>(a.chunk) + 1, c = at.team / teams;
+  const int lane_groups = static_cast<int>(a.chunk) + 1, c = at.lane_group / lane_groups;
   Complex* const of_left = table + (Y::twiddles + 1) / 2 * 2 + c * Y::n;
   Complex* const own =
-      table + (Y::twiddles + 1) / 2 * 2 + a.columns_of_block * Y::n + at.team * Y::buffer;
+      table + (Y::twiddles + 1) / 2 * 2 + a.columns_of_block * Y::n + at.lane_group * Y::buffer;
   const std::uint32_t task = blockIdx.x / a.groups, l = task / a.chunks;
-  const std::uint32_t item = (task - l * a.chunks) * a.chunk + (at.team - c * teams) - 1;
+  const std::uint32_t item =
+      (task - l * a.chunks) * a.chunk + (at.lane_group - c * lane_groups) - 1;
   const int number = static_cast<int>((blockIdx.x - task * a.groups) * a.columns_of_block) + c;
-  const bool is_left = at.team == c * teams, live = number <= a.nx / 2 && c < a.columns_of_block;
+  const bool is_left = at.lane_group == c * lane_groups,
+             live = number <= a.nx / 2 && c < a.columns_of_block;
   const bool works = live && !is_left && item < a.rights;
   const int kx = live ? number : 0;
   Complex* const column =
@@ -92,7 +95,7 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<Y>) columns_kernel(WarpA
 
 // Columns of n-to-m without a workspace of spectra: a block has one column of a group of lefts and
 // rights, their spectra in shared memory, and from these that column of all the group's pairs.
-// Threads of a block, and its shared memory: twiddles, spectra, a buffer a team.
+// Threads of a block, and its shared memory: twiddles, spectra, a buffer a lane group.
 template <typename Y>
 struct GroupShape {
   // What their registers allow.
@@ -112,11 +115,12 @@ struct GroupShape {
 
 // The first left, right and pair image are those of the group.
 template <typename Y>
-__global__ void __launch_bounds__(GroupShape<Y>::kMost) groups_kernel(WarpArguments a) {
+__global__ void __launch_bounds__(GroupShape<Y>::kMost) groups_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<Y>(a, 1);
   const int lefts = static_cast<int>(a.lefts), rights = static_cast<int>(a.rights);
   const int spectra = lefts + rights, pairs = lefts * rights;
-  const int teams = static_cast<int>(blockDim.x) / Y::lanes, kx = static_cast<int>(blockIdx.x);
+  const int lane_groups = static_cast<int>(blockDim.x) / Y::lanes,
+            kx = static_cast<int>(blockIdx.x);
   Complex* const of_group = table + GroupShape<Y>::kSpectra;
   // Worked out where they are needed, not kept in registers.
   const auto place = [] { return opaque(static_cast<int>(threadIdx.x)); };
@@ -126,7 +130,7 @@ __global__ void __launch_bounds__(GroupShape<Y>::kMost) groups_kernel(WarpArgume
         v, of_group + spectra * Y::n + thread / Y::lanes * Y::buffer, table, thread % Y::lanes);
   };
 #pragma unroll 1
-  for (int first = 0; first < spectra; first += teams) {
+  for (int first = 0; first < spectra; first += lane_groups) {
     Complex v[Y::values];
     {
       const int thread = place(), s = first + thread / Y::lanes;
@@ -147,7 +151,7 @@ __global__ void __launch_bounds__(GroupShape<Y>::kMost) groups_kernel(WarpArgume
   }
   block::barrier();
 #pragma unroll 1
-  for (int first = 0; first < pairs; first += teams) {
+  for (int first = 0; first < pairs; first += lane_groups) {
     Complex v[Y::values];
     {
       const int thread = place(), p = first + thread / Y::lanes;

@@ -1,8 +1,8 @@
 // Correlation by transforms for many pairs at padded lengths of 256 to 512, where no block holds a
 // whole matrix: a step from fused_fft_block. Beyond the paper.
 //
-// A transform belongs to 16 or 32 lanes of a warp, a "team" (transforms.hpp). No barrier of a block
-// stands between its passes, so the 32 warps of an SM are at different passes. Images are
+// A transform belongs to 16 or 32 lanes of a warp, a "lane group" (transforms.hpp). No barrier of a
+// block stands between its passes, so the 32 warps of an SM are at different passes. Images are
 // column-major: a column is one run of memory, and a block over rows reads 128 bytes of each
 // column.
 //
@@ -32,6 +32,7 @@
 // and 0.75 ms for the L2 cache (3.9 MB a pair at 5.5 TB/s).
 // Registers on sm_90: 64, so four blocks an SM; 80 and three blocks at 384; no spills.
 // groups_kernel has 1024, 512 or 768 threads with 54, 98 or 76 registers.
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/batches.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/columns.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/pairs.hpp"
@@ -43,12 +44,12 @@
 namespace xcorr::fused_fft {
 namespace {
 
-using Kernel = void (*)(WarpArguments);
+using Kernel = void (*)(LanesArguments);
 
-class LanesPlan final : public Plan {
+class LanesPlan final : public DevicePlan<float> {
  public:
   explicit LanesPlan(const PlanRequest& request)
-      : problem_(request.problem),
+      : DevicePlan(request.problem),
         batches_(request),
         groups_(request),
         has_groups_(has_groups(request)),
@@ -83,39 +84,39 @@ class LanesPlan final : public Plan {
     a_.right_images = a_.left_images + q.lefts * a_.image;
     a_.pair_images = a_.right_images + (q.form == Form::n_to_m ? q.rights * a_.image : 0);
     LaneLengths::with(nx, [&](auto x) {
-      using X = TeamOf<decltype(x)>;
+      using X = LaneGroupOf<decltype(x)>;
       forward_ = forward_rows_kernel<X>;
       inverse_ = inverse_rows_kernel<X>;
-      teams_x_ = X::of_block;
+      lane_groups_x_ = X::of_block;
       shared_x_ = sizeof(Complex) * (X::twiddles + X::of_block * X::buffer);
       LaneLengths::with(ny, [&](auto y) {
-        using Y = TeamOf<decltype(y)>;
+        using Y = LaneGroupOf<decltype(y)>;
         spectra_ = spectra_kernel<Y>;
         columns_ = columns_kernel<Y>;
         pairs_ = pairs_kernel<Y, X>;
-        teams_y_ = Y::of_block;
+        lane_groups_y_ = Y::of_block;
         twiddles_y_ = Y::twiddles;
         buffer_y_ = Y::buffer;
         shared_y_ = sizeof(Complex) * (Y::twiddles + Y::of_block * Y::buffer);
         shared_pairs_ = PairsShape<Y, X>::bytes;
       });
     });
-    if (has_groups_) LaneLengths::with(ny, [&](auto y) { shape_groups<TeamOf<decltype(y)>>(); });
+    if (has_groups_)
+      LaneLengths::with(ny, [&](auto y) { shape_groups<LaneGroupOf<decltype(y)>>(); });
     if (q.form != Form::n_to_m || has_groups_) return;
     const Index pairs = batches_.lefts * batches_.rights;
     a_.column_tasks = static_cast<std::uint32_t>(nx / 2 + 1);
-    a_.row_tasks = static_cast<std::uint32_t>(pairs * (ny / 2 / teams_x_));
+    a_.row_tasks = static_cast<std::uint32_t>(pairs * (ny / 2 / lane_groups_x_));
     a_.of_batch = std::max(a_.row_tasks, a_.column_tasks);
     // Between one and `ring` - 1 batches behind, or tasks would wait for later ones.
     a_.lag = std::max(a_.of_batch, a_.of_batch * a_.ring / 2);
-    resident_ = resident_blocks(reinterpret_cast<const void*>(pairs_), kTeamThreads, shared_pairs_);
+    resident_ =
+        resident_blocks(reinterpret_cast<const void*>(pairs_), kBlockThreads, shared_pairs_);
   }
 
-  void compute(const Call& call) override {
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
     const Problem& q = problem_;
-    a_.left = call.lefts<float>();
-    a_.right = call.rights<float>();
-    a_.out = call.outs<float>();
+    a_.set(arrays);
     launches_.begin(call);
     if (has_groups_) return groups(call);
     if (q.form == Form::n_to_m) return n_to_m(call);
@@ -124,7 +125,7 @@ class LanesPlan final : public Plan {
     const Index lefts = std::clamp<Index>(chunk_ / m, 1, q.lefts), rights = std::min(m, chunk_);
     for (Index l = 0; l < q.lefts; l += lefts) {
       for (Index r = 0; r < m; r += rights) {
-        WarpArguments a = a_;
+        LanesArguments a = a_;
         a.lefts = static_cast<std::uint32_t>(std::min(lefts, q.lefts - l));
         a.rights = static_cast<std::uint32_t>(std::min(rights, m - r));
         a.of_left = a.rights;
@@ -147,17 +148,17 @@ class LanesPlan final : public Plan {
  private:
   void n_to_m(const Call& call) {
     const Problem& q = problem_;
-    WarpArguments a = a_;
+    LanesArguments a = a_;
     a.lefts = static_cast<std::uint32_t>(q.lefts);
     a.rights = static_cast<std::uint32_t>(q.rights);
     call.phase("forward");
     forward(call, a, q.lefts + q.rights);
-    a.groups = static_cast<std::uint32_t>(ceil_div(a.nx / 2 + 1, teams_y_));
-    run(spectra_, a, (q.lefts + q.rights) * a.groups, kTeamThreads, shared_y_, call);
+    a.groups = static_cast<std::uint32_t>(ceil_div(a.nx / 2 + 1, lane_groups_y_));
+    run(spectra_, a, (q.lefts + q.rights) * a.groups, kBlockThreads, shared_y_, call);
     call.phase("inverse");
-    a.groups = static_cast<std::uint32_t>(a.ny / 2 / teams_x_);
+    a.groups = static_cast<std::uint32_t>(a.ny / 2 / lane_groups_x_);
     const Index tasks = 2 * Index{a.batches} * a.of_batch;
-    run(pairs_, a, std::min(resident_, tasks), kTeamThreads, shared_pairs_, call);
+    run(pairs_, a, std::min(resident_, tasks), kBlockThreads, shared_pairs_, call);
   }
 
   template <typename Y>
@@ -178,13 +179,13 @@ class LanesPlan final : public Plan {
   }
   void groups(const Call& call) {
     const Problem& q = problem_;
-    WarpArguments all = a_;
+    LanesArguments all = a_;
     all.lefts = static_cast<std::uint32_t>(q.lefts);
     call.phase("forward");
     forward(call, all, q.lefts + q.rights);
     for (Index l = 0; l < q.lefts; l += groups_.lefts) {
       for (Index r = 0; r < q.rights; r += groups_.rights) {
-        WarpArguments a = a_;
+        LanesArguments a = a_;
         a.lefts = static_cast<std::uint32_t>(std::min(groups_.lefts, q.lefts - l));
         a.rights = static_cast<std::uint32_t>(std::min(groups_.rights, q.rights - r));
         a.of_left = q.rights;
@@ -199,44 +200,43 @@ class LanesPlan final : public Plan {
       }
     }
   }
-  void inverse(const Call& call, WarpArguments& a) {
-    a.groups = static_cast<std::uint32_t>(a.ny / 2 / teams_x_);
-    run(inverse_, a, Index{a.lefts} * a.rights * a.groups, kTeamThreads, shared_x_, call);
+  void inverse(const Call& call, LanesArguments& a) {
+    a.groups = static_cast<std::uint32_t>(a.ny / 2 / lane_groups_x_);
+    run(inverse_, a, Index{a.lefts} * a.rights * a.groups, kBlockThreads, shared_x_, call);
   }
 
-  void columns(const Call& call, WarpArguments& a) {
-    a.chunks = ceil_div<std::uint32_t>(a.rights, static_cast<std::uint32_t>(teams_y_ - 1));
+  void columns(const Call& call, LanesArguments& a) {
+    a.chunks = ceil_div<std::uint32_t>(a.rights, static_cast<std::uint32_t>(lane_groups_y_ - 1));
     a.chunk = ceil_div(a.rights, a.chunks);
     const int of_column = static_cast<int>(a.chunk) + 1, columns = a.nx / 2 + 1;
-    a.columns_of_block = teams_y_ / of_column;
+    a.columns_of_block = lane_groups_y_ / of_column;
     a.groups = static_cast<std::uint32_t>(ceil_div(columns, a.columns_of_block));
-    const int lanes = kTeamThreads / teams_y_;
+    const int lanes = kBlockThreads / lane_groups_y_;
     const int threads = ceil_div(a.columns_of_block * of_column * lanes, 32) * 32;
     const std::size_t shared =
         sizeof(Complex) * static_cast<std::size_t>(twiddles_y_ + 1 + a.columns_of_block * a.ny +
                                                    threads / lanes * buffer_y_);
     run(columns_, a, Index{a.lefts} * a.chunks * a.groups, threads, shared, call);
   }
-  void forward(const Call& call, WarpArguments& a, Index matrices) {
+  void forward(const Call& call, LanesArguments& a, Index matrices) {
     a.groups = static_cast<std::uint32_t>(
-        ceil_div((std::max(a.left_rows, a.right_rows) + 1) / 2, teams_x_));
-    run(forward_, a, matrices * a.groups, kTeamThreads, shared_x_, call);
+        ceil_div((std::max(a.left_rows, a.right_rows) + 1) / 2, lane_groups_x_));
+    run(forward_, a, matrices * a.groups, kBlockThreads, shared_x_, call);
   }
-  void run(Kernel kernel, const WarpArguments& a, Index blocks, int threads, std::size_t shared,
+  void run(Kernel kernel, const LanesArguments& a, Index blocks, int threads, std::size_t shared,
            const Call& call) {
     launches_.run(kernel, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
                   shared, call.stream, a);
   }
 
-  Problem problem_;
   Batches batches_;
   PairGroups groups_;
   bool has_groups_;
   Index chunk_;
   DependentLaunches launches_;
-  WarpArguments a_{};
+  LanesArguments a_{};
   Kernel forward_, inverse_, spectra_, columns_, pairs_, groups_kernel_ = nullptr;
-  int teams_x_, teams_y_, twiddles_y_, buffer_y_;
+  int lane_groups_x_, lane_groups_y_, twiddles_y_, buffer_y_;
   std::size_t shared_x_, shared_y_, shared_pairs_, shared_groups_ = 0;
   Index group_threads_ = 0;
   Index resident_ = 0;  // blocks of pairs_ that the device holds
@@ -246,8 +246,8 @@ class LanesPlan final : public Plan {
 std::size_t most_shared_bytes(const Problem& q) {
   return LaneLengths::with(LaneLengths::y(q), [&](auto y) {
     return LaneLengths::with(LaneLengths::x(q), [&](auto x) -> std::size_t {
-      using Y = TeamOf<decltype(y)>;
-      using X = TeamOf<decltype(x)>;
+      using Y = LaneGroupOf<decltype(y)>;
+      using X = LaneGroupOf<decltype(x)>;
       constexpr std::size_t kRows = X::twiddles + X::of_block * X::buffer;
       constexpr std::size_t kColumns =
           Y::twiddles + 1 + Y::of_block / 2 * Y::n + Y::of_block * Y::buffer;
@@ -259,17 +259,13 @@ std::size_t most_shared_bytes(const Problem& q) {
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = LaneLengths::supports(q); !fit) return fit;
-  if (const std::size_t bytes = most_shared_bytes(q); bytes > shared_limit()) {
-    return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
-              std::to_string(shared_limit()));
-  }
+  if (const Support fit = shared_fits("a block", most_shared_bytes(q)); !fit) return fit;
   if (has_groups(request)) {
-    if (q.form != Form::n_to_m) return no("spectra=shared is a way of n-to-m");
+    if (q.form != Form::n_to_m) return no("spectra=shared exists for n-to-m only");
     const std::size_t bytes = LaneLengths::with(LaneLengths::y(q), [&](auto y) {
-      return GroupShape<TeamOf<decltype(y)>>::bytes(32, PairGroups(request).spectra());
+      return GroupShape<LaneGroupOf<decltype(y)>>::bytes(32, PairGroups(request).spectra());
     });
-    if (bytes <= shared_limit()) return yes();
-    return no("a block has no shared memory for the spectra of a column of a group");
+    return shared_fits("spectra of a column of a group of pairs", bytes);
   }
   if (q.form == Form::n_to_m) {
     constexpr Index kMost = Index{1} << 20;

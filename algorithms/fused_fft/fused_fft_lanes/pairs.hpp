@@ -1,12 +1,12 @@
 // All pairs of an n-to-m problem in one kernel, for fused_fft_lanes: products of spectra and their
 // inverse transforms, as tasks that blocks take from a list.
 //
-// A batch is as many pairs as a block has teams for columns. Its tasks: each column, for all its
-// pairs; then, `lag` tasks behind, each group of complex rows of each image. The list alternates
-// between the two kinds; images of batches lie in a ring. A task over rows needs all columns of its
-// batch, one over columns needs the rows of the batch that had its images before; counters tell.
-// What a task needs comes before it in the list, so that some block has it or has had it: nobody
-// waits for a task that has not begun, however many blocks there are.
+// A batch is as many pairs as a block has lane groups for columns. Its tasks: each column, for all
+// its pairs; then, `lag` tasks behind, each group of complex rows of each image. The list
+// alternates between the two kinds; images of batches lie in a ring. A task over rows needs all
+// columns of its batch, one over columns needs the rows of the batch that had its images before;
+// counters tell. What a task needs comes before it in the list, so that some block has it or has
+// had it: nobody waits for a task that has not begun, however many blocks there are.
 #pragma once
 
 #include <algorithm>
@@ -28,17 +28,17 @@ struct alignas(16) PairTask {
   std::uint32_t first_left, first_right, first_image;  // of its batch
 
   // Where its end is told, and what it waits for.
-  __device__ __forceinline__ std::uint32_t* done(const WarpArguments& a) const {
+  __device__ __forceinline__ std::uint32_t* done(const LanesArguments& a) const {
     return (kind == rows ? a.rows_done : a.columns_done) + batch;
   }
-  __device__ __forceinline__ const std::uint32_t* needed(const WarpArguments& a) const {
+  __device__ __forceinline__ const std::uint32_t* needed(const LanesArguments& a) const {
     return kind == rows ? a.columns_done + batch : a.rows_done + (batch - a.ring);
   }
-  __device__ __forceinline__ std::uint32_t needed_count(const WarpArguments& a) const {
+  __device__ __forceinline__ std::uint32_t needed_count(const LanesArguments& a) const {
     return kind == rows ? a.column_tasks : a.row_tasks;
   }
   // Whether it is there: for a block that meets a barrier afterwards.
-  __device__ __forceinline__ bool can_begin(const WarpArguments& a) const {
+  __device__ __forceinline__ bool can_begin(const LanesArguments& a) const {
     const std::uint32_t* const counter = needed(a);
     const std::uint32_t count = needed_count(a);
     return load_acquire(counter) >= count;
@@ -46,7 +46,7 @@ struct alignas(16) PairTask {
 };
 inline constexpr std::uint32_t kBand = 4;
 // Takes the next task of the list and skips the entries that pad the shorter kind of task.
-__device__ __forceinline__ void fetch(PairTask& task, const WarpArguments& a) {
+__device__ __forceinline__ void fetch(PairTask& task, const LanesArguments& a) {
   const std::uint32_t all = a.batches * a.of_batch, both = 2 * (all - a.lag);
   for (;;) {
     const std::uint32_t t = atomic_add(a.counters, 1u), u = t - a.lag;
@@ -91,8 +91,8 @@ struct PairsShape {
 };
 
 template <typename Y, typename X>
-__global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
-    pairs_kernel(WarpArguments a) {
+__global__ void __launch_bounds__(kBlockThreads, (PairsShape<Y, X>::blocks))
+    pairs_kernel(LanesArguments a) {
   PairTask* const tasks = dynamic_shared<PairTask>();  // the last one, this and the next, in turn
   std::uint32_t* const through = reinterpret_cast<std::uint32_t*>(tasks + 3);
   Complex* const table_y = reinterpret_cast<Complex*>(through + 4);
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
     };
     if (task.kind == PairTask::columns) {
       const Place<Y> at;
-      const std::uint32_t g = static_cast<std::uint32_t>(at.team);
+      const std::uint32_t g = static_cast<std::uint32_t>(at.lane_group);
       const std::uint32_t l = left_of(g), r = right_of(g);
       const bool live = l < a.lefts && r < a.rights;
       const Index column = static_cast<Index>(task.number) * Y::n;
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
       Y::load_spectrum(v, a.right_images + (live ? r : 0) * a.image + column, at.lane);
       multiply<Y>(v, a.left_images + (live ? l : 0) * a.image + column, at.lane);
       tell();
-      Y::template run<Direction::inverse>(v, buffers + at.team * Y::buffer, table_y, at.lane);
+      Y::template run<Direction::inverse>(v, buffers + at.lane_group * Y::buffer, table_y, at.lane);
       if (live) Y::store_column(v, images + g * a.image + column, at.lane);
     } else {
       constexpr std::uint32_t kGroups = Y::n / 2 / X::of_block;
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kTeamThreads, (PairsShape<Y, X>::blocks))
     }
     // The first warp that is through fetches while the others finish.
     warp::barrier();
-    if (warp::lane() == 0 && atomic_add(through, 1u) % (kTeamThreads / warp::kSize) == 0) {
+    if (warp::lane() == 0 && atomic_add(through, 1u) % (kBlockThreads / warp::kSize) == 0) {
       fetch(tasks[turn == 2 ? 0 : turn + 1], a);
     }
   }

@@ -1,6 +1,6 @@
 // Kernels of fused_fft_lanes over rows of images. Two real rows (2q and 2q + 1) are one complex
 // row, whose elements are neighbours in a column-major image, read and written as one. A block has
-// a complex row a team; reading and writing, its threads lie across the rows, so that what it
+// a complex row a lane group; reading and writing, its threads lie across the rows, so that what it
 // touches of a column is one run.
 #pragma once
 
@@ -13,16 +13,16 @@
 
 namespace xcorr::fused_fft {
 
-// Rows 2q and 2q + 1 of a matrix for the complex rows from q on, one a team, into its image.
+// Rows 2q and 2q + 1 of a matrix for the complex rows from q on, one a lane group, into its image.
 template <typename T>
 __device__ __forceinline__ void forward_row_pairs(const Source& from, int first, int ny,
                                                   Complex* image, Complex* buffers,
                                                   const Complex* table) {
   const Place<T> at;
   const int pairs = (from.rows + 1) / 2;
-  Complex* const own = buffers + at.team * T::buffer;
+  Complex* const own = buffers + at.lane_group * T::buffer;
   {
-    const int y = 2 * (first + at.team);
+    const int y = 2 * (first + at.lane_group);
     const bool one = y < from.rows, both = y + 1 < from.rows;
     const float* row = from.data + (one ? y * from.cols : 0) + at.lane;
     const float* next = row + (both ? from.cols : 0);
@@ -73,10 +73,10 @@ __device__ __forceinline__ Complex select_complex(bool condition, Complex yes, C
   return {select(condition, yes.re, no.re), select(condition, yes.im, no.im)};
 }
 
-// Complex rows from `first` on, one a team, of an image into the teams' buffers, with the first
-// pass of their inverse transforms on the way. Column k gives elements k and n - k, so those of
-// tasks j and kRest - j come together: a thread has both, or (`odd`) one, and neighbours swap
-// halves. Tasks 0 and kRest / 2 mirror themselves; element n / 2 comes alone.
+// Complex rows from `first` on, one a lane group, of an image into the lane groups' buffers, with
+// the first pass of their inverse transforms on the way. Column k gives elements k and n - k, so
+// those of tasks j and kRest - j come together: a thread has both, or (`odd`) one, and neighbours
+// swap halves. Tasks 0 and kRest / 2 mirror themselves; element n / 2 comes alone.
 template <typename T>
 __device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, int thread,
                                                 Complex* buffers, const Complex* table) {
@@ -140,8 +140,8 @@ __device__ __forceinline__ void begin_row_pairs(const ComplexPair* all, int ny, 
   }
 }
 
-// Complex rows from `first` on, one a team, of an image into the outputs of a pair. The caller may
-// do something when the block has all of them.
+// Complex rows from `first` on, one a lane group, of an image into the outputs of a pair. The
+// caller may do something when the block has all of them.
 template <typename T, typename Loaded>
 __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int first, int ny,
                                                   Range rows, Range cols, float* out,
@@ -153,8 +153,8 @@ __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int firs
   block::barrier();
   loaded();
   Complex v[T::values];
-  T::template finish<Direction::inverse>(v, buffers + at.team * T::buffer, table, at.lane);
-  const int y = 2 * (first + at.team);
+  T::template finish<Direction::inverse>(v, buffers + at.lane_group * T::buffer, table, at.lane);
+  const int y = 2 * (first + at.lane_group);
   const auto count = static_cast<std::uint32_t>(cols.count);
   const std::uint32_t of_one = rows.has(y) ? count : 0, of_next = rows.has(y + 1) ? count : 0;
   float* const to = opaque(out + (y - rows.first) * cols.count + (at.lane - cols.first));
@@ -169,10 +169,10 @@ __device__ __forceinline__ void inverse_row_pairs(const Complex* image, int firs
 
 // Rows of all matrices of the chunk into images.
 template <typename X>
-__global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) forward_rows_kernel(WarpArguments a) {
+__global__ void __launch_bounds__(kBlockThreads, kBlocks<X>) forward_rows_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<X>(a, 0);
-  for (std::uint32_t i = blockIdx.x * kTeamThreads + threadIdx.x; i < a.all_counters;
-       i += gridDim.x * kTeamThreads) {
+  for (std::uint32_t i = blockIdx.x * kBlockThreads + threadIdx.x; i < a.all_counters;
+       i += gridDim.x * kBlockThreads) {
     a.counters[i] = 0;
   }
   const std::uint32_t matrix = blockIdx.x / a.groups;
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) forward_rows_kernel(
 }
 
 template <typename X>
-__global__ void __launch_bounds__(kTeamThreads, kBlocks<X>) inverse_rows_kernel(WarpArguments a) {
+__global__ void __launch_bounds__(kBlockThreads, kBlocks<X>) inverse_rows_kernel(LanesArguments a) {
   Complex* const table = begin_with_table<X, Ends::call>(a, 0);
   const std::uint32_t pair = blockIdx.x / a.groups;
   const int first = static_cast<int>(blockIdx.x - pair * a.groups) * X::of_block;

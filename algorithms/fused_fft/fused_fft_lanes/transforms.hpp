@@ -1,13 +1,14 @@
-// Transforms held by 16 or 32 lanes of one warp ("a team"), 16 to 24 values in each. A team meets
-// no barrier but its warp's, so warps run apart and one waits for memory while another calculates.
+// Transforms held by 16 or 32 lanes of one warp (a "lane group"), 16 to 24 values in each. A lane
+// group meets no barrier but its warp's, so warps run apart and one waits for memory while another
+// calculates.
 //
 // An n-point transform is two passes or three over short ones in registers. Before and after it,
 // value m of a lane is element lane + lanes * m: natural order on both sides, and the lanes of a
 // load or store are neighbours. Between passes values change lanes through a buffer of shared
 // memory whose pitches keep the 16 lanes of one access in 16 different banks.
 //
-// Images are column-major: the partial transform of column k begins at k * ny, so a team's column
-// is one run of memory.
+// Images are column-major: the partial transform of column k begins at k * ny, so a lane group's
+// column is one run of memory.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ struct alignas(16) ComplexPair {
   Complex a, b;
 };
 
-// Lanes of a team and the lengths of the passes; middle = 1: two passes.
+// Lanes of a lane group and the lengths of the passes; middle = 1: two passes.
 template <int kN>
 struct LanePasses;
 template <>
@@ -37,13 +38,13 @@ struct LanePasses<512> {
   static constexpr int lanes = 32, first = 8, middle = 8, last = 8;
 };
 
-inline constexpr int kTeamThreads = 256;  // of a block that is full
+inline constexpr int kBlockThreads = 256;  // of a block that is full
 
 template <int kN>
-struct Team {
+struct LaneGroup {
   using R = LanePasses<kN>;
   static constexpr int n = kN, lanes = R::lanes, values = kN / lanes;
-  static constexpr int of_block = kTeamThreads / lanes, live = kN / 2 + 1;
+  static constexpr int of_block = kBlockThreads / lanes, live = kN / 2 + 1;
 
   // Exchanges: value k1 of task j at k1 * kPitch1 + j, then task (k1, k2) of value t at t * kPitch2
   // + k1 + first * k2.
@@ -52,7 +53,7 @@ struct Team {
   static constexpr int kExchange1 = R::first * kPitch1;
   static constexpr int kExchange2 = R::middle == 1 ? 0 : R::last * kPitch2;
   static constexpr int kNeeded = std::max(kExchange1, kExchange2);
-  // Elements from a team's buffer to the next: `of_block` of them meet different banks.
+  // Elements from a lane group's buffer to the next: `of_block` of them meet different banks.
   static constexpr int kSkew = 16 / of_block == 2 ? 2 : 1;
   static constexpr int buffer = (kNeeded + 15 - kSkew) / 16 * 16 + kSkew;
   static_assert(buffer >= kNeeded && buffer > kN && (of_block == 8 || of_block == 16));
@@ -74,12 +75,12 @@ struct Team {
   static __device__ __forceinline__ Complex twiddled(Complex a, Complex w) {
     return a * (kWay == Direction::inverse ? w : conj(w));
   }
-  // The first pass of one task, elements task + kRest * i, into the team's buffer.
+  // The first pass of one task, elements task + kRest * i, into the lane group's buffer.
   template <Direction kWay, int kInputs = R::first>
   static __device__ __forceinline__ void begin(Complex (&a)[R::first], int task,
-                                               Complex* buffer_of_team, const Complex* table) {
+                                               Complex* buffer_of_group, const Complex* table) {
     transform<R::first, kWay, kInputs>(a);
-    Complex* const to = buffer_of_team + task;
+    Complex* const to = buffer_of_group + task;
     const Complex* const w = table + task;
 #pragma unroll
     for (int k = 0; k < R::first; ++k) {
@@ -87,9 +88,9 @@ struct Team {
     }
   }
   // v becomes its transform. kHalf: the second half of the elements is zero, whatever v holds. All
-  // lanes of the warp call it; the buffer is the team's own.
+  // lanes of the warp call it; the buffer is the lane group's own.
   template <Direction kWay, bool kHalf = false>
-  static __device__ __forceinline__ void run(Complex (&v)[values], Complex* buffer_of_team,
+  static __device__ __forceinline__ void run(Complex (&v)[values], Complex* buffer_of_group,
                                              const Complex* table, int lane) {
     constexpr int kTasks1 = kRest / lanes;
     warp::barrier();
@@ -98,27 +99,27 @@ struct Team {
       Complex a[R::first];
 #pragma unroll
       for (int i = 0; i < R::first; ++i) a[i] = v[h + kTasks1 * i];
-      begin<kWay, kHalf ? R::first / 2 : R::first>(a, h * lanes + lane, buffer_of_team, table);
+      begin<kWay, kHalf ? R::first / 2 : R::first>(a, h * lanes + lane, buffer_of_group, table);
     }
     warp::barrier();
-    finish<kWay>(v, buffer_of_team, table, lane);
+    finish<kWay>(v, buffer_of_group, table, lane);
   }
   // The passes after the first.
   template <Direction kWay>
-  static __device__ __forceinline__ void finish(Complex (&v)[values], Complex* buffer_of_team,
+  static __device__ __forceinline__ void finish(Complex (&v)[values], Complex* buffer_of_group,
                                                 const Complex* table, int lane) {
     constexpr int kTasks3 = kBegun / lanes;
-    Complex* const own = buffer_of_team + lane;
+    Complex* const own = buffer_of_group + lane;
     if constexpr (R::middle == 1) {
       static_assert(kTasks3 == 1);
-      const Complex* const from = buffer_of_team + lane * kPitch1;
+      const Complex* const from = buffer_of_group + lane * kPitch1;
 #pragma unroll
       for (int i = 0; i < R::last; ++i) v[i] = from[i];
       transform<R::last, kWay>(v);
     } else {
       constexpr int kTasks2 = R::first * R::last / lanes, kStep = lanes / R::last;
       const int t = lane % R::last, k1 = lane / R::last;
-      const Complex* const from = buffer_of_team + k1 * kPitch1 + t;
+      const Complex* const from = buffer_of_group + k1 * kPitch1 + t;
 #pragma unroll
       for (int h = 0; h < kTasks2; ++h) {
 #pragma unroll
@@ -127,7 +128,7 @@ struct Team {
         }
       }
       warp::barrier();
-      Complex* const to = buffer_of_team + t * kPitch2 + k1;
+      Complex* const to = buffer_of_group + t * kPitch2 + k1;
 #pragma unroll
       for (int h = 0; h < kTasks2; ++h) {
         Complex a[R::middle];
@@ -193,18 +194,18 @@ struct Team {
   }
   // Forward transform of a column of which `rows` rows hold data.
   static __device__ __forceinline__ void forward_column(Complex (&v)[values], const Complex* column,
-                                                        int rows, Complex* buffer_of_team,
+                                                        int rows, Complex* buffer_of_group,
                                                         const Complex* table, int lane) {
     load_column(v, column, rows, lane);
-    run<Direction::forward>(v, buffer_of_team, table, lane);
+    run<Direction::forward>(v, buffer_of_group, table, lane);
   }
 };
 
 // This thread's place in its block: worked out where it is needed, not kept in registers.
 template <typename T>
 struct Place {
-  int thread = opaque(static_cast<int>(threadIdx.x)) & (kTeamThreads - 1);
-  int team = thread / T::lanes, lane = thread % T::lanes;
+  int thread = opaque(static_cast<int>(threadIdx.x)) & (kBlockThreads - 1);
+  int lane_group = thread / T::lanes, lane = thread % T::lanes;
 };
 
 }  // namespace xcorr::fused_fft

@@ -24,6 +24,7 @@
 //
 // What limits it (H200): the pipe of shared accesses is half busy; a right of 16 x 16 is 1,250
 // instructions of a warp. Registers on sm_90: 94 and 127, no spills; 16 warps an SM.
+#include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_warp/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -35,11 +36,11 @@ namespace {
 using Squares = Lengths<16, 32>;
 
 template <int kN>
-class WarpPlan final : public Plan {
+class LaneRowsPlan final : public DevicePlan<float> {
   using T = LaneTile<kN>;
 
  public:
-  explicit WarpPlan(const PlanRequest& request) {
+  explicit LaneRowsPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     auto* const roots = static_cast<Complex*>(request.workspace);
     store_root_tables<Length<kN>, Length<kN>>(roots, request.stream);
@@ -61,10 +62,8 @@ class WarpPlan final : public Plan {
     blocks_ = static_cast<unsigned>(q.lefts * a_.chunks);
   }
 
-  void compute(const Call& call) override {
-    a_.left = call.lefts<float>();
-    a_.right = call.rights<float>();
-    a_.out = call.outs<float>();
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(arrays);
     a_.quads = quads_ && reinterpret_cast<std::uintptr_t>(a_.left) % sizeof(Quad) == 0 &&
                reinterpret_cast<std::uintptr_t>(a_.right) % sizeof(Quad) == 0;
     launches_.begin(call);
@@ -88,16 +87,14 @@ Support supports(const PlanRequest& request) {
   if (const Support fit = Squares::supports(q); !fit) return fit;
   const std::size_t bytes = Squares::with(Squares::square(q), [](auto length) {
     constexpr int kN = decltype(length)::n;
-    return WarpPlan<kN>::shared_bytes(most_warps(kN));
+    return LaneRowsPlan<kN>::shared_bytes(most_warps(kN));
   });
-  if (bytes <= shared_limit()) return yes();
-  return no("needs " + std::to_string(bytes) + " bytes of shared memory, a block has " +
-            std::to_string(shared_limit()));
+  return shared_fits("the tiles of a block", bytes);
 }
 std::size_t workspace_bytes(const PlanRequest&) { return kRootBytes; }
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   return Squares::with(Squares::square(request.problem), [&](auto length) -> std::unique_ptr<Plan> {
-    return std::make_unique<WarpPlan<decltype(length)::n>>(request);
+    return std::make_unique<LaneRowsPlan<decltype(length)::n>>(request);
   });
 }
 
