@@ -1,26 +1,26 @@
 // The paper's FFT pipeline on cuFFT, with the paper's accounting (paper section 3.1; its timers are
-// those of the published artifact): the honest pipeline is `cufft`, this one is kept so that the
-// paper's figures and ratios can be reproduced.
+// those of the published artifact). It is kept so that the paper's figures and ratios can be
+// reproduced; the FFT baseline is `cufft`.
 //
-// Every matrix is padded to exactly 2h x 2w (unequal shapes: the sum of the two) -> one batched R2C
-// transform of all lefts and rights, out of place -> Hadamard kernel -> one batched C2R transform
-// of all pairs, out of place. Two plans. The Hadamard kernel has 256 threads a block; one-to-one,
-// one-to-many, n-to-mn: a thread takes one element of a left spectrum through all its rights in
-// turn, in place on the right spectra (so it hardly fills the GPU when matrices are small); n-to-m:
-// 10 elements of the products a thread, into a buffer of their own. The paper multiplies the left
-// by the conjugate of the right spectrum; conj(left) * right, the same work, gives the definition's
-// sign.
+// Every matrix is padded to exactly 2h x 2w (unequal shapes: the sum of the two). Then one batched
+// R2C transform of all lefts and rights, a product kernel, and one batched C2R transform of all
+// pairs, both transforms out of place. There are two plans. The product kernel has 256 threads a
+// block. For one-to-one, one-to-many and n-to-mn a thread multiplies one element of a left spectrum
+// with that of each of its rights in turn, in place, so small matrices hardly fill the GPU. For
+// n-to-m a thread makes 10 elements of the products, in a buffer of their own. The paper multiplies
+// the left by the conjugate of the right spectrum. conj(left) * right, the same work, gives the
+// definition's sign.
 //
-// What the clock sees: the phases forward, hadamard and inverse are marked, so that the phase
-// columns hold the paper's `fft` and, with plan_us, its `fft+plan`. The paper's timers leave out
+// What the columns of a row hold: the phases forward, hadamard and inverse are marked, so their
+// columns hold the paper's `fft`, and with plan_us its `fft+plan`. The paper's timers leave out
 // zero padding, the quadrant swap, the division by the transform size and allocation. Here padding
-// and layout (swap, crop, division) are inside compute as well, as the unmarked rest, since a
-// caller needs them on every call: compute_us is more than the paper's sum. Plan time is without
-// cuFFT's work area, which is part of the harness's allocation.
+// and layout (swap, crop, division) are inside compute too, as a rest that no phase has, since a
+// caller needs them on every call. So compute_us is more than the paper's sum. plan_us is without
+// cuFFT's work area, which the harness allocates.
 //
-// Forms: all four, any shapes, any window (the transform is that of the full one). fp32. No
-// parameters. Limits: nothing is chunked; all spectra and all padded images are in memory at a time
-// (n-to-m 128:128 at 256 x 256: 35 GB beside the outputs).
+// Forms: all four, any shapes, any window (the transform is that of the full one); fp32. No
+// parameters. Limits: nothing is cut into chunks, so all spectra and all padded images are in
+// memory at a time (n-to-m 128:128 at 256 x 256: 35 GB beside the outputs). Not emulated.
 #include <algorithm>
 
 #include "algorithms/fft/transforms.hpp"

@@ -1,15 +1,6 @@
-// The data movement around a batched 2D transform: zero padding of the inputs, and the definition's
-// layout (shifts of the window in order) of its circular output. Shared by the cuFFT pipelines.
-//
-// A transform is rows x cols elements. It holds one real matrix, or (`pack` 2) two right matrices
-// of one left matrix as the real and the imaginary part of a complex one: correlation with a real
-// left matrix is linear, so its output holds both outputs in the same way, and no spectrum is ever
-// unpacked.
-//
-// Transforms of a chunk of pairs lie in slots: first left_slots matrices, then right_slots. Rights
-// and pairs come in runs (the rights of one left matrix), so that one rectangle of lefts and rights
-// of any form is a chunk; what is beyond its valid part is zero on the way in, skipped on the way
-// out. Either all rows of a slot lie together, or (`by_rows`) row y of all slots does.
+// The data movement around batched 2D transforms (geometry.hpp): zero padding of the inputs, and
+// the definition's layout (shifts of the window in order) of their circular output. Kernels, and
+// the functions that launch them.
 #pragma once
 
 #include <algorithm>
@@ -17,46 +8,9 @@
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/memory.hpp"
-#include "harness/variant.hpp"
+#include "algorithms/fft/geometry.hpp"
 
 namespace xcorr::fft {
-
-// Scalars from slot to slot and from row to row of images.
-struct Strides {
-  Index slot = 0, row = 0;
-};
-
-// What stays the same from chunk to chunk.
-struct FftGeometry {
-  Index rows, cols;  // of a transform
-  Index pack = 1;    // real matrices in a transform: 1 or 2
-  bool by_rows = false;
-  Index padded_rows;  // rows that padding writes: all, or those that are not zero anyway
-  Index real_pitch;   // scalars in a row of an image, with what fills it up
-  Index pitch;        // complex elements in a row of a spectrum
-  Index spectrum;     // complex elements of a spectrum, with what fills it up
-  Strides in, out;    // of the images: padded inputs, circular outputs
-  Shape left, right;  // of the inputs
-  Index left_slots, right_slots;
-  Index right_run, right_pitch;  // right slots of a run; right matrices from run to run
-  Index pair_slots;
-  Index pair_run, pair_pitch;  // likewise for pairs and their outputs
-  Shifts sy, sx;               // the window
-
-  Index input_slots() const { return left_slots + right_slots; }
-};
-
-// What differs: the first matrices and the first output of a chunk, and how much of it is valid.
-// Also read by callbacks that are compiled at run time: eight-byte members only.
-template <typename T>
-struct FftChunk {
-  const T* left;
-  const T* right;
-  T* out;
-  Index lefts;
-  Index right_runs, rights;  // runs, and rights in each
-  Index pair_runs, pairs;
-};
 
 constexpr unsigned kLayoutThreads = 256;
 

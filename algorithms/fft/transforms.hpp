@@ -9,7 +9,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "algorithms/fft/layout.hpp"
+#include "algorithms/device/launch.hpp"
+#include "algorithms/fft/geometry.hpp"
 
 namespace xcorr::fft {
 
@@ -206,8 +207,8 @@ class CufftTransforms {
   CufftPlan<T> columns_, product_columns_;  // by rows alone
 };
 
-// Bytes of work area of a geometry's transforms. Makes the plans: cuFFT's estimates are too small
-// for some sizes. The dearer half of a plan, about half a millisecond each.
+// Bytes of work area of a geometry's transforms. It makes the plans to find out, since cuFFT's
+// estimates are too small for some sizes. A plan takes about half a millisecond.
 template <typename T>
 std::size_t cufft_work_bytes(const FftGeometry& g) {
   return CufftTransforms<T>(g).make(g);

@@ -7,7 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "algorithms/fft/layout.hpp"
+#include "algorithms/device/cuda.hpp"
+#include "algorithms/fft/geometry.hpp"
 
 namespace xcorr::fft {
 

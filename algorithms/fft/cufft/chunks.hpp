@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
+#include "algorithms/device/cuda.hpp"
 #include "algorithms/device/padding.hpp"
-#include "algorithms/fft/layout.hpp"
+#include "algorithms/fft/geometry.hpp"
 
 namespace xcorr::fft {
 

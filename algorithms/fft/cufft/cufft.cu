@@ -83,8 +83,8 @@ FftChunks chunks(const PlanRequest& request) {
   return chunks<T>(request, chunk_mib(request));
 }
 
-// With callbacks cuFFT says how much memory it needs only after linking, so a bound is reserved: one
-// image of the batch.
+// With callbacks cuFFT says how much memory it needs only after linking, so a bound is reserved:
+// one image of the batch.
 template <typename T>
 std::size_t reserved_for_callbacks(const FftGeometry& g) {
   const Index slots = std::max(g.input_slots(), g.pair_slots);
@@ -195,9 +195,9 @@ class CufftPipeline final : public Plan {
   // Complex elements from the spectrum of a slot to that of the next.
   Index slot() const { return at_.g.by_rows ? at_.g.pitch : at_.g.spectrum; }
 
-  // Stores the chunk where the callbacks read it, unless it is there already, as in the usual case of
-  // one chunk and unchanged pointers. A recorded call may be replayed at any time, so after one the
-  // chunk is always stored.
+  // Stores the chunk where the callbacks read it, unless it is there already, as in the usual case
+  // of one chunk and unchanged pointers. A recorded call may be replayed at any time, so after one
+  // the chunk is always stored.
   void store_for_callbacks(const FftChunk<T>& of, cudaStream_t stream) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     check_cuda(cudaStreamIsCapturing(stream, &capture), "cudaStreamIsCapturing");

@@ -9,7 +9,7 @@ namespace xcorr::fft {
 
 constexpr std::uint32_t kHadamardThreads = 256;
 // Slots of products that a thread takes: a left spectrum is then read once for two products, and
-// there are threads enough to fill a card from some 20 small matrices on.
+// 20 small matrices are enough threads to fill a GPU.
 constexpr int kHadamardSlots = 2;
 
 // `lines` lines of `vectors` accesses of 16 bytes in each slot; all lines of a slot together, or

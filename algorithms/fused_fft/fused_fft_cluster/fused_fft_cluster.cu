@@ -103,7 +103,7 @@ Support supports(const PlanRequest& request) {
   return with_shape(q, [](auto shape) {
     using S = decltype(shape);
     if (resident_clusters<S>() > 0) return yes();
-    return no("no " + std::to_string(S::size) + " multiprocessors of the device form a cluster");
+    return no("no " + std::to_string(S::size) + " SMs of the device form a cluster");
   });
 }
 

@@ -31,7 +31,7 @@ __device__ __forceinline__ void correlate_columns(const GridArguments& a, const 
 #pragma unroll 1
   for (std::uint32_t task = group.number; task < a.column_tasks; task += group.count) {
     if (task >= group.count) group.barrier();  // nobody needs the left of the task before
-    // The longer chunks of all lefts come first: no multiprocessor has only those.
+    // The longer chunks of all lefts come first, so that no SM has only those.
     std::uint32_t columns = task;
     std::uint32_t l = a.by_groups.split(columns);
     const std::uint32_t chunk = a.by_lefts.split(l), begin = chunk * a.chunk;

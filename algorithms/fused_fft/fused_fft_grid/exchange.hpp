@@ -44,7 +44,7 @@ struct GridBarrier {
 };
 
 // A group of 2^log_threads threads of a block, whole warps, that works on its own: so fewer blocks
-// meet at a barrier of the grid than a multiprocessor needs for its work. A block has at most 8.
+// meet at a barrier of the grid than an SM needs for its work. A block has at most 8.
 struct BlockGroup {
   __device__ __forceinline__ explicit BlockGroup(int log_threads)
       : index(static_cast<int>(threadIdx.x >> log_threads)),
@@ -84,7 +84,7 @@ __device__ __forceinline__ void make_missing(Element* to) {
   words[0] = words[1] = ~std::uint64_t{0};
 }
 
-// f() until what it has loaded is there: f says whether something is missing.
+// Calls f() until all that it loads is there; f returns whether something is missing.
 template <bool kFlow, typename F>
 __device__ __forceinline__ void until_there(F f) {
   if constexpr (kFlow) {

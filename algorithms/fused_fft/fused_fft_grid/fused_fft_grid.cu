@@ -145,7 +145,7 @@ class GridPlan final : public DevicePlan<float> {
     a_.stride_y = stride_y(of_y, point.columns);
     a_.shared_of_group = shared_of_group(q, point.columns);
 
-    // As many groups as there is work for, over all multiprocessors first.
+    // As many groups as there is work for, over all SMs first.
     const Index bytes = static_cast<Index>(sizeof(Complex)) * a_.shared_of_group;
     const Index fit = std::min(kMostThreads / threads, static_cast<int>(shared_limit() / bytes));
     const Index most_groups = std::clamp<Index>(fit, 1, kMostGroups);

@@ -26,7 +26,7 @@ struct LanesArguments : FusedProblem {
 };
 
 template <typename T>
-constexpr int kBlocks = T::values > 16 ? 3 : 4;  // of a multiprocessor: 32 or 24 warps
+constexpr int kBlocks = T::values > 16 ? 3 : 4;  // of an SM: 32 or 24 warps
 
 template <typename T>
 __device__ __forceinline__ void table_of(Complex* to, const LanesArguments& a, int axis) {

@@ -169,7 +169,7 @@ class LanesPlan final : public DevicePlan<float> {
     group_threads_ = Shape::threads(spectra, pairs, Shape::kMost, shared_limit());
     const auto* const kernel = reinterpret_cast<const void*>(groups_kernel_);
     const int threads = static_cast<int>(group_threads_);
-    // More columns than blocks at once: two to a multiprocessor, which reserves 1 KiB for each.
+    // More columns than blocks at once: two on an SM, which reserves 1 KiB for each.
     if (resident_blocks(kernel, threads, Shape::bytes(threads, spectra)) < a_.nx / 2 + 1) {
       const std::size_t half = shared_limit() / 2 - 512;
       const Index fewer = Shape::threads(spectra, pairs, Shape::kMost / 2, half);

@@ -6,7 +6,7 @@
 // alternates between the two kinds; images of batches lie in a ring. A task over rows needs all
 // columns of its batch, one over columns needs the rows of the batch that had its images before;
 // counters tell. What a task needs comes before it in the list, so that some block has it or has
-// had it: nobody waits for a task that has not begun, however many blocks there are.
+// had it: no block waits for a task that has not begun, however many blocks there are.
 #pragma once
 
 #include <algorithm>

@@ -52,7 +52,7 @@ class LaneRowsPlan final : public DevicePlan<float> {
     a_.small = std::max({q.left.rows, q.left.cols, q.right.rows, q.right.cols}) <= kN / 2;
     const Index processors = resident_blocks(reinterpret_cast<const void*>(warp_kernel<kN>),
                                              32 * most_warps(kN), shared_bytes(most_warps(kN)));
-    // As many blocks as the device has room for, of as few warps as that takes.
+    // As many blocks as the device holds at once, of as few warps as that takes.
     const Index chunks = std::clamp<Index>(processors / q.lefts, 1, m);
     const Index chunk = ceil_div(m, chunks);
     a_.chunk = static_cast<std::uint32_t>(chunk);
