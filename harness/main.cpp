@@ -200,7 +200,7 @@ int measure(const Options& options, Device& device) {
   for (const std::unique_ptr<Point>& point : points) {
     Point* p = point.get();
     if (!by_name.emplace(p->name(), p).second) {
-      throw UserError("point '" + p->name() + "': was requested twice; leave one of the two out");
+      throw UserError("point '" + p->name() + "': asked for twice; leave one of the two out");
     }
     auto* registered = benchmark::RegisterBenchmark(
         p->name().c_str(), [p, &records, announced = false](benchmark::State& state) mutable {
