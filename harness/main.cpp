@@ -302,7 +302,7 @@ int measure(const Options& options, Device& device) {
   for (Asked& asked : points) {
     const Point& point = *asked.point;
     if (!by_name.emplace(asked.name(), &asked).second) {
-      throw UserError("point '" + point.name() + "': was requested twice; leave one of the two out");
+      throw UserError("point '" + point.name() + "': asked for twice; leave one of the two out");
     }
     auto* registered = benchmark::RegisterBenchmark(
         asked.name().c_str(),

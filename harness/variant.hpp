@@ -96,8 +96,8 @@ struct Call {
   PhaseMarks* marks = nullptr;
   // True where the caller knows all work that runs on the device during this call, and where none
   // of that work waits for blocks that have not started yet. A kernel whose blocks wait for each
-  // other may then be launched in a faster way. The harness sets it; a Session cannot know what
-  // else runs and leaves it false.
+  // other may then be launched in a faster way (GridLaunches of algorithms/device/launch.hpp). The
+  // harness sets it; a Session cannot know what else runs and leaves it false.
   bool exclusive = false;
 
   template <typename T>

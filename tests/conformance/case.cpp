@@ -86,7 +86,7 @@ Outcome judged(const std::function<std::string()>& steps) {
   } catch (const std::exception& error) {
     return {Outcome::failed, std::string("threw: ") + error.what()};
   } catch (...) {
-    return {Outcome::failed, "threw something that is no exception"};
+    return {Outcome::failed, "threw a value that does not derive from std::exception"};
   }
 }
 

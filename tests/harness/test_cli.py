@@ -156,7 +156,10 @@ def test_a_full_disk_is_an_error():
 
 @pytest.mark.parametrize(
     ("wish", "reason"),
-    [(["--mode", "graph"], "mode graph needs a CUDA device"), (["--precision", "tf32"], "precision tf32")],
+    [
+        (["--mode", "graph"], "mode graph needs a CUDA device"),
+        (["--precision", "tf32"], "precision tf32: the variant computes only fp32, fp64"),
+    ],
 )
 def test_what_cannot_run_here_is_a_record_and_no_failure(wish: list[str], reason: str):
     done = run(*FFT, *SMALL, "--params", "threads=1", *wish, "--records", "-")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from hangs import HANG_S
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 FLAGS = "-std=c++20 -O0 -g1 -flto -ffat-lto-objects -fPIC -fopenmp -w -DXCORR_GRID_QUICK".split()
 LINK = "-shared -flto -O0 -fopenmp -Werror=odr -Werror=lto-type-mismatch".split()
 EMULATED = '-DXCORR_EMULATE="tests/emulation/vocabulary.hpp"'
