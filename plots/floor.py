@@ -18,8 +18,8 @@ from plots.tidy import PROBLEM
 
 PARTS = ["launch", "memory", "direct", "fft"]
 CAVEAT = (
-    "The floor is no lower bound for launches that overlap: its launch part is an empty launch that waits for the "
-    "one before it."
+    "Launches that overlap can be faster than the floor, because the floor counts an empty launch that waits for the one "
+    "before it."
 )
 
 

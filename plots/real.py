@@ -11,6 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
+EBSD, PHOTO = "real-ebsd", "real-photo"  # the experiments
 FILES = ("displacements.csv.gz", "summary.json", "previews.npz")
 
 

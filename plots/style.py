@@ -86,7 +86,6 @@ FAMILY_HUES = {
     "warp_shuffle": "green",
     "warp_per_overlap": "purple",
     "tiled": "sky",
-    "tensor_core": "ochre",
 }
 # Words of an id that say more about a curve than its folder does.
 WORD_HUES = {"fft": "vermillion", "cufft": "vermillion", "definition": "slate"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the local results of a machine a published set, draws it, and fills the README's generated blocks.
-# Committing the files it names is left to you.
+# Makes the local results of a machine a published set, draws the set, and rewrites the generated blocks of README.md and
+# docs/. Then commit the set's folder and the pages: git adds only what belongs there.
 #
 # usage: scripts/publish.sh [--add] [machine-key]    (default: the only local set)
 #   --add    keep the published rows of points that the local set lacks
@@ -32,5 +32,5 @@ fi
 run_python -m experiments.published.publish "${add[@]}" "$1" || exit
 "$scripts/build.sh" || exit
 run_python -m plots.render "$1" || exit
-run_python -m plots.readme_blocks || exit
+run_python -m plots.report.pages || exit
 echo "published: $XCORR_ROOT/results/published/$1"

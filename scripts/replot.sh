@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Draws figures, tables and reports again from committed result sets; needs neither compiler nor GPU.
+# Draws figures, tables and reports of published result sets again, from their rows. Neither compiler nor GPU is needed.
+# Git has the tables and the figures as SVG; it ignores the PNG, PDF and report.html that are drawn beside them.
 #
 # usage: scripts/replot.sh [machine-key ...]    (default: every set in results/published)
-# example: scripts/replot.sh nvidia-h200-132-sm-141-gb
+# example: scripts/replot.sh nvidia-h200-132-sm-140-gib
 set -euo pipefail
 scripts=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/env.sh

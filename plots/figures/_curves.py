@@ -112,7 +112,7 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Fi
 def background_text(lines: list[Curve]) -> str:
     """Who is in the background, for a caption; empty when nobody is."""
     names = list(dict.fromkeys(line.label for line in lines if line.back and not line.with_plan))
-    return f" Grey, nowhere within {LEAD - 1:.0%} of the fastest of their family: {', '.join(names)}." if names else ""
+    return f" Grey lines are nowhere within {LEAD - 1:.0%} of the fastest of their family: {', '.join(names)}." if names else ""
 
 
 def _with_gaps(own: pd.DataFrame, facet: pd.DataFrame) -> pd.DataFrame:
@@ -123,11 +123,11 @@ def _with_gaps(own: pd.DataFrame, facet: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread_text(points: pd.DataFrame) -> str:
-    """`Mean SD/mean 0.8 %.` over points with repetitions, or why there is none."""
+    """The mean of SD over mean, in a sentence, over points with repetitions, or why there is none."""
     ratio = (points["sd_us"] / points["compute_us"]).dropna()
     if ratio.empty:
-        return "Single samples: no spread."
-    return f"Mean SD/mean {100 * ratio.mean():.2g} %."
+        return "Each point is a single sample, so there is no spread."
+    return f"The standard deviation is {100 * ratio.mean():.2g} % of the mean, on average."
 
 
 def samples_text(points: pd.DataFrame) -> str:

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import (
+    EngFormatter, FixedLocator, Formatter, FuncFormatter, LogLocator, NullFormatter, NullLocator,
+)  # fmt: skip
 
 from plots import style
-from plots.metrics import si_time
 from plots.tidy import form_order
 
 DEFAULTS = {"mode": "stream", "window": "full", "input": "uniform"}
@@ -53,7 +54,7 @@ def left_out(points: pd.DataFrame) -> str:
     """Caption sentence about the counts that facet_counts leaves to the table, or nothing."""
     kept = [counts for counts, _ in facet_counts(points)]
     gone = [name for name in points["counts"].unique() if name not in kept]
-    return f" Measured at one size only, see the table: {', '.join(gone)}." if gone else ""
+    return f" The table alone has what was measured at one size only: {', '.join(gone)}." if gone else ""
 
 
 def grid(
@@ -169,7 +170,7 @@ def _power(side: float) -> bool:
     return abs(math.log2(side) - round(math.log2(side))) < 1e-9
 
 
-def log_axis(axes: Axes, values: np.ndarray, text: FuncFormatter, margin: float = 1.35) -> None:
+def log_axis(axes: Axes, values: np.ndarray, text: Formatter, margin: float = 1.35) -> None:
     """Logarithmic y axis around `values`, labelled at decades, or at 1-2-5 when it is short."""
     values = values[np.isfinite(values) & (values > 0)]
     low, high = float(values.min()) / margin, float(values.max()) * margin
@@ -188,21 +189,10 @@ def log_axis(axes: Axes, values: np.ndarray, text: FuncFormatter, margin: float 
     axes.tick_params(axis="y", which="minor", length=1.5)
 
 
-def tick_text(unit: str) -> FuncFormatter:
-    """Tick labels: SI-prefixed seconds, `x` factors, or plain SI numbers."""
+def tick_text(unit: str) -> Formatter:
+    """Tick labels: seconds with an SI prefix, `x` factors, or numbers with an SI prefix."""
     if unit == "s":
-        return FuncFormatter(lambda v, _: _trim(si_time(v, 1)))
+        return EngFormatter("s")
     if unit == "x":
         return FuncFormatter(lambda v, _: f"{v:g}x")
-    return FuncFormatter(lambda v, _: _si(v))
-
-
-def _trim(text: str) -> str:
-    return text.replace(".0 ", " ")
-
-
-def _si(value: float) -> str:
-    for scale, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= scale * 0.999:
-            return f"{value / scale:g}{prefix}"
-    return f"{value:g}"
+    return EngFormatter(sep="")

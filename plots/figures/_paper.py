@@ -242,21 +242,21 @@ def _caption(
 ) -> str:  # fmt: skip
     parts = [f"{METRICS[spec.metric].label} against matrix size."]
     if not spec.number:
-        parts.append(f"In the artifact's package: {spec.file}; the paper leaves it out.")
+        parts.append(f"The artifact's package has this plot as {spec.file}; the paper leaves it out.")
     parts.append(spec.caption)
     if isinstance(spec.where.get("counts"), list):
         parts.append(f"Matrices: {base['counts']}.")
-    parts.append(f"Means of {_curves.samples_text(shown)} repetitions.")
+    parts.append(f"A point is the mean of {_curves.samples_text(shown)} repetitions.")
     parts.append(_curves.spread_text(shown))
     if shown["outcome"].eq("published").any():
-        parts.append("Hollow markers: published elsewhere, not verified here.")
+        parts.append("Hollow markers were published elsewhere and not verified here.")
     gone = _missing(spec, cells, rows, columns)
     there = set(shown["size"])
     sizes = [f"{s}x{s}" for s in spec.sizes if f"{s}x{s}" not in there]
     if sizes:
         gone.append(f"sizes {', '.join(sizes)}" if len(sizes) > 1 else f"size {sizes[0]}")
     if gone:
-        parts.append(f"Not measured in this set: {'; '.join(gone)}.")
+        parts.append(f"This set has no times of: {'; '.join(gone)}.")
     return " ".join(part for part in parts if part)
 
 

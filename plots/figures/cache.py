@@ -23,9 +23,9 @@ def draw(results: ResultSet) -> list[Result]:
             name="cache",
             title="Cold against warm cache",
             caption=(
-                "Time of a launch with caches flushed before it (mode cold) divided by the time "
-                "back to back with the inputs in cache (mode stream); parameters are the fastest "
-                f"in mode stream. Geometric mean {_ratios.middle(lines):.2f}x, largest "
+                "Time with the caches flushed before each launch (mode cold) divided by the time of launches back to back with "
+                "the inputs in cache (mode stream). Each variant has the parameters that are fastest in mode stream. The "
+                f"geometric mean is {_ratios.middle(lines):.2f}x, the largest "
                 f"{worst['ratio']:.2f}x ({style.label(worst['variant'])}, {worst['form']}, "
                 f"{worst['counts']}, {worst['size']})."
             ),

@@ -23,15 +23,15 @@ def draw(results: ResultSet, metric: Metric = METRIC) -> list[Result]:
         tail = "" if metric.name == "time" else f"_{metric.name}"
         names = ", ".join(line.label for line in lines)
         caption = (
-            f"{metric.label} against matrix size, {title} (facets: left-to-right matrices). "
-            f"Each variant with its best parameters at each point, mean of "
-            f"{_curves.samples_text(frame)} repetitions. {_curves.spread_text(frame)}"
+            f"{metric.label} against matrix size, {title}. A panel is a number of left and right matrices. Each variant has "
+            f"its best parameters at each point; a point is the mean of {_curves.samples_text(frame)} repetitions. "
+            f"{_curves.spread_text(frame)}"
         )
         if any(line.with_plan for line in lines):
-            caption += " Dotted: computation plus one plan."
+            caption += " A dotted line is computation plus one plan."
         caption += _curves.background_text(lines) + _panels.left_out(frame)
         if any(line.hollow for line in lines):
-            caption += " Hollow markers: published elsewhere, not verified here."
+            caption += " Hollow markers were published elsewhere and not verified here."
         drawn.append(
             Drawing(
                 name=f"comparison_{suffix}{tail}",

@@ -49,10 +49,10 @@ def _one(accounting: str, table: pd.DataFrame, families: dict[str, str]) -> Draw
         name=f"crossover{SUFFIXES[accounting]}",
         title=f"Fastest variant, {accounting} ({meaning})",
         caption=(
-            f"Fastest variant per form, number of matrices and size, {accounting} ({meaning}), and "
-            "how many times longer the best other variant takes; best parameters of each. Hatched: "
-            "the difference is within noise (the table names all who tie); alone: nothing else was "
-            f"measured. {_signs(table)}Heavy line: where a transform overtakes the definition. "
+            f"Fastest variant by form, number of matrices and size, {accounting} ({meaning}). Below its name stands how many "
+            "times longer the best other variant takes, each with its best parameters. Hatched cells are ties: the "
+            "difference is within the noise, and the table names all variants that tie. “Alone” means that nothing else was "
+            f"measured. {_signs(table)}The heavy line is where a transform overtakes the definition. "
             f"Cells won: {most}."
         ),
         alt=f"Map of the fastest variant by form, number of matrices and size, {accounting}.",

@@ -17,7 +17,7 @@ from plots.tidy import ResultSet
 
 ORDER = 40
 TITLE = "Displacement map"
-EXPERIMENT = "real-ebsd"
+EXPERIMENT = real.EBSD
 LIMIT_PX = 0.5
 ROW_IN = 2.45
 STEPS = 400  # of a curve of shares: more than a reader can see

@@ -32,9 +32,9 @@ def draw(results: ResultSet) -> list[Result]:
             name="energy",
             title=TITLE,
             caption=(
-                "Energy that the device took per correlation of one pair (counted by its driver "
-                "over many computations, idle power included), of the most frugal variant and "
-                f"parameters of each class. Least: {least['y']:.3g} µJ, "
+                "Energy that the device took per correlation of one pair, of the variant and parameters of each class that take "
+                "least. The driver counts it over many computations, idle power included. The least is "
+                f"{least['y']:.3g} µJ, "
                 f"{style.label(least['variant'])}, {least['counts']}, {least['size']}."
             ),
             alt="Line chart: energy per correlation against matrix size, a curve per class.",

@@ -51,19 +51,18 @@ def draw(results: ResultSet) -> list[Result]:
     worst = lines.loc[lines["factor"].idxmax()]
     rate = ceilings.fp32_product / 1e12
     faster, of = floor.below_launch(results.rows)
-    beside = f" {faster} of {of} points are faster than the empty launch beside them." if faster else ""
+    beside = f" {faster} of {of} points are faster than the empty launch that was timed beside them." if faster else ""
     return [
         Drawing(
             name="floor",
             title="Best time over the floor",
             caption=(
-                "Time of the fastest variant divided by the floor: the largest of an empty launch "
-                f"({si_time(ceilings.launch_stream_us * MICRO)}), compulsory bytes at "
-                f"{ceilings.bytes_per_s / 1e12:.3g} TB/s, and the cheaper of direct computation and "
-                f"FFT at {rate:.3g} TFLOP/s, all measured on this machine; below each factor the "
-                f"term that is the floor. Plans are not counted. Geometric mean of all {len(lines)} cells "
-                f"of this map {mean:.2f}x, "
-                f"largest {worst['factor']:.1f}x ({style.label(worst['variant'])}, {worst['form']}, "
+                "Time of the fastest variant divided by the floor. The floor is the largest of three times, all measured on "
+                f"this machine: an empty launch ({si_time(ceilings.launch_stream_us * MICRO)}); the compulsory bytes at "
+                f"{ceilings.bytes_per_s / 1e12:.3g} TB/s; the cheaper of direct computation and FFT at {rate:.3g} TFLOP/s. "
+                "Below each factor stands which of them it is. Plans are not counted. The geometric mean of all "
+                f"{len(lines)} cells is {mean:.2f}x; the "
+                f"largest is {worst['factor']:.1f}x ({style.label(worst['variant'])}, {worst['form']}, "
                 f"{worst['counts']}, {worst['size']}). {floor.CAVEAT}{beside}"
             ),
             alt="Heat map: best time over the floor by form, number of matrices and size.",

@@ -27,8 +27,8 @@ def draw(results: ResultSet) -> list[Result]:
             name="in_kernel",
             title=TITLE,
             caption=(
-                "Time over that of the fastest transform on the same problem, best parameters of each. Geometric mean, "
-                f"and on how many problems fastest: {_means(lines)}."
+                "Time divided by that of the fastest transform on the same problem, with the best parameters of each. The "
+                f"geometric mean, and on how many problems the transform is fastest: {_means(lines)}."
             ),
             alt="Heat map: time of transforms over that of the fastest one, variants by problems.",
             figure=_cells.draw([_ratios.panel(lines, "time / fastest")], _ratios.ROW_IN, left=_ratios.LEFT_IN),

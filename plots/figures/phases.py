@@ -80,9 +80,9 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Drawing:
         name=f"phases_{suffix}",
         title=f"Phases, {title}",
         caption=(
-            f"Shares of compute time of {names}, {title}, with the best parameters at each size; "
-            "above each bar the compute time. Rest: padding, cropping and whatever lies between "
-            "the marked phases. The plan is not part of compute." + _panels.left_out(best)
+            f"Shares of compute time of {names}, {title}, with the best parameters at each size. Above each bar stands the "
+            "compute time. Rest is padding, cropping and whatever lies between the marked phases. The plan is not part of "
+            "compute time." + _panels.left_out(best)
         ),
         alt=f"Stacked bars: shares of forward, Hadamard, inverse and rest by size, {title}.",
         figure=figure,

@@ -15,7 +15,7 @@ from plots.tidy import ResultSet
 
 ORDER = 50
 TITLE = "Recovered shift of two crops"
-EXPERIMENT = "real-photo"
+EXPERIMENT = real.PHOTO
 ROW_IN = 1.95
 LEFT, RIGHT = "#56b4e9", "#ff8c42"
 

@@ -10,7 +10,7 @@ ORDER = 70
 TITLE = "Graph replay against stream launches"
 MODES = {
     "graph": "replay of a graph",
-    "latency": "synchronised after each launch",
+    "latency": "a wait after each launch",
 }
 
 
@@ -32,8 +32,8 @@ def draw(results: ResultSet) -> list[Result]:
             name="replay",
             title="Graph replay and single launches against stream launches",
             caption=(
-                "Time of a computation in another mode divided by its time launched back to back "
-                f"on a stream, same parameters (the fastest in mode stream). {means}."
+                "Time of a computation in another mode divided by its time with launches back to back on a stream. Each variant "
+                f"has the parameters that are fastest in mode stream. {means[0].upper()}{means[1:]}."
             ),
             alt="Heat maps: time by graph replay and with synchronisation over stream time.",
             figure=_cells.draw(panels, _ratios.ROW_IN, left=_ratios.LEFT_IN),

@@ -90,11 +90,10 @@ def _one(best: pd.DataFrame, ceilings: limits.Ceilings) -> Drawing:
         name="roofline",
         title="Useful work rate under the ceilings of the machine",
         caption=(
-            "Useful FLOP/s (two per multiply-add of the definition) against useful FLOP per "
-            "compulsory byte (inputs and outputs once), each variant at each size with the number "
-            "of matrices and parameters of its highest rate. Lines: measured bandwidth "
-            f"({ceilings.bytes_per_s / 1e12:.3g} TB/s) and arithmetic peaks. Transforms do less "
-            "than the useful work, so they may lie above the FP32 lines. Highest: "
+            "Useful FLOP/s (two per multiply-add of the definition) against useful FLOP per compulsory byte (inputs and "
+            "outputs once). Each variant is shown at each size with the number of matrices and the parameters of its highest "
+            f"rate. The lines are the measured bandwidth ({ceilings.bytes_per_s / 1e12:.3g} TB/s) and arithmetic peaks. "
+            "Transforms need less work than the definition, so they may lie above the FP32 lines. The highest rate is "
             f"{top['rate'] / 1e12:.0f} TFLOP/s, {style.label(top['variant'])}, {top['form']}, "
             f"{top['counts']}, {top['size']}."
         ),

@@ -70,9 +70,9 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Result:
         name=name,
         title=f"Speed-up over {text}, {title}",
         caption=(
-            f"Time of {text} divided by the time of each variant at the same point, {title}; best "
-            f"parameters of each. Plans are not counted. Points without a time of {text} are left "
-            f"out. Largest: {top['y']:.3g}x, {style.label(top['variant'])}, {top['counts']}, "
+            f"Time of {text} divided by the time of each variant on the same problem, {title}, with the best parameters of "
+            f"each. Plans are not counted. Problems without a time of {text} are left "
+            f"out. The largest speed-up is {top['y']:.3g}x: {style.label(top['variant'])}, {top['counts']}, "
             f"{top['size']}." + _curves.background_text(lines) + _panels.left_out(shown)
         ),
         alt=f"Line chart: speed-up over {text} against matrix size, {title}.",

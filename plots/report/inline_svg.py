@@ -1,4 +1,4 @@
-"""SVG text of matplotlib made fit to stand inside one HTML page with others of its kind."""
+"""SVG text of a figure made fit to stand inside one HTML page with others of its kind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ def inline(svg: str, name: str, label: str) -> str:
     body = re.sub(r'\bid="([^"]+)"', renamed, body)
     body = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}.\1"', body)
     body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}.\1)", body)
-    body = body.replace("*{", f"[id='{prefix}'] *{{")
+    body = re.sub(
+        r"(<style[^>]*>)(.*?)(</style>)",
+        lambda found: found[1] + re.sub(r"([^{}]+)\{", rf"[id='{prefix}'] \1{{", found[2]) + found[3],
+        body, flags=re.DOTALL,
+    )  # fmt: skip
     head, rest = body.split(">", 1)
     width = re.search(r'\bwidth="([\d.]+)pt"', head)
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)

@@ -13,6 +13,7 @@ from plots import imported, noise, style
 from plots.tables import best_table, outcomes
 from plots.drawing import Drawing, Omitted, by_reason
 from plots.figures._panels import FORM_TITLES
+from plots.report import opening
 from plots.report.inline_svg import inline
 from plots.metrics import MICRO, si_time
 from plots.tidy import ResultSet, form_order
@@ -107,19 +108,17 @@ def method(results: ResultSet) -> list[str]:
     modes = sorted(points["mode"].unique())
     presets = points["preset"].value_counts().sort_index()
     means = {
-        "stream": "stream: launches back to back",
-        "latency": "latency: synchronised after each launch",
-        "graph": "graph: replay of a CUDA graph",
-        "cold": "cold: caches flushed before each launch",
+        "stream": "stream (launches back to back)",
+        "latency": "latency (a wait after each launch)",
+        "graph": "graph (replay of a CUDA graph)",
+        "cold": "cold (caches flushed before each launch)",
     }
     ratio = (points["sd_us"] / points["compute_us"]).dropna()
     return [
-        "Before a point was timed its whole output was compared with a float64 reference; only "
-        "points that passed appear in figures and tables.",
-        "Times are per computation of the whole problem; allocation and transfers are not in them, "
-        "whatever a variant must do on every call is. Mode "
-        + ", ".join(means.get(m, m) for m in modes)
-        + ".",
+        "Before a point was timed its whole output was compared with a float64 reference. Figures and tables have only "
+        "points that passed.",
+        "A time is of one computation of the whole problem. It contains whatever a variant must do on every call, but neither "
+        f"allocation nor transfers. Modes: {', '.join(means.get(m, m) for m in modes)}.",
         f"{len(points)} points with a time (preset "
         + ", ".join(f"{name}: {count}" for name, count in presets.items())
         + f"); {int(points['n'].sum())} repetitions kept, {int(points['dropped'].sum())} removed as "
@@ -136,8 +135,8 @@ def _cards(runs: dict[str, dict[str, Any]], used: set[str]) -> list[str]:
     if len(found) < 2:
         return []
     return [
-        f"The rows are of {len(used)} runs on {len(found)} cards of this kind: the variants of a cell were not "
-        "all measured on one card."
+        f"The rows are from {len(used)} runs on {len(found)} GPUs of this kind. The variants of a problem were not all "
+        "measured on the same GPU."
     ]
 
 
@@ -225,12 +224,15 @@ def build(
     )
     environment.globals["svg"] = lambda name, alt: Markup(inline(svgs[name], f"fig-{name}", alt))
     environment.globals["label"] = style.label
+    first = opening.figure_of(drawings)
     real_drawings = [d for d in drawings if d.section == "real"]
     return environment.get_template("report.html.j2").render(
         key=results.key,
         kind=results.kind,
         device=dict(facts_found).get("Device", results.key),
         facts=facts_found,
+        opening=opening.lines(results, table, facts_found),
+        first=_figure(first) if first else None,
         runs=runs[:RUNS_SHOWN],
         runs_hidden=max(0, len(runs) - RUNS_SHOWN),
         trouble={name: count for name, count in trouble.items() if count},
@@ -238,7 +240,7 @@ def build(
         notes=imported.notes(results),
         accountings=accountings,
         front=front,
-        sections=sections([d for d in drawings if d.section != "real"]),
+        sections=sections([d for d in drawings if d.section not in ("real", "summary")]),
         real=[_figure(d) for d in real_drawings],
         real_tables=real_tables,
         omitted=by_reason(o for o in omitted if o.section != "real"),

@@ -1,9 +1,15 @@
-"""Rewrites the generated blocks of README.md.
+"""Rewrites the generated blocks of README.md and of the pages under docs/.
 
-A block stands between `<!-- generated:NAME arguments -->` and `<!-- /generated -->`. Names:
-`variants` (from `xcorr-bench --list=json`, the only source of that table), `best_table [key]`,
-`beyond [key]`, `claims [key]` and `figures [key] [figure ...]` (from a published set; without a key the
-first one).
+A block stands between `<!-- generated:NAME arguments -->` and `<!-- /generated -->`. The text around it is written by
+hand. NAME is one of:
+  summary_figure [key]   the figure of the README
+  summary_table [key]    ten typical problems: times, speed-ups, distance to the floor
+  beyond [key]           two sentences on the speed-up over the paper's best
+  beyond_full [key]      all that is said of it
+  best_table [key]       the fastest variant of every problem, in both accountings
+  claims [key]           every claim of the paper with its verdict
+  variants               every variant, from `xcorr-bench --list=json`
+A key names a published set; without one the first set is taken.
 """
 
 from __future__ import annotations
@@ -21,56 +27,49 @@ from typing import Any
 import pandas as pd
 
 from experiments.driver import store
-from xcorr.errors import UserError, nearest
 from plots import tidy
-from plots.tables import best_table, beyond
-from plots.tables.claims import verdicts
 from plots.sets import ROOT, available
+from plots.tables import best_table, beyond, summary
+from plots.tables.claims import verdicts
 from plots.tables.text import markdown
+from xcorr.errors import Parser, UserError, command, nearest
 
+PAGES = ("README.md", "docs/best.md", "docs/claims.md", "docs/variants.md")
 BLOCK = re.compile(
     r"(?P<open><!-- generated:(?P<name>[\w-]+)(?P<arguments>[^>\n]*?) ?-->\n)"
     r"(?P<body>.*?)(?P<close><!-- /generated -->)",
     re.DOTALL,
 )
-UNBUILT = re.compile(r"\| \[`(?P<id>\w+)`\]\((?P<path>[\w/]+\.cu)\) \|")
-README_CELLS = 3  # a size measured for fewer forms and counts is in the report only
-DEFAULT_FIGURES = ("comparison_one-to-one", "comparison_n-to-m")
+UNBUILT = re.compile(r"\| \[`(?P<id>\w+)`\]\((?:\.\./)*(?P<path>[\w/]+\.cu)\) \|")
+SHOWN_CELLS = 3  # a size measured for fewer forms and numbers of matrices is in the report only
 EPILOG = """example:
-  python3 -m plots.readme_blocks            rewrite README.md
-  python3 -m plots.readme_blocks --check    only say which blocks are stale (exit code 1)"""
+  python3 -m plots.report.pages            rewrite every page
+  python3 -m plots.report.pages --check    only say which blocks are stale (exit code 1)"""
 
 
 class Sources:
-    """Where the blocks' content comes from; read only when a block asks for it."""
+    """Where the content of the blocks comes from; read only when a block asks for it."""
 
     def __init__(self, root: Path, results: Path, list_json: Path | None) -> None:
         self.root, self.results, self.list_json = root, results, list_json
+        self.page = root  # folder of the page that is being rewritten
         self.body = ""  # what stands in the block that is being rewritten
         self._loaded: dict[str, tidy.ResultSet] = {}
 
     def variants(self) -> list[dict[str, Any]]:
         """Variants as the program lists them."""
-        if self.list_json is not None:
-            text = self._read(self.list_json)
-        else:
-            text = self._ask()
+        text = self._read(self.list_json) if self.list_json is not None else self._ask()
         try:
             return list(json.loads(text)["variants"])
         except (ValueError, KeyError, TypeError) as error:
-            raise UserError(
-                f"list of variants: not what --list=json prints ({error}); build again"
-            ) from error
+            raise UserError(f"list of variants: not what --list=json prints ({error}); build again") from error
 
     def _ask(self) -> str:
-        build = Path(os.environ.get("XCORR_BUILD", self.root / "build"))
-        program = build / "xcorr-bench"
+        program = Path(os.environ.get("XCORR_BUILD", self.root / "build")) / "xcorr-bench"
         try:
             done = subprocess.run([program, "--list=json"], capture_output=True, text=True)
         except OSError as error:
-            raise UserError(
-                f"{program}: cannot be run ({error.strerror}); build first or give --list-json"
-            ) from error
+            raise UserError(f"{program}: cannot be run ({error.strerror}); build first or give --list-json") from error
         if done.returncode != 0:
             raise UserError(f"{program} --list=json: exit code {done.returncode}; build again")
         return done.stdout
@@ -89,15 +88,19 @@ class Sources:
             raise UserError(f"{self.results}/published: no result set; publish one first")
         if words and words[0] in keys:
             return words[0], list(words[1:])
-        if words and "_" not in words[0]:
+        if words:
             raise UserError(f"machine key {words[0]}: not published; {nearest(words[0], keys)}")
-        return keys[0], list(words)
+        return keys[0], []
 
     def load(self, key: str) -> tidy.ResultSet:
         """The published set `key`, read once."""
         if key not in self._loaded:
             self._loaded[key] = tidy.load(self.results / "published" / key, key, "published")
         return self._loaded[key]
+
+    def link(self, path: Path) -> str:
+        """`path` as the page links to it."""
+        return os.path.relpath(path, self.page).replace(os.sep, "/")
 
 
 def variants_block(sources: Sources, _: Sequence[str]) -> str:
@@ -109,8 +112,9 @@ def variants_block(sources: Sources, _: Sequence[str]) -> str:
     for one in sources.variants():
         axes = "; ".join(f"{a['name']} = {', '.join(a['values'])}" for a in one.get("axes", []))
         forms = one.get("forms", [])
+        file = one.get("source_file")
         cells = [
-            f"[`{one['id']}`]({one['source_file']})" if one.get("source_file") else one["id"],
+            f"[`{one['id']}`]({sources.link(sources.root / file)})" if file else one["id"],
             one.get("family", ""),
             one.get("backend", ""),
             ", ".join(one.get("precisions", [])),
@@ -129,122 +133,124 @@ def variants_block(sources: Sources, _: Sequence[str]) -> str:
 
 
 def best_table_block(sources: Sources, words: Sequence[str]) -> str:
-    """Winners of a published set, form and count by size, in both accountings."""
+    """The fastest variant of every problem of a published set, by form and size, in both accountings."""
     key, _ = sources.published(words)
     table = best_table.of_set(sources.load(key))
     parts, cells = [], []
     for name in best_table.present_accountings(table):
         own = table[table["accounting"] == name]
-        shown = best_table.overview(own, README_CELLS)
+        shown = best_table.overview(own, SHOWN_CELLS)
         cells.append(best_table.in_overview(own, shown))
         meaning = best_table.ACCOUNTINGS[name][0]
-        parts.append(
-            f"`{key}`, {name} ({meaning}); `=` joins ties:\n\n" + markdown(shown)
-        )
-    lines = best_table.footnotes(pd.concat(cells), places=False) if cells else []
-    if lines:
-        parts.append(" ".join([*lines, "`tables/best_algorithm.csv` of the set names them."]) + "\n")
-    return "\n".join(parts) or "No verified time in the published set.\n"
+        parts.append(f"`{key}`, {name} ({meaning}):\n\n" + markdown(shown))
+    if not parts:
+        return "No verified time in the published set.\n"
+    signs = ["`=` joins variants that tie: their difference is within the noise.", *best_table.footnotes(pd.concat(cells), False)]
+    parts.append("\n".join(f"- {line}" for line in signs) + "\n")
+    return "\n".join(parts)
 
 
 def beyond_block(sources: Sources, words: Sequence[str]) -> str:
+    """How much faster than the paper's best, and how far from the floor, in two sentences."""
+    key, _ = sources.published(words)
+    return f"{beyond.sentences(beyond.of_set(sources.load(key)))}\n"
+
+
+def beyond_full_block(sources: Sources, words: Sequence[str]) -> str:
     """How far ahead of the paper's best and from the floor a published set is, and in which mode."""
     key, _ = sources.published(words)
-    text = beyond.text(f"`{key}`", beyond.of_set(sources.load(key)))
-    return f"{text}\nCell by cell: `python3 -m plots.beyond`; winners by mode: `tables/best_by_mode.md` of the set.\n"
+    found = beyond.of_set(sources.load(key))
+    return "\n".join([beyond.text(f"`{key}`", found), markdown(beyond.readable(found.lines))])
+
+
+def summary_table_block(sources: Sources, words: Sequence[str]) -> str:
+    """Ten typical problems of a published set."""
+    key, _ = sources.published(words)
+    lines = summary.typical(summary.cells(sources.load(key)))
+    return markdown(summary.readable(lines)) if len(lines) else "No time of one of the paper's algorithms in the set.\n"
+
+
+def summary_figure_block(sources: Sources, words: Sequence[str]) -> str:
+    """The figure of the README, of a published set."""
+    key, _ = sources.published(words)
+    file = sources.results / "published" / key / "figures" / "summary.svg"
+    if not file.exists():
+        raise UserError(f"{file}: is not there; draw it with python3 -m plots.render {key}")
+    return f"![Time against matrix size on {key}: the paper's best, cuFFT, this project, and the floor]({sources.link(file)})\n"
 
 
 def claims_block(sources: Sources, words: Sequence[str]) -> str:
-    """Claims of the paper by verdict, and what became of those that measuring decides."""
+    """Claims of the paper by verdict, then each of them."""
     key, _ = sources.published(words)
-    lines = verdicts.table(sources.load(key))
-    machine = verdicts.readable(lines[lines["class"] == "machine"].assign(reason=""))
-    return (
-        f"`{key}`; every value and reason: `tables/claims.md` of the set, or "
-        "`python3 -m plots.check_claims`.\n\n"
-        + markdown(verdicts.counts(lines)) + "\n"
-        + markdown(machine.drop(columns="Quantity"))
-    )  # fmt: skip
-
-
-def figures_block(sources: Sources, words: Sequence[str]) -> str:
-    """Links to two (or the named) figures of a published set, with the caption as alternative."""
-    key, names = sources.published(words)
-    folder = sources.results / "published" / key / "figures"
-    for name in names or DEFAULT_FIGURES:
-        if not (folder / f"{name}.svg").exists():
-            drawn = [path.stem for path in folder.glob("*.svg")]
-            raise UserError(f"figure {name}: not drawn for {key}; {nearest(name, drawn)}")
-    base = os.path.relpath(folder, sources.root).replace(os.sep, "/")
-    lines = [
-        f"[![{_words(name)} on {key}]({base}/{name}.svg)]({base}/{name}.pdf)\n"
-        for name in names or DEFAULT_FIGURES
-    ]
-    return "\n".join(lines)
-
-
-def _words(name: str) -> str:
-    what, _, rest = name.partition("_")
-    return f"{what.capitalize()}, {rest.replace('_', ', ')}" if rest else what.capitalize()
+    return verdicts.body(verdicts.table(sources.load(key)))
 
 
 WRITERS: dict[str, Callable[[Sources, Sequence[str]], str]] = {
-    "variants": variants_block,
-    "best_table": best_table_block,
+    "summary_figure": summary_figure_block,
+    "summary_table": summary_table_block,
     "beyond": beyond_block,
+    "beyond_full": beyond_full_block,
+    "best_table": best_table_block,
     "claims": claims_block,
-    "figures": figures_block,
+    "variants": variants_block,
 }
 
 
-def rewrite(text: str, sources: Sources) -> tuple[str, list[str]]:
-    """The text with fresh blocks, and the names of those that were stale."""
+def rewrite(text: str, sources: Sources, name: str = "README.md") -> tuple[str, list[str]]:
+    """The text of page `name` with fresh blocks, and the names of those that were stale."""
     stale: list[str] = []
 
     def fresh(match: re.Match[str]) -> str:
-        name = match["name"]
-        if name not in WRITERS:
-            raise UserError(f"block {name}: unknown; {nearest(name, WRITERS)}")
+        block = match["name"]
+        if block not in WRITERS:
+            raise UserError(f"{name}: block {block} is unknown; {nearest(block, WRITERS)}")
         sources.body = match["body"]
-        body = WRITERS[name](sources, match["arguments"].split())
+        body = WRITERS[block](sources, match["arguments"].split())
         if body != match["body"]:
-            stale.append(name)
+            stale.append(block)
         return match["open"] + body + match["close"]
 
     opened = len(re.findall(r"<!-- generated:", text))
     if opened != len(BLOCK.findall(text)):
-        raise UserError("README: a generated block is not closed; end it with <!-- /generated -->")
+        raise UserError(f"{name}: a generated block is not closed; end it with <!-- /generated -->")
     return BLOCK.sub(fresh, text), stale
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command: 0, 1 when --check finds a stale block, 2 after a user's mistake."""
-    parser = argparse.ArgumentParser(
-        prog="python3 -m plots.readme_blocks", description=__doc__, epilog=EPILOG,
+def run(argv: Sequence[str] | None) -> int:
+    """The command; raises UserError. Exit code 1 when --check finds a stale block."""
+    parser = Parser(
+        prog="python3 -m plots.report.pages", description=__doc__, epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--check", action="store_true", help="write nothing, name stale blocks")
-    parser.add_argument("--readme", type=Path, default=ROOT / "README.md", metavar="FILE")
-    parser.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR")
-    parser.add_argument(
-        "--list-json", type=Path, metavar="FILE", help="output of xcorr-bench --list=json"
-    )
+    parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR", help="where the pages lie (default: this tree)")
+    parser.add_argument("--page", action="append", default=[], metavar="FILE",
+                        help=f"only this page, below the root; repeatable (default: {', '.join(PAGES)})")  # fmt: skip
+    parser.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
+                        help="root of the results (default: results)")  # fmt: skip
+    parser.add_argument("--list-json", type=Path, metavar="FILE", help="output of xcorr-bench --list=json")
     options = parser.parse_args(argv)
-    try:
+    root = options.root.resolve()
+    sources = Sources(root, options.results.resolve(), options.list_json)
+    code = 0
+    for page in options.page or PAGES:
         try:
-            old = options.readme.read_text(encoding="utf-8")
+            old = (root / page).read_text(encoding="utf-8")
         except OSError as error:
-            raise UserError(f"{options.readme}: {error.strerror}; name one with --readme") from error
-        sources = Sources(options.readme.resolve().parent, options.results, options.list_json)
-        new, stale = rewrite(old, sources)
+            raise UserError(f"{root / page}: {error.strerror}; name pages with --page, their folder with --root") from error
+        sources.page = (root / page).parent
+        new, stale = rewrite(old, sources, page)
         if not options.check and new != old:
-            store.write_atomic(options.readme, new.encode("utf-8"))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    for name in stale:
-        print(f"{options.readme.name}: block {name} {'is stale' if options.check else 'rewritten'}")
-    return 1 if options.check and stale else 0
+            store.write_atomic(root / page, new.encode("utf-8"))
+        for name in stale:
+            print(f"{page}: block {name} {'is stale' if options.check else 'rewritten'}")
+        code |= int(options.check and bool(stale))
+    return code
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
 
 
 if __name__ == "__main__":

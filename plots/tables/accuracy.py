@@ -29,16 +29,16 @@ COLUMNS = [
     "offset_max_relative_error", "offset_rel_l2_error", "offset_problem", "offset_params", "offset_argmax_agrees",
 ]  # fmt: skip
 ABOUT = (
-    "Relative L2 error: norm of the error over that of the float64 truth. Share of the bound: error of the "
-    "worst output over what it may be before the result counts as incorrect. Both are the largest over the "
-    "verified rows of the variant, inputs as in the experiments. Peak elsewhere: rows in which, for at least "
-    "one pair, the largest output is not the truth's."
+    "Relative L2 error: norm of the error divided by the norm of the float64 reference. Share of the bound: error of the "
+    "worst output divided by the largest error that still counts as correct. Both are the largest of all verified rows of "
+    "the variant, on the inputs of the experiments. Peak elsewhere: rows in which at least one pair has its largest output "
+    "at another shift than the reference."
 )
 ABOUT_OFFSET = (
-    "Largest error: of one output over the product of the norms of both matrices, at the worst of a few points "
-    "of the variant's parameters and of the problems of the run."
+    "Largest error: error of one output divided by the product of the norms of both matrices. It is the largest of a few "
+    "points of the variant's parameters and of all problems of the run."
 )
-ABSENT = f"Not measured in this set: the error on data with an offset ({FILE}, which {WRITER} writes on the machine)."
+ABSENT = f"This set has no errors on data with an offset. {WRITER} writes them on the machine, into {FILE}."
 
 
 def load(folder: Path | None) -> pd.DataFrame | None:
@@ -163,19 +163,19 @@ def summary(found: pd.DataFrame) -> str:
     wrong = int(found["rows_peak_elsewhere"].sum())
     variants = int((found["rows_peak_elsewhere"] > 0).sum())
     if not wrong:
-        return f"In all {found['rows'].sum()} verified rows the largest output of every pair is where the truth's is."
+        return f"In all {found['rows'].sum()} verified rows every pair has its largest output at the shift of the reference."
     named = f"{variants} variant{'s' if variants > 1 else ''}"
     return (
-        f"In {wrong} of {found['rows'].sum()} verified rows, of {named}, the largest output of at least one "
-        "pair is not where the truth's is: two outputs of the truth are closer to each other than the rounding "
-        "error. Every output is within its bound."
+        f"In {wrong} of {found['rows'].sum()} verified rows, of {named}, at least one pair has its largest output at another "
+        "shift than the reference. Two outputs of the reference are then closer to each other than the rounding error. "
+        "Every output is within its error bound."
     )
 
 
 def notes(results: ResultSet, found: pd.DataFrame) -> list[str]:
     """What stands above the tables."""
     has_offset = load(results.folder) is not None
-    offset = f"Offset: inputs of 1e4 and noise in [-1, 1). {ABOUT_OFFSET}" if has_offset else ABSENT
+    offset = f"Offset: the inputs are 1e4 plus noise in [-1, 1). {ABOUT_OFFSET}" if has_offset else ABSENT
     return [summary(found), ABOUT, offset]
 
 

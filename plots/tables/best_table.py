@@ -106,8 +106,8 @@ def footnotes(table: pd.DataFrame, places: bool = True) -> list[str]:
         own = [row["best"] in row["peak_disagrees"].split(";") for _, row in marked.iterrows()]
         whose = pd.Series(["the winner too" if one else "" for one in own], marked.index)
         lines.append(
-            f"{PEAK} Of at least one variant measured in this cell, the largest output of a pair lies elsewhere than the "
-            f"float64 truth's; every value is within its bound{_where(marked, whose, places)}."
+            f"{PEAK} At least one variant has the largest output of a pair at another shift than the float64 reference; "
+            f"every value is within its error bound{_where(marked, whose, places)}."
         )
     return lines
 

@@ -27,8 +27,8 @@ CELL = [*PROBLEM, *CONDITION]
 SHAPE = ["left_rows", "left_cols", "right_rows", "right_cols"]
 LINE = [name for name in CELL if name not in SHAPE]
 RULE = (
-    "At least one family that computes this form was not measured in this cell, and nothing known excludes it (a row "
-    "such as “not supported”, or a smaller size at which a transform is already ahead of it)"
+    "The set has no time of at least one family that computes this form, and nothing rules that family out (a row such as "
+    "“not supported”, or a smaller size at which a transform is already faster than that family)"
 )
 Cell = tuple[object, ...]
 

@@ -14,15 +14,15 @@ PRIORITY = [
     "invalid_params", "not_supported",
 ]  # fmt: skip
 MEANING = {
-    "passed": "verified and timed",
-    "incorrect": "output differs from the truth; not timed",
-    "failed": "crashed or ended with an error",
+    "passed": "the output was correct, and the time was taken",
+    "incorrect": "the output differs from the reference by more than the error bound; no time was taken",
+    "failed": "the program crashed or ended with an error",
     "not_supported": "the variant cannot compute this problem",
-    "invalid_params": "these parameters make no sense for this problem",
-    "not_selected": "predicted to take longer than the preset allows; not computed",
-    "out_of_memory": "does not fit into memory",
-    "timeout": "took longer than the limit",
-    "published": "imported from elsewhere, not verified here; drawn hollow, in no table",
+    "invalid_params": "the variant does not accept these parameters for this problem",
+    "not_selected": "the predicted time is longer than the preset allows; it was not computed",
+    "out_of_memory": "the problem does not fit into memory",
+    "timeout": "the computation took longer than the limit",
+    "published": "imported from elsewhere and not verified here; figures draw it hollow, tables leave it out",
 }
 EXAMPLES = 4
 

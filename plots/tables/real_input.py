@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from plots import real, style
-from plots.figures import displacement, photo
 from plots.metrics import si_time
 
 TITLES = {
-    displacement.EXPERIMENT: "Electron backscatter patterns",
-    photo.EXPERIMENT: "Two crops of a photograph",
+    real.EBSD: "Electron backscatter patterns",
+    real.PHOTO: "Two crops of a photograph",
 }
 
 

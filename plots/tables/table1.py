@@ -34,9 +34,10 @@ COLUMNS = [
     "params", "time_us", "runner_up", "runner_up_us", "margin", "is_tie", "transfers_us", "absent",
 ]  # fmt: skip
 RULE = (
-    "A cell is decided where the transform and at least one definition-based class have verified times. "
-    f"{UNMEASURED}: not measured. In parentheses: a tie, classes within noise of each other. "
-    f"{INFINITY}: not measured but certain, as work grows with s^4 against s^2 log s."
+    "A cell has a winner where the transform and at least one definition-based class have verified times. "
+    f"{UNMEASURED}: not measured. In parentheses: classes that tie, since their difference is within the noise. "
+    f"{INFINITY}: not measured but certain, because the work of the definition grows with s^4 and that of the transform "
+    "with s^2 log s."
 )
 
 

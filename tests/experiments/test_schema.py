@@ -141,7 +141,7 @@ def test_every_experiment_feeds_something_that_exists() -> None:
     figures = {path.stem for path in (ROOT / "plots" / "figures").glob("*.py")}
     if not figures:
         pytest.skip("plots/figures is not there")
-    tables = {path.stem for path in (ROOT / "plots").glob("*.py")}
+    tables = {path.stem for path in (ROOT / "plots" / "tables").glob("*.py")}
     for name, experiment in schema.load_experiments().items():
         for feed in experiment.feeds:
             assert feed in figures | tables, f"{name} feeds {feed}, which does not exist"

@@ -52,12 +52,12 @@ def test_a_cell_without_rows_is_named_and_keeps_the_bars_from_being_reached():
     found = lines(row("new", 64, 1.0, "fused"))
     assert math.isnan(found["speedup"][1]) and not beyond.reached(found, BARS)
     assert "not measured" in list(beyond.readable(found)["Variant"])
-    assert "in 1 of 2 cells" in summary(found)
+    assert "On 1 of 2 problems" in summary(found)
 
 
 def test_one_slow_cell_is_below_the_bar_whatever_the_mean():
     found = lines(row("new", 64, 1.0, "fused"), row("new", 128, 16.0, "fused"))
-    assert not beyond.reached(found, BARS) and "1 below 0.97" in summary(found)
+    assert not beyond.reached(found, BARS) and "1 of the problems are below 0.97x" in summary(found)
 
 
 def test_other_conditions_and_machines_do_not_take_part():
@@ -71,15 +71,15 @@ def test_new_variants_are_judged_alone_too():
     found = lines(row("split_row", 64, 3.0), row("new", 64, 4.0, "fused"), row("new", 128, 5.0, "fused"))
     assert list(found["speedup"]) == [1.0, 3.0] and list(found["new_speedup"]) == [0.75, 3.0]
     said = summary(found)
-    assert "The new variants alone: 1.500 in 2 cells. The least is 0.75." in said
-    assert f"Against the artifact's times alone: {math.sqrt(16 / 3 * 3):.2f}. An aside." in said
+    assert "Of the new variants alone, the fastest is 1.500 times as fast on 2 problems. The least speed-up is 0.75x." in said
+    assert f"Against the artifact's times alone the speed-up is {math.sqrt(16 / 3 * 3):.2f}x. An aside." in said
 
 
 def test_a_speed_up_within_noise_is_a_tie():
     found = lines(row("split_row", 64, 3.2), row("new", 64, 3.0, "fused"), row("new", 128, 14.9, "fused"))
     assert list(found["is_tie"]) == [True, True], "29 % below 4 us; 1 % above 8 us"
     assert list(beyond.readable(found)["Speed-up"]) == ["1.07x (tie)", "1.01x (tie)"]
-    assert "2 within noise" in summary(found)
+    assert "2 are ties within the noise" in summary(found)
     assert not lines(row("new", 64, 4.0, "fused"))["is_tie"].any(), "neither the wide lead nor the cell without rows"
 
 
@@ -93,8 +93,8 @@ def test_modes_stand_side_by_side():
     assert modes.set_index("mode")["speedup"].to_dict() == {"stream": 2.0, "graph": 1.2, "cold": 1.2, "latency": 1.0}
     assert modes.set_index("mode").loc["latency", "best"] == "split_row"
     said = beyond.mode_line(modes)
-    assert "on the 1 problems" in said and "stream (launches back to back) 2.00" in said
-    assert "latency (a wait after each launch) 1.00" in said
+    assert "on the 1 problems" in said and "stream (launches back to back) 2.00x" in said
+    assert "latency (a wait after each launch) 1.00x" in said
     assert list(beyond.mode_table(modes)["Geometric mean"]) == ["2.00x", "1.20x", "1.20x", "1.00x"]
     assert beyond.mode_line(beyond.by_mode(tidy.tidy(sets.frame(stream)), ["fused"])) == ""
 

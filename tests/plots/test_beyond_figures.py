@@ -143,11 +143,11 @@ def test_floor_map_shows_the_best_time_over_the_floor(ceilings):
     ]
     drawing = draw(floor, result_set(rows, ceilings))["floor"]
     one, many = drawing.figure.axes
-    assert texts(one) == ["2.00x\nlaunch, 3.15 µs"] and texts(many) == ["2.00x\nFFT, 273 µs"]
+    assert texts(one) == ["2.00x\nlaunch\n3.15 µs"] and texts(many) == ["2.00x\nFFT\n273 µs"]
     assert [one.get_title(loc="left"), many.get_title(loc="left")] == ["One-to-one", "n-to-m"]
-    assert "Geometric mean of all 2 cells of this map 2.00x" in drawing.caption and drawing.section == "beyond"
-    assert "no lower bound for launches that overlap" in drawing.caption
-    assert "empty launch beside them" not in drawing.caption, "rows without launch_us say nothing about it"
+    assert "The geometric mean of all 2 cells is 2.00x" in drawing.caption and drawing.section == "beyond"
+    assert "Launches that overlap can be faster than the floor" in drawing.caption
+    assert "timed beside them" not in drawing.caption, "rows without launch_us say nothing about it"
     rows += [square("one-to-one", 32, 1, 1, us, launch_us=3.2, variant=name) for name, us in (("fast", 2.9), ("slow", 3.3))]
     assert "1 of 2 points are faster than the empty launch" in draw(floor, result_set(rows, ceilings))["floor"].caption
 
@@ -253,7 +253,7 @@ def test_energy_per_pair_of_the_most_frugal_of_each_class():
     assert lines == {"warp-shuffle": [5.0, 50.0], "FFT": [100.0, 1000.0]}
     assert axes.get_title() == "n-to-m 8-to-8"
     assert axes.get_ylabel() == "Energy per correlation [µJ]"
-    assert "Least: 5 µJ, grouped-overlap" in drawing.caption
+    assert "The least is 5 µJ, grouped-overlap" in drawing.caption
 
 
 # Modes
@@ -292,7 +292,7 @@ def test_cache_and_replay_show_the_ratios():
     drawing = draw(replay, results)["replay"]
     graph, latency = drawing.figure.axes
     assert texts(graph) == ["0.75x", "1.00x"] and texts(latency) == ["2.50x"]
-    assert "latency (synchronised after each launch): geometric mean 2.50x" in drawing.caption
+    assert "atency (a wait after each launch): geometric mean 2.50x" in drawing.caption
 
 
 def test_transforms_inside_kernels_are_judged_by_the_fastest():

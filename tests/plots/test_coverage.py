@@ -86,11 +86,11 @@ def test_signs_and_footnotes():
     assert shown["64x64"].endswith(" †") and shown["16x16"].endswith(" ‡")
     assert best_table.overview(lines)["64x64"].item().endswith(" µs †")
     unasked, peak = best_table.footnotes(lines)
-    assert unasked.startswith("† At least one family that computes") and unasked.endswith(": one-to-one 1-to-1 at 64x64 (tiled).")
+    assert unasked.startswith("† The set has no time of at least one family that computes") and unasked.endswith(": one-to-one 1-to-1 at 64x64 (tiled).")
     assert peak.startswith("‡") and peak.endswith(": one-to-one 1-to-1 at 16x16.")
     text = best_table.to_markdown(found)
     assert unasked in text and peak in text
-    by_size = {line["size"]: line for line in csv.DictReader(io.StringIO(best_table.to_csv(found)))}
+    by_size = {line["size"]: line for line in csv.DictReader(io.StringIO(best_table.files(found)["best_algorithm.csv"]))}
     assert by_size["64x64"]["missing_families"] == "tiled" and by_size["16x16"]["peak_disagrees"] == "wrong_peak"
     tex = best_table.to_tex(found)
     assert r"$\dagger$" in tex and r"$\ddagger$" in tex and "†" not in tex

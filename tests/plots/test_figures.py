@@ -42,11 +42,11 @@ def tick_texts(axis):
     return [text.get_text() for text in axis.get_ticklabels() if text.get_text()]
 
 
-def test_modules_are_found_in_report_order():
+def test_figures_are_found_in_report_order():
     names = list(catalogue.entries())
-    assert names[:5] == ["comparison", "speedup", "phases", "displacement", "photo"]
+    assert names[:6] == ["summary", "comparison", "speedup", "phases", "displacement", "photo"]
     assert names.index("fig15") < names.index("fig23") < names.index("study_warp_per_overlap")
-    assert names[5:12] == ["crossover", "floor", "roofline", "energy", "cache", "replay", "accuracy"]
+    assert names[6:13] == ["crossover", "floor", "roofline", "energy", "cache", "replay", "accuracy"]
 
 
 def test_comparison_has_a_figure_per_form_and_a_facet_per_count(cpu):
@@ -157,7 +157,7 @@ def test_counts_with_one_size_are_left_to_the_table():
     rows += sets.model_rows(sizes=[96], counts={"n-to-mn": [(8, 32)]})
     drawing = draw(comparison, result_set(rows))["comparison_n-to-mn"]
     assert [axes.get_title() for axes in drawing.figure.axes] == ["2-to-8"]
-    assert "one size only, see the table: 8-to-32" in drawing.caption
+    assert "what was measured at one size only: 8-to-32" in drawing.caption
 
 
 def test_an_experiment_that_feeds_only_the_table_is_not_drawn():

@@ -78,7 +78,7 @@ def test_facets_curves_and_axis(drawn, key):
             assert list(line.get_xdata()) == sizes and np.isfinite(line.get_ydata()).all()
         if key != "fig17":
             assert list(curves(one)) == series
-    assert "Not measured" not in drawing.caption
+    assert "has no times of" not in drawing.caption
     assert drawing.section == ("paper" if key.startswith("fig") else "study")
 
 
@@ -161,7 +161,7 @@ def test_a_missing_curve_is_named_and_changes_no_other_look(lines, drawn):
             if "rows_per_thread=16" not in one["params"]]  # fmt: skip
     drawing = draw("fig16", paper.result_set(kept))
     assert legend(drawing) == ["1", "2", "4", "8", "n"]
-    assert drawing.caption.endswith("Not measured in this set: rows per thread 16.")
+    assert drawing.caption.endswith("This set has no times of: rows per thread 16.")
     before, after = curves(drawn["fig16"].figure.axes[0]), curves(drawing.figure.axes[0])
     assert after["n"].get_color() == before["n"].get_color()
     assert after["n"].get_marker() == before["n"].get_marker()
@@ -175,7 +175,7 @@ def test_missing_facets_sizes_and_single_curves_are_named(lines):
     drawing = draw("fig19", paper.result_set(kept))
     assert [one.get_title() for one in drawing.figure.axes] == ["1-to-2", "1-to-32"]
     assert drawing.caption.endswith(
-        "Not measured in this set: facet 1-to-8; "
+        "This set has no times of: facet 1-to-8; "
         "right matrices x rows per thread 1xn in 1-to-2; size 256x256."
     )
     assert "1xn" not in curves(drawing.figure.axes[0]) and "1xn" in curves(drawing.figure.axes[1])
@@ -226,7 +226,7 @@ def test_verified_points_come_first_and_published_ones_are_hollow(lines):
     assert to_hex(line.get_markerfacecolor()) == to_hex(line.get_color())
     alone = draw("fig16", paper.result_set(published))
     assert to_hex(curves(alone.figure.axes[0])["n"].get_markerfacecolor()) == "#ffffff"
-    assert "Hollow markers: published elsewhere, not verified here." in alone.caption
+    assert "Hollow markers were published elsewhere and not verified here." in alone.caption
 
 
 def test_alternative_counts_are_named(lines):

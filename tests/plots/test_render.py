@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from fixtures import sets
-from plots import render
+from plots import render, style, tidy
+from plots.figures import comparison
 from plots.sets import choose
 from xcorr.errors import UserError
 
@@ -76,6 +77,25 @@ def test_an_unknown_variant_needs_no_edit(tmp_path):
     assert render.main(["--results", str(tmp_path)]) == 0
     assert "brand-new" in (folder / "report.html").read_text(encoding="utf-8")
     assert "brand-new" in (folder / "tables" / "best_algorithm.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("family", ["new_family", "warp_shuffle", "cpu"])
+def test_colour_label_and_legend_of_a_new_variant_follow_from_its_id(tmp_path, family):
+    """Its curve stands in the figure under its own name, with a look that no other curve has."""
+    new = [("brand_new", family, ["k=1"], 0.001)]
+    sets.write_set(tmp_path, small() + small(variants=new))
+    results = tidy.load(tmp_path / "published" / sets.KEY, sets.KEY, "published")
+    with style.context():
+        (drawing,) = comparison.draw(results)
+    figure = drawing.figure
+    assert "brand-new" in [text.get_text() for text in figure.legends[0].get_texts()]
+    looks = {
+        line.get_label(): (line.get_color(), line.get_marker(), str(line.get_linestyle()))
+        for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")
+    }  # fmt: skip
+    assert len(looks) > 3 and list(looks.values()).count(looks["brand-new"]) == 1
+    assert style.look("brand_new", family) == style.look("brand_new", family) != style.look("brand_newer", family)
+    assert "brand_new" not in {*style.LABELS, *style.PINNED}
 
 
 def test_another_metric_is_drawn_beside(tmp_path):

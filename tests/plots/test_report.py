@@ -116,6 +116,19 @@ def test_what_is_told(text):
     assert "every call plans anew" in text
 
 
+def test_the_first_screen_answers_five_questions(text):
+    found = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", text))
+    assert list(found) == [
+        "What was measured", "On which machine", "What is fastest", "How far from the floor", "How it was checked"
+    ]  # fmt: skip
+    assert "3 variants" in found["What was measured"] and "matrices from 16x16 to 256x256" in found["What was measured"]
+    assert found["On which machine"].startswith("Imaginary CPU: memory 8 GiB")
+    assert "row streaming on" in found["What is fastest"]
+    assert found["How far from the floor"].startswith("Not known: no ceilings.json in this set; measure with")
+    assert "1 were incorrect and 0 failed" in found["How it was checked"]
+    assert text.index("<dl") < text.index("<nav") < text.index('id="best"')
+
+
 def test_local_and_empty_sets_have_a_report_too(tmp_path):
     rows = [sets.row(outcome="failed", compute_us=None, reason="")]
     folder = sets.write_set(tmp_path, rows, kind="local")
@@ -156,10 +169,11 @@ def test_facts_come_from_the_newest_run():
 
 def test_inlined_svg_keeps_its_style_to_itself():
     svg = ('<?xml version="1.0"?><!DOCTYPE svg><svg width="72pt" height="36pt" viewBox="0 0 72 36">'
-           '<metadata>x</metadata><style>*{stroke-linejoin: round}</style><g id="a">'
+           '<metadata>x</metadata><style>*{stroke-linejoin:round}.s0{fill:url(#b)}</style><g id="a">'
            '<use xlink:href="#b" clip-path="url(#c)"/></g></svg>')  # fmt: skip
     text = inline(svg, "fig-1", 'a "label" <b>')
-    assert text.startswith("<svg ") and "metadata" not in text and " *{" in text
+    assert text.startswith("<svg ") and "metadata" not in text and "<style>[id='fig-1'] *{" in text
+    assert "[id='fig-1'] .s0{fill:url(#fig-1.b)}" in text
     assert 'id="fig-1.a"' in text and '#fig-1.b"' in text and "url(#fig-1.c)" in text
     assert 'aria-label="a &quot;label&quot; &lt;b&gt;"' in text and "36pt" not in text
 

@@ -179,16 +179,10 @@ def test_another_number_of_parts_asks_to_configure_again(parts, number, state):
     assert not list((parts / "units").iterdir())
 
 
-def test_the_table_of_variants_in_the_readme_is_what_the_program_lists(tmp_path):
+def test_the_page_of_variants_is_what_the_program_lists():
     program = Path(os.environ.get("XCORR_BUILD", ROOT / "build")) / "xcorr-bench"
     if not program.exists() and not os.environ.get("XCORR_REQUIRE_BUILD"):
         pytest.skip("xcorr-bench is not built")
-    block = re.search(
-        r"<!-- generated:variants -->.*?<!-- /generated -->", (ROOT / "README.md").read_text(), re.DOTALL
-    )
-    page = tmp_path / "README.md"
-    page.write_text(block[0] + "\n")
-    # Without the variable it would be looked for beside the page.
-    done = call(sys.executable, "-m", "plots.readme_blocks", "--check", "--readme", page,
+    done = call(sys.executable, "-m", "plots.report.pages", "--check", "--page", "docs/variants.md",
                 XCORR_BUILD=str(program.parent))
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun python3 -m plots.readme_blocks"
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun python3 -m plots.report.pages"

@@ -177,8 +177,13 @@ def readable(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_markdown(lines: pd.DataFrame) -> str:
+    """A page of Markdown."""
+    return f"# Claims of the paper on this machine\n\n{body(lines)}"
+
+
+def body(lines: pd.DataFrame) -> str:
     """Markdown: counts by class and verdict, then a table per class."""
-    parts = ["# Claims of the paper on this machine\n", markdown(counts(lines))]
+    parts = [markdown(counts(lines))]
     for kind, meaning in CLASSES.items():
         own = lines[lines["class"] == kind]
         if len(own):

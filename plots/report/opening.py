@@ -1,0 +1,98 @@
+"""What the first screen of the report says: what was measured, where, what is fastest, how far from the floor, how it was
+checked."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from plots import ceilings, imported, style
+from plots.drawing import Drawing
+from plots.figures import floor
+from plots.tables import best_table, beyond, outcomes
+from plots.tidy import ResultSet, form_order
+
+NAMED = 3  # winners that the sentence on the fastest names
+
+
+def lines(results: ResultSet, table: pd.DataFrame, machine: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """(question, answer) of each; `table` is best_table's, `machine` the facts of the machine. A set without a verified
+    time has none."""
+    passed = results.points[results.points["outcome"] == "passed"]
+    if passed.empty or imported.record(results):
+        return []
+    found = [("What was measured", _measured(passed)), ("On which machine", _machine(results, machine))]
+    own = _usual(table[table["accounting"] == "compute"])
+    if len(own):
+        found.append(("What is fastest", _fastest(results, own)))
+        found.append(("How far from the floor", _floor(results)))
+    return [*found, ("How it was checked", _checked(results))]
+
+
+def _usual(table: pd.DataFrame) -> pd.DataFrame:
+    for name, value in best_table.USUAL.items():
+        table = table[table[name] == value]
+    return table
+
+
+def _measured(passed: pd.DataFrame) -> str:
+    forms = sorted(passed["form"].unique(), key=form_order)
+    sides = passed.sort_values("side")["size"]
+    problems = len(passed.drop_duplicates(["form", "size", "counts", "window"]))
+    return (
+        f"The time of {_many(passed['variant'].nunique(), 'variant')} of two-dimensional cross-correlation on "
+        f"{_many(problems, 'problem')}: {', '.join(forms)}, matrices from {sides.iloc[0]} to {sides.iloc[-1]}. "
+        "A variant computes the sums of the definition, or goes through Fourier transforms (FFT)."
+    )
+
+
+def _machine(results: ResultSet, machine: list[tuple[str, str]]) -> str:
+    facts = dict(machine)
+    named = [f"{name.lower()} {facts[name]}" for name in ("Memory", "Driver") if name in facts]
+    named += [f"CUDA {facts['CUDA']}"] if "CUDA" in facts else []
+    return f"{facts.get('Device', results.key)}{': ' if named else ''}{', '.join(named)}."
+
+
+def _fastest(results: ResultSet, own: pd.DataFrame) -> str:
+    wins = own["best"].value_counts()
+    order = sorted(wins.index, key=lambda name: (-wins[name], name))
+    names = ", ".join(f"{style.label(name)} on {wins[name]}" for name in order[:NAMED])
+    rest = f", {_many(len(order) - NAMED, 'other variant')} on the others" if len(order) > NAMED else ""
+    text = f"Of {_many(len(own), 'problem')} with the plan kept between calls: {names}{rest}."
+    found = beyond.of_set(results)
+    return f"{text} {beyond.speedup_sentence(found)}".strip()
+
+
+def _floor(results: ResultSet) -> str:
+    measured = ceilings.load(results.folder)
+    if isinstance(measured, str):
+        return f"Not known: {measured}."
+    distances = floor.distances(results.feeding("floor"), measured)
+    if distances.empty:
+        return "Not known: no verified time in the usual conditions."
+    mean = math.exp(distances["factor"].map(math.log).mean())
+    return (
+        f"The fastest time is {mean:.2f} times the floor in geometric mean, {distances['factor'].max():.1f} times at most. "
+        "The floor is what the measured limits of this machine (empty launch, memory, arithmetic) allow a call that waits "
+        "for the one before it."
+    )
+
+
+def _checked(results: ResultSet) -> str:
+    numbers = outcomes.counts(results.rows)
+    by = {name: int(numbers[name].sum()) if name in numbers else 0 for name in ("passed", "incorrect", "failed")}
+    return (
+        "Before and after the timed calls the whole output was compared with a float64 reference. Of the points (variant, "
+        f"parameters and problem) that were computed, {by['passed']} passed, {by['incorrect']} were incorrect and "
+        f"{by['failed']} failed. Only points that passed are in figures and tables."
+    )
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def figure_of(drawings: list[Drawing]) -> Drawing | None:
+    """The figure of the first screen, if it was drawn."""
+    return next((one for one in drawings if one.section == "summary"), None)

@@ -1,0 +1,125 @@
+"""Generated blocks of the README and the pages under docs/: written, compared, and mistakes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from fixtures import sets
+from plots import render
+from plots.report import pages
+
+LISTED = {
+    "grid": "quick",
+    "variants": [
+        {"id": "cpu_fft", "family": "cpu", "summary": "FFTW, threaded | batched", "backend": "cpu",
+         "precisions": ["fp32"], "forms": ["n-to-m", "n-to-mn", "one-to-many", "one-to-one"],
+         "axes": [{"name": "threads", "values": ["1", "all"], "compile_time": False}],
+         "source_file": "algorithms/cpu/cpu_fft.cpp"},
+        {"id": "half", "family": "new", "summary": "", "backend": "cuda", "axes": [],
+         "precisions": ["fp16", "fp32"], "forms": ["n-to-m"]},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """Results with a drawn published set."""
+    results = tmp_path_factory.mktemp("drawn")
+    rows = sets.model_rows(sizes=[16, 32], counts={"one-to-one": [(1, 1)], "n-to-m": [(2, 2)]})
+    sets.write_set(results, rows)
+    assert render.main(["--results", str(results)]) == 0
+    return results
+
+
+@pytest.fixture
+def root(tmp_path, drawn):
+    """A repository with a README, a listing and a drawn published set."""
+    shutil.copytree(drawn, tmp_path / "results")
+    (tmp_path / "list.json").write_text(json.dumps(LISTED))
+    (tmp_path / "docs").mkdir()
+    written = {
+        "README.md": "# Title\n\nkept\n<!-- generated:summary_table -->\nold\n<!-- /generated -->\nkept too\n"
+                     "<!-- generated:beyond -->\n<!-- /generated -->\n",
+        "docs/variants.md": "<!-- generated:variants -->\nold\n<!-- /generated -->\n",
+        "docs/best.md": f"<!-- generated:best_table {sets.KEY} -->\n<!-- /generated -->\n",
+        "docs/claims.md": "<!-- generated:claims -->\n<!-- /generated -->\n",
+    }  # fmt: skip
+    for name, text in written.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def call(root, *arguments):
+    return pages.main(
+        [*arguments, "--root", str(root), "--results", str(root / "results"), "--list-json", str(root / "list.json")]
+    )
+
+
+def test_blocks_are_written_and_then_fresh(root, capsys):
+    assert call(root, "--check") == 1
+    told = capsys.readouterr().out
+    stale = [("docs/variants.md", "variants"), ("docs/best.md", "best_table"), ("docs/claims.md", "claims"),
+             ("README.md", "summary_table"), ("README.md", "beyond")]  # fmt: skip
+    assert sorted(told.splitlines()) == sorted(f"{page}: block {name} is stale" for page, name in stale)
+    assert "old" in (root / "README.md").read_text()
+    assert call(root) == 0
+    assert call(root, "--check") == 0
+    readme, variants, best, claims = (
+        (root / name).read_text(encoding="utf-8")
+        for name in ("README.md", "docs/variants.md", "docs/best.md", "docs/claims.md")
+    )
+    assert "kept\n" in readme and "kept too\n" in readme and "\nold\n" not in readme + variants
+    assert ("| [`cpu_fft`](../algorithms/cpu/cpu_fft.cpp) | cpu | cpu | fp32 | all | threads = 1, all "
+            "| FFTW, threaded \\| batched |") in variants  # fmt: skip
+    assert "| half | new | cuda | fp16, fp32 | n-to-m | – |  |" in variants
+    assert "| Form | Matrices | 16x16 | 32x32 |" in best and "every call plans anew" in best
+    assert "| static | 6 | 4 | 0 |" in claims and "| O07 | The best optimised" in claims
+
+
+def test_the_figure_is_linked_from_where_the_page_lies(root, capsys):
+    block = "<!-- generated:summary_figure -->\n<!-- /generated -->\n"
+    (root / "README.md").write_text(block)
+    assert call(root, "--page", "README.md") == 2
+    assert "summary.svg: is not there; draw it with" in capsys.readouterr().err
+    file = root / "results" / "published" / sets.KEY / "figures" / "summary.svg"
+    file.write_text("<svg/>")
+    for page, link in (("README.md", "results/"), ("docs/best.md", "../results/")):
+        (root / page).write_text(block)
+        assert call(root, "--page", page) == 0
+        assert f"({link}published/{sets.KEY}/figures/summary.svg)" in (root / page).read_text()
+
+
+def test_one_stale_block_is_named(root, capsys):
+    assert call(root) == 0
+    capsys.readouterr()
+    listed = json.loads(json.dumps(LISTED))
+    listed["variants"].pop()
+    (root / "list.json").write_text(json.dumps(listed))
+    assert call(root, "--check") == 1
+    assert capsys.readouterr().out == "docs/variants.md: block variants is stale\n"
+
+
+@pytest.mark.parametrize(
+    ("block", "told"),
+    [
+        ("generated:variant -->\n<!-- /generated", "did you mean variants?"),
+        ("generated:variants", "not closed"),
+        ("generated:best_table test-cpu-3-cores -->\n<!-- /generated",
+         "did you mean test-cpu-2-cores?"),
+    ],
+)  # fmt: skip
+def test_mistakes_end_in_one_line(root, capsys, block, told):
+    (root / "README.md").write_text(f"<!-- {block} -->\n")
+    capsys.readouterr()
+    assert call(root) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and told in error and error.count("\n") == 1
+
+
+def test_without_a_build_it_says_so(root, capsys, monkeypatch):
+    monkeypatch.setenv("XCORR_BUILD", str(root / "none"))
+    found = pages.main(["--root", str(root), "--results", str(root / "results")])
+    assert found == 2 and "build first or give --list-json" in capsys.readouterr().err
