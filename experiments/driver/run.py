@@ -63,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
     add("--force", action="store_true", help="measure again; old rows stay, the newest win")
     add("--slowed", action="store_true",
-        help="measure again what a busy host slowed down; of both times that of the quieter host stays")  # fmt: skip
+        help="re-measure points timed on a busy host; keep the run on the quieter host")  # fmt: skip
     add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
     add("--results", type=Path, default=ROOT / "results", metavar="DIR",
         help="root of the results (default: results)")  # fmt: skip
