@@ -21,13 +21,13 @@ from tabulate import tabulate
 from experiments.driver import lock, measured, store
 from experiments.driver.bench import SEED, Bench, program
 from experiments.driver.best import keep_best, keep_plotted, ranking
+from xcorr.errors import Parser, UserError, nearest
 from experiments.driver.identity import architecture, identities
 from experiments.driver.launches import quiet_us, slowed
 from experiments.driver.points import ROOT, Filters, Unit, expand, parse_shard, take_shard
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER, load_experiments, load_presets, load_rates
 from experiments.driver.sweep import Progress, Sweep
-from xcorr.errors import Parser, UserError, nearest
 
 EPILOG = """example:
   python3 -m experiments.driver.run --preset quick --experiments one-to-one --variants cpu_fft --dry-run
