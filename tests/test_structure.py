@@ -182,6 +182,22 @@ def folder_is_part(folder: Path) -> bool:
     return False
 
 
+METAPHORS = re.compile(r"\b(rooms?(?! for\b)|doors?|houses?|witness(es)?|dealt)\b", re.IGNORECASE)
+ABSENT_PAGES = re.compile(r"\b(DESIGN section|PERFORMANCE section|EXPERIMENTS section)")
+PLAIN = sorted({path.parts[0] for path in TREE if path.suffix in SOURCE | {".md", ".toml", ".j2"} and path.parts[0] != "tests"})
+
+
+@pytest.mark.parametrize("top", PLAIN)
+def test_text_has_no_metaphor_and_cites_no_page_that_is_absent(top):
+    """Names of tests may; what users read and the code may not. The notebook quotes what was."""
+    for path in TREE:
+        if path.parts[0] != top or path.parts[:2] == ("docs", "notebook") or path.suffix not in SOURCE | {".md", ".toml", ".j2"}:
+            continue
+        for number, line in enumerate(text(path).splitlines(), start=1):
+            for rule in (METAPHORS, ABSENT_PAGES):
+                assert not rule.search(line), f"{path}:{number}: {line.strip()[:100]}"
+
+
 def test_nothing_names_this_machine_or_a_registry():
     # Spelt apart, so that this file does not find itself.
     paths = re.compile("/(" + "|".join(["work", "root", "home"]) + r")/[A-Za-z.]")
