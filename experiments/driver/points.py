@@ -211,8 +211,8 @@ def parse_shard(text: str) -> tuple[int, int]:
 def take_shard(units: Sequence[Unit], shard: tuple[int, int]) -> list[Unit]:
     """Part k of n: the parts are disjoint, together everything, and of similar work.
 
-    Every round of n units is dealt one place further on, or each shard would always get the same
-    variants of an ordered list.
+    Every round of n units starts one shard later, or each shard would always get the same variants of
+    an ordered list.
     """
     k, n = shard
     return [unit for i, unit in enumerate(units) if (i + i // n) % n == k - 1]
