@@ -18,7 +18,7 @@ from plots.figures import _paper, modules
 EPILOG = """example:
   python3 -m plots.figures --list
 """
-REAL = "python3 -m experiments.real.{}"
+REAL = "python3 -m experiments.inputs.{}"
 SYNTHETIC = "python3 -m experiments.driver.run --experiments {}"
 
 
