@@ -2,8 +2,10 @@
 
 import ast
 import graphlib
+import io
 import re
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -169,6 +171,34 @@ def folder_is_part(folder: Path) -> bool:
         if readme.is_file() and f"`{folder.relative_to(parent)}/`" in readme.read_text():
             return True
     return False
+
+
+def prose_lines(path: Path) -> list[tuple[int, str]]:
+    """Lines by number; of Python those of comments and texts only, since a name may be any word."""
+    if path.suffix != ".py":
+        return list(enumerate(text(path).splitlines(), start=1))
+    tokens = tokenize.generate_tokens(io.StringIO(text(path)).readline)
+    return [
+        (token.start[0] + i, line)
+        for token in tokens if token.type in (tokenize.COMMENT, tokenize.STRING)
+        for i, line in enumerate(token.string.splitlines())
+    ]  # fmt: skip
+
+
+METAPHORS = re.compile(r"\b(rooms?(?! for\b)|doors?|houses?|witness(es)?|dealt)\b", re.IGNORECASE)
+ABSENT_PAGES = re.compile(r"\b(DESIGN section|PERFORMANCE section|EXPERIMENTS section)")
+PLAIN = sorted({path.parts[0] for path in TREE if path.suffix in SOURCE | {".md", ".toml", ".j2"} and path.parts[0] != "tests"})
+
+
+@pytest.mark.parametrize("top", PLAIN)
+def test_text_has_no_metaphor_and_cites_no_page_that_is_absent(top):
+    """Names of tests may; what users read and the code may not. The notebook quotes what was."""
+    for path in TREE:
+        if path.parts[0] != top or path.parts[:2] == ("docs", "notebook") or path.suffix not in SOURCE | {".md", ".toml", ".j2"}:
+            continue
+        for number, line in prose_lines(path):
+            for rule in (METAPHORS, ABSENT_PAGES):
+                assert not rule.search(line), f"{path}:{number}: {line.strip()[:100]}"
 
 
 def test_nothing_names_this_machine_or_a_registry():

@@ -57,7 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("left", nargs="?", type=Path, metavar="LEFT.npy")
     add("right", nargs="?", type=Path, metavar="RIGHT.npy")
-    add("--form", choices=FORMS, help="how matrices pair; inferred where the counts allow one only")
+    add("--form", choices=FORMS, help="how matrices are paired (default: inferred where the counts allow one form only)")
     add(
         "--right-order",
         choices=("tile", "pattern"),

@@ -47,7 +47,7 @@ def parser() -> Parser:
     made = Parser(prog="python3 -m experiments.compare.artifact", description=__doc__, epilog=EPILOG)
     made.add_results()
     made.add_argument("--set", metavar="MACHINE_KEY", dest="machine",
-                      help="which published set (default: the only one with these variants)")  # fmt: skip
+                      help="machine key of the set (default: the only set with these variants)")  # fmt: skip
     made.add_argument("--local", action="store_true", help="read the local set, not the published one")
     made.add_argument("--part", choices=("all", *COMPARE), default="all",
                       help="print only this comparison (default: all)")  # fmt: skip

@@ -65,21 +65,21 @@ def parser() -> Parser:
     """The command line."""
     made = Parser(prog="python3 -m experiments.compare.equivalent", description=__doc__, epilog=EPILOG)
     add = made.add_argument
-    add("--before", metavar="TREE", help="the older version: a folder or a revision")
-    add("--after", metavar="TREE", default=str(ROOT), help="the newer one (default: this tree)")
-    add("--before-build", type=Path, metavar="DIR", help="its build (default: TREE/build-equivalent)")
-    add("--after-build", type=Path, metavar="DIR", help="the same of the newer one")
+    add("--before", metavar="TREE", help="older version of the tree: a folder or a git revision")
+    add("--after", metavar="TREE", default=str(ROOT), help="newer version of the tree (default: this one)")
+    add("--before-build", type=Path, metavar="DIR", help="build folder of the older version (default: TREE/build-equivalent)")
+    add("--after-build", type=Path, metavar="DIR", help="build folder of the newer version (default: TREE/build-equivalent)")
     add("--arch", default="90", help="GPU architecture whose code is compared (default: 90)")
-    add("--grid", choices=("quick", "paper"), default="paper", help="points that are built (default: paper)")
-    add("--variants", metavar="A,B", help="only these (default: all)")
-    add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="recordings at a time")
-    add("--write", action="store_true", help="add what is equal to results/equivalent.csv")
+    add("--grid", choices=("quick", "paper"), default="paper", help="which compile-time points are built (default: paper)")
+    add("--variants", metavar="A,B", help="compare only these variants (default: all)")
+    add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="how many variants are recorded at a time (default: one a core)")
+    add("--write", action="store_true", help="add a line to results/equivalent.csv for each variant that is equal")
     add("--rows", nargs="*", type=Path, metavar="SET",
         help="only say which rows of these sets count for the sources here (default: all published ones)")  # fmt: skip
     add("--times", action="store_true",
         help="only measure short points with both builds in turn, on the GPU or with --device cpu")  # fmt: skip
-    add("--device", default="cuda:0", help="for --times (default: cuda:0)")
-    add("--points", type=int, default=60, metavar="N", help="for --times (default: 60)")
+    add("--device", default="cuda:0", help="device that --times measures on (default: cuda:0)")
+    add("--points", type=int, default=60, metavar="N", help="how many points --times measures (default: 60)")
     return made
 
 

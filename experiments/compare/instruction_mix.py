@@ -128,8 +128,8 @@ def parser() -> Parser:
     """The command line."""
     made = Parser(prog="python3 -m experiments.compare.instruction_mix", description=__doc__, epilog=EPILOG)
     made.add_argument("--library", type=Path, default=ROOT / "build" / "libxcorr.so", metavar="FILE",
-                      help="what is read (default: build/libxcorr.so)")  # fmt: skip
-    made.add_argument("--arch", default="sm_90", help="architecture that is read (default: sm_90)")
+                      help="library whose machine code is read (default: build/libxcorr.so)")  # fmt: skip
+    made.add_argument("--arch", default="sm_90", help="architecture whose machine code is read (default: sm_90)")
     made.add_argument("--markdown", action="store_true", help="print a Markdown table")
     return made
 

@@ -114,7 +114,7 @@ def parser() -> Parser:
     made.add_argument("--variants", default="", metavar="A,B", help="only these variants of ours (default: all)")
     made.add_results()
     made.add_argument("--set", metavar="MACHINE_KEY", dest="machine",
-                      help="which set (default: the only one with these variants)")  # fmt: skip
+                      help="machine key of the set (default: the only set with these variants)")  # fmt: skip
     made.add_argument("--local", action="store_true", help="read the local set, not the published one")
     rows = made.add_mutually_exclusive_group()
     rows.add_argument("--summary", action="store_true", help="print the summary, no rows")

@@ -34,7 +34,7 @@ def parser() -> Parser:
     made = Parser(prog="python3 -m experiments.compare.resources", description=__doc__, epilog=EPILOG)
     made.add_argument("--build", type=Path, default=build_directory(), metavar="DIR",
                       help="build folder that is read (default: XCORR_BUILD, else build)")  # fmt: skip
-    made.add_argument("--by-point", action="store_true", help="a line for every kernel, not every variant")
+    made.add_argument("--by-point", action="store_true", help="print a line for every kernel instead of every variant")
     made.add_argument("--markdown", action="store_true", help="print a Markdown table")
     return made
 

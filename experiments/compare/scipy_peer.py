@@ -204,11 +204,11 @@ def measure(bar: Bar, library: Library, rounds: int, seconds: float, progress: t
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = Parser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="rounds, medians of them (7)")
+    parser.add_argument("--rounds", type=int, default=7, help="number of rounds, of which the median counts (default: 7)")
     parser.add_argument(
-        "--seconds", type=float, default=0.3, help="time of a contestant in a round (0.3)"
+        "--seconds", type=float, default=0.3, help="seconds that each contestant runs in a round (default: 0.3)"
     )
-    parser.add_argument("--bars", type=Path, default=BARS, help="TOML file with the bars")
+    parser.add_argument("--bars", type=Path, default=BARS, help="TOML file with the bars (default: the shipped one)")
     options = parser.parse_args(arguments)
     try:
         if options.rounds < 1 or not 0 < options.seconds <= 60:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.driver import source_tree
 from experiments.driver.schema import Experiment, Restriction, grid
 from experiments.driver.store import Key
 from xcorr.errors import UserError, choose, nearest
-from xcorr.paths import ROOT
+from xcorr.paths import ROOT  # noqa: F401  (imported from here by others)
 from xcorr.problem import FORMS, Problem, format_shape, parse_size
 from xcorr.variants import Variant as Listed
 from xcorr.variants import assignments
@@ -59,12 +60,6 @@ class Filters:
     forms: Sequence[str] | None = None
 
 
-def _in_source_tree(name: str) -> bool:
-    """Whether a variant or family of that name exists, built here or not."""
-    algorithms = ROOT / "algorithms"
-    return (algorithms / name).is_dir() or any(algorithms.glob(f"**/{name}.c*"))
-
-
 def select_variants(
     names: Iterable[str], variants: Sequence[Variant], where: str, *, built: bool
 ) -> set[str]:
@@ -77,7 +72,7 @@ def select_variants(
     ids: set[str] = set()
     for name in names:
         found = {v.id for v in variants if name in ("*", v.id, v.family)}
-        if not found and _in_source_tree(name):
+        if not found and source_tree.has_variant(name):
             if built:
                 raise UserError(f"{where} {name}: not in this build; enable its backend")
         elif not found and name != "*":
@@ -110,8 +105,7 @@ def _check_params(
                 known.setdefault(name, set()).add(value)
     for name, values in (params or {}).items():
         if name not in known:  # its variants may not be built here
-            if not any(f'"{name}"' in path.read_text() for path in ROOT.glob("algorithms/**/*")
-                       if path.suffix in (".cpp", ".cu", ".hpp")):  # fmt: skip
+            if not source_tree.has_parameter(name):
                 raise UserError(f"{where}: parameter {name}: unknown; {nearest(name, known)}")
             continue
         for value in map(str, values):

@@ -21,13 +21,13 @@ from tabulate import tabulate
 from experiments.driver import lock, measured, store
 from experiments.driver.bench import SEED, Bench, program
 from experiments.driver.best import elsewhere, keep_best, keep_plotted, ranking
+from xcorr.errors import Parser, UserError, nearest
 from experiments.driver.identity import architecture, identities
 from experiments.driver.launches import quiet_us, slowed
 from experiments.driver.points import ROOT, Filters, Unit, Variant, expand, in_processes, parse_shard, take_shard
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
 from experiments.driver.sweep import Progress, Sweep
-from xcorr.errors import Parser, UserError, nearest
 
 EPILOG = """example:
   python3 -m experiments.driver.run --preset quick --experiments one-to-one --variants cpu_fft --dry-run
@@ -63,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
     add("--force", action="store_true", help="measure again; old rows stay, the newest win")
     add("--slowed", action="store_true",
-        help="measure again what a busy host slowed down; of both times that of the quieter host stays")  # fmt: skip
+        help="re-measure points timed on a busy host; keep the run on the quieter host")  # fmt: skip
     add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
     add("--results", type=Path, default=ROOT / "results", metavar="DIR",
         help="root of the results (default: results)")  # fmt: skip

@@ -14,10 +14,10 @@ from tqdm import tqdm
 
 from experiments.driver.bench import SEED, Bench, Ended, Record, Starting, is_number, verdict_of
 from experiments.driver.points import Unit, in_processes
+from xcorr.errors import UserError
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import Preset
 from experiments.driver.store import COLUMNS, FLOATS, INTEGERS, KEY, Chunk, Key, Row, text_of, warn, write_json
-from xcorr.errors import UserError
 
 REFRESH_S = 5.0
 BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}"

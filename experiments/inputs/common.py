@@ -59,17 +59,17 @@ def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argp
         epilog=f"example: python3 -m {module} --preset smoke --variants cpu_fft",
     )
     add = parser.add_argument
-    add("--preset", choices=PRESETS, default="quick")
-    add("--variants", default="", help="ids, comma-separated (default: chosen, see README.md)")
+    add("--preset", choices=PRESETS, default="quick", help="how many cases are computed (default: quick)")
+    add("--variants", default="", help="ids of variants, comma-separated (default: the fastest ones, see experiments/inputs/README.md)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
     parser.add_results()
     add(
-        "--machine-facts", type=Path, metavar="JSON", help="facts in place of xcorr-bench --machine"
+        "--machine-facts", type=Path, metavar="JSON", help="read the facts of the machine from this file instead of asking xcorr-bench"
     )
-    add("--cache", type=Path, metavar="DIR", help="downloads (default: the user's cache folder)")
-    add("--offline", action="store_true", help="download nothing: synthetic twins where needed")
-    add("--seed", type=int, default=1)
-    add("--force", action="store_true", help="compute again what is there")
+    add("--cache", type=Path, metavar="DIR", help="folder of downloads (default: xcorr-bench in the cache folder of the user)")
+    add("--offline", action="store_true", help="download nothing; use synthetic data where a download is needed")
+    add("--seed", type=int, default=1, help="seed of everything that is drawn at random (default: 1)")
+    add("--force", action="store_true", help="compute again even where results exist")
     return parser.parse_args(argv)
 
 

@@ -22,6 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
+from xcorr.errors import UserError
+from xcorr.files import replaced_file
+
 TIME_LIMIT_S = 30
 _FAILED_FOR_S = 600  # a failed download is not tried again for so long
 
@@ -212,10 +215,9 @@ def _store(path: Path, content: bytes) -> None:
     """Keeps `content` at `path`, atomically; a cache that cannot be written is no error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except OSError:
+        with replaced_file(path) as file:
+            file.write(content)
+    except (OSError, UserError):
         pass
 
 

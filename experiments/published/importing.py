@@ -98,11 +98,11 @@ def write_set(results: Path, found: Found, names: Names, argv: Sequence[str]) ->
 def parser() -> Parser:
     """The command line."""
     made = Parser(prog="scripts/import_published.py", description=__doc__, epilog=EPILOG)
-    made.add_argument("dir", nargs="?", type=Path, metavar="DIR", help="the artifact's presented-results")
-    made.add_argument("--flat", type=Path, metavar="FILE", help="instead of DIR: a file in the long format")
-    made.add_argument("--folder", metavar="NAME", help="which GPU's folder (with --flat; else default: all there)")
+    made.add_argument("dir", nargs="?", type=Path, metavar="DIR", help="folder presented-results of the published artifact")
+    made.add_argument("--flat", type=Path, metavar="FILE", help="read one file in the long format instead of DIR")
+    made.add_argument("--folder", metavar="NAME", help="folder of one GPU: ampere, volta or ada (default: all that are there; needed with --flat)")
     made.add_results()
-    made.add_argument("--force", action="store_true", help="replace sets that were imported before")
+    made.add_argument("--force", action="store_true", help="replace sets of an earlier import")
     return made
 
 

@@ -156,13 +156,13 @@ def publish(
 def run(argv: Sequence[str]) -> int:
     """The command; raises UserError."""
     parser = Parser(prog="python3 -m experiments.published.publish", description=__doc__, epilog=EPILOG)
-    parser.add_argument("machine_key", nargs="?", help="machine key (default: the only local one)")
-    parser.add_argument("--experiments", help="names, comma separated (default: all local ones)")
-    parser.add_argument("--preset", help="publish the rows of this preset")
+    parser.add_argument("machine_key", nargs="?", help="machine key of the local set (default: the only local set)")
+    parser.add_argument("--experiments", help="names of experiments, comma-separated (default: all of the local set)")
+    parser.add_argument("--preset", help="publish only the rows of this preset")
     parser.add_argument("--partial", action="store_true", help="publish unfinished experiments too")
     parser.add_argument("--add", action="store_true",
         help="keep published rows of points that are not measured here")  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="even if passed points are lost")
+    parser.add_argument("--force", action="store_true", help="publish even where published points that passed would be lost")
     parser.add_results()
     options = parser.parse_args(argv)
     root = options.results / "local"

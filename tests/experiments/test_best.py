@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from driving import EXPERIMENT, Driver, driver
-
 from experiments.driver import best, schema, store
-from experiments.driver.points import Unit, Variant
 from xcorr.errors import UserError
+from experiments.driver.points import Unit, Variant
 from xcorr.problem import Problem
 
 __all__ = ["driver"]

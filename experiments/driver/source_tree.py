@@ -1,0 +1,18 @@
+"""What the sources say of variants that this build does not contain, such as those for CUDA on a machine without nvcc."""
+
+from __future__ import annotations
+
+from xcorr.paths import ROOT
+
+ALGORITHMS = ROOT / "algorithms"
+SOURCES = (".cpp", ".cu", ".hpp", ".cuh")
+
+
+def has_variant(name: str) -> bool:
+    """Whether a variant or family of that name exists, built here or not."""
+    return (ALGORITHMS / name).is_dir() or any(ALGORITHMS.rglob(f"{name}.c*"))
+
+
+def has_parameter(name: str) -> bool:
+    """Whether any source has that name as a text, as a variant writes the names of its parameters."""
+    return any(f'"{name}"' in path.read_text() for path in ALGORITHMS.rglob("*") if path.suffix in SOURCES)
