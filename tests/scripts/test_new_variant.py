@@ -8,6 +8,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -123,6 +124,23 @@ def test_it_is_drawn_and_tabulated(house: House):
     assert ID in report.read_text(encoding="utf-8")
     (figure,) = house.results.rglob("comparison_one-to-one.svg")
     assert figure.stat().st_size > 0
+
+
+@pytest.mark.parametrize("preset", ["smoke", "quick"])
+def test_every_preset_selects_it_plotted_included(house: House, preset: str):
+    said = house.call(sys.executable, "-m", "experiments.driver.run", "--preset", preset, "--plotted", "--dry-run",
+                      "--device", "cpu", "--variants", ID, "--results", house.root / "no-rows")
+    places = {line.split()[0] for line in said.splitlines() if f" {ID} " in line}
+    assert {"one-to-one", "one-to-many", "n-to-mn", "n-to-m", "off-grid"} <= places, said
+
+
+def test_try_verifies_it_and_says_whether_it_is_faster(house: House):
+    said = house.call("scripts/try", ID, "--problem", "n-to-m/12x12/12x12/2:2/full", "--rounds", "2")
+    assert "verified: part 1 of 12 of conformance passed" in said
+    assert re.search(r"^(FASTER|SLOWER|EQUAL) .* times as fast as ", said, re.MULTILINE), said
+    assert "limited by: " in said
+    built = [path.name for path in (house.root / "build-try").rglob("*.o") if path.name.startswith(("cpu_", ID))]
+    assert not any("cpu_row_streaming" in name for name in built) or "cpu_row_streaming" in said, "only what is compared"
 
 
 def test_a_comment_is_compiled_and_measures_nothing(house: House):

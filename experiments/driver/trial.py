@@ -1,0 +1,439 @@
+"""Is a new variant faster? Builds its unit alone, verifies it, and times it in turn with its parent, the variant that
+is the fastest known one of that problem, and the floor.
+
+The build is a folder of its own (build-try, or $XCORR_TRY_BUILD) that holds only the variants which are compared, so
+that an edit costs the compilation of one file."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.driver.bench import Bench, Ended, Record, verdict_of
+from experiments.driver.best import FEW, spread
+from experiments.driver.points import ROOT, Unit, Variant
+from experiments.driver.schema import Limits, Preset
+from xcorr.auto import ordered, pick
+from xcorr.errors import Parser, UserError, nearest
+from xcorr.problem import FORMS, Problem, parse_counts, parse_size
+
+EPILOG = """examples:
+  scripts/try cpu_row_streaming --device cpu
+  scripts/try my_variant --problem n-to-m/64x64/64x64/8:8/full --params warps_per_block=4
+  scripts/try my_variant --emulate
+
+Prints FASTER, SLOWER or EQUAL for each rival: the median and the range, over the rounds, of the time of the rival
+divided by that of the variant, both in the same round. EQUAL: the range holds 1, or is within half a percent of it.
+Exit code: 0; 1 when the variant is wrong, fails or cannot compute the problem; 2 for a mistake in the request."""
+ROUNDS = 5  # each a process that times everything once, in the order of the round before turned round
+BRIEF = Preset(repetitions=1, min_time_s=0.005, max_predicted_s=Limits(cpu=60, cuda=60))
+TIMED = Preset(repetitions=3, min_time_s=0.02, max_predicted_s=Limits(cpu=60, cuda=60))
+LONGEST_S = 3600.0  # for a point: who waits longer presses Ctrl-C
+SAME = 0.005  # no ratio nearer to 1 counts, however steady
+NEAR_LIMIT = 0.6  # of a ceiling: what is above it is called the limit
+SHARDS = 12  # of conformance, of which the first is run unless --thorough
+USUAL = {"cpu": "n-to-m/32x32/32x32/4:4/full", "cuda": "n-to-m/64x64/64x64/8:8/full"}
+Point = tuple[str, str]  # variant, parameters
+
+
+@dataclass(frozen=True)
+class Source:
+    """A variant's file as it stands, built or not."""
+
+    id: str
+    path: Path
+    parent: str
+
+    @property
+    def backend(self) -> str:
+        return "cpu" if self.path.suffix == ".cpp" else "cuda"
+
+
+def sources() -> dict[str, Source]:
+    """Every variant of the tree by id."""
+    found = {}
+    for path in sorted((ROOT / "algorithms").glob("*/*")):
+        if path.suffix in (".cpp", ".cu") and path.parent.name != "device":
+            text = path.read_text(encoding="utf-8")
+            if "XCORR_VARIANT(" in text:
+                parent = text.partition('.parent = "')[2].partition('"')[0]
+                found[path.stem] = Source(path.stem, path, parent)
+    return found
+
+
+def parse_problem(text: str) -> Problem:
+    """The problem of an id such as n-to-m/64x64/64x64/8:8/full."""
+    parts = text.split("/")
+    if len(parts) != 5 or parts[0] not in FORMS:
+        raise UserError(f"problem {text}: not an id; write FORM/LEFT/RIGHT/LEFTS:RIGHTS/WINDOW, as {USUAL['cuda']}")
+    lefts, rights = parse_counts(parts[3])
+    left, right = parse_size(f"{parts[1]}:{parts[2]}")
+    return Problem(parts[0], left, right, lefts, rights, parts[4])
+
+
+class Build:
+    """The folder of the build, which compiles the variants that it is asked for."""
+
+    def __init__(self, folder: Path, backend: str, arch: str) -> None:
+        self.folder = folder
+        self.options = ["-Dtests=true", f"-Dcuda={'enabled' if backend == 'cuda' else 'disabled'}", "-Dgrid=quick",
+                        *([f"-Dgpu_arch={arch}"] if backend == "cuda" else [])]  # fmt: skip
+
+    def make(self, variants: Iterable[str], *programs: str) -> None:
+        """Build these programs, by default xcorr-bench and conformance, with these variants."""
+        meson, ninja = os.environ.get("XCORR_MESON", "meson"), os.environ.get("NINJA", "ninja")
+        wanted = [*self.options, "-Dvariants=" + ",".join(sorted(set(variants)))]
+        noted = self.folder / "try.json"
+        # A source file that is new or gone is found when the build is configured.
+        state = json.dumps([wanted, sorted(str(one.path.relative_to(ROOT)) for one in sources().values())])
+        if not noted.is_file() or noted.read_text(encoding="utf-8") != state:
+            again = ["--reconfigure"] if (self.folder / "build.ninja").is_file() else []
+            self._call([meson, "setup", *again, *wanted, str(self.folder), str(ROOT)], "configuring")
+            noted.write_text(state, encoding="utf-8")
+        targets = [self.target(ninja, name) for name in programs or ("xcorr-bench", "conformance")]
+        if "-Dcuda=enabled" in self.options and not programs:
+            targets.append("resources.csv")
+        self._call([ninja, "-C", str(self.folder), *targets], "building")
+
+    def target(self, ninja: str, name: str) -> str:
+        """The target that makes a program, wherever its folder lies."""
+        listed = self._call([ninja, "-C", str(self.folder), "-t", "targets", "all"], "listing targets")
+        names = [line.partition(": ")[0] for line in listed.splitlines()]
+        found = [one for one in names if Path(one).name == name and "." not in one]
+        if not found:
+            raise UserError(f"{self.folder}: has no program {name}; remove the folder, it is built anew")
+        return found[0]
+
+    def program(self, name: str) -> Path:
+        """Where a program lies once it is made."""
+        return self.folder / self.target(os.environ.get("NINJA", "ninja"), name)
+
+    def _call(self, command: Sequence[str], what: str) -> str:
+        try:
+            done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        except OSError as error:
+            raise UserError(f"{what}: {command[0]}: {error.strerror}; run scripts/setup.sh") from error
+        if done.returncode != 0:
+            print(done.stdout[-8000:], file=sys.stderr)
+            raise UserError(f"{what}: failed, as said above; correct the first line that says error")
+        return done.stdout
+
+
+def best_known(problem: Problem, facts: Mapping[str, Any], device: str, known: Mapping[str, Source]) -> Point | None:
+    """The fastest known point of the problem's cell, by the rows of this machine or the shipped table."""
+    from experiments.published import auto_table
+
+    backend = "cuda" if device.startswith("cuda") else "cpu"
+    times = ordered(problem, auto_table.sources(facts, device, "fp32", ROOT / "results"))
+    for source in times:
+        choice = pick(problem, source, lambda p: "" if p[0] in known and known[p[0]].backend == backend else "not here")
+        if choice:
+            return choice.variant, choice.params
+    return None
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A rival's times beside those of the variant: a pair for each round, in microseconds."""
+
+    name: str
+    own: tuple[float, ...]
+    other: tuple[float, ...]
+
+    @property
+    def ratios(self) -> list[float]:
+        """How many times faster the variant is."""
+        return [other / own for own, other in zip(self.own, self.other)]
+
+    @property
+    def verdict(self) -> str:
+        """FASTER or SLOWER where every round says so, else EQUAL."""
+        if min(self.ratios) > 1 + SAME:
+            return "FASTER"
+        return "SLOWER" if max(self.ratios) < 1 - SAME else "EQUAL"
+
+    def __str__(self) -> str:
+        ratio = statistics.median(self.ratios)
+        noise = "" if self.verdict != "EQUAL" else ", within the noise"
+        return (f"{self.verdict:<7} {ratio:.3f} times as fast as {self.name} ({min(self.ratios):.3f} to "
+                f"{max(self.ratios):.3f} in {len(self.ratios)} rounds{noise}): {statistics.median(self.own):.4g} us "
+                f"against {statistics.median(self.other):.4g} us")  # fmt: skip
+
+
+def times_of(bench: Bench, points: Sequence[tuple[Unit, str]], preset: Preset) -> dict[int, float | str]:
+    """Of each point its median time in microseconds, or why it has none."""
+    found: dict[int, float | str] = {}
+    ended = ""
+    for event in bench.measure_points(points, preset, lambda _: LONGEST_S):
+        if isinstance(event, Record) and event.number is not None:
+            outcome, reason = verdict_of(event.fields)
+            times = [float(one["compute_us"]) for one in event.fields["repetitions"]] if outcome == "passed" else []
+            found[event.number] = statistics.median(times) if times else f"{outcome}: {reason}"
+        elif isinstance(event, Ended):
+            ended = event.reason
+    for number in range(len(points)):
+        found.setdefault(number, ended or "no answer")
+    return found
+
+
+def fastest(bench: Bench, unit: Unit) -> str:
+    """The parameters that are fastest in one short round. UserError where none is right."""
+    if len(unit.params) == 1:
+        return unit.params[0]
+    found = times_of(bench, [(unit, one) for one in unit.params], BRIEF)
+    timed = [(us, number) for number, us in found.items() if isinstance(us, float)]
+    if not timed:
+        raise UserError(f"{unit.name}: none of its points was timed, the first is {found[0]}; see --problem and --params")
+    return unit.params[min(timed)[1]]
+
+
+def in_turn(bench: Bench, points: Sequence[tuple[Unit, str]], rounds: int) -> list[list[float]]:
+    """The time of each point in each round. The order turns round from one round to the next, so that a drift of the
+    clock or the temperature harms nobody."""
+    times: list[list[float]] = [[] for _ in points]
+    for number in range(rounds):
+        order = list(range(len(points)))[:: 1 if number % 2 == 0 else -1]
+        found = times_of(bench, [points[i] for i in order], TIMED)
+        for place, i in enumerate(order):
+            us = found[place]
+            if isinstance(us, str):
+                raise Wrong(f"{points[i][0].name} {points[i][1]}: {us}")
+            times[i].append(us)
+    return times
+
+
+class Wrong(Exception):
+    """The variant, or what it is compared with, does not compute the problem rightly."""
+
+
+def floor_us(variant: Variant, problem: Problem, ceilings: Mapping[str, Any]) -> dict[str, float]:
+    """What no call goes below, in microseconds, by cause: an empty launch, the compulsory bytes, and for a variant by
+    definition the products."""
+    rates = [float(ceilings[name]) for name in ("copy_bytes_per_s", "fill_bytes_per_s") if ceilings.get(name)]
+    parts = {}
+    if ceilings.get("empty_launch_stream_us"):
+        parts["an empty launch"] = float(ceilings["empty_launch_stream_us"])
+    if rates:
+        parts["memory bandwidth"] = problem.bytes(4) / max(rates) * 1e6
+    if ceilings.get("fp32_fma_flop_per_s") and variant.algorithm_class.startswith("definition"):
+        parts["FP32 products"] = 2e6 * problem.fmas / float(ceilings["fp32_fma_flop_per_s"])
+    return parts
+
+
+def limit(us: float, floor: Mapping[str, float], kernels: Sequence[Mapping[str, str]]) -> str:
+    """What holds the variant: a ceiling that it is near, local memory, occupancy, or none of them."""
+    near = [f"{cause} ({part / us:.0%} of the time)" for cause, part in floor.items() if part >= NEAR_LIMIT * us]
+    if near:
+        return ", ".join(near)
+    local = [row["kernel"] for row in kernels if int(row["spill_store_bytes"] or 0) + int(row["stack_bytes"] or 0) > 0]
+    if local:
+        return f"local memory: {', '.join(sorted(set(local)))} has a stack or spills registers"
+    if not floor:
+        return "not known: no ceiling of this device is"
+    shares = ", ".join(f"{cause} {part / us:.0%}" for cause, part in floor.items())
+    low = [float(row["occupancy"]) for row in kernels if row["occupancy"]]
+    if low and min(low) < 0.25:
+        return f"latency at low occupancy ({min(low):.0%}; {shares})"
+    return f"none of its ceilings ({shares}): latency, imbalance, or work beside the products"
+
+
+def resources(folder: Path, variant: str) -> list[dict[str, str]]:
+    """The lines of resources.csv about a variant's kernels; none of a CPU variant."""
+    path = folder / "resources.csv"
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if row["variant"] == variant]
+
+
+def ceilings_of(bench: Bench, folder: Path) -> dict[str, Any]:
+    """Ceilings of the device, measured once for the folder; none on a CPU, where nobody wrote them."""
+    if bench.device == "cpu":
+        return {}
+    path = folder / "ceilings.json"
+    if not path.is_file():
+        command = [str(bench.path), "--ceilings", "--device", bench.device]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return {}
+        path.write_text(done.stdout, encoding="utf-8")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def unit_of(variants: Mapping[str, Variant], variant: str, problem: Problem, params: str | None) -> Unit:
+    """A variant on the problem with the parameters that were asked for, else with a few of its grid."""
+    one = variants[variant]
+    if problem.form not in one.forms:
+        raise UserError(f"{variant}: does not compute {problem.form}; give a --problem of {', '.join(one.forms)}")
+    if params is None:
+        return Unit("try", problem, one, "fp32", "stream", "uniform", spread(one.points, FEW))
+    words = set(filter(None, params.split(";")))
+    kept = tuple(point for point in one.points if words <= set(point.split(";")))
+    if not kept:
+        raise UserError(f"{variant}: params {params}: no such point; {nearest(params, one.points)}")
+    return Unit("try", problem, one, "fp32", "stream", "uniform", kept)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = Parser(prog="scripts/try", description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = made.add_argument
+    add("id", help="the variant, the stem of its file")
+    add("--problem", metavar="ID", help=f"FORM/LEFT/RIGHT/LEFTS:RIGHTS/WINDOW (default: {USUAL['cuda']} on a GPU, "
+                                        f"{USUAL['cpu']} on the CPU)")  # fmt: skip
+    add("--params", metavar="KEY=VALUE;...", help="which of its points (default: the fastest of a few)")
+    add("--device", help="cpu or cuda:N (default: cuda:0 for a CUDA variant, else cpu)")
+    add("--rounds", type=int, default=ROUNDS, help=f"how often everything is timed in turn (default: {ROUNDS})")
+    add("--against", metavar="IDS", default="", help="further variants to compare with, comma-separated")
+    add("--arch", default="native", help="GPU architecture to compile for, as 90 (default: that of this machine)")
+    add("--build-only", action="store_true", help="build the unit and print its registers; needs no GPU")
+    add("--emulate", action="store_true", help="verify a kernel under the emulation and stop; needs neither GPU nor nvcc")
+    add("--thorough", action="store_true", help="all of conformance, which takes minutes")
+    return made
+
+
+def build_folder() -> Path:
+    """Where the few variants are built."""
+    return Path(os.environ.get("XCORR_TRY_BUILD") or ROOT / "build-try").absolute()
+
+
+def tell_kernels(kernels: Iterable[Mapping[str, str]]) -> None:
+    """Registers, shared memory and occupancy of each kernel."""
+    for row in kernels:
+        spills = "" if row["spill_store_bytes"] in ("", "0") else f", spills {row['spill_store_bytes']} bytes"
+        share = f"{float(row['occupancy']):.0%} occupancy" if row["occupancy"] else "occupancy not known"
+        print(f"kernel: {row['kernel']}<{row['arguments']}>: {row['registers']} registers, {row['shared_bytes']} bytes of "
+              f"static shared memory, {share} with blocks of 256 threads{spills}")  # fmt: skip
+
+
+def verify(build: Build, variant: str, device: str, thorough: bool) -> None:
+    """Run conformance of the variant; Wrong with its first failure."""
+    shards = range(1, SHARDS + 1) if thorough else [1]
+    # Threads that spin at a barrier make a machine that is not idle tens of times slower.
+    patient = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+    for shard in shards:
+        command = [str(build.program("conformance")), "--device", device, "--variant", variant, "--shard", str(shard), str(SHARDS)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                              env=patient)  # fmt: skip
+        if done.returncode != 0:
+            print(done.stdout[-4000:], file=sys.stderr)
+            raise Wrong(f"{variant}: conformance failed, as said above; the line 'repeat' runs that case alone")
+    print(f"verified: part 1 of {SHARDS} of conformance passed" if not thorough else "verified: conformance passed")
+
+
+def emulate(build: Build, variant: str) -> None:
+    """Run a kernel's conformance under the emulation, with the sanitizers; Wrong with its first failure."""
+    build.make([variant], "emulation-tests")
+    command = [str(build.program("emulation-tests")), f"--gtest_filter=*Conformance*/{variant}"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0 or "[  PASSED  ]" not in done.stdout or "Running 0 tests" in done.stdout:
+        print(done.stdout[-4000:], file=sys.stderr)
+        raise Wrong(f"{variant}: conformance under the emulation failed, as said above")
+    print("verified under the emulation: conformance passed")
+
+
+def rivals(one: Source, known: Mapping[str, Source], best: Point | None, against: str) -> list[tuple[str, str, str | None]]:
+    """(what it is, variant, params) of what the variant is compared with, each once."""
+    found: list[tuple[str, str, str | None]] = []
+    if one.parent in known and known[one.parent].backend == one.backend:
+        found.append((f"its parent {one.parent}", one.parent, None))
+    if best and best[0] != one.id:
+        found.append((f"the fastest known, {best[0]}", best[0], best[1]))
+    for name in filter(None, against.split(",")):
+        if name not in known or known[name].backend != one.backend:
+            raise UserError(f"against {name}: no variant for the same device; {nearest(name, known)}")
+        found.append((name, name, None))
+    first: dict[str, tuple[str, str, str | None]] = {}
+    for rival in found:
+        first.setdefault(rival[1], rival)
+    return list(first.values())
+
+
+def run(argv: Sequence[str]) -> int:
+    """The command."""
+    options = parser().parse_args(argv)
+    known = sources()
+    if options.id not in known:
+        raise UserError(f"variant {options.id}: no such file in algorithms/; {nearest(options.id, known)}")
+    one = known[options.id]
+    device = options.device or ("cuda:0" if one.backend == "cuda" else "cpu")
+    if device.startswith("cuda") != (one.backend == "cuda"):
+        raise UserError(f"device {device}: {one.id} runs on {one.backend}; leave --device out")
+    if options.rounds < 1:
+        raise UserError(f"rounds {options.rounds}: must be 1 or more; leave --rounds out for {ROUNDS}")
+    if options.emulate:
+        if one.backend != "cuda":
+            raise UserError(f"emulate: {one.id} runs on the CPU as it is; leave --emulate out")
+        emulate(Build(build_folder().with_name(build_folder().name + "-emulation"), "cpu", ""), one.id)
+        return 0
+    if one.backend == "cuda" and shutil.which("nvcc") is None:
+        raise UserError(f"{one.id}: nvcc is needed for a CUDA variant; put it on PATH, or verify with --emulate")
+    problem = parse_problem(options.problem or USUAL[one.backend])
+    build = Build(build_folder(), one.backend, options.arch)
+    wanted = {one.id, *(rival for _, rival, _ in rivals(one, known, None, options.against))}
+    build.make(wanted)
+    if options.build_only:
+        tell_kernels(resources(build.folder, one.id))
+        return 0
+    bench = Bench(build.folder / "xcorr-bench", device)
+    facts = bench.machine()
+    compared = rivals(one, known, best_known(problem, facts, device, known), options.against)
+    wanted |= {rival for _, rival, _ in compared}
+    build.make(wanted)
+    verify(build, one.id, device, options.thorough)
+
+    variants = {variant.id: variant for variant in bench.variants()}
+    own = unit_of(variants, one.id, problem, options.params)
+    entries = [("", own, fastest(bench, own))]
+    for what, name, params in compared:
+        try:
+            unit = unit_of(variants, name, problem, params)
+            entries.append((what, unit, fastest(bench, unit)))
+        except UserError as error:
+            print(f"left out: {what}: {error}")
+    times = in_turn(bench, [(unit, params) for _, unit, params in entries], options.rounds)
+    print(f"{one.id} {entries[0][2] or '(no parameters)'} on {problem.id}, {facts['machine_key']}")
+    for (what, _, params), other in zip(entries[1:], times[1:]):
+        print(Rival(f"{what}{f' {params}' if params else ''}", tuple(times[0]), tuple(other)))
+    if len(entries) == 1:
+        print(f"{statistics.median(times[0]):.4g} us; nothing to compare with")
+    floor = floor_us(own.variant, problem, ceilings_of(bench, build.folder))
+    us = statistics.median(times[0])
+    if floor:
+        cause = max(floor, key=lambda name: floor[name])
+        print(f"floor: {floor[cause]:.4g} us ({cause}); it takes {us / floor[cause]:.2f} times as long")
+    else:
+        print("floor: not known on this device")
+    kernels = resources(build.folder, one.id)
+    tell_kernels(kernels)
+    print(f"limited by: {limit(us, floor, kernels)}")
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    try:
+        return run(sys.argv[1:] if argv is None else argv)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except Wrong as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
