@@ -4,7 +4,8 @@
 # Both come in the versions of pyproject.toml from the Python package index, into .cache, where they are not there yet.
 #
 # usage: scripts/format.sh [--check] [FILE...]
-#   --check   change nothing; exit 1 and name the files that would change, and what ruff finds wrong
+#   --check   change nothing; exit 1 and name the files that would change, and what ruff finds wrong; exit 77 where the
+#             formatters cannot be installed
 #   FILE      only these; default: all
 # environment: XCORR_FORMATTERS=/path/to/folder has them already, as pip install --target makes it
 # example: scripts/format.sh --check
@@ -49,6 +50,7 @@ if [[ ! -x $clang_format || ! -x $ruff ]]; then
   "$XCORR_PYTHON" -m pip install --disable-pip-version-check --progress-bar off --no-deps --upgrade --target "$tools" \
     $wanted >"$log" 2>&1 ||
     XCORR_EXIT=77 die "formatters: pip did not install them: $(first_error '^ERROR' "$log"); full log: $log"
+  [[ -x $clang_format && -x $ruff ]] || die "formatters: pip installed them, but not into $tools; remove that folder"
 fi
 
 status=0

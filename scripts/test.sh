@@ -126,9 +126,11 @@ step_format() { "$scripts/format.sh" --check; }
 cpp_suites() {
   "$XCORR_MESON" test -C "$XCORR_BUILD" --no-rebuild --print-errorlogs 2>&1 | tee "$XCORR_BUILD/cpp_suites.log"
 }
-# A process a core; a file's tests stay in one process, since some build on each other.
+# A process a core, up to 8; a file's tests stay in one process, since some build on each other.
 python_tests() {
-  run_python -m pytest -n "$(nproc)" --dist loadfile "${pytest_options[@]}" 2>&1 | tee "$XCORR_BUILD/python_tests.log"
+  local processes
+  processes=$(nproc)
+  run_python -m pytest -n "$((processes < 8 ? processes : 8))" --dist loadfile "${pytest_options[@]}" 2>&1 | tee "$XCORR_BUILD/python_tests.log"
 }
 
 # What Meson, GoogleTest and pytest say that they skipped, one line each.

@@ -17,6 +17,7 @@ CALLS = {
     "scripts/build.sh": [["--grid", "paper"]],
     "scripts/build/gpu_arch.sh": [[]],
     "scripts/build/mathdx.sh": [[]],
+    "scripts/format.sh": [["--check"], []],
     "scripts/publish.sh": [[]],
     "scripts/replot.sh": [[]],
     "scripts/reproduce.sh": [["--results", "results"]],
@@ -44,6 +45,14 @@ CASES = [
 def prepared(tree: StubTree, script: str) -> StubTree:
     if script not in ("scripts/setup.sh", "scripts/build.sh"):
         tree.without_first_steps()
+    if script == "scripts/format.sh":
+        for tool in ("bin/ruff", "clang_format/data/bin/clang-format"):
+            path = tree.root / ".cache/formatters-" / tool
+            path.parent.mkdir(parents=True)
+            tree.stub(path.name, "", path.parent)
+        tree.stub("git", "echo a.py; echo a.cpp")
+        for name in ("a.py", "a.cpp"):
+            (tree.root / name).touch()
     state = tree.root / "results/slurm/41"
     state.mkdir(parents=True)
     for number in range(1, 5):
