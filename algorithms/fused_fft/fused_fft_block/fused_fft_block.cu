@@ -101,8 +101,8 @@ class FusedPlan final : public DevicePlan<float> {
   }
 
   DependentLaunches launches_;
-  Arguments a_{}, spectra_{};
-  void (*kernel_)(Arguments) = nullptr;
+  BlockArguments a_{}, spectra_{};
+  void (*kernel_)(BlockArguments) = nullptr;
   std::size_t shared_ = 0;
   unsigned blocks_ = 0;
 };
