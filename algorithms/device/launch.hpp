@@ -1,5 +1,4 @@
-// Launches, and what the host asks of a device: part of the vocabulary (cuda.hpp includes this
-// header).
+// Launches, and what the host asks of a device: a part of the vocabulary that cuda.hpp includes.
 //
 //   launch(kernel, grid, block, shared_bytes, stream, arguments...)
 //   launch({.cooperative = true}, kernel, grid, block, shared_bytes, stream, arguments...)
@@ -136,7 +135,6 @@ class OwnStream {
     if (stream_) cudaStreamDestroy(stream_);
   }
   OwnStream(OwnStream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
-  OwnStream& operator=(OwnStream&&) = delete;
   void* get() const { return stream_; }
 
  private:
@@ -151,7 +149,6 @@ class OwnEvent {
     if (event_) cudaEventDestroy(event_);
   }
   OwnEvent(OwnEvent&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  OwnEvent& operator=(OwnEvent&&) = delete;
 
   void record(void* stream) {
     check_cuda(cudaEventRecord(event_, static_cast<cudaStream_t>(stream)), "event");
@@ -299,7 +296,6 @@ class DependentLaunches {
   bool captured() const { return order_.captured(); }
   bool overlaps() const { return available_ && !marked_ && !order_.ordinary(); }
 
-  // kernel<<<grid, block, shared_bytes, stream>>>(arguments...)
   template <typename... Parameters, typename... Arguments>
   void run(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
            void* stream, Arguments&&... arguments) {

@@ -28,7 +28,7 @@ namespace xcorr::emulation {
 
 using Site = std::source_location;
 
-// Far below a card's 65535, so that the loops over what lies beyond it run in small problems too.
+// Far below a GPU's 65535, so that the loops over what lies beyond it run in small problems too.
 inline constexpr std::int64_t kGridLimitYZ = 16;
 
 // Blocks that run at the same time; those of a grid that wait for each other are no more than

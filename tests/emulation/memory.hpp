@@ -15,7 +15,7 @@
 
 namespace xcorr::emulation {
 
-// Throws Fault where a card refuses the launch.
+// Throws Fault where a GPU refuses the launch.
 void check_limits(dim3 grid, dim3 block, std::size_t shared_bytes);
 
 namespace context = boost::context;

@@ -6,8 +6,11 @@
 #include <limits>
 #include <numeric>
 #include <type_traits>
+#include <typeinfo>
 
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/streams.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -131,7 +134,7 @@ TEST(Vocabulary, loads_outside_are_zero) {
     EXPECT_EQ(load_or_zero(matrix.data(), x, 3), x >= 0 && x < 3 ? x + 1 : 0);
 }
 
-TEST(Vocabulary, launches_that_a_card_refuses) {
+TEST(Vocabulary, launches_that_a_gpu_refuses) {
   std::uint64_t count = 0;
   const auto refused = [&](dim3 grid, dim3 block, std::size_t shared) {
     EXPECT_THROW(launch(count_kernel, grid, block, shared, nullptr, &count, grid, block), Fault);
@@ -141,6 +144,45 @@ TEST(Vocabulary, launches_that_a_card_refuses) {
   refused(1, 1025, 0);
   refused(0, 32, 0);
   refused(1, 32, 228 * 1024);
+}
+
+TEST(Vocabulary, attributes_do_not_change_what_is_computed) {
+  std::uint64_t count = 0;
+  const dim3 grid(2), block(32);
+  for (const LaunchAttributes attributes :
+       {LaunchAttributes{.cooperative = true}, LaunchAttributes{.dependent = true}}) {
+    clear(&count, sizeof count, nullptr);
+    launch(attributes, count_kernel, grid, block, 0, nullptr, &count, grid, block);
+    EXPECT_EQ(count, 64 + 1000 * (64 * 63 / 2));
+  }
+}
+
+// The first warp writes for the second, which alone waits for it; the other two are another group.
+__global__ void group_kernel(int* data) {
+  XCORR_SHARED(int, tile, 4 * warp::kSize);
+  const int thread = static_cast<int>(threadIdx.x), group = thread / (2 * warp::kSize);
+  tile[thread] = thread;
+  if (group == 0) block::barrier(1, 2 * warp::kSize);
+  data[thread] = tile[group == 0 ? 2 * warp::kSize - 1 - thread : thread];
+}
+
+TEST(Vocabulary, a_barrier_of_some_warps_holds_these_only) {
+  for (std::uint64_t seed = 1; seed < 6; ++seed) {
+    set_order(seed);
+    std::vector<int> data(4 * warp::kSize);
+    launch(group_kernel, 1, 4 * warp::kSize, 0, nullptr, data.data());
+    for (int i = 0; i < 2 * warp::kSize; ++i) EXPECT_EQ(data[i], 2 * warp::kSize - 1 - i);
+    for (int i = 2 * warp::kSize; i < 4 * warp::kSize; ++i) EXPECT_EQ(data[i], i);
+  }
+}
+
+// libxcorr, which is in this process too, may define the same names without the emulation.
+TEST(Vocabulary, emulated_code_has_names_of_its_own) {
+  for (const std::type_info* type :
+       {&typeid(device::Streams), &typeid(device::DependentLaunches), &typeid(Divider)}) {
+    EXPECT_THAT(type->name(), testing::HasSubstr("emulated"));
+  }
+  EXPECT_THAT(typeid(Problem).name(), testing::Not(testing::HasSubstr("emulated")));
 }
 
 __global__ void partial_kernel() { warp::any(true); }

@@ -124,7 +124,7 @@ def written_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = re.sub(r"XCORR_SHARED\((\w+), (\w+), ([^;]+)\);", r"__shared__ \1 \2[\3];", text)
         path.write_text(head + mark + text)
         users += "" if mark else text
-    left = re.search(r"warp::(shuffle|lane\()|block::barrier|\batomic_add\(|XCORR_SHARED", users)
+    left = re.search(r"warp::(shuffle|lane\()|block::barrier\(\)|\batomic_add\(|XCORR_SHARED", users)
     assert left is None, f"{left[0]} is still there"
     assert all(name in users for name in ("__shfl_sync(", "__shfl_up_sync(", "laneid", "atomicAdd(", "__syncthreads("))
     return root
