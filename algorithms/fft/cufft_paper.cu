@@ -23,6 +23,9 @@
 // memory at a time (n-to-m 128:128 at 256 x 256: 35 GB beside the outputs). Not emulated.
 #include <algorithm>
 
+#include "algorithms/device/cuda.hpp"
+#include "algorithms/fft/geometry.hpp"
+#include "algorithms/fft/layout.hpp"
 #include "algorithms/fft/transforms.hpp"
 
 namespace xcorr::fft {

@@ -143,13 +143,13 @@ def test_a_file_opens_the_namespace_of_its_family(path: str) -> None:
 
 
 def test_every_type_of_a_header_has_a_name_of_its_own() -> None:
-    """Across families too, so that a name means one thing; a variant's own folder may use short ones."""
+    """Across families too, so that a name means one thing. A variant's own folder may use short ones, but none that
+    another variant of its family has: both are linked into one library, where one definition would serve both."""
     places: dict[str, list[str]] = {}
     for path in sources(HEADER):
-        if len(PurePosixPath(path).parts) > 3:
-            continue
+        scope = f"{family(path)}::" if len(PurePosixPath(path).parts) > 3 else ""
         for name in set(TYPE.findall(code(path))):
-            places.setdefault(name, []).append(path)
+            places.setdefault(scope + name, []).append(path)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 

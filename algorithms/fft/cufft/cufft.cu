@@ -44,12 +44,15 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/device/launch.hpp"
 #include "algorithms/device/precision.hpp"
 #include "algorithms/fft/cufft/callbacks.hpp"
 #include "algorithms/fft/cufft/chunks.hpp"
 #include "algorithms/fft/cufft/lto_compiler.hpp"
 #include "algorithms/fft/cufft/products.hpp"
 #include "algorithms/fft/cufft/replay.hpp"
+#include "algorithms/fft/geometry.hpp"
+#include "algorithms/fft/layout.hpp"
 #include "algorithms/fft/transforms.hpp"
 
 namespace xcorr::fft {

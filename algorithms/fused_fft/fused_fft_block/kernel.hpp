@@ -13,7 +13,7 @@ namespace xcorr::fused_fft {
 // Blocks that an SM is to hold.
 constexpr int resident(int n) { return n <= 64 ? 8 : n <= 96 ? 4 : n <= 128 ? 3 : 1; }
 
-struct Arguments : FusedProblem {
+struct BlockArguments : FusedProblem {
   Complex* spectra;                    // in the workspace: lefts, then rights
   std::uint32_t items;                 // pairs, or matrices to transform
   std::uint32_t lefts, chunks, chunk;  // blocks of a left, rights of one of them
@@ -23,7 +23,7 @@ struct Arguments : FusedProblem {
 
 template <int kN, Work kWork>
 __global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
-    fused_kernel(Arguments a) {
+    fused_kernel(BlockArguments a) {
   using T = BlockTile<kN>;
   using L = typename T::L;
   constexpr bool kForward = kWork != Work::pairs;

@@ -77,7 +77,7 @@ class LaneRowsPlan final : public DevicePlan<float> {
 
  private:
   DependentLaunches launches_;
-  Arguments a_{};
+  WarpArguments a_{};
   bool quads_ = false;
   unsigned warps_ = 0, blocks_ = 0;
 };

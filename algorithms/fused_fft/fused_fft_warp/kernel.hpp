@@ -21,7 +21,7 @@ struct alignas(16) Quad {
   float v[4];
 };
 
-struct Arguments : FusedProblem {
+struct WarpArguments : FusedProblem {
   std::uint32_t rights_of_left, chunks, chunk;  // blocks of a left, rights of one of them
   std::uint32_t rights_back;
   int small;  // whether matrices fill at most half of the padding
@@ -77,7 +77,7 @@ __device__ __forceinline__ void forward_row(const Complex (&values)[kInputs], Co
 
 // Column kx of a left's spectrum, by the lane that wrote it: conjugate, scaled, rotated.
 template <int kN>
-__device__ __forceinline__ void prepare_left(const Arguments& a, Complex* to, int kx) {
+__device__ __forceinline__ void prepare_left(const WarpArguments& a, Complex* to, int kx) {
   constexpr int kPitch = LaneTile<kN>::pitch;
   const Complex* const powers_x = a.roots + 2 * kRootTable;
   const Complex* const powers_y = powers_x + kRootTable;
@@ -98,7 +98,7 @@ __device__ __forceinline__ void prepare_left(const Arguments& a, Complex* to, in
 }
 
 template <int kN>
-__global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(Arguments a) {
+__global__ void __launch_bounds__(32 * most_warps(kN), 2) warp_kernel(WarpArguments a) {
   using T = LaneTile<kN>;
   constexpr int kHalf = T::half, kPitch = T::pitch;
   Complex* const left_spectrum = dynamic_shared<Complex>();  // frequency kHalf is its last column

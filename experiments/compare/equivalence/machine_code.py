@@ -195,21 +195,21 @@ def without_file(mangled: str) -> str:
     return mangled if space is None else mangled[:space.start()] + mangled[space.end() + int(space[1]):]
 
 
-# Types in signatures of kernels, by what they were called in earlier versions.
-RENAMED = {"Team": "LaneGroup", "WarpArguments": "LanesArguments"}
+# Types in signatures of kernels that have other names in earlier versions: what all of them are compared as.
+RENAMED = {"Team": "LaneGroup"} | {f"{of}Arguments": "Arguments" for of in ("Block", "Lanes", "Warp")}
 NAMESPACES = re.compile(r"(?:\(anonymous namespace\)|\b[a-z_]\w*)::(?=[\w(~])")
 
 
 def plain_names(mangled: Iterable[str]) -> dict[str, str]:
-    """Signatures without namespaces and with the present names of types, by mangled name."""
+    """Signatures without namespaces and with one name for types that were renamed, by mangled name."""
     names = sorted(set(mangled))
     try:
         done = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True)
     except OSError as error:
         raise UserError(f"c++filt: {error.strerror}; install binutils") from error
-    present = re.compile(rf"\b({'|'.join(RENAMED)})\b")
+    renamed = re.compile(rf"\b({'|'.join(RENAMED)})\b")
     signatures = (NAMESPACES.sub("", signature) for signature in done.stdout.splitlines())
-    return {name: present.sub(lambda old: RENAMED[old[1]], signature) for name, signature in zip(names, signatures)}
+    return {name: renamed.sub(lambda found: RENAMED[found[1]], signature) for name, signature in zip(names, signatures)}
 
 
 def kernels_of(objects: Iterable[Path], architecture: str) -> list[Kernel]:
