@@ -20,6 +20,8 @@ FAMILIES = "'DejaVu Sans',Arial,sans-serif"
 FAMILY = "'DejaVu Sans'"
 PNG = "data:image/png;base64,"
 REFERENCE = re.compile(r"#([\w.-]+)")
+# Some renderers read a weight in the shorthand as the size.
+FONT = re.compile(r"font:(?:(\d+|bold) )?([\d.]+px) ([^;]+)")
 LONG = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 
 
@@ -70,6 +72,7 @@ def _shorten(element: ElementTree.Element, classes: dict[str, str]) -> None:
             value = re.sub(r"\s*([A-Za-z])\s*", r"\1", value.strip()).replace("\n", " ")
         elif key == "style":
             value = re.sub(r"\s*([:;,])\s*", r"\1", value.strip().rstrip(";")).replace(FAMILY, FAMILIES)
+            value = FONT.sub(_font, value)
         elif key == "transform":
             value = re.sub(r"rotate\(-?0 [^)]*\)", "", value).strip()
         value = LONG.sub(lambda found: _rounded(found[0]), value)
@@ -80,6 +83,11 @@ def _shorten(element: ElementTree.Element, classes: dict[str, str]) -> None:
             del element.attrib[key]
         else:
             element.attrib[key] = value
+
+
+def _font(found: re.Match[str]) -> str:
+    weight = f"font-weight:{found[1]};" if found[1] else ""
+    return f"{weight}font-size:{found[2]};font-family:{found[3]}"
 
 
 def _rounded(number: str) -> str:

@@ -59,11 +59,11 @@ def draw(results: ResultSet) -> list[Result]:
             name="summary",
             title="Time against matrix size",
             caption=(
-                "Lower is better; both scales are logarithmic. Paper's best: the fastest algorithm of the paper. cuFFT: "
-                "our fastest use of this library. This project: the fastest of all variants of this project. Floor: what "
-                "the measured limits of the machine (empty launch, memory, arithmetic) allow a call that waits for the "
-                "one before it. Launches back to back, plans kept between calls. Of each form the number of matrices "
-                "with most sizes, of several the largest."
+                "Lower is better; both scales are logarithmic. “Paper's best” is the fastest algorithm of the paper. “cuFFT” "
+                "is our fastest use of that library. “This project” is the fastest of all variants. The floor is what the "
+                "measured limits of the machine (empty launch, memory, arithmetic) allow a call that waits for the one "
+                "before it. Calls are launched back to back, and plans are kept between calls. Each form is shown with the "
+                "number of matrices that was measured at most sizes, and of several such numbers with the largest."
             ),
             alt=(
                 "Line charts, one per form: time of the paper's best algorithm, of cuFFT, of the fastest variant of this project, "

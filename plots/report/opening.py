@@ -59,7 +59,7 @@ def _fastest(results: ResultSet, own: pd.DataFrame) -> str:
     order = sorted(wins.index, key=lambda name: (-wins[name], name))
     names = ", ".join(f"{style.label(name)} on {wins[name]}" for name in order[:NAMED])
     rest = f", {_many(len(order) - NAMED, 'other variant')} on the others" if len(order) > NAMED else ""
-    text = f"Of {_many(len(own), 'problem')} with the plan kept between calls: {names}{rest}."
+    text = f"On {_many(len(own), 'problem')} (plans kept between calls) the fastest variant is {names}{rest}."
     found = beyond.of_set(results)
     return f"{text} {beyond.speedup_sentence(found)}".strip()
 

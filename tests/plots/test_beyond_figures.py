@@ -13,9 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from experiments.driver import schema
 from xcorr.problem import Problem
 from fixtures import sets
-from plots import ceilings as limits
-from plots import floor as floors
-from plots import style, tidy
+from plots import ceilings as limits, floor as floors, style, tidy
 from plots.drawing import Omitted
 from plots.figures import (
     _cells, _curves, _ratios, accuracy, cache, crossover, energy, floor, in_kernel, replay, roofline,
