@@ -62,7 +62,7 @@ def prepared(tree: StubTree, script: str) -> StubTree:
 
 
 def test_every_script_is_called_here():
-    found = [path for folder in ("scripts", ".ci") for path in (ROOT / folder).iterdir() if path.is_file()]
+    found = [path for folder in ("scripts", "scripts/build", ".ci") for path in (ROOT / folder).iterdir() if path.is_file()]
     shell = {str(path.relative_to(ROOT)) for path in found if path.read_bytes().startswith(b"#!/usr/bin/env bash")}
     assert shell == set(CALLS)
 
