@@ -10,30 +10,16 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <sstream>
 
 #include "harness/catalogue.hpp"
 #include "harness/error.hpp"
 #include "harness/measure.hpp"
+#include "harness/options.hpp"
 
 namespace xcorr {
 namespace {
-
-struct Options {
-  std::string list;
-  bool machine = false, ceilings = false;
-  std::string device = "cpu";
-  std::vector<std::string> variants;
-  std::vector<std::string> params;
-  std::string precision = "fp32", form, left, right, window = "full", mode = "stream";
-  std::string input = "uniform", records, points;
-  Index lefts = 1, rights = 1;
-  std::uint64_t seed = 1;
-  int repetitions = 0;
-  double min_time = 0, energy_time = 0;
-};
 
 // Writes the JSON lines of --records, where a path was given.
 class Records {
@@ -145,8 +131,6 @@ void run_point(benchmark::State& state, Point& point) {
   }
 }
 
-constexpr double kLongestMeasurement = 86400;  // seconds
-
 // What the options ask for: each of their variants with each of their parameters.
 void add_points(const Options& options, int number, Device& device, std::vector<Asked>& points) {
   if (options.variants.empty() || options.form.empty() || options.left.empty()) {
@@ -171,50 +155,6 @@ void add_points(const Options& options, int number, Device& device, std::vector<
            number});
     }
   }
-}
-
-// The options with what a line of --points says in their place: one JSON object with the names of
-// the options, of which variant and params are single texts.
-Options with_line(Options options, const std::string& text, int number) {
-  const std::string where = "points, line " + std::to_string(number + 1);
-  nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
-  if (!line.is_object()) throw UserError(where + ": is no JSON object; write one a line");
-  const auto take = [&](const char* name, auto& into) {
-    const auto found = line.find(name);
-    if (found == line.end()) return;
-    try {
-      found->get_to(into);
-    } catch (const nlohmann::json::exception&) {
-      throw UserError(where + ": " + name + " has another type; see --help");
-    }
-    line.erase(found);
-  };
-  std::optional<std::string> variant, params;
-  const auto take_text = [&](const char* name, std::optional<std::string>& into) {
-    if (!line.contains(name)) return;
-    take(name, into.emplace());
-  };
-  take_text("variant", variant);
-  take_text("params", params);
-  if (variant) options.variants = {*variant};
-  if (params) options.params = {*params};
-  take("precision", options.precision);
-  take("form", options.form);
-  take("left", options.left);
-  take("right", options.right);
-  take("lefts", options.lefts);
-  take("rights", options.rights);
-  take("window", options.window);
-  take("mode", options.mode);
-  take("input", options.input);
-  take("energy_time", options.energy_time);
-  if (!line.empty()) {
-    throw UserError(where + ": key '" + line.begin().key() + "' is unknown; see --help");
-  }
-  if (!(options.energy_time >= 0 && options.energy_time <= kLongestMeasurement)) {
-    throw UserError(where + ": energy_time is out of range; give seconds from 0 to a day");
-  }
-  return options;
 }
 
 std::vector<Asked> make_points(const Options& options, Device& device) {

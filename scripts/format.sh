@@ -39,7 +39,7 @@ for file in "${files[@]}"; do
 done
 
 chosen Python "${XCORR_PYTHON:-}"
-wanted=$("$XCORR_PYTHON" scripts/python_packages.py format) || exit
+wanted=$("$XCORR_PYTHON" scripts/build/python_packages.py format) || exit
 tools=${XCORR_FORMATTERS:-$XCORR_ROOT/.cache/formatters-${wanted//[^a-z0-9.]/-}}
 clang_format=$tools/clang_format/data/bin/clang-format ruff=$tools/bin/ruff
 if [[ ! -x $clang_format || ! -x $ruff ]]; then

@@ -227,3 +227,26 @@ def test_a_known_time_arrives_in_the_record():
     assert len(found) == 20 and all(one["compute_us"] >= 300 for one in found)
     assert sum(one["iterations"] for one in found) >= 20
     assert sum(one["compute_us"] * one["iterations"] for one in found) < elapsed_us
+
+
+def test_points_of_several_problems_in_one_process(tmp_path: Path) -> None:
+    path = tmp_path / "points"
+    one = {"variant": "cpu_fft", "params": "threads=1", "form": "one-to-one", "left": "8x8"}
+    path.write_text("\n".join(map(json.dumps, [one, {**one, "form": "n-to-m", "left": "4x6", "lefts": 2, "rights": 3}, one])))
+    done = run("--points", str(path), "--repetitions", "1", "--min-time", "0.001", "--records", "-")
+    found = [json.loads(line) for line in done.stdout.splitlines() if "record" in line]
+    assert done.returncode == 0 and [line["point"] for line in found] == [0, 1, 2], done.stderr
+    assert [line["record"]["lefts"] for line in found] == [1, 2, 1]
+    assert all(line["record"]["outcome"] == "passed" for line in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [("no", "is no JSON object"), ('{"variant": "cpu_fft", "siez": 1}', "key 'siez' is unknown"),
+     ('{"variant": 1}', "variant has another type"), ('{"variant": "cpu_fft"}', "nothing to measure"),
+     ('{"variant": "cpu_fft", "form": "one-to-one", "left": "8x8"}', "is not one point")],
+)  # fmt: skip
+def test_a_line_of_points_that_is_none_is_refused(tmp_path: Path, line: str, says: str) -> None:
+    (tmp_path / "points").write_text(line)
+    done = run("--points", str(tmp_path / "points"))
+    assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1
