@@ -71,7 +71,9 @@ TEST_P(Conformance, odd_problems) {
 // The kernels of a variant that no launch has reached, by the values of their point.
 std::vector<std::vector<int>> not_launched(const Variant& variant) {
   std::vector<std::vector<int>> found;
-  for (const auto& [point, kernel] : compiled_points()[variant.id]) {
+  const auto compiled = compiled_points().find(variant.id);
+  if (compiled == compiled_points().end()) return found;
+  for (const auto& [point, kernel] : compiled->second) {
     if (kernel != nullptr && !launched_kernels().contains(kernel)) found.push_back(point);
   }
   return found;
