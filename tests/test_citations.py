@@ -76,7 +76,7 @@ def test_what_is_cited_exists():
     assert len(SECTIONS) >= 8 and len(TERMS) >= 50
     wrong = {}
     for name in tracked():
-        if name.endswith(Path(__file__).name):
+        if name.endswith((Path(__file__).name, "test_structure.py")):  # they hold the patterns
             continue
         text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
         if found := wrong_citations(name, text):

@@ -74,11 +74,11 @@ def cpu_line(busy: float, cores: int, on_gpu: bool) -> Line:
 
 
 def disk_line(folder: Path) -> Line:
-    """Room for the rows and figures."""
+    """Free disk space for the rows and figures."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(there).free
     return Line("disk", f"{free / GIB:.1f} GiB free for {folder}",
-                "" if free >= FREE_DISK else "make room: 1 GiB is needed, or name another place with --results")  # fmt: skip
+                "" if free >= FREE_DISK else "free some: 1 GiB is needed, or name another place with --results")  # fmt: skip
 
 
 def _smi(*arguments: str) -> list[list[str]] | None:
@@ -134,7 +134,7 @@ def smi_lines(gpu: str, name: str) -> Iterator[Line]:
 
 
 def expected_launch_us(key: str, published: Path) -> float:
-    """The longest launch of nothing that an idle host needs: that of this machine's published set with some room, else
+    """The longest launch of nothing that an idle host needs: that of this machine's published set with a margin, else
     what is usual."""
     try:
         known = json.loads((published / key / "ceilings.json").read_text(encoding="utf-8"))

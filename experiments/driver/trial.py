@@ -19,9 +19,10 @@ from experiments.driver.best import FEW, spread
 from experiments.driver.points import ROOT, Unit, Variant
 from experiments.driver.schema import Limits, Preset
 from experiments.driver.trial_build import Build, Source, Wrong, build_folder, emulate, resources, sources, verify
+from xcorr import table
 from xcorr.auto import ordered, pick
 from xcorr.errors import Parser, UserError, nearest
-from xcorr.problem import FORMS, Problem, parse_counts, parse_size
+from xcorr.problem import Problem
 
 EPILOG = """examples:
   scripts/try my_variant --device cpu
@@ -43,20 +44,18 @@ Point = tuple[str, str]  # variant, parameters
 
 def parse_problem(text: str) -> Problem:
     """The problem of an id such as n-to-m/64x64/64x64/8:8/full."""
-    parts = text.split("/")
-    if len(parts) != 5 or parts[0] not in FORMS:
-        raise UserError(f"problem {text}: not an id; write FORM/LEFT/RIGHT/LEFTS:RIGHTS/WINDOW, as {USUAL['cuda']}")
-    lefts, rights = parse_counts(parts[3])
-    left, right = parse_size(f"{parts[1]}:{parts[2]}")
-    return Problem(parts[0], left, right, lefts, rights, parts[4])
+    try:
+        return Problem.of_id(text)
+    except (ValueError, UserError) as error:
+        raise UserError(
+            f"problem {text}: not an id ({error}); write FORM/LEFT/RIGHT/LEFTS:RIGHTS/WINDOW, as {USUAL['cuda']}"
+        ) from error
 
 
 def best_known(problem: Problem, facts: Mapping[str, Any], device: str, known: Mapping[str, Source]) -> Point | None:
     """The fastest known point of the problem's cell, by the rows of this machine or the shipped table."""
-    from experiments.published import auto_table
-
     backend = "cuda" if device.startswith("cuda") else "cpu"
-    times = ordered(problem, auto_table.sources(facts, device, "fp32", ROOT / "results"))
+    times = ordered(problem, table.sources(facts, device, "fp32", ROOT / "results"))
     for source in times:
         choice = pick(problem, source, lambda p: "" if p[0] in known and known[p[0]].backend == backend else "not here")
         if choice:

@@ -68,48 +68,48 @@ def by_form(lines: pd.DataFrame) -> list[tuple[str, list[str], list[str], pd.Dat
 def draw(
     panels: list[Panel], row_in: float, legend: dict[str, object] | None = None, left: float = 0.72
 ) -> Figure:
-    """The panels below each other over a page's width. `row_in`: height of a row, `left`: room for
+    """The panels below each other over a page's width. `row_in`: height of a row, `left`: space for
     its labels, in inches; `legend`: handles by label, below everything."""
     legend = legend or {}
     lines = _panels.legend_lines(list(legend), style.PAGE_IN)
     foot = BOTTOM_IN + (0.155 * lines + 0.08 if lines else 0.0)
-    room = style.PAGE_IN - left
-    total = sum(_head(panel, room) + row_in * len(panel.rows) for panel in panels) + foot
+    space = style.PAGE_IN - left
+    total = sum(_head(panel, space) + row_in * len(panel.rows) for panel in panels) + foot
     figure = Figure(figsize=(style.PAGE_IN, total))
     top = total
     for panel in panels:
         height = row_in * len(panel.rows)
-        top -= _head(panel, room) + height
+        top -= _head(panel, space) + height
         place = (left / style.PAGE_IN, top / total)
-        size = ((room - 0.06) / style.PAGE_IN, height / total)
-        _panel(figure.add_axes((*place, *size)), panel, room)
+        size = ((space - 0.06) / style.PAGE_IN, height / total)
+        _panel(figure.add_axes((*place, *size)), panel, space)
     _panels.legend_below(figure, legend, style.PAGE_IN)
     return figure
 
 
-def _head(panel: Panel, room: float) -> float:
+def _head(panel: Panel, space: float) -> float:
     """Height above a grid for its title and the labels of its columns, in inches."""
-    return TITLE_IN + LABEL_IN * max(label.count("\n") + 1 for label in _labels(panel, room))
+    return TITLE_IN + LABEL_IN * max(label.count("\n") + 1 for label in _labels(panel, space))
 
 
-def _labels(panel: Panel, room: float) -> list[str]:
-    """Labels of columns, each within its share of `room` inches."""
-    letters = max(6, int(room / len(panel.columns) / TICK_CHAR_IN))
+def _labels(panel: Panel, space: float) -> list[str]:
+    """Labels of columns, each within its share of `space` inches."""
+    letters = max(6, int(space / len(panel.columns) / TICK_CHAR_IN))
     return [_wrapped(label, letters) for label in panel.columns]
 
 
-def _panel(axes: Axes, panel: Panel, room: float) -> None:
+def _panel(axes: Axes, panel: Panel, space: float) -> None:
     axes.set_xlim(0, len(panel.columns))
     axes.set_ylim(len(panel.rows), 0)
     axes.grid(False)
     axes.set_title(panel.title, loc="left", pad=5)
     axes.xaxis.tick_top()
-    axes.set_xticks([x + 0.5 for x in range(len(panel.columns))], _labels(panel, room))
+    axes.set_xticks([x + 0.5 for x in range(len(panel.columns))], _labels(panel, space))
     axes.set_yticks([y + 0.5 for y in range(len(panel.rows))], panel.rows)
     axes.tick_params(length=0, pad=2)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    letters = max(6, int((room / len(panel.columns) - 0.04) / CHAR_IN))
+    letters = max(6, int((space / len(panel.columns) - 0.04) / CHAR_IN))
     for y, row in enumerate(panel.rows):
         for x, column in enumerate(panel.columns):
             cell = panel.cells.get((row, column))

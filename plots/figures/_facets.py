@@ -191,9 +191,9 @@ def _slanted(layout: Layout, sides: Sequence[float], width: float) -> bool:
     low, high = _range(layout, sides)
     scale = (lambda v: v) if layout.x == "linear" else math.log
     places = [scale(t) for t in _ticks(layout, sides)]
-    room = min((b - a for a, b in zip(places, places[1:])), default=math.inf)
+    space = min((b - a for a, b in zip(places, places[1:])), default=math.inf)
     longest = len(_size_text(sides[-1]))
-    return room * width / (scale(high) - scale(low)) < 0.062 * longest + 0.04
+    return space * width / (scale(high) - scale(low)) < 0.062 * longest + 0.04
 
 
 def _size_text(side: float) -> str:

@@ -156,12 +156,12 @@ def _near(labels: dict[float, str], x: float) -> str:
     return min(labels.items(), key=lambda item: abs(item[0] - x))[1] if labels else ""
 
 
-def _thin(sides: list[float], inch_per_e: float, room: float) -> list[float]:
-    """Sides whose labels keep `room` inches between their centres; powers of two go first."""
+def _thin(sides: list[float], inch_per_e: float, space: float) -> list[float]:
+    """Sides whose labels keep `space` inches between their centres; powers of two go first."""
     order = sorted(sides, key=lambda s: (s not in (sides[0], sides[-1]), not _power(s), s))
     kept: list[float] = []
     for side in order:
-        if all(abs(math.log(side / other)) * inch_per_e >= room for other in kept):
+        if all(abs(math.log(side / other)) * inch_per_e >= space for other in kept):
             kept.append(side)
     return sorted(kept)
 

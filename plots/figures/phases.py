@@ -108,24 +108,24 @@ def _bars(axes: Axes, points: pd.DataFrame) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{round(100 * v)} %"))
     axes.set_xticks(list(places))
     longest = max((len(text) for text in points["size"]), default=1)
-    room = _panels.panel_width(axes) / max(1, len(points))
-    slanted = room < 0.062 * longest + 0.05
+    space = _panels.panel_width(axes) / max(1, len(points))
+    slanted = space < 0.062 * longest + 0.05
     axes.set_xticklabels(
         list(points["size"]),
         rotation=40 if slanted else 0,
         ha="right" if slanted else "center",
         rotation_mode="anchor" if slanted else "default",
     )
-    step = max(1, math.ceil(0.13 / room))
+    step = max(1, math.ceil(0.13 / space))
     for place, time in list(zip(places, points["compute_us"]))[::step]:
         axes.annotate(
             si_time(time * MICRO, 2),
             (place, 1.0),
             xytext=(0, 2.5),
             textcoords="offset points",
-            ha="left" if room < 0.42 else "center",
+            ha="left" if space < 0.42 else "center",
             va="bottom",
-            rotation=40 if room < 0.42 else 0,
+            rotation=40 if space < 0.42 else 0,
             rotation_mode="anchor",
             fontsize=6.2,
         )

@@ -110,14 +110,14 @@ def _panel(axes: Axes, own: pd.DataFrame, values: np.ndarray) -> None:
         )  # fmt: skip
 
 
-def _apart(places: list[float], room: float) -> list[float]:
-    """Ascending places, moved as little as needed to be LABEL_IN apart and below `room`."""
+def _apart(places: list[float], space: float) -> list[float]:
+    """Ascending places, moved as little as needed to be LABEL_IN apart and below `space`."""
     moved: list[float] = []
     for place in places:
         moved.append(max(place, moved[-1] + LABEL_IN) if moved else place)
-    over = max(0.0, moved[-1] - room) if moved else 0.0
+    over = max(0.0, moved[-1] - space) if moved else 0.0
     limit = math.inf
     for index in range(len(moved) - 1, -1, -1):
-        moved[index] = min(moved[index], limit, room) if over else moved[index]
+        moved[index] = min(moved[index], limit, space) if over else moved[index]
         limit = moved[index] - LABEL_IN
     return moved
