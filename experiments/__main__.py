@@ -1,7 +1,7 @@
 """python3 -m experiments: lists the commands of this folder, or runs one by its short name.
 
-    python3 -m experiments
-    python3 -m experiments run --preset smoke --dry-run      the same as python3 -m experiments.driver.run --preset ...
+python3 -m experiments
+python3 -m experiments run --preset smoke --dry-run      the same as python3 -m experiments.driver.run --preset ...
 """
 
 from __future__ import annotations

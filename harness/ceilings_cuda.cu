@@ -48,7 +48,8 @@ void check_cublas(cublasStatus_t code) {
 
 nlohmann::json measure_ceilings(Device& device) {
   cudaStream_t stream = static_cast<cudaStream_t>(device.stream());
-  const Buffer a = device.allocate(kBytes), b = device.allocate(kBytes), c = device.allocate(kBytes);
+  const Buffer a = device.allocate(kBytes), b = device.allocate(kBytes),
+               c = device.allocate(kBytes);
   float* x = static_cast<float*>(a.get());
   float* y = static_cast<float*>(b.get());
   float* z = static_cast<float*>(c.get());
@@ -64,7 +65,8 @@ nlohmann::json measure_ceilings(Device& device) {
     return shortest;
   };
 
-  const Seconds copy = best([&] { cudaMemcpyAsync(y, x, kBytes, cudaMemcpyDeviceToDevice, stream); }, 10);
+  const Seconds copy =
+      best([&] { cudaMemcpyAsync(y, x, kBytes, cudaMemcpyDeviceToDevice, stream); }, 10);
   const Seconds fill = best([&] { cudaMemsetAsync(z, 1, kBytes, stream); }, 10);
   const int blocks = device.facts().at("multiprocessors").get<int>() * 16;
   const Seconds fma = best([&] { fma_chains<<<blocks, 256, 0, stream>>>(0.999f, z); }, 10);
@@ -77,10 +79,12 @@ nlohmann::json measure_ceilings(Device& device) {
   const auto product = [&](cublasMath_t math) {
     check_cublas(cublasSetMathMode(handle, math));
     const float one = 1, zero = 0;
-    return best([&] {
-      check_cublas(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, kProduct, kProduct, kProduct, &one, x,
-                               kProduct, y, kProduct, &zero, z, kProduct));
-    }, 5);
+    return best(
+        [&] {
+          check_cublas(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, kProduct, kProduct, kProduct,
+                                   &one, x, kProduct, y, kProduct, &zero, z, kProduct));
+        },
+        5);
   };
   const Seconds fp32 = product(CUBLAS_DEFAULT_MATH), tf32 = product(CUBLAS_TF32_TENSOR_OP_MATH);
   cublasDestroy(handle);

@@ -345,7 +345,7 @@ nlohmann::json Point::record() const {
                              {"inverse_us", phase("inverse", repetitions_[i].compute_us)}});
     }
   }
-  const auto of = [](const std::optional<Check>& check, double Check::*member) {
+  const auto of = [](const std::optional<Check>& check, double Check::* member) {
     return check ? nlohmann::json((*check).*member) : nlohmann::json(nullptr);
   };
   return {{"variant", v.id},

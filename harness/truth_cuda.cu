@@ -1,5 +1,3 @@
-#include "harness/truth_cuda.hpp"
-
 #include <cufft.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "harness/cuda_owned.hpp"
 #include "harness/reference.hpp"
 #include "harness/registry.hpp"
+#include "harness/truth_cuda.hpp"
 #include "harness/truth_kernels.cuh"
 
 namespace xcorr {
@@ -20,7 +19,7 @@ using truth::Source;
 
 // Up to this much work, about a tenth of a second, the definition is the reference.
 constexpr Index kSmallFmas = Index{1} << 36;
-constexpr std::size_t kCacheBytes = std::size_t{2} << 30;   // per kind of input
+constexpr std::size_t kCacheBytes = std::size_t{2} << 30;    // per kind of input
 constexpr std::size_t kChunkBytes = std::size_t{512} << 20;  // of one padded stack
 
 void check_cufft(cufftResult code, const char* what) {
@@ -48,7 +47,8 @@ struct Layout {
         cols(reference_length(p.left.cols + p.right.cols - 1)),
         bins(cols / 2 + 1) {
     const Index elements = by_fft ? rows * bins * 2 : p.out_size();
-    chunk = std::clamp<Index>(static_cast<Index>(kChunkBytes / sizeof(double)) / elements, 1, p.pairs());
+    chunk = std::clamp<Index>(static_cast<Index>(kChunkBytes / sizeof(double)) / elements, 1,
+                              p.pairs());
   }
 };
 
@@ -122,7 +122,8 @@ class CudaTruth : public Truth {
     require_cuda(cudaMemsetAsync(changes.get(), 0, changes.bytes(), stream_), "clearing");
     with_scalar([&]<typename T>(T) {
       truth::count_changes<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
-          static_cast<const T*>(left), problem_.left_elements(), source(kind, Side::left), changes.get());
+          static_cast<const T*>(left), problem_.left_elements(), source(kind, Side::left),
+          changes.get());
       truth::count_changes<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
           static_cast<const T*>(right), problem_.right_elements(), source(kind, Side::right),
           changes.get() + 1);
@@ -166,7 +167,8 @@ class CudaTruth : public Truth {
 
   template <typename T>
   void get(T* host, const T* device, std::size_t count) const {
-    require_cuda(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream_), "copy");
+    require_cuda(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream_),
+                 "copy");
     finish("comparison");
   }
 
@@ -199,14 +201,18 @@ class CudaTruth : public Truth {
   void by_fft(InputKind kind, bool absolute, bool round, Index first, Index count, double* out) {
     if (!transforms_) transforms_ = std::make_unique<Transforms>(layout_, stream_);
     Transforms& t = *transforms_;
-    const Index real = count * layout_.rows * layout_.cols, spectrum = count * layout_.rows * layout_.bins;
+    const Index real = count * layout_.rows * layout_.cols,
+                spectrum = count * layout_.rows * layout_.bins;
     for (const Side side : {Side::left, Side::right}) {
-      truth::pad<<<blocks(real), kThreads, 0, stream_>>>(problem_, source(kind, side, absolute), first,
-                                                         count, layout_.rows, layout_.cols, t.padded.get());
+      truth::pad<<<blocks(real), kThreads, 0, stream_>>>(problem_, source(kind, side, absolute),
+                                                         first, count, layout_.rows, layout_.cols,
+                                                         t.padded.get());
       check_cufft(cufftExecD2Z(t.forward.get(), t.padded.get(),
-                               side == Side::left ? t.left.get() : t.right.get()), "reference");
+                               side == Side::left ? t.left.get() : t.right.get()),
+                  "reference");
     }
-    truth::hadamard<<<blocks(spectrum), kThreads, 0, stream_>>>(spectrum, t.left.get(), t.right.get());
+    truth::hadamard<<<blocks(spectrum), kThreads, 0, stream_>>>(spectrum, t.left.get(),
+                                                                t.right.get());
     check_cufft(cufftExecZ2D(t.inverse.get(), t.right.get(), t.padded.get()), "reference");
     truth::crop<<<blocks(count * problem_.out_size()), kThreads, 0, stream_>>>(
         problem_, count, layout_.rows, layout_.cols, round, t.padded.get(), out);
@@ -231,9 +237,8 @@ class CudaTruth : public Truth {
     std::vector<double> right_norm(static_cast<std::size_t>(problem_.rights));
     get(left_norm.data(), left_norm_.get(), left_norm.size());
     get(right_norm.data(), right_norm_.get(), right_norm.size());
-    const Bounds bounds =
-        make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_, layout_.by_fft,
-                    left_norm, right_norm);
+    const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
+                                      layout_.by_fft, left_norm, right_norm);
     Check check;
     double worst = -1, worst_l2 = -1;
     const DeviceArray<PairTally> device_tallies(layout_.chunk);
@@ -243,14 +248,16 @@ class CudaTruth : public Truth {
       const double* ref = reference(kind, false, first, count);
       const double* abs_ref = needs_abs ? reference(kind, true, first, count) : ref;
       truth::compare<<<static_cast<unsigned>(count), kThreads, 0, stream_>>>(
-          bounds, left_norm_.get(), right_norm_.get(), first, out, ref, abs_ref, device_tallies.get());
+          bounds, left_norm_.get(), right_norm_.get(), first, out, ref, abs_ref,
+          device_tallies.get());
       get(tallies.data(), device_tallies.get(), static_cast<std::size_t>(count));
       for (Index i = 0; i < count; ++i) {
         const PairTally& t = tallies[static_cast<std::size_t>(i)];
-        if (t.worst_ratio > worst) worst = t.worst_ratio, check.error = t.error, check.bound = t.bound;
+        if (t.worst_ratio > worst)
+          worst = t.worst_ratio, check.error = t.error, check.bound = t.bound;
         if (t.wrong && check.passed()) {
-          check.first_wrong =
-              describe_element(problem_, first + i, t.first_wrong, t.wrong_got, t.wrong_want, t.wrong_bound);
+          check.first_wrong = describe_element(problem_, first + i, t.first_wrong, t.wrong_got,
+                                               t.wrong_want, t.wrong_bound);
         }
         check.wrong += t.wrong;
         check.argmax_agrees &= t.ref_at_out_max == t.ref_max;
@@ -276,7 +283,8 @@ class CudaTruth : public Truth {
     const DeviceArray<Index> device_positions(3 * kSampledElements);
     const DeviceArray<double> device_values(kSampledElements);
     require_cuda(cudaMemcpyAsync(device_positions.get(), positions.data(), device_positions.bytes(),
-                               cudaMemcpyHostToDevice, stream_), "copy");
+                                 cudaMemcpyHostToDevice, stream_),
+                 "copy");
     const auto by_definition = [&](bool absolute) {
       truth::sampled<<<kSampledElements, kThreads, 0, stream_>>>(
           problem_, source(kind, Side::left, absolute), source(kind, Side::right, absolute),
@@ -288,16 +296,19 @@ class CudaTruth : public Truth {
     const std::vector<double> want = by_definition(false);
     const std::vector<double> absolute = needs_abs ? by_definition(true) : want;
     for (std::size_t i = 0; i < want.size(); ++i) {
-      const Index p = positions[3 * i], element = positions[3 * i + 1] * problem_.out_cols() + positions[3 * i + 2];
+      const Index p = positions[3 * i],
+                  element = positions[3 * i + 1] * problem_.out_cols() + positions[3 * i + 2];
       T got;
       get(&got, out + p * problem_.out_size() + element, 1);
       const Pair pair = problem_.pair(p);
-      const double bound = bounds.at(bounds.of_pair(left_norm[static_cast<std::size_t>(pair.left)],
-                                                    right_norm[static_cast<std::size_t>(pair.right)]),
-                                     element, absolute[i]);
+      const double bound =
+          bounds.at(bounds.of_pair(left_norm[static_cast<std::size_t>(pair.left)],
+                                   right_norm[static_cast<std::size_t>(pair.right)]),
+                    element, absolute[i]);
       if (bounds.right(std::abs(static_cast<double>(got) - want[i]), bound)) continue;
       if (check.wrong++ == 0) {
-        check.first_wrong = describe_element(problem_, p, element, static_cast<double>(got), want[i], bound);
+        check.first_wrong =
+            describe_element(problem_, p, element, static_cast<double>(got), want[i], bound);
       }
     }
   }
@@ -327,7 +338,8 @@ std::unique_ptr<Truth> make_cuda_truth(const Problem& problem, Precision precisi
 std::size_t cuda_truth_bytes(const Problem& problem) {
   const Layout layout(problem);
   const std::size_t out = static_cast<std::size_t>((layout.cache ? problem.pairs() : layout.chunk) *
-                                                   problem.out_size()) * sizeof(double);
+                                                   problem.out_size()) *
+                          sizeof(double);
   const std::size_t inputs =
       static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) * sizeof(double);
   // Four kinds of input, or three and the absolute values of one; a transform's work area is as

@@ -45,7 +45,8 @@ __global__ void fill_source(T* data, Index count, Source source) {
 }
 
 template <typename T>
-__global__ void count_changes(const T* data, Index count, Source source, unsigned long long* changes) {
+__global__ void count_changes(const T* data, Index count, Source source,
+                              unsigned long long* changes) {
   for (Index i = global_thread(); i < count; i += global_threads()) {
     if (data[i] != static_cast<T>(source.value(i))) atomicAdd(changes, 1ull);
   }
@@ -77,8 +78,8 @@ static __global__ void norms(Source source, Index size, double* norm) {
 }
 
 // One thread per element of the pairs [first, first + count).
-static __global__ void definition(Problem problem, const double* left, const double* right, Index first,
-                                  Index count, bool round, double* out) {
+static __global__ void definition(Problem problem, const double* left, const double* right,
+                                  Index first, Index count, bool round, double* out) {
   const Index size = problem.out_size();
   for (Index i = global_thread(); i < count * size; i += global_threads()) {
     const Pair pair = problem.pair(first + i / size);
@@ -133,7 +134,8 @@ static __global__ void pad(Problem problem, Source source, Index first, Index co
 }
 
 // right <- conj(left) * right
-static __global__ void hadamard(Index count, const cufftDoubleComplex* left, cufftDoubleComplex* right) {
+static __global__ void hadamard(Index count, const cufftDoubleComplex* left,
+                                cufftDoubleComplex* right) {
   for (Index i = global_thread(); i < count; i += global_threads()) {
     const cufftDoubleComplex l = left[i], r = right[i];
     right[i] = {l.x * r.x + l.y * r.y, l.x * r.y - l.y * r.x};
@@ -149,8 +151,9 @@ static __global__ void crop(Problem problem, Index count, Index rows, Index cols
     const Index element = i % size;
     const Index sy = problem.window.sy.first + element / problem.out_cols();
     const Index sx = problem.window.sx.first + element % problem.out_cols();
-    const double v = scale * circular[(i / size * rows + (sy < 0 ? sy + rows : sy)) * cols +
-                                      (sx < 0 ? sx + cols : sx)];
+    const double v =
+        scale *
+        circular[(i / size * rows + (sy < 0 ? sy + rows : sy)) * cols + (sx < 0 ? sx + cols : sx)];
     out[i] = round ? rint(v) : v;
   }
 }
@@ -176,8 +179,9 @@ __device__ inline void merge(PairTally& a, const PairTally& b) {
 
 // One block per pair of the chunk: out against ref, element by element.
 template <typename T>
-__global__ void compare(Bounds bounds, const double* left_norm, const double* right_norm, Index first,
-                        const T* out, const double* ref, const double* abs_ref, PairTally* tallies) {
+__global__ void compare(Bounds bounds, const double* left_norm, const double* right_norm,
+                        Index first, const T* out, const double* ref, const double* abs_ref,
+                        PairTally* tallies) {
   __shared__ PairTally shared[kThreads];
   const Index p = first + blockIdx.x;
   const Pair pair = bounds.problem.pair(p);
@@ -194,7 +198,8 @@ __global__ void compare(Bounds bounds, const double* left_norm, const double* ri
     const bool right = bounds.right(error, bound);
     double ratio = bound > 0 ? error / bound : 0.0;
     if (!right && !(ratio > 1)) ratio = 1e308;  // NaN, or no tolerance
-    if (ratio > tally.worst_ratio) tally.worst_ratio = ratio, tally.error = error, tally.bound = bound;
+    if (ratio > tally.worst_ratio)
+      tally.worst_ratio = ratio, tally.error = error, tally.bound = bound;
     if (!right && tally.wrong++ == 0) {
       tally.first_wrong = e;
       tally.wrong_got = got, tally.wrong_want = want, tally.wrong_bound = bound;

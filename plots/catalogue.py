@@ -28,9 +28,7 @@ class Entry:
 @lru_cache(maxsize=1)
 def entries() -> dict[str, Entry]:
     """Every figure by name, in report order."""
-    found = [
-        Entry(key, _paper.order(key), _paper.title(key), partial(_paper.draw, key=key)) for key in _paper.specs()
-    ]
+    found = [Entry(key, _paper.order(key), _paper.title(key), partial(_paper.draw, key=key)) for key in _paper.specs()]
     for listed in pkgutil.iter_modules(figures.__path__):
         if not listed.name.startswith("_"):
             module = importlib.import_module(f"{figures.__name__}.{listed.name}")

@@ -11,10 +11,10 @@ import math
 
 import pandas as pd
 
-from xcorr.problem import COLUMNS, Problem
 from plots.ceilings import Ceilings
 from plots.metrics import MICRO
 from plots.tidy import PROBLEM
+from xcorr.problem import COLUMNS, Problem
 
 PARTS = ["launch", "memory", "direct", "fft"]
 CAVEAT = (
@@ -32,8 +32,7 @@ def fft_flops(problem: Problem) -> float:
     """
     (left, right), (sy, sx) = (problem.left, problem.right), problem.shifts
     area = math.prod(
-        2 * math.ceil(max(shifts[-1] + left[axis], right[axis] - shifts[0]) / 2)
-        for axis, shifts in enumerate((sy, sx))
+        2 * math.ceil(max(shifts[-1] + left[axis], right[axis] - shifts[0]) / 2) for axis, shifts in enumerate((sy, sx))
     )
     transforms = problem.lefts + problem.rights + problem.pairs
     return transforms * 2.5 * area * math.log2(area) + 4.0 * area * problem.pairs
@@ -64,9 +63,7 @@ def parts(points: pd.DataFrame, ceilings: Ceilings) -> pd.DataFrame:
 def floor_us(points: pd.DataFrame, ceilings: Ceilings) -> pd.Series:
     """Floor of each tidy line in microseconds: max(launch, memory, min(direct, fft))."""
     terms = parts(points, ceilings)
-    return terms.assign(compute=terms[["direct", "fft"]].min(axis=1))[
-        ["launch", "memory", "compute"]
-    ].max(axis=1)
+    return terms.assign(compute=terms[["direct", "fft"]].min(axis=1))[["launch", "memory", "compute"]].max(axis=1)
 
 
 def below_launch(rows: pd.DataFrame) -> tuple[int, int]:

@@ -19,16 +19,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.driver import store
-from xcorr.errors import Parser, UserError
 from experiments.driver.schema import load_toml
 from plots import imported, metrics, style, tidy
-from plots.report import page
-from plots.tables.crossover import Crossover, crossover
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _panels as panels
-from plots.metrics import MICRO
 from plots.files import encode
+from plots.metrics import MICRO
+from plots.report import page
 from plots.sets import ROOT, choose
+from plots.tables.crossover import Crossover, crossover
+from xcorr.errors import Parser, UserError
 
 DATA = Path(__file__).with_name("machines.toml")
 CELL = ["form", "counts", "pairs", "lefts", "rights", "size", "side"]
@@ -111,9 +111,12 @@ def curve_style(one: Machine) -> dict[str, Any]:
     """Keywords of a line of this machine."""
     face = "white" if one.hollow else one.colour
     return {
-        "color": one.colour, "marker": one.marker, "linestyle": one.dash, "markerfacecolor": face,
+        "color": one.colour,
+        "marker": one.marker,
+        "linestyle": one.dash,
+        "markerfacecolor": face,
         "markeredgewidth": 0.9,
-    }  # fmt: skip
+    }
 
 
 def curves(machines: Sequence[Machine], form: str, columns: tuple[str, str], unit: str, axis: str) -> Figure | None:
@@ -183,8 +186,9 @@ def crossover_figure(machines: Sequence[Machine]) -> Figure | None:
     height = 0.6 + 0.22 * len(rows) + 0.5 + 0.155 * lines
     figure = Figure(figsize=(style.PAGE_IN, height))
     axes = figure.subplots(1, len(ACCOUNTINGS), sharey=True, squeeze=False)[0]
-    figure.subplots_adjust(left=0.19, right=0.985, wspace=0.06, top=1 - 0.3 / height,
-                           bottom=(0.55 + 0.155 * lines) / height)  # fmt: skip
+    figure.subplots_adjust(
+        left=0.19, right=0.985, wspace=0.06, top=1 - 0.3 / height, bottom=(0.55 + 0.155 * lines) / height
+    )
     handles: dict[str, object] = {}
     for one_axes, (accounting, name) in zip(axes, ACCOUNTINGS.items()):
         for place, one in enumerate(machines):
@@ -265,12 +269,15 @@ def draw(machines: Sequence[Machine]) -> list[Result]:
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = Parser(
-        prog="python3 -m plots.machines", description=__doc__, epilog=EPILOG,
+        prog="python3 -m plots.machines",
+        description=__doc__,
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     made.add_argument("keys", nargs="+", metavar="machine-key", help="sets to compare, in the order of the legend")
-    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
-                      help="root of the results (default: results)")  # fmt: skip
+    made.add_argument(
+        "--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)"
+    )
     made.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: machines/ of the results)")
     return made
 

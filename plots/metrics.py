@@ -45,25 +45,11 @@ METRICS: dict[str, Metric] = _table(
     Metric("time_with_plan", "Wall time with plan", "s", seconds_with_plan),
     Metric("time_per_fma", "Time per useful FMA", "s", lambda p: seconds(p) / p["fmas"]),
     Metric("time_per_pair", "Time per pair", "s", lambda p: seconds(p) / p["pairs"]),
-    Metric(
-        "time_per_output",
-        "Time per output element",
-        "s",
-        lambda p: seconds(p) / (p["pairs"] * p["outputs"]),
-    ),
+    Metric("time_per_output", "Time per output element", "s", lambda p: seconds(p) / (p["pairs"] * p["outputs"])),
     Metric(  # of all pairs together, which several of the artifact's plots show
-        "time_per_shift",
-        "Time per shift, all pairs",
-        "s",
-        lambda p: seconds(p) / p["outputs"],
+        "time_per_shift", "Time per shift, all pairs", "s", lambda p: seconds(p) / p["outputs"]
     ),
-    Metric(
-        "useful_flops",
-        "Useful work rate",
-        "FLOP/s",
-        lambda p: 2.0 * p["fmas"] / seconds(p),
-        lower_is_better=False,
-    ),
+    Metric("useful_flops", "Useful work rate", "FLOP/s", lambda p: 2.0 * p["fmas"] / seconds(p), lower_is_better=False),
 )
 
 

@@ -32,12 +32,15 @@ def of_points(rows: pd.DataFrame, point: Sequence[str]) -> pd.DataFrame:
     per_run["planned_us"] = per_run["compute_us"] + per_run["plan_us"].fillna(0.0)
     by = per_run.groupby(list(point), dropna=False)
     low, high = by.min(), by.max()
-    return pd.DataFrame({
-        "runs": by.size(),
-        "low_us": low["compute_us"],
-        "range": high["compute_us"] / low["compute_us"] - 1.0,
-        "range_with_plan": high["planned_us"] / low["planned_us"] - 1.0,
-    }, columns=NUMBERS)  # fmt: skip
+    return pd.DataFrame(
+        {
+            "runs": by.size(),
+            "low_us": low["compute_us"],
+            "range": high["compute_us"] / low["compute_us"] - 1.0,
+            "range_with_plan": high["planned_us"] / low["planned_us"] - 1.0,
+        },
+        columns=NUMBERS,
+    )
 
 
 def usual_ranges(known: pd.DataFrame) -> Ranges:
@@ -58,11 +61,14 @@ def between_runs(points: pd.DataFrame, known: pd.DataFrame, usual: Ranges) -> pd
     pooled = usual_us(compute, usual)
     several = known["runs"].to_numpy() > 1
     planned = compute + points["plan_us"].fillna(0.0).to_numpy(dtype=float)
-    return pd.DataFrame({
-        "runs": known["runs"].to_numpy(),
-        "between_us": np.where(several, known["range"].to_numpy() * compute, pooled),
-        "between_plan_us": np.where(several, known["range_with_plan"].to_numpy() * planned, pooled),
-    }, index=points.index)  # fmt: skip
+    return pd.DataFrame(
+        {
+            "runs": known["runs"].to_numpy(),
+            "between_us": np.where(several, known["range"].to_numpy() * compute, pooled),
+            "between_plan_us": np.where(several, known["range_with_plan"].to_numpy() * planned, pooled),
+        },
+        index=points.index,
+    )
 
 
 def usual_us(time_us: np.ndarray | float, usual: Ranges) -> np.ndarray:
@@ -80,8 +86,7 @@ def noise_us(first: pd.Series, second: pd.Series) -> float:
     """Largest difference of two mean times (microseconds) that is a tie. Both have `time_us`, `sd_us` and `n`, and
     `between_us` of that time where it is known. An unknown SD (n = 1) counts 0."""
     errors = [
-        (row["sd_us"] / math.sqrt(row["n"])) if row["n"] > 1 and row["sd_us"] > 0 else 0.0
-        for row in (first, second)
+        (row["sd_us"] / math.sqrt(row["n"])) if row["n"] > 1 and row["sd_us"] > 0 else 0.0 for row in (first, second)
     ]
     between = max(_known(row.get("between_us", 0.0)) for row in (first, second))
     faster = min(first["time_us"], second["time_us"])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from experiments.driver import store
 from plots import catalogue, imported, style, tidy
-from plots.drawing import Drawing, Omitted, Result, by_reason
+from plots.drawing import Drawing, Omitted, Result
 from plots.figures import comparison
 from plots.files import FORMATS, encode
 from plots.metrics import METRICS
@@ -45,18 +45,24 @@ class Written:
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = Parser(
-        prog="python3 -m plots.render", description=__doc__, epilog=EPILOG,
+        prog="python3 -m plots.render",
+        description=__doc__,
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     add = made.add_argument
     add("keys", nargs="*", metavar="machine-key", help="set to draw (default: see the example)")
     add("--local", action="store_true", help="local sets, even where a published one exists")
-    add("--results", type=Path, default=ROOT / "results", metavar="DIR",
-        help="root of the results (default: results)")  # fmt: skip
+    add("--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)")
     add("--out", type=Path, metavar="DIR", help="write there instead of into the set's folder")
     add("--overlay", metavar="KEY", help="draw an imported set's points, hollow, in the figures of the others")
-    add("--metric", action="append", default=[], metavar="NAME",
-        help=f"draw the comparison in another metric too: {', '.join(METRICS)}")  # fmt: skip
+    add(
+        "--metric",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"draw the comparison in another metric too: {', '.join(METRICS)}",
+    )
     return made
 
 
@@ -98,13 +104,24 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
     best = best_table.of_set(results)
     cells, claims = table1.cells(results.points), verdicts.table(results)
     tables = {
-        **best_table.files(best), **table1.files(cells), **verdicts.files(claims), **regret.files(results),
-        **beyond.files(results), **accuracy.files(results), **best_by_mode.files(results),
-    }  # fmt: skip
+        **best_table.files(best),
+        **table1.files(cells),
+        **verdicts.files(claims),
+        **regret.files(results),
+        **beyond.files(results),
+        **accuracy.files(results),
+        **best_by_mode.files(results),
+    }
     for name, text in tables.items():
         store.write_atomic(out / "tables" / name, text.encode("utf-8"))
     html = page.build(
-        results, best, drawings, omitted, svgs, real_input.tables(results.folder), front.chapters(results, cells, claims)
+        results,
+        best,
+        drawings,
+        omitted,
+        svgs,
+        real_input.tables(results.folder),
+        front.chapters(results, cells, claims),
     )
     store.write_atomic(out / "report.html", html.encode("utf-8"))
     return Written(
@@ -141,8 +158,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"figures: {written.figures} ({len(written.drawn)}, as svg, pdf and png)")
             print(f"table:   {written.table} (also csv and tex)")
             if written.omitted:
-                print(f"left out: {len(written.omitted)} figures that these rows do not feed; the report says of each which "
-                      "command measures it, and scripts/reproduce.sh --preset quick measures most of them")  # fmt: skip
+                print(
+                    f"left out: {len(written.omitted)} figures that these rows do not feed; the report says of each which "
+                    "command measures it, and scripts/reproduce.sh --preset quick measures most of them"
+                )
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

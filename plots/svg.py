@@ -46,9 +46,12 @@ def compact(text: str) -> str:
 def _short_ids(root: ElementTree.Element) -> None:
     """Ids that are referred to become i0, i1, ...; the others go. Of equal ids (equal images) the first is meant."""
     used = {
-        name for element in root.iter() for key, value in element.attrib.items() if key != "id" and len(value) < 1000
+        name
+        for element in root.iter()
+        for key, value in element.attrib.items()
+        if key != "id" and len(value) < 1000
         for name in REFERENCE.findall(value)
-    }  # fmt: skip
+    }
     names: dict[str, str] = {}
     for element in root.iter():
         own = element.attrib.pop("id", None)
@@ -109,7 +112,7 @@ def _flatten(parent: ElementTree.Element) -> None:
 
 def _grey(data: str) -> str:
     """An embedded picture, in one channel where it is opaque and grey."""
-    picture = Image.open(io.BytesIO(base64.b64decode(re.sub(r"\s", "", data[len(PNG):])))).convert("RGBA")
+    picture = Image.open(io.BytesIO(base64.b64decode(re.sub(r"\s", "", data[len(PNG) :])))).convert("RGBA")
     red, green, blue, alpha = picture.split()
     opaque = alpha.getextrema() == (255, 255)
     if opaque:

@@ -101,7 +101,8 @@ def _thorough(rows: pd.DataFrame, side: Collection[str]) -> pd.DataFrame:
         # A peak that was wrong once is wrong, whichever run gives the times.
         argmax_agrees=np.select(
             [rows["argmax_agrees"].eq(said).groupby(point).transform("any") for said in ("false", "true")],
-            ["false", "true"], "",
+            ["false", "true"],
+            "",
         ),
     )
     study = rows["experiment"].isin(side)
@@ -174,7 +175,7 @@ def _derive(points: pd.DataFrame) -> pd.DataFrame:
     """Add pairs, outputs per pair, labels and the size axis to a tidy frame."""
     shape = points[["left_rows", "left_cols", "right_rows", "right_cols"]].astype(float)
     counts = np.array([counts_of(*cells) for cells in points[PROBLEM].to_numpy().tolist()], dtype=float).reshape(-1, 2)
-    area = (shape["left_rows"] * shape["left_cols"] * shape["right_rows"] * shape["right_cols"])
+    area = shape["left_rows"] * shape["left_cols"] * shape["right_rows"] * shape["right_cols"]
     return points.assign(
         pairs=counts[:, 0],
         outputs=counts[:, 1],
@@ -249,5 +250,5 @@ def load(folder: Path, key: str, kind: str) -> ResultSet:
     known = _run_ranges(pd.concat([typed, _every_run(folder)], ignore_index=True) if kind == "local" else typed)
     own = {
         name: _points(typed[typed["experiment"] == name], (), known) for name in sorted(side & set(rows["experiment"]))
-    }  # fmt: skip
+    }
     return ResultSet(key, kind, folder, rows, _points(typed, side, known), runs, experiment_feeds(), own)

@@ -36,9 +36,7 @@ def check_name(what: str, name: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("id", help="file stem = id in rows, tables and figures")
     parser.add_argument("--family", required=True, help="folder of algorithms/")
     parser.add_argument("--backend", required=True, choices=("cpu", "cuda"))

@@ -25,10 +25,14 @@ def tracked() -> list[str]:
     """Text files that git tracks or would track, without data."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     return sorted(
-        name for name in listed.split("\0")
+        name
+        for name in listed.split("\0")
         if name and Path(name).suffix in TEXT and not name.startswith("results/") and (ROOT / name).is_file()
     )
 
@@ -51,7 +55,7 @@ def cited_after(page: str, text: str, known: set[str]) -> list[tuple[str, bool]]
     names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
     exact = re.compile(rf"(?:{names})(?: and (?:{names}))*(?!\w)")
     return [
-        (text[found.end():found.end() + 40], exact.match(text, found.end()) is not None)
+        (text[found.end() : found.end() + 40], exact.match(text, found.end()) is not None)
         for found in re.finditer(re.escape(page) + r"[`)\]]*, ", text)
     ]
 
@@ -88,7 +92,8 @@ def test_the_code_cites_every_contract():
     """The sections that code is written against are cited by it, so that a reader finds them."""
     text = " ".join(
         one_line((ROOT / name).read_text(encoding="utf-8", errors="replace"))
-        for name in tracked() if Path(name).suffix in {".cpp", ".hpp", ".cu", ".py"}
+        for name in tracked()
+        if Path(name).suffix in {".cpp", ".hpp", ".cu", ".py"}
     )
     for section in ("Problem", "Variant contract", "Checks", "Time", "Rows", "Emulation"):
         assert re.search(rf"{re.escape(DESIGN)}, (?:\w+ and )?{section}", text), section
@@ -103,12 +108,12 @@ def test_terms_stand_once_in_alphabetical_order():
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("// The bounds (DESIGN" " section 4).", "gone"),
-        ("a row (DESIGN" ".md section 6)", "gone"),
-        ("every floor (PERFORMANCE" ": ceilings)", "gone"),
-        ("(EXPERIMENTS" " of the published evaluation)", "gone"),
-        ("see docs/" "absent.md", "no file"),
-        ("// in algorithms/device/" "absent.hpp", "no file"),
+        ("// The bounds (DESIGN section 4).", "gone"),
+        ("a row (DESIGN.md section 6)", "gone"),
+        ("every floor (PERFORMANCE: ceilings)", "gone"),
+        ("(EXPERIMENTS of the published evaluation)", "gone"),
+        ("see docs/absent.md", "no file"),
+        ("// in algorithms/device/absent.hpp", "no file"),
         ("// bounds (docs/design.md, Chekcs)", "has no 'Chekcs)'"),
         ("// bounds (docs/design.md,\n// Chekcs)", "has no"),
         ("// a rate (docs/glossary.md, cieling)", "has no"),
@@ -121,8 +126,14 @@ def test_wrong_citations_are_found(text, part):
 
 @pytest.mark.parametrize(
     "text",
-    ["(docs/design.md, Checks)", "(docs/design.md, Checks and Time).", "// (docs/design.md,\n//  Variant contract)",
-     "a rate (docs/glossary.md, ceiling)", "docs/README.md says", "// harness/problem.hpp"],
-)  # fmt: skip
+    [
+        "(docs/design.md, Checks)",
+        "(docs/design.md, Checks and Time).",
+        "// (docs/design.md,\n//  Variant contract)",
+        "a rate (docs/glossary.md, ceiling)",
+        "docs/README.md says",
+        "// harness/problem.hpp",
+    ],
+)
 def test_right_citations_pass(text):
     assert wrong_citations("harness/some.hpp", text) == []

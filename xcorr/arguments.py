@@ -31,9 +31,7 @@ def shape_of(name: str, shape: Any) -> list[int]:
     return [whole(f"{name} rows", rows), whole(f"{name} cols", cols)]
 
 
-def check_out(
-    out: Any, shape: tuple[int, int, int], scalar: type, left: np.ndarray, right: np.ndarray
-) -> None:  # fmt: skip
+def check_out(out: Any, shape: tuple[int, int, int], scalar: type, left: np.ndarray, right: np.ndarray) -> None:
     """LibraryError unless the library may write its result to `out`."""
     if not isinstance(out, np.ndarray):
         raise LibraryError(f"out: {type(out).__name__}; a numpy array is needed")
@@ -46,9 +44,7 @@ def check_out(
             raise LibraryError(f"out: shares memory with {name}; give an array of its own")
 
 
-def dense(
-    name: str, array: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool
-) -> np.ndarray:  # fmt: skip
+def dense(name: str, array: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool) -> np.ndarray:
     """The array as the library reads it; LibraryError for what it would read as something else."""
     if np.ma.is_masked(array):
         raise LibraryError(f"{name}: has masked elements; fill them first")

@@ -147,7 +147,7 @@ def pick(problem: Problem, source: Source, fits: Callable[[Point], str]) -> Choi
     for place, best in enumerate(ranked):
         if fits(best.point):
             continue
-        others = (one for one in ranked[place + 1:] if one.point[0] != best.point[0])
+        others = (one for one in ranked[place + 1 :] if one.point[0] != best.point[0])
         return Choice(*best.point, best.us, _why(problem, source, best, next(others, None)))
     return None
 
@@ -175,8 +175,9 @@ def by_rule(
     shipped, cores = speeds.shipped(), max(1, int(machine.get("cores") or 1))
     timed = [
         (speeds.launch_s(shipped, variant, params, problem, cores), variant.id, params)
-        for variant in variants for params in variant.points
-    ]  # fmt: skip
+        for variant in variants
+        for params in variant.points
+    ]
     for seconds, *point in sorted(timed, key=lambda one: one[0]):
         if not fits((point[0], point[1])):
             why = f"nothing was measured; by rule, {seconds * 1e6:.3g} us at the speeds of xcorr/speeds.toml"

@@ -48,16 +48,13 @@ examples:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="xcorr",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        allow_abbrev=False,
-    )
+    parser = Parser(prog="xcorr", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     add = parser.add_argument
     add("left", nargs="?", type=Path, metavar="LEFT.npy")
     add("right", nargs="?", type=Path, metavar="RIGHT.npy")
-    add("--form", choices=FORMS, help="how matrices are paired (default: inferred where the counts allow one form only)")
+    add(
+        "--form", choices=FORMS, help="how matrices are paired (default: inferred where the counts allow one form only)"
+    )
     add(
         "--right-order",
         choices=("tile", "pattern"),
@@ -83,13 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="write --output even where sums overflow to inf or NaN (default: refused, nothing is written)",
     )
     add("--force", action="store_true", help="replace existing output files")
-    add(
-        "--chunk-mib",
-        type=_positive,
-        default=256,
-        metavar="N",
-        help="output kept in memory at a time (default 256)",
-    )
+    add("--chunk-mib", type=_positive, default=256, metavar="N", help="output kept in memory at a time (default 256)")
     add("--quiet", action="store_true", help="no progress bar, no description")
     add("--list", action="store_true", help="the variants of this build")
     return parser
@@ -153,9 +144,13 @@ class Remarks:
 
 
 def settle(
-    library: Any, request: Request, facts: Description, job: stream.Job, inputs: tuple[np.ndarray, np.ndarray],
+    library: Any,
+    request: Request,
+    facts: Description,
+    job: stream.Job,
+    inputs: tuple[np.ndarray, np.ndarray],
     choose: Callable[[str], Choice] | None,
-) -> tuple[stream.Job, Remarks]:  # fmt: skip
+) -> tuple[stream.Job, Remarks]:
     """The job, now that the data are known: auto takes no FFT where their range would cost it the small outputs."""
     name = choose("").variant if choose else job.variant
     risk = ""
@@ -208,22 +203,16 @@ def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.
     return stream.Job(variant["id"], params, precision, arguments.device)
 
 
-def make_request(
-    arguments: argparse.Namespace, left: matrices.Header, right: matrices.Header
-) -> Request:
+def make_request(arguments: argparse.Namespace, left: matrices.Header, right: matrices.Header) -> Request:
     if len(left.shape) == 4:
-        raise UserError(
-            f"{arguments.left}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols"
-        )
+        raise UserError(f"{arguments.left}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols")
     lefts = left.shape[0] if len(left.shape) == 3 else 1
     form = matrices.infer_form(arguments.form, lefts, right.shape, arguments.right_order)
     rights = int(np.prod(right.shape[:-2], dtype=object))
     return Request(form, left.shape[-2:], right.shape[-2:], lefts, rights, arguments.window)
 
 
-def summary(
-    arguments: argparse.Namespace, request: Request, facts: Description, job: stream.Job, why: str
-) -> str:
+def summary(arguments: argparse.Namespace, request: Request, facts: Description, job: stream.Job, why: str) -> str:
     """What was run, why if that was auto's choice, and the shift origin of the output."""
     reason = f"auto: {job.variant} {job.params}".rstrip() + f": {why}\n" if why else ""
     return (
@@ -247,46 +236,30 @@ def check_space(
 ) -> None:
     """UserError naming the bytes where memory or disk cannot hold the run."""
     elements = sum(int(np.prod(header.shape, dtype=object)) for header in headers)
-    as_read = sum(
-        int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize for header in headers
-    )
+    as_read = sum(int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize for header in headers)
     one_pair = pair_bytes(facts, job)
     chunk = max(chunk.pairs for chunk in chunks) * one_pair
     matrices.check_memory(
         "correlation",
-        {
-            "input files": as_read,
-            "inputs": elements * np.dtype(job.scalar).itemsize,
-            "output at a time": chunk,
-        },
+        {"input files": as_read, "inputs": elements * np.dtype(job.scalar).itemsize, "output at a time": chunk},
     )
     if arguments.output is not None:
         needed, free = facts.pairs * one_pair, shutil.disk_usage(arguments.output.parent).free
         if needed > free:
             raise UserError(
-                f"{arguments.output}: needs {needed} bytes of disk, {free} are free; use --peaks "
-                "or a smaller --window"
+                f"{arguments.output}: needs {needed} bytes of disk, {free} are free; use --peaks or a smaller --window"
             )
 
 
 def read_inputs(
-    arguments: argparse.Namespace,
-    headers: Sequence[matrices.Header],
-    request: Request,
-    job: stream.Job,
+    arguments: argparse.Namespace, headers: Sequence[matrices.Header], request: Request, job: stream.Job
 ) -> tuple[np.ndarray, np.ndarray]:
     """Left and right stacks, checked, ordered and converted to the scalar type."""
-    left = matrices.as_stack(
-        str(arguments.left), matrices.read_matrices(arguments.left, headers[0])
-    )
+    left = matrices.as_stack(str(arguments.left), matrices.read_matrices(arguments.left, headers[0]))
     left = matrices.to_scalar(str(arguments.left), left, job.scalar, arguments.subtract_mean)
     right = matrices.read_matrices(arguments.right, headers[1])
-    right = matrices.order_rights(
-        str(arguments.right), right, request.lefts, request.form, arguments.right_order
-    )
-    return left, matrices.to_scalar(
-        str(arguments.right), right, job.scalar, arguments.subtract_mean
-    )
+    right = matrices.order_rights(str(arguments.right), right, request.lefts, request.form, arguments.right_order)
+    return left, matrices.to_scalar(str(arguments.right), right, job.scalar, arguments.subtract_mean)
 
 
 def compute(
@@ -311,9 +284,7 @@ def compute(
             }
             np.lib.format.write_array_header_1_0(output, header)
         results = stream.run_chunks(library, request, job, *inputs, chunks)
-        with tqdm(
-            total=facts.pairs, unit="pair", disable=True if arguments.quiet else None, leave=False
-        ) as bar:
+        with tqdm(total=facts.pairs, unit="pair", disable=True if arguments.quiet else None, leave=False) as bar:
             for chunk, out in results:
                 if arguments.peaks is not None:
                     found.append(find_peaks(out, origin, chunk.first))
@@ -334,9 +305,7 @@ def compute(
 def check_outputs(arguments: argparse.Namespace) -> None:
     """UserError, before any work, where an output cannot or must not be written."""
     targets = [
-        Path(target)
-        for target in (arguments.output, arguments.peaks)
-        if target is not None and str(target) != "-"
+        Path(target) for target in (arguments.output, arguments.peaks) if target is not None and str(target) != "-"
     ]
     inputs = [path.resolve() for path in (arguments.left, arguments.right)]
     for number, target in enumerate(targets):

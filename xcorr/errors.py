@@ -29,8 +29,9 @@ class Parser(argparse.ArgumentParser):
 
     def add_results(self) -> None:
         """The option --results."""
-        self.add_argument("--results", type=Path, default=RESULTS, metavar="DIR",
-                          help="root of the results (default: results)")  # fmt: skip
+        self.add_argument(
+            "--results", type=Path, default=RESULTS, metavar="DIR", help="root of the results (default: results)"
+        )
 
     def error(self, message: str) -> Any:
         raise UserError(f"command line: {message}; see --help")

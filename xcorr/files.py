@@ -50,9 +50,7 @@ def replaced_file(target: Path | None, keep: bool = True) -> Iterator[BinaryIO |
             os.replace(temporary, target)
             temporary = None
     except OSError as error:
-        raise UserError(
-            f"{target}: cannot be written: {error.strerror or error}; choose another place"
-        ) from None
+        raise UserError(f"{target}: cannot be written: {error.strerror or error}; choose another place") from None
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)

@@ -100,11 +100,7 @@ def machine(device: str = "cpu") -> dict[str, Any]:
         raise LibraryError(f"{_shown(program)}: not built; run ./scripts/setup.sh and build")
     try:
         done = subprocess.run(
-            [str(program), "--machine", "--device", device],
-            timeout=60,
-            capture_output=True,
-            text=True,
-            check=False,
+            [str(program), "--machine", "--device", device], timeout=60, capture_output=True, text=True, check=False
         )
         if done.returncode == 0:
             return json.loads(done.stdout)
@@ -139,9 +135,8 @@ class Session:
         library._call("open", asked, ctypes.byref(self._handle))
 
     def correlate(
-        self, left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None, *,
-        allow_nonfinite: bool = False,
-    ) -> np.ndarray:  # fmt: skip
+        self, left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None, *, allow_nonfinite: bool = False
+    ) -> np.ndarray:
         """As `Library.correlate`; nothing is planned and, where `out` is given, nothing allocated."""
         return self._library._run(
             self._compute, self._request, self._shape, self._scalar, left, right, out, allow_nonfinite
@@ -177,9 +172,7 @@ class Library:
             self._dll = ctypes.CDLL(str(path))
             self._functions = {
                 name: getattr(self._dll, "xcorr_" + name)
-                for name in (
-                    "list", "machine", "describe", "supports", "open", "compute", "close", "reference"
-                )
+                for name in ("list", "machine", "describe", "supports", "open", "compute", "close", "reference")
             }
         except (OSError, AttributeError) as error:
             raise LibraryError(f"{_shown(path)}: cannot be loaded: {error}; build again") from None
@@ -212,17 +205,15 @@ class Library:
         return self._json("machine", device.encode())
 
     def supports(
-        self, request: Request, *, variant: str, params: str = "", precision: str = "fp32",
-        device: str = "cpu",
-    ) -> str:  # fmt: skip
+        self, request: Request, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
+    ) -> str:
         """Why the variant cannot compute this there; "" where it can. Plans nothing."""
         fields = {"variant": variant, "params": params, "precision": precision, "device": device}
         return self._json("supports", json.dumps({**fields, **request.as_dict()}).encode())["reason"]
 
     def session(
-        self, request: Request, *, variant: str, params: str = "", precision: str = "fp32",
-        device: str = "cpu",
-    ) -> Session:  # fmt: skip
+        self, request: Request, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
+    ) -> Session:
         """Plans once; the session computes the request any number of times until it is closed."""
         fields = {"variant": variant, "params": params, "precision": precision, "device": device}
         return Session(self, request, fields)
@@ -299,8 +290,14 @@ class Library:
         asked = json.dumps({"method": method, **request.as_dict()}).encode()
         return self._run(
             lambda *pointers: self._call("reference", asked, *pointers),
-            request, shape, np.float64, left, right, out, allow_nonfinite,
-        )  # fmt: skip
+            request,
+            shape,
+            np.float64,
+            left,
+            right,
+            out,
+            allow_nonfinite,
+        )
 
     @staticmethod
     def _run(

@@ -48,19 +48,13 @@ def read_header(path: Path) -> Header:
                         f"{name}: .npy version {version[0]}.{version[1]}, which is for "
                         "structured types; save a plain float or integer array"
                     )
-                read = (
-                    np.lib.format.read_array_header_1_0
-                    if version == (1, 0)
-                    else np.lib.format.read_array_header_2_0
-                )
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
                 header = Header(*read(file), file.tell())
             except (ValueError, TypeError, SyntaxError, EOFError, tokenize.TokenError) as error:
                 cause = str(error).splitlines()[0] if str(error) else type(error).__name__
                 raise UserError(f"{name}: damaged .npy header: {cause}; write it again") from None
     except OSError as error:
-        raise UserError(
-            f"{name}: cannot be read: {error.strerror or error}; check the path"
-        ) from None
+        raise UserError(f"{name}: cannot be read: {error.strerror or error}; check the path") from None
     _check_header(name, header, size)
     return header
 
@@ -74,10 +68,7 @@ def _check_header(name: str, header: Header, file_size: int) -> None:
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise UserError(f"{name}: type {dtype}; save float32, float64 or integers")
     if not 2 <= len(header.shape) <= 4:
-        raise UserError(
-            f"{name}: {len(header.shape)} dimensions; a matrix has 2, a stack 3, "
-            "tiles of patterns 4"
-        )
+        raise UserError(f"{name}: {len(header.shape)} dimensions; a matrix has 2, a stack 3, tiles of patterns 4")
     if any(extent < 0 for extent in header.shape):
         raise UserError(f"{name}: damaged .npy header: shape {_by(header.shape)} is negative; write it again")
     if 0 in header.shape:
@@ -112,9 +103,7 @@ def read_matrices(path: Path, header: Header) -> np.ndarray:
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"{path}: cannot be read: {str(error).splitlines()[0]}; write it again"
-        ) from None
+        raise UserError(f"{path}: cannot be read: {str(error).splitlines()[0]}; write it again") from None
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     check_finite(str(path), array)
     return array
@@ -140,9 +129,7 @@ def as_stack(name: str, array: np.ndarray) -> np.ndarray:
     return array[np.newaxis] if array.ndim == 2 else array
 
 
-def infer_form(
-    form: str | None, lefts: int, right_shape: tuple[int, ...], right_order: str | None
-) -> str:
+def infer_form(form: str | None, lefts: int, right_shape: tuple[int, ...], right_order: str | None) -> str:
     """The form, as asked for or as the only one that the counts allow; UserError otherwise.
 
     One to one, one to many and n to one allow a single pairing; a 4D right or `right_order` means
@@ -162,8 +149,7 @@ def infer_form(
             form = "n-to-m"
         else:
             raise UserError(
-                f"{counts}: n-to-mn ({rights} pairs) or n-to-m ({lefts * rights} pairs); "
-                "choose with --form"
+                f"{counts}: n-to-mn ({rights} pairs) or n-to-m ({lefts * rights} pairs); choose with --form"
             )
     if form == "one-to-one" and (lefts, rights) != (1, 1):
         raise UserError(f"{counts}: one-to-one takes one of each; use --form n-to-mn or n-to-m")
@@ -179,9 +165,7 @@ def infer_form(
     return form
 
 
-def order_rights(
-    name: str, array: np.ndarray, lefts: int, form: str, right_order: str | None
-) -> np.ndarray:
+def order_rights(name: str, array: np.ndarray, lefts: int, form: str, right_order: str | None) -> np.ndarray:
     """Rights x rows x cols, grouped by left where the form is n-to-mn.
 
     4D: axes tile, pattern (`right_order` tile) or pattern, tile (pattern); inferred when only one
@@ -226,15 +210,11 @@ def to_scalar(name: str, stack: np.ndarray, scalar: type, subtract_mean: bool) -
         with np.errstate(over="ignore"):
             out[index] = values
         if not np.isfinite(out[index]).all():
-            raise UserError(
-                f"{name}: matrix {index} holds values beyond {np.dtype(scalar)}; scale it"
-            )
+            raise UserError(f"{name}: matrix {index} holds values beyond {np.dtype(scalar)}; scale it")
     return out
 
 
-def available_memory(
-    meminfo: Path = Path("/proc/meminfo"), control_group: Path = Path("/sys/fs/cgroup")
-) -> int | None:  # fmt: skip
+def available_memory(meminfo: Path = Path("/proc/meminfo"), control_group: Path = Path("/sys/fs/cgroup")) -> int | None:
     """Bytes that can be allocated now: available memory, or what a control group leaves of it.
 
     Where the system does not tell what is available it is at most the whole memory; None where nobody tells anything.

@@ -15,7 +15,9 @@ class _Moved(MetaPathFinder):
         self._names = names
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
-        if any(name.startswith(f"{fullname}.") for name in self._names):  # a folder of old modules, which say where they are
+        if any(
+            name.startswith(f"{fullname}.") for name in self._names
+        ):  # a folder of old modules, which say where they are
             return ModuleSpec(fullname, None, is_package=True)
         if fullname in self._names:
             raise ImportError(f"{fullname}: was renamed; use {self._names[fullname]}")

@@ -15,18 +15,7 @@ from xcorr.files import replaced_file
 from xcorr.library import Request
 from xcorr.problem import pair_indices
 
-PEAK_COLUMNS = (
-    "pair",
-    "left",
-    "right",
-    "sy",
-    "sx",
-    "value",
-    "sub_sy",
-    "sub_sx",
-    "peak_to_second",
-    "border",
-)
+PEAK_COLUMNS = ("pair", "left", "right", "sy", "sx", "value", "sub_sy", "sub_sx", "peak_to_second", "border")
 
 
 def find_peaks(out: np.ndarray, origin: tuple[int, int], first: int) -> peaks.Peaks:

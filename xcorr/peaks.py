@@ -33,9 +33,7 @@ class Peaks:
 
 def concatenate(parts: Sequence[Peaks]) -> Peaks:
     """One `Peaks` from the parts, in order."""
-    return Peaks(
-        *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Peaks))
-    )
+    return Peaks(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Peaks)))
 
 
 def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:
@@ -54,9 +52,7 @@ def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:
         raise ValueError(f"pair {int(np.argmin(finite))}: the correlation is not finite")
     y, x = np.divmod(index, cols)
 
-    def neighbours(
-        axis: np.ndarray, size: int, row: int, col: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def neighbours(axis: np.ndarray, size: int, row: int, col: int) -> tuple[np.ndarray, np.ndarray]:
         inside = (axis > 0) & (axis < size - 1)
         low = out[each, np.where(inside, y - row, y), np.where(inside, x - col, x)]
         high = out[each, np.where(inside, y + row, y), np.where(inside, x + col, x)]

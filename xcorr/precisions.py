@@ -6,8 +6,13 @@ import numpy as np
 
 # Unit roundoffs as harness/registry.cpp has them, which a test compares: three bf16 terms carry 16 bits.
 ROUNDOFF = {
-    "fp64": 2.0**-53, "fp32": 2.0**-24, "tf32": 2.0**-11, "3xtf32": 2.0**-21, "bf16x3": 2.0**-16, "fp16": 2.0**-11,
-}  # fmt: skip
+    "fp64": 2.0**-53,
+    "fp32": 2.0**-24,
+    "tf32": 2.0**-11,
+    "3xtf32": 2.0**-21,
+    "bf16x3": 2.0**-16,
+    "fp16": 2.0**-11,
+}
 PRECISIONS = tuple(ROUNDOFF)
 
 

@@ -137,18 +137,11 @@ class Problem:
             return range(1 - lh, rh), range(1 - lw, rw)
         if self.window == "valid":
             if not ((lh <= rh and lw <= rw) or (lh >= rh and lw >= rw)):
-                raise UserError(
-                    f"problem {self.id}: valid needs one matrix to contain the other; use full"
-                )
-            return (
-                range(min(0, rh - lh), max(0, rh - lh) + 1),
-                range(min(0, rw - lw), max(0, rw - lw) + 1),
-            )
+                raise UserError(f"problem {self.id}: valid needs one matrix to contain the other; use full")
+            return (range(min(0, rh - lh), max(0, rh - lh) + 1), range(min(0, rw - lw), max(0, rw - lw) + 1))
         match = _WINDOW.fullmatch(self.window)
         if not match:
-            raise UserError(
-                f"window {self.window}: unknown; use full, valid or sy:a..b,sx:c..d (inclusive)"
-            )
+            raise UserError(f"window {self.window}: unknown; use full, valid or sy:a..b,sx:c..d (inclusive)")
         a, b, c, d = map(int, match.groups())
         if a > b or c > d or max(map(abs, (a, b, c, d))) > LIMIT:
             raise UserError(f"window {self.window}: empty or out of range; the smaller first")
@@ -169,9 +162,7 @@ class Problem:
     def fmas(self) -> int:
         """Useful work: total overlap area of all pairs."""
         sy, sx = self.shifts
-        return self.pairs * _overlaps(self.left[0], self.right[0], sy) * _overlaps(
-            self.left[1], self.right[1], sx
-        )
+        return self.pairs * _overlaps(self.left[0], self.right[0], sy) * _overlaps(self.left[1], self.right[1], sx)
 
     def bytes(self, scalar: int) -> int:
         """Compulsory traffic: inputs once, outputs once, for scalars of that many bytes."""

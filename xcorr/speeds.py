@@ -33,9 +33,7 @@ def per_second(speed: Mapping[str, Any], params: str, cores: int) -> float:
     return float(speed.get("per_core") or WORK_PER_S) * used
 
 
-def launch_s(
-    speeds: Mapping[str, Any], variant: Variant, params: str, problem: Problem, cores: int
-) -> float:
+def launch_s(speeds: Mapping[str, Any], variant: Variant, params: str, problem: Problem, cores: int) -> float:
     """Seconds of one computation of the whole problem."""
     speed = speeds["variants"].get(variant.id) or speeds["classes"][variant.backend][variant.algorithm_class]
     work = work_of(problem, variant.algorithm_class)

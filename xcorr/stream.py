@@ -44,9 +44,8 @@ class Job:
         return scalar_type(self.precision)
 
     def correlate(
-        self, library: Any, request: Request, left: np.ndarray, right: np.ndarray,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:  # fmt: skip
+        self, library: Any, request: Request, left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None
+    ) -> np.ndarray:
         """`library.correlate` of these matrices by this job: pairs x out_rows x out_cols."""
         return library.correlate(
             request,
@@ -78,12 +77,7 @@ def plan_chunks(request: Request, pair_bytes: int, limit: int) -> list[Chunk]:
         for start in range(0, each, most):
             end = min(start + most, each)
             chunks.append(
-                Chunk(
-                    left * each + start,
-                    end - start,
-                    slice(left, left + 1),
-                    slice(base + start, base + end),
-                )
+                Chunk(left * each + start, end - start, slice(left, left + 1), slice(base + start, base + end))
             )
     return chunks
 

@@ -75,7 +75,7 @@ def text_of(sets: list[dict[str, Any]]) -> str:
     text = "[\n" + ",\n".join(json.dumps(one) for one in sets) + "\n]\n"
     for opening in ('"points": ', '"problems": {'):
         text = text.replace(opening, "\n  " + opening)
-    return text.replace("], \"", "],\n    \"")
+    return text.replace('], "', '],\n    "')
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -101,8 +101,9 @@ def stamp(folder: Path) -> str:
     """What tells whether the rows of a set changed: a hash of the names and sizes of its files."""
     files = [
         (str(path.relative_to(folder)), path.stat().st_size)
-        for pattern in ROW_FILES for path in sorted(folder.glob(pattern))
-    ]  # fmt: skip
+        for pattern in ROW_FILES
+        for path in sorted(folder.glob(pattern))
+    ]
     return hashlib.sha256(json.dumps(files).encode()).hexdigest()[:16] if files else ""
 
 

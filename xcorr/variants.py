@@ -49,9 +49,7 @@ def default_params(variant: dict[str, Any]) -> str:
     return next((point for point in points if assignments(point).get("threads") == "all"), points[0])
 
 
-def candidates(
-    variants: list[dict[str, Any]], algorithm_class: str, form: str, device: str
-) -> list[dict[str, Any]]:
+def candidates(variants: list[dict[str, Any]], algorithm_class: str, form: str, device: str) -> list[dict[str, Any]]:
     """Entries of this class that run `form` in fp32 on the device's backend."""
     return [
         variant

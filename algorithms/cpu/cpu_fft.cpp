@@ -236,9 +236,8 @@ class FftPlan final : public Plan {
       call.phase("forward");
       if (r == 0 || q.lefts > 1) forward(call.lefts<T>(), q.left, l, lefts, lefts_);
       forward(call.rights<T>(), q.right, r, rights, rights_);
-      multiply_and_invert(call, rights, [=, &q](Index i) {
-        return Job{q.pair(r + i).left - l, i, r + i};
-      });
+      multiply_and_invert(call, rights,
+                          [=, &q](Index i) { return Job{q.pair(r + i).left - l, i, r + i}; });
     }
   }
 

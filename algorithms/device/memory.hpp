@@ -60,9 +60,7 @@ struct ScalarOf {
   using type = float;
 };
 template <typename T>
-concept HasScalar = requires {
-  typename T::Scalar;
-};
+concept HasScalar = requires { typename T::Scalar; };
 template <HasScalar T>
 struct ScalarOf<T> {
   using type = typename T::Scalar;

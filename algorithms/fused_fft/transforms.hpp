@@ -243,8 +243,9 @@ __device__ __forceinline__ void transform(Complex (&v)[kN]) {
 // Calls f(k) for k = 0 .. kCount - 1, each a constant.
 template <int kCount, typename F>
 __device__ __forceinline__ void for_each_constant(F f) {
-  [&]<int... k>(std::integer_sequence<int, k...>) { (f(std::integral_constant<int, k>{}), ...); }
-  (std::make_integer_sequence<int, kCount>{});
+  [&]<int... k>(std::integer_sequence<int, k...>) {
+    (f(std::integral_constant<int, k>{}), ...);
+  }(std::make_integer_sequence<int, kCount>{});
 }
 
 }  // namespace xcorr::fused_fft

@@ -34,7 +34,7 @@ namespace xcorr::tiled {
 namespace {
 
 template <int kRows, int kCols>
-constexpr int kResidentBlocks = kRows* kCols > 16 ? 2 : 3;
+constexpr int kResidentBlocks = kRows * kCols > 16 ? 2 : 3;
 
 template <int kRows, int kCols>
 __global__ void __launch_bounds__(kTileThreads, (kResidentBlocks<kRows, kCols>))

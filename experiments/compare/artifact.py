@@ -46,11 +46,16 @@ def parser() -> Parser:
     """The command line."""
     made = Parser(prog="python3 -m experiments.compare.artifact", description=__doc__, epilog=EPILOG)
     made.add_results()
-    made.add_argument("--set", metavar="MACHINE_KEY", dest="machine",
-                      help="machine key of the set (default: the only set with these variants)")  # fmt: skip
+    made.add_argument(
+        "--set",
+        metavar="MACHINE_KEY",
+        dest="machine",
+        help="machine key of the set (default: the only set with these variants)",
+    )
     made.add_argument("--local", action="store_true", help="read the local set, not the published one")
-    made.add_argument("--part", choices=("all", *COMPARE), default="all",
-                      help="print only this comparison (default: all)")  # fmt: skip
+    made.add_argument(
+        "--part", choices=("all", *COMPARE), default="all", help="print only this comparison (default: all)"
+    )
     made.add_argument("--baseline", default="h200_artifact", help="a file of experiments/compare/baselines/")
     made.add_argument("--markdown", action="store_true", help="print a Markdown table")
     return made
@@ -65,9 +70,7 @@ def load_baseline(name: str) -> tuple[dict[str, Any], Baseline]:
     what = load_toml(path)
     lines = (FOLDER / what["rows"]).read_text(encoding="utf-8").splitlines()
     rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-    return what, {
-        (row["form"], int(row["size"]), int(row["lefts"]), int(row["rights"])): row for row in rows
-    }
+    return what, {(row["form"], int(row["size"]), int(row["lefts"]), int(row["rights"])): row for row in rows}
 
 
 def choose_set(root: Path, machine: str | None, local: bool, wanted: Callable[[store.Row], bool]) -> Path:
@@ -112,9 +115,14 @@ def comparable(frame: pd.DataFrame) -> pd.DataFrame:
         & (frame["left_rows"] == frame["right_cols"])
     )
     rows = frame[
-        square & (frame["outcome"] == "passed") & (frame["backend"] == "cuda") & (frame["mode"] == "stream")
-        & (frame["precision"] == "fp32") & (frame["window"] == "full") & (frame["input"] == "uniform")
-    ]  # fmt: skip
+        square
+        & (frame["outcome"] == "passed")
+        & (frame["backend"] == "cuda")
+        & (frame["mode"] == "stream")
+        & (frame["precision"] == "fp32")
+        & (frame["window"] == "full")
+        & (frame["input"] == "uniform")
+    ]
     side = rows["experiment"].isin(studies())
     point = [rows[name] for name in ("variant", "params", "form", "left_rows", "lefts", "rights")]
     return rows[~side | side.groupby(point).transform("all")]
@@ -151,8 +159,10 @@ class Column:
     def summary(self) -> str:
         worst = f"{max(self.ratios):.2f}" if self.ratios else "-"
         missing = f", {self.missing} not compared" if self.missing else ""
-        return (f"{self.title} (bar {self.bar:g}): {len(self.ratios)} cells, geometric mean {self.mean()}, "
-                f"worst {worst}, {self.above()} above the bar{missing}")  # fmt: skip
+        return (
+            f"{self.title} (bar {self.bar:g}): {len(self.ratios)} cells, geometric mean {self.mean()}, "
+            f"worst {worst}, {self.above()} above the bar{missing}"
+        )
 
 
 @dataclass(frozen=True)
@@ -185,14 +195,31 @@ def compare_fft(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) ->
     lines = []
     for cell, theirs in baseline.items():
         fast, ours, time = bare.get(cell), whole.get(cell), theirs["fft_us"]
-        lines.append([
-            *named(cell), f"{float(time):.1f}",
-            text(fast, "phases_us"), phases.cell(fast, "phases_us", time), text(fast, "params"),
-            text(ours, "compute_us"), compute.cell(ours, "compute_us", time), text(ours, "params"),
-        ])  # fmt: skip
+        lines.append(
+            [
+                *named(cell),
+                f"{float(time):.1f}",
+                text(fast, "phases_us"),
+                phases.cell(fast, "phases_us", time),
+                text(fast, "params"),
+                text(ours, "compute_us"),
+                compute.cell(ours, "compute_us", time),
+                text(ours, "params"),
+            ]
+        )
     lines.append(["geometric mean", "", "", "", "", phases.mean(), "", "", compute.mean(), ""])
-    headers = ["form", "size", "counts", "their fft us", "phases us", "ratio", "of params", "compute us", "ratio",
-               "params"]  # fmt: skip
+    headers = [
+        "form",
+        "size",
+        "counts",
+        "their fft us",
+        "phases us",
+        "ratio",
+        "of params",
+        "compute us",
+        "ratio",
+        "params",
+    ]
     return Part(headers, lines, [phases, compute])
 
 
@@ -203,8 +230,14 @@ def compare_naive(what: dict[str, Any], baseline: Baseline, rows: pd.DataFrame) 
     lines = []
     for cell, theirs in baseline.items():
         ours, time = best.get(cell), theirs["overlap_wise_us"]
-        lines.append([*named(cell), f"{float(time):.1f}" if time else "-", text(ours, "compute_us"),
-                      column.cell(ours, "compute_us", time)])  # fmt: skip
+        lines.append(
+            [
+                *named(cell),
+                f"{float(time):.1f}" if time else "-",
+                text(ours, "compute_us"),
+                column.cell(ours, "compute_us", time),
+            ]
+        )
     lines.append(["geometric mean", "", "", "", "", column.mean()])
     return Part(["form", "size", "counts", "their overlap-wise us", "overlap-wise us", "ratio"], lines, [column])
 
@@ -219,14 +252,31 @@ def compare_definition(what: dict[str, Any], baseline: Baseline, rows: pd.DataFr
         notes = [note for note in NOTES if cell[0] in what[note]["forms"]]
         time = "unclear_us" if "clear" in notes else "compute_us"
         ours = best[time].get(cell)
-        lines.append([
-            *named(cell), ", ".join(notes) or "-", f"{float(theirs['best_definition_us']):.1f}",
-            text(ours, "compute_us"), text(ours, time) if "clear" in notes else "-",
-            column.cell(ours, time, theirs["best_definition_us"]), text(ours, "variant"), text(ours, "params"),
-        ])  # fmt: skip
+        lines.append(
+            [
+                *named(cell),
+                ", ".join(notes) or "-",
+                f"{float(theirs['best_definition_us']):.1f}",
+                text(ours, "compute_us"),
+                text(ours, time) if "clear" in notes else "-",
+                column.cell(ours, time, theirs["best_definition_us"]),
+                text(ours, "variant"),
+                text(ours, "params"),
+            ]
+        )
     lines.append(["geometric mean", "", "", "", "", "", "", column.mean(), "", ""])
-    headers = ["form", "size", "counts", "note", "their definition us", "ours us", "without clear us", "ratio",
-               "variant", "params"]  # fmt: skip
+    headers = [
+        "form",
+        "size",
+        "counts",
+        "note",
+        "their definition us",
+        "ours us",
+        "without clear us",
+        "ratio",
+        "variant",
+        "params",
+    ]
     notes = [f"{note}: {what[note]['reason']}" for note in NOTES]
     absent = [family for family in what["families"] if family not in set(mine["family"])]
     if absent:
@@ -244,8 +294,9 @@ def run(argv: Sequence[str]) -> int:
     what, baseline = load_baseline(asked.baseline)
     variants = {what[name].get("variant") for name in names}
     families = {family for name in names for family in what[name].get("families", [])}
-    folder = choose_set(asked.results, asked.machine, asked.local,
-                        lambda row: row["variant"] in variants or row["family"] in families)  # fmt: skip
+    folder = choose_set(
+        asked.results, asked.machine, asked.local, lambda row: row["variant"] in variants or row["family"] in families
+    )
     rows = comparable(store.read_set(folder))
     parts = {name: COMPARE[name](what[name], baseline, rows) for name in names}
     print(f"{folder.name} against: {what['title']}\n")
@@ -257,8 +308,11 @@ def run(argv: Sequence[str]) -> int:
         print()
     empty = [name for name, part in parts.items() if not any(column.ratios for column in part.columns)]
     if empty:
-        print(f"error: set {folder.name}: no cell of {', '.join(empty)} can be compared; run the experiments first "
-              "or choose another --part", file=sys.stderr)  # fmt: skip
+        print(
+            f"error: set {folder.name}: no cell of {', '.join(empty)} can be compared; run the experiments first "
+            "or choose another --part",
+            file=sys.stderr,
+        )
     return int(bool(empty) or any(column.above() for part in parts.values() for column in part.columns))
 
 

@@ -67,17 +67,46 @@ def parser() -> Parser:
     add = made.add_argument
     add("--before", metavar="TREE", help="older version of the tree: a folder or a git revision")
     add("--after", metavar="TREE", default=str(ROOT), help="newer version of the tree (default: this one)")
-    add("--before-build", type=Path, metavar="DIR", help="build folder of the older version (default: TREE/build-equivalent)")
-    add("--after-build", type=Path, metavar="DIR", help="build folder of the newer version (default: TREE/build-equivalent)")
+    add(
+        "--before-build",
+        type=Path,
+        metavar="DIR",
+        help="build folder of the older version (default: TREE/build-equivalent)",
+    )
+    add(
+        "--after-build",
+        type=Path,
+        metavar="DIR",
+        help="build folder of the newer version (default: TREE/build-equivalent)",
+    )
     add("--arch", default="90", help="GPU architecture whose code is compared (default: 90)")
-    add("--grid", choices=("quick", "paper"), default="paper", help="which compile-time points are built (default: paper)")
+    add(
+        "--grid",
+        choices=("quick", "paper"),
+        default="paper",
+        help="which compile-time points are built (default: paper)",
+    )
     add("--variants", metavar="A,B", help="compare only these variants (default: all)")
-    add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="how many variants are recorded at a time (default: one a core)")
+    add(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="how many variants are recorded at a time (default: one a core)",
+    )
     add("--write", action="store_true", help="add a line to results/equivalent.csv for each variant that is equal")
-    add("--rows", nargs="*", type=Path, metavar="SET",
-        help="only say which rows of these sets count for the sources here (default: all published ones)")  # fmt: skip
-    add("--times", action="store_true",
-        help="only measure short points with both builds in turn, on the GPU or with --device cpu")  # fmt: skip
+    add(
+        "--rows",
+        nargs="*",
+        type=Path,
+        metavar="SET",
+        help="only say which rows of these sets count for the sources here (default: all published ones)",
+    )
+    add(
+        "--times",
+        action="store_true",
+        help="only measure short points with both builds in turn, on the GPU or with --device cpu",
+    )
     add("--device", default="cuda:0", help="device that --times measures on (default: cuda:0)")
     add("--points", type=int, default=60, metavar="N", help="how many points --times measures (default: 60)")
     return made
@@ -101,9 +130,7 @@ def compare(before: Tree, after: Tree, variants: Sequence[str], grid: str, arch:
     return verdicts
 
 
-def _compile_and_compare(
-    before: Tree, after: Tree, unknown: list[Verdict], grid: str, arch: str, jobs: int
-) -> None:
+def _compile_and_compare(before: Tree, after: Tree, unknown: list[Verdict], grid: str, arch: str, jobs: int) -> None:
     recorders = []
     for tree in (before, after):
         tree.compile(grid, arch)
@@ -211,8 +238,12 @@ def run(argv: Sequence[str]) -> int:
     after = open_tree(options.after, options.after_build)
     wanted = [word for word in (options.variants or "").replace(",", " ").split()]
     verdicts = compare(before, after, wanted, options.grid, options.arch, options.jobs)
-    print(tabulate([[one.variant, one.before, one.after, one.found, one.why] for one in verdicts],
-                   ["variant", "before", "after", "found", "what"]))  # fmt: skip
+    print(
+        tabulate(
+            [[one.variant, one.before, one.after, one.found, one.why] for one in verdicts],
+            ["variant", "before", "after", "found", "what"],
+        )
+    )
     if options.write:
         write(verdicts, before, after, options.arch)
     return 1 if any(one.found == DIFFERENT for one in verdicts) else 0
@@ -227,10 +258,7 @@ def write(verdicts: Sequence[Verdict], before: Tree, after: Tree, arch: str) -> 
             raise UserError(f"compilers: {' and '.join(sorted(compilers))} differ; build both trees with one")
     capability = f"{arch[:-1]}.{arch[-1]}"
     cuda = {name for name, (path, _) in after.units().items() if path.endswith(".cu")}
-    lines = [
-        one.line(*(compilers or {"none"}), capability if one.variant in cuda else "cpu")
-        for one in verdicts
-    ]
+    lines = [one.line(*(compilers or {"none"}), capability if one.variant in cuda else "cpu") for one in verdicts]
     written = add_lines(identity.EQUIVALENT, [line for line in lines if line])
     print(f"{identity.EQUIVALENT.relative_to(ROOT)}: {written} lines added")
 

@@ -127,8 +127,13 @@ def disassemble(library: Path, arch: str) -> list[str]:
 def parser() -> Parser:
     """The command line."""
     made = Parser(prog="python3 -m experiments.compare.instruction_mix", description=__doc__, epilog=EPILOG)
-    made.add_argument("--library", type=Path, default=ROOT / "build" / "libxcorr.so", metavar="FILE",
-                      help="library whose machine code is read (default: build/libxcorr.so)")  # fmt: skip
+    made.add_argument(
+        "--library",
+        type=Path,
+        default=ROOT / "build" / "libxcorr.so",
+        metavar="FILE",
+        help="library whose machine code is read (default: build/libxcorr.so)",
+    )
     made.add_argument("--arch", default="sm_90", help="architecture whose machine code is read (default: sm_90)")
     made.add_argument("--markdown", action="store_true", help="print a Markdown table")
     return made
@@ -147,12 +152,16 @@ def table(sass: Iterable[str]) -> tuple[list[list[str]], int]:
         good = mix is not None and as_claimed(mix, fmas, shuffles)
         wrong += not good
         precision = "fp64" if mix and any(one.name.startswith("DFMA") for one in code) else "fp32"
-        lines.append([
-            variant, " ".join(f"{name}={value}" for name, value in arguments.items()) or "-", precision,
-            f"{fmas}:{shuffles}",
-            *([str(mix.fmas), str(mix.shuffles), str(mix.others)] if mix else ["-"] * 3),
-            "as claimed" if good else "differs",
-        ])  # fmt: skip
+        lines.append(
+            [
+                variant,
+                " ".join(f"{name}={value}" for name, value in arguments.items()) or "-",
+                precision,
+                f"{fmas}:{shuffles}",
+                *([str(mix.fmas), str(mix.shuffles), str(mix.others)] if mix else ["-"] * 3),
+                "as claimed" if good else "differs",
+            ]
+        )
     return sorted(lines), wrong
 
 
@@ -161,7 +170,9 @@ def run(argv: Sequence[str]) -> int:
     asked = parser().parse_args(argv)
     lines, wrong = table(disassemble(asked.library, asked.arch))
     if not lines:
-        raise UserError(f"library {asked.library}: no kernel of {KERNELS.name} for {asked.arch}; build that architecture")
+        raise UserError(
+            f"library {asked.library}: no kernel of {KERNELS.name} for {asked.arch}; build that architecture"
+        )
     headers = ["kernel", "arguments", "precision", "claimed FMA:shuffle", "FMA", "shuffle", "other", "mix"]
     print(tabulate(lines, headers, tablefmt="github" if asked.markdown else "simple", disable_numparse=True))
     print(f"\n{len(lines)} main loops, {wrong} not as claimed")

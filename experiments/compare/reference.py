@@ -113,13 +113,21 @@ def parser() -> Parser:
     made.add_argument("--reference", type=Path, required=True, metavar="FILE", help="CSV of the artifact's medians")
     made.add_argument("--variants", default="", metavar="A,B", help="only these variants of ours (default: all)")
     made.add_results()
-    made.add_argument("--set", metavar="MACHINE_KEY", dest="machine",
-                      help="machine key of the set (default: the only set with these variants)")  # fmt: skip
+    made.add_argument(
+        "--set",
+        metavar="MACHINE_KEY",
+        dest="machine",
+        help="machine key of the set (default: the only set with these variants)",
+    )
     made.add_argument("--local", action="store_true", help="read the local set, not the published one")
     rows = made.add_mutually_exclusive_group()
     rows.add_argument("--summary", action="store_true", help="print the summary, no rows")
-    rows.add_argument("--above", type=float, metavar="RATIO",
-                      help=f"print and count only rows above this (default: all, count above {ABOVE:g})")  # fmt: skip
+    rows.add_argument(
+        "--above",
+        type=float,
+        metavar="RATIO",
+        help=f"print and count only rows above this (default: all, count above {ABOVE:g})",
+    )
     made.add_argument("--markdown", action="store_true", help="print Markdown tables")
     return made
 
@@ -140,9 +148,16 @@ class Compared:
         form, size, lefts, rights = one.problem
         asked = ";".join(f"{key}={value}" for key, value in sorted(one.params.items()))
         return [
-            form, str(size), f"{lefts}:{rights}", one.variant, asked or "-", one.note or "-", f"{one.median_us:.1f}",
-            "-" if self.ours_us is None else f"{self.ours_us:.1f}", "-" if self.ratio is None else f"{self.ratio:.2f}",
-        ]  # fmt: skip
+            form,
+            str(size),
+            f"{lefts}:{rights}",
+            one.variant,
+            asked or "-",
+            one.note or "-",
+            f"{one.median_us:.1f}",
+            "-" if self.ours_us is None else f"{self.ours_us:.1f}",
+            "-" if self.ratio is None else f"{self.ratio:.2f}",
+        ]
 
 
 def compare(references: list[Reference], points: dict[tuple[str, Problem], list[Point]]) -> list[Compared]:

@@ -32,8 +32,13 @@ Row = Mapping[str, str]
 def parser() -> Parser:
     """The command line."""
     made = Parser(prog="python3 -m experiments.compare.resources", description=__doc__, epilog=EPILOG)
-    made.add_argument("--build", type=Path, default=build_directory(), metavar="DIR",
-                      help="build folder that is read (default: XCORR_BUILD, else build)")  # fmt: skip
+    made.add_argument(
+        "--build",
+        type=Path,
+        default=build_directory(),
+        metavar="DIR",
+        help="build folder that is read (default: XCORR_BUILD, else build)",
+    )
     made.add_argument("--by-point", action="store_true", help="print a line for every kernel instead of every variant")
     made.add_argument("--markdown", action="store_true", help="print a Markdown table")
     return made
@@ -65,8 +70,7 @@ def faults(rows: Iterable[Row]) -> list[str]:
         f"{row['variant']}: {kernel_name(row)} on sm_{row['arch']} uses local memory: {row['stack_bytes']} bytes of "
         f"stack, {row['spill_store_bytes']} of spill stores, {row['spill_load_bytes']} of spill loads"
         for row in rows
-        if row["variant"] not in exempt
-        and any(int(row[name]) > limits.get(row["variant"], 0) for name in LOCAL_MEMORY)
+        if row["variant"] not in exempt and any(int(row[name]) > limits.get(row["variant"], 0) for name in LOCAL_MEMORY)
     ]
 
 
@@ -91,27 +95,50 @@ def by_variant(rows: Sequence[Row], seconds: Iterable[Row]) -> tuple[list[str], 
         own = [row for row in rows if (row["variant"], row["arch"]) == (variant, arch)]
         # One compilation makes all architectures: its time stands on the first one's line.
         cost = took.pop(variant, None)
-        lines.append([
-            variant or "(harness)", f"sm_{arch}", str(len(own)), "" if cost is None else f"{cost:.1f}",
-            *(span(row[name] for row in own) for name in ("registers", "shared_bytes", *LOCAL_MEMORY)),
-            span((row["occupancy"] for row in own), percent=True),
-        ])  # fmt: skip
+        lines.append(
+            [
+                variant or "(harness)",
+                f"sm_{arch}",
+                str(len(own)),
+                "" if cost is None else f"{cost:.1f}",
+                *(span(row[name] for row in own) for name in ("registers", "shared_bytes", *LOCAL_MEMORY)),
+                span((row["occupancy"] for row in own), percent=True),
+            ]
+        )
     return [
-        "variant", "arch", "points", "seconds", "registers", "shared B", "stack B", "spill stores B", "spill loads B",
+        "variant",
+        "arch",
+        "points",
+        "seconds",
+        "registers",
+        "shared B",
+        "stack B",
+        "spill stores B",
+        "spill loads B",
         "occupancy",
-    ], lines  # fmt: skip
+    ], lines
 
 
 def by_point(rows: Iterable[Row]) -> tuple[list[str], list[list[str]]]:
     """Headings and a line for each kernel."""
     columns = ["registers", "shared_bytes", *LOCAL_MEMORY, "warps_per_sm"]
-    headings = ["variant", "arch", "kernel", *(name.replace("_bytes", " B").replace("_", " ") for name in columns),
-                "occupancy"]  # fmt: skip
+    headings = [
+        "variant",
+        "arch",
+        "kernel",
+        *(name.replace("_bytes", " B").replace("_", " ") for name in columns),
+        "occupancy",
+    ]
     return headings, [
-        [row["variant"] or "(harness)", f"sm_{row['arch']}", kernel_name(row), *(row[name] for name in columns),
-         span([row["occupancy"]], percent=True)]
+        [
+            row["variant"] or "(harness)",
+            f"sm_{row['arch']}",
+            kernel_name(row),
+            *(row[name] for name in columns),
+            span([row["occupancy"]], percent=True),
+        ]
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def run(argv: Sequence[str]) -> int:

@@ -63,13 +63,10 @@ def parse_bar(entry: dict[str, Any]) -> Bar:
     try:
         form, left, right, counts, window = entry["problem"].split("/")
         (left_rows, left_cols), (right_rows, right_cols), (lefts, rights) = (
-            tuple(map(int, text.split(mark)))
-            for text, mark in ((left, "x"), (right, "x"), (counts, ":"))
+            tuple(map(int, text.split(mark))) for text, mark in ((left, "x"), (right, "x"), (counts, ":"))
         )
         least = float(entry["at_least"]) if "at_least" in entry else 1 / float(entry["at_most"])
-        request = Request(
-            form, (left_rows, left_cols), (right_rows, right_cols), lefts, rights, window
-        )
+        request = Request(form, (left_rows, left_cols), (right_rows, right_cols), lefts, rights, window)
         params = tuple(entry["params"])
         bar = Bar(entry["title"], request, entry["variant"], params, entry["against"], least)
     except (KeyError, ValueError, TypeError) as error:
@@ -115,9 +112,8 @@ def scipy_contestant(left: np.ndarray, right: np.ndarray, workers: int, name: st
 
 
 def variant_contestant(
-    library: Library, request: Request, variant: str, params: str, ours: bool,
-    left: np.ndarray, right: np.ndarray,
-) -> Contestant:  # fmt: skip
+    library: Library, request: Request, variant: str, params: str, ours: bool, left: np.ndarray, right: np.ndarray
+) -> Contestant:
     """A variant at one point: the result from libxcorr, the time from xcorr-bench."""
 
     def result() -> np.ndarray:
@@ -126,13 +122,35 @@ def variant_contestant(
     def seconds_per_call(duration: float) -> float:
         shapes = [f"{rows}x{cols}" for rows, cols in (request.left, request.right)]
         command = [
-            str(program()), "--device", "cpu", "--variant", variant, "--precision", "fp32",
-            "--form", request.form, "--left", shapes[0], "--right", shapes[1],
-            "--lefts", str(request.lefts), "--rights", str(request.rights),
-            "--window", request.window, *(["--params", params] if params else []),
-            "--mode", "stream", "--repetitions", "1", "--min-time", str(duration),
-            "--records", "-",
-        ]  # fmt: skip
+            str(program()),
+            "--device",
+            "cpu",
+            "--variant",
+            variant,
+            "--precision",
+            "fp32",
+            "--form",
+            request.form,
+            "--left",
+            shapes[0],
+            "--right",
+            shapes[1],
+            "--lefts",
+            str(request.lefts),
+            "--rights",
+            str(request.rights),
+            "--window",
+            request.window,
+            *(["--params", params] if params else []),
+            "--mode",
+            "stream",
+            "--repetitions",
+            "1",
+            "--min-time",
+            str(duration),
+            "--records",
+            "-",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         for line in done.stdout.splitlines():
             record = json.loads(line).get("record") if line.startswith('{"record"') else None
@@ -183,8 +201,7 @@ def measure(bar: Bar, library: Library, rounds: int, seconds: float, progress: t
     met = opponent >= bar.least_speedup * best
     request = bar.request
     progress.write(
-        f"{bar.title} ({request.form}, {request.left[0]} x {request.left[1]}, "
-        f"{request.lefts}:{request.rights})",
+        f"{bar.title} ({request.form}, {request.left[0]} x {request.left[1]}, {request.lefts}:{request.rights})",
         file=sys.stdout,
     )
     for name, values in times.items():
@@ -204,7 +221,9 @@ def measure(bar: Bar, library: Library, rounds: int, seconds: float, progress: t
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = Parser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="number of rounds, of which the median counts (default: 7)")
+    parser.add_argument(
+        "--rounds", type=int, default=7, help="number of rounds, of which the median counts (default: 7)"
+    )
     parser.add_argument(
         "--seconds", type=float, default=0.3, help="seconds that each contestant runs in a round (default: 0.3)"
     )
@@ -218,8 +237,10 @@ def main(arguments: list[str] | None = None) -> int:
             raise UserError(f"{options.bars}: no [[bars]] in it; see experiments/compare/bars/speed.toml")
         program()
         library = Library()
-        print(f"scipy {scipy.__version__}; medians of {options.rounds} interleaved rounds of "
-              f"{options.seconds:g} s; float32; plans are made outside the time")  # fmt: skip
+        print(
+            f"scipy {scipy.__version__}; medians of {options.rounds} interleaved rounds of "
+            f"{options.seconds:g} s; float32; plans are made outside the time"
+        )
         with tqdm(total=options.rounds * len(bars), unit="round", leave=False) as progress:
             rounds, seconds = options.rounds, options.seconds
             met = [measure(bar, library, rounds, seconds, progress) for bar in bars]

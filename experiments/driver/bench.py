@@ -86,8 +86,7 @@ REPORTED = ("passed", "incorrect", "not_supported", "invalid_params", "out_of_me
 
 
 def verdict_of(fields: Mapping[str, Any]) -> tuple[str, str]:
-    """Outcome and reason of a record. One that says `passed` without a time or an error has failed: nobody checked it.
-    """
+    """Outcome and reason of a record. One that says `passed` without a time or an error has failed: nobody checked it."""
     outcome, reason = fields.get("outcome"), str(fields.get("reason") or "")
     if outcome not in REPORTED:
         return "failed", f"xcorr-bench reported the outcome {outcome!r}"
@@ -145,22 +144,43 @@ class Bench:
         problem = unit.problem
         chosen = [word for one in params if one for word in ("--params", one)]
         return [
-            str(self.path), "--device", self.device, "--variant", unit.variant.id,
-            "--precision", unit.precision, "--form", problem.form,
-            "--left", format_shape(problem.left), "--right", format_shape(problem.right),
-            "--lefts", str(problem.lefts), "--rights", str(problem.rights),
-            "--window", problem.window, *chosen, "--mode", unit.mode, "--input", unit.input,
-            "--seed", str(SEED), "--repetitions", str(preset.repetitions),
-            "--min-time", str(preset.min_time_s), "--records", "-",
+            str(self.path),
+            "--device",
+            self.device,
+            "--variant",
+            unit.variant.id,
+            "--precision",
+            unit.precision,
+            "--form",
+            problem.form,
+            "--left",
+            format_shape(problem.left),
+            "--right",
+            format_shape(problem.right),
+            "--lefts",
+            str(problem.lefts),
+            "--rights",
+            str(problem.rights),
+            "--window",
+            problem.window,
+            *chosen,
+            "--mode",
+            unit.mode,
+            "--input",
+            unit.input,
+            "--seed",
+            str(SEED),
+            "--repetitions",
+            str(preset.repetitions),
+            "--min-time",
+            str(preset.min_time_s),
+            "--records",
+            "-",
             *(["--energy-time", str(unit.energy_s)] if unit.energy_s else []),
-        ]  # fmt: skip
+        ]
 
     def measure(
-        self,
-        unit: Unit,
-        params: Sequence[str],
-        preset: Preset,
-        timeout_s: Callable[[str], float],
+        self, unit: Unit, params: Sequence[str], preset: Preset, timeout_s: Callable[[str], float]
     ) -> Iterator[Starting | Record | Ended]:
         """Run one process; yields what it reports as it comes, and at last how it ended.
 
@@ -175,9 +195,20 @@ class Bench:
     ) -> Iterator[Starting | Record | Ended]:
         """As measure, with points of several problems; events and `timeout_s` have the number of a point."""
         command = [
-            str(self.path), "--device", self.device, "--points", "-", "--seed", str(SEED),
-            "--repetitions", str(preset.repetitions), "--min-time", str(preset.min_time_s), "--records", "-",
-        ]  # fmt: skip
+            str(self.path),
+            "--device",
+            self.device,
+            "--points",
+            "-",
+            "--seed",
+            str(SEED),
+            "--repetitions",
+            str(preset.repetitions),
+            "--min-time",
+            str(preset.min_time_s),
+            "--records",
+            "-",
+        ]
         lines = "".join(json.dumps(_point(unit, params)) + "\n" for unit, params in points)
         yield from self._events(command, lines.encode(), points[0][1], lambda event: timeout_s(event.number or 0))
 
@@ -232,11 +263,19 @@ def _point(unit: Unit, params: str) -> dict[str, Any]:
     """A line of `xcorr-bench --points`."""
     problem = unit.problem
     return {
-        "variant": unit.variant.id, "params": params, "precision": unit.precision, "form": problem.form,
-        "left": format_shape(problem.left), "right": format_shape(problem.right), "lefts": problem.lefts,
-        "rights": problem.rights, "window": problem.window, "mode": unit.mode, "input": unit.input,
+        "variant": unit.variant.id,
+        "params": params,
+        "precision": unit.precision,
+        "form": problem.form,
+        "left": format_shape(problem.left),
+        "right": format_shape(problem.right),
+        "lefts": problem.lefts,
+        "rights": problem.rights,
+        "window": problem.window,
+        "mode": unit.mode,
+        "input": unit.input,
         "energy_time": float(unit.energy_s),
-    }  # fmt: skip
+    }
 
 
 class _Lines:
@@ -301,7 +340,5 @@ def _ended(code: int, timed_out: bool, stderr: str) -> Ended:
     else:
         reason = f"exit code {code}"
     return Ended(
-        f"{reason}: {said}" if said else reason,
-        user_error=code == USER_ERROR,
-        device_lost=code == DEVICE_LOST,
+        f"{reason}: {said}" if said else reason, user_error=code == USER_ERROR, device_lost=code == DEVICE_LOST
     )

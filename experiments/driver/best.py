@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from experiments.driver.points import Unit
-from experiments.driver.schema import Experiment, Restriction
 from experiments.driver import store
 from experiments.driver.identity import architecture
+from experiments.driver.points import Unit
 from experiments.driver.run_records import read_runs
+from experiments.driver.schema import Experiment, Restriction
 from experiments.driver.store import Row
 from experiments.driver.studies import without_studies
 from xcorr.auto import distance
@@ -42,8 +42,7 @@ def ranking(rows: Iterable[Row]) -> dict[Cell, list[str]]:
         if row["outcome"] == "passed" and row["mode"] == "stream" and row["compute_us"]:
             times[tuple(row[name] for name in CELL)][row["params"]].append(float(row["compute_us"]))
     return {
-        cell: sorted(points, key=lambda one: (statistics.median(points[one]), one))
-        for cell, points in times.items()
+        cell: sorted(points, key=lambda one: (statistics.median(points[one]), one)) for cell, points in times.items()
     }
 
 
@@ -83,7 +82,12 @@ class Elsewhere:
         form = unit.problem.form
         for by_variant in self._sets:
             built = [
-                (problem.form != form, distance(unit.problem, problem), problem.id, [one for one in points if one in unit.params])
+                (
+                    problem.form != form,
+                    distance(unit.problem, problem),
+                    problem.id,
+                    [one for one in points if one in unit.params],
+                )
                 for problem, points in by_variant.get((unit.variant.id, unit.precision), [])
             ]
             near = min((one for one in built if one[3]), default=None)
@@ -133,9 +137,13 @@ def keep_plotted(units: Sequence[Unit], experiments: Mapping[str, Experiment]) -
 
 
 def keep_best(
-    units: Sequence[Unit], experiments: Mapping[str, Experiment], preset: str, ranked: Mapping[Cell, Sequence[str]],
-    default: int | None = None, instead: Callable[[Unit, int], Sequence[str]] | None = None,
-) -> tuple[list[Unit], list[Unit]]:  # fmt: skip
+    units: Sequence[Unit],
+    experiments: Mapping[str, Experiment],
+    preset: str,
+    ranked: Mapping[Cell, Sequence[str]],
+    default: int | None = None,
+    instead: Callable[[Unit, int], Sequence[str]] | None = None,
+) -> tuple[list[Unit], list[Unit]]:
     """The units with the points that `best` (by `ranked`) and `points` of their experiment keep, and the units
     that were left out because they have neither rows nor a named point. `default`: the `best` of the preset, for
     experiments that have none of their own. `instead(unit, best)` names points of a unit without rows."""

@@ -77,8 +77,11 @@ def disk_line(folder: Path) -> Line:
     """Free disk space for the rows and figures."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(there).free
-    return Line("disk", f"{free / GIB:.1f} GiB free for {folder}",
-                "" if free >= FREE_DISK else "free some: 1 GiB is needed, or name another place with --results")  # fmt: skip
+    return Line(
+        "disk",
+        f"{free / GIB:.1f} GiB free for {folder}",
+        "" if free >= FREE_DISK else "free some: 1 GiB is needed, or name another place with --results",
+    )
 
 
 def _smi(*arguments: str) -> list[list[str]] | None:
@@ -99,8 +102,15 @@ def _visible(index: int, environment: Mapping[str, str]) -> str:
     return names[index] if index < len(names) else str(index)
 
 
-QUERY = ("name", "utilization.gpu", "memory.free", "memory.total", "ecc.mode.current",
-         "ecc.errors.uncorrected.volatile.total", "mig.mode.current")  # fmt: skip
+QUERY = (
+    "name",
+    "utilization.gpu",
+    "memory.free",
+    "memory.total",
+    "ecc.mode.current",
+    "ecc.errors.uncorrected.volatile.total",
+    "mig.mode.current",
+)
 
 
 def smi_lines(gpu: str, name: str) -> Iterator[Line]:
@@ -116,21 +126,37 @@ def smi_lines(gpu: str, name: str) -> Iterator[Line]:
     if others is None:
         yield Line("GPU processes", "nvidia-smi does not tell", judged=False)
     else:
-        yield Line("GPU processes", f"{len(others)}" + (f" ({programs})" if programs else ""),
-                   "" if not others else "end them, or choose another GPU with --device cuda:N")  # fmt: skip
+        yield Line(
+            "GPU processes",
+            f"{len(others)}" + (f" ({programs})" if programs else ""),
+            "" if not others else "end them, or choose another GPU with --device cuda:N",
+        )
     if load.isdigit():
-        yield Line("GPU load", f"{load} %",
-                   "" if int(load) <= BUSY_GPU_PERCENT else "something else uses the GPU: end it, or choose another GPU")  # fmt: skip
+        yield Line(
+            "GPU load",
+            f"{load} %",
+            "" if int(load) <= BUSY_GPU_PERCENT else "something else uses the GPU: end it, or choose another GPU",
+        )
     if free.isdigit() and total.isdigit():
         enough = int(free) >= FREE_MEMORY * int(total)
-        yield Line("GPU memory", f"{int(free) / 1024:.1f} of {int(total) / 1024:.1f} GiB free",
-                   "" if enough else "end what holds the rest: large problems would be out_of_memory")  # fmt: skip
+        yield Line(
+            "GPU memory",
+            f"{int(free) / 1024:.1f} of {int(total) / 1024:.1f} GiB free",
+            "" if enough else "end what holds the rest: large problems would be out_of_memory",
+        )
     wrong = errors.isdigit() and int(errors) > 0
-    yield Line("ECC", ecc.lower() if ecc in ("Enabled", "Disabled") else "none on this GPU",
-               f"{errors} uncorrected errors since the last reset: have the GPU reset or replaced" if wrong else "")  # fmt: skip
-    yield Line("MIG", mig.lower() if mig in ("Enabled", "Disabled") else "none on this GPU",
-               "a part of the GPU would be measured as if it were all: switch MIG off (nvidia-smi -mig 0)"
-               if mig == "Enabled" else "")  # fmt: skip
+    yield Line(
+        "ECC",
+        ecc.lower() if ecc in ("Enabled", "Disabled") else "none on this GPU",
+        f"{errors} uncorrected errors since the last reset: have the GPU reset or replaced" if wrong else "",
+    )
+    yield Line(
+        "MIG",
+        mig.lower() if mig in ("Enabled", "Disabled") else "none on this GPU",
+        "a part of the GPU would be measured as if it were all: switch MIG off (nvidia-smi -mig 0)"
+        if mig == "Enabled"
+        else "",
+    )
 
 
 def expected_launch_us(key: str, published: Path) -> float:
@@ -146,30 +172,52 @@ def expected_launch_us(key: str, published: Path) -> float:
 def gpu_lines(bench: Bench, facts: Mapping[str, Any], published: Path) -> Iterator[Line]:
     """What the program sees of the GPU, during and after a first small point."""
     unit = next(
-        (Unit("check", Problem("one-to-one", (8, 8), (8, 8), 1, 1, "full"), one, "fp32", "stream", "uniform", one.points[:1])
-         for one in bench.variants()
-         if one.backend == "cuda" and one.algorithm_class == "definition" and "one-to-one" in one.forms), None,
-    )  # fmt: skip
+        (
+            Unit(
+                "check",
+                Problem("one-to-one", (8, 8), (8, 8), 1, 1, "full"),
+                one,
+                "fp32",
+                "stream",
+                "uniform",
+                one.points[:1],
+            )
+            for one in bench.variants()
+            if one.backend == "cuda" and one.algorithm_class == "definition" and "one-to-one" in one.forms
+        ),
+        None,
+    )
     events = list(bench.measure(unit, unit.params, BRIEF, lambda _: LONGEST_S)) if unit else []
     records = [event.fields for event in events if isinstance(event, Record)]
     if not unit or not records or records[0].get("outcome") != "passed":
-        reason = records[0].get("reason") if records else getattr(events[-1], "reason", "") if events else "no CUDA variant"
+        reason = (
+            records[0].get("reason") if records else getattr(events[-1], "reason", "") if events else "no CUDA variant"
+        )
         yield Line("first point", str(reason or "no answer"), "nothing can be measured: see scripts/test.sh")
         return
     launch = records[0].get("launch_us")
     limit = expected_launch_us(str(facts.get("machine_key")), published)
     if launch is not None:
-        yield Line("launch pace", f"{launch:.1f} us for a launch of nothing, at most {limit:.1f} us expected",
-                   "" if launch <= limit else "the host is busy or slow: end other programs; short points will wait for it")  # fmt: skip
+        yield Line(
+            "launch pace",
+            f"{launch:.1f} us for a launch of nothing, at most {limit:.1f} us expected",
+            "" if launch <= limit else "the host is busy or slow: end other programs; short points will wait for it",
+        )
     now = bench.machine()
     throttled = str(now.get("throttle_reasons") or "")
-    yield Line("throttling", throttled or "none",
-               "let the GPU cool down, or look at its power limit (nvidia-smi -q -d POWER,TEMPERATURE)" if throttled else "")  # fmt: skip
+    yield Line(
+        "throttling",
+        throttled or "none",
+        "let the GPU cool down, or look at its power limit (nvidia-smi -q -d POWER,TEMPERATURE)" if throttled else "",
+    )
     clock, highest = now.get("clock_mhz"), now.get("max_clock_mhz")
     if clock and highest:
         locked = throttled and clock < LOW_CLOCK * highest
-        yield Line("clocks", f"SM {clock:.0f} of at most {highest:.0f} MHz (an idle GPU lowers it)",
-                   "the clock is held down: see throttling" if locked else "")  # fmt: skip
+        yield Line(
+            "clocks",
+            f"SM {clock:.0f} of at most {highest:.0f} MHz (an idle GPU lowers it)",
+            "the clock is held down: see throttling" if locked else "",
+        )
 
 
 def lines(device: str, results: Path) -> Iterator[Line]:
@@ -184,8 +232,12 @@ def lines(device: str, results: Path) -> Iterator[Line]:
     yield cpu_line(busy_cores(before, _ticks(), os.cpu_count() or cores), cores, on_gpu)
     yield disk_line(results)
     if not on_gpu:
-        why = "nvidia-smi is here, but no GPU works with this build" if shutil.which("nvidia-smi") else "none is measured"
-        yield Line("GPU", f"{why}: processes, memory, ECC, MIG, launch pace, throttling and clocks are left out", judged=False)
+        why = (
+            "nvidia-smi is here, but no GPU works with this build" if shutil.which("nvidia-smi") else "none is measured"
+        )
+        yield Line(
+            "GPU", f"{why}: processes, memory, ECC, MIG, launch pace, throttling and clocks are left out", judged=False
+        )
         return
     published = results / "published"
     yield from smi_lines(_visible(int(bench.device.partition(":")[2] or 0), os.environ), name)
@@ -194,10 +246,18 @@ def lines(device: str, results: Path) -> Iterator[Line]:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = Parser(prog="python3 -m experiments.driver.check", description=__doc__, epilog=EPILOG,
-                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    made.add_argument("--device", default="auto", help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)")
-    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR", help="where rows will go (default: results)")
+    made = Parser(
+        prog="python3 -m experiments.driver.check",
+        description=__doc__,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument(
+        "--device", default="auto", help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)"
+    )
+    made.add_argument(
+        "--results", type=Path, default=ROOT / "results", metavar="DIR", help="where rows will go (default: results)"
+    )
     made.add_argument("--brief", action="store_true", help="only the lines that say what to do")
     return made
 

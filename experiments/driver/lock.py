@@ -28,9 +28,13 @@ PATIENCE_S = 2.0
 def holder(run: str, shard: tuple[int, int], selection: Sequence[str]) -> dict[str, Any]:
     """What a sweep says about itself. `selection`: the words of the command line that decide its points."""
     return {
-        "run": run, "shard": list(shard), "selection": list(selection), "pid": os.getpid(),
-        "host": socket.gethostname(), "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }  # fmt: skip
+        "run": run,
+        "shard": list(shard),
+        "selection": list(selection),
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
 
 
 def beside(one: dict[str, Any], other: dict[str, Any]) -> bool:

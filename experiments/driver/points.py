@@ -45,9 +45,15 @@ class Unit:
     def key(self, params: str, preset: str) -> Key:
         """Resume key of one point, in the order of store.KEY."""
         return (
-            self.variant.id, params, self.precision, *map(str, self.problem.cells), self.mode, self.input, preset,
+            self.variant.id,
+            params,
+            self.precision,
+            *map(str, self.problem.cells),
+            self.mode,
+            self.input,
+            preset,
             self.variant.identity or self.variant.source_hash,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -60,9 +66,7 @@ class Filters:
     forms: Sequence[str] | None = None
 
 
-def select_variants(
-    names: Iterable[str], variants: Sequence[Variant], where: str, *, built: bool
-) -> set[str]:
+def select_variants(names: Iterable[str], variants: Sequence[Variant], where: str, *, built: bool) -> set[str]:
     """Ids of the variants that ids, families and "*" mean.
 
     A name that the build does not contain is a UserError with the nearest one, unless it is a
@@ -82,9 +86,7 @@ def select_variants(
     return ids
 
 
-def select_points(
-    points: Sequence[str], params: Mapping[str, Sequence[Any]] | None
-) -> tuple[str, ...]:
+def select_points(points: Sequence[str], params: Mapping[str, Sequence[Any]] | None) -> tuple[str, ...]:
     """The canonical points whose parameters, where `params` names them, have one of its values."""
     kept = {name: {str(value) for value in values} for name, values in (params or {}).items()}
 
@@ -94,9 +96,7 @@ def select_points(
     return tuple(point for point in points if fits(point))
 
 
-def _check_params(
-    params: Mapping[str, Sequence[Any]] | None, variants: Sequence[Variant], where: str
-) -> None:
+def _check_params(params: Mapping[str, Sequence[Any]] | None, variants: Sequence[Variant], where: str) -> None:
     """UserError for a parameter that no variant has, or a value that none of the build has."""
     known: dict[str, set[str]] = {}
     for variant in variants:
@@ -111,9 +111,7 @@ def _check_params(
         for value in map(str, values):
             if value not in known[name]:
                 choices = ", ".join(sorted(known[name]))
-                raise UserError(
-                    f"{where}: {name} = {value}: no variant has it; choose from {choices}"
-                )
+                raise UserError(f"{where}: {name} = {value}: no variant has it; choose from {choices}")
 
 
 def _on_device(variant: Variant, device: str) -> bool:
@@ -146,9 +144,7 @@ def expand(
     units: list[Unit] = []
     for name in names:
         experiment = experiments[name]
-        chosen = wanted & select_variants(
-            experiment.variants, variants, f"experiment {name}: variant", built=False
-        )
+        chosen = wanted & select_variants(experiment.variants, variants, f"experiment {name}: variant", built=False)
         params = experiment.presets.get(preset, Restriction()).params
         _check_params(params, variants, f"experiment {name}, preset {preset}")
         for problem in grid(experiment, preset):
@@ -165,8 +161,7 @@ def expand(
                 if not points:
                     continue
                 units += [
-                    Unit(name, problem, variant, precision, mode, experiment.input, points,
-                         float(experiment.energy_s))
+                    Unit(name, problem, variant, precision, mode, experiment.input, points, float(experiment.energy_s))
                     for precision in experiment.precisions
                     if precision in variant.precisions
                     for mode in experiment.modes
@@ -190,13 +185,9 @@ def _sizes(
     for left, right in sizes:
         if (left, right) not in known:
             have = ", ".join(
-                format_shape(a) if a == b else f"{format_shape(a)}:{format_shape(b)}"
-                for a, b in sorted(known)
+                format_shape(a) if a == b else f"{format_shape(a)}:{format_shape(b)}" for a, b in sorted(known)
             )
-            raise UserError(
-                f"size {format_shape(left)}: in no experiment of preset {preset}; "
-                f"choose from {have}"
-            )
+            raise UserError(f"size {format_shape(left)}: in no experiment of preset {preset}; choose from {have}")
     return sizes
 
 

@@ -54,9 +54,7 @@ def _nearest(samples: Sequence[Sample], form: str, work: float) -> Sample | None
 class Predictor:
     """Predictions for one machine and preset; `learn` refines them while rows arrive."""
 
-    def __init__(
-        self, rates: Rates, machine: dict[str, Any], device: str, preset: Preset, name: str
-    ) -> None:
+    def __init__(self, rates: Rates, machine: dict[str, Any], device: str, preset: Preset, name: str) -> None:
         self._rates = rates
         self._cores = max(1, int(machine.get("cores") or 1))
         self._backend = "cuda" if device.startswith("cuda") else "cpu"

@@ -21,13 +21,13 @@ from tabulate import tabulate
 from experiments.driver import lock, measured, store
 from experiments.driver.bench import SEED, Bench, program
 from experiments.driver.best import elsewhere, keep_best, keep_plotted, ranking
-from xcorr.errors import Parser, UserError, nearest
 from experiments.driver.identity import architecture, identities
 from experiments.driver.launches import quiet_us, slowed
 from experiments.driver.points import ROOT, Filters, Unit, Variant, expand, in_processes, parse_shard, take_shard
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
 from experiments.driver.sweep import Progress, Sweep
+from xcorr.errors import Parser, UserError, nearest
 
 EPILOG = """example:
   python3 -m experiments.driver.run --preset quick --experiments one-to-one --variants cpu_fft --dry-run
@@ -47,28 +47,27 @@ def _words(text: str) -> list[str]:
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     raw = argparse.RawDescriptionHelpFormatter
-    made = Parser(prog="python3 -m experiments.driver.run", description=__doc__, epilog=EPILOG,
-                   formatter_class=raw)  # fmt: skip
+    made = Parser(prog="python3 -m experiments.driver.run", description=__doc__, epilog=EPILOG, formatter_class=raw)
     add = made.add_argument
     add("--preset", default="quick", help="smoke, quick, paper or paper-full (default: quick)")
     add("--experiments", type=_words, metavar="A,B", help="names of experiments (default: all)")
     add("--variants", type=_words, metavar="A,B", help="variant ids or families (default: all)")
     add("--sizes", type=_words, metavar="A,B", help="sizes such as 64 or 36x90 (default: all)")
-    add("--forms", type=_words, metavar="A,B",
-        help="one-to-one, one-to-many, n-to-mn, n-to-m (default: all)")  # fmt: skip
-    add("--plotted", action="store_true",
-        help="only the points that the paper's figures and claims show (key plotted of the experiments)")
-    add("--device", default="auto",
-        help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)")  # fmt: skip
+    add("--forms", type=_words, metavar="A,B", help="one-to-one, one-to-many, n-to-mn, n-to-m (default: all)")
+    add(
+        "--plotted",
+        action="store_true",
+        help="only the points that the paper's figures and claims show (key plotted of the experiments)",
+    )
+    add("--device", default="auto", help="cpu, cuda, cuda:N or auto, the first GPU if any (default: auto)")
     add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
     add("--force", action="store_true", help="measure again; old rows stay, the newest win")
-    add("--slowed", action="store_true",
-        help="re-measure points timed on a busy host; keep the run on the quieter host")  # fmt: skip
+    add(
+        "--slowed", action="store_true", help="re-measure points timed on a busy host; keep the run on the quieter host"
+    )
     add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
-    add("--results", type=Path, default=ROOT / "results", metavar="DIR",
-        help="root of the results (default: results)")  # fmt: skip
-    add("--folder", type=Path, default=FOLDER, metavar="DIR",
-        help="folder of experiment files (default: experiments)")  # fmt: skip
+    add("--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)")
+    add("--folder", type=Path, default=FOLDER, metavar="DIR", help="folder of experiment files (default: experiments)")
     add("--machine-facts", action="store_true", help="print the facts of the device, then stop")
     return made
 
@@ -121,9 +120,11 @@ def dry_run_table(
         bare = dataclasses.replace(unit, params=())
         left, some = of_unit.get(bare, ()), selected.get(bare, [])
         counts = (
-            len(unit.params), len(unit.params) - len(left), len(left) - len(some),
+            len(unit.params),
+            len(unit.params) - len(left),
+            len(left) - len(some),
             predictor.unit_s(unit, some, shared_by.get(bare, 1)) / 60,
-        )  # fmt: skip
+        )
         for row in (cells[(unit.experiment, unit.variant.id)], total):
             row[:] = [a + b for a, b in zip(row, counts)]
     head = ["experiment", "variant", "points", "already measured", "not selected", "minutes"]
@@ -134,9 +135,12 @@ def dry_run_table(
 
 
 def say_left_out(
-    options: argparse.Namespace, experiments: dict[str, Experiment], variants: Sequence[Variant], device: str,
+    options: argparse.Namespace,
+    experiments: dict[str, Experiment],
+    variants: Sequence[Variant],
+    device: str,
     units: Sequence[Unit],
-) -> None:  # fmt: skip
+) -> None:
     """One line on what a preset that borrows leaves out, with the command that measures it."""
     filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
     try:
@@ -145,9 +149,11 @@ def say_left_out(
         return
     all_of, some = (sum(len(unit.params) for unit in one) for one in (everything, units))
     if all_of > some:
-        print(f"note: preset {options.preset} takes {some} of the {all_of} points of preset quick, which has more sizes and "
-              "counts and every point of every variant; scripts/reproduce.sh --preset quick measures them",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"note: preset {options.preset} takes {some} of the {all_of} points of preset quick, which has more sizes and "
+            "counts and every point of every variant; scripts/reproduce.sh --preset quick measures them",
+            file=sys.stderr,
+        )
 
 
 def summary(progress: Progress, folder: Path, took_s: float) -> str:
@@ -174,16 +180,19 @@ def _relative(word: str) -> str:
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
 
 
-def _record(
-    run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[str, Any]
-) -> dict[str, Any]:
+def _record(run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[str, Any]) -> dict[str, Any]:
     return {
-        "run": run, "argv": [_relative(word) for word in argv], "preset": preset,
-        "seed": SEED, "shard": shard,
-        "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "before": facts,
-        "machine_key": facts["machine_key"], "package_version": facts.get("package_version"),
+        "run": run,
+        "argv": [_relative(word) for word in argv],
+        "preset": preset,
+        "seed": SEED,
+        "shard": shard,
+        "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "before": facts,
+        "machine_key": facts["machine_key"],
+        "package_version": facts.get("package_version"),
         **_git(facts),
-    }  # fmt: skip
+    }
 
 
 def _git(facts: dict[str, Any]) -> dict[str, Any]:
@@ -192,19 +201,19 @@ def _git(facts: dict[str, Any]) -> dict[str, Any]:
         return {"git_commit": facts["git_commit"], "git_dirty": facts.get("git_dirty")}
     try:
         answers = [
-            subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True,
-                           check=True, timeout=600).stdout.strip()
+            subprocess.run(
+                ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True, timeout=600
+            ).stdout.strip()
             for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
-        ]  # fmt: skip
+        ]
     except (OSError, subprocess.SubprocessError):
         return {"git_commit": None, "git_dirty": None}
     return {"git_commit": answers[0], "git_dirty": bool(answers[1])}
 
 
 def split(
-    units: Sequence[Unit], rows: Sequence[store.Row], options: argparse.Namespace, sweep: Sweep,
-    quiet: float,
-) -> list[Unit]:  # fmt: skip
+    units: Sequence[Unit], rows: Sequence[store.Row], options: argparse.Namespace, sweep: Sweep, quiet: float
+) -> list[Unit]:
     """What is left to measure of `units`; the sweep is told of the points that have rows.
 
     A point that was not selected stays with what is left: every run predicts its time anew.
@@ -251,9 +260,7 @@ def run(argv: Sequence[str]) -> int:
         return 0
     known = identities()
     variants = [
-        dataclasses.replace(
-            one, identity=known.of(one.id, one.source_hash, architecture(one.backend, facts))
-        )
+        dataclasses.replace(one, identity=known.of(one.id, one.source_hash, architecture(one.backend, facts)))
         for one in bench.variants()
     ]
     filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
@@ -270,9 +277,11 @@ def run(argv: Sequence[str]) -> int:
         earlier = [row for row in earlier if row["preset"] != options.preset]
         sets = options.results / "published"
         instead = elsewhere(
-            sets if sets.is_dir() else ROOT / "results" / "published", "cuda" if bench.device != "cpu" else "cpu",
-            facts, earlier,
-        ).some  # fmt: skip
+            sets if sets.is_dir() else ROOT / "results" / "published",
+            "cuda" if bench.device != "cpu" else "cpu",
+            facts,
+            earlier,
+        ).some
     ranked = ranking(earlier)
     if options.plotted:
         units = keep_plotted(units, experiments)
@@ -283,8 +292,11 @@ def run(argv: Sequence[str]) -> int:
     units, unranked = best_of(units)
     here = [unit for unit in unranked if bench.device.startswith(unit.variant.backend)]
     if here:
-        print(f"note: {len(here)} times a variant has no rows that say which of its points are fastest; "
-              "they are left out: measure the preset quick first", file=sys.stderr)  # fmt: skip
+        print(
+            f"note: {len(here)} times a variant has no rows that say which of its points are fastest; "
+            "they are left out: measure the preset quick first",
+            file=sys.stderr,
+        )
     if not units:
         raise UserError(f"preset {options.preset}: nothing left to measure; measure the preset quick first")
     whole, units = units, take_shard(units, shard)
@@ -335,9 +347,11 @@ def run(argv: Sequence[str]) -> int:
     rows = [*store.read_rows(folder), *published]
     busy = slowed([row for row in rows if row["run"] == run_id], quiet_us(rows))
     if busy:
-        print(f"note: a busy host slowed {len(busy)} points down, whose launches or plans took longer than "
-              "they do on this machine; run the same command with --slowed and nothing beside it",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"note: a busy host slowed {len(busy)} points down, whose launches or plans took longer than "
+            "they do on this machine; run the same command with --slowed and nothing beside it",
+            file=sys.stderr,
+        )
     return 1 if sweep.progress.bad() else 0
 
 

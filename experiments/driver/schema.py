@@ -146,9 +146,16 @@ class Rates(Base):
 
 
 TABLES: dict[str, type[Base]] = {
-    "problems": Problems, "presets": Restriction, "max_predicted_s": Limits, "max_point_s": Limits,
+    "problems": Problems,
+    "presets": Restriction,
+    "max_predicted_s": Limits,
+    "max_point_s": Limits,
     "smoke": Preset,
-    "quick": Preset, "paper": Preset, "paper-full": Preset, "classes": Rate, "variants": Rate,
+    "quick": Preset,
+    "paper": Preset,
+    "paper-full": Preset,
+    "classes": Rate,
+    "variants": Rate,
     "verification": Verification,
 }
 ALLOWED = {
@@ -176,11 +183,17 @@ ALLOWED = {
 }
 # The range of each number, and whether its lower end belongs to it. The upper ends keep sums and deadlines finite.
 RANGES: dict[str, tuple[float, float, bool]] = {
-    "repetitions": (0, 1e6, False), "problems_a_process": (0, 1e6, False), "best": (0, 1e6, False), "min_time_s": (0, 86400, False), "energy_s": (0, 86400, True),
-    "max_predicted_s": (0, 1e9, False), "max_point_s": (0, 1e9, False), "min_timeout_s": (0, 1e6, False),
+    "repetitions": (0, 1e6, False),
+    "problems_a_process": (0, 1e6, False),
+    "best": (0, 1e6, False),
+    "min_time_s": (0, 86400, False),
+    "energy_s": (0, 86400, True),
+    "max_predicted_s": (0, 1e9, False),
+    "max_point_s": (0, 1e9, False),
+    "min_timeout_s": (0, 1e6, False),
     **dict.fromkeys(("per_core", "per_s", "fma_per_s", "fft_per_s", "output_per_s"), (0, 1e18, False)),
     **dict.fromkeys(("launch_us", "plan_s", "process_s", "point_s", "definition_limit_fma"), (0, 1e18, True)),
-}  # fmt: skip
+}
 
 
 def _keys(model: type[Base]) -> Mapping[str, Any]:

@@ -45,19 +45,14 @@ KEY = (
     "variant params precision form left_rows left_cols right_rows right_cols lefts rights window "
     "mode input preset source_hash"
 ).split()
-INTEGERS = (
-    "left_rows left_cols right_rows right_cols lefts rights repetition iterations fmas bytes seed"
-).split()
+INTEGERS = ("left_rows left_cols right_rows right_cols lefts rights repetition iterations fmas bytes seed").split()
 FLOATS = (
     "compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "
     "energy_uj max_error error_bound exact_error exact_bound rel_l2_error clear_us launch_us "
     "rel_l2_bound"
 ).split()
 NEEDED = {*PROBLEM, "repetition"}  # integers without which a row is no row
-OUTCOMES = (
-    "passed incorrect not_supported invalid_params not_selected out_of_memory timeout failed "
-    "published"
-).split()
+OUTCOMES = ("passed incorrect not_supported invalid_params not_selected out_of_memory timeout failed published").split()
 
 # Beside the columns in memory, in no file: the name of all hashes that stand for the same measured code.
 IDENTITY = "identity"
@@ -239,9 +234,7 @@ def _cannot_read(path: Path, error: OSError) -> UserError:
     return UserError(f"{path}: cannot be read ({error.strerror or error}); move it away")
 
 
-def _read_local_file(
-    path: Path, on_damage: Callable[[str], None], set_aside: bool
-) -> list[Row]:  # fmt: skip
+def _read_local_file(path: Path, on_damage: Callable[[str], None], set_aside: bool) -> list[Row]:
     try:
         return decode(path)
     except FileNotFoundError:
@@ -261,9 +254,7 @@ def _read_local_file(
         return []
 
 
-def read_rows(
-    folder: Path, on_damage: Callable[[str], None] = warn, *, set_aside: bool = True
-) -> list[Row]:  # fmt: skip
+def read_rows(folder: Path, on_damage: Callable[[str], None] = warn, *, set_aside: bool = True) -> list[Row]:
     """Every row of a set as text, without duplicates, in a fixed order.
 
     `folder` is `results/local/<machine-key>`, one experiment folder in it, or

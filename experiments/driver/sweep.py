@@ -14,10 +14,10 @@ from tqdm import tqdm
 
 from experiments.driver.bench import SEED, Bench, Ended, Record, Starting, is_number, verdict_of
 from experiments.driver.points import Unit, in_processes
-from xcorr.errors import UserError
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import Preset
 from experiments.driver.store import COLUMNS, FLOATS, INTEGERS, KEY, Chunk, Key, Row, text_of, warn, write_json
+from xcorr.errors import UserError
 
 REFRESH_S = 5.0
 BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} passed, about {remaining} left{postfix}"
@@ -175,7 +175,9 @@ class Sweep:
                 continue  # the culprit is stored as failed; a new process has a device for the rest
             if flight not in todo:
                 if ended.reason and not ended.timed_out:
-                    warn(f"{group[batch[0][0]].name if batch else group[0].name}: {ended.reason}, after its points were stored")
+                    warn(
+                        f"{group[batch[0][0]].name if batch else group[0].name}: {ended.reason}, after its points were stored"
+                    )
                 continue
             unit, params = group[flight[0]], flight[1]
             if ended.timed_out:
@@ -252,8 +254,7 @@ class Sweep:
         params = fields.get("params", "")
         if job not in todo or params != job[1]:
             raise UserError(
-                f"{unit.name}: xcorr-bench answered for params {params!r}, which were not asked "
-                "for; build again"
+                f"{unit.name}: xcorr-bench answered for params {params!r}, which were not asked for; build again"
             )
         if fields.get("source_hash") != unit.variant.source_hash:
             raise UserError(
@@ -283,9 +284,7 @@ class Sweep:
             self.progress.note(unit.experiment, key, outcome, reason)
             self.progress.measured += outcome != "not_selected"
 
-    def _write(
-        self, chunk: Chunk, unit: Unit, params: str, outcome: str, reason: str, rows: list[Any]
-    ) -> None:
+    def _write(self, chunk: Chunk, unit: Unit, params: str, outcome: str, reason: str, rows: list[Any]) -> None:
         texts = self._texts(rows)
         chunk.add(texts)
         self.predictor.learn(texts)
@@ -300,13 +299,27 @@ class Sweep:
         """The cells that the driver knows without a measurement."""
         problem, variant = unit.problem, unit.variant
         return {
-            "run": self.run, "experiment": unit.experiment, "machine_key": self.machine_key,
-            "input": unit.input, "variant": variant.id, "family": variant.family,
-            "backend": variant.backend, "precision": unit.precision, "form": problem.form,
-            "left_rows": problem.left[0], "left_cols": problem.left[1],
-            "right_rows": problem.right[0], "right_cols": problem.right[1],
-            "lefts": problem.lefts, "rights": problem.rights, "window": problem.window,
-            "params": params, "mode": unit.mode, "preset": self.preset_name,
-            "fmas": problem.fmas, "bytes": problem.bytes(8 if unit.precision == "fp64" else 4),
-            "seed": SEED, "source_hash": variant.source_hash,
-        }  # fmt: skip
+            "run": self.run,
+            "experiment": unit.experiment,
+            "machine_key": self.machine_key,
+            "input": unit.input,
+            "variant": variant.id,
+            "family": variant.family,
+            "backend": variant.backend,
+            "precision": unit.precision,
+            "form": problem.form,
+            "left_rows": problem.left[0],
+            "left_cols": problem.left[1],
+            "right_rows": problem.right[0],
+            "right_cols": problem.right[1],
+            "lefts": problem.lefts,
+            "rights": problem.rights,
+            "window": problem.window,
+            "params": params,
+            "mode": unit.mode,
+            "preset": self.preset_name,
+            "fmas": problem.fmas,
+            "bytes": problem.bytes(8 if unit.precision == "fp64" else 4),
+            "seed": SEED,
+            "source_hash": variant.source_hash,
+        }

@@ -86,9 +86,11 @@ class Rival:
     def __str__(self) -> str:
         ratio = statistics.median(self.ratios)
         noise = "" if self.verdict != "EQUAL" else ", within the noise"
-        return (f"{self.verdict:<7} {ratio:.3f} times as fast as {self.name} ({min(self.ratios):.3f} to "
-                f"{max(self.ratios):.3f} in {len(self.ratios)} rounds{noise}): {statistics.median(self.own):.4g} us "
-                f"against {statistics.median(self.other):.4g} us")  # fmt: skip
+        return (
+            f"{self.verdict:<7} {ratio:.3f} times as fast as {self.name} ({min(self.ratios):.3f} to "
+            f"{max(self.ratios):.3f} in {len(self.ratios)} rounds{noise}): {statistics.median(self.own):.4g} us "
+            f"against {statistics.median(self.other):.4g} us"
+        )
 
 
 def times_of(bench: Bench, points: Sequence[tuple[Unit, str]], preset: Preset) -> dict[int, float | str]:
@@ -114,7 +116,9 @@ def fastest(bench: Bench, unit: Unit) -> str:
     found = times_of(bench, [(unit, one) for one in unit.params], BRIEF)
     timed = [(us, number) for number, us in found.items() if isinstance(us, float)]
     if not timed:
-        raise UserError(f"{unit.name}: none of its points was timed, the first is {found[0]}; see --problem and --params")
+        raise UserError(
+            f"{unit.name}: none of its points was timed, the first is {found[0]}; see --problem and --params"
+        )
     return unit.params[min(timed)[1]]
 
 
@@ -195,18 +199,27 @@ def unit_of(variants: Mapping[str, Variant], variant: str, problem: Problem, par
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = Parser(prog="scripts/try", description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = Parser(
+        prog="scripts/try", description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = made.add_argument
     add("id", help="the variant, the stem of its file")
-    add("--problem", metavar="ID", help=f"FORM/LEFT/RIGHT/LEFTS:RIGHTS/WINDOW (default: {USUAL['cuda']} on a GPU, "
-                                        f"{USUAL['cpu']} on the CPU)")  # fmt: skip
+    add(
+        "--problem",
+        metavar="ID",
+        help=f"FORM/LEFT/RIGHT/LEFTS:RIGHTS/WINDOW (default: {USUAL['cuda']} on a GPU, {USUAL['cpu']} on the CPU)",
+    )
     add("--params", metavar="KEY=VALUE;...", help="which of its points (default: the fastest of a few)")
     add("--device", help="cpu or cuda:N (default: cuda:0 for a CUDA variant, else cpu)")
     add("--rounds", type=int, default=ROUNDS, help=f"how often everything is timed in turn (default: {ROUNDS})")
     add("--against", metavar="IDS", default="", help="further variants to compare with, comma-separated")
     add("--arch", default="native", help="GPU architecture to compile for, as 90 (default: that of this machine)")
     add("--build-only", action="store_true", help="build the unit and print its registers; needs no GPU")
-    add("--emulate", action="store_true", help="verify a kernel under the emulation and stop; needs neither GPU nor nvcc")
+    add(
+        "--emulate",
+        action="store_true",
+        help="verify a kernel under the emulation and stop; needs neither GPU nor nvcc",
+    )
     add("--thorough", action="store_true", help="all of conformance, which takes minutes")
     return made
 
@@ -216,11 +229,15 @@ def tell_kernels(kernels: Iterable[Mapping[str, str]]) -> None:
     for row in kernels:
         spills = "" if row["spill_store_bytes"] in ("", "0") else f", spills {row['spill_store_bytes']} bytes"
         share = f"{float(row['occupancy']):.0%} occupancy" if row["occupancy"] else "occupancy not known"
-        print(f"kernel: {row['kernel']}<{row['arguments']}>: {row['registers']} registers, {row['shared_bytes']} bytes of "
-              f"static shared memory, {share} with blocks of 256 threads{spills}")  # fmt: skip
+        print(
+            f"kernel: {row['kernel']}<{row['arguments']}>: {row['registers']} registers, {row['shared_bytes']} bytes of "
+            f"static shared memory, {share} with blocks of 256 threads{spills}"
+        )
 
 
-def rivals(one: Source, known: Mapping[str, Source], best: Point | None, against: str) -> list[tuple[str, str, str | None]]:
+def rivals(
+    one: Source, known: Mapping[str, Source], best: Point | None, against: str
+) -> list[tuple[str, str, str | None]]:
     """(what it is, variant, params) of what the variant is compared with, each once."""
     found: list[tuple[str, str, str | None]] = []
     if one.parent in known and known[one.parent].backend == one.backend:

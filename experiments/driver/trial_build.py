@@ -57,8 +57,12 @@ class Build:
 
     def __init__(self, folder: Path, backend: str, arch: str) -> None:
         self.folder = folder
-        self.options = ["-Dtests=true", f"-Dcuda={'enabled' if backend == 'cuda' else 'disabled'}", "-Dgrid=quick",
-                        *([f"-Dgpu_arch={arch}"] if backend == "cuda" else [])]  # fmt: skip
+        self.options = [
+            "-Dtests=true",
+            f"-Dcuda={'enabled' if backend == 'cuda' else 'disabled'}",
+            "-Dgrid=quick",
+            *([f"-Dgpu_arch={arch}"] if backend == "cuda" else []),
+        ]
 
     def make(self, variants: Iterable[str], *programs: str) -> None:
         """Build these programs, by default xcorr-bench and conformance, with these variants."""
@@ -91,7 +95,9 @@ class Build:
 
     def _call(self, command: Sequence[str], what: str) -> str:
         try:
-            done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            done = subprocess.run(
+                command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            )
         except OSError as error:
             raise UserError(f"{what}: {command[0]}: {error.strerror}; run scripts/setup.sh") from error
         if done.returncode != 0:
@@ -115,9 +121,19 @@ def verify(build: Build, variant: str, device: str, thorough: bool) -> None:
     # Threads that spin at a barrier make a machine that is not idle tens of times slower.
     patient = {**os.environ, "OMP_WAIT_POLICY": "passive"}
     for shard in shards:
-        command = [str(build.program("conformance")), "--device", device, "--variant", variant, "--shard", str(shard), str(SHARDS)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-                              env=patient)  # fmt: skip
+        command = [
+            str(build.program("conformance")),
+            "--device",
+            device,
+            "--variant",
+            variant,
+            "--shard",
+            str(shard),
+            str(SHARDS),
+        ]
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=patient
+        )
         if done.returncode != 0:
             print(done.stdout[-4000:], file=sys.stderr)
             raise Wrong(f"{variant}: conformance failed, as said above; the line 'repeat' runs that case alone")

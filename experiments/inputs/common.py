@@ -60,13 +60,25 @@ def parse(experiment: str, description: str, argv: Sequence[str] | None) -> argp
     )
     add = parser.add_argument
     add("--preset", choices=PRESETS, default="quick", help="how many cases are computed (default: quick)")
-    add("--variants", default="", help="ids of variants, comma-separated (default: the fastest ones, see experiments/inputs/README.md)")
+    add(
+        "--variants",
+        default="",
+        help="ids of variants, comma-separated (default: the fastest ones, see experiments/inputs/README.md)",
+    )
     add("--device", default="cpu", help="cpu (default) or cuda:N")
     parser.add_results()
     add(
-        "--machine-facts", type=Path, metavar="JSON", help="read the facts of the machine from this file instead of asking xcorr-bench"
+        "--machine-facts",
+        type=Path,
+        metavar="JSON",
+        help="read the facts of the machine from this file instead of asking xcorr-bench",
     )
-    add("--cache", type=Path, metavar="DIR", help="folder of downloads (default: xcorr-bench in the cache folder of the user)")
+    add(
+        "--cache",
+        type=Path,
+        metavar="DIR",
+        help="folder of downloads (default: xcorr-bench in the cache folder of the user)",
+    )
     add("--offline", action="store_true", help="download nothing; use synthetic data where a download is needed")
     add("--seed", type=int, default=1, help="seed of everything that is drawn at random (default: 1)")
     add("--force", action="store_true", help="compute again even where results exist")
@@ -92,8 +104,7 @@ def run_main(
         return 2
     except OSError as error:
         print(
-            f"error: {error.filename or 'results'}: {error.strerror or error}; "
-            "choose another --results",
+            f"error: {error.filename or 'results'}: {error.strerror or error}; choose another --results",
             file=sys.stderr,
         )
         return 2
@@ -109,8 +120,7 @@ def _context(experiment: str, arguments: argparse.Namespace, library: Any) -> Co
             key = facts["machine_key"]
         except (OSError, ValueError, KeyError, TypeError):
             raise UserError(
-                f"{arguments.machine_facts}: no machine_key in it; give the output of "
-                "xcorr-bench --machine"
+                f"{arguments.machine_facts}: no machine_key in it; give the output of xcorr-bench --machine"
             ) from None
     else:
         key = machine(arguments.device)["machine_key"]
@@ -147,8 +157,7 @@ def fastest(context: Context, algorithm_class: str, request: Request) -> Job | N
     rights = {"one-to-one": 1}.get(request.form, 4)
     probe = Request(request.form, request.left, request.right, 1, rights, request.window)
     left, right = (
-        rng.random((count, *shape), np.float32)
-        for count, shape in ((1, request.left), (rights, request.right))
+        rng.random((count, *shape), np.float32) for count, shape in ((1, request.left), (rights, request.right))
     )
     best: tuple[float, Job | None] = (float("inf"), None)
     found = candidates(context.variants, algorithm_class, request.form, context.device)
@@ -184,8 +193,7 @@ def choose_jobs(context: Context, request: Request, definition: bool) -> list[Jo
     jobs = [job for job in (fastest(context, name, request) for name in classes) if job]
     if not jobs:
         raise UserError(
-            f"variants: none in this build runs {request.form} on {context.device}; "
-            "name one with --variants"
+            f"variants: none in this build runs {request.form} on {context.device}; name one with --variants"
         )
     return jobs
 
@@ -225,11 +233,7 @@ def is_done(context: Context, key: str) -> bool:
         same = json.loads(context.path("summary.json").read_text())["resume_key"] == key
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    if not (
-        same
-        and context.path("displacements.csv.gz").exists()
-        and context.path("previews.npz").exists()
-    ):
+    if not (same and context.path("displacements.csv.gz").exists() and context.path("previews.npz").exists()):
         return False
     print(
         f"{context.experiment}: computed already from the same inputs and sources, kept "

@@ -62,10 +62,7 @@ NICKEL = Dataset(
     "nickel",
     "9 electron backscatter patterns of nickel, 60x60 pixels, 3x3 scan points",
     "kikuchipy==0.11.0",
-    (
-        "kikuchipy/data/nordif/Pattern.dat",
-        "kikuchipy/data/nordif/Background acquisition pattern.bmp",
-    ),
+    ("kikuchipy/data/nordif/Pattern.dat", "kikuchipy/data/nordif/Background acquisition pattern.bmp"),
     "b1ca4e39899e6d1e951d42d0bafc2b281476122521686e5ec142790648fa9cbe",
     "CC BY 4.0",
     "H. W. Ånes, J. Hjelen, A. T. J. van Helvoort, K. Marthinsen, Electron backscatter patterns "
@@ -139,9 +136,7 @@ def from_installed(dataset: Dataset, cache: Path, offline: bool) -> bytes:
     folders = []
     try:
         spec = importlib.util.find_spec(top)
-        folders += [
-            Path(folder) for folder in (spec.submodule_search_locations if spec else None) or []
-        ]
+        folders += [Path(folder) for folder in (spec.submodule_search_locations if spec else None) or []]
     except (ImportError, ValueError):
         pass
     folders.append(Path("/usr/lib/python3/dist-packages") / top)
@@ -198,12 +193,7 @@ def _pip_download(package: str, folder: Path) -> None:
     ]
     try:
         done = subprocess.run(
-            command,
-            timeout=TIME_LIMIT_S,
-            capture_output=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            cwd=folder,
+            command, timeout=TIME_LIMIT_S, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=folder
         )
     except subprocess.TimeoutExpired:
         raise Unavailable(f"{package} could not be downloaded within {TIME_LIMIT_S} s") from None

@@ -77,17 +77,12 @@ def synthetic_tiles(preset: str, seed: int) -> Tiles:
     side = layout.tile
     matrices.check_memory(
         f"{EXPERIMENT} synthetic",
-        {
-            "tiles": layout.tiles * (count + 1) * side * side * 4,
-            "outputs": stream.DEFAULT_CHUNK_BYTES,
-        },
+        {"tiles": layout.tiles * (count + 1) * side * side * 4, "outputs": stream.DEFAULT_CHUNK_BYTES},
     )
     left = np.empty((layout.tiles, side, side), np.float32)
     right = np.empty((layout.tiles, count, side, side), np.float32)
     whole = np.zeros((2, *layout.pattern_shape))
-    for tile, (y, x) in enumerate(
-        tqdm(layout.corners, desc="patterns", unit="tile", disable=None, leave=False)
-    ):
+    for tile, (y, x) in enumerate(tqdm(layout.corners, desc="patterns", unit="tile", disable=None, leave=False)):
         reference = generator.reference(tile)
         deformed = np.stack(list(generator.deformed(tile, shifts[tile])))
         left[tile] = patterns.taper(patterns.band_pass(reference))
@@ -123,11 +118,7 @@ def nickel_tiles(stack: np.ndarray, facts: dict[str, Any], seed: int) -> Tiles:
     (y, x).
     """
     side = NICKEL_TILE
-    corners = [
-        (NICKEL_MARGIN + NICKEL_STEP * i, NICKEL_MARGIN + NICKEL_STEP * j)
-        for i in range(3)
-        for j in range(3)
-    ]
+    corners = [(NICKEL_MARGIN + NICKEL_STEP * i, NICKEL_MARGIN + NICKEL_STEP * j) for i in range(3) for j in range(3)]
     rng = np.random.default_rng([seed, 8])
     reference = stack[NICKEL_REFERENCE].astype(np.float64)
     others = np.delete(stack, NICKEL_REFERENCE, axis=0)
@@ -226,9 +217,7 @@ def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> li
     references = stream.run_chunks(
         library, request, jobs[0], tiles.left, tiles.right, chunks, compute=library.reference
     )
-    with tqdm(
-        total=facts.pairs, desc=f"{EXPERIMENT} {tiles.name}", unit="pair", disable=None, leave=False
-    ) as bar:
+    with tqdm(total=facts.pairs, desc=f"{EXPERIMENT} {tiles.name}", unit="pair", disable=None, leave=False) as bar:
         for number, (chunk, reference) in enumerate(references):
             part = Request(
                 request.form,
@@ -255,9 +244,7 @@ def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> li
                 each.accuracy.add(out, reference, norms[chunk.first : chunk.first + chunk.pairs])
                 each.peaks.append(find_peaks(out, (facts.sy0, facts.sx0)))
                 if number == 0 and each.algorithm_class == "definition" and not context.requested:
-                    each.chunks = max(
-                        1, int(DEFINITION_LIMIT_S[context.preset] / max(seconds, 1e-9))
-                    )
+                    each.chunks = max(1, int(DEFINITION_LIMIT_S[context.preset] / max(seconds, 1e-9)))
             bar.update(chunk.pairs)
     return measured
 
@@ -311,15 +298,10 @@ def compute(context: common.Context) -> int:
     if common.is_done(context, key):
         return 0
     layout, _ = LAYOUTS[context.preset]
-    jobs = common.choose_jobs(
-        context, Request("n-to-mn", (layout.tile,) * 2, (layout.tile,) * 2), definition=True
-    )
+    jobs = common.choose_jobs(context, Request("n-to-mn", (layout.tile,) * 2, (layout.tile,) * 2), definition=True)
     rows: list[list[Any]] = []
     summaries, previews, wrong = [], {}, []
-    for tiles in (
-        nickel_tiles(stack, facts, context.seed),
-        synthetic_tiles(context.preset, context.seed),
-    ):
+    for tiles in (nickel_tiles(stack, facts, context.seed), synthetic_tiles(context.preset, context.seed)):
         entries = []
         for measured in measure(context, tiles, jobs):
             table, entry = rows_of(tiles, measured)
@@ -344,9 +326,7 @@ def compute(context: common.Context) -> int:
             previews[f"{tiles.name}_{name}"], scale = common.preview(image)
         previews[f"{tiles.name}_scale"] = np.float64(scale)
         previews[f"{tiles.name}_tile"] = np.array(tiles.left.shape[1:])
-    common.write_artifacts(
-        context, TITLE, key, COLUMNS, rows, summaries, previews, {"paper": PAPER}
-    )
+    common.write_artifacts(context, TITLE, key, COLUMNS, rows, summaries, previews, {"paper": PAPER})
     if wrong:
         context.path("summary.json").unlink(missing_ok=True)  # so that it is not resumed
         for line in wrong:

@@ -17,14 +17,7 @@ from scipy.ndimage import gaussian_filter
 
 LATTICE_NM = 0.2909  # FeAl
 WAVELENGTH_NM = 0.00859  # electrons of 20 kV
-REFLECTIONS = {
-    (1, 1, 0): 1.0,
-    (2, 0, 0): 0.8,
-    (2, 1, 1): 0.8,
-    (3, 1, 0): 0.6,
-    (2, 2, 2): 0.5,
-    (3, 2, 1): 0.4,
-}
+REFLECTIONS = {(1, 1, 0): 1.0, (2, 0, 0): 0.8, (2, 1, 1): 0.8, (3, 1, 0): 0.6, (2, 2, 2): 0.5, (3, 2, 1): 0.4}
 FULL_SCALE = 255
 ELECTRONS_PER_COUNT = 40.0  # shot noise
 READ_NOISE = 1.0  # counts
@@ -81,11 +74,7 @@ class Generator:
         rng = np.random.default_rng([seed, 3])
         rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
         planes = np.array(
-            [
-                (*plane, strength)
-                for family, strength in REFLECTIONS.items()
-                for plane in _equivalent(family)
-            ]
+            [(*plane, strength) for family, strength in REFLECTIONS.items() for plane in _equivalent(family)]
         )
         lengths = np.linalg.norm(planes[:, :3], axis=1)
         self._normals = planes[:, :3] / lengths[:, np.newaxis] @ rotation.T
@@ -97,9 +86,7 @@ class Generator:
 
     def _bands_near(self, corner: tuple[int, int]) -> np.ndarray:
         """Indices of the bands that come within three Bragg angles of the tile's circle, or so."""
-        middle = self._directions(corner, np.zeros(2))[
-            :, self.layout.tile // 2, self.layout.tile // 2
-        ]
+        middle = self._directions(corner, np.zeros(2))[:, self.layout.tile // 2, self.layout.tile // 2]
         margin = self.layout.tile / self._distance
         return np.flatnonzero(np.abs(self._normals @ middle) < 3 * self._sines + margin)
 
@@ -168,11 +155,7 @@ def _profile(across: np.ndarray) -> np.ndarray:
     edge = square * square
     edge *= edge
     edge *= edge
-    return (
-        (1 + 0.5 * np.cos(3 * np.pi * across)) / (1 + edge)
-        + 0.3 / (1 + edge / 65536)
-        - 0.25 / (1 + square / 4)
-    )
+    return (1 + 0.5 * np.cos(3 * np.pi * across)) / (1 + edge) + 0.3 / (1 + edge / 65536) - 0.25 / (1 + square / 4)
 
 
 def _expose(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:

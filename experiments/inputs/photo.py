@@ -65,15 +65,8 @@ def draw_cases(photo: tuple[int, int], count: int, seed: int) -> list[Case]:
         for axis in range(2):
             # The smaller crop of two unlike ones lies within the larger: the shift stays positive.
             slack = right[axis] - left[axis]
-            shift = (
-                int(rng.integers(1, slack))
-                if slack
-                else signs[axis] * int(rng.integers(1, left[axis] // 6))
-            )
-            low, high = (
-                max(0, shift),
-                min(photo[axis] - left[axis], photo[axis] - right[axis] + shift),
-            )
+            shift = int(rng.integers(1, slack)) if slack else signs[axis] * int(rng.integers(1, left[axis] // 6))
+            low, high = (max(0, shift), min(photo[axis] - left[axis], photo[axis] - right[axis] + shift))
             place = int(rng.integers(low, high + 1))
             places.append((place, place - shift))
         cases.append(Case((places[0][0], places[1][0]), left, (places[0][1], places[1][1]), right))
@@ -95,9 +88,7 @@ def remove_means(crop: np.ndarray) -> np.ndarray:
     return detail - detail.mean()
 
 
-def correlate(
-    library: Any, job: Job, crops: Sequence[np.ndarray]
-) -> tuple[np.ndarray, tuple[int, int]]:
+def correlate(library: Any, job: Job, crops: Sequence[np.ndarray]) -> tuple[np.ndarray, tuple[int, int]]:
     """Full correlation (out_rows x out_cols) of two crops less their means, and its origin."""
     left, right = (remove_means(crop).astype(np.float32) for crop in crops)
     request = Request("one-to-one", left.shape, right.shape)
@@ -132,10 +123,7 @@ def compute(context: common.Context) -> int:
     photos = load(context)
     key = common.resume_key(
         context,
-        {
-            entry["dataset"].name: "synthetic" if entry["substituted"] else entry["dataset"].sha256
-            for entry in photos
-        },
+        {entry["dataset"].name: "synthetic" if entry["substituted"] else entry["dataset"].sha256 for entry in photos},
     )
     if common.is_done(context, key):
         return 0
@@ -148,14 +136,7 @@ def compute(context: common.Context) -> int:
             summaries.append(_measure(context, entry, jobs, rows, previews, bar))
     failed = [row for row in rows if not row[-1]]
     common.write_artifacts(
-        context,
-        TITLE,
-        key,
-        COLUMNS,
-        rows,
-        summaries,
-        previews,
-        {"tolerance_px": 0.5, "failed": len(failed)},
+        context, TITLE, key, COLUMNS, rows, summaries, previews, {"tolerance_px": 0.5, "failed": len(failed)}
     )
     for row in failed:
         case = dict(zip(COLUMNS, row))
@@ -251,12 +232,7 @@ def _measure(
 
 
 def _previews(
-    name: str,
-    photo: np.ndarray,
-    case: Case,
-    crops: Sequence[np.ndarray],
-    out: np.ndarray,
-    origin: tuple[int, int],
+    name: str, photo: np.ndarray, case: Case, crops: Sequence[np.ndarray], out: np.ndarray, origin: tuple[int, int]
 ) -> dict[str, np.ndarray]:
     small, scale = common.preview(photo)
     top, left = (

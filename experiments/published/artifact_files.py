@@ -100,9 +100,7 @@ class Names:
                 return one["reason"]
         return ""
 
-    def point(
-        self, group: dict[str, Any], entry: dict[str, Any], shape: Sequence[int], raw: dict[str, str]
-    ) -> Point:
+    def point(self, group: dict[str, Any], entry: dict[str, Any], shape: Sequence[int], raw: dict[str, str]) -> Point:
         """An empty point; shape is (rows, cols, lefts, rights), `raw` parameters in our names."""
         rows, cols, lefts, rights = shape
         copies = group.get("copies", 1)
@@ -179,9 +177,7 @@ def read_file(path: Path, names: Names, group_name: str) -> tuple[list[Point], s
         raw = {names.params[name]: line[name] for name in parameters if names.params[name]}
         point = names.point(group, entry, shape, raw)
         point = points.setdefault(point.key, point)
-        point.samples.append(
-            {known["times"][name]: number(line[name], float, where + name) / 1000.0 for name in times}
-        )
+        point.samples.append({known["times"][name]: number(line[name], float, where + name) / 1000.0 for name in times})
         point.iterations.append(line.get(times[0] + suffix, ""))
     return list(points.values()), ""
 

@@ -98,7 +98,9 @@ def run(argv: Sequence[str]) -> int:
     made = Parser(prog="python3 -m experiments.published.auto_table", description=__doc__)
     made.add_argument("--check", action="store_true", help="write nothing; exit code 1 when something is stale")
     made.add_argument("--add", action="append", default=[], metavar="KEY", help="count this local set as published")
-    made.add_argument("--local", action="append", default=[], metavar="KEY", help="write only the table of this local set")
+    made.add_argument(
+        "--local", action="append", default=[], metavar="KEY", help="write only the table of this local set"
+    )
     made.add_results()
     options = made.parse_args(argv)
     local = {key: local_set(options.results, key) for key in (*options.add, *options.local)}

@@ -76,9 +76,11 @@ def load_peaks() -> Peaks:
     data = load_toml(PEAKS)
     rules = data.pop("rules")
     return Peaks(
-        {label: Gpu(**entry) for label, entry in data.items()}, rules["beyond_cache"], rules["enqueue_error"],
+        {label: Gpu(**entry) for label, entry in data.items()},
+        rules["beyond_cache"],
+        rules["enqueue_error"],
         tuple(rules["padded_families"]),
-    )  # fmt: skip
+    )
 
 
 @lru_cache(maxsize=None)
@@ -187,18 +189,24 @@ def check_sets(results: Path) -> list[str]:
     for key, record in records.items():
         own = _sentences(key, labels, asked[key], counts, fitting, peaks)
         record["imported"]["guard"] = {
-            "with": sorted(records), "impossible": counts[key][labels[key]], "sentences": own,
+            "with": sorted(records),
+            "impossible": counts[key][labels[key]],
+            "sentences": own,
             "behaves_like": fitting[key] if fitting and fitting[key] != labels[key] else None,
-        }  # fmt: skip
+        }
         store.write_json(results / "published" / key / "runs.json", [record])
         sentences += own
     return sentences
 
 
 def _sentences(
-    key: str, labels: Mapping[str, str], asked: Sequence[Demand], counts: Mapping[str, Mapping[str, int]],
-    fitting: Mapping[str, str] | None, peaks: Peaks,
-) -> list[str]:  # fmt: skip
+    key: str,
+    labels: Mapping[str, str],
+    asked: Sequence[Demand],
+    counts: Mapping[str, Mapping[str, int]],
+    fitting: Mapping[str, str] | None,
+    peaks: Peaks,
+) -> list[str]:
     """What is said of one set; nothing when its label fits."""
     gpu = peaks.gpus[labels[key]]
     said = []

@@ -45,14 +45,33 @@ def rows_of(point: Point, key: str) -> list[Row]:
     reason = "; ".join(filter(None, ("imported, not verified", point.note and f"timer: {point.note}", point.about)))
     (height, width), problem = point.problem.left, point.problem
     shared = {
-        **dict.fromkeys(store.COLUMNS, ""), "run": key, "experiment": problem.form, "machine_key": key,
-        "input": point.input, "variant": point.variant, "family": point.family, "backend": "cuda",
-        "precision": "fp32", "form": problem.form, "left_rows": str(height), "left_cols": str(width),
-        "right_rows": str(height), "right_cols": str(width), "lefts": str(problem.lefts),
-        "rights": str(problem.rights), "window": "full", "params": point.params, "mode": "stream",
-        "preset": PRESET, "outcome": "published", "reason": reason, "fmas": str(problem.fmas),
-        "bytes": str(problem.bytes(SCALAR_BYTES)), "source_hash": PRESET, **constants,
-    }  # fmt: skip
+        **dict.fromkeys(store.COLUMNS, ""),
+        "run": key,
+        "experiment": problem.form,
+        "machine_key": key,
+        "input": point.input,
+        "variant": point.variant,
+        "family": point.family,
+        "backend": "cuda",
+        "precision": "fp32",
+        "form": problem.form,
+        "left_rows": str(height),
+        "left_cols": str(width),
+        "right_rows": str(height),
+        "right_cols": str(width),
+        "lefts": str(problem.lefts),
+        "rights": str(problem.rights),
+        "window": "full",
+        "params": point.params,
+        "mode": "stream",
+        "preset": PRESET,
+        "outcome": "published",
+        "reason": reason,
+        "fmas": str(problem.fmas),
+        "bytes": str(problem.bytes(SCALAR_BYTES)),
+        "source_hash": PRESET,
+        **constants,
+    }
     rows = []
     for repetition, sample in enumerate(point.samples):
         if "compute_us" not in sample:
@@ -82,15 +101,22 @@ def write_set(results: Path, found: Found, names: Names, argv: Sequence[str]) ->
             old.unlink()
     gpu = guard.load_peaks().gpus[entry["gpu"]]
     record = {
-        "run": entry["key"], "preset": PRESET, "argv": [Path(word).name for word in argv],
+        "run": entry["key"],
+        "preset": PRESET,
+        "argv": [Path(word).name for word in argv],
         "machine": {
-            "machine_key": entry["key"], "device_name": f"{gpu.name} (label of the published folder {found.folder})",
+            "machine_key": entry["key"],
+            "device_name": f"{gpu.name} (label of the published folder {found.folder})",
         },
         "imported": {
-            "folder": found.folder, "gpu": entry["gpu"], "label": gpu.name, "files": found.files,
-            "left_out": found.skipped, "verified": False,
+            "folder": found.folder,
+            "gpu": entry["gpu"],
+            "label": gpu.name,
+            "files": found.files,
+            "left_out": found.skipped,
+            "verified": False,
         },
-    }  # fmt: skip
+    }
     store.write_json(target / "runs.json", [record])
     return target, sum(map(len, by_experiment.values()))
 
@@ -98,9 +124,15 @@ def write_set(results: Path, found: Found, names: Names, argv: Sequence[str]) ->
 def parser() -> Parser:
     """The command line."""
     made = Parser(prog="scripts/import_published.py", description=__doc__, epilog=EPILOG)
-    made.add_argument("dir", nargs="?", type=Path, metavar="DIR", help="folder presented-results of the published artifact")
+    made.add_argument(
+        "dir", nargs="?", type=Path, metavar="DIR", help="folder presented-results of the published artifact"
+    )
     made.add_argument("--flat", type=Path, metavar="FILE", help="read one file in the long format instead of DIR")
-    made.add_argument("--folder", metavar="NAME", help="folder of one GPU: ampere, volta or ada (default: all that are there; needed with --flat)")
+    made.add_argument(
+        "--folder",
+        metavar="NAME",
+        help="folder of one GPU: ampere, volta or ada (default: all that are there; needed with --flat)",
+    )
     made.add_results()
     made.add_argument("--force", action="store_true", help="replace sets of an earlier import")
     return made

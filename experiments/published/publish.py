@@ -57,9 +57,7 @@ def check_complete(folder: Path, rows: list[Row], runs: dict[str, dict[str, Any]
     has) has rows of every point: one that is complete may be refined by part of another."""
     damaged = sorted(path.name for path in folder.glob("*.damaged"))
     if damaged:
-        raise UserError(
-            f"{folder / damaged[0]}: damaged; run the sweep again and delete the file"
-        )
+        raise UserError(f"{folder / damaged[0]}: damaged; run the sweep again and delete the file")
     missing = ""
     for preset in sorted({row["preset"] for row in rows}):
         records = [record for record in runs.values() if record.get("preset") == preset]
@@ -84,25 +82,26 @@ def check_loss(target: Path, rows: list[Row]) -> None:
         f"{first['left_rows']}x{first['left_cols']} {first['lefts']}:{first['rights']}"
     )
     raise UserError(
-        f"{target}: {len(lost)} passed points would be lost, such as {example}; measure them or "
-        "publish with --force"
+        f"{target}: {len(lost)} passed points would be lost, such as {example}; measure them or publish with --force"
     )
 
 
 def _artifacts(folder: Path) -> list[Path]:
     """Files of an experiment that are not standard rows: their own tables, and artifacts/*."""
-    tables = [
-        path
-        for path in sorted(folder.glob("*.csv.gz"))
-        if not store.CHUNK_NAME.fullmatch(path.name)
-    ]
+    tables = [path for path in sorted(folder.glob("*.csv.gz")) if not store.CHUNK_NAME.fullmatch(path.name)]
     return tables + [path for path in sorted((folder / "artifacts").glob("*")) if path.is_file()]
 
 
 def publish(
-    local: Path, published: Path, names: Sequence[str], preset: str | None,
-    *, force: bool, partial: bool, add: bool = False,
-) -> list[Path]:  # fmt: skip
+    local: Path,
+    published: Path,
+    names: Sequence[str],
+    preset: str | None,
+    *,
+    force: bool,
+    partial: bool,
+    add: bool = False,
+) -> list[Path]:
     """Write the published files of the named experiments; everything is checked before the first
     is written. With `add`, published rows of points that the local set lacks stay. Returns what was
     written."""
@@ -127,8 +126,7 @@ def publish(
             chosen = select(rows, preset, str(folder))
             if not (partial or add):
                 counted = {row["preset"] for row in chosen}
-                check_complete(folder, [row for row in store.newest_sources(rows)
-                                        if row["preset"] in counted], runs)
+                check_complete(folder, [row for row in store.newest_sources(rows) if row["preset"] in counted], runs)
             rows = chosen
             target = published / f"{name}.csv.gz"
             if not force:
@@ -160,9 +158,10 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--experiments", help="names of experiments, comma-separated (default: all of the local set)")
     parser.add_argument("--preset", help="publish only the rows of this preset")
     parser.add_argument("--partial", action="store_true", help="publish unfinished experiments too")
-    parser.add_argument("--add", action="store_true",
-        help="keep published rows of points that are not measured here")  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="publish even where published points that passed would be lost")
+    parser.add_argument("--add", action="store_true", help="keep published rows of points that are not measured here")
+    parser.add_argument(
+        "--force", action="store_true", help="publish even where published points that passed would be lost"
+    )
     parser.add_results()
     options = parser.parse_args(argv)
     root = options.results / "local"
@@ -178,9 +177,14 @@ def run(argv: Sequence[str]) -> int:
                 raise UserError(f"experiment {name}: not measured; {nearest(name, names)}")
         names = wanted
     written = publish(
-        root / key, options.results / "published" / key, names, options.preset,
-        force=options.force, partial=options.partial, add=options.add,
-    )  # fmt: skip
+        root / key,
+        options.results / "published" / key,
+        names,
+        options.preset,
+        force=options.force,
+        partial=options.partial,
+        add=options.add,
+    )
     print("published:\n" + "\n".join(f"  {path}" for path in written))
     return 0
 

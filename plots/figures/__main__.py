@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
-from xcorr.errors import Parser, UserError
 from plots import catalogue, tidy
 from plots.figures import _paper
+from xcorr.errors import Parser, UserError
 
 EPILOG = """example:
   python3 -m plots.figures --list
@@ -39,9 +39,11 @@ def rows() -> list[tuple[str, str, str]]:
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; returns its exit code (0, or 2 after one line about a user's mistake)."""
     parser = Parser(
-        prog="python3 -m plots.figures", description=__doc__, epilog=EPILOG,
+        prog="python3 -m plots.figures",
+        description=__doc__,
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     parser.add_argument("--list", action="store_true", help="print every figure (the default)")
     try:
         parser.parse_args(argv)

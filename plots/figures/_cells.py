@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from plots import style
-from plots.tables.best_table import USUAL
 from plots.figures import _panels
+from plots.tables.best_table import USUAL
 from plots.tidy import form_order
 
 TITLE_IN, LABEL_IN, BOTTOM_IN, CHAR_IN = 0.38, 0.115, 0.08, 0.0435
@@ -56,7 +56,7 @@ def by_form(lines: pd.DataFrame) -> list[tuple[str, list[str], list[str], pd.Dat
     `lines` has a line per problem with the columns of PROBLEM, counts and size."""
     found = []
     for form, own in sorted(lines.groupby("form"), key=lambda item: form_order(item[0])):
-        area = (own["left_rows"] * own["left_cols"] * own["right_rows"] * own["right_cols"])
+        area = own["left_rows"] * own["left_cols"] * own["right_rows"] * own["right_cols"]
         pairs = own["rights"].astype(float) * own["lefts"].where(own["form"] == "n-to-m", 1)
         own = own.assign(_area=area.astype(float), _pairs=pairs)
         counts = own.sort_values(["_pairs", "lefts"])["counts"].unique()
@@ -65,9 +65,7 @@ def by_form(lines: pd.DataFrame) -> list[tuple[str, list[str], list[str], pd.Dat
     return found
 
 
-def draw(
-    panels: list[Panel], row_in: float, legend: dict[str, object] | None = None, left: float = 0.72
-) -> Figure:
+def draw(panels: list[Panel], row_in: float, legend: dict[str, object] | None = None, left: float = 0.72) -> Figure:
     """The panels below each other over a page's width. `row_in`: height of a row, `left`: space for
     its labels, in inches; `legend`: handles by label, below everything."""
     legend = legend or {}
@@ -114,25 +112,24 @@ def _panel(axes: Axes, panel: Panel, space: float) -> None:
         for x, column in enumerate(panel.columns):
             cell = panel.cells.get((row, column))
             axes.add_patch(
-                Rectangle(
-                    (x, y), 1, 1, facecolor=cell.colour if cell else "#f7f7f7", edgecolor="white",
-                    linewidth=1.0,
-                )
-            )  # fmt: skip
+                Rectangle((x, y), 1, 1, facecolor=cell.colour if cell else "#f7f7f7", edgecolor="white", linewidth=1.0)
+            )
             if cell is None:
                 continue
             if cell.hatch:
-                axes.add_patch(
-                    Rectangle((x, y), 1, 1, fill=False, hatch=cell.hatch, edgecolor="#ffffff",
-                              linewidth=0)
-                )  # fmt: skip
+                axes.add_patch(Rectangle((x, y), 1, 1, fill=False, hatch=cell.hatch, edgecolor="#ffffff", linewidth=0))
             axes.text(
-                x + 0.5, y + 0.5, _wrapped(cell.text, letters), ha="center", va="center",
-                fontsize=FONT, linespacing=1.15, color="#111111",
-            )  # fmt: skip
+                x + 0.5,
+                y + 0.5,
+                _wrapped(cell.text, letters),
+                ha="center",
+                va="center",
+                fontsize=FONT,
+                linespacing=1.15,
+                color="#111111",
+            )
     for (x0, y0), (x1, y1) in panel.edges:
-        axes.plot([x0, x1], [y0, y1], color="#111111", linewidth=1.8, solid_capstyle="projecting",
-                  clip_on=False)  # fmt: skip
+        axes.plot([x0, x1], [y0, y1], color="#111111", linewidth=1.8, solid_capstyle="projecting", clip_on=False)
 
 
 def _wrapped(text: str, letters: int) -> str:

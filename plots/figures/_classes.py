@@ -53,7 +53,5 @@ def _look(variant: str, family: str, turn: int) -> style.Look:
     hue = class_hue(variant, family)
     place = list(style.HUES).index(hue) + turn
     return style.Look(
-        style.HUES[hue],
-        style.MARKERS[place % len(style.MARKERS)],
-        style.DASHES[place % len(style.DASHES)],
+        style.HUES[hue], style.MARKERS[place % len(style.MARKERS)], style.DASHES[place % len(style.DASHES)]
     )

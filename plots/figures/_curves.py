@@ -112,7 +112,11 @@ def draw(points: pd.DataFrame, lines: list[Curve], metric: metrics.Metric) -> Fi
 def background_text(lines: list[Curve]) -> str:
     """Who is in the background, for a caption; empty when nobody is."""
     names = list(dict.fromkeys(line.label for line in lines if line.back and not line.with_plan))
-    return f" Grey lines are nowhere within {LEAD - 1:.0%} of the fastest of their family: {', '.join(names)}." if names else ""
+    return (
+        f" Grey lines are nowhere within {LEAD - 1:.0%} of the fastest of their family: {', '.join(names)}."
+        if names
+        else ""
+    )
 
 
 def _with_gaps(own: pd.DataFrame, facet: pd.DataFrame) -> pd.DataFrame:

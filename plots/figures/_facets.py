@@ -98,22 +98,38 @@ def draw(
             _place_texts(axes, column_titles[c] if r == 0 else "")
             if c == len(row) - 1 and row_titles[r]:
                 axes.annotate(
-                    row_titles[r], (1.0, 0.5), xytext=(4, 0), xycoords="axes fraction",
-                    textcoords="offset points", rotation=-90, ha="left", va="center", fontsize=8,
-                )  # fmt: skip
+                    row_titles[r],
+                    (1.0, 0.5),
+                    xytext=(4, 0),
+                    xycoords="axes fraction",
+                    textcoords="offset points",
+                    rotation=-90,
+                    ha="left",
+                    va="center",
+                    fontsize=8,
+                )
     middle = (grid[-1][0].get_position().y0 + grid[0][0].get_position().y1) / 2
     figure.text(
-        0.02 / width, middle, metric.axis_label, rotation=90, ha="left",
-        va="center", fontsize=style.RC["axes.labelsize"],
-    )  # fmt: skip
+        0.02 / width,
+        middle,
+        metric.axis_label,
+        rotation=90,
+        ha="left",
+        va="center",
+        fontsize=style.RC["axes.labelsize"],
+    )
     _legend(figure, {name: handles[name] for name in labels}, layout.legend, width)
     return figure
 
 
 def _grid(
-    cells: Cells, row_titles: Sequence[str], column_titles: Sequence[str], labels: Sequence[str],
-    layout: Layout, width: float,
-) -> tuple[Figure, Sequence[Sequence[Axes]]]:  # fmt: skip
+    cells: Cells,
+    row_titles: Sequence[str],
+    column_titles: Sequence[str],
+    labels: Sequence[str],
+    layout: Layout,
+    width: float,
+) -> tuple[Figure, Sequence[Sequence[Axes]]]:
     """Figure and axes by row; margins and gaps in inches."""
     rows, columns = len(cells), len(cells[0])
     height = HEIGHTS.get(rows, HEIGHTS[max(HEIGHTS)])
@@ -129,9 +145,13 @@ def _grid(
     figure = Figure(figsize=(width, total))
     grid = figure.subplots(rows, columns, squeeze=False)
     figure.subplots_adjust(
-        left=left / width, right=1 - right / width, bottom=bottom / total, top=1 - top / total,
-        wspace=across / inner, hspace=down / height,
-    )  # fmt: skip
+        left=left / width,
+        right=1 - right / width,
+        bottom=bottom / total,
+        top=1 - top / total,
+        wspace=across / inner,
+        hspace=down / height,
+    )
     return figure, grid
 
 
@@ -166,10 +186,17 @@ def _plot(axes: Axes, line: Line, others: Sequence[Line]) -> Line2D:
     sides = sorted({float(s) for other in others for s in other.points["side"]})
     values = line.points.set_index("side")["y"].reindex(sides)
     (artist,) = axes.plot(
-        sides, values.to_numpy(float), label=line.label, color=line.look.colour,
-        marker=line.look.marker, linestyle=line.look.dash, markersize=3.4, linewidth=1.1,
-        markeredgewidth=0.8, markerfacecolor="white" if line.hollow else line.look.colour,
-    )  # fmt: skip
+        sides,
+        values.to_numpy(float),
+        label=line.label,
+        color=line.look.colour,
+        marker=line.look.marker,
+        linestyle=line.look.dash,
+        markersize=3.4,
+        linewidth=1.1,
+        markeredgewidth=0.8,
+        markerfacecolor="white" if line.hollow else line.look.colour,
+    )
     return artist
 
 
@@ -225,10 +252,7 @@ def _place_texts(axes: Axes, title: str) -> None:
 
 
 def _say_empty(axes: Axes, hide: bool) -> None:
-    axes.text(
-        0.5, 0.5, "not measured", transform=axes.transAxes, ha="center", va="center",
-        color="#666666", fontsize=7,
-    )  # fmt: skip
+    axes.text(0.5, 0.5, "not measured", transform=axes.transAxes, ha="center", va="center", color="#666666", fontsize=7)
     if hide:  # an axis of its own would have no scale
         axes.tick_params(axis="y", which="both", left=False, labelleft=False)
         axes.grid(axis="y", visible=False)
@@ -243,9 +267,16 @@ def _legend_columns(labels: Sequence[str], width: float) -> int:
 def _legend(figure: Figure, handles: dict[str, object], heading: str, width: float) -> None:
     """One legend for all facets at the bottom, its heading above it."""
     figure.legend(
-        list(handles.values()), list(handles), loc="lower center",
+        list(handles.values()),
+        list(handles),
+        loc="lower center",
         bbox_to_anchor=(0.5, 0.02 / figure.get_figheight()),
-        ncol=_legend_columns(list(handles), width), title=heading or None,
-        title_fontsize=style.RC["legend.fontsize"], borderaxespad=0.0, borderpad=0.0,
-        columnspacing=1.2, handletextpad=0.5, labelspacing=0.3,
-    )  # fmt: skip
+        ncol=_legend_columns(list(handles), width),
+        title=heading or None,
+        title_fontsize=style.RC["legend.fontsize"],
+        borderaxespad=0.0,
+        borderpad=0.0,
+        columnspacing=1.2,
+        handletextpad=0.5,
+        labelspacing=0.3,
+    )

@@ -11,19 +11,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import (
-    EngFormatter, FixedLocator, Formatter, FuncFormatter, LogLocator, NullFormatter, NullLocator,
-)  # fmt: skip
+    EngFormatter,
+    FixedLocator,
+    Formatter,
+    FuncFormatter,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+)
 
 from plots import style
 from plots.tidy import form_order
 
 DEFAULTS = {"mode": "stream", "window": "full", "input": "uniform"}
-FORM_TITLES = {
-    "one-to-one": "One-to-one",
-    "one-to-many": "One-to-many",
-    "n-to-mn": "n-to-mn",
-    "n-to-m": "n-to-m",
-}
+FORM_TITLES = {"one-to-one": "One-to-one", "one-to-many": "One-to-many", "n-to-mn": "n-to-mn", "n-to-m": "n-to-m"}
 Group = tuple[str, str, pd.DataFrame]
 
 

@@ -104,10 +104,7 @@ def _parts(listed: Union[list[Any], dict[str, Any]], selections: dict[str, Where
     """Curves or facets, from a list of tables or from one value for several keys at a time."""
     if isinstance(listed, dict):
         form = listed.get("title", "{}")
-        return [
-            Part(form.format(value), dict.fromkeys(listed["each"], value))
-            for value in listed["values"]
-        ]
+        return [Part(form.format(value), dict.fromkeys(listed["each"], value)) for value in listed["values"]]
     return [
         Part(
             table["label"] if "label" in table else table["title"],
@@ -237,9 +234,8 @@ def _is_drawn(name: str, cells: Cells) -> bool:
 
 
 def _caption(
-    spec: Spec, base: Where, shown: pd.DataFrame, cells: Cells,
-    rows: Sequence[int], columns: Sequence[int],
-) -> str:  # fmt: skip
+    spec: Spec, base: Where, shown: pd.DataFrame, cells: Cells, rows: Sequence[int], columns: Sequence[int]
+) -> str:
     parts = [f"{METRICS[spec.metric].label} against matrix size."]
     if not spec.number:
         parts.append(f"The artifact's package has this plot as {spec.file}; the paper leaves it out.")
@@ -260,9 +256,7 @@ def _caption(
     return " ".join(part for part in parts if part)
 
 
-def _missing(
-    spec: Spec, cells: Cells, rows: Sequence[int], columns: Sequence[int]
-) -> list[str]:
+def _missing(spec: Spec, cells: Cells, rows: Sequence[int], columns: Sequence[int]) -> list[str]:
     """What the paper's figure has and this one has not: facets, then curves, then curves of single
     facets."""
     gone = [f"facet {p.name}" for r, p in enumerate(spec.rows) if r not in rows]

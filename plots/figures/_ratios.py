@@ -29,14 +29,8 @@ def ratios(points: pd.DataFrame, mode: str) -> pd.DataFrame:
 def panel(lines: pd.DataFrame, title: str) -> _cells.Panel:
     """Rows variants (by class), columns problems, cells the ratio."""
     area = lines["left_rows"] * lines["left_cols"] * lines["right_rows"] * lines["right_cols"]
-    names = [
-        style.label(variant, precision)
-        for variant, precision in zip(lines["variant"], lines["precision"])
-    ]
-    columns = [
-        "\n".join([*_special(line), line["form"], line["counts"], line["size"]])
-        for _, line in lines.iterrows()
-    ]
+    names = [style.label(variant, precision) for variant, precision in zip(lines["variant"], lines["precision"])]
+    columns = ["\n".join([*_special(line), line["form"], line["counts"], line["size"]]) for _, line in lines.iterrows()]
     shown = lines.assign(
         _row=names,
         _column=columns,

@@ -12,15 +12,10 @@ from plots.tidy import ResultSet
 ORDER = 72
 TITLE = "Accuracy"
 RELATIVE = Metric("relative_error", "Relative L2 error", "", lambda p: p["rel_l2_error"])
-SHARE = Metric(
-    "bound_share", "Share of the error bound", "", lambda p: p["max_error"] / p["error_bound"]
-)
+SHARE = Metric("bound_share", "Share of the error bound", "", lambda p: p["max_error"] / p["error_bound"])
 FIGURES = {  # figure -> metric, what it is
     "accuracy": (RELATIVE, "L2 norm of the error over that of the truth"),
-    "accuracy_bound": (
-        SHARE,
-        "error of the worst element over what it may be before the result counts as incorrect",
-    ),
+    "accuracy_bound": (SHARE, "error of the worst element over what it may be before the result counts as incorrect"),
 }
 
 

@@ -30,9 +30,7 @@ def draw(results: ResultSet) -> list[Result]:
                 f"{worst['counts']}, {worst['size']})."
             ),
             alt="Heat map: time with a cold cache over time with a warm one, by variant and size.",
-            figure=_cells.draw(
-                [_ratios.panel(lines, "cold / stream")], _ratios.ROW_IN, left=_ratios.LEFT_IN
-            ),
+            figure=_cells.draw([_ratios.panel(lines, "cold / stream")], _ratios.ROW_IN, left=_ratios.LEFT_IN),
             section="beyond",
         )
     ]

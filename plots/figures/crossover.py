@@ -8,10 +8,10 @@ import pandas as pd
 from matplotlib.patches import Patch
 
 from plots import style
-from plots.tables import best_table
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _cells, _classes
 from plots.figures._panels import FORM_TITLES
+from plots.tables import best_table
 from plots.tidy import ResultSet
 
 ORDER = 60
@@ -27,10 +27,7 @@ def draw(results: ResultSet) -> list[Result]:
     if table.empty:
         return [Omitted("crossover", "no verified time in this set", "beyond")]
     families = dict(zip(points["variant"], points["family"]))
-    return [
-        _one(name, table[table["accounting"] == name], families)
-        for name in best_table.present_accountings(table)
-    ]
+    return [_one(name, table[table["accounting"] == name], families) for name in best_table.present_accountings(table)]
 
 
 def _one(accounting: str, table: pd.DataFrame, families: dict[str, str]) -> Drawing:
@@ -83,9 +80,7 @@ def _panel(
         hatch = "////" if line["is_tie"] else ""
         cells[place] = _cells.Cell(text, _colour(line["best"], families), hatch)
         transforms[place] = _classes.is_transform(line["best"], families[line["best"]])
-    return _cells.Panel(
-        FORM_TITLES.get(form, form), counts, sizes, cells, borders(counts, sizes, transforms)
-    )
+    return _cells.Panel(FORM_TITLES.get(form, form), counts, sizes, cells, borders(counts, sizes, transforms))
 
 
 def margin(line: pd.Series) -> str:

@@ -33,12 +33,8 @@ def draw(results: ResultSet) -> list[Result]:
         return [Omitted("displacement", f"{EXPERIMENT}: no preview of any data set", "real")]
     height = len(sets) * ROW_IN + 0.35
     figure = Figure(figsize=(style.PAGE_IN, height))
-    axes = figure.subplots(
-        len(sets), 3, squeeze=False, gridspec_kw={"width_ratios": [1.0, 1.0, 1.25]}
-    )
-    figure.subplots_adjust(
-        left=0.015, right=0.985, top=1 - 0.3 / height, bottom=0.5 / height, wspace=0.24, hspace=0.42
-    )
+    axes = figure.subplots(len(sets), 3, squeeze=False, gridspec_kw={"width_ratios": [1.0, 1.0, 1.25]})
+    figure.subplots_adjust(left=0.015, right=0.985, top=1 - 0.3 / height, bottom=0.5 / height, wspace=0.24, hspace=0.42)
     notes = []
     for row, dataset in zip(axes, sets):
         notes.append(_row(row, data, dataset))
@@ -109,9 +105,19 @@ def _arrows(axes: Axes, pattern: pd.DataFrame, scale: float, shape: tuple[int, .
     y, x = pattern["centre_y"].to_numpy(float) * scale, pattern["centre_x"].to_numpy(float) * scale
     length = factor * scale
     arrows = axes.quiver(
-        x, y, dx * length, dy * length, angles="xy", scale_units="xy", scale=1.0,
-        color="#ffd23f", width=0.007, headwidth=3.6, headlength=4.0, headaxislength=3.6,
-    )  # fmt: skip
+        x,
+        y,
+        dx * length,
+        dy * length,
+        angles="xy",
+        scale_units="xy",
+        scale=1.0,
+        color="#ffd23f",
+        width=0.007,
+        headwidth=3.6,
+        headlength=4.0,
+        headaxislength=3.6,
+    )
     arrows.set_path_effects([withStroke(linewidth=1.6, foreground="black")])
     return factor
 
@@ -127,9 +133,14 @@ def _errors(axes: Axes, known: pd.DataFrame) -> None:
         kept = np.unique(np.linspace(0, len(errors) - 1, min(len(errors), STEPS)).round().astype(int))
         errors, share = np.maximum(errors[kept], 1e-4), share[kept]
         axes.step(
-            errors, share, where="post", label=text, color=look.colour, linestyle=look.dash,
+            errors,
+            share,
+            where="post",
+            label=text,
+            color=look.colour,
+            linestyle=look.dash,
             linewidth=max(1.0, 2.8 - 1.6 * place),  # equal curves stay visible below each other
-        )  # fmt: skip
+        )
     axes.axvline(LIMIT_PX, color="#444444", linewidth=0.8, linestyle=(0, (4, 2)))
     axes.set_xscale("log")
     axes.set_ylim(0.0, 1.34)  # the legend stands above the curves

@@ -21,9 +21,7 @@ def draw(results: ResultSet) -> list[Result]:
     if points.empty:
         reason = "no row of this set has an energy (experiment energy; needs a GPU that counts it)"
         return [Omitted("energy", reason, "beyond")]
-    points = points.assign(
-        y=METRIC.of(points), counts=points["form"].str.cat(points["counts"], sep=" ")
-    )
+    points = points.assign(y=METRIC.of(points), counts=points["form"].str.cat(points["counts"], sep=" "))
     lines = _classes.curves(points, largest=False)
     shown = [line.points for line in lines]
     least = min((frame.loc[frame["y"].idxmin()] for frame in shown), key=lambda line: line["y"])

@@ -7,11 +7,11 @@ import pandas as pd
 
 from plots import ceilings as limits
 from plots import floor, style
-from plots.tables.best_table import undecided
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _cells
 from plots.figures._panels import FORM_TITLES
 from plots.metrics import MICRO, si_time
+from plots.tables.best_table import undecided
 from plots.tidy import PROBLEM, ResultSet
 
 ORDER = 62

@@ -40,8 +40,10 @@ def draw(results: ResultSet) -> list[Result]:
 def _means(lines: pd.DataFrame) -> str:
     """`name 1.25x, 3 of 14; ...`, the smallest mean first."""
     found = sorted(
-        (_ratios.middle(own), f"{style.label(variant)} {_ratios.middle(own):.2f}x, "
-                              f"{int((own['ratio'] == 1).sum())} of {len(own)}")
+        (
+            _ratios.middle(own),
+            f"{style.label(variant)} {_ratios.middle(own):.2f}x, {int((own['ratio'] == 1).sum())} of {len(own)}",
+        )
         for variant, own in lines.groupby("variant")
-    )  # fmt: skip
+    )
     return "; ".join(text for _, text in found)

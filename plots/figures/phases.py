@@ -49,11 +49,7 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Drawing:
     single = len(facets) == 1
     width = style.COLUMN_IN if single else style.PAGE_IN
     figure, axes, width = _panels.grid(
-        len(facets),
-        rows_of=len(series),
-        height=1.75,
-        gap=1.05,
-        legend=_panels.legend_lines(PARTS, width),
+        len(facets), rows_of=len(series), height=1.75, gap=1.05, legend=_panels.legend_lines(PARTS, width)
     )
     flat = axes if len(series) > 1 else [[one for row in axes for one in row]]
     for row, ((variant, precision), own) in zip(flat, series):
@@ -67,9 +63,7 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Drawing:
         row[0].set_ylabel("Share of compute time")
     handles = {
         part: Patch(
-            facecolor=style.PHASE_LOOKS[part][0],
-            hatch=style.PHASE_LOOKS[part][1],
-            edgecolor="#333333", linewidth=0.5,
+            facecolor=style.PHASE_LOOKS[part][0], hatch=style.PHASE_LOOKS[part][1], edgecolor="#333333", linewidth=0.5
         )
         for part in PARTS
     }
@@ -98,8 +92,15 @@ def _bars(axes: Axes, points: pd.DataFrame) -> None:
         colour, hatch = style.PHASE_LOOKS[part]
         heights = parts[part].to_list()
         axes.bar(
-            places, heights, 0.78, bottom=bottom, color=colour, hatch=hatch,
-            edgecolor="#333333", linewidth=0.5, label=part,
+            places,
+            heights,
+            0.78,
+            bottom=bottom,
+            color=colour,
+            hatch=hatch,
+            edgecolor="#333333",
+            linewidth=0.5,
+            label=part,
         )
         bottom = [b + h for b, h in zip(bottom, heights)]
     axes.set_ylim(0.0, 1.0)

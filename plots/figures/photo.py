@@ -32,9 +32,8 @@ def draw(results: ResultSet) -> list[Result]:
     figure = Figure(figsize=(style.PAGE_IN, height))
     axes = figure.subplots(len(sets), 4, squeeze=False)
     figure.subplots_adjust(
-        left=0.015, right=0.985, top=1 - 0.26 / height, bottom=0.36 / height, wspace=0.26,
-        hspace=0.3,
-    )  # fmt: skip
+        left=0.015, right=0.985, top=1 - 0.26 / height, bottom=0.36 / height, wspace=0.26, hspace=0.3
+    )
     notes = [_row(row, data, dataset) for row, dataset in zip(axes, sets)]
     return [
         Drawing(
@@ -42,8 +41,7 @@ def draw(results: ResultSet) -> list[Result]:
             title="Recovered shift of two crops of a photograph",
             caption=(
                 "Photograph with the left (solid) and right (dashed) crop; both as correlated, "
-                "noise included; correlation around its peak, cross: known shift, ring: recovered. "
-                + " ".join(notes)
+                "noise included; correlation around its peak, cross: known shift, ring: recovered. " + " ".join(notes)
             ),
             alt="Photographs with two crops each, and the correlation peak at the known shift.",
             figure=figure,
@@ -89,9 +87,7 @@ def _peak(axes: Axes, data: real.RealData, name: str, case: Any) -> None:
     extent = (x0 - 0.5, x0 + cols - 0.5, y0 + rows - 0.5, y0 - 0.5)
     axes.imshow(values, cmap="cividis", extent=extent, interpolation="nearest")
     axes.plot(case["known_sx"], case["known_sy"], "+", color="white", markersize=9)
-    axes.plot(
-        case["sub_sx"], case["sub_sy"], "o", color="#ff3b30", markersize=8, fillstyle="none"
-    )
+    axes.plot(case["sub_sx"], case["sub_sy"], "o", color="#ff3b30", markersize=8, fillstyle="none")
     axes.set_title("correlation (sx, sy)")
     axes.grid(False)
     axes.tick_params(pad=1.5)

@@ -8,10 +8,7 @@ from plots.tidy import ResultSet
 
 ORDER = 70
 TITLE = "Graph replay against stream launches"
-MODES = {
-    "graph": "replay of a graph",
-    "latency": "a wait after each launch",
-}
+MODES = {"graph": "replay of a graph", "latency": "a wait after each launch"}
 
 
 def draw(results: ResultSet) -> list[Result]:
@@ -23,8 +20,7 @@ def draw(results: ResultSet) -> list[Result]:
         reason = "no variant measured in the modes stream and graph or latency (experiment modes)"
         return [Omitted("replay", reason, "beyond")]
     means = "; ".join(
-        f"{mode} ({MODES[mode]}): geometric mean {_ratios.middle(lines):.2f}x"
-        for mode, lines in found.items()
+        f"{mode} ({MODES[mode]}): geometric mean {_ratios.middle(lines):.2f}x" for mode, lines in found.items()
     )
     panels = [_ratios.panel(lines, f"{mode} / stream") for mode, lines in found.items()]
     return [

@@ -31,9 +31,7 @@ def best_points(points: pd.DataFrame) -> pd.DataFrame:
     """Per variant, form and size the passed line with the highest rate of useful work, counts and
     parameters free; with `rate` (FLOP/s) and `intensity` (FLOP per compulsory byte)."""
     passed = _cells.usual(points[points["outcome"] == "passed"])
-    passed = passed.assign(
-        rate=METRICS["useful_flops"].of(passed), intensity=2.0 * passed["fmas"] / passed["bytes"]
-    )
+    passed = passed.assign(rate=METRICS["useful_flops"].of(passed), intensity=2.0 * passed["fmas"] / passed["bytes"])
     ranked = passed.sort_values(["rate", "params"], ascending=[False, True], kind="stable")
     best = ranked.drop_duplicates(["variant", "form", "size"], keep="first")
     return best.sort_values(["variant", "form", "intensity"], kind="stable")
@@ -57,11 +55,10 @@ def _one(best: pd.DataFrame, ceilings: limits.Ceilings) -> Drawing:
     halves = len(forms) > 2
     lines = math.ceil((len(order) + len(roofs) + 1) / LEGEND_COLUMNS)
     figure, axes, _ = _panels.grid(
-        2 if halves else len(forms), rows_of=2 if halves else 1, height=2.3, gap=0.62,
-        legend=math.ceil(0.85 * lines),
-    )  # fmt: skip
+        2 if halves else len(forms), rows_of=2 if halves else 1, height=2.3, gap=0.62, legend=math.ceil(0.85 * lines)
+    )
     flat = [one for row in axes for one in row]
-    for spare in flat[len(forms):]:
+    for spare in flat[len(forms) :]:
         spare.remove()
     handles: dict[str, object] = {}
     peaks = [getattr(ceilings, name) for name, _, _ in roofs]
@@ -81,10 +78,16 @@ def _one(best: pd.DataFrame, ceilings: limits.Ceilings) -> Drawing:
     for row in axes:
         row[0].set_ylabel(METRICS["useful_flops"].axis_label)
     figure.legend(
-        list(handles.values()), list(handles), loc="lower center", ncol=LEGEND_COLUMNS,
-        bbox_to_anchor=(0.5, 0.02 / figure.get_figheight()), borderaxespad=0.0, handlelength=2.2,
-        columnspacing=1.2, labelspacing=0.3,
-    )  # fmt: skip
+        list(handles.values()),
+        list(handles),
+        loc="lower center",
+        ncol=LEGEND_COLUMNS,
+        bbox_to_anchor=(0.5, 0.02 / figure.get_figheight()),
+        borderaxespad=0.0,
+        handlelength=2.2,
+        columnspacing=1.2,
+        labelspacing=0.3,
+    )
     top = best.loc[best["rate"].idxmax()]
     return Drawing(
         name="roofline",
@@ -113,9 +116,7 @@ def _series(axes: Axes, own: pd.DataFrame, variant: str, best: pd.DataFrame) -> 
     return Line2D([], [], linestyle="none", **marks)
 
 
-def _roofs(
-    axes: Axes, roofs: list[tuple], ceilings: limits.Ceilings, reach: np.ndarray
-) -> dict[str, Line2D]:
+def _roofs(axes: Axes, roofs: list[tuple], ceilings: limits.Ceilings, reach: np.ndarray) -> dict[str, Line2D]:
     """Draw bandwidth up to the highest peak and each peak from where bandwidth meets it."""
     handles = {}
     highest = max(getattr(ceilings, name) for name, _, _ in roofs)

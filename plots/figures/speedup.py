@@ -48,9 +48,7 @@ def _one(suffix: str, title: str, frame: pd.DataFrame) -> Result:
         return Omitted(name, f"no baseline measured ({' or '.join(style.BASELINES)})")
     reference = reference_times(frame, baseline)
     text = style.label(baseline)
-    metric = Metric(
-        "speedup", f"Speed-up over {text}", "x", lambda p: speedup(p, reference, KEYS), False
-    )
+    metric = Metric("speedup", f"Speed-up over {text}", "x", lambda p: speedup(p, reference, KEYS), False)
     lines = []
     for line in _curves.curves(frame[frame["variant"] != baseline], metric):
         kept = line.points[line.points["y"].notna()]

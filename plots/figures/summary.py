@@ -28,14 +28,16 @@ LOOKS = {  # colour, marker, line, width
     "library_us": ("vermillion", "^", (0, (6, 1.5, 1.2, 1.5)), 1.2),
     "ours_us": ("blue", "o", "-", 2.2),
     "floor_us": ("olive", "", (0, (1.1, 1.3)), 1.4),
-}  # fmt: skip
+}
 
 
 def draw(results: ResultSet) -> list[Result]:
     """One figure: a panel per form, four lines against size, each named at its end."""
     cells = summary.chosen(summary.cells(results))
     if cells["size"].nunique() < 2:
-        return [Omitted("summary", "fewer than two sizes have a time of one of the paper's algorithms on a GPU", "summary")]
+        return [
+            Omitted("summary", "fewer than two sizes have a time of one of the paper's algorithms on a GPU", "summary")
+        ]
     forms = list(cells.groupby("form", sort=False))
     rows = math.ceil(len(forms) / COLUMNS)
     height = 0.26 + rows * HEIGHT_IN + (rows - 1) * GAP_IN + 0.26
@@ -92,9 +94,15 @@ def _panel(axes: Axes, own: pd.DataFrame, values: np.ndarray) -> None:
             continue
         hue, marker, dash, width = LOOKS[name]
         axes.plot(
-            known["left_rows"].astype(float), known[name] * MICRO, color=style.HUES[hue], marker=marker or None,
-            linestyle=dash, linewidth=width, markersize=3.6, zorder=4 if name == "ours_us" else 3,
-        )  # fmt: skip
+            known["left_rows"].astype(float),
+            known[name] * MICRO,
+            color=style.HUES[hue],
+            marker=marker or None,
+            linestyle=dash,
+            linewidth=width,
+            markersize=3.6,
+            zorder=4 if name == "ours_us" else 3,
+        )
         ends[name] = float(known[name].iloc[-1]) * MICRO
     power = sides.map(summary.is_power_of_two)
     _panels.size_axis(axes, (own[power] if power.sum() > 1 else own).assign(side=sides))
@@ -105,9 +113,15 @@ def _panel(axes: Axes, own: pd.DataFrame, values: np.ndarray) -> None:
     places = _apart([(math.log(ends[name]) - low) * inch for name in order], (high - low) * inch)
     for name, place in zip(order, places):
         axes.annotate(
-            summary.SERIES[name], (1.02, place / ((high - low) * inch)), xycoords="axes fraction", va="center", ha="left",
-            color=style.HUES[LOOKS[name][0]], fontsize=7.5, weight="bold" if name == "ours_us" else "normal",
-        )  # fmt: skip
+            summary.SERIES[name],
+            (1.02, place / ((high - low) * inch)),
+            xycoords="axes fraction",
+            va="center",
+            ha="left",
+            color=style.HUES[LOOKS[name][0]],
+            fontsize=7.5,
+            weight="bold" if name == "ours_us" else "normal",
+        )
 
 
 def _apart(places: list[float], space: float) -> list[float]:

@@ -31,8 +31,9 @@ def inline(svg: str, name: str, label: str) -> str:
     body = re.sub(
         r"(<style[^>]*>)(.*?)(</style>)",
         lambda found: found[1] + re.sub(r"([^{}]+)\{", rf"[id='{prefix}'] \1{{", found[2]) + found[3],
-        body, flags=re.DOTALL,
-    )  # fmt: skip
+        body,
+        flags=re.DOTALL,
+    )
     head, rest = body.split(">", 1)
     width = re.search(r'\bwidth="([\d.]+)pt"', head)
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)

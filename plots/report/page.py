@@ -10,12 +10,12 @@ import pandas as pd
 from markupsafe import Markup
 
 from plots import imported, noise, style
-from plots.tables import best_table, outcomes
 from plots.drawing import Drawing, Omitted, by_reason
 from plots.figures._panels import FORM_TITLES
+from plots.metrics import MICRO, si_time
 from plots.report import opening
 from plots.report.inline_svg import inline
-from plots.metrics import MICRO, si_time
+from plots.tables import best_table, outcomes
 from plots.tidy import ResultSet, form_order
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -47,8 +47,11 @@ UNITS = {
 RUNS_SHOWN = 30
 # Sections of figures in the order of the page; a figure of no other section goes to its form's.
 SECTIONS = {
-    "paper": "Figures of the paper", **FORM_TITLES, "study": "Parameter studies", "beyond": "Beyond the paper's figures",
-}  # fmt: skip
+    "paper": "Figures of the paper",
+    **FORM_TITLES,
+    "study": "Parameter studies",
+    "beyond": "Beyond the paper's figures",
+}
 
 
 def machine_of(run: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +129,7 @@ def method(results: ResultSet) -> list[str]:
         + (f" Mean SD/mean {100 * ratio.mean():.2g} %." if len(ratio) else ""),
         *_cards(results.runs, set(results.rows["run"])),
         noise.rule(results.points),
-    ]  # fmt: skip
+    ]
 
 
 def _cards(runs: dict[str, dict[str, Any]], used: set[str]) -> list[str]:
@@ -198,9 +201,7 @@ def build(
 ) -> str:
     """HTML of the report. `svgs` maps a drawing's name to the text of its SVG file."""
     counts = outcomes.counts(results.rows)
-    trouble = {
-        name: int(counts[name].sum()) for name in ("incorrect", "failed") if name in counts.columns
-    }
+    trouble = {name: int(counts[name].sum()) for name in ("incorrect", "failed") if name in counts.columns}
     facts_found = facts(results.runs)
     used = set(results.rows["run"]) if len(results.rows) else set()
     runs = run_lines(results.runs, used)

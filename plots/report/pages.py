@@ -145,7 +145,10 @@ def best_table_block(sources: Sources, words: Sequence[str]) -> str:
         parts.append(f"`{key}`, {name} ({meaning}):\n\n" + markdown(shown))
     if not parts:
         return "No verified time in the published set.\n"
-    signs = ["`=` joins variants that tie: their difference is within the noise.", *best_table.footnotes(pd.concat(cells), False)]
+    signs = [
+        "`=` joins variants that tie: their difference is within the noise.",
+        *best_table.footnotes(pd.concat(cells), False),
+    ]
     parts.append("\n".join(f"- {line}" for line in signs) + "\n")
     return "\n".join(parts)
 
@@ -219,15 +222,25 @@ def rewrite(text: str, sources: Sources, name: str = "README.md") -> tuple[str, 
 def run(argv: Sequence[str] | None) -> int:
     """The command; raises UserError. Exit code 1 when --check finds a stale block."""
     parser = Parser(
-        prog="python3 -m plots.report.pages", description=__doc__, epilog=EPILOG,
+        prog="python3 -m plots.report.pages",
+        description=__doc__,
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     parser.add_argument("--check", action="store_true", help="write nothing, name stale blocks")
-    parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR", help="where the pages lie (default: this tree)")
-    parser.add_argument("--page", action="append", default=[], metavar="FILE",
-                        help=f"only this page, below the root; repeatable (default: {', '.join(PAGES)})")  # fmt: skip
-    parser.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
-                        help="root of the results (default: results)")  # fmt: skip
+    parser.add_argument(
+        "--root", type=Path, default=ROOT, metavar="DIR", help="where the pages lie (default: this tree)"
+    )
+    parser.add_argument(
+        "--page",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help=f"only this page, below the root; repeatable (default: {', '.join(PAGES)})",
+    )
+    parser.add_argument(
+        "--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)"
+    )
     parser.add_argument("--list-json", type=Path, metavar="FILE", help="output of xcorr-bench --list=json")
     options = parser.parse_args(argv)
     root = options.root.resolve()
@@ -237,7 +250,9 @@ def run(argv: Sequence[str] | None) -> int:
         try:
             old = (root / page).read_text(encoding="utf-8")
         except OSError as error:
-            raise UserError(f"{root / page}: {error.strerror}; name pages with --page, their folder with --root") from error
+            raise UserError(
+                f"{root / page}: {error.strerror}; name pages with --page, their folder with --root"
+            ) from error
         sources.page = (root / page).parent
         new, stale = rewrite(old, sources, page)
         if not options.check and new != old:

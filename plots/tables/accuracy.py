@@ -13,21 +13,39 @@ from typing import Any
 
 import pandas as pd
 
-from xcorr.errors import UserError
 from plots import style
 from plots.tables.text import markdown
 from plots.tidy import PROBLEM, ResultSet
+from xcorr.errors import UserError
 
 FILE = "accuracy_offset.csv"
 FILE_COLUMNS = [
-    "variant", "precision", "input", "problem", "params", "max_relative_error", "rel_l2_error", "argmax_agrees",
-]  # fmt: skip
+    "variant",
+    "precision",
+    "input",
+    "problem",
+    "params",
+    "max_relative_error",
+    "rel_l2_error",
+    "argmax_agrees",
+]
 WRITER = "conformance --errors"
 OFFSET = "offset"  # 1e4 + noise in [-1, 1)
 COLUMNS = [
-    "variant", "precision", "points", "rows", "rows_peak_elsewhere", "rel_l2_error", "bound_share", "l2_bound_share",
-    "offset_max_relative_error", "offset_rel_l2_error", "offset_problem", "offset_params", "offset_argmax_agrees",
-]  # fmt: skip
+    "variant",
+    "precision",
+    "points",
+    "rows",
+    "rows_peak_elsewhere",
+    "rel_l2_error",
+    "bound_share",
+    "l2_bound_share",
+    "offset_max_relative_error",
+    "offset_rel_l2_error",
+    "offset_problem",
+    "offset_params",
+    "offset_argmax_agrees",
+]
 ABOUT = (
     "Relative L2 error: norm of the error divided by the norm of the float64 reference. Share of the bound: error of the "
     "worst output divided by the largest error that still counts as correct. Both are the largest of all verified rows of "
@@ -73,12 +91,13 @@ def table(results: ResultSet) -> pd.DataFrame:
         # Sets that are older than this column have no such bound.
         l2_bound = pd.to_numeric(own["rel_l2_bound"]) if "rel_l2_bound" in own else math.nan
         lines[key] = {
-            "points": len(own.drop_duplicates([*PROBLEM, "params", "mode", "input"])), "rows": len(own),
+            "points": len(own.drop_duplicates([*PROBLEM, "params", "mode", "input"])),
+            "rows": len(own),
             "rows_peak_elsewhere": int(peaks.sum()),
             "rel_l2_error": own["rel_l2_error"].max(),
             "bound_share": (own["max_error"] / own["error_bound"]).max(),
             "l2_bound_share": (own["rel_l2_error"] / l2_bound).max(),
-        }  # fmt: skip
+        }
     measured = load(results.folder)
     if measured is not None:
         for key, own in measured[measured["input"] == OFFSET].groupby(["variant", "precision"], sort=True):
@@ -86,9 +105,10 @@ def table(results: ResultSet) -> pd.DataFrame:
             lines[key] = lines.get(key, {}) | {
                 "offset_max_relative_error": worst["max_relative_error"],
                 "offset_rel_l2_error": _largest(own["rel_l2_error"]),
-                "offset_problem": worst["problem"], "offset_params": worst["params"],
+                "offset_problem": worst["problem"],
+                "offset_params": worst["params"],
                 "offset_argmax_agrees": str(bool(own["argmax_agrees"].all())).lower(),
-            }  # fmt: skip
+            }
     named = [{"variant": name, "precision": precision, **line} for (name, precision), line in sorted(lines.items())]
     found = pd.DataFrame(named, columns=COLUMNS)
     text = ["offset_problem", "offset_params", "offset_argmax_agrees"]
@@ -109,31 +129,35 @@ def _place_of_largest(values: pd.Series) -> Any:
 
 def readable(found: pd.DataFrame, has_offset: bool) -> pd.DataFrame:
     """The table as people read it; without the columns of the offset where that was not measured."""
-    shown = pd.DataFrame({
-        "Variant": [style.label(variant, precision) for variant, precision in zip(found["variant"], found["precision"])],
-        "Points": found["points"],
-        "Rows": found["rows"],
-        "Peak elsewhere (rows)": found["rows_peak_elsewhere"],
-        "Relative L2 error": found["rel_l2_error"].map(_number),
-        "Share of the bound": found["bound_share"].map(_number),
-    })  # fmt: skip
+    shown = pd.DataFrame(
+        {
+            "Variant": [
+                style.label(variant, precision) for variant, precision in zip(found["variant"], found["precision"])
+            ],
+            "Points": found["points"],
+            "Rows": found["rows"],
+            "Peak elsewhere (rows)": found["rows_peak_elsewhere"],
+            "Relative L2 error": found["rel_l2_error"].map(_number),
+            "Share of the bound": found["bound_share"].map(_number),
+        }
+    )
     if found["l2_bound_share"].notna().any():
         shown["Share of the L2 bound"] = found["l2_bound_share"].map(_number)
     if has_offset:
         there = found["offset_problem"] != ""
         shown["Offset: largest error"] = [
             _measured(value, known) for value, known in zip(found["offset_max_relative_error"], there)
-        ]  # fmt: skip
+        ]
         shown["Offset: relative L2 error"] = [
             _measured(value, known) for value, known in zip(found["offset_rel_l2_error"], there)
-        ]  # fmt: skip
+        ]
         shown["Offset: peak"] = [
             {"true": "agrees", "false": "elsewhere"}.get(said, "not measured") for said in found["offset_argmax_agrees"]
-        ]  # fmt: skip
+        ]
         shown["Offset: worst at"] = [
             f"{problem}, {params}" if params else problem
             for problem, params in zip(found["offset_problem"], found["offset_params"])
-        ]  # fmt: skip
+        ]
     return shown
 
 
@@ -143,10 +167,12 @@ def by_input(measured: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for (variant, precision), own in measured.groupby(["variant", "precision"], sort=True):
         largest = {name: _largest(of["max_relative_error"]) for name, of in own.groupby("input")}
-        lines.append({
-            "Variant": style.label(variant, precision),
-            **{name: _measured(largest.get(name, math.nan), name in largest) for name in inputs},
-        })  # fmt: skip
+        lines.append(
+            {
+                "Variant": style.label(variant, precision),
+                **{name: _measured(largest.get(name, math.nan), name in largest) for name in inputs},
+            }
+        )
     return pd.DataFrame(lines, columns=["Variant", *inputs])
 
 

@@ -11,15 +11,17 @@ from typing import Any
 
 import pandas as pd
 
+from plots.metrics import MICRO, si_time
 from plots.tables import best_table
 from plots.tables.text import csv, markdown
-from plots.metrics import MICRO, si_time
 from plots.tidy import PROBLEM, ResultSet
 
 MODES = {
-    "stream": "launches back to back", "graph": "replay of a CUDA graph", "cold": "caches flushed before each launch",
+    "stream": "launches back to back",
+    "graph": "replay of a CUDA graph",
+    "cold": "caches flushed before each launch",
     "latency": "a wait after each launch",
-}  # fmt: skip
+}
 
 
 def table(results: ResultSet) -> pd.DataFrame:
@@ -49,7 +51,7 @@ def notes(found: pd.DataFrame) -> list[str]:
         f"Fastest variant and its time in each mode ({means}), plans kept; = joins ties. A program that waits for each "
         "result, as the library does, gets mode latency.",
         *best_table.footnotes(found, places=False),
-    ]  # fmt: skip
+    ]
 
 
 def files(results: ResultSet) -> dict[str, str]:
@@ -66,7 +68,11 @@ def chapter(results: ResultSet) -> list[dict[str, Any]]:
     found = table(results)
     if found.empty:
         return []
-    return [{
-        "id": "modes", "title": "Best algorithm by mode", "notes": notes(found),
-        "tables": [("Every problem that was measured in several modes", readable(found), True)],
-    }]  # fmt: skip
+    return [
+        {
+            "id": "modes",
+            "title": "Best algorithm by mode",
+            "notes": notes(found),
+            "tables": [("Every problem that was measured in several modes", readable(found), True)],
+        }
+    ]

@@ -13,11 +13,11 @@ from collections.abc import Callable
 import pandas as pd
 
 from plots import metrics, noise, style
+from plots.metrics import MICRO, si_time
+from plots.noise import noise_us
 from plots.tables import coverage
 from plots.tables.coverage import CELL
 from plots.tables.text import csv, markdown, tex_escape
-from plots.metrics import MICRO, si_time
-from plots.noise import noise_us
 from plots.tidy import CONDITION, ResultSet, best_parameters, form_order
 
 ACCOUNTINGS: dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series]]] = {
@@ -26,10 +26,26 @@ ACCOUNTINGS: dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series]]] = {
 }
 BETWEEN = {"compute": "between_us", "compute + plan": "between_plan_us"}  # spread between runs of an accounting's time
 COLUMNS = [
-    "accounting", *CELL, "counts", "size", "best", "params", "time_us", "sd_us", "n", "runs", "tied_with",
-    "runner_up", "runner_up_params", "runner_up_us", "margin", "is_tie", "contenders",
-    "missing_families", "peak_disagrees",
-]  # fmt: skip
+    "accounting",
+    *CELL,
+    "counts",
+    "size",
+    "best",
+    "params",
+    "time_us",
+    "sd_us",
+    "n",
+    "runs",
+    "tied_with",
+    "runner_up",
+    "runner_up_params",
+    "runner_up_us",
+    "margin",
+    "is_tie",
+    "contenders",
+    "missing_families",
+    "peak_disagrees",
+]
 UNASKED, PEAK = "†", "‡"
 NAMES = 3  # of a tie that a cell of a table names
 USUAL = {"window": "full", "mode": "stream", "input": "uniform", "precision": "fp32"}
@@ -68,13 +84,11 @@ def best_table(points: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.Dat
     table = pd.DataFrame.from_records(records, columns=COLUMNS)
     order = {name: place for place, name in enumerate(ACCOUNTINGS)}
     forms = table["form"].map(form_order)
-    side = (table["left_rows"] * table["left_cols"] * table["right_rows"] * table["right_cols"])
+    side = table["left_rows"] * table["left_cols"] * table["right_rows"] * table["right_cols"]
     keys = table.assign(_a=table["accounting"].map(order), _f=forms, _s=side.astype(float))
     by = ["_a", "_f", "lefts", "rights", *CONDITION, "window", "_s", "size"]
     table = table.loc[keys.sort_values(by, kind="stable").index].reset_index(drop=True)
-    table.attrs["undecided"] = [
-        f"{cell['form']} {cell['counts']} {cell['size']}" for _, cell in cells.iterrows()
-    ]
+    table.attrs["undecided"] = [f"{cell['form']} {cell['counts']} {cell['size']}" for _, cell in cells.iterrows()]
     table.attrs["tie_rule"] = noise.rule(points)
     return table
 
@@ -168,13 +182,7 @@ def _judge(cell: pd.DataFrame) -> dict[str, object]:
 def readable(table: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it (text cells). Window, mode, input and precision have a column
     only where something unusual occurs. Expects lines of one accounting."""
-    shown = pd.DataFrame(
-        {
-            "Form": table["form"],
-            "Matrices": table["counts"],
-            "Size": table["size"],
-        }
-    )
+    shown = pd.DataFrame({"Form": table["form"], "Matrices": table["counts"], "Size": table["size"]})
     for name, usual in USUAL.items():
         if (table[name] != usual).any():
             shown[name.capitalize()] = table[name]
@@ -210,9 +218,13 @@ def overview(table: pd.DataFrame, least: int = 1) -> pd.DataFrame:
     usual = table
     for name, value in USUAL.items():
         usual = usual[usual[name] == value]
-    sizes = list(dict.fromkeys(usual.assign(
-        area=(usual["left_rows"] * usual["left_cols"]).astype(float)
-    ).sort_values(["area", "size"])["size"]))  # fmt: skip
+    sizes = list(
+        dict.fromkeys(
+            usual.assign(area=(usual["left_rows"] * usual["left_cols"]).astype(float)).sort_values(["area", "size"])[
+                "size"
+            ]
+        )
+    )
     lines: dict[tuple[str, str], dict[str, str]] = {}
     for _, row in usual.iterrows():
         cell = f"{_names(row)} {si_time(row['time_us'] * MICRO)}{signs(row)}"
@@ -231,10 +243,11 @@ def in_overview(table: pd.DataFrame, shown: pd.DataFrame) -> pd.DataFrame:
     """The lines of `table` (one accounting) whose cells `shown`, its overview, has."""
     lines = set(zip(shown["Form"], shown["Matrices"]))
     mask = [
-        (row["form"], row["counts"]) in lines and row["size"] in shown.columns
+        (row["form"], row["counts"]) in lines
+        and row["size"] in shown.columns
         and all(row[name] == value for name, value in USUAL.items())
         for _, row in table.iterrows()
-    ]  # fmt: skip
+    ]
     return table[mask]
 
 
@@ -280,5 +293,7 @@ def to_tex(table: pd.DataFrame) -> str:
 def files(table: pd.DataFrame) -> dict[str, str]:
     """Texts of the table by file name."""
     return {
-        "best_algorithm.md": to_markdown(table), "best_algorithm.csv": csv(table), "best_algorithm.tex": to_tex(table)
-    }  # fmt: skip
+        "best_algorithm.md": to_markdown(table),
+        "best_algorithm.csv": csv(table),
+        "best_algorithm.tex": to_tex(table),
+    }

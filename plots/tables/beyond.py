@@ -24,21 +24,33 @@ import numpy as np
 import pandas as pd
 
 from experiments.compare.artifact import Baseline, load_baseline
-from xcorr.errors import Parser, UserError, command
 from plots import floor, noise, style, tidy
-from plots.tables import best_table
-from plots.tables.best_by_mode import MODES
-from plots.tables.text import csv, markdown
 from plots.ceilings import Ceilings, load
 from plots.metrics import MICRO, si_time
 from plots.sets import ROOT, choose
+from plots.tables import best_table
+from plots.tables.best_by_mode import MODES
+from plots.tables.text import csv, markdown
+from xcorr.errors import Parser, UserError, command
 
 BASELINE = "h200_artifact"
 CELL = ["form", "left_rows", "lefts", "rights"]
 COLUMNS = [
-    *CELL, "baseline_us", "paper_us", "paper_by", "ours_us", "variant", "params", "speedup", "is_tie",
-    "new_us", "new_variant", "new_speedup", "floor_us", "distance",
-]  # fmt: skip
+    *CELL,
+    "baseline_us",
+    "paper_us",
+    "paper_by",
+    "ours_us",
+    "variant",
+    "params",
+    "speedup",
+    "is_tie",
+    "new_us",
+    "new_variant",
+    "new_speedup",
+    "floor_us",
+    "distance",
+]
 MODE_COLUMNS = ["mode", *tidy.PROBLEM, "counts", "size", "best", "best_us", "without", "without_us", "speedup"]
 
 
@@ -96,7 +108,9 @@ def table(points: pd.DataFrame, what: dict[str, Any], baseline: Baseline, ceilin
     lines = []
     for cell, row in baseline.items():
         best, by = baseline_us(row), "baseline"
-        rival = pd.Series({"time_us": best, "sd_us": math.nan, "n": 1, "between_us": float(noise.usual_us(best, ranges))})
+        rival = pd.Series(
+            {"time_us": best, "sd_us": math.nan, "n": 1, "between_us": float(noise.usual_us(best, ranges))}
+        )
         if cell in theirs.index and theirs.loc[cell, "compute_us"] < best:
             best, by = theirs.loc[cell, "compute_us"], theirs.loc[cell, "variant"]
             rival = theirs.loc[cell].rename({"compute_us": "time_us"})
@@ -136,10 +150,19 @@ def by_mode(points: pd.DataFrame, new_families: Sequence[str]) -> pd.DataFrame:
             rivals = cell[~cell["family"].isin(new_families)]
             if len(rivals):
                 best, without = cell.iloc[0], rivals.iloc[0]
-                lines.append((
-                    mode, *values, best["counts"], best["size"], best["variant"], best["compute_us"], without["variant"],
-                    without["compute_us"], without["compute_us"] / best["compute_us"],
-                ))  # fmt: skip
+                lines.append(
+                    (
+                        mode,
+                        *values,
+                        best["counts"],
+                        best["size"],
+                        best["variant"],
+                        best["compute_us"],
+                        without["variant"],
+                        without["compute_us"],
+                        without["compute_us"] / best["compute_us"],
+                    )
+                )
     return pd.DataFrame(lines, columns=MODE_COLUMNS)
 
 
@@ -179,13 +202,18 @@ def summary(found: Beyond) -> list[str]:
 
 def mode_table(modes: pd.DataFrame) -> pd.DataFrame:
     """A line per mode of by_mode's table: on how many problems, geometric mean, least and largest speed-up."""
-    return pd.DataFrame([
-        {
-            "Mode": f"{mode} ({MODES[mode]})", "Problems": len(own), "Geometric mean": f"{_mean(own['speedup']):.2f}x",
-            "Least": f"{own['speedup'].min():.2f}x", "Largest": f"{own['speedup'].max():.2f}x",
-        }
-        for mode, own in modes.groupby("mode", sort=False)
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "Mode": f"{mode} ({MODES[mode]})",
+                "Problems": len(own),
+                "Geometric mean": f"{_mean(own['speedup']):.2f}x",
+                "Least": f"{own['speedup'].min():.2f}x",
+                "Largest": f"{own['speedup'].max():.2f}x",
+            }
+            for mode, own in modes.groupby("mode", sort=False)
+        ]
+    )
 
 
 def mode_line(modes: pd.DataFrame) -> str:
@@ -250,19 +278,23 @@ def readable(lines: pd.DataFrame) -> pd.DataFrame:
     def ratio(value: float) -> str:
         return "–" if math.isnan(value) else f"{value:.2f}x"
 
-    return pd.DataFrame({
-        "Form": lines["form"],
-        "Matrices": [f"{a}-to-{b}" for a, b in zip(lines["lefts"], lines["rights"])],
-        "Size": [f"{n}x{n}" for n in lines["left_rows"]],
-        "Artifact": lines["baseline_us"].map(time),
-        "Paper's best": lines["paper_us"].map(time),
-        "Ours": lines["ours_us"].map(time),
-        "Variant": [style.label(name) if isinstance(name, str) else "not measured" for name in lines["variant"]],
-        "Speed-up": [f"{ratio(one)} (tie)" if tie else ratio(one) for one, tie in zip(lines["speedup"], lines["is_tie"])],
-        "New alone": lines["new_speedup"].map(ratio),
-        "Floor": lines["floor_us"].map(time),
-        "Distance": lines["distance"].map(ratio),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "Form": lines["form"],
+            "Matrices": [f"{a}-to-{b}" for a, b in zip(lines["lefts"], lines["rights"])],
+            "Size": [f"{n}x{n}" for n in lines["left_rows"]],
+            "Artifact": lines["baseline_us"].map(time),
+            "Paper's best": lines["paper_us"].map(time),
+            "Ours": lines["ours_us"].map(time),
+            "Variant": [style.label(name) if isinstance(name, str) else "not measured" for name in lines["variant"]],
+            "Speed-up": [
+                f"{ratio(one)} (tie)" if tie else ratio(one) for one, tie in zip(lines["speedup"], lines["is_tie"])
+            ],
+            "New alone": lines["new_speedup"].map(ratio),
+            "Floor": lines["floor_us"].map(time),
+            "Distance": lines["distance"].map(ratio),
+        }
+    )
 
 
 def of_set(results: tidy.ResultSet, name: str = BASELINE) -> Beyond:
@@ -292,12 +324,14 @@ def files(results: tidy.ResultSet) -> dict[str, str]:
 
 def run(argv: Sequence[str]) -> int:
     """The command; raises UserError. Exit code 1 when a cell is missing or a bar is not reached."""
-    made = Parser(prog="python3 -m plots.tables.beyond", description=__doc__,
-                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    made = Parser(
+        prog="python3 -m plots.tables.beyond", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     made.add_argument("key", nargs="?", metavar="machine-key", help="set (default: that of the baseline's machine)")
     made.add_argument("--local", action="store_true", help="a local set, even where a published one exists")
-    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
-                      help="root of the results (default: results)")  # fmt: skip
+    made.add_argument(
+        "--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)"
+    )
     options = made.parse_args(argv)
     key = options.key or load_baseline(BASELINE)[0]["beyond"]["machine_key"]
     [(kind, key)] = choose(options.results, [key], options.local)

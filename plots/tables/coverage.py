@@ -42,9 +42,7 @@ def missing(points: pd.DataFrame, rows: pd.DataFrame | None) -> dict[Cell, list[
     points = points.assign(
         _transform=[style.is_transform(*name) for name in zip(points["variant"], points["family"])]
     ).sort_values(["time_us", "variant", "params"], kind="stable")
-    kinds = {
-        kind: own.groupby("family")["variant"].agg(set).to_dict() for kind, own in points.groupby(KIND)
-    }  # fmt: skip
+    kinds = {kind: own.groupby("family")["variant"].agg(set).to_dict() for kind, own in points.groupby(KIND)}
     definitions = set(points["family"]) - set(points.loc[points["_transform"], "family"])
     fastest = points.drop_duplicates(CELL).set_index(CELL)[["time_us", "_transform"]]
     answered = _answered(rows, fastest["time_us"]) if rows is not None else {}

@@ -10,9 +10,16 @@ from plots.tidy import POINT, PRESET_RANK, form_order, size_label
 
 # What is told of a point that was tried several times: trouble first, then a verified time.
 PRIORITY = [
-    "incorrect", "failed", "passed", "published", "timeout", "out_of_memory", "not_selected",
-    "invalid_params", "not_supported",
-]  # fmt: skip
+    "incorrect",
+    "failed",
+    "passed",
+    "published",
+    "timeout",
+    "out_of_memory",
+    "not_selected",
+    "invalid_params",
+    "not_supported",
+]
 MEANING = {
     "passed": "the output was correct, and the time was taken",
     "incorrect": "the output differs from the reference by more than the error bound; no time was taken",
@@ -33,8 +40,7 @@ def points_by_outcome(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     rank = {name: place for place, name in enumerate(PRIORITY)}
     keyed = rows.assign(
-        _outcome=rows["outcome"].map(rank).fillna(len(rank)),
-        _preset=-rows["preset"].map(PRESET_RANK).fillna(-1),
+        _outcome=rows["outcome"].map(rank).fillna(len(rank)), _preset=-rows["preset"].map(PRESET_RANK).fillna(-1)
     )
     keyed = keyed.sort_values(["_outcome", "_preset", "repetition"], kind="stable")
     return keyed.drop_duplicates(POINT).drop(columns=["_outcome", "_preset"])
@@ -66,9 +72,7 @@ def reasons(rows: pd.DataFrame) -> pd.DataFrame:
         _rank=points["outcome"].map({name: place for place, name in enumerate(PRIORITY)}),
     ).sort_values(["_rank", "variant", "_form", "lefts", "rights", "left_rows", "params"])
     found = []
-    for (_, variant, outcome, _), own in points.groupby(
-        ["_rank", "variant", "outcome", "_kind"], sort=True
-    ):
+    for (_, variant, outcome, _), own in points.groupby(["_rank", "variant", "outcome", "_kind"], sort=True):
         found.append((variant, outcome, len(own), own["reason"].iloc[0] or "–", _examples(own)))
     return pd.DataFrame(found, columns=columns)
 

@@ -8,10 +8,7 @@ from typing import Any
 from plots import real, style
 from plots.metrics import si_time
 
-TITLES = {
-    real.EBSD: "Electron backscatter patterns",
-    real.PHOTO: "Two crops of a photograph",
-}
+TITLES = {real.EBSD: "Electron backscatter patterns", real.PHOTO: "Two crops of a photograph"}
 
 
 def tables(folder: Path) -> list[dict[str, Any]]:

@@ -17,25 +17,40 @@ from typing import Any
 
 import pandas as pd
 
+from plots import style, tidy
+from plots.metrics import MICRO, si_time
+from plots.sets import ROOT, choose
+from plots.tables.text import csv, markdown
 from xcorr import auto
 from xcorr.auto import Point, Source, Times
 from xcorr.errors import Parser, command
 from xcorr.problem import Problem
-from plots import style, tidy
-from plots.tables.text import csv, markdown
-from plots.metrics import MICRO, si_time
-from plots.sets import ROOT, choose
 
 TARGET_MEAN, TARGET_WORST = 1.15, 1.6
 COLUMNS = [
-    "form", "counts", "size", "window", "variant", "params", "time_us", "best", "best_params", "best_us", "regret", "why",
-]  # fmt: skip
+    "form",
+    "counts",
+    "size",
+    "window",
+    "variant",
+    "params",
+    "time_us",
+    "best",
+    "best_params",
+    "best_us",
+    "regret",
+    "why",
+]
 
 
 def times_of(points: pd.DataFrame) -> dict[Problem, dict[Point, float]]:
     """Mean times of the points that passed in the usual mode, input and precision, by problem."""
-    usual = points[(points["outcome"] == "passed") & (points["mode"] == "stream") & (points["precision"] == "fp32")
-                   & (points["input"] == "uniform")]  # fmt: skip
+    usual = points[
+        (points["outcome"] == "passed")
+        & (points["mode"] == "stream")
+        & (points["precision"] == "fp32")
+        & (points["input"] == "uniform")
+    ]
     found: dict[Problem, dict[Point, float]] = {}
     for values in usual[[*tidy.PROBLEM, "variant", "params", "compute_us"]].itertuples(index=False):
         *cells, variant, params, us = values
@@ -55,11 +70,12 @@ def leave_one_size_out(results: tidy.ResultSet) -> pd.DataFrame:
     everything = times_of(results.points)
     known: dict[Problem, Times] = {
         judged: {
-            problem: found for problem, found in everything.items()
+            problem: found
+            for problem, found in everything.items()
             if (problem.left, problem.right) != (judged.left, judged.right)
         }
         for judged in everything
-    }  # fmt: skip
+    }
     return _table(everything, known, refused(results.rows))
 
 
@@ -73,15 +89,24 @@ def _table(judged: Times, known: Mapping[Problem, Times], not_run: set[tuple[Any
     lines = []
     for problem, measured in judged.items():
         choice = auto.pick(
-            problem, Source("this set", known[problem]),
+            problem,
+            Source("this set", known[problem]),
             lambda point: "not run" if point not in measured and (*problem.cells, *point) in not_run else "",
         )
         best = min(measured, key=lambda one: (measured[one], one))
         line = {
-            "form": problem.form, "counts": f"{problem.lefts}-to-{problem.rights}", "window": problem.window,
-            "size": tidy.size_label(*problem.left, *problem.right), "best": best[0], "best_params": best[1],
-            "best_us": measured[best], "variant": "", "params": "", "time_us": math.nan, "why": "nothing was measured",
-        }  # fmt: skip
+            "form": problem.form,
+            "counts": f"{problem.lefts}-to-{problem.rights}",
+            "window": problem.window,
+            "size": tidy.size_label(*problem.left, *problem.right),
+            "best": best[0],
+            "best_params": best[1],
+            "best_us": measured[best],
+            "variant": "",
+            "params": "",
+            "time_us": math.nan,
+            "why": "nothing was measured",
+        }
         if choice:
             us = measured.get((choice.variant, choice.params), math.nan)
             line |= {"variant": choice.variant, "params": choice.params, "time_us": us, "why": choice.why}
@@ -112,17 +137,21 @@ def summary(lines: pd.DataFrame) -> str:
 
 def readable(lines: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it."""
-    return pd.DataFrame({
-        "Form": lines["form"], "Matrices": lines["counts"], "Size": lines["size"],
-        "auto": [style.label(name) if name else "–" for name in lines["variant"]],
-        "Parameters": [text.replace(";", ", ") or "–" for text in lines["params"]],
-        "Time": [si_time(us * MICRO) for us in lines["time_us"]],
-        "Best": [style.label(name) for name in lines["best"]],
-        "Best parameters": [text.replace(";", ", ") or "–" for text in lines["best_params"]],
-        "Best time": [si_time(us * MICRO) for us in lines["best_us"]],
-        "Regret": ["not measured" if math.isnan(value) else f"{value:.2f}" for value in lines["regret"]],
-        "Why": lines["why"],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "Form": lines["form"],
+            "Matrices": lines["counts"],
+            "Size": lines["size"],
+            "auto": [style.label(name) if name else "–" for name in lines["variant"]],
+            "Parameters": [text.replace(";", ", ") or "–" for text in lines["params"]],
+            "Time": [si_time(us * MICRO) for us in lines["time_us"]],
+            "Best": [style.label(name) for name in lines["best"]],
+            "Best parameters": [text.replace(";", ", ") or "–" for text in lines["best_params"]],
+            "Best time": [si_time(us * MICRO) for us in lines["best_us"]],
+            "Regret": ["not measured" if math.isnan(value) else f"{value:.2f}" for value in lines["regret"]],
+            "Why": lines["why"],
+        }
+    )
 
 
 def files(results: tidy.ResultSet) -> dict[str, str]:
@@ -136,13 +165,15 @@ def files(results: tidy.ResultSet) -> dict[str, str]:
 
 def run(argv: Sequence[str]) -> int:
     """The command; raises UserError. Exit code 1 when a target is missed or a choice was not measured."""
-    made = Parser(prog="python3 -m plots.tables.regret", description=__doc__,
-                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    made = Parser(
+        prog="python3 -m plots.tables.regret", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     made.add_argument("key", nargs="?", metavar="machine-key", help="set (default: every published one)")
     made.add_argument("--local", action="store_true", help="a local set, even where a published one exists")
     made.add_argument("--leave-one-size-out", action="store_true", help="judge every problem of the set")
-    made.add_argument("--results", type=Path, default=ROOT / "results", metavar="DIR",
-                      help="root of the results (default: results)")  # fmt: skip
+    made.add_argument(
+        "--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)"
+    )
     options = made.parse_args(argv)
     missed = False
     for kind, key in choose(options.results, [options.key] if options.key else [], options.local):
@@ -152,8 +183,12 @@ def run(argv: Sequence[str]) -> int:
             print(markdown(readable(lines)))
         print(f"{key}: {summary(lines)}")
         regrets = lines["regret"]
-        missed |= not (len(lines) and regrets.notna().all() and regrets.max() <= TARGET_WORST
-                       and regrets.map(math.log).mean() <= math.log(TARGET_MEAN))  # fmt: skip
+        missed |= not (
+            len(lines)
+            and regrets.notna().all()
+            and regrets.max() <= TARGET_WORST
+            and regrets.map(math.log).mean() <= math.log(TARGET_MEAN)
+        )
     return int(missed)
 
 

@@ -27,10 +27,13 @@ class Choice:
 
     def mask(self, points: pd.DataFrame) -> np.ndarray:
         """Which lines of a tidy frame belong to it: booleans, one a line."""
-        return np.array([
-            variant in self.variants and self._fits(params)
-            for variant, params in zip(points["variant"], points["params"])
-        ], dtype=bool)  # fmt: skip
+        return np.array(
+            [
+                variant in self.variants and self._fits(params)
+                for variant, params in zip(points["variant"], points["params"])
+            ],
+            dtype=bool,
+        )
 
     def _fits(self, params: str) -> bool:
         values = assignments(params)
@@ -53,9 +56,7 @@ def parse(raw: Any, where: str) -> Choice:
     for key in table:
         if key not in KEYS:
             raise UserError(f"{where}: key {key}: unknown; {nearest(key, KEYS)}")
-    return Choice(
-        tuple(table["variants"]), _allowed(table.get("params")), _allowed(table.get("without"))
-    )
+    return Choice(tuple(table["variants"]), _allowed(table.get("params")), _allowed(table.get("without")))
 
 
 def _allowed(raw: Mapping[str, Any] | None) -> Allowed:

@@ -19,9 +19,7 @@ from plots.tables import beyond
 from plots.tidy import ResultSet, form_order
 
 ROWS = 10
-SERIES = {
-    "paper_us": "paper's best", "library_us": "cuFFT", "ours_us": "this project", "floor_us": "floor",
-}  # fmt: skip
+SERIES = {"paper_us": "paper's best", "library_us": "cuFFT", "ours_us": "this project", "floor_us": "floor"}
 COLUMNS = [*beyond.CELL, "counts", "pairs", "size", *SERIES, "variant", "params"]
 
 
@@ -35,14 +33,17 @@ def cells(results: ResultSet) -> pd.DataFrame:
     paper = beyond.fastest(points[beyond.of_paper(points, raw["beyond"])])["compute_us"]
     library = beyond.fastest(points[points["variant"] == raw["fft"]["variant"]])["compute_us"]
     frame = fastest[["counts", "pairs", "size", "variant", "params"]].assign(
-        paper_us=paper.reindex(fastest.index), library_us=library.reindex(fastest.index),
-        ours_us=fastest["compute_us"], floor_us=math.nan,
-    )  # fmt: skip
+        paper_us=paper.reindex(fastest.index),
+        library_us=library.reindex(fastest.index),
+        ours_us=fastest["compute_us"],
+        floor_us=math.nan,
+    )
     if is_theirs:
         theirs = pd.Series(
             [beyond.baseline_us(baseline[cell]) if cell in baseline else math.nan for cell in frame.index],
-            frame.index, dtype=float,
-        )  # fmt: skip
+            frame.index,
+            dtype=float,
+        )
         frame["paper_us"] = np.fmin(frame["paper_us"], theirs).where(theirs.notna())
     measured = ceilings.load(results.folder)
     if isinstance(measured, ceilings.Ceilings) and len(frame):
@@ -83,13 +84,15 @@ def readable(lines: pd.DataFrame) -> pd.DataFrame:
     def over(name: str) -> list[str]:
         return [f"{value:.2f}x" for value in lines[name] / lines["ours_us"]]
 
-    return pd.DataFrame({
-        "Form": lines["form"],
-        "Matrices": lines["counts"],
-        "Size": lines["size"],
-        "Fastest variant": [style.label(name) for name in lines["variant"]],
-        "Time": [si_time(us * MICRO) for us in lines["ours_us"]],
-        "Speed-up over the paper's best": over("paper_us"),
-        "Speed-up over cuFFT": over("library_us"),
-        "Time over the floor": [f"{value:.2f}x" for value in lines["ours_us"] / lines["floor_us"]],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "Form": lines["form"],
+            "Matrices": lines["counts"],
+            "Size": lines["size"],
+            "Fastest variant": [style.label(name) for name in lines["variant"]],
+            "Time": [si_time(us * MICRO) for us in lines["ours_us"]],
+            "Speed-up over the paper's best": over("paper_us"),
+            "Speed-up over cuFFT": over("library_us"),
+            "Time over the floor": [f"{value:.2f}x" for value in lines["ours_us"] / lines["floor_us"]],
+        }
+    )

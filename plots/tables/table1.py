@@ -18,10 +18,9 @@ import numpy as np
 import pandas as pd
 
 from experiments.driver.schema import load_toml
-from plots.tables import best_table
-from plots.tables.best_table import USUAL
 from plots.metrics import MICRO, si_time
 from plots.noise import noise_us
+from plots.tables.best_table import USUAL
 from plots.tables.selection import Choice, parse
 from plots.tables.text import csv, markdown, tex_escape
 from plots.tidy import TRANSFERS, form_order
@@ -30,9 +29,25 @@ LAYOUT = Path(__file__).with_name("table1.toml")
 INFINITY = "∞"
 UNMEASURED = "–"
 COLUMNS = [
-    "accounting", "form", "counts", "lefts", "rights", "side", "size", "winner", "tied_with", "variant",
-    "params", "time_us", "runner_up", "runner_up_us", "margin", "is_tie", "transfers_us", "absent",
-]  # fmt: skip
+    "accounting",
+    "form",
+    "counts",
+    "lefts",
+    "rights",
+    "side",
+    "size",
+    "winner",
+    "tied_with",
+    "variant",
+    "params",
+    "time_us",
+    "runner_up",
+    "runner_up_us",
+    "margin",
+    "is_tie",
+    "transfers_us",
+    "absent",
+]
 RULE = (
     "A cell has a winner where the transform and at least one definition-based class have verified times. "
     f"{UNMEASURED}: not measured. In parentheses: classes that tie, since their difference is within the noise. "
@@ -55,9 +70,11 @@ ACCOUNTINGS = {
     "plan amortised": Accounting("plans are kept between calls", False, False),
     "with transfers": Accounting(
         "a plan, and the problem's transfers (their median over all variants, as all move the same "
-        "arrays), at every call", True, True,
+        "arrays), at every call",
+        True,
+        True,
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -130,10 +147,15 @@ def cells(points: pd.DataFrame, data: Layout | None = None, outcome: str = "pass
             if data.transform in best and len(best) > 1:
                 place = dict(zip(["form", "counts", "lefts", "rights", "side", "size"], values))
                 absent = ";".join(letter for letter in classes if letter not in best)
-                records.append({
-                    "accounting": name, **place, **_judge(best, list(data.words)),
-                    "transfers_us": moved if accounting.transfers else float("nan"), "absent": absent,
-                })  # fmt: skip
+                records.append(
+                    {
+                        "accounting": name,
+                        **place,
+                        **_judge(best, list(data.words)),
+                        "transfers_us": moved if accounting.transfers else float("nan"),
+                        "absent": absent,
+                    }
+                )
     table = pd.DataFrame.from_records(records, columns=COLUMNS)
     order = {name: place for place, name in enumerate(ACCOUNTINGS)}
     keyed = table.assign(_a=table["accounting"].map(order), _f=table["form"].map(form_order))
@@ -146,15 +168,19 @@ def _judge(best: dict[str, pd.Series], letters: list[str]) -> dict[str, Any]:
     ranked = sorted(best, key=lambda letter: (best[letter]["time_us"], letters.index(letter)))
     first, second = best[ranked[0]], best[ranked[1]]
     tied = [
-        letter for letter in ranked[1:]
-        if best[letter]["time_us"] - first["time_us"] <= noise_us(first, best[letter])
-    ]  # fmt: skip
+        letter for letter in ranked[1:] if best[letter]["time_us"] - first["time_us"] <= noise_us(first, best[letter])
+    ]
     return {
-        "winner": ranked[0], "tied_with": ";".join(tied), "variant": first["variant"],
-        "params": first["params"], "time_us": first["time_us"], "runner_up": ranked[1],
-        "runner_up_us": second["time_us"], "margin": second["time_us"] / first["time_us"],
+        "winner": ranked[0],
+        "tied_with": ";".join(tied),
+        "variant": first["variant"],
+        "params": first["params"],
+        "time_us": first["time_us"],
+        "runner_up": ranked[1],
+        "runner_up_us": second["time_us"],
+        "margin": second["time_us"] / first["time_us"],
         "is_tie": bool(tied),
-    }  # fmt: skip
+    }
 
 
 def winners(row: pd.Series) -> list[str]:
@@ -184,9 +210,8 @@ def _reads_as(allowed: list[set[str]], printed: Sequence[str]) -> bool:
     places = {0} if allowed[0] & {printed[0]} else set()
     for one in allowed[1:]:
         places = {
-            next_ for place in places for next_ in (place, place + 1)
-            if next_ < len(printed) and printed[next_] in one
-        }  # fmt: skip
+            next_ for place in places for next_ in (place, place + 1) if next_ < len(printed) and printed[next_] in one
+        }
     return len(printed) - 1 in places
 
 
@@ -221,10 +246,9 @@ def extended(table: pd.DataFrame, accounting: str, data: Layout | None = None) -
     own = table[table["accounting"] == accounting]
     sizes = sorted({int(side) for side in own["side"]})
     lines = own.groupby(["form", "counts"], sort=False)
-    return pd.DataFrame([
-        {"Form": form, "Matrices": counts, **_texts(line, accounting, data, sizes)}
-        for (form, counts), line in lines
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [{"Form": form, "Matrices": counts, **_texts(line, accounting, data, sizes)} for (form, counts), line in lines]
+    )
 
 
 def _texts(line: pd.DataFrame, accounting: str, data: Layout, sizes: list[int]) -> dict[str, str]:
@@ -303,6 +327,4 @@ def to_tex(table: pd.DataFrame, data: Layout | None = None) -> str:
 
 def files(table: pd.DataFrame) -> dict[str, str]:
     """The files of the `cells` of a set, text by name."""
-    return {
-        "table1.md": to_markdown(table), "table1.csv": to_csv(table), "table1.tex": to_tex(table)
-    }
+    return {"table1.md": to_markdown(table), "table1.csv": to_csv(table), "table1.tex": to_tex(table)}

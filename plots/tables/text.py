@@ -18,11 +18,28 @@ def csv(frame: pd.DataFrame) -> str:
 
 
 _TEX = {
-    "\\": r"\textbackslash{}", "_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "µ": r"$\mu$", "∞": r"$\infty$", "→": r"$\rightarrow$", "–": "--",
-    "†": r"$\dagger$", "‡": r"$\ddagger$", "“": "``", "”": "''", "=": "=", "<": r"$<$", ">": r"$>$",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "_": r"\_",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "µ": r"$\mu$",
+    "∞": r"$\infty$",
+    "→": r"$\rightarrow$",
+    "–": "--",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+    "“": "``",
+    "”": "''",
+    "=": "=",
+    "<": r"$<$",
+    ">": r"$>$",
+}
 
 
 def tex_escape(text: str) -> str:

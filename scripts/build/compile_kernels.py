@@ -86,7 +86,7 @@ def short_name(signature: str) -> tuple[str, str]:
         while depth:
             start -= 1
             depth += (head[start] == ">") - (head[start] == "<")
-        head, arguments = head[:start], head[start + 1:-1]
+        head, arguments = head[:start], head[start + 1 : -1]
     return re.split(r"::|\s", head)[-1], arguments
 
 
@@ -106,8 +106,9 @@ def compile_unit(unit: Path, target: Path, depfile: Path, command: Sequence[str]
     """Compiles; the kernels and the seconds of processor time. Ends as nvcc does when that fails."""
     done = run(
         [*command, "-Xptxas", "-v", "-MD", "-MF", depfile, "-MT", target, "-c", unit, "-o", target],
-        "configure the build again", stderr=subprocess.PIPE,
-    )  # fmt: skip
+        "configure the build again",
+        stderr=subprocess.PIPE,
+    )
     # Not the time that passes: that is longer when other units compile beside this one.
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     kernels, rest = parse(done.stderr.splitlines())

@@ -21,13 +21,31 @@ REGISTERS = 65536  # of a multiprocessor, on every capability below
 # Compute capability -> warps and KiB of shared memory of a multiprocessor. Its limit of blocks is 16 or more, so
 # blocks of 8 warps never meet it.
 MULTIPROCESSORS = {
-    70: (64, 96), 75: (32, 64), 80: (64, 164), 86: (48, 100), 87: (48, 164), 89: (48, 100), 90: (64, 228),
-    100: (64, 228), 103: (64, 228), 120: (48, 100), 121: (48, 100),
-}  # fmt: skip
+    70: (64, 96),
+    75: (32, 64),
+    80: (64, 164),
+    86: (48, 100),
+    87: (48, 164),
+    89: (48, 100),
+    90: (64, 228),
+    100: (64, 228),
+    103: (64, 228),
+    120: (48, 100),
+    121: (48, 100),
+}
 COLUMNS = (
-    "arch", "variant", "kernel", "arguments", "registers", "shared_bytes", "stack_bytes", "spill_store_bytes",
-    "spill_load_bytes", "warps_per_sm", "occupancy",
-)  # fmt: skip
+    "arch",
+    "variant",
+    "kernel",
+    "arguments",
+    "registers",
+    "shared_bytes",
+    "stack_bytes",
+    "spill_store_bytes",
+    "spill_load_bytes",
+    "warps_per_sm",
+    "occupancy",
+)
 
 Row = dict[str, Any]
 
@@ -102,8 +120,11 @@ def main() -> None:
     reports = [json.loads(path.read_text(encoding="utf-8")) for path in args.reports]
     fresh = {one["variant"] for one, path in zip(reports, args.reports) if path.stat().st_mtime > written}
     write(args.kernels, COLUMNS, rows(reports))
-    write(args.seconds, ("variant", "unit", "seconds"),
-          ({name: one[name] for name in ("variant", "unit", "seconds")} for one in reports))  # fmt: skip
+    write(
+        args.seconds,
+        ("variant", "unit", "seconds"),
+        ({name: one[name] for name in ("variant", "unit", "seconds")} for one in reports),
+    )
     if fresh:
         print("\n".join(summary(reports, fresh)))
 

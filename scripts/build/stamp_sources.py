@@ -97,11 +97,7 @@ def unit(root: Path, path: Path, part: int, parts: int, known: dict[Path, Source
 def stamp(root: Path, out: Path, variants: list[str]) -> None:
     present = {path: units(root, path) for path in variant_files(root)}
     names = {name: path for path, its in present.items() for name in its}
-    configured = {
-        name: Path(path)
-        for path, its in (line.split(":") for line in variants)
-        for name in its.split(",")
-    }
+    configured = {name: Path(path) for path, its in (line.split(":") for line in variants) for name in its.split(",")}
     for name in sorted(names.keys() ^ configured.keys()):
         state = "is new" if name in names else "is gone"
         sys.exit(
@@ -118,9 +114,7 @@ def stamp(root: Path, out: Path, variants: list[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=("list", "hash", "stamp"))
     parser.add_argument("root", type=Path)
     parser.add_argument("out", type=Path, nargs="?")

@@ -8,14 +8,13 @@
 // Parameters: outputs (4, 8), run-time: more products for each element of the left.
 // Limits: a NaN or infinity meets the zeros, so it spreads to outputs that its own overlap does not
 // reach.
-#include <algorithm>
-
 #include "harness/variant.hpp"
 
-namespace xcorr::@FAMILY@ {
-namespace {
+#include <algorithm>
 
-constexpr Index kMostOutputs = 8;
+namespace xcorr::@FAMILY @{namespace {
+
+    constexpr Index kMostOutputs = 8;
 
 // Elements of a row of the padded right matrix: element i belongs to right column sx.first + i. The
 // last outputs of a row may not exist; they read zeros here too.

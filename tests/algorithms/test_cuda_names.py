@@ -43,8 +43,11 @@ def unknown(text: str) -> set[str]:
 def sources() -> list[Path]:
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *FOLDERS],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     found = [Path(line) for line in listed.splitlines() if Path(line).suffix in SOURCE]
     return [path for path in found if (ROOT / path).is_file()]
 
@@ -64,10 +67,7 @@ ATTRIBUTE = "cudaDeviceGetAttribute(&shared, cudaDevAttrMpsEnabled, device);"
     [
         (ATTRIBUTE, {"cudaDevAttrMpsEnabled"}),
         (f"#if CUDART_VERSION >= 12030\n{ATTRIBUTE}\n#else\nreturn true;\n#endif", set()),
-        (
-            f"#if CUDART_VERSION >= 12030\nreturn true;\n#else\n{ATTRIBUTE}\n#endif",
-            {"cudaDevAttrMpsEnabled"},
-        ),
+        (f"#if CUDART_VERSION >= 12030\nreturn true;\n#else\n{ATTRIBUTE}\n#endif", {"cudaDevAttrMpsEnabled"}),
         (f"#ifdef XCORR_EMULATE\n{ATTRIBUTE}\n#endif", {"cudaDevAttrMpsEnabled"}),
         (f"#if CUDART_VERSION >= 12030\n#ifdef A\n#endif\n{ATTRIBUTE}\n#endif\n__nanosleep(1);", set()),
         (f"// {ATTRIBUTE}\n", set()),

@@ -19,8 +19,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # Ordinary CUDA C++ and the host compilers' own names.
 WORDS = (
-    "global__|device__|host__|forceinline__|launch_bounds__|restrict__|grid_constant__|x86_64__|attribute__|"
-    "builtin_cpu"
+    "global__|device__|host__|forceinline__|launch_bounds__|restrict__|grid_constant__|x86_64__|attribute__|builtin_cpu"
 )
 FORBIDDEN = {
     "PTX": re.compile(r"\basm\b"),

@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tests.mutants import ptx_rules
 from tests.mutants.mutants import Edit, Mutant, sources, write_overlay
 
@@ -86,8 +87,10 @@ def difference(named: Path, written: Path, out: Path, *options: str) -> str:
     changed = [kernel for kernel in one if one[kernel] != other[kernel]]
     if not changed:
         return ""
-    ptx = (instructions(compiled(written, "ptx", out / "written", *STAMPS, *options)),
-           instructions(compiled(named, "ptx", out / "named", *STAMPS)))  # fmt: skip
+    ptx = (
+        instructions(compiled(written, "ptx", out / "written", *STAMPS, *options)),
+        instructions(compiled(named, "ptx", out / "named", *STAMPS)),
+    )
     sizes = ", ".join(f"{kernel} ({len(other[kernel])} bytes, now {len(one[kernel])})" for kernel in changed)
     lines = [*difflib.unified_diff(*ptx, "intrinsics", "vocabulary", lineterm="", n=0)]
     return "\n".join([f"machine code differs: {sizes}; PTX:", *lines[:40]])
@@ -179,19 +182,24 @@ def test_copies_and_clusters_are_waited_for(tmp_path: Path, unit: str) -> None:
     "source, find, replace, says",
     [
         ("tiled/tiled_direct_async.cu", "      async_copy::wait();\n", "", "before it has waited for its copies"),
-        ("tiled/tiled_direct_async.cu", "      async_copy::wait();\n",
-         "      if (x0 > at.first_x) async_copy::wait();\n", "before it has waited for its copies"),
+        (
+            "tiled/tiled_direct_async.cu",
+            "      async_copy::wait();\n",
+            "      if (x0 > at.first_x) async_copy::wait();\n",
+            "before it has waited for its copies",
+        ),
         ("tiled/tiled_direct_async.cu", "      async_copy::commit();\n", "", "before it has waited for its copies"),
         ("tiled/tiled_direct_split.cu", "  async_copy::wait();\n", "", "before it has waited for its copies"),
-        ("fused_fft/fused_fft_cluster/kernel.hpp", "before all have read it.\n      cluster::barrier();\n",
-         "before all have read it.\n      if (r + 1 < end) cluster::barrier();\n",
-         "ends without a barrier of the cluster"),
+        (
+            "fused_fft/fused_fft_cluster/kernel.hpp",
+            "before all have read it.\n      cluster::barrier();\n",
+            "before all have read it.\n      if (r + 1 < end) cluster::barrier();\n",
+            "ends without a barrier of the cluster",
+        ),
     ],
     ids=["no wait", "not the first panel", "no group", "split, no wait", "but not the last barrier"],
-)  # fmt: skip
-def test_a_race_of_shared_memory_breaks_a_rule(
-    tmp_path: Path, source: str, find: str, replace: str, says: str
-) -> None:
+)
+def test_a_race_of_shared_memory_breaks_a_rule(tmp_path: Path, source: str, find: str, replace: str, says: str) -> None:
     edited = Path("algorithms") / source
     unit = edited.stem if edited.suffix == ".cu" else edited.parent.name  # a header in the variant's folder
     write_overlay(Mutant("planted", (unit,), (Edit(str(edited), find, replace),), ("ptx",)), tmp_path / "overlay")

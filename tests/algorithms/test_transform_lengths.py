@@ -70,9 +70,10 @@ def test_conformance_on_a_gpu_meets_every_length(unit: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", [unit for unit in UNITS if "emulated = false" not in unit.read_text(encoding="utf-8")],
+    "unit",
+    [unit for unit in UNITS if "emulated = false" not in unit.read_text(encoding="utf-8")],
     ids=lambda path: path.stem,
-)  # fmt: skip
+)
 def test_the_emulation_meets_every_length(unit: Path) -> None:
     assert unmet(*lengths(unit), emulation_shapes()) == []
 

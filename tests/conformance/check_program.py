@@ -26,20 +26,14 @@ KILLS = {"broken_kills"}  # the process, so that nothing is shrunk
 
 
 def broken_variants() -> list[str]:
-    text = "".join(
-        path.read_text() for path in sorted((FOLDER.parent / "negative").glob("wrong_*.cpp"))
-    )
+    text = "".join(path.read_text() for path in sorted((FOLDER.parent / "negative").glob("wrong_*.cpp")))
     return re.findall(r'\badd(?:_transform)?\(\s*"(broken_\w+)"', text)
 
 
 def run(*words: str) -> tuple[int, str]:
     # These problems are too small for threads.
     done = subprocess.run(
-        words,
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        words, check=False, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -80,11 +74,7 @@ class RandomProblems(unittest.TestCase):
             with self.subTest(law):
                 code, text = run(BROKEN, "--properties", "40", "--seed", "3", "--variant", variant)
                 self.assertEqual(code, 1, text)
-                commands = [
-                    line
-                    for line in re.findall(r"repeat: (.*)", text)
-                    if line.endswith(f"--property {law}")
-                ]
+                commands = [line for line in re.findall(r"repeat: (.*)", text) if line.endswith(f"--property {law}")]
                 self.assertTrue(commands, f"{law} does not find {variant}:\n{text}")
                 code, again = run(*shlex.split(commands[0]))
                 self.assertEqual(code, 1, again)
@@ -102,14 +92,7 @@ class RandomProblems(unittest.TestCase):
             code, text = run(*command, "--record", str(one))
             self.assertEqual(code, 0, text)
             code, text = run(
-                sys.executable,
-                str(FOLDER / "run_parts.py"),
-                "--parts",
-                "3",
-                "--record",
-                str(three),
-                "--",
-                *command,
+                sys.executable, str(FOLDER / "run_parts.py"), "--parts", "3", "--record", str(three), "--", *command
             )
             self.assertEqual(code, 0, text)
             whole, joined = json.loads(one.read_text()), json.loads(three.read_text())
@@ -151,15 +134,7 @@ class RandomProblems(unittest.TestCase):
 
     def test_a_refused_draw_is_drawn_again_and_counted(self) -> None:
         code, text = run(
-            BROKEN,
-            "--random",
-            "20",
-            "--variant",
-            "broken_nothing",
-            "--largest-side",
-            "3",
-            "--bytes",
-            "1000",
+            BROKEN, "--random", "20", "--variant", "broken_nothing", "--largest-side", "3", "--bytes", "1000"
         )
         self.assertEqual(code, 0, text)
         self.assertRegex(text, r"limits: side 3, 1 kB")
@@ -184,15 +159,7 @@ class Errors(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "errors.csv"
             code, text = run(
-                PROGRAM,
-                "--errors",
-                str(path),
-                "--variant",
-                "cpu_definition",
-                "--variant",
-                "cpu_fft",
-                "--work",
-                "70000",
+                PROGRAM, "--errors", str(path), "--variant", "cpu_definition", "--variant", "cpu_fft", "--work", "70000"
             )
             self.assertEqual(code, 0, text)
             rows = list(csv.DictReader(path.read_text().splitlines()))

@@ -193,11 +193,9 @@ std::string shift(const Case& c, Device& device) {
     before.right[i] = all.right[i];
     after.right[static_cast<std::size_t>(at + dy * p.right.cols + dx)] = all.right[i];
   }
-  return compare_mapped(p, compute(c, p, before, device), {c, p, before}, p,
-                        compute(c, p, after, device), {c, p, after},
-                        [&](Index pair, Index sy, Index sx) {
-                          return Place{pair, sy + dy, sx + dx};
-                        });
+  return compare_mapped(
+      p, compute(c, p, before, device), {c, p, before}, p, compute(c, p, after, device),
+      {c, p, after}, [&](Index pair, Index sy, Index sx) { return Place{pair, sy + dy, sx + dx}; });
 }
 
 std::string swap(const Case& c, Device& device) {
@@ -243,9 +241,7 @@ std::string window(const Case& c, Device& device) {
   const Matrices inputs = matrices(c, p, amplitude_of(of_full, 1));
   return compare_mapped(part, compute(c, part, inputs, device), {c, part, inputs}, full,
                         compute(c, full, inputs, device), {c, full, inputs},
-                        [](Index pair, Index sy, Index sx) {
-                          return Place{pair, sy, sx};
-                        });
+                        [](Index pair, Index sy, Index sx) { return Place{pair, sy, sx}; });
 }
 
 }  // namespace

@@ -18,16 +18,7 @@ from pathlib import Path
 from typing import Any
 
 SUMMED = ("passed", "failed", "not_drawn")
-COUNTS = (
-    "families",
-    "variants",
-    "forms",
-    "windows",
-    "inputs",
-    "precisions",
-    "properties",
-    "refused",
-)
+COUNTS = ("families", "variants", "forms", "windows", "inputs", "precisions", "properties", "refused")
 SAME = ("what", "machine_key", "seed", "cases", "limits")
 
 
@@ -35,9 +26,7 @@ def commit() -> dict[str, Any]:
     """Of the working tree; empty where there is no git."""
     folder = Path(__file__).resolve().parent
     try:
-        head = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True
-        )
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True)
         dirty = subprocess.run(
             ["git", "status", "--porcelain", "--untracked-files=no"],
             cwd=folder,
@@ -57,9 +46,7 @@ def joined(records: list[dict[str, Any]]) -> dict[str, Any]:
     result["device"] = first["device"]
     result["parts"] = len(records)
     result["seconds"] = max(record["seconds"] for record in records)
-    result["largest"] = {
-        key: max(record["largest"][key] for record in records) for key in first["largest"]
-    }
+    result["largest"] = {key: max(record["largest"][key] for record in records) for key in first["largest"]}
     for key in SUMMED:
         result[key] = sum(record[key] for record in records)
     for key in COUNTS:
@@ -73,9 +60,7 @@ def joined(records: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", type=int, required=True, help="processes at once")
     parser.add_argument("--record", type=Path, required=True, help="the joined record, a JSON file")
     parser.add_argument("command", nargs="+", help="after --: conformance and its options")
@@ -89,19 +74,11 @@ def main(argv: list[str]) -> int:
         folder = Path(name)
         processes = []
         for part in range(1, options.parts + 1):
-            words = [
-                *options.command,
-                "--shard",
-                f"{part}/{options.parts}",
-                "--record",
-                str(folder / f"{part}.json"),
-            ]
+            words = [*options.command, "--shard", f"{part}/{options.parts}", "--record", str(folder / f"{part}.json")]
             with (folder / f"{part}.txt").open("w") as output:
                 # The first one shows its progress; the others are as far.
                 errors = None if part == 1 else subprocess.DEVNULL
-                processes.append(
-                    subprocess.Popen(words, stdout=output, stderr=errors, env=environment)
-                )
+                processes.append(subprocess.Popen(words, stdout=output, stderr=errors, env=environment))
         codes = [process.wait() for process in processes]
         missing = 0
         records = []

@@ -57,7 +57,7 @@ std::vector<Problem> smaller_problems(const Problem& p) {
     add(p.left, p.right, p.lefts, p.form == Form::n_to_mn ? n * p.lefts : n, p.window);
   }
   // Sides that are equal shrink together, since some variants take equal shapes only.
-  const auto sides = [&](Index Shape::*side) {
+  const auto sides = [&](Index Shape::* side) {
     for (const Index n : smaller(std::max(p.left.*side, p.right.*side))) {
       Shape left = p.left, right = p.right;
       left.*side = std::min(left.*side, n);
@@ -86,7 +86,7 @@ std::vector<Problem> smaller_problems(const Problem& p) {
     Window window = full_of(p).window;
     if (full_of(p).out_size() <= 4 * p.out_size()) add(p.left, p.right, p.lefts, p.rights, window);
   }
-  const auto halves = [&](Shifts Window::*axis) {
+  const auto halves = [&](Shifts Window::* axis) {
     const Shifts s = p.window.*axis;
     if (s.count() < 2) return;
     const Index middle = s.first + s.count() / 2;

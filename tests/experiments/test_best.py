@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from driving import EXPERIMENT, Driver, driver
+
 from experiments.driver import best, schema, store
-from xcorr.errors import UserError
 from experiments.driver.points import Unit, Variant
+from xcorr.errors import UserError
 from xcorr.problem import Problem
 
 __all__ = ["driver"]
@@ -22,15 +23,26 @@ UNIT = Unit("e", PROBLEM, VARIANT, "fp32", "stream", "uniform", GRID)
 def experiment(**preset: object) -> dict[str, schema.Experiment]:
     return {
         "e": schema.Experiment(
-            title="t", form="one-to-one", feeds=["comparison"], problems=[{"sizes": [8], "counts": ["1:1"]}],
+            title="t",
+            form="one-to-one",
+            feeds=["comparison"],
+            problems=[{"sizes": [8], "counts": ["1:1"]}],
             presets={"paper": preset},
         )
-    }  # fmt: skip
+    }
 
 
 def row(params: str, us: float, **cells: str) -> dict[str, str]:
     cell = dict(zip(best.CELL, ("fast", "fp32", "one-to-one", *["8"] * 4, "1", "1", "full")))
-    return {**cell, "params": params, "outcome": "passed", "mode": "stream", "compute_us": str(us), "experiment": "e", **cells}
+    return {
+        **cell,
+        "params": params,
+        "outcome": "passed",
+        "mode": "stream",
+        "compute_us": str(us),
+        "experiment": "e",
+        **cells,
+    }
 
 
 def kept(rows: list[dict[str, str]], **preset: object) -> tuple[str, ...]:
@@ -46,7 +58,13 @@ def test_the_fastest_are_kept_by_their_median() -> None:
 
 
 def test_only_what_passed_in_the_same_cell_counts() -> None:
-    for cells in ({"outcome": "incorrect"}, {"mode": "graph"}, {"form": "n-to-m"}, {"left_rows": "9"}, {"precision": "fp64"}):
+    for cells in (
+        {"outcome": "incorrect"},
+        {"mode": "graph"},
+        {"form": "n-to-m"},
+        {"left_rows": "9"},
+        {"precision": "fp64"},
+    ):
         assert kept([row(GRID[0], 1, **cells), row(GRID[3], 2)], best=1) == (GRID[3],), cells
     assert kept([row("a=3;b=1", 1), row(GRID[2], 2)], best=1) == (GRID[2],), "a point that is not built is not the best"
 
@@ -72,9 +90,12 @@ def test_what_cannot_be_ranked_is_counted() -> None:
 
 @pytest.mark.parametrize(
     ("preset", "says"),
-    [("best = 0", "give a positive integer"), ("points = { cpu_fft = ['threads=1'] }", "add best"),
-     ("best = 'all'", "give a positive integer")],
-)  # fmt: skip
+    [
+        ("best = 0", "give a positive integer"),
+        ("points = { cpu_fft = ['threads=1'] }", "add best"),
+        ("best = 'all'", "give a positive integer"),
+    ],
+)
 def test_mistakes(tmp_path: Path, preset: str, says: str) -> None:
     path = tmp_path / "many.toml"
     path.write_text(EXPERIMENT + f"[presets.paper]\n{preset}\n")

@@ -9,12 +9,20 @@ from pathlib import Path
 import fake_bench
 import pytest
 from driving import Driver, driver
+
 from experiments.driver import check
 
 __all__ = ["driver"]
 REAL_BUSY_CORES = check.busy_cores
-SMI = {"name": "Fake GPU", "utilization.gpu": "0", "memory.free": "79000", "memory.total": "80000", "ecc.mode.current": "Enabled",
-       "ecc.errors.uncorrected.volatile.total": "0", "mig.mode.current": "Disabled"}  # fmt: skip
+SMI = {
+    "name": "Fake GPU",
+    "utilization.gpu": "0",
+    "memory.free": "79000",
+    "memory.total": "80000",
+    "ecc.mode.current": "Enabled",
+    "ecc.errors.uncorrected.volatile.total": "0",
+    "mig.mode.current": "Disabled",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -38,14 +46,19 @@ class Gpu:
 
     def facts(self, more: dict[str, object]) -> None:
         """What `--machine` says; the fake prints the content of FAKE_MACHINE over its own."""
-        self.driver._patch.setenv("FAKE_MACHINE", json.dumps(
-            {"device_name": "Fake GPU", "clock_mhz": 1900, "max_clock_mhz": 2000, "throttle_reasons": "", **more}
-        ))  # fmt: skip
+        self.driver._patch.setenv(
+            "FAKE_MACHINE",
+            json.dumps(
+                {"device_name": "Fake GPU", "clock_mhz": 1900, "max_clock_mhz": 2000, "throttle_reasons": "", **more}
+            ),
+        )
 
     def tells(self, processes: str = "", **more: str) -> None:
         answer = ", ".join({**SMI, **more}.values())
         path = self.base / "nvidia-smi"
-        path.write_text(f"#!{sys.executable}\nimport sys\nprint({processes!r} if 'compute-apps' in sys.argv[2] else {answer!r})\n")
+        path.write_text(
+            f"#!{sys.executable}\nimport sys\nprint({processes!r} if 'compute-apps' in sys.argv[2] else {answer!r})\n"
+        )
         path.chmod(0o755)
 
     def said(self, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, dict[str, str]]:
@@ -63,7 +76,18 @@ def gpu(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gpu:
 def test_a_fit_gpu_has_a_line_for_each_thing(gpu: Gpu, capsys: pytest.CaptureFixture[str]) -> None:
     code, said = gpu.said(capsys)
     assert code == 0 and "fit to measure" in said
-    names = {"CPU load", "disk", "GPU processes", "GPU load", "GPU memory", "ECC", "MIG", "launch pace", "throttling", "clocks"}
+    names = {
+        "CPU load",
+        "disk",
+        "GPU processes",
+        "GPU load",
+        "GPU memory",
+        "ECC",
+        "MIG",
+        "launch pace",
+        "throttling",
+        "clocks",
+    }
     assert names <= set(said) and all(said[name].endswith("; ok") for name in names), said
     assert said["launch pace"].startswith("3.0 us"), "as the record of a first point has it"
     code, said = gpu.said(capsys, "--brief")

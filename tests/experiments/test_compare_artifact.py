@@ -56,8 +56,14 @@ def test_best_point_of_a_cell_and_its_ratios(results, capsys: pytest.CaptureFixt
     assert line(naive, "one-to-one", "16", "1:1")[3:] == ["17.0", "8.5", "0.50"]
     assert line(naive, "n-to-mn", "16", "2:8")[3:] == ["-", "-", "-"]
     assert line(definition, "one-to-one", "16", "1:1")[3:] == [
-        "-", "3.1", "3.1", "-", "1.00", "warp_shuffle", "warps_per_block=8",
-    ]  # fmt: skip
+        "-",
+        "3.1",
+        "3.1",
+        "-",
+        "1.00",
+        "warp_shuffle",
+        "warps_per_block=8",
+    ]
     assert "families without a row in this set: warp_per_overlap\n" in definition
     assert "host enqueue rates" in artifact.EPILOG
 
@@ -111,9 +117,7 @@ def test_the_definition_leaves_the_clear_out_where_the_artifact_does(
     )
     assert call(root, "--part", "definition", "--markdown") == 0
     text = capsys.readouterr().out
-    assert line(text, "n-to-m", "16", "2:2")[3:] == [
-        "clear", "3.2", "6.0", "3.0", "0.93", split, "p=1",
-    ]  # fmt: skip
+    assert line(text, "n-to-m", "16", "2:2")[3:] == ["clear", "3.2", "6.0", "3.0", "0.93", split, "p=1"]
     assert line(text, "n-to-m", "32", "2:2")[5:8] == ["4.6", "4.6", "1.00"]
     assert line(text, "n-to-mn", "16", "2:8")[3:9] == ["host", "16.8", "8.4", "-", "0.50", "split_row"]
     assert "- clear: the artifact's split-row kernels leave" in text and "- host: " in text
@@ -129,9 +133,7 @@ def test_a_part_of_which_no_cell_is_measured_exits_1(results, capsys: pytest.Cap
     assert error.count("\n") == 1
 
 
-def test_rows_that_did_not_pass_or_are_other_problems_do_not_count(
-    results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_did_not_pass_or_are_other_problems_do_not_count(results, capsys: pytest.CaptureFixture[str]) -> None:
     root = results(
         row("cufft", outcome="incorrect", params="p=1", **SLOW),
         row("cufft", window="valid", params="p=2", **SLOW),
@@ -152,18 +154,21 @@ def test_rows_that_did_not_pass_or_are_other_problems_do_not_count(
         (["--part", "naiv"], "see --help"),
     ],
 )
-def test_mistakes_end_in_one_line(
-    results, capsys: pytest.CaptureFixture[str], options: list[str], says: str
-) -> None:
+def test_mistakes_end_in_one_line(results, capsys: pytest.CaptureFixture[str], options: list[str], says: str) -> None:
     assert call(results(row("cufft", params="p=1", **SLOW)), *options) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and says in error and error.count("\n") == 1
 
 
 def test_a_side_experiment_does_not_move_the_median_of_a_main_one() -> None:
-    rows = [row("cufft", compute_us=10.0), row("cufft", compute_us=30.0, experiment="modes"),
-            row("cufft", compute_us=5.0, params="k=1", experiment="modes")]  # fmt: skip
+    rows = [
+        row("cufft", compute_us=10.0),
+        row("cufft", compute_us=30.0, experiment="modes"),
+        row("cufft", compute_us=5.0, params="k=1", experiment="modes"),
+    ]
     for one in rows:
-        one |= {name: float(one[name] or "nan") for name in store.FLOATS} | {name: int(one[name] or 0) for name in store.INTEGERS}
+        one |= {name: float(one[name] or "nan") for name in store.FLOATS} | {
+            name: int(one[name] or 0) for name in store.INTEGERS
+        }
     kept = artifact.comparable(pd.DataFrame(rows))
     assert kept["compute_us"].tolist() == [10.0, 5.0], "what nothing else measured stays"

@@ -81,8 +81,11 @@ def test_the_summary_is_of_each_variant_and_form(three, capsys) -> None:
 def test_rows_above_a_ratio_are_listed_and_counted(three, capsys, ratio: str, sizes: list[str]) -> None:
     call(*three, "--above", ratio)
     text = capsys.readouterr().out
-    rows = [cells[2] for cells in ([c.strip() for c in found.strip("|").split("|")] for found in text.splitlines())
-            if len(cells) == 9 and ":" in cells[2]]  # fmt: skip
+    rows = [
+        cells[2]
+        for cells in ([c.strip() for c in found.strip("|").split("|")] for found in text.splitlines())
+        if len(cells) == 9 and ":" in cells[2]
+    ]
     assert rows == sizes and f" {len(sizes)} above {ratio}, " in text.splitlines()[-1]
 
 

@@ -46,18 +46,14 @@ def test_a_bar_is_read():
 
 
 def test_the_shipped_bars_are_read():
-    bars = [
-        scipy_peer.parse_bar(entry)
-        for entry in scipy_peer.load_toml(scipy_peer.BARS)["bars"]
-    ]
+    bars = [scipy_peer.parse_bar(entry) for entry in scipy_peer.load_toml(scipy_peer.BARS)["bars"]]
     assert [bar.least_speedup for bar in bars] == pytest.approx([12, 1 / 1.3, 1 / 1.3])
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"problem": "n-to-m/3x4"}, {"at_most": "fast"}, {"params": None},
-     {"problem": "n-to-m/3x4/5x2/2:3/valid"}],
-)  # fmt: skip
+    [{"problem": "n-to-m/3x4"}, {"at_most": "fast"}, {"params": None}, {"problem": "n-to-m/3x4/5x2/2:3/valid"}],
+)
 def test_a_bar_that_is_not_understood_is_named(change):
     with pytest.raises(UserError, match="speed.toml"):
         scipy_peer.parse_bar(ENTRY | change)

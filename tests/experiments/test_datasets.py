@@ -78,11 +78,7 @@ def test_another_checksum_is_never_used(dataset, pip, tmp_path):
 
 @pytest.mark.parametrize(
     "error, words",
-    [
-        (1, "exit code 1"),
-        (OSError("no pip"), "no pip"),
-        (subprocess.TimeoutExpired("pip", 30), "within 30 s"),
-    ],
+    [(1, "exit code 1"), (OSError("no pip"), "no pip"), (subprocess.TimeoutExpired("pip", 30), "within 30 s")],
 )
 def test_no_network_is_a_reason_and_not_tried_again_at_once(dataset, pip, tmp_path, error, words):
     pip.error = error
@@ -117,9 +113,7 @@ def test_from_an_installed_package(dataset, pip, tmp_path, monkeypatch):
     file = tmp_path / "site" / "made_up_package" / "data" / "file.dat"
     file.parent.mkdir(parents=True)
     file.write_bytes(CONTENT)
-    (tmp_path / "site" / "made_up_package" / "__init__.py").write_text(
-        "raise SystemExit('imported')"
-    )
+    (tmp_path / "site" / "made_up_package" / "__init__.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path / "site")
     assert datasets.fetch(dataset, tmp_path / "cache", offline=True) == CONTENT
     assert pip.calls == 0
@@ -157,9 +151,7 @@ def test_grey_photo_keeps_counts(tmp_path):
 
     grey = np.arange(256, dtype=np.uint8).reshape(16, 16)
     matplotlib.image.imsave(tmp_path / "p.png", grey, cmap="gray", vmin=0, vmax=255)
-    np.testing.assert_allclose(
-        datasets.grey_photo((tmp_path / "p.png").read_bytes()), grey, atol=1.001
-    )
+    np.testing.assert_allclose(datasets.grey_photo((tmp_path / "p.png").read_bytes()), grey, atol=1.001)
 
 
 def test_the_twin_is_seeded():

@@ -240,16 +240,21 @@ def test_lines_are_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Tree, "units", lambda _: {"a": ("x/a.cu", []), "b": ("x/b.cpp", []), "c": ("x/c.cu", [])})
     monkeypatch.setattr(Tree, "compiler", lambda _: "nvcc 13.0 gcc 12")
     verdicts = [
-        equivalent.Verdict("a", "1", "2", EQUAL, "machine code"), equivalent.Verdict("b", "1", "2", EQUAL, "outputs"),
-        equivalent.Verdict("c", "1", "2", TOKENS), equivalent.Verdict("a", "3", "3", SAME),
+        equivalent.Verdict("a", "1", "2", EQUAL, "machine code"),
+        equivalent.Verdict("b", "1", "2", EQUAL, "outputs"),
+        equivalent.Verdict("c", "1", "2", TOKENS),
+        equivalent.Verdict("a", "3", "3", SAME),
         equivalent.Verdict("a", "4", "5", DIFFERENT, "calls"),
-    ]  # fmt: skip
+    ]
     tree = Tree(tmp_path, tmp_path)
     for _ in range(2):
         equivalent.write(verdicts, tree, tree, "90")
         lines = identity.read_lines(path)
         assert [(line.variant, line.before, line.after, line.architectures) for line in lines] == [
-            ("a", "1", "2", "9.0"), ("b", "1", "2", "cpu"), ("c", "1", "2", "all")]  # fmt: skip
+            ("a", "1", "2", "9.0"),
+            ("b", "1", "2", "cpu"),
+            ("c", "1", "2", "all"),
+        ]
 
 
 @pytest.mark.parametrize(
@@ -290,8 +295,11 @@ def units() -> list[times.Unit]:
     def variant(name: str) -> Variant:
         return Variant(name, "f", "cuda", "definition", ("fp32",), (), ("a=1", "a=2", "a=3"), ("stream",), "h")
 
-    problems = [Problem(form, (size, size), (size, size), 1, 1, "full")
-                for form in ("one-to-one", "n-to-m") for size in (8, 16, 32)]  # fmt: skip
+    problems = [
+        Problem(form, (size, size), (size, size), 1, 1, "full")
+        for form in ("one-to-one", "n-to-m")
+        for size in (8, 16, 32)
+    ]
     places = [(name, problem, f"a={i}") for name in "uvw" for problem in problems for i in (1, 2, 3, 4)]
     return times.choose(reversed(places), {name: variant(name) for name in "uvw"}, 14)
 
@@ -300,7 +308,8 @@ def test_points_are_spread_and_always_the_same() -> None:
     chosen = units()
     assert chosen == units() and sum(len(unit.params) for unit in chosen) == 14
     assert {(unit.variant.id, unit.problem.form) for unit in chosen} == {
-        (name, form) for name in "uvw" for form in ("one-to-one", "n-to-m")}  # fmt: skip
+        (name, form) for name in "uvw" for form in ("one-to-one", "n-to-m")
+    }
     assert all("a=4" not in unit.params for unit in chosen), "a point that a build lacks"
 
 

@@ -49,10 +49,12 @@ def test_values_arrive_in_our_words(package, results, capsys):
     assert all("not verified" in row["reason"] for row in rows)
     flops = 0.2 * 15.7e12
     found = [
-        row for row in rows
-        if row["variant"] == "multi_matrix_both_grouped_overlap" and row["left_rows"] == "64"
+        row
+        for row in rows
+        if row["variant"] == "multi_matrix_both_grouped_overlap"
+        and row["left_rows"] == "64"
         and row["params"] == "left_mats=4;left_rows=4;overlaps_per_thread=4;right_mats=4;warps_per_block=4"
-    ]  # fmt: skip
+    ]
     assert [row["repetition"] for row in found] == ["0", "1", "2"]
     expected = 2e6 * 64**4 * 128**2 / flops
     assert float(found[0]["compute_us"]) == pytest.approx(expected, abs=0.001)
@@ -220,11 +222,15 @@ def test_a_planted_swap_is_found_said_and_not_repaired(tmp_path, results, capsys
     assert "no label was changed" in told and "published-volta" not in told.split("none verified here")[-1]
     guards = {folder: one["guard"] for folder, one in records(results).items()}
     assert {folder: guard["behaves_like"] for folder, guard in guards.items()} == {
-        "ampere": "l40", "ada": "a100", "volta": None,
-    }  # fmt: skip
+        "ampere": "l40",
+        "ada": "a100",
+        "volta": None,
+    }
     assert {folder: one["gpu"] for folder, one in records(results).items()} == {
-        "ampere": "a100", "ada": "l40", "volta": "v100",
-    }  # fmt: skip
+        "ampere": "a100",
+        "ada": "l40",
+        "volta": "v100",
+    }
     assert render.main(["published-ampere", "--results", str(results)]) == 0
     page = (results / "published/published-ampere/report.html").read_text(encoding="utf-8")
     assert "Inference: the folder labelled A100 PCIe 80 GB behaves like L40 PCIe 48 GB" in page
@@ -254,14 +260,13 @@ def test_padding_of_the_warp_shuffle_family():
 
 def test_a_labelling_must_be_better_and_the_only_one():
     labels = {"one": "a", "two": "b"}
-    assert guard.fit_labels({"one": {"a": 3, "b": 0}, "two": {"a": 0, "b": 1}}, labels) == {
-        "one": "b", "two": "a",
-    }  # fmt: skip
+    assert guard.fit_labels({"one": {"a": 3, "b": 0}, "two": {"a": 0, "b": 1}}, labels) == {"one": "b", "two": "a"}
     assert guard.fit_labels({"one": {"a": 0, "b": 0}, "two": {"a": 0, "b": 0}}, labels) is None
     assert guard.fit_labels({"one": {"a": 0, "b": 2}, "two": {"a": 0, "b": 0}}, labels) is None
 
 
 def test_the_command_says_how():
-    done = subprocess.run([sys.executable, ROOT / "scripts/import_published.py", "--help"], capture_output=True,
-                          text=True, cwd="/")  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts/import_published.py", "--help"], capture_output=True, text=True, cwd="/"
+    )
     assert done.returncode == 0 and "presented-results" in done.stdout and "example" in done.stdout

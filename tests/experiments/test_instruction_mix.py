@@ -54,7 +54,9 @@ def test_the_claims_of_the_papers() -> None:
     assert instruction_mix.claimed(dict.fromkeys("absl", 4)) == (256, 60)
 
 
-def test_mistakes_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     tool = tmp_path / "cuobjdump"
     tool.write_text("#!/bin/sh\necho nothing\n")
     tool.chmod(0o755)

@@ -33,9 +33,7 @@ def test_rows_without_launches_say_nothing() -> None:
     assert quiet_us(rows) == 0 and not slowed(rows, quiet_us(rows))
 
 
-def test_a_sweep_says_so_and_slowed_measures_them_again(
-    driver: Driver, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_says_so_and_slowed_measures_them_again(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     driver.run("--sizes", "4")
     quiet = len(driver.rows())
     driver.faults({"kind": "busy", "left": "8x8"})

@@ -29,14 +29,17 @@ def test_an_old_name_says_the_new_one_which_exists(old):
         importlib.import_module(old)
 
 
-@pytest.mark.parametrize("words, new", [
-    (["-m", "experiments.auto", "--left", "5"], "xcorr.auto"),
-    (["-m", "experiments.equivalent", "--rows"], "experiments.compare.equivalent"),
-    (["-m", "experiments.real.ebsd"], "experiments.inputs.ebsd"),
-    (["-c", "from experiments.real import matrices"], "xcorr.matrices"),
-    (["-c", "from harness.library import Library"], "xcorr.library"),
-    (["-c", "from experiments.auto import Auto"], "xcorr.auto"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words, new",
+    [
+        (["-m", "experiments.auto", "--left", "5"], "xcorr.auto"),
+        (["-m", "experiments.equivalent", "--rows"], "experiments.compare.equivalent"),
+        (["-m", "experiments.real.ebsd"], "experiments.inputs.ebsd"),
+        (["-c", "from experiments.real import matrices"], "xcorr.matrices"),
+        (["-c", "from harness.library import Library"], "xcorr.library"),
+        (["-c", "from experiments.auto import Auto"], "xcorr.auto"),
+    ],
+)
 def test_what_was_typed_or_imported_by_an_old_name_fails_with_the_new_one(words, new):
     done = python(*words)
     assert done.returncode != 0 and f"was renamed; use {new}" in done.stderr.splitlines()[-1]
@@ -48,9 +51,11 @@ def test_the_list_has_every_command_with_a_line(capsys):
     found = commands.commands()
     assert {"run", "publish", "auto_table", "equivalent", "resources", "ebsd", "photo"} <= set(found)
     modules = [
-        path for package in commands.PACKAGES for path in (ROOT / "experiments" / package).glob("*.py")
+        path
+        for package in commands.PACKAGES
+        for path in (ROOT / "experiments" / package).glob("*.py")
         if '__name__ == "__main__"' in path.read_text()
-    ]  # fmt: skip
+    ]
     assert len(found) == len(modules), "two commands have one name, or one is not listed"
     for name, (module, about) in found.items():
         assert name in text and about and importlib.util.find_spec(module), name

@@ -44,9 +44,7 @@ def test_work_of_a_problem() -> None:
     valid = Problem("one-to-one", (3, 4), (10, 20), 1, 1, "valid")
     assert valid.output == (8, 17) and valid.fmas == 8 * 17 * 12 == brute_force(valid)
     assert valid.bytes(4) == 4 * (12 + 200 + 136)
-    assert Problem("one-to-one", (10, 20), (3, 4), 1, 1, "valid").shifts == (
-        range(-7, 1), range(-16, 1),
-    )  # fmt: skip
+    assert Problem("one-to-one", (10, 20), (3, 4), 1, 1, "valid").shifts == (range(-7, 1), range(-16, 1))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +60,7 @@ def test_work_of_a_problem() -> None:
         ("one-to-one", (2, 8), (8, 2), 1, 1, "sy:0..0,sx:-7..2", "stay within sy:-1..7,sx:-7..1"),
         ("n-to-m", (2**31 - 1, 2**31 - 1), (1, 1), 9, 9, "full", "overflow"),
     ],
-)  # fmt: skip
+)
 def test_illegal_problems(form, left, right, lefts, rights, window, says):  # type: ignore
     with pytest.raises(UserError, match=says) as caught:
         Problem(form, left, right, lefts, rights, window)
@@ -113,7 +111,7 @@ def test_filters() -> None:
         ({"sizes": ["17"]}, "choose from 16x16"),
         ({"experiments": ["n-to-m"], "forms": ["one-to-one"]}, "nothing to measure"),
     ],
-)  # fmt: skip
+)
 def test_unknown_filters(filters: dict[str, list[str]], says: str) -> None:
     with pytest.raises(UserError, match=says.replace("?", r"\?")):
         units(**filters)

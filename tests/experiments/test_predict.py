@@ -18,19 +18,12 @@ SCALAR, FFT = (Variant.from_list(entry) for entry in fake_bench.VARIANTS)
 CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda"))
 PRESET = Preset(repetitions=3, min_time_s=0.1, max_predicted_s=Limits(cpu=5, cuda=0.5))
 CHECK = Verification(
-    fma_per_s=1e9, definition_limit_fma=1e8, fft_per_s=1e8, output_per_s=1e8, process_s=0.01,
-    point_s=0.001,
-)  # fmt: skip
+    fma_per_s=1e9, definition_limit_fma=1e8, fft_per_s=1e8, output_per_s=1e8, process_s=0.01, point_s=0.001
+)
 RATES = Rates(
     classes={
-        "cpu": {
-            "definition": Rate(per_core=1e9, launch_us=1),
-            "fft": Rate(per_core=1e8, launch_us=1),
-        },
-        "cuda": {
-            "definition": Rate(per_s=1e12, launch_us=5),
-            "fft": Rate(per_s=1e11, launch_us=9),
-        },
+        "cpu": {"definition": Rate(per_core=1e9, launch_us=1), "fft": Rate(per_core=1e8, launch_us=1)},
+        "cuda": {"definition": Rate(per_s=1e12, launch_us=5), "fft": Rate(per_s=1e11, launch_us=9)},
     },
     variants={},
     verification={"cpu": CHECK, "cuda": CHECK},
@@ -51,9 +44,7 @@ def predictor(device: str = "cpu") -> Predictor:
     return made
 
 
-def measured(
-    size: int, us: float, variant: Variant = SCALAR, rights: int = 1, **cells: object
-) -> Row:
+def measured(size: int, us: float, variant: Variant = SCALAR, rights: int = 1, **cells: object) -> Row:
     shapes = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), size)
     about = {"variant": variant.id, "form": "one-to-many", "rights": rights, "compute_us": us}
     return row(**{**shapes, **about, **cells})
@@ -144,9 +135,8 @@ def test_shipped_rates_know_every_class() -> None:
 
 def test_a_point_with_a_long_verification_is_not_selected() -> None:
     preset = Preset(
-        repetitions=3, min_time_s=0.001, max_predicted_s=Limits(cpu=5, cuda=5),
-        max_point_s=Limits(cpu=2, cuda=2),
-    )  # fmt: skip
+        repetitions=3, min_time_s=0.001, max_predicted_s=Limits(cpu=5, cuda=5), max_point_s=Limits(cpu=2, cuda=2)
+    )
     made = Predictor(RATES, {"cores": 4}, "cpu", preset, "quick")
     made.learn([], [SCALAR, FFT, CUDA])
     assert made.why_not(unit(32), "") == ""

@@ -52,9 +52,7 @@ def test_a_point_is_published_under_its_own_most_thorough_preset(driver: Driver)
     assert {row["preset"] for row in store.read_rows(target(driver))} == {"quick"}
 
 
-def test_unfinished_experiment_is_refused(
-    driver: Driver, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unfinished_experiment_is_refused(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     driver.run("--sizes", "4,8")
     capsys.readouterr()
     assert driver.publish() == 2
@@ -106,9 +104,7 @@ def test_files_of_their_own_schema_go_along(driver: Driver) -> None:
         (["--preset", "paper"], "no rows of preset paper; measured: smoke"),
     ],
 )
-def test_mistakes(
-    driver: Driver, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
-) -> None:
+def test_mistakes(driver: Driver, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:
     driver.run("--sizes", "4")
     capsys.readouterr()
     assert driver.publish(*arguments) == 2

@@ -69,8 +69,10 @@ def test_the_bound_is_that_of_the_program(variant: str, precision: str, size: st
     asked = ["--variant", variant, "--precision", precision, "--form", "one-to-one", "--left", size]
     done = subprocess.run(
         [BENCH, *asked, "--repetitions", "1", "--min-time", "0.001", "--records", "-"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     record = json.loads(done.stdout.splitlines()[-1])["record"]
     stored = {name: store.text_of(value) for name, value in record.items()}
     # The program's own is wider where a pair has less of a result than the norms of its inputs promise.

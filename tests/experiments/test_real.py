@@ -36,15 +36,7 @@ def run(tmp_path, capsys):
 
     def call(module, *argv, library=None):
         code = module.main(
-            [
-                "--preset",
-                "smoke",
-                "--machine-facts",
-                str(facts),
-                "--results",
-                str(tmp_path / "results"),
-                *argv,
-            ],
+            ["--preset", "smoke", "--machine-facts", str(facts), "--results", str(tmp_path / "results"), *argv],
             library or ScipyLibrary(),
         )
         captured = capsys.readouterr()
@@ -70,9 +62,7 @@ def test_generator_is_deterministic():
     shifts = patterns.known_shifts(SMALL, 3, 5)
     np.testing.assert_array_equal(shifts, patterns.known_shifts(SMALL, 3, 5))
     np.testing.assert_array_equal(one.reference(2), two.reference(2))
-    np.testing.assert_array_equal(
-        list(one.deformed(2, shifts[2])), list(two.deformed(2, shifts[2]))
-    )
+    np.testing.assert_array_equal(list(one.deformed(2, shifts[2])), list(two.deformed(2, shifts[2])))
     other = patterns.Generator(SMALL, 6)
     assert not np.array_equal(one.reference(2), other.reference(2))
 
@@ -96,9 +86,7 @@ def test_half_pixel_shifts_add_up():
     generator = patterns.Generator(SMALL, 2)
     corner = (SMALL.corners[3][0], SMALL.corners[3][1] + 1)
     by_half = generator.bands(corner, np.array([0.0, 0.5]))
-    np.testing.assert_allclose(
-        by_half, generator.bands((corner[0], corner[1] - 1), np.array([0, -0.5])), atol=1e-3
-    )
+    np.testing.assert_allclose(by_half, generator.bands((corner[0], corner[1] - 1), np.array([0, -0.5])), atol=1e-3)
 
 
 def test_band_pass_and_taper():
@@ -166,10 +154,7 @@ def test_definition_covers_what_its_prediction_allows(run, monkeypatch):
     code, _, _, folder = run(ebsd)
     assert code == 0
     _, summary, _ = read(folder, "real-ebsd")
-    pairs = {
-        variant["algorithm_class"]: variant["pairs"]
-        for variant in summary["datasets"][1]["variants"]
-    }
+    pairs = {variant["algorithm_class"]: variant["pairs"] for variant in summary["datasets"][1]["variants"]}
     assert 0 < pairs["definition"] < pairs["fft"] == 72
 
 
@@ -238,9 +223,7 @@ def test_user_mistakes_are_one_line(run, tmp_path):
         (["--machine-facts", str(tmp_path / "none")], "machine_key"),
     ):
         code, _, err, _ = run(photo, *argv)
-        assert code == 2 and err.count("\n") == 1 and err.startswith("error: ") and words in err, (
-            argv
-        )
+        assert code == 2 and err.count("\n") == 1 and err.startswith("error: ") and words in err, argv
 
 
 def test_accuracy_as_the_paper_and_scaled():

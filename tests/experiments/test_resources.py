@@ -93,8 +93,9 @@ def test_short_names(signature: str, named: tuple[str, str]) -> None:
 def test_names_in_anonymous_namespaces_are_read() -> None:
     signatures = compile_kernels.demangled([ANONYMOUS, TYPED])
     assert [compile_kernels.short_name(one) for one in signatures] == [
-        ("grouped_overlap_kernel", "2, 4"), ("pad_kernel", "float, 1"),
-    ]  # fmt: skip
+        ("grouped_overlap_kernel", "2, 4"),
+        ("pad_kernel", "float, 1"),
+    ]
 
 
 @pytest.fixture
@@ -107,9 +108,20 @@ def compile_unit(tmp_path: Path):
         compiler.chmod(0o755)
         (tmp_path / "unit.part1.cu").write_text(unit)
         return subprocess.run(
-            [ROOT / "scripts/build/compile_kernels.py", "unit.part1.cu", "unit.o", "unit.json", "unit.d", "--", "./nvcc"],
-            cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S,
-        )  # fmt: skip
+            [
+                ROOT / "scripts/build/compile_kernels.py",
+                "unit.part1.cu",
+                "unit.o",
+                "unit.json",
+                "unit.d",
+                "--",
+                "./nvcc",
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+        )
 
     return call
 
@@ -132,8 +144,11 @@ def test_a_unit_that_does_not_compile_ends_as_the_compiler_does(compile_unit, tm
 def test_a_compiler_that_is_gone_is_one_line(tmp_path: Path) -> None:
     done = subprocess.run(
         [ROOT / "scripts/build/compile_kernels.py", "a.cu", "a.o", "a.json", "a.d", "--", "./no-such-nvcc"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+    )
     assert done.returncode == 1
     assert done.stderr == "error: ./no-such-nvcc: No such file or directory; configure the build again\n"
 
@@ -141,15 +156,28 @@ def test_a_compiler_that_is_gone_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arch", "registers", "shared", "warps", "share"),
     [
-        ("90", 16, 0, 64, 1), ("90", 32, 0, 64, 1), ("90", 33, 0, 48, 0.75), ("90", 40, 0, 48, 0.75),
-        ("90", 48, 0, 40, 0.625), ("90", 64, 0, 32, 0.5), ("90", 72, 0, 24, 0.375), ("90", 128, 0, 16, 0.25),
-        ("90", 255, 0, 8, 0.125), ("90a", 64, 0, 32, 0.5), ("86", 32, 0, 48, 1), ("75", 64, 0, 32, 1),
+        ("90", 16, 0, 64, 1),
+        ("90", 32, 0, 64, 1),
+        ("90", 33, 0, 48, 0.75),
+        ("90", 40, 0, 48, 0.75),
+        ("90", 48, 0, 40, 0.625),
+        ("90", 64, 0, 32, 0.5),
+        ("90", 72, 0, 24, 0.375),
+        ("90", 128, 0, 16, 0.25),
+        ("90", 255, 0, 8, 0.125),
+        ("90a", 64, 0, 32, 0.5),
+        ("86", 32, 0, 48, 1),
+        ("75", 64, 0, 32, 1),
         # 228 KiB hold four blocks of 48 KiB and the system's 1 KiB each; 100 KiB hold two; 64 KiB without it, one.
-        ("90", 32, 48 * 1024, 32, 0.5), ("89", 32, 48 * 1024, 16, 1 / 3), ("75", 32, 48 * 1024, 8, 0.25),
+        ("90", 32, 48 * 1024, 32, 0.5),
+        ("89", 32, 48 * 1024, 16, 1 / 3),
+        ("75", 32, 48 * 1024, 8, 0.25),
         # 228 KiB hold 7 blocks of 31.5 + 1 KiB, 8 of 27.5 + 1, and no 8 when each has a byte more.
-        ("90", 32, 32256, 56, 0.875), ("90", 32, 28160, 64, 1), ("90", 32, 28161, 56, 0.875),
+        ("90", 32, 32256, 56, 0.875),
+        ("90", 32, 28160, 64, 1),
+        ("90", 32, 28161, 56, 0.875),
     ],
-)  # fmt: skip
+)
 def test_occupancy(arch: str, registers: int, shared: int, warps: int, share: float) -> None:
     assert merge_resources.occupancy(arch, registers, shared) == (warps, share)
 
@@ -159,8 +187,17 @@ def test_an_unknown_capability_has_no_occupancy() -> None:
 
 
 def kernel(**cells: object) -> dict[str, object]:
-    return {"arch": "90", "kernel": "k", "arguments": "1", "registers": 32, "shared_bytes": 0, "stack_bytes": 0,
-            "spill_store_bytes": 0, "spill_load_bytes": 0, **cells}  # fmt: skip
+    return {
+        "arch": "90",
+        "kernel": "k",
+        "arguments": "1",
+        "registers": 32,
+        "shared_bytes": 0,
+        "stack_bytes": 0,
+        "spill_store_bytes": 0,
+        "spill_load_bytes": 0,
+        **cells,
+    }
 
 
 @pytest.fixture
@@ -177,8 +214,11 @@ def build(tmp_path: Path):
         tables = (tmp_path / "resources.csv", tmp_path / "compile_seconds.csv")
         return subprocess.run(
             [ROOT / "scripts/build/merge_resources.py", *tables, *paths],
-            check=True, capture_output=True, text=True, timeout=HANG_S,
-        ).stdout  # fmt: skip
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+        ).stdout
 
     return merge
 
@@ -194,12 +234,15 @@ def test_units_of_a_variant_are_merged(build, tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     columns = ("variant", "kernel", "arguments", "warps_per_sm", "occupancy")
     assert [tuple(row[name] for name in columns) for row in rows] == [
-        ("one", "k", "1", "64", "1.0"), ("one", "k", "2", "32", "0.5"), ("one", "of_a_header", "1", "64", "1.0"),
+        ("one", "k", "1", "64", "1.0"),
+        ("one", "k", "2", "32", "0.5"),
+        ("one", "of_a_header", "1", "64", "1.0"),
         ("other", "k", "1", "", ""),
-    ]  # fmt: skip
+    ]
     assert [line.split() for line in said.splitlines()[1:]] == [
-        ["one", "3", "3.8", "16-64", "0"], ["other", "1", "4.0", "32", "8"],
-    ]  # fmt: skip
+        ["one", "3", "3.8", "16-64", "0"],
+        ["other", "1", "4.0", "32", "8"],
+    ]
 
 
 def test_only_what_was_compiled_again_is_printed(build, tmp_path: Path) -> None:
@@ -235,8 +278,10 @@ def test_capped_registers_may_spill_a_little(build, tmp_path: Path, capsys: pyte
 
 
 def test_the_tables(build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    build(("fast", "b.cu", 1.5, [kernel(), kernel(arguments="2", registers=64), kernel(arch="80")]),
-          ("fast", "b.part1.cu", 2, [kernel(arguments="3")]))  # fmt: skip
+    build(
+        ("fast", "b.cu", 1.5, [kernel(), kernel(arguments="2", registers=64), kernel(arch="80")]),
+        ("fast", "b.part1.cu", 2, [kernel(arguments="3")]),
+    )
     assert resources.main(["--build", str(tmp_path), "--markdown"]) == 0
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
     assert lines[2:] == [
@@ -248,8 +293,7 @@ def test_the_tables(build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [(["--build", "/nonexistent"], "not there; build with CUDA"), (["--bild"], "see --help")],
+    ("arguments", "said"), [(["--build", "/nonexistent"], "not there; build with CUDA"), (["--bild"], "see --help")]
 )
 def test_mistakes_are_one_line(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert resources.main(arguments) == 2

@@ -70,9 +70,7 @@ def test_edited_variant_is_the_only_one_measured_again(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("kind", ["crash", "crash-silently", "no-answer"])
-def test_crash_loses_only_its_point(
-    driver: Driver, kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_crash_loses_only_its_point(driver: Driver, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     driver.faults({"kind": kind, **CRASH})
     assert driver.run() == 1
     bad = {place for place, outcome in driver.outcomes().items() if outcome != "passed"}
@@ -121,9 +119,13 @@ def test_a_device_that_is_lost_before_it_answers_is_a_crash(driver: Driver) -> N
 def _patient_but_with(monkeypatch: pytest.MonkeyPatch, params: str) -> None:
     """The limit of the preset holds for cpu_fft with these parameters only: a loaded machine may be slower than it."""
     limit = Predictor.timeout_s
-    monkeypatch.setattr(Predictor, "timeout_s", lambda self, unit, asked: (
-        limit(self, unit, asked) if (unit.variant.id, asked) == ("cpu_fft", params) else HANG_S
-    ))  # fmt: skip
+    monkeypatch.setattr(
+        Predictor,
+        "timeout_s",
+        lambda self, unit, asked: (
+            limit(self, unit, asked) if (unit.variant.id, asked) == ("cpu_fft", params) else HANG_S
+        ),
+    )
 
 
 def test_hanging_point_times_out(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,9 +150,7 @@ def test_refused_request_is_a_failed_point(driver: Driver) -> None:
     assert len(failed) == 2
 
 
-def test_incorrect_point_is_named_and_fails(
-    driver: Driver, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_incorrect_point_is_named_and_fails(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     driver.faults({"kind": "incorrect", "variant": "cpu_definition", "left": "12x12"})
     assert driver.run() == 1
     out = capsys.readouterr().out
@@ -195,9 +195,7 @@ def test_not_selected_before_anything_is_computed(driver: Driver) -> None:
     assert row["iterations"] == "0" and int(row["fmas"]) > 0 and len(driver.rows()) == POINTS
 
 
-def test_damaged_files_are_set_aside_and_measured_again(
-    driver: Driver, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_files_are_set_aside_and_measured_again(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     driver.run()
     expected = keys(driver.rows())
     first, second = sorted((driver.local / "many").glob("*.csv.gz"))[:2]
@@ -223,9 +221,7 @@ def test_dry_run_measures_nothing(driver: Driver, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.splitlines()[-1].split()[:3] == ["total", str(POINTS), "6"]
 
 
-def test_results_that_cannot_be_written(
-    driver: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_that_cannot_be_written(driver: Driver, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     driver.results = tmp_path / "file"
     driver.results.write_text("")
     assert driver.run() == 2
@@ -233,9 +229,7 @@ def test_results_that_cannot_be_written(
     assert line.startswith("error: ") and "--results" in line and driver.calls() == []
 
 
-def test_read_only_results(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_read_only_results(driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     driver.results.mkdir()
     driver.results.chmod(0o555)
     if os.geteuid() == 0:  # root writes everywhere
@@ -282,9 +276,7 @@ def test_twenty_kills_lose_and_double_nothing(driver: Driver, tmp_path: Path) ->
     for _ in range(20):
         process = driver.start()
         enough = len(driver.files()) + chance.choice((0, 1, 1, 2))
-        wait_for(
-            lambda: process.poll() is not None or len(driver.files()) >= enough, f"{enough} files"
-        )
+        wait_for(lambda: process.poll() is not None or len(driver.files()) >= enough, f"{enough} files")
         time.sleep(chance.random() * 0.1)
         process.kill()
         process.communicate()

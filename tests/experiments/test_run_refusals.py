@@ -15,9 +15,7 @@ __all__ = ["driver"]
 POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
 
 
-def test_points_that_were_not_selected_are_predicted_anew(
-    driver: Driver, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_points_that_were_not_selected_are_predicted_anew(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     """A slow prediction drops a point only as long as it is made; nothing is measured twice."""
     driver.presets(limit=1e-7)
     assert driver.run() == 0 and driver.calls() == []
@@ -80,9 +78,14 @@ def test_a_run_record_without_words_stops_no_sweep(driver: Driver) -> None:
 
 @pytest.mark.parametrize(
     "line, says",
-    [("energy_s = nan", "energy_s: nan"), ("energy_s = -3", "energy_s: -3"), ("energy_s = inf", "energy_s: inf"),
-     ('window = "sy:-4..0,sx:0..0"', "leaves the full window"), ('window = "sy:0..0,sx:0..4"', "leaves the full")],
-)  # fmt: skip
+    [
+        ("energy_s = nan", "energy_s: nan"),
+        ("energy_s = -3", "energy_s: -3"),
+        ("energy_s = inf", "energy_s: inf"),
+        ('window = "sy:-4..0,sx:0..0"', "leaves the full window"),
+        ('window = "sy:0..0,sx:0..4"', "leaves the full"),
+    ],
+)
 def test_an_experiment_that_can_only_fail_is_refused_when_it_is_read(
     driver: Driver, capsys: pytest.CaptureFixture[str], line: str, says: str
 ) -> None:
@@ -98,8 +101,11 @@ def test_repetitions_without_end_are_no_traceback(
     driver: Driver, capsys: pytest.CaptureFixture[str], repetitions: str
 ) -> None:
     path = driver.folder / "presets.toml"
-    path.write_text(path.read_text().replace("repetitions = 2", f"repetitions = {repetitions}").replace(
-        "min_time_s = 0.001", "min_time_s = 86400", 1))  # fmt: skip
+    path.write_text(
+        path.read_text()
+        .replace("repetitions = 2", f"repetitions = {repetitions}")
+        .replace("min_time_s = 0.001", "min_time_s = 86400", 1)
+    )
     driver.faults({"kind": "no-answer"})
     assert driver.run("--sizes", "4", "--variants", "cpu_definition") == (2 if len(repetitions) > 7 else 1)
     assert "Traceback" not in capsys.readouterr().err
@@ -108,13 +114,16 @@ def test_repetitions_without_end_are_no_traceback(
 @pytest.mark.parametrize(
     "fields, says",
     [
-        ({"repetitions": []}, "without a time"), ({"repetitions": None}, "without a time"),
+        ({"repetitions": []}, "without a time"),
+        ({"repetitions": None}, "without a time"),
         ({"repetitions": [{"repetition": 0, "compute_us": None}]}, "without a time"),
         ({"repetitions": [{"repetition": 0, "compute_us": 0}]}, "without a time"),
-        ({"max_error": None}, "without an error"), ({"max_error": "NaN"}, "without an error"),
-        ({"outcome": None}, "outcome None"), ({"outcome": "fine"}, "outcome 'fine'"),
+        ({"max_error": None}, "without an error"),
+        ({"max_error": "NaN"}, "without an error"),
+        ({"outcome": None}, "outcome None"),
+        ({"outcome": "fine"}, "outcome 'fine'"),
     ],
-)  # fmt: skip
+)
 def test_passed_without_a_time_or_an_error_has_failed(
     driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fields: dict, says: str
 ) -> None:

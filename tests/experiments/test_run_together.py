@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from driving import EXPERIMENT, Driver, driver, keys
+from hangs import HANG_S
+
 from experiments.driver.points import in_processes
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER
-from hangs import HANG_S
 
 __all__ = ["driver"]
 POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)

@@ -35,7 +35,7 @@ GOOD = (schema.FOLDER / "one-to-many.toml").read_text()
         ("title", "title ==", "not TOML"),
         ("[presets.smoke]\nsizes = [16", "[presets.smoke]\nsizes = [17", "17 is in no problem"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_one_line(tmp_path: Path, old: str, new: str, says: str) -> None:
     path = tmp_path / "x.toml"
     assert old in GOOD
@@ -69,7 +69,7 @@ def test_mistakes_are_one_line(tmp_path: Path, old: str, new: str, says: str) ->
         ("cpu = 0.1", 'cpu = "x"', "key smoke.max_predicted_s.cpu: 'x' is not allowed"),
     ],
     ids=lambda text: text[:40],
-)  # fmt: skip
+)
 def test_mistakes_in_presets(tmp_path: Path, old: str, new: str, says: str) -> None:
     good = (schema.FOLDER / "presets.toml").read_text()
     assert old in good
@@ -82,7 +82,11 @@ def test_mistakes_in_presets(tmp_path: Path, old: str, new: str, says: str) -> N
 @pytest.mark.parametrize(
     "old, new, says",
     [
-        ("per_core = 5e8", "per_core = 0", "key classes.cpu.definition.per_core: 0 is not allowed; it must be positive"),
+        (
+            "per_core = 5e8",
+            "per_core = 0",
+            "key classes.cpu.definition.per_core: 0 is not allowed; it must be positive",
+        ),
         ("per_s = 3e11", "per_s = nan", "key classes.cuda.definition.per_s: nan is not allowed"),
         ("launch_us = 0.2", "launch_us = inf", "key variants.cpu_definition.launch_us: inf is not allowed"),
         ("plan_s = 0.1", "plan_s = -3", "plan_s: -3 is not allowed; it must not be negative"),
@@ -91,7 +95,7 @@ def test_mistakes_in_presets(tmp_path: Path, old: str, new: str, says: str) -> N
         ("[classes.cuda]", "[classes.opencl]", "key classes.cuda.definition: missing"),
         ("[verification.cuda]", "[verification.opencl]", "key verification.cuda: missing"),
     ],
-)  # fmt: skip
+)
 def test_rates_that_would_divide_by_nothing_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
     good = speeds.SPEEDS.read_text() + (schema.FOLDER / "rates.toml").read_text()
     assert old in good

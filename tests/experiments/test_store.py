@@ -33,12 +33,8 @@ def test_never_writes_over_another_run(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "number, says", [(errno.ENOSPC, "no space left"), (errno.EACCES, "no permission")]
-)
-def test_failing_disk_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, says: str
-) -> None:
+@pytest.mark.parametrize("number, says", [(errno.ENOSPC, "no space left"), (errno.EACCES, "no permission")])
+def test_failing_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, says: str) -> None:
     chunk = store.Chunk(tmp_path, OLD, 0)
     chunk.add([row()])
     before = chunk.path.read_bytes()
@@ -61,8 +57,9 @@ def test_newest_run_of_a_point_wins(tmp_path: Path) -> None:
     save(tmp_path, NEW, [row(outcome="failed", compute_us=None, reason="x")])
     rows = store.read_rows(tmp_path)
     assert [(one["variant"], one["outcome"], one["run"]) for one in rows] == [
-        ("v", "failed", NEW), ("w", "passed", OLD),
-    ]  # fmt: skip
+        ("v", "failed", NEW),
+        ("w", "passed", OLD),
+    ]
 
 
 def test_copied_files_do_not_double_rows(tmp_path: Path) -> None:
@@ -134,9 +131,7 @@ def test_only_the_newest_source_speaks(tmp_path: Path) -> None:
 
 
 def test_cells() -> None:
-    assert [store.text_of(x) for x in (None, True, 0.1, 3, "a\nb", 1e-7)] == [
-        "", "true", "0.1", "3", "a b", "1e-07",
-    ]  # fmt: skip
+    assert [store.text_of(x) for x in (None, True, 0.1, 3, "a\nb", 1e-7)] == ["", "true", "0.1", "3", "a b", "1e-07"]
 
 
 def test_run_ids() -> None:
@@ -145,9 +140,7 @@ def test_run_ids() -> None:
     assert all(store.CHUNK_NAME.fullmatch(f"{one}-0000.csv.gz") for one in ids)
 
 
-def test_unreadable_run_record_is_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unreadable_run_record_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store.write_json(tmp_path / "runs" / "a.json", {"run": "a"})
     (tmp_path / "runs" / "b.json").write_text('{"run": "b"')
     assert set(store.read_runs(tmp_path)) == {"a"}
@@ -170,8 +163,9 @@ def test_the_newest_not_selected_wins_and_any_outcome_replaces_it(tmp_path: Path
     store.write_json(tmp_path / "one-to-one" / "runs" / f"{NEW}.json", {"run": NEW, "argv": ["--slowed"]})
     rows = store.read_rows(tmp_path)
     assert [(one["outcome"], one["reason"], one["run"]) for one in rows] == [
-        ("not_selected", "newer", NEW), ("passed", "", NEW),
-    ]  # fmt: skip
+        ("not_selected", "newer", NEW),
+        ("passed", "", NEW),
+    ]
 
 
 BAD_CELLS = {
@@ -209,10 +203,18 @@ def test_a_reader_that_must_not_write_leaves_a_damaged_file_where_it_is(tmp_path
 @pytest.mark.parametrize(
     "record",
     [
-        {"run": "b", "argv": None}, {"run": "b", "argv": 7}, {"run": "b", "argv": [7]}, {"run": 7}, {}, 7, None,
-        {"run": "b", "before": []}, {"run": "b", "points": "x"}, {"run": ["b"]},
+        {"run": "b", "argv": None},
+        {"run": "b", "argv": 7},
+        {"run": "b", "argv": [7]},
+        {"run": 7},
+        {},
+        7,
+        None,
+        {"run": "b", "before": []},
+        {"run": "b", "points": "x"},
+        {"run": ["b"]},
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("listed", [False, True])
 def test_a_run_record_of_other_types_is_left_out_and_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], record: object, listed: bool

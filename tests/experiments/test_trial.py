@@ -8,6 +8,7 @@ from pathlib import Path
 import fake_bench
 import pytest
 from driving import Driver, driver
+
 from experiments.driver import trial
 from experiments.driver.points import Variant
 from xcorr.errors import UserError
@@ -15,7 +16,12 @@ from xcorr.problem import Problem
 
 __all__ = ["driver"]
 PROBLEM = Problem("n-to-m", (64, 64), (64, 64), 8, 8, "full")
-CEILINGS = {"copy_bytes_per_s": 1e12, "fill_bytes_per_s": 2e12, "fp32_fma_flop_per_s": 6e13, "empty_launch_stream_us": 2.5}
+CEILINGS = {
+    "copy_bytes_per_s": 1e12,
+    "fill_bytes_per_s": 2e12,
+    "fp32_fma_flop_per_s": 6e13,
+    "empty_launch_stream_us": 2.5,
+}
 
 
 def rival(own: tuple[float, ...], other: tuple[float, ...]) -> trial.Rival:
@@ -58,8 +64,15 @@ def test_the_floor_of_a_definition_has_its_products_and_that_of_a_transform_does
 
 
 def kernel(**cells: str) -> dict[str, str]:
-    return {"kernel": "k", "registers": "64", "shared_bytes": "0", "stack_bytes": "0", "spill_store_bytes": "0",
-            "occupancy": "0.5", **cells}  # fmt: skip
+    return {
+        "kernel": "k",
+        "registers": "64",
+        "shared_bytes": "0",
+        "stack_bytes": "0",
+        "spill_store_bytes": "0",
+        "occupancy": "0.5",
+        **cells,
+    }
 
 
 def test_what_limits_is_named() -> None:
@@ -117,10 +130,13 @@ class Tried:
         monkeypatch.setattr(trial.Build, "make", lambda _, names, *programs: self.made.append(sorted(set(names))))
         monkeypatch.setattr(trial.Build, "program", lambda _, name: self.folder / name)
         monkeypatch.setattr(trial, "best_known", lambda *_: ("cpu_fft", "threads=all"))
-        driver.variants([
-            fake_bench.variant("cpu_definition"), fake_bench.variant("cpu_fft", kind="fft", points=("threads=1", "threads=all")),
-            fake_bench.variant("cpu_row_streaming", points=("threads=1", "threads=all")),
-        ])  # fmt: skip
+        driver.variants(
+            [
+                fake_bench.variant("cpu_definition"),
+                fake_bench.variant("cpu_fft", kind="fft", points=("threads=1", "threads=all")),
+                fake_bench.variant("cpu_row_streaming", points=("threads=1", "threads=all")),
+            ]
+        )
         self.conforms(True)
 
     def conforms(self, passes: bool) -> None:
@@ -134,7 +150,9 @@ def tried(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> Tried:
     return Tried(driver, monkeypatch)
 
 
-def test_it_is_built_with_its_rivals_verified_and_timed_in_turn(tried: Tried, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_built_with_its_rivals_verified_and_timed_in_turn(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert trial.main(["cpu_row_streaming", "--rounds", "3"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert tried.made == [["cpu_definition", "cpu_row_streaming"], ["cpu_definition", "cpu_fft", "cpu_row_streaming"]]
@@ -165,9 +183,12 @@ def test_a_variant_that_fails_on_the_problem_has_no_verdict(tried: Tried, capsys
 
 def test_registers_are_read_from_the_table_of_the_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     head = "arch,variant,kernel,arguments,registers,shared_bytes,stack_bytes,spill_store_bytes,spill_load_bytes,warps_per_sm,occupancy"
-    (tmp_path / "resources.csv").write_text(f"{head}\n90,mine,k,float,64,1024,0,0,0,32,0.5\n90,other,k,float,8,0,0,0,0,64,1\n")
+    (tmp_path / "resources.csv").write_text(
+        f"{head}\n90,mine,k,float,64,1024,0,0,0,32,0.5\n90,other,k,float,8,0,0,0,0,64,1\n"
+    )
     trial.tell_kernels(trial.resources(tmp_path, "mine"))
     said = capsys.readouterr().out
-    assert said == ("kernel: k<float>: 64 registers, 1024 bytes of static shared memory, 50% occupancy with blocks of 256 "
-                    "threads\n")  # fmt: skip
+    assert said == (
+        "kernel: k<float>: 64 registers, 1024 bytes of static shared memory, 50% occupancy with blocks of 256 threads\n"
+    )
     assert trial.resources(tmp_path / "none", "mine") == []

@@ -170,19 +170,39 @@ def test_what_cannot_run_here_is_a_record_and_no_failure(wish: list[str], reason
 
 
 def test_too_little_memory_names_the_bytes():
-    done = run("--variant", "cpu_definition", "--form", "one-to-one", "--left", "1x1",
-               "--right", "1048576x1048576", "--records", "-")
+    done = run(
+        "--variant",
+        "cpu_definition",
+        "--form",
+        "one-to-one",
+        "--left",
+        "1x1",
+        "--right",
+        "1048576x1048576",
+        "--records",
+        "-",
+    )
     (_, line) = records(done.stdout)
     assert done.returncode == 0
     assert line["record"]["outcome"] == "out_of_memory" and "TB" in line["record"]["reason"]
 
 
-@pytest.mark.parametrize(
-    "variant", ["broken_sign", "broken_later", "broken_throws", "broken_throws_later"]
-)
+@pytest.mark.parametrize("variant", ["broken_sign", "broken_later", "broken_throws", "broken_throws_later"])
 def test_a_wrong_or_failing_variant_is_exit_code_1_and_the_others_go_on(variant: str):
-    done = run("--variant", variant, "--variant", "broken_nothing", *SMALL, "--repetitions", "2",
-               "--min-time", "0.001", "--records", "-", program=BROKEN)
+    done = run(
+        "--variant",
+        variant,
+        "--variant",
+        "broken_nothing",
+        *SMALL,
+        "--repetitions",
+        "2",
+        "--min-time",
+        "0.001",
+        "--records",
+        "-",
+        program=BROKEN,
+    )
     assert done.returncode == 1, done.stderr
     lines = [line["record"] for line in records(done.stdout) if "record" in line]
     assert [line["variant"] for line in lines] == [variant, "broken_nothing"]
@@ -194,8 +214,17 @@ def test_a_wrong_or_failing_variant_is_exit_code_1_and_the_others_go_on(variant:
 @pytest.mark.parametrize("variant", ["broken_throws", "broken_throws_later"])
 def test_a_lost_device_is_exit_code_3_and_blames_no_other_point(variant: str):
     named = ["broken_nothing", variant, "broken_remembers"]
-    done = run(*(word for name in named for word in ("--variant", name)), *SMALL, "--repetitions",
-               "2", "--min-time", "0.001", "--records", "-", program=LOST)
+    done = run(
+        *(word for name in named for word in ("--variant", name)),
+        *SMALL,
+        "--repetitions",
+        "2",
+        "--min-time",
+        "0.001",
+        "--records",
+        "-",
+        program=LOST,
+    )
     assert done.returncode == 3, done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: device: lost by " + variant) and "thrown" in line
@@ -208,8 +237,7 @@ def test_a_lost_device_is_exit_code_3_and_blames_no_other_point(variant: str):
 
 
 def test_a_wrong_result_loses_no_device():
-    done = run("--variant", "broken_sign", "--variant", "broken_nothing", *SMALL, *ONCE,
-               "--records", "-", program=LOST)
+    done = run("--variant", "broken_sign", "--variant", "broken_nothing", *SMALL, *ONCE, "--records", "-", program=LOST)
     assert done.returncode == 1, done.stderr
     found = [line["record"]["outcome"] for line in records(done.stdout) if "record" in line]
     assert found == ["incorrect", "passed"]
@@ -219,8 +247,21 @@ def test_a_known_time_arrives_in_the_record():
     """A variant of 0.3 ms: a wrong count of iterations or of batches would be a factor of ten. A loaded
     machine makes calls longer, but never shorter, nor all of them longer than the process."""
     began = time.monotonic()
-    done = run("--variant", "spin_300us", "--form", "one-to-one", "--left", "1x1", "--records", "-",
-               "--repetitions", "20", "--min-time", "0.02", program=BROKEN)
+    done = run(
+        "--variant",
+        "spin_300us",
+        "--form",
+        "one-to-one",
+        "--left",
+        "1x1",
+        "--records",
+        "-",
+        "--repetitions",
+        "20",
+        "--min-time",
+        "0.02",
+        program=BROKEN,
+    )
     elapsed_us = 1e6 * (time.monotonic() - began)
     (_, line) = records(done.stdout)
     found = line["record"]["repetitions"]
@@ -232,7 +273,9 @@ def test_a_known_time_arrives_in_the_record():
 def test_points_of_several_problems_in_one_process(tmp_path: Path) -> None:
     path = tmp_path / "points"
     one = {"variant": "cpu_fft", "params": "threads=1", "form": "one-to-one", "left": "8x8"}
-    path.write_text("\n".join(map(json.dumps, [one, {**one, "form": "n-to-m", "left": "4x6", "lefts": 2, "rights": 3}, one])))
+    path.write_text(
+        "\n".join(map(json.dumps, [one, {**one, "form": "n-to-m", "left": "4x6", "lefts": 2, "rights": 3}, one]))
+    )
     done = run("--points", str(path), "--repetitions", "1", "--min-time", "0.001", "--records", "-")
     found = [json.loads(line) for line in done.stdout.splitlines() if "record" in line]
     assert done.returncode == 0 and [line["point"] for line in found] == [0, 1, 2], done.stderr
@@ -242,10 +285,14 @@ def test_points_of_several_problems_in_one_process(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "says"),
-    [("no", "is no JSON object"), ('{"variant": "cpu_fft", "siez": 1}', "key 'siez' is unknown"),
-     ('{"variant": 1}', "variant has another type"), ('{"variant": "cpu_fft"}', "nothing to measure"),
-     ('{"variant": "cpu_fft", "form": "one-to-one", "left": "8x8"}', "is not one point")],
-)  # fmt: skip
+    [
+        ("no", "is no JSON object"),
+        ('{"variant": "cpu_fft", "siez": 1}', "key 'siez' is unknown"),
+        ('{"variant": 1}', "variant has another type"),
+        ('{"variant": "cpu_fft"}', "nothing to measure"),
+        ('{"variant": "cpu_fft", "form": "one-to-one", "left": "8x8"}', "is not one point"),
+    ],
+)
 def test_a_line_of_points_that_is_none_is_refused(tmp_path: Path, line: str, says: str) -> None:
     (tmp_path / "points").write_text(line)
     done = run("--points", str(tmp_path / "points"))

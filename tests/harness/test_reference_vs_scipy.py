@@ -22,16 +22,11 @@ def library():
 
 def random_inputs(request, seed=0):
     rng = np.random.default_rng(seed)
-    return (
-        rng.normal(size=(request.lefts, *request.left)),
-        rng.normal(size=(request.rights, *request.right)),
-    )
+    return (rng.normal(size=(request.lefts, *request.left)), rng.normal(size=(request.rights, *request.right)))
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    "left, right", [((6, 9), (6, 9)), ((5, 7), (12, 9)), ((1, 1), (4, 6)), ((1, 16), (1, 40))]
-)
+@pytest.mark.parametrize("left, right", [((6, 9), (6, 9)), ((5, 7), (12, 9)), ((1, 1), (4, 6)), ((1, 16), (1, 40))])
 @pytest.mark.parametrize("mode", ["full", "valid"])
 def test_sign_and_order_are_those_of_correlate2d(library, method, left, right, mode):
     """out[sy][sx] = sum L[y][x] R[y+sy][x+sx] = scipy.signal.correlate2d(R, L, mode)."""
@@ -78,9 +73,7 @@ def requests(draw):
     left, right = (draw(side), draw(side)), (draw(side), draw(side))
     form = draw(st.sampled_from(["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]))
     lefts = 1 if form.startswith("one") else draw(st.integers(1, 3))
-    rights = {"one-to-one": 1, "n-to-mn": lefts * draw(st.integers(1, 3))}.get(
-        form, draw(st.integers(1, 4))
-    )
+    rights = {"one-to-one": 1, "n-to-mn": lefts * draw(st.integers(1, 3))}.get(form, draw(st.integers(1, 4)))
     windows = ["full"]
     if all(a <= b for a, b in zip(left, right)) or all(a >= b for a, b in zip(left, right)):
         windows.append("valid")
@@ -99,9 +92,7 @@ def test_any_form_shape_and_window(request, seed):
     l, r = random_inputs(request, seed)
     truth = scipy_correlation(request, l, r)
     for method in METHODS:
-        np.testing.assert_allclose(
-            library.reference(request, l, r, method=method), truth, atol=1e-10, err_msg=method
-        )
+        np.testing.assert_allclose(library.reference(request, l, r, method=method), truth, atol=1e-10, err_msg=method)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -118,7 +109,5 @@ def test_both_methods_agree_on_a_paper_size(library):
     request = Request("one-to-many", (96, 96), (96, 96), 1, 2, "sy:-9..9,sx:-9..9")
     l, r = random_inputs(request)
     np.testing.assert_allclose(
-        library.reference(request, l, r, method="fft"),
-        library.reference(request, l, r, method="definition"),
-        atol=1e-9,
+        library.reference(request, l, r, method="fft"), library.reference(request, l, r, method="definition"), atol=1e-9
     )

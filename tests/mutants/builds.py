@@ -61,9 +61,7 @@ class Build:
             raise Mistake(f"{folder}: no build folder; run scripts/build.sh --tests, or name another with --build")
 
     def commands(self, target: str) -> list[list[str]]:
-        done = subprocess.run(
-            ["ninja", "-C", self.folder, "-t", "commands", target], capture_output=True, text=True
-        )
+        done = subprocess.run(["ninja", "-C", self.folder, "-t", "commands", target], capture_output=True, text=True)
         if done.returncode != 0:
             raise Mistake(f"{self.folder}: {target}: not a target of this build; configure it with -Dtests=true")
         return [shlex.split(line) for line in done.stdout.splitlines() if line and not line.startswith("ninja:")]

@@ -19,9 +19,13 @@ from tests.mutants.ptx import BRANCH, END, OPERANDS, REGISTER, WRITE, Kernel, ke
 
 LOAD = re.compile(r"^ld\.(?!shared|param|local)|^cp\.async\.c[ag]")
 COMPARE = {
-    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
-}  # fmt: skip
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
 
 
 def origins(kernel: Kernel, registers: list[str]) -> set[str]:
@@ -178,7 +182,9 @@ OF_PLANS = ("store_roots", "make_all_missing")
 
 def find_nvcc() -> str:
     """Path of nvcc; a Mistake if there is none."""
-    found = shutil.which("nvcc") or next((str(path) for path in (Path("/usr/local/cuda/bin/nvcc"),) if path.exists()), "")
+    found = shutil.which("nvcc") or next(
+        (str(path) for path in (Path("/usr/local/cuda/bin/nvcc"),) if path.exists()), ""
+    )
     if not found:
         raise Mistake("nvcc: not found, so nothing can be compiled to PTX; put it on the PATH")
     return found
@@ -190,9 +196,17 @@ def compiled(source: Path, out: Path, overlay: Path | None = None) -> str:
     folders = [f"-I{folder}" for folder in (overlay, ROOT) if folder]
     stamps = [f'-DXCORR_{name}="x"' for name in ("ID", "FAMILY", "SOURCE_FILE", "SOURCE_HASH")]
     command = [
-        find_nvcc(), "-std=c++20", "--expt-relaxed-constexpr", "-O3", "-arch=sm_90", "-DXCORR_GRID_QUICK", "-ptx",
-        "-o", str(made), str(source),
-    ]  # fmt: skip
+        find_nvcc(),
+        "-std=c++20",
+        "--expt-relaxed-constexpr",
+        "-O3",
+        "-arch=sm_90",
+        "-DXCORR_GRID_QUICK",
+        "-ptx",
+        "-o",
+        str(made),
+        str(source),
+    ]
     done = subprocess.run([*command, *stamps, *folders], capture_output=True, text=True)
     if done.returncode != 0:
         raise NotCompiled(next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:300]))

@@ -23,8 +23,14 @@ CLUSTER_ARRIVE = re.compile(r"^barrier\.cluster\.arrive(?!\S*\.relaxed)")
 RETURN = re.compile(r"^(ret|exit);")
 NAMED = re.compile(r"^(ld|st|atom|red|cp)\.\S*shared::cluster")
 GENERIC = re.compile(r"^(ld|st|atom|red)\.(?!\S*(global|shared|param|local|const))")
-TURNED = {"lt": ("lt", False, True), "gt": ("lt", True, True), "ge": ("lt", False, False), "le": ("lt", True, False),
-          "eq": ("eq", False, True), "ne": ("eq", False, False)}  # fmt: skip
+TURNED = {
+    "lt": ("lt", False, True),
+    "gt": ("lt", True, True),
+    "ge": ("lt", False, False),
+    "le": ("lt", True, False),
+    "eq": ("eq", False, True),
+    "ne": ("eq", False, False),
+}
 MOST_GROUPS = 8
 
 Fact = tuple[str, frozenset[str]]  # a comparison, and the registers in it

@@ -72,9 +72,14 @@ def end(process: subprocess.Popen) -> None:
 def noticed(command: list[str], seconds: float, failure: str, passed: Callable[[int], bool]) -> tuple[bool, str]:
     """Whether a program fails, and how it says so: a line that begins with `failure`, its end, or no end at all."""
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
         env={**os.environ, "OMP_WAIT_POLICY": "passive"},
-    )  # fmt: skip
+    )
     hangs = threading.Event()
     timer = threading.Timer(seconds, lambda: (hangs.set(), end(process)))
     timer.start()
@@ -225,7 +230,9 @@ def plan(
 def machine() -> str:
     """The GPU, if there is one, and the processor."""
     try:
-        done = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True)
+        done = subprocess.run(
+            ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True
+        )
         gpu = done.stdout.strip().splitlines()[0] if done.returncode == 0 and done.stdout.strip() else ""
     except OSError:
         gpu = ""
@@ -269,7 +276,9 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--where", default="emulation,cpu,ptx", help="places, with commas; default %(default)s")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this mutant; may be repeated")
     parser.add_argument("--everywhere", action="store_true", help="also where a mutant need not be caught")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compiled at once; default all processors")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="compiled at once; default all processors"
+    )
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="build folder; default build")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the TOML files")
     parser.add_argument("--record", type=Path, help="write everything that was found as JSON")
@@ -319,8 +328,9 @@ def run(args: argparse.Namespace) -> int:
         count += 1
         print(
             f"[{count:3}/{len(work)}] {result.outcome:8} {result.place:9} {result.mutant} ({result.unit}) "
-            f"{result.seconds:.1f} s{': ' if result.detail else ''}{result.detail[:110]}", flush=True,
-        )  # fmt: skip
+            f"{result.seconds:.1f} s{': ' if result.detail else ''}{result.detail[:110]}",
+            flush=True,
+        )
 
     results = runner.all(work, report)
     wrong = verdicts(mutants, results)

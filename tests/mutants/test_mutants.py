@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tests.mutants import mutants, run, table
 from tests.mutants.builds import CONFORMANCE, EMULATION
 
@@ -122,9 +123,14 @@ def test_what_is_wrong_with_a_run(tmp_path: Path, caught: str, outcome: str, say
 def test_the_table_names_what_no_place_caught(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     data = written(tmp_path / "data")
     record = {
-        "commit": "0123456789abcdef", "machine": "a machine", "utc": "2026-01-01 00:00", "seconds": 3, "places": ["cpu"],
-        "counts": {}, "results": [vars(result("mine", "cpu", "survived")), vars(result(run.CONTROL, "cpu", "passed"))],
-    }  # fmt: skip
+        "commit": "0123456789abcdef",
+        "machine": "a machine",
+        "utc": "2026-01-01 00:00",
+        "seconds": 3,
+        "places": ["cpu"],
+        "counts": {},
+        "results": [vars(result("mine", "cpu", "survived")), vars(result(run.CONTROL, "cpu", "passed"))],
+    }
     path, page = tmp_path / "record.json", tmp_path / "page.md"
     path.write_text(json.dumps(record))
     options = [str(path), "--output", str(page), "--data", str(data)]

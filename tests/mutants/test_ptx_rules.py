@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.mutants import ptx_rules, ptx_shared
 from tests.mutants.mutants import ROOT, sources
 from tests.mutants.ptx import kernels
@@ -43,11 +44,14 @@ def found(body: str, known: dict[str, int] | None = None) -> list[str]:
         # Either branch waits.
         "\t@%p1 bra \t$L__BB0_2;\n" + WAIT + "\tbra.uni \t$L__BB0_3;\n$L__BB0_2:\n" + WAIT + "$L__BB0_3:\n" + STORE,
         # Waits in the first turn of a loop, as a flag tells.
-        "\tmov.u32 \t%r5, 1;\n$L__BB0_1:\n\tsetp.eq.s32 \t%p2, %r5, 0;\n\t@%p2 bra \t$L__BB0_2;\n" + WAIT
-        + "$L__BB0_2:\n" + STORE + "\tmov.u32 \t%r5, 0;\n\t@%p1 bra \t$L__BB0_1;\n",
+        "\tmov.u32 \t%r5, 1;\n$L__BB0_1:\n\tsetp.eq.s32 \t%p2, %r5, 0;\n\t@%p2 bra \t$L__BB0_2;\n"
+        + WAIT
+        + "$L__BB0_2:\n"
+        + STORE
+        + "\tmov.u32 \t%r5, 0;\n\t@%p1 bra \t$L__BB0_1;\n",
     ],
     ids=["waits first", "tables before", "both branches", "a flag"],
-)  # fmt: skip
+)
 def test_a_right_kernel_breaks_no_rule(body: str) -> None:
     assert found(body) == []
 
@@ -95,12 +99,21 @@ USE = "\tld.shared.f32 \t%f1, [%r2];\n"
 def panels(wait: str, copied: str = "%r7", loops: str = "%r8") -> str:
     """A loop in which the next panel is copied while this one is used, as in tiled_direct_async."""
     return (
-        "\tmov.u32 \t%r5, 0;\n" + COPY + COMMIT
-        + "$L__BB0_1:\n\tmov.u32 \t%r6, %r5;\n" + wait + BARRIER
-        + f"\tadd.s32 \t%r7, %r6, 16;\n\tsetp.ge.s32 \t%p2, {copied}, %r1;\n\t@%p2 bra \t$L__BB0_2;\n" + COPY + COMMIT
-        + "$L__BB0_2:\n" + USE + "\tadd.s32 \t%r8, %r6, 16;\n\tmov.u32 \t%r5, %r8;\n"
-        + f"\tsetp.lt.s32 \t%p3, {loops}, %r1;\n\t@%p3 bra \t$L__BB0_1;\n" + BARRIER
-    )  # fmt: skip
+        "\tmov.u32 \t%r5, 0;\n"
+        + COPY
+        + COMMIT
+        + "$L__BB0_1:\n\tmov.u32 \t%r6, %r5;\n"
+        + wait
+        + BARRIER
+        + f"\tadd.s32 \t%r7, %r6, 16;\n\tsetp.ge.s32 \t%p2, {copied}, %r1;\n\t@%p2 bra \t$L__BB0_2;\n"
+        + COPY
+        + COMMIT
+        + "$L__BB0_2:\n"
+        + USE
+        + "\tadd.s32 \t%r8, %r6, 16;\n\tmov.u32 \t%r5, %r8;\n"
+        + f"\tsetp.lt.s32 \t%p3, {loops}, %r1;\n\t@%p3 bra \t$L__BB0_1;\n"
+        + BARRIER
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,7 +127,7 @@ def panels(wait: str, copied: str = "%r7", loops: str = "%r8") -> str:
         panels(WAIT_ALL),
     ],
     ids=["waits", "wait_all", "loads meanwhile", "one branch copies", "panels"],
-)  # fmt: skip
+)
 def test_copies_that_are_waited_for_break_no_rule(body: str) -> None:
     assert broken(body) == []
 
@@ -135,9 +148,20 @@ def test_copies_that_are_waited_for_break_no_rule(body: str) -> None:
         panels(WAIT_ALL, loops="%r5"),
         panels(WAIT_ALL, copied="%r6"),
     ],
-    ids=["no wait", "wait after the barrier", "no group", "one group left", "one branch waits", "a guarded wait",
-         "a guarded copy", "panels, no wait", "panels, one group left", "panels, leaves early", "panels, one too many"],
-)  # fmt: skip
+    ids=[
+        "no wait",
+        "wait after the barrier",
+        "no group",
+        "one group left",
+        "one branch waits",
+        "a guarded wait",
+        "a guarded copy",
+        "panels, no wait",
+        "panels, one group left",
+        "panels, leaves early",
+        "panels, one too many",
+    ],
+)
 def test_copies_under_way_at_a_barrier_break_the_rule(body: str) -> None:
     assert broken(body) and all("before it has waited for its copies" in what for what in broken(body))
 
@@ -177,9 +201,18 @@ def test_blocks_that_wait_for_their_cluster_break_no_rule(body: str) -> None:
         "\tst.shared::cluster.u32 \t[%r2], %r1;\n",
         "\tatom.shared::cluster.add.u32 \t%r3, [%r2], 1;\n",
     ],
-    ids=["no barrier", "barrier before", "no wait", "arrives first", "relaxed", "one branch", "a guarded end", "st",
-         "atom"],
-)  # fmt: skip
+    ids=[
+        "no barrier",
+        "barrier before",
+        "no wait",
+        "arrives first",
+        "relaxed",
+        "one branch",
+        "a guarded end",
+        "st",
+        "atom",
+    ],
+)
 def test_a_block_that_ends_too_early_breaks_the_rule(body: str) -> None:
     assert len(broken(body)) == 1 and "ends without a barrier of the cluster" in broken(body)[0]
 
@@ -198,9 +231,10 @@ def with_headers(path: str, seen: set[str]) -> str:
 def test_every_unit_that_waits_is_checked() -> None:
     """A header may bring the wait: what a unit includes counts too."""
     waits = {
-        name for name, path in sources().items()
+        name
+        for name, path in sources().items()
         if "wait_for_previous();" in with_headers(str(path), {"algorithms/device/launch.hpp"})
-    }  # fmt: skip
+    }
     assert waits == set(ptx_rules.UNITS)
 
 

@@ -77,8 +77,7 @@ inline bool add(const char* id, const char* summary, decltype(Variant::plan) pla
   variant.plan = plan;
   variant.workspace_bytes = bytes;
   variant.supports = supports;
-  return register_variant(std::move(variant), id, "negative", "tests/negative",
-                          "0123456789abcdef");
+  return register_variant(std::move(variant), id, "negative", "tests/negative", "0123456789abcdef");
 }
 
 inline bool add_transform(const char* id, const char* summary, decltype(Variant::plan) plan) {
@@ -86,8 +85,7 @@ inline bool add_transform(const char* id, const char* summary, decltype(Variant:
   variant.summary = summary;
   variant.algorithm_class = AlgorithmClass::fft;
   variant.plan = plan;
-  return register_variant(std::move(variant), id, "negative", "tests/negative",
-                          "0123456789abcdef");
+  return register_variant(std::move(variant), id, "negative", "tests/negative", "0123456789abcdef");
 }
 
 }  // namespace xcorr::broken

@@ -6,12 +6,13 @@ import csv
 import io
 
 import pytest
-from xcorr.errors import UserError
 from fixtures import sets
+
 from plots import tidy
 from plots.report import front
 from plots.tables import accuracy, table1
 from plots.tables.claims import verdicts
+from xcorr.errors import UserError
 
 GOOD = dict(max_error=1.0, error_bound=10.0, rel_l2_error=2e-7, argmax_agrees="true")
 

@@ -8,8 +8,8 @@ import math
 import re
 
 import pytest
-
 from fixtures import sets
+
 from plots import tidy
 from plots.tables import best_table
 
@@ -19,9 +19,7 @@ def table(rows):
 
 
 def samples(variant, times, **cells):
-    return [
-        sets.row(variant=variant, repetition=i, compute_us=t, **cells) for i, t in enumerate(times)
-    ]
+    return [sets.row(variant=variant, repetition=i, compute_us=t, **cells) for i, t in enumerate(times)]
 
 
 def test_winner_runner_up_and_margin():
@@ -97,8 +95,7 @@ def test_formats():
     found = table(rows + samples("other", [20.0]))
     markdown = best_table.to_markdown(found)
     assert "| a_b=1, c=2 | 10.0 µs | other | 2.00x |" in markdown
-    assert len({line.replace("\\|", "").count("|") for line in markdown.splitlines()
-                if line.startswith("|")}) == 1  # fmt: skip
+    assert len({line.replace("\\|", "").count("|") for line in markdown.splitlines() if line.startswith("|")}) == 1
     lines = list(csv.DictReader(io.StringIO(best_table.files(found)["best_algorithm.csv"])))
     assert lines[0]["best"] == "my_variant|x" and float(lines[0]["margin"]) == 2.0
     tex = best_table.to_tex(found)

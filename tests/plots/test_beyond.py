@@ -9,8 +9,8 @@ import pytest
 from fixtures import sets
 
 from plots import tidy
-from plots.tables import beyond
 from plots.ceilings import Ceilings
+from plots.tables import beyond
 
 WHAT = {"families": ["warp_shuffle"], "variants": ["cufft_paper"], "new_families": ["fused"]}
 BASELINE = {
@@ -71,7 +71,10 @@ def test_new_variants_are_judged_alone_too():
     found = lines(row("split_row", 64, 3.0), row("new", 64, 4.0, "fused"), row("new", 128, 5.0, "fused"))
     assert list(found["speedup"]) == [1.0, 3.0] and list(found["new_speedup"]) == [0.75, 3.0]
     said = summary(found)
-    assert "Of the new variants alone, the fastest is 1.500 times as fast on 2 problems. The least speed-up is 0.75x." in said
+    assert (
+        "Of the new variants alone, the fastest is 1.500 times as fast on 2 problems. The least speed-up is 0.75x."
+        in said
+    )
     assert f"Against the artifact's times alone the speed-up is {math.sqrt(16 / 3 * 3):.2f}x. An aside." in said
 
 
@@ -85,9 +88,14 @@ def test_a_speed_up_within_noise_is_a_tie():
 
 def test_modes_stand_side_by_side():
     stream = [row("split_row", 64, 8.0), row("new", 64, 4.0, "fused")]
-    others = [row(name, 64, us, family, mode=mode) for mode in ("graph", "cold", "latency")
-              for name, us, family in (
-                  ("split_row", 6.0, "warp_shuffle"), ("new", 5.0 if mode != "latency" else 9.0, "fused"))]  # fmt: skip
+    others = [
+        row(name, 64, us, family, mode=mode)
+        for mode in ("graph", "cold", "latency")
+        for name, us, family in (
+            ("split_row", 6.0, "warp_shuffle"),
+            ("new", 5.0 if mode != "latency" else 9.0, "fused"),
+        )
+    ]
     stream_only = [row("split_row", 128, 90.0), row("new", 128, 1.0, "fused")]
     modes = beyond.by_mode(tidy.tidy(sets.frame([*stream, *others, *stream_only])), ["fused"])
     assert modes.set_index("mode")["speedup"].to_dict() == {"stream": 2.0, "graph": 1.2, "cold": 1.2, "latency": 1.0}

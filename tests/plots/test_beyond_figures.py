@@ -8,24 +8,40 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fixtures import sets
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from experiments.driver import schema
-from xcorr.problem import Problem
-from fixtures import sets
-from plots import ceilings as limits, floor as floors, style, tidy
+from plots import ceilings as limits
+from plots import floor as floors
+from plots import style, tidy
 from plots.drawing import Omitted
 from plots.figures import (
-    _cells, _curves, _ratios, accuracy, cache, crossover, energy, floor, in_kernel, replay, roofline,
-)  # fmt: skip
+    _cells,
+    _curves,
+    _ratios,
+    accuracy,
+    cache,
+    crossover,
+    energy,
+    floor,
+    in_kernel,
+    replay,
+    roofline,
+)
 from plots.metrics import METRICS
+from xcorr.problem import Problem
 
 # Round numbers of an imaginary card, but for the matrix product: 51 TFLOP/s.
 MEASURED = {
-    "copy_bytes_per_s": 4.0e12, "fill_bytes_per_s": 4.69e12, "fp32_fma_flop_per_s": 65e12,
-    "cublas_fp32_flop_per_s": 51e12, "cublas_tf32_flop_per_s": 400e12,
-    "empty_launch_stream_us": 3.15, "empty_launch_graph_us": 2.2,
-}  # fmt: skip
+    "copy_bytes_per_s": 4.0e12,
+    "fill_bytes_per_s": 4.69e12,
+    "fp32_fma_flop_per_s": 65e12,
+    "cublas_fp32_flop_per_s": 51e12,
+    "cublas_tf32_flop_per_s": 400e12,
+    "empty_launch_stream_us": 3.15,
+    "empty_launch_graph_us": 2.2,
+}
 ALL = (crossover, floor, roofline, energy, cache, replay, accuracy, in_kernel)
 
 
@@ -56,10 +72,21 @@ def square(form, size, lefts, rights, us, **values):
     """One row of a square problem with the work and bytes that belong to it."""
     problem = Problem(form, (size, size), (size, size), lefts, rights, "full")
     cells = dict(
-        form=form, left_rows=size, left_cols=size, right_rows=size, right_cols=size, lefts=lefts,
-        rights=rights, fmas=problem.fmas, bytes=problem.bytes(4), compute_us=us, experiment=form,
-        variant="one", family="warp_shuffle", backend="cuda",
-    )  # fmt: skip
+        form=form,
+        left_rows=size,
+        left_cols=size,
+        right_rows=size,
+        right_cols=size,
+        lefts=lefts,
+        rights=rights,
+        fmas=problem.fmas,
+        bytes=problem.bytes(4),
+        compute_us=us,
+        experiment=form,
+        variant="one",
+        family="warp_shuffle",
+        backend="cuda",
+    )
     return sets.row(**{**cells, **values})
 
 
@@ -146,7 +173,9 @@ def test_floor_map_shows_the_best_time_over_the_floor(ceilings):
     assert "The geometric mean of all 2 cells is 2.00x" in drawing.caption and drawing.section == "beyond"
     assert "Launches that overlap can be faster than the floor" in drawing.caption
     assert "timed beside them" not in drawing.caption, "rows without launch_us say nothing about it"
-    rows += [square("one-to-one", 32, 1, 1, us, launch_us=3.2, variant=name) for name, us in (("fast", 2.9), ("slow", 3.3))]
+    rows += [
+        square("one-to-one", 32, 1, 1, us, launch_us=3.2, variant=name) for name, us in (("fast", 2.9), ("slow", 3.3))
+    ]
     assert "1 of 2 points are faster than the empty launch" in draw(floor, result_set(rows, ceilings))["floor"].caption
 
 
@@ -159,8 +188,7 @@ def contest(**best):
     for size, (slow, fast) in best.items():
         size = int(size[1:])
         rows.append(square("one-to-many", size, 1, 8, slow, variant="split_row"))
-        rows.append(square("one-to-many", size, 1, 8, fast, variant="cufft", family="fft",
-                           plan_us=100.0))  # fmt: skip
+        rows.append(square("one-to-many", size, 1, 8, fast, variant="cufft", family="fft", plan_us=100.0))
     return rows
 
 
@@ -192,9 +220,7 @@ def test_crossover_of_one_variant_and_unmeasured_cells():
 
 def test_borders_skip_cells_that_were_not_measured():
     flags = {("a", "1"): False, ("a", "3"): True, ("b", "1"): True}
-    assert crossover.borders(["a", "b"], ["1", "2", "3"], flags) == [
-        ((2, 0), (2, 1)), ((0, 1), (1, 1)),
-    ]  # fmt: skip
+    assert crossover.borders(["a", "b"], ["1", "2", "3"], flags) == [((2, 0), (2, 1)), ((0, 1), (1, 1))]
 
 
 # Roofline
@@ -239,11 +265,11 @@ def test_energy_per_pair_of_the_most_frugal_of_each_class():
     rows = []
     for size, factor in ((16, 1.0), (32, 10.0)):
         for variant, family, uj in [
-            ("split_row", "warp_shuffle", 640.0), ("grouped_overlap", "warp_shuffle", 320.0),
+            ("split_row", "warp_shuffle", 640.0),
+            ("grouped_overlap", "warp_shuffle", 320.0),
             ("cufft", "fft", 6400.0),
-        ]:  # fmt: skip
-            rows.append(square("n-to-m", size, 8, 8, 9.0, variant=variant, family=family,
-                               energy_uj=uj * factor))  # fmt: skip
+        ]:
+            rows.append(square("n-to-m", size, 8, 8, 9.0, variant=variant, family=family, energy_uj=uj * factor))
     rows.append(square("n-to-m", 32, 8, 8, 9.0, variant="uncounted"))
     drawing = draw(energy, result_set(rows))["energy"]
     axes = drawing.figure.axes[0]
@@ -278,15 +304,15 @@ def test_ratios_compare_the_same_parameters():
 def test_cache_and_replay_show_the_ratios():
     results = result_set(
         modes({1: 4.0}, cold={1: 6.0}, graph={1: 3.0}, latency={1: 10.0})
-        + [square("n-to-m", 64, 8, 8, us, mode=mode, variant="cufft", family="fft")
-           for mode, us in (("stream", 10.0), ("cold", 11.0), ("graph", 10.0))]
-    )  # fmt: skip
+        + [
+            square("n-to-m", 64, 8, 8, us, mode=mode, variant="cufft", family="fft")
+            for mode, us in (("stream", 10.0), ("cold", 11.0), ("graph", 10.0))
+        ]
+    )
     (axes,) = draw(cache, results)["cache"].figure.axes
     assert texts(axes) == ["1.50x", "1.10x"]
     assert [t.get_text() for t in axes.get_yticklabels()] == ["one", "FFT (cuFFT)"]
-    assert [t.get_text() for t in axes.get_xticklabels()] == [
-        "one-to-one\n1-to-1\n16x16", "n-to-m\n8-to-8\n64x64",
-    ]  # fmt: skip
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["one-to-one\n1-to-1\n16x16", "n-to-m\n8-to-8\n64x64"]
     drawing = draw(replay, results)["replay"]
     graph, latency = drawing.figure.axes
     assert texts(graph) == ["0.75x", "1.00x"] and texts(latency) == ["2.50x"]
@@ -295,8 +321,10 @@ def test_cache_and_replay_show_the_ratios():
 
 def test_transforms_inside_kernels_are_judged_by_the_fastest():
     us = {("own", "inside"): 4.0, ("slower", "inside"): 6.0, ("vendors", "inside"): 5.0, ("cufft", "fft"): 10.0}
-    rows = [square("n-to-m", 16, 8, 8, time, variant=variant, family=family, experiment="in-kernel-transforms")
-            for (variant, family), time in us.items()]  # fmt: skip
+    rows = [
+        square("n-to-m", 16, 8, 8, time, variant=variant, family=family, experiment="in-kernel-transforms")
+        for (variant, family), time in us.items()
+    ]
     rows.append(square("n-to-m", 32, 8, 8, 1.0, variant="own", family="inside", experiment="in-kernel-transforms"))
     drawing = draw(in_kernel, result_set(rows))["in_kernel"]
     (axes,) = drawing.figure.axes
@@ -306,8 +334,11 @@ def test_transforms_inside_kernels_are_judged_by_the_fastest():
 
 def test_of_many_curves_those_that_lead_no_family_step_back():
     many = _curves.MANY + 2
-    rows = [square("one-to-one", size, 1, 1, 10.0 * (1 + k), variant=f"v{k:02}", family="a") for k in range(many)
-            for size in (16, 32)]  # fmt: skip
+    rows = [
+        square("one-to-one", size, 1, 1, 10.0 * (1 + k), variant=f"v{k:02}", family="a")
+        for k in range(many)
+        for size in (16, 32)
+    ]
     rows.append(square("one-to-one", 32, 1, 1, 9.0, variant="v03", family="a", params="k=2"))  # leads at 32 x 32
     rows.append(square("one-to-one", 16, 1, 1, 500.0, variant="alone", family="b"))
     rows.append(square("one-to-one", 16, 1, 1, 900.0, variant="overlap_wise", family="a"))
@@ -338,13 +369,30 @@ def test_accuracy_shows_the_worst_of_each_class():
     rows = []
     for size in (16, 64):
         for variant, family, error in [
-            ("split_row", "warp_shuffle", 1e-7), ("grouped_overlap", "warp_shuffle", 3e-7),
-            ("cufft", "fft", 2e-7), ("exact", "other", 0.0),
-        ]:  # fmt: skip
-            rows.append(square("one-to-one", size, 1, 1, 9.0, variant=variant, family=family,
-                               rel_l2_error=error * size, max_error=error, error_bound=1e-6))  # fmt: skip
-    rows.append(square("n-to-m", 64, 8, 8, 9.0, variant="cufft", family="fft", rel_l2_error=9e-5,
-                       max_error=9.0, error_bound=10.0))  # fmt: skip
+            ("split_row", "warp_shuffle", 1e-7),
+            ("grouped_overlap", "warp_shuffle", 3e-7),
+            ("cufft", "fft", 2e-7),
+            ("exact", "other", 0.0),
+        ]:
+            rows.append(
+                square(
+                    "one-to-one",
+                    size,
+                    1,
+                    1,
+                    9.0,
+                    variant=variant,
+                    family=family,
+                    rel_l2_error=error * size,
+                    max_error=error,
+                    error_bound=1e-6,
+                )
+            )
+    rows.append(
+        square(
+            "n-to-m", 64, 8, 8, 9.0, variant="cufft", family="fft", rel_l2_error=9e-5, max_error=9.0, error_bound=10.0
+        )
+    )
     drawn = draw(accuracy, result_set(rows))
     lines = {
         name: {line.get_label(): list(line.get_ydata()) for line in one.figure.axes[0].get_lines()}
@@ -368,17 +416,24 @@ def test_no_data_no_figure(ceilings):
             assert found and all(isinstance(one, Omitted) and one.reason for one in found), module
     nothing = result_set([sets.row()])
     for module, says in [
-        (floor, limits.COMMAND), (roofline, limits.COMMAND), (cache, "stream and cold"),
-        (replay, "graph or latency"), (energy, "energy"),
-    ]:  # fmt: skip
+        (floor, limits.COMMAND),
+        (roofline, limits.COMMAND),
+        (cache, "stream and cold"),
+        (replay, "graph or latency"),
+        (energy, "energy"),
+    ]:
         (omitted,) = module.draw(nothing)
         assert isinstance(omitted, Omitted) and says in omitted.reason
 
 
 def test_text_stays_inside_the_figure(ceilings):
     rows = [row for row in sets.model_rows(sets.GPU) if row["compute_us"]]
-    rows += [{**row, "mode": mode, "compute_us": row["compute_us"] * 1.5}
-             for row in rows for mode in ("cold", "graph") if row["form"] == "one-to-one"]  # fmt: skip
+    rows += [
+        {**row, "mode": mode, "compute_us": row["compute_us"] * 1.5}
+        for row in rows
+        for mode in ("cold", "graph")
+        if row["form"] == "one-to-one"
+    ]
     results = result_set(rows, ceilings)
     for module in (crossover, floor, roofline, cache, replay):
         for drawing in draw(module, results).values():

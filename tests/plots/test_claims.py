@@ -10,27 +10,30 @@ import sys
 from pathlib import Path
 
 import pytest
+from fixtures import sets
 
 from experiments.driver import schema
-from xcorr.errors import UserError
-from fixtures import sets
 from plots import tidy
 from plots.tables.claims import __main__ as check_claims
 from plots.tables.claims import counted, measured, values, verdicts
 from plots.tables.claims.rows import Rows, parse_series
 from plots.tables.claims.values import DIFFERS, HOLDS, UNKNOWN, Found, Value, known, verdict
 from plots.tables.selection import parse
+from xcorr.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 # The claims of the paper and its thesis, and the observations on its data: all that there are.
 PAPER = (
-    [f"P{n:02}" for n in range(1, 8)] + [f"A{n:02}" for n in range(1, 11)]
-    + [f"O{n:02}" for n in range(1, 22)] + [f"M{n:02}" for n in range(1, 13)]
+    [f"P{n:02}" for n in range(1, 8)]
+    + [f"A{n:02}" for n in range(1, 11)]
+    + [f"O{n:02}" for n in range(1, 22)]
+    + [f"M{n:02}" for n in range(1, 13)]
     + [f"N{n:02}" for n in range(1, 9)]
     + [f"T-{line}" for line in ("1-to-1", "1-to-2", "1-to-8", "1-to-32", "2-to-2", "8-to-8", "32-to-32")]
-    + [f"C{n:02}" for n in range(1, 5)] + [f"D{n:02}" for n in range(1, 5)]
+    + [f"C{n:02}" for n in range(1, 5)]
+    + [f"D{n:02}" for n in range(1, 5)]
     + [f"X{n:02}" for n in range(1, 15)]
-)  # fmt: skip
+)
 SPLIT_1 = "distribution=triangle;rows_per_thread=1;warps_per_block=4"
 GROUPED_8 = "left_rows=8;overlaps_per_thread=8;warps_per_block=4"
 
@@ -39,22 +42,23 @@ def point(variant, size, time, params="", **cells):
     """Rows of a one-to-one point."""
     shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), size)
     given = {**shape, "fmas": size**4, **cells}
-    return [
-        sets.row(variant=variant, params=params, repetition=i, compute_us=float(time), **given)
-        for i in range(3)
-    ]
+    return [sets.row(variant=variant, params=params, repetition=i, compute_us=float(time), **given) for i in range(3)]
 
 
 def paper_like():
     """One-to-one rows on which the claims of Fig. 16 and 17 hold."""
     rows = []
     for size, base, wpo, split, grouped, none in (
-        (16, 13.4, 2.54, 4.0, 15.8, 15.0), (24, 17.0, 3.1, 4.6, 19.7, 16.0),
-        (32, 24.0, 4.0, 6.0, 22.0, 19.0), (48, 50.0, 7.2, 7.8, 30.0, 23.0),
-        (64, 90.0, 20.1, 19.0, 60.0, 50.0), (96, 260.0, 80.0, 72.0, 110.0, 160.0),
-        (128, 640.0, 240.0, 199.0, 210.0, 350.0), (192, 1700.0, 1100.0, 730.0, 540.0, 1000.0),
+        (16, 13.4, 2.54, 4.0, 15.8, 15.0),
+        (24, 17.0, 3.1, 4.6, 19.7, 16.0),
+        (32, 24.0, 4.0, 6.0, 22.0, 19.0),
+        (48, 50.0, 7.2, 7.8, 30.0, 23.0),
+        (64, 90.0, 20.1, 19.0, 60.0, 50.0),
+        (96, 260.0, 80.0, 72.0, 110.0, 160.0),
+        (128, 640.0, 240.0, 199.0, 210.0, 350.0),
+        (192, 1700.0, 1100.0, 730.0, 540.0, 1000.0),
         (256, 3230.0, 3900.0, 2300.0, 1050.0, 2700.0),
-    ):  # fmt: skip
+    ):
         rows += point("overlap_wise_serial_batch", size, base)
         rows += point("warp_per_overlap", size, wpo, "overlaps_per_block=4")
         rows += point("split_row", size, split, SPLIT_1)
@@ -185,10 +189,8 @@ def test_published_claims_are_decided_by_imported_sets_only():
     both = "distribution=triangle;left_mats=4;right_mats=4;rows_per_thread=1;warps_per_block=4"
     right = "distribution=triangle;right_mats=8;rows_per_thread=1;warps_per_block=4"
     for outcome, said in (("passed", UNKNOWN), ("published", DIFFERS)):
-        rows = point("multi_matrix_both_split_row", 16, 3.0, both, outcome=outcome, form="n-to-m",
-                     lefts=2, rights=2)  # fmt: skip
-        rows += point("multi_matrix_right_split_row", 16, 4.3, right, outcome=outcome,
-                      form="one-to-many", rights=2)  # fmt: skip
+        rows = point("multi_matrix_both_split_row", 16, 3.0, both, outcome=outcome, form="n-to-m", lefts=2, rights=2)
+        rows += point("multi_matrix_right_split_row", 16, 4.3, right, outcome=outcome, form="one-to-many", rights=2)
         line = verdicts.table(result_set(rows), ["X13"]).iloc[0]
         assert line["verdict"] == said
         assert ("import them" in line["reason"]) == (outcome == "passed")
@@ -385,6 +387,7 @@ def test_files_hold_every_claim():
 
 
 def test_help_has_an_example():
-    done = subprocess.run([sys.executable, "-m", "plots.tables.claims", "--help"], cwd=ROOT,
-                          capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "plots.tables.claims", "--help"], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0 and "example:" in done.stdout

@@ -6,6 +6,7 @@ import csv
 import io
 
 from fixtures import sets
+
 from plots import tidy
 from plots.tables import best_table, coverage
 
@@ -13,7 +14,9 @@ SIDES = ("left_rows", "left_cols", "right_rows", "right_cols")
 
 
 def row(variant, family, side, us=10.0, **cells):
-    return sets.row(variant=variant, family=family, backend="cuda", compute_us=us, **{**dict.fromkeys(SIDES, side), **cells})
+    return sets.row(
+        variant=variant, family=family, backend="cuda", compute_us=us, **{**dict.fromkeys(SIDES, side), **cells}
+    )
 
 
 def table(rows):
@@ -53,7 +56,12 @@ def test_a_reason_in_the_rows_is_an_answer():
 
 
 def test_every_variant_of_the_family_that_belongs_there_must_have_a_reason():
-    rows = [*FFT, TILED, row("tiled_direct_split", "tiled", 16, 4.0), row("tiled_direct", "tiled", 64, None, outcome="not_supported")]
+    rows = [
+        *FFT,
+        TILED,
+        row("tiled_direct_split", "tiled", 16, 4.0),
+        row("tiled_direct", "tiled", 64, None, outcome="not_supported"),
+    ]
     assert missing(*rows)["64x64"] == "tiled"
     rows.append(row("tiled_direct_split", "tiled", 64, None, outcome="not_supported"))
     assert missing(*rows)["64x64"] == ""
@@ -63,7 +71,10 @@ def test_a_definition_that_a_transform_overtook_at_a_smaller_size_is_settled():
     assert missing(*FFT, row("tiled_direct", "tiled", 16, 31.0))["64x64"] == ""
     # Another transform is never settled, and a definition is not where a definition wins.
     assert missing(*FFT, row("fused_fft_grid", "fused_fft", 16, 31.0))["64x64"] == "fused_fft"
-    assert missing(*FFT, row("tiled_direct", "tiled", 16, 31.0), row("warp_shuffle", "warp_shuffle", 64, 20.0))["64x64"] == "tiled"
+    assert (
+        missing(*FFT, row("tiled_direct", "tiled", 16, 31.0), row("warp_shuffle", "warp_shuffle", 64, 20.0))["64x64"]
+        == "tiled"
+    )
 
 
 def test_settled_goes_by_the_accounting():
@@ -86,11 +97,15 @@ def test_signs_and_footnotes():
     assert shown["64x64"].endswith(" †") and shown["16x16"].endswith(" ‡")
     assert best_table.overview(lines)["64x64"].item().endswith(" µs †")
     unasked, peak = best_table.footnotes(lines)
-    assert unasked.startswith("† The set has no time of at least one family that computes") and unasked.endswith(": one-to-one 1-to-1 at 64x64 (tiled).")
+    assert unasked.startswith("† The set has no time of at least one family that computes") and unasked.endswith(
+        ": one-to-one 1-to-1 at 64x64 (tiled)."
+    )
     assert peak.startswith("‡") and peak.endswith(": one-to-one 1-to-1 at 16x16.")
     text = best_table.to_markdown(found)
     assert unasked in text and peak in text
-    by_size = {line["size"]: line for line in csv.DictReader(io.StringIO(best_table.files(found)["best_algorithm.csv"]))}
+    by_size = {
+        line["size"]: line for line in csv.DictReader(io.StringIO(best_table.files(found)["best_algorithm.csv"]))
+    }
     assert by_size["64x64"]["missing_families"] == "tiled" and by_size["16x16"]["peak_disagrees"] == "wrong_peak"
     tex = best_table.to_tex(found)
     assert r"$\dagger$" in tex and r"$\ddagger$" in tex and "†" not in tex
@@ -105,7 +120,9 @@ def test_a_winner_whose_own_peak_disagrees_is_said():
 
 
 def test_the_footnote_joins_counts_of_the_same_sizes():
-    rows = [row("cufft", "fft", side, 30.0, form="one-to-many", rights=rights) for side in (16, 64) for rights in (2, 8)]
+    rows = [
+        row("cufft", "fft", side, 30.0, form="one-to-many", rights=rights) for side in (16, 64) for rights in (2, 8)
+    ]
     rows += [row("tiled_direct", "tiled", 16, 3.0, form="one-to-many", rights=rights) for rights in (2, 8)]
     assert best_table.footnotes(table(rows))[0].endswith(": one-to-many 1-to-2, 1-to-8 at 64x64 (tiled).")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fixtures import real, sets
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
-from fixtures import real, sets
 from plots import catalogue, drawing, style, tidy
 from plots.drawing import Omitted
 from plots.figures import _panels, comparison, displacement, phases, photo, speedup
@@ -80,8 +80,11 @@ def test_comparison_series_scales_and_values(cpu):
 
 
 def test_a_curve_does_not_bridge_a_size_that_only_others_have():
-    rows = [r for r in sets.model_rows(counts={"one-to-one": [(1, 1)]})
-            if not (r["variant"] == "cpu_fft" and r["left_rows"] == 48)]  # fmt: skip
+    rows = [
+        r
+        for r in sets.model_rows(counts={"one-to-one": [(1, 1)]})
+        if not (r["variant"] == "cpu_fft" and r["left_rows"] == 48)
+    ]
     lines = curves(draw(comparison, result_set(rows))["comparison_one-to-one"])
     assert np.isnan(lines["FFT (FFTW)"].get_ydata()).tolist() == [False] * 3 + [True] + [False] * 5
 
@@ -90,8 +93,7 @@ def test_rows_that_did_not_pass_are_never_drawn():
     rows = sets.model_rows(sizes=[16, 32], counts={"one-to-one": [(1, 1)]})
     for outcome in ("incorrect", "failed", "not_selected", "timeout"):
         rows.append(sets.row(variant=f"bad_{outcome}", outcome=outcome, compute_us=1e9))
-        rows.append(sets.row(variant="cpu_fft", family="cpu", params="threads=2", outcome=outcome,
-                             compute_us=1e-9))  # fmt: skip
+        rows.append(sets.row(variant="cpu_fft", family="cpu", params="threads=2", outcome=outcome, compute_us=1e-9))
     drawing = draw(comparison, result_set(rows))["comparison_one-to-one"]
     assert not any("bad" in label for label in curves(drawing))
     low, high = drawing.figure.axes[0].get_ylim()
@@ -100,8 +102,10 @@ def test_rows_that_did_not_pass_are_never_drawn():
 
 def test_published_rows_are_hollow():
     rows = sets.model_rows(sizes=[16, 32], counts={"one-to-one": [(1, 1)]})
-    rows += [sets.row(variant="paper_best", outcome="published", left_rows=s, right_rows=s,
-                      left_cols=s, right_cols=s) for s in (16, 32)]  # fmt: skip
+    rows += [
+        sets.row(variant="paper_best", outcome="published", left_rows=s, right_rows=s, left_cols=s, right_cols=s)
+        for s in (16, 32)
+    ]
     drawing = draw(comparison, result_set(rows))["comparison_one-to-one"]
     lines = curves(drawing)
     assert to_hex(lines["paper-best, published"].get_markerfacecolor()) == "#ffffff"
@@ -122,10 +126,19 @@ def test_a_variant_nobody_has_heard_of_is_drawn_and_changes_no_other():
 
 
 def test_looks_of_the_usual_variants_differ_without_colour():
-    for group in (["cpu_definition", "cpu_row_streaming", "cpu_fft"],
-                  ["overlap_wise", "warp_shuffle", "split_row", "grouped_overlap",
-                   "multi_matrix_right", "multi_matrix_both", "warp_per_overlap",
-                   "cufft"]):  # fmt: skip
+    for group in (
+        ["cpu_definition", "cpu_row_streaming", "cpu_fft"],
+        [
+            "overlap_wise",
+            "warp_shuffle",
+            "split_row",
+            "grouped_overlap",
+            "multi_matrix_right",
+            "multi_matrix_both",
+            "warp_per_overlap",
+            "cufft",
+        ],
+    ):
         looks = [style.look(name, "") for name in group]
         assert len({look.marker for look in looks}) == len(group)
         assert len({look.colour for look in looks}) == len(group)
@@ -134,9 +147,11 @@ def test_looks_of_the_usual_variants_differ_without_colour():
 def test_non_square_unequal_and_single_sizes_do_not_break():
     shapes = [(20, 20, 20, 20), (36, 90, 36, 90), (100, 100, 100, 100), (24, 24, 480, 640)]
     names = ("left_rows", "left_cols", "right_rows", "right_cols")
-    rows = [sets.row(variant=v, family="cpu", compute_us=1.0 + i * 7, forward_us=0.5,
-                     **dict(zip(names, s)))
-            for i, s in enumerate(shapes) for v in ("cpu_definition", "cpu_fft")]  # fmt: skip
+    rows = [
+        sets.row(variant=v, family="cpu", compute_us=1.0 + i * 7, forward_us=0.5, **dict(zip(names, s)))
+        for i, s in enumerate(shapes)
+        for v in ("cpu_definition", "cpu_fft")
+    ]
     for module in (comparison, speedup, phases):
         (drawing,) = draw(module, result_set(rows)).values()
         assert {"20x20", "36x90", "24x24:480x640"} <= set(tick_texts(drawing.figure.axes[0].xaxis))
@@ -148,8 +163,7 @@ def test_non_square_unequal_and_single_sizes_do_not_break():
 def test_other_modes_windows_and_inputs_get_figures_of_their_own():
     rows = [sets.row(), sets.row(mode="cold"), sets.row(window="sy:-2..3,sx:0..4")]
     names = set(draw(comparison, result_set(rows)))
-    assert names == {"comparison_one-to-one", "comparison_one-to-one_cold",
-                     "comparison_one-to-one_sy--2-3-sx-0-4"}  # fmt: skip
+    assert names == {"comparison_one-to-one", "comparison_one-to-one_cold", "comparison_one-to-one_sy--2-3-sx-0-4"}
 
 
 def test_counts_with_one_size_are_left_to_the_table():
@@ -203,8 +217,11 @@ def test_phases_add_up_and_show_only_variants_that_mark_them(cpu):
 
 
 def test_phases_of_several_variants_stand_in_rows():
-    rows = sets.model_rows(sets.CPU[2:] + [("other_fft", "fft", [""], None)], sizes=[16, 32],
-                           counts={"n-to-m": [(2, 2), (8, 8)], "one-to-one": [(1, 1)]})  # fmt: skip
+    rows = sets.model_rows(
+        sets.CPU[2:] + [("other_fft", "fft", [""], None)],
+        sizes=[16, 32],
+        counts={"n-to-m": [(2, 2), (8, 8)], "one-to-one": [(1, 1)]},
+    )
     drawn = draw(phases, result_set(rows))
     assert len(drawn["phases_n-to-m"].figure.axes) == 4
     axes = drawn["phases_one-to-one"].figure.axes
@@ -232,16 +249,16 @@ def test_text_stays_inside_the_figure_and_legends_do_not_cover_axes():
     counts["n-to-m"] = [*counts["n-to-m"], (128, 128)]
     gpu = result_set(sets.model_rows(sets.GPU, counts=counts))
     for module in (comparison, speedup, phases):
-        for drawing in draw(module, gpu).values():
-            figure = drawing.figure
+        for drawn in draw(module, gpu).values():
+            figure = drawn.figure
             renderer = FigureCanvasAgg(figure).get_renderer()
             box = figure.bbox
             for axes in figure.axes:
                 tight = axes.get_tightbbox(renderer)
-                assert tight.x0 >= box.x0 - 1 and tight.x1 <= box.x1 + 1, drawing.name
-                assert tight.y1 <= box.y1 + 1, drawing.name
+                assert tight.x0 >= box.x0 - 1 and tight.x1 <= box.x1 + 1, drawn.name
+                assert tight.y1 <= box.y1 + 1, drawn.name
                 legend = figure.legends[0].get_window_extent(renderer)
-                assert legend.y1 <= tight.y0 + 2 and legend.x0 >= 0, drawing.name
+                assert legend.y1 <= tight.y0 + 2 and legend.x0 >= 0, drawn.name
 
 
 def test_slanted_labels_keep_their_distance():
@@ -258,8 +275,9 @@ def test_real_figures_draw_their_data_and_say_what_is_a_substitute(tmp_path):
     assert ebsd.section == "real" and len(ebsd.figure.axes) == 6
     errors = ebsd.figure.axes[2]
     assert [t.get_text() for t in errors.get_legend().get_texts()] == [
-        "FFT (FFTW) (180 pairs)", "row streaming (24 pairs)",
-    ]  # fmt: skip
+        "FFT (FFTW) (180 pairs)",
+        "row streaming (24 pairs)",
+    ]
     crops = draw(photo, results)["photo"]
     assert "known shift (-30, 40), recovered by FFT (FFTW) (-30.02, 40.05)" in crops.caption
     assert "4 of 4 cases" in crops.caption

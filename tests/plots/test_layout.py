@@ -46,9 +46,13 @@ def test_tables_draw_nothing_and_know_no_report():
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("check_claims", "tables.claims"), ("beyond", "tables.beyond"), ("regret", "tables.regret"),
-     ("readme_blocks", "report.pages")],
-)  # fmt: skip
+    [
+        ("check_claims", "tables.claims"),
+        ("beyond", "tables.beyond"),
+        ("regret", "tables.regret"),
+        ("readme_blocks", "report.pages"),
+    ],
+)
 def test_an_old_name_says_the_new_one(old, new):
     done = subprocess.run([sys.executable, "-m", f"plots.{old}"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode != 0 and f"plots.{old} is now plots.{new}" in done.stderr

@@ -6,13 +6,13 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from fixtures import published, sets
 from matplotlib.colors import to_hex
 
 from experiments.published import importing
-from fixtures import published, sets
 from plots import imported, machines, tidy
-from plots.tables.crossover import Crossover, crossover
 from plots.drawing import Drawing, Omitted
+from plots.tables.crossover import Crossover, crossover
 
 COUNTS = {"one-to-one": [(1, 1)], "n-to-m": [(128, 128)]}
 SIZES = [16, 32, 64, 128]
@@ -89,8 +89,16 @@ def test_other_modes_inputs_and_precisions_take_no_part(results):
 
 
 def test_shapes_off_the_grid_lie_on_no_curve(results):
-    odd = sets.row(experiment="off-grid", variant="grouped_overlap", family="warp_shuffle", left_rows=20, left_cols=20,
-                   right_rows=20, right_cols=20, compute_us=1e-3)  # fmt: skip
+    odd = sets.row(
+        experiment="off-grid",
+        variant="grouped_overlap",
+        family="warp_shuffle",
+        left_rows=20,
+        left_cols=20,
+        right_rows=20,
+        right_cols=20,
+        compute_us=1e-3,
+    )
     sets.write_set(results, [*sets.model_rows(VARIANTS, SIZES, COUNTS, repetitions=1), odd], key="grid-gpu")
     assert "20x20" not in set(machine(results, "grid-gpu").cells["size"])
 
@@ -109,9 +117,12 @@ def test_imported_machines_are_hollow_and_named_as_published(results):
     drawn = machines.draw([machine(results, "fast-gpu"), machine(results, "published-volta", 1)])
     figures = {one.name: one for one in drawn if isinstance(one, Drawing)}
     assert set(figures) == {
-        "machines_best_one-to-one", "machines_speedup_one-to-one", "machines_best_n-to-m", "machines_speedup_n-to-m",
+        "machines_best_one-to-one",
+        "machines_speedup_one-to-one",
+        "machines_best_n-to-m",
+        "machines_speedup_n-to-m",
         "machines_crossover",
-    }  # fmt: skip
+    }
     axes = figures["machines_best_n-to-m"].figure.axes[0]
     measured, foreign = axes.get_lines()
     assert to_hex(foreign.get_markerfacecolor()) == "#ffffff" != to_hex(measured.get_markerfacecolor())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from fixtures import sets
+
 from plots import metrics, tidy
 
 

@@ -6,8 +6,9 @@ import math
 
 import pandas as pd
 import pytest
-from experiments.driver import store
 from fixtures import sets
+
+from experiments.driver import store
 from plots import noise, tidy
 from plots.tables import best_table, table1
 from plots.tables.claims import measured
@@ -51,13 +52,20 @@ def test_a_point_of_several_runs_has_its_own_range():
     assert (frame.loc["a", "runs"], frame.loc["a", "between_us"]) == (2, pytest.approx(2.0))
     assert tied(*rows, other)
     # Two runs that agree replace the wide range of the class.
-    near = [sets.row(variant=name, compute_us=us, run=run, experiment=run)
-            for name, us in (("a", 3.0), ("b", 3.2)) for run in (OLD, NEW)]  # fmt: skip
+    near = [
+        sets.row(variant=name, compute_us=us, run=run, experiment=run)
+        for name, us in (("a", 3.0), ("b", 3.2))
+        for run in (OLD, NEW)
+    ]
     assert tied(*near[::2]) and not tied(*near)
 
 
 def test_rows_of_other_conditions_are_other_points():
-    rows = [sets.row(compute_us=10.0), sets.row(compute_us=30.0, mode="graph"), sets.row(compute_us=40.0, input="zero-mean")]
+    rows = [
+        sets.row(compute_us=10.0),
+        sets.row(compute_us=30.0, mode="graph"),
+        sets.row(compute_us=40.0, input="zero-mean"),
+    ]
     assert points(rows)["runs"].tolist() == [1, 1, 1] and not points(rows)["between_us"].any()
 
 
@@ -79,8 +87,11 @@ def test_a_local_set_knows_its_older_runs(tmp_path):
 
 def test_the_sets_own_median_replaces_the_stated_range_where_enough_is_known():
     def rows(count):
-        return [sets.row(variant=f"v{i}", compute_us=us, run=run, experiment=run)
-                for i in range(count) for us, run in ((3.0, OLD), (3.0 * (1 + 0.01 * (i % 3)), NEW))]  # fmt: skip
+        return [
+            sets.row(variant=f"v{i}", compute_us=us, run=run, experiment=run)
+            for i in range(count)
+            for us, run in ((3.0, OLD), (3.0 * (1 + 0.01 * (i % 3)), NEW))
+        ]
 
     alone = sets.row(variant="alone", compute_us=3.0)
     few = points([*rows(noise.ENOUGH - 1), alone]).set_index("variant")
@@ -92,8 +103,10 @@ def test_the_sets_own_median_replaces_the_stated_range_where_enough_is_known():
 
 
 def test_the_plan_has_its_range_where_it_is_part_of_the_time():
-    rows = [sets.row(variant="a", compute_us=10.0, plan_us=plan, run=run, experiment=run)
-            for plan, run in ((100.0, NEW), (150.0, OLD))] + [sets.row(variant="b", compute_us=120.0)]  # fmt: skip
+    rows = [
+        sets.row(variant="a", compute_us=10.0, plan_us=plan, run=run, experiment=run)
+        for plan, run in ((100.0, NEW), (150.0, OLD))
+    ] + [sets.row(variant="b", compute_us=120.0)]
     lines = best_table.best_table(points(rows)).set_index("accounting")
     assert lines["is_tie"].to_dict() == {"compute": False, "compute + plan": True}
 
@@ -106,9 +119,15 @@ def test_without_a_range_the_spread_within_the_run_counts():
 
 
 def test_claims_and_table_1_use_the_same_rule():
-    rows = [sets.row(variant=name, compute_us=us, plan_us=plan) for name, us, plan in (
-        ("warp_per_overlap", 3.2, 0.0), ("split_row", 3.0, 0.0), ("grouped_overlap", 4.5, 0.0), ("cufft_paper", 3.0, 90.0),
-    )]  # fmt: skip
+    rows = [
+        sets.row(variant=name, compute_us=us, plan_us=plan)
+        for name, us, plan in (
+            ("warp_per_overlap", 3.2, 0.0),
+            ("split_row", 3.0, 0.0),
+            ("grouped_overlap", 4.5, 0.0),
+            ("cufft_paper", 3.0, 90.0),
+        )
+    ]
     frame = points(rows)
     series = parse_series({"first": ["warp_per_overlap"], "second": ["split_row"]})
     args = {"series": ["first", "second"], "form": "one-to-one", "counts": "1-to-1", "sizes": [16]}

@@ -6,22 +6,35 @@ import json
 import shutil
 
 import pytest
-
 from fixtures import sets
+
 from plots import render
 from plots.report import pages
 
 LISTED = {
     "grid": "quick",
     "variants": [
-        {"id": "cpu_fft", "family": "cpu", "summary": "FFTW, threaded | batched", "backend": "cpu",
-         "precisions": ["fp32"], "forms": ["n-to-m", "n-to-mn", "one-to-many", "one-to-one"],
-         "axes": [{"name": "threads", "values": ["1", "all"], "compile_time": False}],
-         "source_file": "algorithms/cpu/cpu_fft.cpp"},
-        {"id": "half", "family": "new", "summary": "", "backend": "cuda", "axes": [],
-         "precisions": ["fp16", "fp32"], "forms": ["n-to-m"]},
+        {
+            "id": "cpu_fft",
+            "family": "cpu",
+            "summary": "FFTW, threaded | batched",
+            "backend": "cpu",
+            "precisions": ["fp32"],
+            "forms": ["n-to-m", "n-to-mn", "one-to-many", "one-to-one"],
+            "axes": [{"name": "threads", "values": ["1", "all"], "compile_time": False}],
+            "source_file": "algorithms/cpu/cpu_fft.cpp",
+        },
+        {
+            "id": "half",
+            "family": "new",
+            "summary": "",
+            "backend": "cuda",
+            "axes": [],
+            "precisions": ["fp16", "fp32"],
+            "forms": ["n-to-m"],
+        },
     ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +55,11 @@ def root(tmp_path, drawn):
     (tmp_path / "docs").mkdir()
     written = {
         "README.md": "# Title\n\nkept\n<!-- generated:summary_table -->\nold\n<!-- /generated -->\nkept too\n"
-                     "<!-- generated:beyond -->\n<!-- /generated -->\n",
+        "<!-- generated:beyond -->\n<!-- /generated -->\n",
         "docs/variants.md": "<!-- generated:variants -->\nold\n<!-- /generated -->\n",
         "docs/best.md": f"<!-- generated:best_table {sets.KEY} -->\n<!-- /generated -->\n",
         "docs/claims.md": "<!-- generated:claims -->\n<!-- /generated -->\n",
-    }  # fmt: skip
+    }
     for name, text in written.items():
         (tmp_path / name).write_text(text)
     return tmp_path
@@ -61,8 +74,13 @@ def call(root, *arguments):
 def test_blocks_are_written_and_then_fresh(root, capsys):
     assert call(root, "--check") == 1
     told = capsys.readouterr().out
-    stale = [("docs/variants.md", "variants"), ("docs/best.md", "best_table"), ("docs/claims.md", "claims"),
-             ("README.md", "summary_table"), ("README.md", "beyond")]  # fmt: skip
+    stale = [
+        ("docs/variants.md", "variants"),
+        ("docs/best.md", "best_table"),
+        ("docs/claims.md", "claims"),
+        ("README.md", "summary_table"),
+        ("README.md", "beyond"),
+    ]
     assert sorted(told.splitlines()) == sorted(f"{page}: block {name} is stale" for page, name in stale)
     assert "old" in (root / "README.md").read_text()
     assert call(root) == 0
@@ -72,8 +90,10 @@ def test_blocks_are_written_and_then_fresh(root, capsys):
         for name in ("README.md", "docs/variants.md", "docs/best.md", "docs/claims.md")
     )
     assert "kept\n" in readme and "kept too\n" in readme and "\nold\n" not in readme + variants
-    assert ("| [`cpu_fft`](../algorithms/cpu/cpu_fft.cpp) | cpu | cpu | fp32 | all | threads = 1, all "
-            "| FFTW, threaded \\| batched |") in variants  # fmt: skip
+    assert (
+        "| [`cpu_fft`](../algorithms/cpu/cpu_fft.cpp) | cpu | cpu | fp32 | all | threads = 1, all "
+        "| FFTW, threaded \\| batched |"
+    ) in variants
     assert "| half | new | cuda | fp16, fp32 | n-to-m | – |  |" in variants
     assert "| Form | Matrices | 16x16 | 32x32 |" in best and "every call plans anew" in best
     assert "| static | 6 | 4 | 0 |" in claims and "| O07 | The best optimised" in claims
@@ -107,10 +127,9 @@ def test_one_stale_block_is_named(root, capsys):
     [
         ("generated:variant -->\n<!-- /generated", "did you mean variants?"),
         ("generated:variants", "not closed"),
-        ("generated:best_table test-cpu-3-cores -->\n<!-- /generated",
-         "did you mean test-cpu-2-cores?"),
+        ("generated:best_table test-cpu-3-cores -->\n<!-- /generated", "did you mean test-cpu-2-cores?"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_end_in_one_line(root, capsys, block, told):
     (root / "README.md").write_text(f"<!-- {block} -->\n")
     capsys.readouterr()

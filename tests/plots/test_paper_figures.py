@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fixtures import paper
+from fixtures.paper import FIVE, NINE
+from fixtures.paper_figures import EXPECTED, NUMBERS, PACKAGE, POINTS
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 from experiments.driver import best, schema
-from fixtures import paper
-from fixtures.paper import FIVE, NINE
-from fixtures.paper_figures import EXPECTED, NUMBERS, PACKAGE, POINTS
 from plots import catalogue, files, style
 from plots.drawing import Drawing, Omitted
 from plots.figures import __main__, _paper
@@ -37,8 +37,11 @@ def draw(key, results):
 def of(lines, **wanted):
     """The points with these values; `params`: with these parameters among theirs."""
     params = wanted.pop("params", "")
-    return [one for one in lines if all(one[k] == v for k, v in wanted.items())
-            and set(params.split(";")) <= {"", *one["params"].split(";")}]  # fmt: skip
+    return [
+        one
+        for one in lines
+        if all(one[k] == v for k, v in wanted.items()) and set(params.split(";")) <= {"", *one["params"].split(";")}
+    ]
 
 
 def curves(axes):
@@ -65,7 +68,7 @@ def test_facets_curves_and_axis(drawn, key):
     drawing = drawn[key]
     axes = drawing.figure.axes
     assert len(axes) == len(rows) * len(columns)
-    assert [one.get_title() for one in axes[:len(columns)]] == columns
+    assert [one.get_title() for one in axes[: len(columns)]] == columns
     strips = [t.get_text() for one in axes for t in one.texts]
     assert strips == [name for name in rows if name]
     assert legend(drawing) == series
@@ -93,9 +96,10 @@ def test_normalised_values(drawn, point):
 
 def test_the_plan_is_added_once(drawn):
     for key, facet, form, lefts, rights in (
-        ("fig17", 1, "one-to-one", 1, 1), ("fig20", 1, "one-to-many", 1, 8),
+        ("fig17", 1, "one-to-one", 1, 1),
+        ("fig20", 1, "one-to-many", 1, 8),
         ("fig23", 0, "n-to-m", 2, 2),
-    ):  # fmt: skip
+    ):
         line = curves(drawn[key].figure.axes[facet])["fft+plan"]
         for size, found in zip(map(int, line.get_xdata()), line.get_ydata()):
             compute = paper.time_us("cufft_paper", "", form, lefts, rights, size)
@@ -128,13 +132,21 @@ def test_ticks_of_the_paper(drawn):
 
 @pytest.mark.parametrize("time_us", [0.21, 0.51, 1.01, 2.01, 4.99])
 def test_an_axis_of_nearly_equal_times_has_two_different_labels(time_us):
-    points = [paper.line("split_row", "distribution=triangle;rows_per_thread=1;warps_per_block=4",
-                         "one-to-one", 1, 1, size, compute_us=time_us * (1 + size / 1e4))
-              for size in FIVE]  # fmt: skip
+    points = [
+        paper.line(
+            "split_row",
+            "distribution=triangle;rows_per_thread=1;warps_per_block=4",
+            "one-to-one",
+            1,
+            1,
+            size,
+            compute_us=time_us * (1 + size / 1e4),
+        )
+        for size in FIVE
+    ]
     axes = draw("fig16", paper.result_set(points)).figure.axes[0]
     low, high = axes.get_ylim()
-    texts = [text.get_text() for place, text in zip(axes.get_yticks(), axes.get_yticklabels())
-             if low <= place <= high]  # fmt: skip
+    texts = [text.get_text() for place, text in zip(axes.get_yticks(), axes.get_yticklabels()) if low <= place <= high]
     assert len(texts) == len(set(texts)) >= 2
 
 
@@ -157,8 +169,7 @@ def test_curves_differ_without_colour(drawn):
 
 
 def test_a_missing_curve_is_named_and_changes_no_other_look(lines, drawn):
-    kept = [one for one in of(lines, form="one-to-one")
-            if "rows_per_thread=16" not in one["params"]]  # fmt: skip
+    kept = [one for one in of(lines, form="one-to-one") if "rows_per_thread=16" not in one["params"]]
     drawing = draw("fig16", paper.result_set(kept))
     assert legend(drawing) == ["1", "2", "4", "8", "n"]
     assert drawing.caption.endswith("This set has no times of: rows per thread 16.")
@@ -168,22 +179,25 @@ def test_a_missing_curve_is_named_and_changes_no_other_look(lines, drawn):
 
 
 def test_missing_facets_sizes_and_single_curves_are_named(lines):
-    kept = [one for one in of(lines, form="one-to-many")
-            if one["rights"] != 8 and one["left_rows"] < 256
-            and not (one["rights"] == 2 and "right_mats=1;" in one["params"]
-                     and one["variant"] == "multi_matrix_right")]  # fmt: skip
+    kept = [
+        one
+        for one in of(lines, form="one-to-many")
+        if one["rights"] != 8
+        and one["left_rows"] < 256
+        and not (one["rights"] == 2 and "right_mats=1;" in one["params"] and one["variant"] == "multi_matrix_right")
+    ]
     drawing = draw("fig19", paper.result_set(kept))
     assert [one.get_title() for one in drawing.figure.axes] == ["1-to-2", "1-to-32"]
     assert drawing.caption.endswith(
-        "This set has no times of: facet 1-to-8; "
-        "right matrices x rows per thread 1xn in 1-to-2; size 256x256."
+        "This set has no times of: facet 1-to-8; right matrices x rows per thread 1xn in 1-to-2; size 256x256."
     )
     assert "1xn" not in curves(drawing.figure.axes[0]) and "1xn" in curves(drawing.figure.axes[1])
 
 
 def test_an_empty_facet_between_others_says_so(lines):
-    kept = [one for one in of(lines, form="n-to-m")
-            if not (one["rights"] == 8 and one["variant"] == "multi_matrix_both")]  # fmt: skip
+    kept = [
+        one for one in of(lines, form="n-to-m") if not (one["rights"] == 8 and one["variant"] == "multi_matrix_both")
+    ]
     drawing = draw("fig22", paper.result_set(kept))
     empty = drawing.figure.axes[2]
     assert not empty.get_lines() and [t.get_text() for t in empty.texts] == ["not measured"]
@@ -191,8 +205,9 @@ def test_an_empty_facet_between_others_says_so(lines):
 
 
 def test_a_curve_does_not_bridge_a_size(lines):
-    kept = [one for one in of(lines, form="one-to-one")
-            if not (one["variant"] == "warp_shuffle" and one["left_rows"] == 64)]  # fmt: skip
+    kept = [
+        one for one in of(lines, form="one-to-one") if not (one["variant"] == "warp_shuffle" and one["left_rows"] == 64)
+    ]
     values = curves(draw("fig16", paper.result_set(kept)).figure.axes[0])["n"].get_ydata()
     assert np.isnan(values).tolist() == [False] * 4 + [True] + [False] * 4
 
@@ -207,9 +222,14 @@ def test_without_rows_a_figure_is_left_out_with_the_command(lines, key):
 def test_other_conditions_and_sizes_do_not_mix_in(drawn):
     params = "left_rows=8;overlaps_per_thread=8;warps_per_block=4"
     point = ("grouped_overlap", params, "one-to-one", 1, 1)
-    others = [paper.line(*point, 16, precision="fp64"), paper.line(*point, 16, mode="latency"),
-              paper.line(*point, 16, window="valid"), paper.line(*point, 16, input="zeros"),
-              paper.line(*point, 384), paper.line(*point, 32, right_cols=64)]  # fmt: skip
+    others = [
+        paper.line(*point, 16, precision="fp64"),
+        paper.line(*point, 16, mode="latency"),
+        paper.line(*point, 16, window="valid"),
+        paper.line(*point, 16, input="zeros"),
+        paper.line(*point, 384),
+        paper.line(*point, 32, right_cols=64),
+    ]
     for one in others:
         one["compute_us"] = 1e-6
     assert isinstance(draw("fig17", paper.result_set(others)), Omitted)
@@ -230,8 +250,10 @@ def test_verified_points_come_first_and_published_ones_are_hollow(lines):
 
 
 def test_alternative_counts_are_named(lines):
-    moved = [{**p, "lefts": 10, "rights": 2560, "fmas": p["fmas"]}
-             for p in of(lines, variant="multi_matrix_right", lefts=100)]  # fmt: skip
+    moved = [
+        {**p, "lefts": 10, "rights": 2560, "fmas": p["fmas"]}
+        for p in of(lines, variant="multi_matrix_right", lefts=100)
+    ]
     drawing = draw("study_n_to_mn_multimat_right", paper.result_set(moved))
     assert "Matrices: 10-to-2560." in drawing.caption
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from fixtures import sets
+
 from plots import render, style, tidy
 from plots.figures import comparison
 from plots.sets import choose
@@ -34,15 +34,27 @@ def test_twice_the_same_bytes_and_in_another_process_too(tmp_path, capsys):
     first, second = tmp_path / "first", tmp_path / "second"
     assert render.main([sets.KEY, "--results", str(tmp_path), "--out", str(first)]) == 0
     command = [sys.executable, "-m", "plots.render", "--results", str(tmp_path)]
-    done = subprocess.run([*command, "--out", str(second)], cwd=ROOT, capture_output=True,
-                          text=True, env={"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "7",
-                                          "TZ": "Asia/Tokyo"})  # fmt: skip
+    done = subprocess.run(
+        [*command, "--out", str(second)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo"},
+    )
     assert done.returncode == 0, done.stderr
     assert digests(first) == digests(second)
     names = set(digests(first))
-    assert {"report.html", "tables/best_algorithm.md", "tables/best_algorithm.csv",
-            "tables/best_algorithm.tex", "tables/table1.md", "tables/table1.csv",
-            "tables/table1.tex", "tables/claims.md", "tables/claims.csv"} <= names  # fmt: skip
+    assert {
+        "report.html",
+        "tables/best_algorithm.md",
+        "tables/best_algorithm.csv",
+        "tables/best_algorithm.tex",
+        "tables/table1.md",
+        "tables/table1.csv",
+        "tables/table1.tex",
+        "tables/claims.md",
+        "tables/claims.csv",
+    } <= names
     for figure in ("comparison", "speedup", "phases"):
         assert {f"figures/{figure}_one-to-one.{e}" for e in ("svg", "pdf", "png")} <= names
     told = capsys.readouterr().out
@@ -91,8 +103,9 @@ def test_colour_label_and_legend_of_a_new_variant_follow_from_its_id(tmp_path, f
     assert "brand-new" in [text.get_text() for text in figure.legends[0].get_texts()]
     looks = {
         line.get_label(): (line.get_color(), line.get_marker(), str(line.get_linestyle()))
-        for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")
-    }  # fmt: skip
+        for line in figure.axes[0].get_lines()
+        if not line.get_label().startswith("_")
+    }
     assert len(looks) > 3 and list(looks.values()).count(looks["brand-new"]) == 1
     assert style.look("brand_new", family) == style.look("brand_new", family) != style.look("brand_newer", family)
     assert "brand_new" not in {*style.LABELS, *style.PINNED}
@@ -142,8 +155,7 @@ def test_a_damaged_published_file_is_named(tmp_path, capsys):
 
 
 def test_help_has_an_example():
-    done = subprocess.run([sys.executable, "-m", "plots.render", "--help"], cwd=ROOT,
-                          capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "plots.render", "--help"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0 and "example:" in done.stdout
 
 

@@ -9,13 +9,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-
 from fixtures import real, sets
 from hangs import HANG_S
+
 from plots import render, tidy
 from plots.report import page as report_page
-from plots.tables import outcomes
 from plots.report.inline_svg import inline
+from plots.tables import outcomes
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 
@@ -24,16 +24,24 @@ VOID = {"meta", "br", "img", "hr", "link", "input"}
 def page(tmp_path_factory) -> Path:
     """A report with every section, of a small set with trouble in it."""
     root = tmp_path_factory.mktemp("results")
-    rows = sets.model_rows(
-        sizes=[16, 32, 256],
-        counts={"one-to-one": [(1, 1)], "n-to-m": [(2, 2), (8, 8), (128, 128)]},
-    )
+    rows = sets.model_rows(sizes=[16, 32, 256], counts={"one-to-one": [(1, 1)], "n-to-m": [(2, 2), (8, 8), (128, 128)]})
     rows += [
-        sets.row(variant="cpu_fft", family="cpu", params="threads=9", outcome="incorrect",
-                 compute_us=None, reason="max error 3.2 > bound 0.1 at <shift> (0, 1)"),
-        sets.row(variant="warp_shuffle", family="warp_shuffle", outcome="not_supported",
-                 compute_us=None, reason="needs a CUDA device"),
-    ]  # fmt: skip
+        sets.row(
+            variant="cpu_fft",
+            family="cpu",
+            params="threads=9",
+            outcome="incorrect",
+            compute_us=None,
+            reason="max error 3.2 > bound 0.1 at <shift> (0, 1)",
+        ),
+        sets.row(
+            variant="warp_shuffle",
+            family="warp_shuffle",
+            outcome="not_supported",
+            compute_us=None,
+            reason="needs a CUDA device",
+        ),
+    ]
     folder = sets.write_set(root, rows)
     real.write_ebsd(folder)
     real.write_photo(folder)
@@ -119,8 +127,12 @@ def test_what_is_told(text):
 def test_the_first_screen_answers_five_questions(text):
     found = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", text))
     assert list(found) == [
-        "What was measured", "On which machine", "What is fastest", "How far from the floor", "How it was checked"
-    ]  # fmt: skip
+        "What was measured",
+        "On which machine",
+        "What is fastest",
+        "How far from the floor",
+        "How it was checked",
+    ]
     assert "3 variants" in found["What was measured"] and "matrices from 16x16 to 256x256" in found["What was measured"]
     assert found["On which machine"].startswith("Imaginary CPU: memory 8 GiB")
     assert "row streaming on" in found["What is fastest"]
@@ -140,37 +152,42 @@ def test_local_and_empty_sets_have_a_report_too(tmp_path):
 
 def test_outcomes_count_points_once():
     rows = [
-        sets.row(repetition=0), sets.row(repetition=1), sets.row(preset="smoke"),
+        sets.row(repetition=0),
+        sets.row(repetition=1),
+        sets.row(preset="smoke"),
         sets.row(preset="smoke", params="a=1", outcome="not_selected", reason="predicted 3.5 s"),
         sets.row(preset="quick", params="a=1"),
         sets.row(params="a=2", outcome="not_selected", reason="predicted 9 s"),
         sets.row(params="a=3", outcome="not_selected", reason="predicted 1e+03 s"),
         sets.row(params="a=4", outcome="failed", reason="signal 11"),
-    ]  # fmt: skip
+    ]
     frame = sets.frame(rows)
     (line,) = outcomes.counts(frame).to_dict("records")
-    assert line == {"variant": "some_variant", "points": 5, "passed": 2, "failed": 1,
-                    "not_selected": 2}  # fmt: skip
+    assert line == {"variant": "some_variant", "points": 5, "passed": 2, "failed": 1, "not_selected": 2}
     told = outcomes.reasons(frame)
     assert told[["outcome", "points", "reason"]].values.tolist() == [
-        ["failed", 1, "signal 11"], ["not_selected", 2, "predicted 9 s"],
-    ]  # fmt: skip
+        ["failed", 1, "signal 11"],
+        ["not_selected", 2, "predicted 9 s"],
+    ]
 
 
 def test_facts_come_from_the_newest_run():
     runs = {
         "20250101T000000-a": {"before": {"device_name": "old"}},
-        "20250102T000000-a": {"before": {"device_name": "new", "memory_bytes": 2**31,
-                                         "cuda": "", "host": {"kernel": "6.1"}}},
-    }  # fmt: skip
+        "20250102T000000-a": {
+            "before": {"device_name": "new", "memory_bytes": 2**31, "cuda": "", "host": {"kernel": "6.1"}}
+        },
+    }
     assert report_page.facts(runs) == [("Device", "new"), ("Memory", "2 GiB"), ("Host kernel", "6.1")]
     assert report_page.facts({}) == []
 
 
 def test_inlined_svg_keeps_its_style_to_itself():
-    svg = ('<?xml version="1.0"?><!DOCTYPE svg><svg width="72pt" height="36pt" viewBox="0 0 72 36">'
-           '<metadata>x</metadata><style>*{stroke-linejoin:round}.s0{fill:url(#b)}</style><g id="a">'
-           '<use xlink:href="#b" clip-path="url(#c)"/></g></svg>')  # fmt: skip
+    svg = (
+        '<?xml version="1.0"?><!DOCTYPE svg><svg width="72pt" height="36pt" viewBox="0 0 72 36">'
+        '<metadata>x</metadata><style>*{stroke-linejoin:round}.s0{fill:url(#b)}</style><g id="a">'
+        '<use xlink:href="#b" clip-path="url(#c)"/></g></svg>'
+    )
     text = inline(svg, "fig-1", 'a "label" <b>')
     assert text.startswith("<svg ") and "metadata" not in text and "<style>[id='fig-1'] *{" in text
     assert "[id='fig-1'] .s0{fill:url(#fig-1.b)}" in text
@@ -197,11 +214,21 @@ def test_no_horizontal_overflow(page, tmp_path, width):
         "<script>addEventListener('message', e => document.title = 'found ' + e.data)</script>"
     )
     done = subprocess.run(
-        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000",
-         f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=20000", "--dump-dom",
-         frame.as_uri()],
-        capture_output=True, text=True, timeout=HANG_S,
-    )  # fmt: skip
+        [
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--window-size=1400,1000",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--virtual-time-budget=20000",
+            "--dump-dom",
+            frame.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+    )
     found = re.search(r"<title>found (\d+);(\d+);([^<]*)</title>", done.stdout)
     assert found, done.stderr[-500:]
     assert int(found[1]) >= width - 20 and int(found[2]) <= int(found[1]) and found[3] == ""

@@ -16,15 +16,26 @@ from plots.tables import beyond, summary
 
 LIBRARY = load_baseline(beyond.BASELINE)[0]["fft"]["variant"]
 CEILINGS = {
-    "copy_bytes_per_s": 4e12, "fill_bytes_per_s": 4e12, "cublas_fp32_flop_per_s": 5e13,
-    "empty_launch_stream_us": 2.0, "empty_launch_graph_us": 1.5,
-}  # fmt: skip
+    "copy_bytes_per_s": 4e12,
+    "fill_bytes_per_s": 4e12,
+    "cublas_fp32_flop_per_s": 5e13,
+    "empty_launch_stream_us": 2.0,
+    "empty_launch_graph_us": 1.5,
+}
 
 
 def row(variant, family, form, lefts, rights, side, us, **cells):
     shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), side)
-    return sets.row(variant=variant, family=family, backend="cuda", form=form, lefts=lefts, rights=rights,
-                    compute_us=us, **{**shape, **cells})  # fmt: skip
+    return sets.row(
+        variant=variant,
+        family=family,
+        backend="cuda",
+        form=form,
+        lefts=lefts,
+        rights=rights,
+        compute_us=us,
+        **{**shape, **cells},
+    )
 
 
 def times(form, lefts, rights, sides, factor=1.0):
@@ -33,9 +44,11 @@ def times(form, lefts, rights, sides, factor=1.0):
         row(variant, family, form, lefts, rights, side, us * factor)
         for side in sides
         for variant, family, us in (
-            ("split_row", "warp_shuffle", 8.0), (LIBRARY, "fft", 6.0), ("brand_new", "new_family", 4.0)
+            ("split_row", "warp_shuffle", 8.0),
+            (LIBRARY, "fft", 6.0),
+            ("brand_new", "new_family", 4.0),
         )
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture
@@ -73,19 +86,34 @@ def test_on_the_machine_of_the_baseline_its_cells_and_its_faster_times_count(res
 
 
 def test_of_each_form_the_count_with_most_sizes_then_most_pairs(results):
-    rows = [*times("one-to-many", 1, 8, [16, 32, 64]), *times("one-to-many", 1, 2, [16, 32, 64]),
-            *times("one-to-many", 1, 4000, [16, 32]), *times("one-to-one", 1, 1, [16])]  # fmt: skip
+    rows = [
+        *times("one-to-many", 1, 8, [16, 32, 64]),
+        *times("one-to-many", 1, 2, [16, 32, 64]),
+        *times("one-to-many", 1, 4000, [16, 32]),
+        *times("one-to-one", 1, 1, [16]),
+    ]
     assert list(summary.chosen(summary.cells(results(rows)))["counts"].unique()) == ["1-to-1", "1-to-8"]
 
 
 def test_at_most_ten_rows_evenly_over_the_powers_of_two(results):
-    rows = [one for form, lefts, rights in (("one-to-one", 1, 1), ("one-to-many", 1, 8), ("n-to-mn", 2, 8), ("n-to-m", 4, 4))
-            for one in times(form, lefts, rights, [16, 24, 32, 64, 128, 256])]  # fmt: skip
+    rows = [
+        one
+        for form, lefts, rights in (("one-to-one", 1, 1), ("one-to-many", 1, 8), ("n-to-mn", 2, 8), ("n-to-m", 4, 4))
+        for one in times(form, lefts, rights, [16, 24, 32, 64, 128, 256])
+    ]
     found = summary.typical(summary.cells(results(rows)))
     assert [f"{form} {side}" for form, side in zip(found["form"], found["left_rows"])] == [
-        "one-to-one 16", "one-to-one 64", "one-to-one 256", "one-to-many 32", "one-to-many 128",
-        "n-to-mn 16", "n-to-mn 64", "n-to-mn 256", "n-to-m 32", "n-to-m 128",
-    ]  # fmt: skip
+        "one-to-one 16",
+        "one-to-one 64",
+        "one-to-one 256",
+        "one-to-many 32",
+        "one-to-many 128",
+        "n-to-mn 16",
+        "n-to-mn 64",
+        "n-to-mn 256",
+        "n-to-m 32",
+        "n-to-m 128",
+    ]
     shown = summary.readable(found).iloc[0].tolist()
     assert shown == ["one-to-one", "1-to-1", "16x16", "brand-new", "4.00 µs", "2.00x", "1.50x", "2.00x"]
 
@@ -96,8 +124,9 @@ def test_the_figure_has_a_panel_per_form_and_names_its_lines(results):
         (drawing,) = figure.draw(results(rows))
     one, many = drawing.figure.axes
     assert [axes.get_title(loc="left") for axes in (one, many)] == [
-        "One-to-one: 1 pair", "n-to-mn: 2 left matrices, 4 right ones each"
-    ]  # fmt: skip
+        "One-to-one: 1 pair",
+        "n-to-mn: 2 left matrices, 4 right ones each",
+    ]
     assert one.get_xscale() == one.get_yscale() == "log"
     assert {text.get_text() for text in one.texts} == {"paper's best", "cuFFT", "this project", "floor"}
     ours = one.get_lines()[list(summary.SERIES).index("ours_us")]

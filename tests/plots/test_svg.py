@@ -43,7 +43,10 @@ def test_text_is_text_and_has_families_to_fall_back_to():
     texts = {text.text for text in root.iterfind(".//s:text", NAMES)}
     assert {"a < b", "0.123456 µs"} <= texts, "letters and digits stay as they are"
     sheet = root.find(".//s:style", NAMES).text
-    assert sheet.count("font-size:") == sheet.count("font-family:'DejaVu Sans',Arial,sans-serif") > 1 and "font:" not in sheet
+    assert (
+        sheet.count("font-size:") == sheet.count("font-family:'DejaVu Sans',Arial,sans-serif") > 1
+        and "font:" not in sheet
+    )
 
 
 def test_coordinates_have_two_decimals_and_are_those_of_matplotlib():

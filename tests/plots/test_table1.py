@@ -6,8 +6,8 @@ import csv
 import io
 
 import pytest
-
 from fixtures import sets
+
 from plots import tidy
 from plots.tables import table1
 
@@ -34,9 +34,11 @@ def cell(size, wpo, split, grouped, fft, plan, **cells):
 def paper_like():
     """1-to-1 whose winners are W W S G in the paper's accounting."""
     return (
-        cell(16, 2, 4, 9, 10, 500) + cell(32, 4, 6, 9, 10, 500)
-        + cell(64, 20, 15, 30, 12, 500) + cell(256, 900, 800, 450, 15, 500)
-    )  # fmt: skip
+        cell(16, 2, 4, 9, 10, 500)
+        + cell(32, 4, 6, 9, 10, 500)
+        + cell(64, 20, 15, 30, 12, 500)
+        + cell(256, 900, 800, 450, 15, 500)
+    )
 
 
 def cells(rows):

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-
 from fixtures import sets
+
 from plots import tidy
 
 
@@ -62,10 +62,8 @@ def test_a_single_sample_has_no_spread():
 
 
 @pytest.mark.parametrize(
-    "outcome",
-    ["incorrect", "not_supported", "invalid_params", "not_selected", "out_of_memory", "timeout",
-     "failed"],
-)  # fmt: skip
+    "outcome", ["incorrect", "not_supported", "invalid_params", "not_selected", "out_of_memory", "timeout", "failed"]
+)
 def test_only_passed_and_published_rows_are_kept(outcome):
     rows = [sets.row(), sets.row(variant="bad", outcome=outcome, compute_us=1.0)]
     assert points(rows)["variant"].tolist() == ["some_variant"]
@@ -106,8 +104,11 @@ def test_a_side_experiment_never_replaces_the_rows_of_a_main_one():
 
 
 def test_side_experiments_feed_their_own_figures_with_their_own_rows(tmp_path):
-    rows = [sets.row(compute_us=3.0), sets.row(compute_us=5.0, experiment="modes"),
-            sets.row(compute_us=2.0, experiment="modes", mode="graph")]  # fmt: skip
+    rows = [
+        sets.row(compute_us=3.0),
+        sets.row(compute_us=5.0, experiment="modes"),
+        sets.row(compute_us=2.0, experiment="modes", mode="graph"),
+    ]
     sets.write_set(tmp_path, rows)
     loaded = tidy.load(tmp_path / "published" / sets.KEY, sets.KEY, "published")
     assert loaded.feeding("replay").set_index("mode")["compute_us"].to_dict() == {"graph": 2.0, "stream": 5.0}
@@ -125,8 +126,7 @@ def test_pairs_shapes_and_windows():
         sets.row(form="n-to-m", lefts=3, rights=5),
         sets.row(form="n-to-mn", lefts=2, rights=8),
         sets.row(left_rows=8, left_cols=8, right_rows=32, right_cols=64, window="valid"),
-        sets.row(left_rows=8, left_cols=8, right_rows=32, right_cols=64,
-                window="sy:-2..3,sx:0..0"),  # fmt: skip
+        sets.row(left_rows=8, left_cols=8, right_rows=32, right_cols=64, window="sy:-2..3,sx:0..0"),
     ]
     frame = points(rows).set_index(["form", "window"])
     assert frame.loc[("n-to-m", "full"), "pairs"].item() == 15

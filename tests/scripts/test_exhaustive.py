@@ -6,7 +6,6 @@ import re
 import shutil
 
 import pytest
-
 from stub_tree import StubTree, one_error, tree
 
 __all__ = ["tree"]
@@ -52,17 +51,21 @@ def test_every_step_runs_after_the_usual_tests(logged):
         assert f"[exhaustive {number}/{len(STEPS)}] {step}" in done.stdout
         assert re.search(rf"\[{step}\] passed after \d+ s", done.stdout)
     assert calls(logged).splitlines() == [
-        "build.sh --tests", f"build folder {logged.build}",
+        "build.sh --tests",
+        f"build folder {logged.build}",
         "format.sh --check",
         f"meson test -C {logged.build} --no-rebuild --print-errorlogs",
         "python -m pytest -n 3 --dist loadfile",
-        "conformance --device cpu --random 2000 --seed 7", "conformance --device cpu --properties 1000 --seed 7",
+        "conformance --device cpu --random 2000 --seed 7",
+        "conformance --device cpu --properties 1000 --seed 7",
         "conformance --device cuda --random 100000 --seed 7",
-        "build.sh --tests --cuda disabled --grid paper --emulation-points all", f"build folder {logged.build}-every-point",
+        "build.sh --tests --cuda disabled --grid paper --emulation-points all",
+        f"build folder {logged.build}-every-point",
         f"meson test -C {logged.build}-every-point --no-rebuild --print-errorlogs --suite emulation",
         f"python -m tests.mutants.run --where emulation,cpu,ptx --build {logged.build}",
-        "build.sh --cuda enabled --gpu-arch 80,86,89,90,120", f"build folder {logged.build}-architectures",
-    ]  # fmt: skip
+        "build.sh --cuda enabled --gpu-arch 80,86,89,90,120",
+        f"build folder {logged.build}-architectures",
+    ]
 
 
 @pytest.mark.parametrize("bad", [*USUAL, *STEPS])
@@ -70,12 +73,14 @@ def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
     broken = {
         "format": ("format.sh", logged.root / "scripts", "--check"),
         "compile_time_points": ("build.sh", logged.root / "scripts", "--emulation-points"),
-        "C++ suites": ("meson", logged.bin, "print-errorlogs"), "Python tests": ("python", logged.bin, "-m pytest"),
+        "C++ suites": ("meson", logged.bin, "print-errorlogs"),
+        "Python tests": ("python", logged.bin, "-m pytest"),
         "random_problems": ("conformance", logged.build / "tests/conformance", "--random 2000"),
         "random_properties": ("conformance", logged.build / "tests/conformance", "--properties"),
         "random_problems_on_gpu": ("conformance", logged.build / "tests/conformance", "--device cuda"),
-        "mutants": ("python", logged.bin, "mutants"), "architectures": ("build.sh", logged.root / "scripts", "--gpu-arch"),
-    }  # fmt: skip
+        "mutants": ("python", logged.bin, "mutants"),
+        "architectures": ("build.sh", logged.root / "scripts", "--gpu-arch"),
+    }
     name, folder, word = broken[bad]
     body = (folder / name).read_text().partition("\n")[2]
     # Meson's --list must answer all the same.

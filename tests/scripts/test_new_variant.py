@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from copied_tree import copy_tree
 from hangs import HANG_S
 from tree import ROOT, TREE
@@ -40,8 +39,13 @@ class House:
     def call(self, *command: object, fails: bool = False) -> str:
         """Runs a command in the copy; stdout and stderr together."""
         done = subprocess.run(
-            [str(word) for word in command], cwd=self.root, env=self.environment, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG_S,
+            [str(word) for word in command],
+            cwd=self.root,
+            env=self.environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=HANG_S,
         )
         assert (done.returncode != 0) == fails, f"{command}: exit {done.returncode}\n{done.stdout}"
         return done.stdout
@@ -59,8 +63,21 @@ class House:
     def measure(self) -> dict[str, set[str]]:
         """Runs the smallest sweep; variant -> outcomes of the rows that this run added."""
         before = set(self.results.rglob("*.csv.gz"))
-        self.call(sys.executable, "-m", "experiments.driver.run", "--preset", "smoke", "--device", "cpu",
-                  "--experiments", "one-to-one", "--sizes", "16", "--results", self.results)
+        self.call(
+            sys.executable,
+            "-m",
+            "experiments.driver.run",
+            "--preset",
+            "smoke",
+            "--device",
+            "cpu",
+            "--experiments",
+            "one-to-one",
+            "--sizes",
+            "16",
+            "--results",
+            self.results,
+        )
         outcomes: dict[str, set[str]] = {}
         for path in set(self.results.rglob("*.csv.gz")) - before:
             with gzip.open(path, "rt", newline="") as rows:
@@ -76,8 +93,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             pytest.skip(f"{tool} is not here")
     house = House(tmp_path_factory.mktemp("house"))
     house.call("scripts/setup.sh", "--no-apt")
-    house.call("meson", "setup", house.build, "-Dtests=false", "-Dcuda=disabled",
-               "-Dbuildtype=plain")
+    house.call("meson", "setup", house.build, "-Dtests=false", "-Dcuda=disabled", "-Dbuildtype=plain")
     house.call("scripts/build.sh")
     yield house
     shutil.rmtree(house.root.parent, ignore_errors=True)
@@ -97,8 +113,7 @@ def test_a_tree_without_it_measures_the_others(house: House):
 def test_the_skeleton_is_one_new_file(house: House):
     before = set(house.root.rglob("*"))
     parent = min(house.listed())
-    house.call("scripts/new_variant.py", ID, "--family", "cpu", "--backend", "cpu",
-               "--parent", parent)
+    house.call("scripts/new_variant.py", ID, "--family", "cpu", "--backend", "cpu", "--parent", parent)
     assert set(house.root.rglob("*")) - before == {source(house)}
 
 
@@ -128,8 +143,21 @@ def test_it_is_drawn_and_tabulated(house: House):
 
 @pytest.mark.parametrize("preset", ["smoke", "quick"])
 def test_every_preset_selects_it_plotted_included(house: House, preset: str):
-    said = house.call(sys.executable, "-m", "experiments.driver.run", "--preset", preset, "--plotted", "--dry-run",
-                      "--device", "cpu", "--variants", ID, "--results", house.root / "no-rows")
+    said = house.call(
+        sys.executable,
+        "-m",
+        "experiments.driver.run",
+        "--preset",
+        preset,
+        "--plotted",
+        "--dry-run",
+        "--device",
+        "cpu",
+        "--variants",
+        ID,
+        "--results",
+        house.root / "no-rows",
+    )
     places = {line.split()[0] for line in said.splitlines() if f" {ID} " in line}
     assert {"one-to-one", "one-to-many", "n-to-mn", "n-to-m", "off-grid"} <= places, said
 
@@ -139,7 +167,9 @@ def test_try_verifies_it_and_says_whether_it_is_faster(house: House):
     assert "verified: part 1 of 12 of conformance passed" in said
     assert re.search(r"^(FASTER|SLOWER|EQUAL) .* times as fast as ", said, re.MULTILINE), said
     assert "limited by: " in said
-    listed = subprocess.run([house.root / "build-try" / "xcorr-bench", "--list=json"], check=True, capture_output=True, text=True)
+    listed = subprocess.run(
+        [house.root / "build-try" / "xcorr-bench", "--list=json"], check=True, capture_output=True, text=True
+    )
     built = {entry["id"] for entry in json.loads(listed.stdout)["variants"]}
     assert ID in built and all(name in said for name in built), f"only what is compared is built, not {built}"
 
@@ -178,16 +208,16 @@ def test_a_kernel_is_one_new_file_and_right_under_the_emulation(house: House):
     for other in others:
         other.unlink()
     before = set(house.root.rglob("*"))
-    said = house.call("scripts/new_variant.py", KERNEL, "--family", "brand_new", "--backend", "cuda",
-                      "--parent", min(house.listed()))
+    said = house.call(
+        "scripts/new_variant.py", KERNEL, "--family", "brand_new", "--backend", "cuda", "--parent", min(house.listed())
+    )
     assert "brand_new is a new family" in said
     path = house.root / "algorithms" / "brand_new" / f"{KERNEL}.cu"
     assert set(house.root.rglob("*")) - before == {path.parent, path}
     house.call("meson", "setup", "--reconfigure", house.build, "-Dtests=true")
     compiled = house.ninja("tests/emulation/emulation-tests")
     assert f"{KERNEL}_emulated.cpp" in compiled and compiled.count("_emulated.cpp") == 1
-    said = house.call(house.build / "tests" / "emulation" / "emulation-tests",
-                      f"--gtest_filter=*Conformance*/{KERNEL}")
+    said = house.call(house.build / "tests" / "emulation" / "emulation-tests", f"--gtest_filter=*Conformance*/{KERNEL}")
     assert "[  PASSED  ] 3 tests" in said
     path.unlink()
     house.call("meson", "setup", "--reconfigure", house.build, "-Dtests=false")
@@ -198,8 +228,7 @@ def test_an_edited_header_rebuilds_what_includes_it(house: House):
     targets = house.call("ninja", "-C", house.build, "-t", "targets", "all").splitlines()
     names = sorted(house.listed())
     objects = [
-        line.split(": ")[0] for line in targets
-        if any(line.split(": ")[0].endswith(f"_{name}.cpp.o") for name in names)
+        line.split(": ")[0] for line in targets if any(line.split(": ")[0].endswith(f"_{name}.cpp.o") for name in names)
     ]
     assert len(objects) == len(names)
     with (house.root / "harness" / "variant.hpp").open("a", encoding="utf-8") as file:
@@ -220,12 +249,12 @@ def test_an_edited_header_rebuilds_what_includes_it(house: House):
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(arguments, reason):
-    known = next(path.stem for path in TREE if path.parts[:2] == ("algorithms", "cpu")
-                 and path.suffix == ".cpp")
+    known = next(path.stem for path in TREE if path.parts[:2] == ("algorithms", "cpu") and path.suffix == ".cpp")
     arguments = [known if word == "P" else word for word in arguments]
     done = subprocess.run(
         [sys.executable, ROOT / "scripts/new_variant.py", "--backend", "cpu", *arguments],
-        capture_output=True, text=True,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1

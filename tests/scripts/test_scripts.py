@@ -8,22 +8,27 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from hangs import HANG_S
 from tree import ROOT, TREE
 
 SOURCED = {"env.sh"}
 COMMANDS = [
-    path for path in TREE
+    path
+    for path in TREE
     if path.parts[:-1] in (("scripts",), ("scripts", "build"), (".ci",))
-    and path.suffix in (".sh", ".py", "") and path.name not in SOURCED
+    and path.suffix in (".sh", ".py", "")
+    and path.name not in SOURCED
 ]
 SHELL = [path for path in TREE if path.suffix == ".sh" or path == Path(".ci/run")]
 
 
 def call(*command: object, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [str(word) for word in command], cwd=ROOT, capture_output=True, text=True, timeout=HANG_S,
+        [str(word) for word in command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
         env={**os.environ, **environment},
     )
 
@@ -103,20 +108,30 @@ def test_set_up_is_quick_when_nothing_is_missing(bare, tmp_path):
 @pytest.mark.skipif(not has_packages("/usr/bin/python3"), reason="/usr/bin/python3 lacks packages")
 def test_a_python_on_path_without_the_packages_does_no_harm(bare, tmp_path):
     lacking(tmp_path / "bin", "nothing in particular")
-    done = call(bare / "scripts/setup.sh", "--python-only", "--no-apt", XCORR_PYTHON="",
-                PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    done = call(
+        bare / "scripts/setup.sh",
+        "--python-only",
+        "--no-apt",
+        XCORR_PYTHON="",
+        PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+    )
     assert done.returncode == 0, done.stderr
     assert "XCORR_PYTHON='/usr/bin/python3" in (bare / ".xcorr-env").read_text()
 
 
 def test_what_is_missing_is_named_with_its_package(bare):
-    done = call(bare / "scripts/setup.sh", "--no-apt", XCORR_PYTHON=sys.executable,
-                CXX="no-such-compiler", PKG_CONFIG_LIBDIR="/nonexistent", PKG_CONFIG_PATH="")
+    done = call(
+        bare / "scripts/setup.sh",
+        "--no-apt",
+        XCORR_PYTHON=sys.executable,
+        CXX="no-such-compiler",
+        PKG_CONFIG_LIBDIR="/nonexistent",
+        PKG_CONFIG_PATH="",
+    )
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     for package in ("g++", "libbenchmark-dev", "libfftw3-dev", "nlohmann-json3-dev", "libgtest-dev"):
-        assert any(line.startswith("missing: ") and line.endswith(f"package: {package})")
-                   for line in lines), package
+        assert any(line.startswith("missing: ") and line.endswith(f"package: {package})") for line in lines), package
     assert lines[-1].startswith("error: set-up is not complete; as root: apt-get install")
     assert not (bare / ".xcorr-env").exists()
 
@@ -126,8 +141,13 @@ def test_a_python_that_can_make_no_environment_is_said_in_one_line(bare, tmp_pat
     program = lacking(tmp_path / "bin", "ensurepip")
     text = (bare / "scripts/setup.sh").read_text().replace("/usr/bin/python3", str(program))
     (bare / "scripts/setup.sh").write_text(text)
-    done = call(bare / "scripts/setup.sh", "--python-only", "--no-apt", XCORR_PYTHON="",
-                PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    done = call(
+        bare / "scripts/setup.sh",
+        "--python-only",
+        "--no-apt",
+        XCORR_PYTHON="",
+        PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+    )
     assert done.returncode == 1
     said = [line for line in done.stderr.splitlines() if line.startswith("missing: ")]
     assert len(said) == 1 and "ensurepip" in said[0] and "python3-venv" in said[0]
@@ -183,6 +203,13 @@ def test_the_page_of_variants_is_what_the_program_lists():
     program = Path(os.environ.get("XCORR_BUILD", ROOT / "build")) / "xcorr-bench"
     if not program.exists() and not os.environ.get("XCORR_REQUIRE_BUILD"):
         pytest.skip("xcorr-bench is not built")
-    done = call(sys.executable, "-m", "plots.report.pages", "--check", "--page", "docs/variants.md",
-                XCORR_BUILD=str(program.parent))
+    done = call(
+        sys.executable,
+        "-m",
+        "plots.report.pages",
+        "--check",
+        "--page",
+        "docs/variants.md",
+        XCORR_BUILD=str(program.parent),
+    )
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun python3 -m plots.report.pages"

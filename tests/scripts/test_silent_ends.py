@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from stub_tree import ROOT, StubTree, one_error, tree
 
 __all__ = ["tree"]
@@ -28,18 +27,48 @@ CALLS = {
     "scripts/xcorr": [["--help"]],
 }
 TOOLS = [
-    "apt-get", "basename", "c++", "cat", "chroot", "cp", "debootstrap", "find", "git", "grep", "head", "id", "meson",
-    "mkdir", "mktemp", "mount", "ninja", "nvcc", "nvidia-smi", "paste", "pkg-config", "python3", "realpath", "rm",
-    "sbatch", "sed", "sha256sum", "sort", "tail", "tar", "tr",
-]  # fmt: skip
+    "apt-get",
+    "basename",
+    "c++",
+    "cat",
+    "chroot",
+    "cp",
+    "debootstrap",
+    "find",
+    "git",
+    "grep",
+    "head",
+    "id",
+    "meson",
+    "mkdir",
+    "mktemp",
+    "mount",
+    "ninja",
+    "nvcc",
+    "nvidia-smi",
+    "paste",
+    "pkg-config",
+    "python3",
+    "realpath",
+    "rm",
+    "sbatch",
+    "sed",
+    "sha256sum",
+    "sort",
+    "tail",
+    "tar",
+    "tr",
+]
 CASES = [
     pytest.param(script, words, tool, id=f"{script} {' '.join(words)}: {tool}")
-    for script, several in CALLS.items() for words in several
+    for script, several in CALLS.items()
+    for words in several
     for tool in ["nothing", *TOOLS]
-    if tool == "nothing" or re.search(
+    if tool == "nothing"
+    or re.search(
         rf"(?<![\w./-]){re.escape(tool)}(?![\w/-])", (ROOT / script).read_text() + (ROOT / "scripts/env.sh").read_text()
     )
-]  # fmt: skip
+]
 
 
 def prepared(tree: StubTree, script: str) -> StubTree:
@@ -62,7 +91,9 @@ def prepared(tree: StubTree, script: str) -> StubTree:
 
 
 def test_every_script_is_called_here():
-    found = [path for folder in ("scripts", "scripts/build", ".ci") for path in (ROOT / folder).iterdir() if path.is_file()]
+    found = [
+        path for folder in ("scripts", "scripts/build", ".ci") for path in (ROOT / folder).iterdir() if path.is_file()
+    ]
     shell = {str(path.relative_to(ROOT)) for path in found if path.read_bytes().startswith(b"#!/usr/bin/env bash")}
     assert shell == set(CALLS)
 
@@ -118,7 +149,10 @@ def debootstrap_with(tree: StubTree, sources: dict[str, str]) -> tuple[StubTree,
     [
         ({}, ""),
         ({"sources.list": "deb https://mirror.test/debian bookworm main\n"}, "https://mirror.test/debian"),
-        ({"sources.list.d/debian.sources": "Types: deb\nURIs: https://other.test/debian\n"}, "https://other.test/debian"),
+        (
+            {"sources.list.d/debian.sources": "Types: deb\nURIs: https://other.test/debian\n"},
+            "https://other.test/debian",
+        ),
         ({"sources.list.d/own.list": "# nothing\n"}, ""),
     ],
     ids=["none", "list", "deb822", "comment"],

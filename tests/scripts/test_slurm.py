@@ -12,11 +12,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-
 import slurm_cluster
 from copied_tree import copy_tree
-from experiments.driver import store
 from hangs import HANG_S
+
+from experiments.driver import store
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/slurm_array.sh"
@@ -42,9 +42,11 @@ def environment(tmp_path: Path) -> dict[str, str]:
     fake.write_text(FAKE_SBATCH)
     fake.chmod(0o755)
     return {
-        **os.environ, "PATH": f"{fake.parent}:{os.environ['PATH']}", "FAKE_SBATCH_LOG": str(tmp_path / "log"),
+        **os.environ,
+        "PATH": f"{fake.parent}:{os.environ['PATH']}",
+        "FAKE_SBATCH_LOG": str(tmp_path / "log"),
         "XCORR_PYTHON": sys.executable,
-    }  # fmt: skip
+    }
 
 
 def call(*words: object, env: dict[str, str], script: Path = SCRIPT) -> subprocess.CompletedProcess:
@@ -62,9 +64,26 @@ def after(words: list[str], option: str) -> str:
 
 
 def test_an_array_and_a_job_that_waits_for_it(environment, tmp_path):
-    done = call("--no-build", "--preset", "quick", "--shards", 3, "--partition", "gpu", "--device", "cuda",
-                "--sizes", "16,32", "--results", tmp_path / "my rows", "--sbatch", "--account=me",
-                "--sbatch-shards", "--gpus=1", env=environment)  # fmt: skip
+    done = call(
+        "--no-build",
+        "--preset",
+        "quick",
+        "--shards",
+        3,
+        "--partition",
+        "gpu",
+        "--device",
+        "cuda",
+        "--sizes",
+        "16,32",
+        "--results",
+        tmp_path / "my rows",
+        "--sbatch",
+        "--account=me",
+        "--sbatch-shards",
+        "--gpus=1",
+        env=environment,
+    )
     assert done.returncode == 0, done.stderr
     array, drawing = submitted(environment)
     assert after(array, "--array") == "1-3" and "--requeue" in array
@@ -139,8 +158,19 @@ esac"""
 def shard(environment: dict[str, str], tmp_path: Path, number: int, *words: str) -> subprocess.CompletedProcess:
     slurm = {"SLURM_ARRAY_TASK_ID": str(number), "SLURM_ARRAY_JOB_ID": "41", "XCORR_BUILD": str(tmp_path / "build")}
     selection = ("--experiments", "one-to-one", "--sizes", "16", "--variants", "cpu_definition,cpu_fft")
-    return call("--step", "shard", "--shards", 2, "--device", "cpu", "--results", tmp_path / "results", *selection,
-                *words, env={**environment, **slurm})  # fmt: skip
+    return call(
+        "--step",
+        "shard",
+        "--shards",
+        2,
+        "--device",
+        "cpu",
+        "--results",
+        tmp_path / "results",
+        *selection,
+        *words,
+        env={**environment, **slurm},
+    )
 
 
 def test_the_steps_without_a_cluster(environment, tmp_path):
@@ -167,8 +197,22 @@ def test_an_array_on_a_real_cluster_survives_a_killed_shard(tmp_path):
     tree = copy_tree(tmp_path / "tree")
     with slurm_cluster.Cluster(tmp_path / "cluster") as cluster:
         env = {**cluster.env, "XCORR_PYTHON": sys.executable, "XCORR_BUILD": str(bench(tmp_path / "build", gate))}
-        done = call("--no-build", "--preset", "smoke", "--shards", 2, "--partition", "test", "--device", "cpu",
-                    *SELECTION, "--results", results, env=env, script=tree / "scripts/slurm_array.sh")  # fmt: skip
+        done = call(
+            "--no-build",
+            "--preset",
+            "smoke",
+            "--shards",
+            2,
+            "--partition",
+            "test",
+            "--device",
+            "cpu",
+            *SELECTION,
+            "--results",
+            results,
+            env=env,
+            script=tree / "scripts/slurm_array.sh",
+        )
         assert done.returncode == 0, done.stderr
         array, drawing = _jobs(done.stdout)
 
@@ -219,10 +263,25 @@ def _text(path: Path) -> str:
 def _points(env: dict[str, str], results: Path, tree: Path) -> int:
     """Points of the test's selection, of which none may be left to measure."""
     told = subprocess.run(
-        [sys.executable, "-m", "experiments.driver.run", "--preset", "smoke", "--device", "cpu", "--dry-run", *SELECTION,
-         "--results", str(results)],
-        env=env, cwd=tree, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "experiments.driver.run",
+            "--preset",
+            "smoke",
+            "--device",
+            "cpu",
+            "--dry-run",
+            *SELECTION,
+            "--results",
+            str(results),
+        ],
+        env=env,
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     total = told.strip().splitlines()[-1].split()
     assert int(total[1]) == int(total[2]) + int(total[3]), "points, already measured, not selected"
     return int(total[1])

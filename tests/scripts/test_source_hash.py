@@ -88,7 +88,7 @@ def edit(tree: Path, name: str, old: str, new: str) -> None:
 
 TILE, LIMITS = "algorithms/device/tile.hpp", "algorithms/device/limits.hpp"
 SAME = {
-    "a comment": (VARIANT, "// What it is.", "// What it was, /* and \" more"),
+    "a comment": (VARIANT, "// What it is.", '// What it was, /* and " more'),
     "a comment within": (VARIANT, "int result;", "int /* of 32 */ result;  // lane"),
     "layout": (VARIANT, "__device__ int lane() {", "__device__\nint  lane( )\n{"),
     "a continued line": (VARIANT, "int result;", "int \\\n  result;"),
@@ -102,17 +102,27 @@ SAME = {
     "what an assertion says": (VARIANT, ', "tiles are even"', ""),
     "asm in two literals": (VARIANT, '"mov.u32 %0, %%laneid;"', '"mov.u32 "\n       "%0, %%laneid;"'),
     "a system header": (VARIANT, "#include <vector>", "#include <vector>\n#include <array>"),
-    "order of includes": (VARIANT, '#include "algorithms/device/tile.hpp"\n#include "harness/variant.hpp"',
-                          '#include "harness/variant.hpp"\n#include "algorithms/device/tile.hpp"'),
+    "order of includes": (
+        VARIANT,
+        '#include "algorithms/device/tile.hpp"\n#include "harness/variant.hpp"',
+        '#include "harness/variant.hpp"\n#include "algorithms/device/tile.hpp"',
+    ),
     "the emulation": (TILE, "emulated();", "emulated(1);"),
-    "no emulation": (TILE, "#ifdef XCORR_EMULATE\ninline void wait() { emulated(); }\n#else\n"
-                     "inline void wait() { __nanosleep(100); }\n#endif", "inline void wait() { __nanosleep(100); }"),
-    "the other way round": (TILE, "#ifdef XCORR_EMULATE\ninline void wait() { emulated(); }\n#else\n"
-                            "inline void wait() { __nanosleep(100); }\n#endif",
-                            "#ifndef XCORR_EMULATE\ninline void wait() { __nanosleep(100); }\n#endif"),
+    "no emulation": (
+        TILE,
+        "#ifdef XCORR_EMULATE\ninline void wait() { emulated(); }\n#else\n"
+        "inline void wait() { __nanosleep(100); }\n#endif",
+        "inline void wait() { __nanosleep(100); }",
+    ),
+    "the other way round": (
+        TILE,
+        "#ifdef XCORR_EMULATE\ninline void wait() { emulated(); }\n#else\n"
+        "inline void wait() { __nanosleep(100); }\n#endif",
+        "#ifndef XCORR_EMULATE\ninline void wait() { __nanosleep(100); }\n#endif",
+    ),
     "the harness": ("harness/variant.hpp", "namespace xcorr {}", "namespace xcorr { struct Call; }"),
     "a separator of digits": (TILE, "100", "1'00"),
-}  # fmt: skip
+}
 OTHER = {
     "a constant": (LIMITS, "<< 30", "<< 29"),
     "an operator": (LIMITS, "<<", ">>"),
@@ -124,13 +134,16 @@ OTHER = {
     "a name of a parameter": (VARIANT, '"left_rows"', '"left_mats"'),
     "values become one": (VARIANT, '{"1", "2"}', '{"1" "2"}'),
     "what is thrown is another": (VARIANT, "std::runtime_error", "OutOfMemory"),
-    "a check is gone": (VARIANT, "  static_assert(kTile % 2 == 0, \"tiles are even\");\n", ""),
+    "a check is gone": (VARIANT, '  static_assert(kTile % 2 == 0, "tiles are even");\n', ""),
     "a condition on the device": (TILE, "__CUDA_ARCH__ >= 900", "__CUDA_ARCH__ >= 800"),
     "the branch that runs": (TILE, "__nanosleep(100)", "__nanosleep(101)"),
-    "a directive's end": (TILE, "#if !defined(XCORR_EMULATE) && __CUDA_ARCH__ >= 900\ninline",
-                          "#if !defined(XCORR_EMULATE) && __CUDA_ARCH__ >= 900 inline\n"),
+    "a directive's end": (
+        TILE,
+        "#if !defined(XCORR_EMULATE) && __CUDA_ARCH__ >= 900\ninline",
+        "#if !defined(XCORR_EMULATE) && __CUDA_ARCH__ >= 900 inline\n",
+    ),
     "a header is gone": (TILE, '#include "limits.hpp"\n', ""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name, old, new", SAME.values(), ids=SAME)

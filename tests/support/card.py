@@ -12,13 +12,30 @@ def row(variant: str, repetition: int = 0, **cells: object) -> store.Row:
     made = dict.fromkeys(store.COLUMNS, "")
     size = cells.get("left_rows", 16)
     cells = {
-        "run": RUN, "experiment": "one-to-one", "machine_key": "card", "input": "uniform",
-        "variant": variant, "family": FAMILIES.get(variant, variant),
-        "backend": "cuda", "precision": "fp32", "form": "one-to-one", "left_rows": size, "left_cols": size,
-        "right_rows": size, "right_cols": size, "lefts": 1, "rights": 1, "window": "full",
-        "mode": "stream", "preset": "quick", "repetition": repetition, "iterations": 9,
-        "outcome": "passed", "source_hash": "h" * 16, **cells,
-    }  # fmt: skip
+        "run": RUN,
+        "experiment": "one-to-one",
+        "machine_key": "card",
+        "input": "uniform",
+        "variant": variant,
+        "family": FAMILIES.get(variant, variant),
+        "backend": "cuda",
+        "precision": "fp32",
+        "form": "one-to-one",
+        "left_rows": size,
+        "left_cols": size,
+        "right_rows": size,
+        "right_cols": size,
+        "lefts": 1,
+        "rights": 1,
+        "window": "full",
+        "mode": "stream",
+        "preset": "quick",
+        "repetition": repetition,
+        "iterations": 9,
+        "outcome": "passed",
+        "source_hash": "h" * 16,
+        **cells,
+    }
     return made | {name: store.text_of(value) for name, value in cells.items()}
 
 

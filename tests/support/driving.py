@@ -102,9 +102,8 @@ class Driver:
         command = [sys.executable, "-m", "experiments.driver.run", *self.arguments(*more)]
         pipe = subprocess.PIPE
         return subprocess.Popen(
-            command, cwd=ROOT, env=dict(os.environ), stdout=pipe, stderr=pipe, text=True,
-            preexec_fn=_heed_interrupts,
-        )  # fmt: skip
+            command, cwd=ROOT, env=dict(os.environ), stdout=pipe, stderr=pipe, text=True, preexec_fn=_heed_interrupts
+        )
 
     def publish(self, *more: str) -> int:
         return publish.main(["--results", str(self.results), *more])

@@ -19,18 +19,26 @@ def option(name, default=""):
 
 def variant(name, backend="cpu", kind="definition", points=("",), forms=None, source="a" * 16):
     return {
-        "id": name, "family": backend, "parent": "", "summary": name, "source": "test",
-        "backend": backend, "algorithm_class": kind, "precisions": ["fp32"],
-        "forms": forms or ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"], "axes": [],
-        "drops": [], "points": list(points), "modes": ["stream"], "emulated": False,
-        "source_hash": source, "source_file": f"algorithms/{backend}/{name}.cpp",
-    }  # fmt: skip
+        "id": name,
+        "family": backend,
+        "parent": "",
+        "summary": name,
+        "source": "test",
+        "backend": backend,
+        "algorithm_class": kind,
+        "precisions": ["fp32"],
+        "forms": forms or ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"],
+        "axes": [],
+        "drops": [],
+        "points": list(points),
+        "modes": ["stream"],
+        "emulated": False,
+        "source_hash": source,
+        "source_file": f"algorithms/{backend}/{name}.cpp",
+    }
 
 
-VARIANTS = [
-    variant("cpu_definition"),
-    variant("cpu_fft", kind="fft", points=("threads=1", "threads=all")),
-]
+VARIANTS = [variant("cpu_definition"), variant("cpu_fft", kind="fft", points=("threads=1", "threads=all"))]
 
 
 def variants():
@@ -64,11 +72,22 @@ def main():
             print("error: device cuda:0: no GPU; use --device cpu", file=sys.stderr)
             return 2
         key = "fake-2-cores" if device == "cpu" else "fake-gpu"
-        print(json.dumps({
-            "machine_key": key, "device": device, "cores": 2, "memory_bytes": 1 << 30,
-            "clock_mhz": 1000, "throttle_reasons": "", "git_commit": "0" * 40,
-            "git_dirty": False, "package_version": "0.0", **json.loads(os.environ.get("FAKE_MACHINE", "{}")),
-        }))  # fmt: skip
+        print(
+            json.dumps(
+                {
+                    "machine_key": key,
+                    "device": device,
+                    "cores": 2,
+                    "memory_bytes": 1 << 30,
+                    "clock_mhz": 1000,
+                    "throttle_reasons": "",
+                    "git_commit": "0" * 40,
+                    "git_dirty": False,
+                    "package_version": "0.0",
+                    **json.loads(os.environ.get("FAKE_MACHINE", "{}")),
+                }
+            )
+        )
         return 0
     if os.environ.get("FAKE_LOG"):
         with open(os.environ["FAKE_LOG"], "a") as file:
@@ -96,9 +115,21 @@ def measure(device):
     bad = False
     for number, asked in enumerate(points()):
         name, params, form, left, right, lefts, rights, window, mode, values, precision = (
-            str(asked[key]) for key in ("variant", "params", "form", "left", "right", "lefts", "rights", "window",
-                                        "mode", "input", "precision")
-        )  # fmt: skip
+            str(asked[key])
+            for key in (
+                "variant",
+                "params",
+                "form",
+                "left",
+                "right",
+                "lefts",
+                "rights",
+                "window",
+                "mode",
+                "input",
+                "precision",
+            )
+        )
         entry = next(one for one in variants() if one["id"] == name)
         place = {"point": number} if "--points" in sys.argv else {}
         problem = f"{form}/{left}/{right}/{lefts}:{rights}/{window}"
@@ -128,21 +159,46 @@ def measure(device):
         right_rows, right_cols = right.split("x")
         fmas = (int(rows) * int(cols)) ** 2 * int(rights)
         record = {
-            "variant": name, "family": entry["family"], "backend": entry["backend"],
-            "precision": precision, "form": form, "left_rows": int(rows),
-            "left_cols": int(cols), "right_rows": int(right_rows), "right_cols": int(right_cols),
-            "lefts": int(lefts), "rights": int(rights), "window": window, "params": params,
-            "mode": mode, "input": values, "outcome": outcome,
-            "reason": reason, "launch_us": {"busy": 4.6, "busier": 9}.get(kind, 3), "plan_us": None, "max_error": 1e-6, "argmax_agrees": True,
-            "fmas": fmas, "bytes": 4, "source_hash": entry["source_hash"],
-            "machine_key": "fake-2-cores", "seed": int(option("--seed")), "repetitions": [],
-        }  # fmt: skip
+            "variant": name,
+            "family": entry["family"],
+            "backend": entry["backend"],
+            "precision": precision,
+            "form": form,
+            "left_rows": int(rows),
+            "left_cols": int(cols),
+            "right_rows": int(right_rows),
+            "right_cols": int(right_cols),
+            "lefts": int(lefts),
+            "rights": int(rights),
+            "window": window,
+            "params": params,
+            "mode": mode,
+            "input": values,
+            "outcome": outcome,
+            "reason": reason,
+            "launch_us": {"busy": 4.6, "busier": 9}.get(kind, 3),
+            "plan_us": None,
+            "max_error": 1e-6,
+            "argmax_agrees": True,
+            "fmas": fmas,
+            "bytes": 4,
+            "source_hash": entry["source_hash"],
+            "machine_key": "fake-2-cores",
+            "seed": int(option("--seed")),
+            "repetitions": [],
+        }
         if outcome == "passed":
             record["repetitions"] = [
-                {"repetition": i, "iterations": 10, "compute_us": fmas * 1e-6 + 0.1 * i,
-                 "forward_us": None, "hadamard_us": None, "inverse_us": None}
+                {
+                    "repetition": i,
+                    "iterations": 10,
+                    "compute_us": fmas * 1e-6 + 0.1 * i,
+                    "forward_us": None,
+                    "hadamard_us": None,
+                    "inverse_us": None,
+                }
                 for i in range(int(option("--repetitions")))
-            ]  # fmt: skip
+            ]
         record |= json.loads(os.environ.get("FAKE_RECORD", "{}"))
         print(json.dumps({"record": record, **place}), flush=True)
         if kind == "lost":

@@ -22,10 +22,7 @@ def window_of(request) -> tuple[range, range]:
         else:
             ranges.append(range(-(left - 1), right))
     if request.window.startswith("sy:"):
-        a, b, c, d = map(
-            int,
-            re.fullmatch(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)", request.window).groups(),
-        )
+        a, b, c, d = map(int, re.fullmatch(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)", request.window).groups())
         ranges = [range(a, b + 1), range(c, d + 1)]
     elif request.window not in ("full", "valid"):
         raise LibraryError(f"window '{request.window}': not understood")
@@ -39,9 +36,9 @@ def scipy_correlation(request, left, right) -> np.ndarray:
     sy, sx = window_of(request)
     y0, x0 = sy[0] + request.left[0] - 1, sx[0] + request.left[1] - 1
     out = [
-        scipy.signal.correlate(
-            np.asarray(right[r], np.float64), np.asarray(left[l], np.float64), "full"
-        )[y0 : y0 + len(sy), x0 : x0 + len(sx)]
+        scipy.signal.correlate(np.asarray(right[r], np.float64), np.asarray(left[l], np.float64), "full")[
+            y0 : y0 + len(sy), x0 : x0 + len(sx)
+        ]
         for l, r in zip(*pair_indices(request))
     ]
     return np.stack(out)
@@ -89,13 +86,9 @@ class ScipyLibrary:
         sy, sx = window_of(request)
         pairs = len(pair_indices(request)[0])
         area = request.left[0] * request.left[1]
-        return Description(
-            pairs, len(sy), len(sx), sy[0], sx[0], pairs * area * len(sy) * len(sx), 1, area
-        )
+        return Description(pairs, len(sy), len(sx), sy[0], sx[0], pairs * area * len(sy) * len(sx), 1, area)
 
-    def correlate(
-        self, request, left, right, *, variant, params="", precision="fp32", device="cpu", out=None
-    ):
+    def correlate(self, request, left, right, *, variant, params="", precision="fp32", device="cpu", out=None):
         self.calls.append((request, variant, params, precision, device))
         assert left.dtype == right.dtype == scalar_type(precision)
         result = scipy_correlation(request, left, right).astype(scalar_type(precision))

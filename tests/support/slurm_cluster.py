@@ -82,8 +82,16 @@ class Cluster:
         (self.root / "slurm.conf").write_text(text)
         munge = self.root / "munge"
         try:
-            self._start("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={munge}/socket",
-                        f"--pid-file={munge}/pid", f"--log-file={munge}/log", f"--seed-file={munge}/seed")  # fmt: skip
+            self._start(
+                "munged",
+                "--foreground",
+                "--force",
+                f"--key-file={key}",
+                f"--socket={munge}/socket",
+                f"--pid-file={munge}/pid",
+                f"--log-file={munge}/log",
+                f"--seed-file={munge}/seed",
+            )
             self.wait(lambda: (munge / "socket").exists(), "munged")
             self._start("slurmctld", "-D", "-f", self.root / "slurm.conf")
             self._start("slurmd", "-D", "-f", self.root / "slurm.conf", "-N", host)

@@ -58,9 +58,13 @@ class StubTree:
             f"export NINJA='{self.bin / 'ninja'}'\n"
         )
         self.env = {
-            **os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}", "XCORR_BUILD": str(self.build),
-            "TMPDIR": str(folder), "SLURM_ARRAY_TASK_ID": "1", "SLURM_ARRAY_JOB_ID": "41",
-        }  # fmt: skip
+            **os.environ,
+            "PATH": f"{self.bin}:{os.environ['PATH']}",
+            "XCORR_BUILD": str(self.build),
+            "TMPDIR": str(folder),
+            "SLURM_ARRAY_TASK_ID": "1",
+            "SLURM_ARRAY_JOB_ID": "41",
+        }
         for name in ("XCORR_PYTHON", "XCORR_MESON", "NINJA", "MATHDX_ROOT"):
             self.env.pop(name, None)
 
@@ -82,9 +86,13 @@ class StubTree:
 
     def call(self, script: str, *words: object, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(self.root / script), *map(str, words)], cwd=self.root, env={**self.env, **env},
-            capture_output=True, text=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            [str(self.root / script), *map(str, words)],
+            cwd=self.root,
+            env={**self.env, **env},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
 
 
 @pytest.fixture

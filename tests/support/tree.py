@@ -12,8 +12,11 @@ def tree() -> list[Path]:
     """Every file that git tracks or would track, relative to the root."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     return sorted(Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file())
 
 

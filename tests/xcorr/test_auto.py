@@ -117,10 +117,18 @@ def rows(*sides, fast="cpu_row_streaming", us=5.0, **cells):
     found = []
     for side in sides:
         for variant, time in ((fast, us), ("cpu_fft", 9.0)):
-            found.append(sets.row(
-                variant=variant, params="threads=all", compute_us=time, left_rows=side, left_cols=side, right_rows=side,
-                right_cols=side, **cells,
-            ))  # fmt: skip
+            found.append(
+                sets.row(
+                    variant=variant,
+                    params="threads=all",
+                    compute_us=time,
+                    left_rows=side,
+                    left_cols=side,
+                    right_rows=side,
+                    right_cols=side,
+                    **cells,
+                )
+            )
     return found
 
 
@@ -225,8 +233,10 @@ def test_a_damaged_table_is_one_line_with_the_command_that_makes_it(results):
 
 def test_only_passed_rows_of_mode_stream_are_times():
     good = [{name: store.text_of(value) for name, value in one.items()} for one in rows(32)]
-    bad = [{**good[0], "params": f"{name}=1", name: value} for name, value in
-           {"outcome": "incorrect", "mode": "graph"}.items()]  # fmt: skip
+    bad = [
+        {**good[0], "params": f"{name}=1", name: value}
+        for name, value in {"outcome": "incorrect", "mode": "graph"}.items()
+    ]
     times = measured.times_of([*good, *bad])
     assert times == {"fp32": {square(32): {("cpu_row_streaming", "threads=all"): 5.0, ("cpu_fft", "threads=all"): 9.0}}}
     assert table.undigest(json.loads(json.dumps(table.digest(times)))) == times
@@ -241,10 +251,15 @@ def test_the_shipped_table_keeps_points_that_lead():
     assert ("a", "2") in auto_table.leaders(times)[square(16)], "leads on the other problem"
 
 
-@pytest.mark.parametrize("device, facts, expected", [
-    ("cuda:0", {"compute_capability": "8.4"}, "old"), ("cuda", {"compute_capability": "9.0"}, "new"),
-    ("cpu", {"cores": 6}, "few"), ("cpu", {"cores": 64}, "many"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "device, facts, expected",
+    [
+        ("cuda:0", {"compute_capability": "8.4"}, "old"),
+        ("cuda", {"compute_capability": "9.0"}, "new"),
+        ("cpu", {"cores": 6}, "few"),
+        ("cpu", {"cores": 64}, "many"),
+    ],
+)
 def test_the_nearest_architecture_is_of_the_same_kind(results, monkeypatch, device, facts, expected):
     times = table.digest({"fp32": {square(32): {FFT: 1.0}}})
     machines = [
@@ -278,16 +293,24 @@ def test_the_experiment_measures_what_auto_would_choose():
 
 def test_command_says_the_choice_in_one_line(results, monkeypatch, capsys):
     monkeypatch.setattr("xcorr.auto.Library", ScipyLibrary)
-    assert auto.run(["--form", "n-to-m", "--left", "56", "--lefts", "4", "--rights", "9", "--results", str(results)]) == 0
+    assert (
+        auto.run(["--form", "n-to-m", "--left", "56", "--lefts", "4", "--rights", "9", "--results", str(results)]) == 0
+    )
     out = capsys.readouterr().out
     assert out.startswith("n-to-m/56x56/56x56/4:9/full: cpu_") and out.count("\n") == 1
 
 
-@pytest.mark.parametrize("argv, words", [
-    (["--left", "56x0"], "out of range"), (["--left", "5", "--form", "n-to-n"], "did you mean n-to-m"),
-    (["--left", "5", "--precision", "fp99"], "fp"), (["--left", "5", "--lefts", "2"], "one-to-one takes counts 1:1"),
-    ([], "--left"), (["--left", "5", "--precision", "fp16"], "no variant of this build"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "argv, words",
+    [
+        (["--left", "56x0"], "out of range"),
+        (["--left", "5", "--form", "n-to-n"], "did you mean n-to-m"),
+        (["--left", "5", "--precision", "fp99"], "fp"),
+        (["--left", "5", "--lefts", "2"], "one-to-one takes counts 1:1"),
+        ([], "--left"),
+        (["--left", "5", "--precision", "fp16"], "no variant of this build"),
+    ],
+)
 def test_mistakes_are_one_line(results, monkeypatch, argv, words):
     monkeypatch.setattr("xcorr.auto.Library", ScipyLibrary)
     with pytest.raises(UserError, match=words) as caught:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy_library import ScipyLibrary, refused, scipy_correlation
 
-from xcorr import auto, correlate
-from xcorr import matrices, stream
+from xcorr import auto, correlate, matrices, stream
 from xcorr.library import Request
 from xcorr.outputs import PEAK_COLUMNS
 from xcorr.problem import pair_indices
@@ -32,8 +31,7 @@ def read_csv(text):
 
 @pytest.mark.parametrize("window", ["full", "valid", "sy:-2..3,sx:0..4"])
 @pytest.mark.parametrize(
-    "form, lefts, rights",
-    [("one-to-one", 1, 1), ("one-to-many", 1, 5), ("n-to-mn", 3, 6), ("n-to-m", 3, 4)],
+    "form, lefts, rights", [("one-to-one", 1, 1), ("one-to-many", 1, 5), ("n-to-mn", 3, 6), ("n-to-m", 3, 4)]
 )
 @pytest.mark.parametrize("chunk_pairs", [1, 3, 1000])
 def test_output_equals_scipy_whatever_the_chunks(
@@ -43,9 +41,7 @@ def test_output_equals_scipy_whatever_the_chunks(
     request = Request(form, (7, 5), (9, 8), lefts, rights, window)
     truth = scipy_correlation(request, left.astype(np.float32), right.astype(np.float32))
     plan = stream.plan_chunks
-    monkeypatch.setattr(
-        stream, "plan_chunks", lambda r, size, limit: plan(r, size, size * chunk_pairs)
-    )
+    monkeypatch.setattr(stream, "plan_chunks", lambda r, size, limit: plan(r, size, size * chunk_pairs))
     assert (
         xcorr(
             save("l.npy", left),
@@ -64,9 +60,7 @@ def test_output_equals_scipy_whatever_the_chunks(
     np.testing.assert_allclose(out, truth, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "form, lefts, rights", [("one-to-many", 1, 7), ("n-to-mn", 4, 12), ("n-to-m", 3, 5)]
-)
+@pytest.mark.parametrize("form, lefts, rights", [("one-to-many", 1, 7), ("n-to-mn", 4, 12), ("n-to-m", 3, 5)])
 def test_chunks_cover_every_pair_once(form, lefts, rights):
     request = Request(form, (2, 2), (2, 2), lefts, rights)
     left_of, right_of = pair_indices(request)
@@ -75,11 +69,7 @@ def test_chunks_cover_every_pair_once(form, lefts, rights):
         for chunk in stream.plan_chunks(request, 10, 10 * most + 9):
             assert chunk.first == len(seen) and chunk.pairs <= max(most, 1)
             part = Request(
-                form,
-                (2, 2),
-                (2, 2),
-                chunk.lefts.stop - chunk.lefts.start,
-                chunk.rights.stop - chunk.rights.start,
+                form, (2, 2), (2, 2), chunk.lefts.stop - chunk.lefts.start, chunk.rights.stop - chunk.rights.start
             )
             l, r = pair_indices(part)
             assert len(l) == chunk.pairs
@@ -100,15 +90,7 @@ def test_chunks_cover_every_pair_once(form, lefts, rights):
 )
 def test_any_type_order_and_layout(save, rng, tmp_path, convert):
     left, right = rng.integers(0, 9, (6, 5)), rng.integers(0, 9, (4, 6, 5))
-    assert (
-        xcorr(
-            save("l.npy", convert(left)),
-            save("r.npy", convert(right)),
-            "--output",
-            tmp_path / "out.npy",
-        )
-        == 0
-    )
+    assert xcorr(save("l.npy", convert(left)), save("r.npy", convert(right)), "--output", tmp_path / "out.npy") == 0
     truth = scipy_correlation(Request("one-to-many", (6, 5), (6, 5), 1, 4), left[None], right)
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), truth)
 
@@ -131,9 +113,7 @@ def test_right_order_reaches_the_same_pairs(save, rng, tmp_path):
         out = tmp_path / f"{number}.npy"
         assert xcorr(path, save(f"r{number}.npy", array), *order, "--output", out) == 0
         results.append(np.load(out))
-    truth = scipy_correlation(
-        Request("n-to-mn", (4, 4), (4, 4), 3, 6), left, by_tile.reshape(6, 4, 4)
-    )
+    truth = scipy_correlation(Request("n-to-mn", (4, 4), (4, 4), 3, 6), left, by_tile.reshape(6, 4, 4))
     for result in results:
         np.testing.assert_allclose(result, truth, atol=1e-4)
 
@@ -145,13 +125,7 @@ def test_square_stack_of_tiles_asks_for_the_order(save, capsys):
 
 @pytest.mark.parametrize(
     "lefts, rights, form",
-    [
-        (1, (), "one-to-one"),
-        (1, (5,), "one-to-many"),
-        (3, (), "n-to-m"),
-        (3, (4,), "n-to-m"),
-        (3, (3, 2), "n-to-mn"),
-    ],
+    [(1, (), "one-to-one"), (1, (5,), "one-to-many"), (3, (), "n-to-m"), (3, (4,), "n-to-m"), (3, (3, 2), "n-to-mn")],
 )
 def test_form_is_inferred_where_only_one_fits(lefts, rights, form):
     assert matrices.infer_form(None, lefts, (*rights, 8, 8), None) == form
@@ -165,19 +139,11 @@ def test_ambiguous_form_asks(save, capsys):
 def test_peaks_on_stdout_with_sign_and_origin(save, rng, capsys):
     scene = rng.normal(size=(40, 40))
     left, right = scene[10:30, 12:30], np.stack([scene[8:28, 15:33], scene[10:30, 12:30]])
-    assert (
-        correlate.main(
-            [save("l.npy", left), save("r.npy", right), "--subtract-mean"], ScipyLibrary()
-        )
-        == 0
-    )
+    assert correlate.main([save("l.npy", left), save("r.npy", right), "--subtract-mean"], ScipyLibrary()) == 0
     captured = capsys.readouterr()
     assert "shift origin: output index [0][0] is shift sy=-19 sx=-17" in captured.err
     rows = read_csv(captured.out)
-    assert [(row["pair"], row["left"], row["right"]) for row in rows] == [
-        ("0", "0", "0"),
-        ("1", "0", "1"),
-    ]
+    assert [(row["pair"], row["left"], row["right"]) for row in rows] == [("0", "0", "0"), ("1", "0", "1")]
     assert [(int(row["sy"]), int(row["sx"])) for row in rows] == [(2, -3), (0, 0)]
     assert tuple(rows[0]) == PEAK_COLUMNS
     assert all(abs(float(row["sub_sy"]) - int(row["sy"])) <= 0.5 for row in rows)
@@ -185,22 +151,10 @@ def test_peaks_on_stdout_with_sign_and_origin(save, rng, capsys):
 
 
 def test_peaks_file_and_output_together(save, rng, tmp_path, capsys):
-    left, right = (
-        save("l.npy", rng.normal(size=(2, 6, 6))),
-        save("r.npy", rng.normal(size=(3, 6, 6))),
-    )
+    left, right = (save("l.npy", rng.normal(size=(2, 6, 6))), save("r.npy", rng.normal(size=(3, 6, 6))))
     assert (
         correlate.main(
-            [
-                left,
-                right,
-                "--output",
-                str(tmp_path / "o.npy"),
-                "--peaks",
-                str(tmp_path / "p.csv"),
-                "--form",
-                "n-to-m",
-            ],
+            [left, right, "--output", str(tmp_path / "o.npy"), "--peaks", str(tmp_path / "p.csv"), "--form", "n-to-m"],
             ScipyLibrary(),
         )
         == 0
@@ -208,24 +162,13 @@ def test_peaks_file_and_output_together(save, rng, tmp_path, capsys):
     assert "shift origin" in capsys.readouterr().out
     out, rows = np.load(tmp_path / "o.npy"), read_csv((tmp_path / "p.csv").read_text())
     assert [float(row["value"]) for row in rows] == pytest.approx(out.max(axis=(1, 2)), rel=1e-6)
-    assert [(row["left"], row["right"]) for row in rows] == [
-        (str(i), str(j)) for i in range(2) for j in range(3)
-    ]
+    assert [(row["left"], row["right"]) for row in rows] == [(str(i), str(j)) for i in range(2) for j in range(3)]
     assert sorted(os.listdir(tmp_path)) == ["l.npy", "o.npy", "p.csv", "r.npy"]
 
 
 def test_subtract_mean_takes_each_matrix_its_own(save, rng, tmp_path):
     left, right = rng.normal(5, 1, (6, 6)), rng.normal(100, 1, (2, 6, 6)) * [[[1]], [[7]]]
-    assert (
-        xcorr(
-            save("l.npy", left),
-            save("r.npy", right),
-            "--subtract-mean",
-            "--output",
-            tmp_path / "o.npy",
-        )
-        == 0
-    )
+    assert xcorr(save("l.npy", left), save("r.npy", right), "--subtract-mean", "--output", tmp_path / "o.npy") == 0
     truth = scipy_correlation(
         Request("one-to-many", (6, 6), (6, 6), 1, 2),
         (left - left.mean())[None],
@@ -255,9 +198,7 @@ def test_variant_params_precision_and_device_reach_the_library(save, tmp_path):
         )
         == 0
     )
-    assert [call[1:] for call in library.calls] == [
-        ("cpu_definition", "threads=all", "fp64", "cpu")
-    ]
+    assert [call[1:] for call in library.calls] == [("cpu_definition", "threads=all", "fp64", "cpu")]
     assert np.load(tmp_path / "o.npy").dtype == np.float64
 
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from scipy_library import ScipyLibrary, refused
 
-from xcorr import correlate
-from xcorr import matrices
+from xcorr import correlate, matrices
 from xcorr.library import LibraryError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,13 +87,9 @@ def test_counts_forms_and_orders_that_do_not_fit(save, capsys):
     assert "does not divide by 2" in refused(capsys, two, five, "--form", "n-to-mn")
     assert "one of each" in refused(capsys, two, five, "--form", "one-to-one")
     assert "one left" in refused(capsys, two, five, "--form", "one-to-many")
-    assert "only for n-to-mn" in refused(
-        capsys, two, five, "--form", "n-to-m", "--right-order", "tile"
-    )
+    assert "only for n-to-mn" in refused(capsys, two, five, "--form", "n-to-m", "--right-order", "tile")
     tiles = save("tiles.npy", np.ones((2, 5, 4, 4)))
-    assert "has 5 tiles on axis 1 for 2 left" in refused(
-        capsys, two, tiles, "--right-order", "pattern"
-    )
+    assert "has 5 tiles on axis 1 for 2 left" in refused(capsys, two, tiles, "--right-order", "pattern")
     assert "does not divide" in refused(capsys, three, tiles)
     assert "only RIGHT" in refused(capsys, tiles, two)
     assert "window 'half'" in refused(capsys, two, tiles, "--window", "half")
@@ -122,21 +117,15 @@ def test_outputs_are_never_lost(save, capsys, tmp_path):
     assert "exists; use --force" in refused(capsys, path, other, "--output", out)
     assert out.read_text() == "precious"
     library = ScipyLibrary()
-    library.correlate = lambda *a, **k: (_ for _ in ()).throw(
-        LibraryError("broken: on purpose; no way out")
-    )
+    library.correlate = lambda *a, **k: (_ for _ in ()).throw(LibraryError("broken: on purpose; no way out"))
     assert "on purpose" in refused(capsys, path, other, "--output", out, "--force", library=library)
     assert out.read_text() == "precious"
     assert xcorr(path, other, "--output", out, "--force") == 0
     assert np.load(out).shape == (1, 7, 7)
     assert "named twice" in refused(capsys, path, other, "--output", path, "--force")
-    assert "named twice" in refused(
-        capsys, path, other, "--output", tmp_path / "x", "--peaks", tmp_path / "x"
-    )
+    assert "named twice" in refused(capsys, path, other, "--output", tmp_path / "x", "--peaks", tmp_path / "x")
     assert "not a regular file" in refused(capsys, path, other, "--output", tmp_path)
-    assert "cannot be written" in refused(
-        capsys, path, other, "--peaks", tmp_path / "none" / "p.csv"
-    )
+    assert "cannot be written" in refused(capsys, path, other, "--peaks", tmp_path / "none" / "p.csv")
     assert "cannot be written" in refused(capsys, path, other, "--output", "/proc/out.npy")
     assert sorted(os.listdir(tmp_path)) == ["l.npy", "out.npy", "r.npy"]
 
@@ -168,18 +157,11 @@ def test_command_names_a_missing_library(save, tmp_path):
     command = ROOT / "scripts" / "xcorr"
     environment = {**os.environ, "XCORR_BUILD": str(tmp_path / "nothing")}
     done = subprocess.run(
-        [command, "l.npy", "l.npy"],
-        cwd=tmp_path,
-        env=environment,
-        text=True,
-        capture_output=True,
-        check=False,
+        [command, "l.npy", "l.npy"], cwd=tmp_path, env=environment, text=True, capture_output=True, check=False
     )
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "not built; run ./scripts/setup.sh and build" in done.stderr
-    helped = subprocess.run(
-        [command, "--help"], cwd=tmp_path, text=True, capture_output=True, check=False
-    )
+    helped = subprocess.run([command, "--help"], cwd=tmp_path, text=True, capture_output=True, check=False)
     assert helped.returncode == 0 and "examples:" in helped.stdout
 
 

@@ -39,13 +39,16 @@ def risk_of(request, left, right, precision="fp32"):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda side: uniform(1, side), lambda side: RNG.normal(size=(1, side, side)),
-        lambda side: RNG.uniform(0, 255, (1, side, side)), lambda side: uniform(1, side) + 1e4,
-        lambda side: uniform(1, side) * 1e-30, lambda side: np.zeros((1, side, side)),
+        lambda side: uniform(1, side),
+        lambda side: RNG.normal(size=(1, side, side)),
+        lambda side: RNG.uniform(0, 255, (1, side, side)),
+        lambda side: uniform(1, side) + 1e4,
+        lambda side: uniform(1, side) * 1e-30,
+        lambda side: np.zeros((1, side, side)),
         lambda side: uniform(1, side) * (RNG.random((1, side, side)) < 0.3),  # a dark background
     ],
     ids=["uniform", "normal", "grey", "offset", "small", "zero", "dark"],
-)  # fmt: skip
+)
 def test_ordinary_data_keep_the_fft_at_every_size(side, make):
     assert risk_of(square(side), make(side), make(side)) == ""
 
@@ -105,7 +108,9 @@ def test_auto_takes_a_definition_where_an_outlier_costs_the_fft_the_small_output
     assert correlate.main([wide, right], fast_fft) == 0
     assert fast_fft.calls.pop()[1] == "cpu_definition"
     said = [line for line in capsys.readouterr().err.splitlines() if "no FFT" in line]
-    assert len(said) == 1 and said[0].startswith("auto: cpu_definition threads=all: ") and "of a typical output" in said[0]
+    assert (
+        len(said) == 1 and said[0].startswith("auto: cpu_definition threads=all: ") and "of a typical output" in said[0]
+    )
 
 
 @pytest.mark.parametrize("quiet", [[], ["--quiet"]])
@@ -139,7 +144,12 @@ def test_the_outputs_of_auto_are_right_beside_an_outlier(save, tmp_path):
     errors = {}
     for variant in ("auto", "cpu_fft"):
         out = tmp_path / f"{variant}.npy"
-        assert correlate.main([save("l.npy", left), save("r.npy", right), "--variant", variant, "--output", str(out)], library) == 0
+        assert (
+            correlate.main(
+                [save("l.npy", left), save("r.npy", right), "--variant", variant, "--output", str(out)], library
+            )
+            == 0
+        )
         errors[variant] = np.median(np.abs(np.load(out) - truth) / np.maximum(np.abs(truth), 1))
     assert errors["auto"] < 1e-5 and errors["cpu_fft"] > 1, errors
 

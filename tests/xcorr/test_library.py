@@ -57,10 +57,7 @@ def test_describe_agrees_with_the_definition(library, form):
     for request in problems(form):
         facts, (sy, sx) = library.describe(request), window_of(request)
         pairs = COUNTS[form][0] * COUNTS[form][1] if form == "n-to-m" else COUNTS[form][1]
-        assert facts.out_shape == (pairs, len(sy), len(sx)) and (facts.sy0, facts.sx0) == (
-            sy[0],
-            sx[0],
-        )
+        assert facts.out_shape == (pairs, len(sy), len(sx)) and (facts.sy0, facts.sx0) == (sy[0], sx[0])
         overlaps = [
             [max(0, min(a, b - s) - max(0, -s)) for s in shifts]
             for a, b, shifts in zip(request.left, request.right, (sy, sx))
@@ -73,11 +70,7 @@ def test_describe_agrees_with_the_definition(library, form):
 def test_every_variant_equals_scipy(library, form):
     tried = 0
     for variant in library.variants():
-        if (
-            form not in variant["forms"]
-            or variant["backend"] != "cpu"
-            or "fp32" not in variant["precisions"]
-        ):
+        if form not in variant["forms"] or variant["backend"] != "cpu" or "fp32" not in variant["precisions"]:
             continue
         for request in problems(form):
             left, right = inputs(request)
@@ -86,9 +79,7 @@ def test_every_variant_equals_scipy(library, form):
             for params in variant["points"]:
                 out = library.correlate(request, left, right, variant=variant["id"], params=params)
                 assert out.dtype == np.float32 and out.shape == truth.shape
-                np.testing.assert_allclose(
-                    out, truth, atol=1e-5 * scale, err_msg=f"{variant['id']} {params} {request}"
-                )
+                np.testing.assert_allclose(out, truth, atol=1e-5 * scale, err_msg=f"{variant['id']} {params} {request}")
                 tried += 1
     assert tried
 
@@ -99,11 +90,7 @@ def test_arguments_are_converted_and_out_is_used(library):
     truth = scipy_correlation(request, left, right)
     out = np.empty(truth.shape, np.float32)
     result = library.correlate(
-        request,
-        np.asfortranarray(left.astype(">f8")),
-        right[:, ::-1][:, ::-1],
-        variant="cpu_definition",
-        out=out,
+        request, np.asfortranarray(left.astype(">f8")), right[:, ::-1][:, ::-1], variant="cpu_definition", out=out
     )
     assert result is out
     np.testing.assert_allclose(out, truth, atol=1e-5)
@@ -170,7 +157,9 @@ def test_kept_plans_give_way_where_a_new_one_cannot_be_had(counted, monkeypatch)
     left, right = inputs(GOOD)
     library.correlate(GOOD, left, right, variant="cpu_fft")
     opened, calls = library._functions["open"], []
-    monkeypatch.setitem(library._functions, "open", lambda *a: calls.append(a) or (1 if len(calls) == 1 else opened(*a)))
+    monkeypatch.setitem(
+        library._functions, "open", lambda *a: calls.append(a) or (1 if len(calls) == 1 else opened(*a))
+    )
     library.correlate(GOOD, left, right, variant="cpu_definition")
     assert len(calls) == 2 and counts["close"] == 1
 
@@ -285,19 +274,10 @@ def test_xcorr_end_to_end_with_every_form(library, tmp_path, capsys):
             )
             captured = capsys.readouterr()
             assert code == 0 and "shift sy=-3 sx=-2" in captured.out, captured.err
-            np.testing.assert_allclose(
-                np.load(tmp_path / "o.npy"), scipy_correlation(request, left, right), atol=1e-4
-            )
+            np.testing.assert_allclose(np.load(tmp_path / "o.npy"), scipy_correlation(request, left, right), atol=1e-4)
     assert (
         correlate.main(
-            [
-                str(tmp_path / "l.npy"),
-                str(tmp_path / "r.npy"),
-                "--form",
-                "n-to-m",
-                "--window",
-                "sy:0..99,sx:0..0",
-            ],
+            [str(tmp_path / "l.npy"), str(tmp_path / "r.npy"), "--form", "n-to-m", "--window", "sy:0..99,sx:0..0"],
             library,
         )
         == 2

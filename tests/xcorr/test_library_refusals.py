@@ -113,20 +113,27 @@ def test_unaligned_inputs_are_copied(library):
 @pytest.mark.parametrize(
     "change, words",
     [
-        ({"left": (4.5, 4)}, "left rows 4.5: not a whole number"), ({"right": (4, 4.0)}, "right cols 4.0"),
-        ({"lefts": 2.5}, "lefts 2.5: not a whole number"), ({"rights": "4"}, "rights '4'"),
+        ({"left": (4.5, 4)}, "left rows 4.5: not a whole number"),
+        ({"right": (4, 4.0)}, "right cols 4.0"),
+        ({"lefts": 2.5}, "lefts 2.5: not a whole number"),
+        ({"rights": "4"}, "rights '4'"),
         ({"rights": 2**70}, "rights 1180591620717411303424: out of range"),
-        ({"left": (4, 4, 4)}, "left [(]4, 4, 4[)]: not a shape"), ({"left": 4}, "left 4: not a shape"),
-        ({"left": None}, "left None"), ({"window": None}, "window None: not a text"), ({"form": 3}, "form 3"),
+        ({"left": (4, 4, 4)}, "left [(]4, 4, 4[)]: not a shape"),
+        ({"left": 4}, "left 4: not a shape"),
+        ({"left": None}, "left None"),
+        ({"window": None}, "window None: not a text"),
+        ({"form": 3}, "form 3"),
     ],
-)  # fmt: skip
+)
 def test_sizes_are_whole_numbers(library, change, words):
     asked = replace(GOOD, **change)
     left, right = inputs(GOOD)
     for call in (
-        lambda: library.describe(asked), lambda: library.correlate(asked, left, right, variant="cpu_fft"),
-        lambda: library.supports(asked, variant="cpu_fft"), lambda: library.reference(asked, left, right),
-    ):  # fmt: skip
+        lambda: library.describe(asked),
+        lambda: library.correlate(asked, left, right, variant="cpu_fft"),
+        lambda: library.supports(asked, variant="cpu_fft"),
+        lambda: library.reference(asked, left, right),
+    ):
         with pytest.raises(LibraryError, match=words):
             call()
 

@@ -61,10 +61,13 @@ class Tree:
         """Builds libxcorr and the program; quick where nothing has changed."""
         print(f"{self.root}: building {self.build}", file=sys.stderr, flush=True)
         done = subprocess.run(
-            [self.root / "scripts" / "build.sh", "--grid", grid, "--gpu-arch", architecture], cwd=self.root,
+            [self.root / "scripts" / "build.sh", "--grid", grid, "--gpu-arch", architecture],
+            cwd=self.root,
             env={**os.environ, "XCORR_BUILD": str(self.build)},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         if done.returncode != 0:
             cause = [line for line in done.stdout.splitlines() if "error" in line.lower()]
             raise UserError(f"{self.root}: does not build: {' '.join(cause[:1])}; run scripts/build.sh there")
@@ -112,8 +115,9 @@ def open_tree(name: str, build: Path | None) -> Tree:
 def _unpacked(revision: str) -> Path:
     asked = subprocess.run(
         ["git", "-C", str(ROOT), "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     commit = asked.stdout.strip()
     if asked.returncode != 0:
         raise UserError(f"{revision}: neither a folder nor a revision; see git log")

@@ -45,11 +45,20 @@ class Recorder:
         library = made.folder / "libstand_in.so"
         stand_ins = sorted(FOLDER.glob("*_stand_in.cpp"))
         _compile(tree, [*flags, "-shared", "-o", library, *stand_ins, "-ldl"])
-        _compile(tree, [
-            *flags, "-o", made.folder / "record_calls",
-            FOLDER / "record_calls.cpp", library, tree.build / "libxcorr.so",
-            f"-Wl,-rpath,{made.folder}", f"-Wl,-rpath,{tree.build}", "-Wl,--allow-shlib-undefined",
-        ])  # fmt: skip
+        _compile(
+            tree,
+            [
+                *flags,
+                "-o",
+                made.folder / "record_calls",
+                FOLDER / "record_calls.cpp",
+                library,
+                tree.build / "libxcorr.so",
+                f"-Wl,-rpath,{made.folder}",
+                f"-Wl,-rpath,{tree.build}",
+                "-Wl,--allow-shlib-undefined",
+            ],
+        )
         for variant in tree.units():
             made.kernels |= {one.mangled: one for one in kernels_of(tree.objects(variant), architecture)}
         made.names = plain_names(made.kernels)
@@ -65,8 +74,13 @@ class Recorder:
         """What is recorded of a variant; it may be left unread. UserError at the end where recording failed."""
         environment = {**os.environ, "XCORR_KERNELS": str(self.folder / "kernels.txt"), **paint}
         with tempfile.TemporaryFile("w+") as errors:
-            child = subprocess.Popen([self.folder / "record_calls", variant], env=environment, text=True,
-                                     stdout=subprocess.PIPE, stderr=errors)  # fmt: skip
+            child = subprocess.Popen(
+                [self.folder / "record_calls", variant],
+                env=environment,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
             try:
                 assert child.stdout is not None
                 yield child.stdout
@@ -145,4 +159,4 @@ def _around_difference(was: str, now: str) -> tuple[str, str]:
         return was, now
     start = next((i for i, (a, b) in enumerate(zip(was, now)) if a != b), min(len(was), len(now)))
     start = max(0, min(start - 40, len(was) - limit))
-    return (was[:60] + " ... " + was[start:start + limit], now[:60] + " ... " + now[start:start + limit])
+    return (was[:60] + " ... " + was[start : start + limit], now[:60] + " ... " + now[start : start + limit])

@@ -76,9 +76,10 @@ State& state() {
 }
 
 [[noreturn]] void give_up(const std::string& cause) {
-  std::fprintf(stderr,
-               "error: cuda_stand_in: %s; teach it (experiments/compare/equivalence/cuda_stand_in.cpp)\n",
-               cause.c_str());
+  std::fprintf(
+      stderr,
+      "error: cuda_stand_in: %s; teach it (experiments/compare/equivalence/cuda_stand_in.cpp)\n",
+      cause.c_str());
   std::exit(3);
 }
 
@@ -265,22 +266,22 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   static const std::map<int, int> known = {
-    {cudaDevAttrComputeCapabilityMajor, 9},
-    {cudaDevAttrComputeCapabilityMinor, 0},
-    {cudaDevAttrMultiProcessorCount, kProcessors},
-    {cudaDevAttrMaxSharedMemoryPerBlockOptin, static_cast<int>(kSharedOfBlock)},
-    {cudaDevAttrMaxSharedMemoryPerBlock, static_cast<int>(kWithoutAsking)},
-    {cudaDevAttrMaxSharedMemoryPerMultiprocessor, static_cast<int>(kSharedOfProcessor)},
-    {cudaDevAttrReservedSharedMemoryPerBlock, static_cast<int>(kSharedReserved)},
-    {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
-    {cudaDevAttrMaxThreadsPerBlock, 1024},
-    {cudaDevAttrMaxRegistersPerBlock, 65536},
-    {cudaDevAttrWarpSize, 32},
-    {cudaDevAttrL2CacheSize, 60 << 20},
-    {cudaDevAttrCooperativeLaunch, 1},
-    {cudaDevAttrComputePreemptionSupported, 1},
+      {cudaDevAttrComputeCapabilityMajor, 9},
+      {cudaDevAttrComputeCapabilityMinor, 0},
+      {cudaDevAttrMultiProcessorCount, kProcessors},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, static_cast<int>(kSharedOfBlock)},
+      {cudaDevAttrMaxSharedMemoryPerBlock, static_cast<int>(kWithoutAsking)},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, static_cast<int>(kSharedOfProcessor)},
+      {cudaDevAttrReservedSharedMemoryPerBlock, static_cast<int>(kSharedReserved)},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
+      {cudaDevAttrMaxThreadsPerBlock, 1024},
+      {cudaDevAttrMaxRegistersPerBlock, 65536},
+      {cudaDevAttrWarpSize, 32},
+      {cudaDevAttrL2CacheSize, 60 << 20},
+      {cudaDevAttrCooperativeLaunch, 1},
+      {cudaDevAttrComputePreemptionSupported, 1},
 #if CUDART_VERSION >= 12030
-    {cudaDevAttrMpsEnabled, 0},
+      {cudaDevAttrMpsEnabled, 0},
 #endif
   };
   const auto found = known.find(attribute);

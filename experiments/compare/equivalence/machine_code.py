@@ -54,7 +54,7 @@ def cubins(path: Path, architecture: str) -> list[bytes]:
             (which,) = struct.unpack_from("<I", data, at + 28)
             (whole,) = struct.unpack_from("<Q", data, at + 56)
             if kind == KIND_ELF and str(which) == architecture:
-                found.append(_unpacked(data[at + header:at + header + (stored or padded)], whole, path))
+                found.append(_unpacked(data[at + header : at + header + (stored or padded)], whole, path))
             at += header + padded
         start = data.find(FAT_BINARY, end)
     return found
@@ -95,13 +95,19 @@ class _Elf:
         heads = [struct.unpack_from("<IIQQQQIIQQ", data, table + size * i) for i in range(count)]
 
         def text(at: int) -> str:
-            return data[at:data.index(b"\0", at)].decode()
+            return data[at : data.index(b"\0", at)].decode()
 
         self.sections = [
-            _Section(text(heads[names][4] + head[0]), head[1], head[6], head[7], head[5],
-                     b"" if head[1] == NO_BITS else data[head[4]:head[4] + head[5]])
+            _Section(
+                text(heads[names][4] + head[0]),
+                head[1],
+                head[6],
+                head[7],
+                head[5],
+                b"" if head[1] == NO_BITS else data[head[4] : head[4] + head[5]],
+            )
             for head in heads
-        ]  # fmt: skip
+        ]
         self.symbols: list[str] = []
         for section, head in zip(self.sections, heads):
             if section.name == ".symtab":
@@ -160,7 +166,7 @@ def _attributes(content: bytes) -> Iterator[tuple[int, bytes]]:
         form, attribute, value = struct.unpack_from("<BBH", content, at)
         at += 4
         if form == SIZED:
-            yield attribute, content[at:at + value]
+            yield attribute, content[at : at + value]
             at += value
         else:
             yield attribute, struct.pack("<H", value)
@@ -192,7 +198,7 @@ def _unscoped(symbol: str) -> str:
 def without_file(mangled: str) -> str:
     """A mangled name without its anonymous namespace, which is named after file and process."""
     space = re.search(r"(\d+)(?=_GLOBAL__N_)", mangled)
-    return mangled if space is None else mangled[:space.start()] + mangled[space.end() + int(space[1]):]
+    return mangled if space is None else mangled[: space.start()] + mangled[space.end() + int(space[1]) :]
 
 
 # Types in signatures of kernels that have other names in earlier versions: what all of them are compared as.

@@ -88,8 +88,10 @@ def measured(bench: Bench, unit: Unit) -> Times:
     for event in bench.measure(unit, unit.params, BRIEF, lambda _: TIMEOUT_S):
         if isinstance(event, Record):
             if event.fields["outcome"] != "passed":
-                raise UserError(f"{bench.path}: {unit.name} {event.fields['params']}: {event.fields['outcome']}: "
-                                f"{event.fields.get('reason', '')}")  # fmt: skip
+                raise UserError(
+                    f"{bench.path}: {unit.name} {event.fields['params']}: {event.fields['outcome']}: "
+                    f"{event.fields.get('reason', '')}"
+                )
             times = [float(one["compute_us"]) for one in event.fields["repetitions"]]
             found[event.fields.get("params", "")] = statistics.median(times)
         elif isinstance(event, Ended) and event.reason:
@@ -124,7 +126,7 @@ def in_turn(units: Sequence[Unit], measure: Measure) -> list[Point]:
     runs: dict[tuple[str, str], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for turn in tqdm(range(RUNS), desc="runs", file=sys.stderr):
         for unit in units:
-            for build in ((0, 1) if turn % 2 == 0 else (1, 0)):
+            for build in (0, 1) if turn % 2 == 0 else (1, 0):
                 for params, time in measure(build, unit).items():
                     runs[(unit.name, params)][build].append(time)
     return [Point(" ".join(place), tuple(before), tuple(after)) for place, (before, after) in runs.items()]
@@ -133,10 +135,16 @@ def in_turn(units: Sequence[Unit], measure: Measure) -> list[Point]:
 def table(points: Sequence[Point]) -> str:
     """A line for each point, those that differ marked, and the verdict."""
     body = [
-        [point.name, statistics.median(point.before), statistics.median(point.after), point.difference, point.spread,
-         "differs" if point.differs else ""]
+        [
+            point.name,
+            statistics.median(point.before),
+            statistics.median(point.after),
+            point.difference,
+            point.spread,
+            "differs" if point.differs else "",
+        ]
         for point in points
-    ]  # fmt: skip
+    ]
     head = ["point", "before us", "after us", "difference", "spread of runs", ""]
     count = sum(point.differs for point in points)
     ratio = statistics.geometric_mean(statistics.median(one.after) / statistics.median(one.before) for one in points)

@@ -15,10 +15,10 @@ from pathlib import Path
 import pandas as pd
 from tabulate import tabulate
 
-from xcorr.errors import Parser, UserError
 from plots import tidy
-from plots.tables.claims import verdicts
 from plots.sets import ROOT, choose
+from plots.tables.claims import verdicts
+from xcorr.errors import Parser, UserError
 
 EPILOG = """example:
   python3 -m plots.tables.claims                       every claim, for every published set
@@ -30,14 +30,15 @@ WIDTHS = {"claim": 44, "paper": 16, "here": 36, "verdict": 40}
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = Parser(
-        prog="python3 -m plots.tables.claims", description=__doc__, epilog=EPILOG,
+        prog="python3 -m plots.tables.claims",
+        description=__doc__,
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     add = made.add_argument
     add("keys", nargs="*", metavar="KEY", help="machine key (default: every published set)")
     add("--local", action="store_true", help="local sets, even where a published one exists")
-    add("--results", type=Path, default=ROOT / "results", metavar="DIR",
-        help="root of the results (default: results)")  # fmt: skip
+    add("--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)")
     add("--id", action="append", default=[], metavar="ID", help="only this claim, e.g. O07")
     add("--markdown", action="store_true", help="print Markdown")
     return made
@@ -50,9 +51,11 @@ def text(lines: pd.DataFrame, whole: bool) -> str:
         said = f"{line['verdict']}: {line['reason']}" if line["reason"] else line["verdict"]
         claim = f"{line['claim']} [{line['quantity']}]" if whole and line["quantity"] else line["claim"]
         cells = {
-            "claim": claim, "paper": line["paper"], "here": line["values" if whole else "here"] or "-",
+            "claim": claim,
+            "paper": line["paper"],
+            "here": line["values" if whole else "here"] or "-",
             "verdict": said,
-        }  # fmt: skip
+        }
         wrapped = [textwrap.fill(cells[name], width) for name, width in WIDTHS.items()]
         shown.append([line["id"], *wrapped])
     return tabulate(shown, ["id", *WIDTHS], tablefmt="simple", disable_numparse=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments.compare.instruction_mix import claimed
-from xcorr.problem import Problem
 from plots.tables.claims.values import Found, Value, known
+from xcorr.problem import Problem
 
 Arguments = Mapping[str, Any]
 WARP = 32
@@ -16,9 +16,7 @@ WARP = 32
 def instruction_mix(args: Arguments) -> Found:
     """FMAs to shuffles of a step, `fma:shuffle`, for each of `steps`: a left and b right matrices, s
     overlaps, l left rows (paper sections 4.1 to 4.3)."""
-    return Found([
-        Value(_named(step), word="{}:{}".format(*claimed(step))) for step in args["steps"]
-    ])  # fmt: skip
+    return Found([Value(_named(step), word="{}:{}".format(*claimed(step))) for step in args["steps"]])
 
 
 def shuffles_beyond(args: Arguments) -> Found:
@@ -33,17 +31,17 @@ def shuffles_beyond(args: Arguments) -> Found:
 
 def mix_as_formula(args: Arguments) -> Found:
     """`same` or `other`: FMAs and shuffles of each of `steps` against pairs of numbers of `stated`."""
-    return Found([
-        Value(_named(step), word="same" if claimed(step) == tuple(stated) else "other")
-        for step, stated in zip(args["steps"], args["stated"])
-    ])  # fmt: skip
+    return Found(
+        [
+            Value(_named(step), word="same" if claimed(step) == tuple(stated) else "other")
+            for step, stated in zip(args["steps"], args["stated"])
+        ]
+    )
 
 
 def neutral_share(args: Arguments) -> Found:
     """Share of the lane operations of warp-shuffle that add nothing, in percent, at each of `sizes`."""
-    return Found([
-        known(str(size), 100.0 * (1.0 - size * size / lane_operations(size))) for size in args["sizes"]
-    ])  # fmt: skip
+    return Found([known(str(size), 100.0 * (1.0 - size * size / lane_operations(size))) for size in args["sizes"]])
 
 
 def lane_operations(width: int) -> int:
@@ -65,9 +63,8 @@ def useful_fmas(args: Arguments) -> Found:
     values = []
     for height, width in args["shapes"]:
         counted = sum(
-            (height - abs(dy)) * (width - abs(dx))
-            for dy in range(1 - height, height) for dx in range(1 - width, width)
-        )  # fmt: skip
+            (height - abs(dy)) * (width - abs(dx)) for dy in range(1 - height, height) for dx in range(1 - width, width)
+        )
         problem = Problem("one-to-one", (height, width), (height, width), 1, 1, "full")
         text = f"{height}x{width}"
         values += [known(text, counted / problem.fmas), known(text, counted / (height * width) ** 2)]
@@ -76,11 +73,15 @@ def useful_fmas(args: Arguments) -> Found:
 
 def products_formula(args: Arguments) -> Found:
     """(h (h+1) - 1) (w (w+1) - 1), the thesis' count of products, over the products of the definition."""
-    return Found([
-        known(f"{h}x{w}", (h * (h + 1) - 1) * (w * (w + 1) - 1)
-              / Problem("one-to-one", (h, w), (h, w), 1, 1, "full").fmas)
-        for h, w in args["shapes"]
-    ])  # fmt: skip
+    return Found(
+        [
+            known(
+                f"{h}x{w}",
+                (h * (h + 1) - 1) * (w * (w + 1) - 1) / Problem("one-to-one", (h, w), (h, w), 1, 1, "full").fmas,
+            )
+            for h, w in args["shapes"]
+        ]
+    )
 
 
 def _named(step: Mapping[str, int]) -> str:
@@ -89,6 +90,5 @@ def _named(step: Mapping[str, int]) -> str:
 
 COMPUTATIONS = {
     one.__name__: one
-    for one in (instruction_mix, shuffles_beyond, mix_as_formula, neutral_share, useful_fmas,
-                products_formula)
-}  # fmt: skip
+    for one in (instruction_mix, shuffles_beyond, mix_as_formula, neutral_share, useful_fmas, products_formula)
+}

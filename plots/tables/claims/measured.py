@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from plots import real
+from plots.noise import noise_us
 from plots.tables import table1
 from plots.tables.claims.rows import Cell, Rows, grid, label, of_any, placed, side_of
 from plots.tables.claims.values import UNDECIDED, Found, Value, known
-from plots.noise import noise_us
 from xcorr.variants import assignments
 
 Arguments = Mapping[str, Any]
@@ -206,16 +206,15 @@ def accuracy(rows: Rows, args: Arguments) -> Found:
     allowed = {name for choice in rows.choices(args["series"]) for name in choice.variants}
     values = [
         known(str(dataset["dataset"]), float(variant["float32_vs_float64"][args["key"]]))
-        for dataset in found.datasets() for variant in dataset.get("variants", [])
+        for dataset in found.datasets()
+        for variant in dataset.get("variants", [])
         if variant["variant"] in allowed and (variant.get("float32_vs_float64") or {}).get(args["key"])
-    ]  # fmt: skip
+    ]
     wanted = " or ".join(sorted(allowed))
     return Found(values, [] if values else [f"{wanted} in {args['experiment']}"])
 
 
 COMPUTATIONS = {
     one.__name__: one
-    for one in (ratio, times, crossing, fastest, beating, paired, spread, value, noise, interpolated,
-                winners, accuracy)
-}  # fmt: skip
-
+    for one in (ratio, times, crossing, fastest, beating, paired, spread, value, noise, interpolated, winners, accuracy)
+}

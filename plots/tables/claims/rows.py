@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from xcorr.errors import UserError, nearest
 from plots import metrics
 from plots.tables import table1
 from plots.tables.best_table import USUAL
 from plots.tables.selection import Choice
 from plots.tables.selection import parse as parse_choice
+from xcorr.errors import UserError, nearest
 
 METRICS = {
     "time": lambda p: p["compute_us"],
@@ -63,9 +63,7 @@ class Rows:
             points = points[mask.reindex(points.index)]
         square = points["size"] == [f"{n}x{n}" for n in points["left_rows"]]
         self.points = points[square]
-        self._by_cell = {
-            Cell(*values): own for values, own in self.points.groupby(["form", "counts", "left_rows"])
-        }
+        self._by_cell = {Cell(*values): own for values, own in self.points.groupby(["form", "counts", "left_rows"])}
 
     @property
     def imported(self) -> bool:

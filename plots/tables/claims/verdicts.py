@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 
 import experiments
-from xcorr.errors import UserError, nearest
 from experiments.driver.schema import load_toml
-from plots.tables.text import markdown
 from plots.tables.claims import counted, measured
 from plots.tables.claims.rows import Rows, parse_series, predicted_too_long
 from plots.tables.claims.values import DIFFERS, UNKNOWN, VERDICTS, Found, check, verdict
+from plots.tables.text import markdown
 from plots.tidy import ResultSet
+from xcorr.errors import UserError, nearest
 
 CLAIMS = Path(experiments.__file__).parent / "claims.toml"
 CLASSES = {
@@ -28,9 +28,7 @@ CLASSES = {
 IMPORT = "about the published data; import them (scripts/import_published.py)"
 REQUIRED = ("id", "section", "statement", "class", "paper")
 KEYS = (*REQUIRED, "experiments", "quantity", "compute", "test", "reason", "note")
-COLUMNS = [
-    "id", "section", "class", "claim", "quantity", "paper", "here", "values", "verdict", "reason", "note"
-]
+COLUMNS = ["id", "section", "class", "claim", "quantity", "paper", "here", "values", "verdict", "reason", "note"]
 
 
 @dataclass(frozen=True)
@@ -91,10 +89,18 @@ def _claim(one: Mapping[str, Any], where: str) -> Claim:
     elif not one.get("reason"):
         raise UserError(f"{where}: neither compute nor reason; say how it is decided or why not")
     return Claim(
-        one["id"], one["section"], one["statement"], one["class"], one["paper"],
-        tuple(one.get("experiments", ())), one.get("quantity", ""), compute, one.get("test", {}),
-        one.get("reason", ""), one.get("note", ""),
-    )  # fmt: skip
+        one["id"],
+        one["section"],
+        one["statement"],
+        one["class"],
+        one["paper"],
+        tuple(one.get("experiments", ())),
+        one.get("quantity", ""),
+        compute,
+        one.get("test", {}),
+        one.get("reason", ""),
+        one.get("note", ""),
+    )
 
 
 def found(claim: Claim, rows: Rows) -> Found:
@@ -113,10 +119,18 @@ def found(claim: Claim, rows: Rows) -> Found:
 def decide(claim: Claim, rows: Rows) -> dict[str, str]:
     """One line of the table (COLUMNS) for a claim and a set."""
     line = {
-        "id": claim.id, "section": claim.section, "class": claim.kind, "claim": claim.statement,
-        "quantity": claim.quantity, "paper": claim.paper, "here": "", "values": "",
-        "verdict": UNKNOWN, "reason": claim.reason, "note": claim.note,
-    }  # fmt: skip
+        "id": claim.id,
+        "section": claim.section,
+        "class": claim.kind,
+        "claim": claim.statement,
+        "quantity": claim.quantity,
+        "paper": claim.paper,
+        "here": "",
+        "values": "",
+        "verdict": UNKNOWN,
+        "reason": claim.reason,
+        "note": claim.note,
+    }
     if not claim.compute:
         return line
     if claim.kind == "published" and not rows.imported:
@@ -166,14 +180,16 @@ def counts(lines: pd.DataFrame) -> pd.DataFrame:
 def readable(lines: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: claim, the paper's value, here, verdict with the reason."""
     marked = [f"**{one}**" if one == DIFFERS else one for one in lines["verdict"]]
-    return pd.DataFrame({
-        "Id": lines["id"],
-        "Claim": [f"{s} ({where})" for s, where in zip(lines["claim"], lines["section"])],
-        "Quantity": lines["quantity"],
-        "Paper": lines["paper"],
-        "Here": [text or "–" for text in lines["here"]],
-        "Verdict": [f"{v}: {r}" if r else v for v, r in zip(marked, lines["reason"])],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "Id": lines["id"],
+            "Claim": [f"{s} ({where})" for s, where in zip(lines["claim"], lines["section"])],
+            "Quantity": lines["quantity"],
+            "Paper": lines["paper"],
+            "Here": [text or "–" for text in lines["here"]],
+            "Verdict": [f"{v}: {r}" if r else v for v, r in zip(marked, lines["reason"])],
+        }
+    )
 
 
 def to_markdown(lines: pd.DataFrame) -> str:

@@ -150,8 +150,8 @@ def _without_prose(tokens: list[str]) -> list[str]:
     out: list[str] = []
     i = 0
     while i < len(tokens):
-        token, after = tokens[i], tokens[i + 1:i + 2]
-        if token == "." and after and after[0] in PROSE_FIELDS and tokens[i + 2:i + 3] == ["="]:
+        token, after = tokens[i], tokens[i + 1 : i + 2]
+        if token == "." and after and after[0] in PROSE_FIELDS and tokens[i + 2 : i + 3] == ["="]:
             if tokens[i + 3].startswith('"') and tokens[i + 4] in (",", "}"):
                 i += 5 if tokens[i + 4] == "," else 4
                 continue
@@ -172,7 +172,7 @@ def _without_prose(tokens: list[str]) -> list[str]:
             closing = _end(tokens, i + 1)
             if tokens[closing - 1].startswith('"') and tokens[closing - 2] == ",":
                 out.append(token)
-                out += _without_prose(tokens[i + 1:closing - 2])
+                out += _without_prose(tokens[i + 1 : closing - 2])
                 i = closing
                 continue
         out.append(token)
@@ -187,7 +187,7 @@ def _end(tokens: list[str], opening: int) -> int:
         depth += (tokens[i] in OPENING) - (tokens[i] in CLOSING)
         if depth == 0:
             return i
-    raise ValueError(f"a bracket is not closed after: {' '.join(tokens[opening - 1:opening + 8])}")
+    raise ValueError(f"a bracket is not closed after: {' '.join(tokens[opening - 1 : opening + 8])}")
 
 
 def find_included(root: Path, including: Path, name: str) -> Path | None:
