@@ -157,7 +157,7 @@ def test_a_processor_in_use_is_unfit() -> None:
     assert "every core" in check.cpu_line(1.0, 2, on_gpu=False).advice
     assert check.cpu_line(6.0, 16, on_gpu=True).advice == "" and check.cpu_line(15.5, 16, on_gpu=True).advice
     low = check.disk_line(Path("/proc/sys/no-such-folder"))
-    assert low.advice.startswith("make room"), "a file system without room"
+    assert low.advice.startswith("free some"), "a file system without free space"
 
 
 def test_busy_cores_are_read_from_the_ticks_of_the_kernel() -> None:

@@ -55,7 +55,7 @@ def test_tables_draw_nothing_and_know_no_report():
 )
 def test_an_old_name_says_the_new_one(old, new):
     done = subprocess.run([sys.executable, "-m", f"plots.{old}"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode != 0 and f"plots.{old} is now plots.{new}" in done.stderr
+    assert done.returncode != 0 and f"plots.{old}: was renamed; use plots.{new}" in done.stderr
     assert importlib.import_module(f"plots.{new}")
 
 

@@ -24,6 +24,7 @@ CALLS = {
     "scripts/slurm_array.sh": [["--results", "results"], ["--step", "shard"], ["--step", "draw:41"]],
     "scripts/test.sh": [["--exhaustive"]],
     "scripts/test_debootstrap.sh": [["--base", "new.tar"], ["--only", "reproduce"]],
+    "scripts/try": [["my_variant"]],
     "scripts/xcorr": [["--help"]],
 }
 TOOLS = [

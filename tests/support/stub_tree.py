@@ -53,6 +53,10 @@ class StubTree:
         for name in ("xcorr-bench", "tests/conformance/conformance"):
             (self.build / name).parent.mkdir(parents=True, exist_ok=True)
             self.stub(name, "", self.build)
+        formatters = folder / "formatters"
+        for name in ("clang_format/data/bin/clang-format", "bin/ruff"):
+            (formatters / name).parent.mkdir(parents=True, exist_ok=True)
+            self.stub(name, "", formatters)
         (self.root / ".xcorr-env").write_text(
             f"XCORR_PYTHON='{self.bin / 'python'}'\nXCORR_MESON='{self.bin / 'meson'}'\n"
             f"export NINJA='{self.bin / 'ninja'}'\n"
@@ -61,6 +65,7 @@ class StubTree:
             **os.environ,
             "PATH": f"{self.bin}:{os.environ['PATH']}",
             "XCORR_BUILD": str(self.build),
+            "XCORR_FORMATTERS": str(formatters),
             "TMPDIR": str(folder),
             "SLURM_ARRAY_TASK_ID": "1",
             "SLURM_ARRAY_JOB_ID": "41",
