@@ -123,6 +123,8 @@ def compare_lines(streams: list[Iterable[str]], names: tuple[Mapping[str, str], 
     found = Compared()
     reached: tuple[set[str], set[str]] = (set(), set())
     block = ""
+    padding: set[Place] = set()
+    open_differences: dict[Place, str] = {}
     for lines in zip_longest(*streams, fillvalue=""):
         if lines[0].startswith(BLOCK):
             block = lines[0].removeprefix(BLOCK).strip()
@@ -134,22 +136,46 @@ def compare_lines(streams: list[Iterable[str]], names: tuple[Mapping[str, str], 
                 mangled, _, rest = text.removeprefix("launch ").partition(" ")
                 reached[i // 2].add(mangled)
                 texts[i] = f"launch {names[i // 2].get(mangled, mangled)} {rest}"
-        if texts.count(texts[0]) != 4 and not _equal_but_for_padding(texts):
-            was, now = _around_difference(texts[0], texts[2])
-            found.difference = f"{block}: {was or 'nothing'} -> {now or 'nothing'}"
+        if texts.count(texts[0]) == 4:
+            continue
+        was, now = _around_difference(texts[0], texts[2])
+        difference = f"{block}: {was or 'nothing'} -> {now or 'nothing'}"
+        places = _places(texts)
+        if places is None:
+            found.difference = difference
             break
+        padding |= places[0]
+        for place in places[1]:
+            open_differences.setdefault(place, difference)
+    # A byte that is padding in one launch is padding in all launches of its kernel.
+    unexplained = [text for place, text in open_differences.items() if place not in padding]
+    if unexplained and not found.difference:
+        found.difference = unexplained[0]
     found.reached = (frozenset(reached[0]), frozenset(reached[1]))
     return found
 
 
-def _equal_but_for_padding(texts: list[str]) -> bool:
-    """Whether the lines are equal where neither build's two recordings differ, and differ only in parameters."""
-    if len({len(text) for text in texts}) != 1:
-        return False
-    head = texts[0].find("(", texts[0].rfind(" stream ")) if texts[0].startswith("launch ") else len(texts[0])
+Place = tuple[str, int, int]  # kernel, parameter, byte
+
+
+def _places(texts: list[str]) -> tuple[set[Place], set[Place]] | None:
+    """Of four recordings of a launch the bytes of parameters that are padding, since the two recordings of a build differ
+    there, and those in which the builds differ otherwise. None where more than parameters differs."""
+    if len({len(text) for text in texts}) != 1 or not texts[0].startswith("launch "):
+        return None
+    head = texts[0].find("(", texts[0].rfind(" stream "))
     if len({text[:head] for text in texts}) != 1:
-        return False
-    return all(a == c or a != b or c != d for a, b, c, d in zip(*(text[head:] for text in texts)))
+        return None
+    kernel = texts[0][: texts[0].find(" grid ")]
+    padding, different = set(), set()
+    for index, values in enumerate(zip(*(text[head + 1 : -1].split(" ") for text in texts))):
+        for byte in range(len(values[0]) // 2):
+            a, b, c, d = (value[2 * byte : 2 * byte + 2] for value in values)
+            if a != b or c != d:
+                padding.add((kernel, index, byte))
+            elif a != c:
+                different.add((kernel, index, byte))
+    return padding, different
 
 
 def _around_difference(was: str, now: str) -> tuple[str, str]:
