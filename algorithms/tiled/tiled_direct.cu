@@ -1,28 +1,32 @@
-// Register-tiled direct correlation: a step from multi_matrix_both_grouped_overlap, without
-// shuffles. A thread computes a tile of neighbouring shifts and keeps their sums in registers. The
-// matrices lie in shared memory with zeros around them. A step takes 4 columns of one more left row
-// and the right row that this left row meets. The left rows of the last steps stay in registers, so
-// one load of a right row serves all rows of the tile. Beyond the paper.
+// Direct correlation with register tiles. Derived from multi_matrix_both_grouped_overlap, but
+// without shuffles. Beyond the paper. A thread computes a tile of neighbouring shifts and keeps
+// their sums in registers. It reads the matrices from shared memory, where zeros surround them. In
+// each step it loads 4 columns of one new left row, and the part of one right row that they meet.
+// It keeps the last left rows in registers, one for each row of the tile. So one load of a right
+// row serves all rows of the tile.
 //
-// Lanes of a warp have different pairs where there are enough pairs. All lanes then have the same
-// overlap, and no step multiplies by the zeros around it. Lanes that have different shifts take the
-// steps of the widest overlap among them. A block stages panels of a few left columns over the
-// whole height. Panels of rows would repeat the first steps of each column, so they are used only
-// where panels of 4 columns do not fit.
+// Where there are enough pairs, the lanes of a warp have different pairs. All lanes then have the
+// same overlap, so no step multiplies by the zeros outside it. Where lanes have different shifts,
+// all lanes walk the rows and columns of the widest overlap among them. A block copies the matrices
+// to shared memory in panels. A panel has a few left columns over the whole height, and the right
+// columns that they meet. Panels of fewer rows are used only where 4 columns over the whole height
+// do not fit, because each further panel of rows adds (tile rows - 1) steps.
 //
 // Forms: all; fp32.
 // Parameters, compile-time:
 //   overlap_tile  4x4, 4x8, 8x4  shifts of a thread, sy x sx: 21, 32, 43 FMAs for each access of 16
 //                                bytes, and 24, 16, 16 warps on an SM
 // Parameters, run-time:
-//   pairs_per_warp  1, 8, 32  pairs of a warp (32 in n-to-m: 4 lefts x 8 rights); with fewer, a
-//                             panel is wider and fewer pairs fill a GPU
-//   warps_across    1, 4, 8   of the 8 warps of a block, side by side along sx; with more, the
-//                             outputs of a block are longer runs, but its panels are narrower
-// Limits: an infinity or a NaN may reach outputs whose overlaps do not hold it.
-// Measured (H200, 128:128, 64 x 64, tile 4x8): 37 TFLOP/s of useful work. The FMA pipe is busy in
-// 57 % of the cycles and instructions are issued in 68 %. Barriers are the longest stall: a block
-// does not compute while it stages a panel.
+//   pairs_per_warp  1, 8, 32  pairs of a warp. In n-to-m, 32 are 4 lefts x 8 rights, or more lefts
+//                             where there are at most 4 rights. With fewer pairs, panels are wider,
+//                             and a problem of few pairs still makes enough blocks to fill a GPU
+//   warps_across    1, 4, 8   how many of the 8 warps of a block lie side by side along sx. With
+//                             more, a block writes longer runs of an output row, but its panels
+//                             are narrower
+// Limits: an infinity or a NaN may reach outputs whose overlaps do not contain it.
+// Measured (H200, 128:128 n-to-m, 64 x 64, tile 4x8): 37 TFLOP/s of useful work. The FMA pipe is
+// busy in 57 % of the cycles, and instructions are issued in 68 %. Barriers cause more stall cycles
+// than anything else, because a block does not compute while it copies a panel.
 #include <array>
 
 #include "algorithms/tiled/staging.hpp"

@@ -1,20 +1,22 @@
-// Warp-shuffle (paper section 4.1, thesis 3.4.1): a warp computes 32 neighbouring outputs of a row
-// and loads every input value once for all of them. A step from overlap_wise, where each thread
-// loads two values for each product.
+// Warp-shuffle (paper section 4.1, thesis 3.4.1): a warp computes 32 neighbouring outputs of one
+// row. It loads every input value once and uses it for all 32 outputs. Derived from overlap_wise,
+// where a thread loads two values for each product.
 //
-// Lane t computes shift sx + t. At right column c all lanes need the same right value, R[c]. It is
-// broadcast from the lane that loaded it. Lane t needs left value L[c - sx - t], which lane t - 1
-// used one column earlier. So left values move from lane to lane, in a buffer of 64 that is
-// refilled every 32 columns. That is three shuffles for each FMA. The other variants of the family
-// improve this ratio, or the number of warps.
+// Lane t computes the output at shift sx + t, where sx is the shift of lane 0. At right column c
+// all lanes need the same right value, R[c]. The lane that loaded it broadcasts it: one shuffle.
+// Lane t needs left value L[c - sx - t], which lane t - 1 used at column c - 1. So in every step
+// the left values move to the next lane, in a buffer of 64 values (warp_buffer.hpp): two shuffles.
+// Every 32 columns the buffer gets 32 new values. This makes three shuffles for each FMA. The other
+// variants of the family need fewer shuffles for each FMA, or use more warps.
 //
 // Forms: all; fp32, fp64 (each shuffle of a double is two).
 // Parameters, run-time:
 //   warps_per_block  4, 8  warps of a block, each with an output row of its own
 // Limits: at most 2^30 rows or columns of a matrix and 2^31 - 1 pairs. Lanes beyond the last output
-// column idle, as do lanes at columns that only other lanes need.
+// column, and lanes whose overlap does not contain the current column, multiply by zero. So an
+// infinity or a NaN may reach outputs whose overlaps do not contain it.
 // Measured (H200, 8:8 n-to-m, 128 x 128): the shuffle pipe is busy in 98 % of the cycles, the FMA
-// pipe in 12 %: an SM shuffles for one warp in a cycle and adds for four.
+// pipe in 12 %. In one cycle an SM does the shuffle of one warp or the FMAs of four warps.
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"

@@ -43,7 +43,7 @@ def _measured(passed: pd.DataFrame) -> str:
     return (
         f"The time of {_many(passed['variant'].nunique(), 'variant')} of two-dimensional cross-correlation on "
         f"{_many(problems, 'problem')}: {', '.join(forms)}, matrices from {sides.iloc[0]} to {sides.iloc[-1]}. "
-        "A variant computes the sums of the definition, or goes through Fourier transforms (FFT)."
+        "A variant either computes the sums of products directly or uses fast Fourier transforms (FFT)."
     )
 
 
@@ -59,7 +59,9 @@ def _fastest(results: ResultSet, own: pd.DataFrame) -> str:
     order = sorted(wins.index, key=lambda name: (-wins[name], name))
     names = ", ".join(f"{style.label(name)} on {wins[name]}" for name in order[:NAMED])
     rest = f", {_many(len(order) - NAMED, 'other variant')} on the others" if len(order) > NAMED else ""
-    text = f"On {_many(len(own), 'problem')} (plans kept between calls) the fastest variant is {names}{rest}."
+    text = (
+        f"Fastest variant on {_many(len(own), 'problem')} (full window, calls back to back, plans kept): {names}{rest}."
+    )
     found = beyond.of_set(results)
     return f"{text} {beyond.speedup_sentence(found)}".strip()
 
@@ -67,15 +69,17 @@ def _fastest(results: ResultSet, own: pd.DataFrame) -> str:
 def _floor(results: ResultSet) -> str:
     measured = ceilings.load(results.folder)
     if isinstance(measured, str):
+        if not (results.points["backend"] == "cuda").any():
+            return "Not known: the floor exists only for GPUs."
         return f"Not known: {measured}."
     distances = floor.distances(results.feeding("floor"), measured)
     if distances.empty:
         return "Not known: no verified time in the usual conditions."
     mean = math.exp(distances["factor"].map(math.log).mean())
     return (
-        f"The fastest time is {mean:.2f} times the floor in geometric mean, {distances['factor'].max():.1f} times at most. "
-        "The floor is what the measured limits of this machine (empty launch, memory, arithmetic) allow a call that waits "
-        "for the one before it."
+        f"On {_many(len(distances), 'problem')}, the fastest time is {mean:.2f} times the floor (geometric mean), and "
+        f"{distances['factor'].max():.1f} times at most. The floor is the shortest time that the measured limits of this "
+        "machine (empty launch, memory, arithmetic) allow for a call that waits for the previous call."
     )
 
 
@@ -83,9 +87,9 @@ def _checked(results: ResultSet) -> str:
     numbers = outcomes.counts(results.rows)
     by = {name: int(numbers[name].sum()) if name in numbers else 0 for name in ("passed", "incorrect", "failed")}
     return (
-        "Before and after the timed calls the whole output was compared with a float64 reference. Of the points (variant, "
-        f"parameters and problem) that were computed, {by['passed']} passed, {by['incorrect']} were incorrect and "
-        f"{by['failed']} failed. Only points that passed are in figures and tables."
+        "Before and after the timed calls the whole output was compared with a float64 reference. "
+        f"{by['passed']} points (variant, parameters and problem) passed. Incorrect: {by['incorrect']}. "
+        f"Failed: {by['failed']}. Only points that passed are in figures and tables."
     )
 
 

@@ -230,16 +230,19 @@ def mode_line(modes: pd.DataFrame) -> str:
 
 
 def speedup_sentence(found: Beyond) -> str:
-    """`On 53 problems, 2.20x faster ... and never slower.`; empty without a problem of the baseline."""
+    """`On 53 problems, the fastest variant is 2.20 times as fast ...`; empty without a problem of the baseline."""
     lines = found.lines
     known = lines[lines["speedup"].notna()]
     if known.empty:
         return ""
     of = f" of {len(lines)}" if len(known) < len(lines) else ""
     least = known["speedup"].min()
-    worst = "and never slower" if least >= 1 else f"at worst {least:.2f}x"
+    worst = "It is never slower." if least >= 1 else f"At worst it is {least:.2f} times as fast."
     mean = _mean(known["speedup"])
-    return f"On {len(known)}{of} problems, {mean:.2f}x faster (geometric mean) than the paper's best algorithm {worst}."
+    return (
+        f"On {len(known)}{of} problems, the fastest variant, which may be one of the paper's, is {mean:.2f} times as fast "
+        f"(geometric mean) as the paper's fastest algorithm. {worst} Calls are launched back to back."
+    )
 
 
 def sentences(found: Beyond) -> str:
@@ -249,8 +252,8 @@ def sentences(found: Beyond) -> str:
     if not said or far.empty:
         return said or summary(found)[0]
     return (
-        f"{said} The fastest time is {_mean(far):.2f} times the floor (geometric mean): what the measured limits of the "
-        "machine allow a call that waits for the one before it."
+        f"{said} Its time is {_mean(far):.2f} times the floor (geometric mean). The floor is the shortest time that the "
+        "measured limits of the machine allow for a call that waits for the previous call."
     )
 
 

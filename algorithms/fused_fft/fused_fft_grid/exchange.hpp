@@ -1,5 +1,5 @@
 // How the blocks of one kernel wait for each other's results. The device must hold all blocks at
-// once: launches.hpp sees to that.
+// once: GridLaunches in launch.hpp ensures that.
 //
 // There are two ways. One is a barrier of the whole grid. In the other, whoever reads an element of
 // 16 bytes waits until it is no longer the pattern that means "not yet written", and puts the
@@ -18,7 +18,7 @@ namespace xcorr::fused_fft {
 // arrive(0), wait(0), arrive(1), wait(1), each by all threads of all blocks. A counter is set back
 // to zero when nobody can be waiting for it.
 struct GridBarrier {
-  // Numbers from one counter to the next: they lie in different sectors of the L2 cache.
+  // Distance of the two counters, in elements. It puts them into different sectors of the L2.
   static constexpr int kPitch = 64;
   static constexpr std::size_t kBytes = 2 * kPitch * sizeof(unsigned);
 
@@ -43,8 +43,9 @@ struct GridBarrier {
   unsigned blocks;
 };
 
-// A group of 2^log_threads threads of a block, whole warps, that works on its own: so fewer blocks
-// meet at a barrier of the grid than an SM needs for its work. A block has at most 8.
+// A group has 2^log_threads threads of a block, a multiple of 32, and works independently. One
+// large block with groups does the work of several small blocks, so fewer blocks wait at a barrier
+// of the grid. A block has at most 8 groups.
 struct BlockGroup {
   __device__ __forceinline__ explicit BlockGroup(int log_threads)
       : index(static_cast<int>(threadIdx.x >> log_threads)),
@@ -67,9 +68,9 @@ struct BlockGroup {
   std::uint32_t number, count;  // of all groups of the grid; neighbours are in different blocks
 };
 
-// Four numbers that one block writes and another waits for: no arithmetic makes the pattern of an
-// element that is missing (a NaN made by an operation has other bits). Each of the four is looked
-// at, so nothing depends on their order or on 16 bytes being one access.
+// Four numbers that one block writes and another one waits for. An element is missing while any of
+// the four has the bit pattern kMissing. No arithmetic produces this pattern: a NaN that an
+// operation makes has other bits. All four are tested, so the 16 bytes need not be one access.
 struct alignas(16) Element {
   float x, y, z, w;
 };

@@ -1,39 +1,46 @@
-// Correlation by transforms in one kernel over the whole GPU, for few pairs: a step from
-// fused_fft_block, with which a few pairs are a few blocks. Beyond the paper.
+// Correlation by FFT in one kernel that uses the whole GPU, for problems of few pairs. Derived from
+// fused_fft_block, which starts too few blocks for few pairs. Beyond the paper.
 //
-// The kernel has three phases: rows, columns with the product, rows again. Images (matrices after
-// the first phase) lie in the L2 cache between them. One block on each SM does its share of every
-// phase, so nothing is launched between phases. A transform is spread over a warp, above length 256
-// over two warps, with up to 8 values a thread in three short passes (three_pass.hpp): a chain of
-// instructions is short where there is no other work to hide its latency. A left is transformed
-// beside its first right. The window is found where outputs are stored, without phases or rotation.
+// The kernel has three stages. The first one transforms the rows of the inputs. The second one
+// transforms the columns, multiplies the spectra, and transforms the columns of each product back.
+// The third one transforms the rows back and stores the outputs. Between two stages each matrix or
+// pair has an image in global memory. Small images stay in the L2 cache. Each SM runs at most one
+// block, and each block does a part of every stage, so one launch is enough.
 //
-// A block is cut into groups of threads that work on their own. A thread waits only for threads
-// that it exchanges values with: a warp or two in a transform, the threads of the same columns
-// where images are read, its group for the spectrum of the left. With exchange=barrier the next row
-// pair or right is loaded before the present one is done.
+// Two real rows of a matrix, a "row pair", form one complex row. A transform uses 16 threads at
+// length 64, 32 threads at 96 to 256, and 64 threads at 384 and 512. A thread has at most 8 values
+// and does three short passes (three_pass.hpp). Short passes keep the chain of dependent
+// instructions short; with few pairs no other work hides its latency. In the second stage, one part
+// of a group transforms columns of a left matrix while another part transforms columns of its first
+// right matrix. The third stage computes where each output lies in the window and stores it there.
 //
-// Forms: all four, any shape and window; fp32. Lengths 64, 96, 128, 192, 256, 384 and 512, of each
-// axis apart.
+// A block consists of groups of threads that work independently. Within a stage, a thread waits
+// only for threads that it exchanges values with: those of its transform, those of the same columns
+// where images are read, and its group where the spectrum of the left matrix is shared. With
+// exchange=barrier a group loads its next row pair or right matrix before it finishes the current
+// one.
 //
-// Parameters, run time:
-//   columns_per_task  1, 2: columns of a left and of a right that a group has at once. 1 has
-//                     shorter phases, for one pair; 2 has fewer and wider accesses.
-//   exchange          how blocks wait for each other between phases (exchange.hpp).
-//                     barrier:  one of the whole grid.
-//                     dataflow: readers wait for each element. Less latency, more traffic of the L2
-//                               cache.
+// Forms: all four, any window; fp32. The transform length of each axis is chosen separately: 64,
+// 96, 128, 192, 256, 384 or 512.
 //
-// Limits: transforms of at most 512. Images of all matrices and pairs exist at once, in at most
-// 256 MiB, with dataflow 40 MiB.
+// Parameters, run-time:
+//   columns_per_task  1, 2: columns of each matrix that a group takes at once. 1 makes the second
+//                     stage shorter and is for one pair; 2 needs fewer and wider memory accesses.
+//   exchange          how a stage waits for the data of the stage before it (exchange.hpp).
+//                     barrier:  all blocks wait at a barrier of the grid.
+//                     dataflow: a reader waits for each element of 16 bytes. This has less latency
+//                               and more L2 traffic.
 //
-// A call may start while the one before it ends (GridLaunches in launch.hpp). Its roots are then in
-// registers when the inputs are there.
+// Limits: a transform length is at most 512. The images of all matrices and pairs exist at the same
+// time. They may take 256 MiB, with dataflow 40 MiB.
 //
-// What limits it (H200): for one pair latency, of which two barriers of the grid are 2.0 us; for
-// 8:8 at 128 x 128 loads from the L2 cache, with 41 % of issue slots used in the columns and 30 %
-// in the last phase. Registers on sm_90: 128 with the barrier, 124 with dataflow, no spills, so 16
-// warps an SM. Shared memory: 5 to 44 KB a group.
+// A call may start before the previous one has ended (GridLaunches in launch.hpp). It loads its
+// twiddle factors into registers before it waits for its inputs.
+//
+// What limits it (H200): for one pair, latency; with exchange=barrier the two barriers of the grid
+// take 2.0 us of it. For 8:8 at 128 x 128, loads from the L2 cache: the second stage uses 41 % of
+// the issue slots, the third 30 %. Registers on sm_90: 128 with barrier, 124 with dataflow, no
+// spills; 16 warps on an SM. Shared memory: 4 to 44 KB for each group.
 #include <algorithm>
 #include <bit>
 
@@ -51,7 +58,7 @@ constexpr Index kMostGroups = 8;  // of a block
 
 using Kernel = void (*)(GridArguments, Phases);
 
-// What the host needs of the radices of a length.
+// What the host needs to know about a transform length.
 struct Sizes {
   int m, threads, elements;
 };
@@ -77,16 +84,17 @@ struct GridPoint {
   bool flow;
 };
 
-// How many images there are of what, at most.
+// The numbers of images of lefts, rights and pairs, at most.
 struct Images {
   Images(const Problem& q, bool flow)
       : elements(ceil_div<Index>(AxisLengths::x(q) / 2 + 1, kLayout) * kLayout *
                  (AxisLengths::y(q) / 2)) {
     const bool n_to_m = q.form == Form::n_to_m;
-    // With dataflow, one of a left for each of its pairs would do even if all were tasks apart.
+    // With dataflow an element has one reader, so each task has its own copy of a left image. A
+    // left has at most as many copies as pairs.
     of_lefts = flow ? q.pairs() : q.lefts;
     of_rights = flow && n_to_m ? q.pairs() : q.rights;
-    // Those of pairs may take their rights' places where each right has one pair.
+    // With the barrier, the image of a pair overwrites that of its right if the right has one pair.
     of_pairs = flow || n_to_m ? q.pairs() : 0;
   }
   Index count() const { return of_lefts + of_rights + of_pairs; }
@@ -126,7 +134,7 @@ class GridPlan final : public DevicePlan<float> {
     a_.first_x = static_cast<int>((q.window.sx.first + nx) % nx);
     a_.short_rows = std::max(q.left.cols, q.right.cols) <= nx / 2;
     a_.short_columns = std::max(q.left.rows, q.right.rows) <= ny / 2;
-    a_.scale = 0.25f / static_cast<float>(nx * ny);  // both inputs come at twice their value
+    a_.scale = 0.25f / static_cast<float>(nx * ny);  // the row stage doubles both spectra
     a_.lefts = number(q.lefts), a_.rights_of_left = number(m);
     a_.rights_back = n_to_m ? number(m) : 0;
 
@@ -145,7 +153,7 @@ class GridPlan final : public DevicePlan<float> {
     a_.stride_y = stride_y(of_y, point.columns);
     a_.shared_of_group = shared_of_group(q, point.columns);
 
-    // As many groups as there is work for, over all SMs first.
+    // One group for each task. Every SM gets one group before any SM gets two.
     const Index bytes = static_cast<Index>(sizeof(Complex)) * a_.shared_of_group;
     const Index fit = std::min(kMostThreads / threads, static_cast<int>(shared_limit() / bytes));
     const Index most_groups = std::clamp<Index>(fit, 1, kMostGroups);
@@ -164,7 +172,7 @@ class GridPlan final : public DevicePlan<float> {
     const Index groups_of_block = std::clamp<Index>(ceil_div(wanted, processors), 1, most_groups);
     threads_ = static_cast<unsigned>(groups_of_block * threads);
     shared_bytes_ = static_cast<std::size_t>(groups_of_block * bytes);
-    // All at once, or they would wait for blocks that have not begun.
+    // All blocks must be resident at once, because they wait for each other.
     const Index at_once = resident(static_cast<int>(threads_), shared_bytes_);
     blocks_ =
         static_cast<unsigned>(std::min({processors, at_once, ceil_div(wanted, groups_of_block)}));
@@ -176,7 +184,7 @@ class GridPlan final : public DevicePlan<float> {
     }
   }
 
-  // Lanes across columns: no conflicts of banks.
+  // Neighbouring lanes have neighbouring columns. This pitch avoids bank conflicts.
   static int stride_y(const Sizes& of_y, int columns) { return of_y.elements + 16 / columns % 16; }
   // Complex elements.
   static int shared_of_group(const Problem& q, int columns) {
@@ -234,8 +242,7 @@ Support supports(const PlanRequest& request) {
 }
 
 XCORR_VARIANT({
-    .summary =
-        "Transform theorem in one kernel over the card: rows, columns with the product, rows",
+    .summary = "FFT in one kernel on the whole GPU: rows, columns with the product, rows",
     .parent = "fused_fft_block",
     .source = "beyond the paper",
     .backend = Backend::cuda,
