@@ -8,13 +8,14 @@
 // Parameters: outputs (4, 8), run-time: more products for each element of the left.
 // Limits: a NaN or infinity meets the zeros, so it spreads to outputs that its own overlap does not
 // reach.
-#include "harness/variant.hpp"
-
 #include <algorithm>
 
-namespace xcorr::@FAMILY @{namespace {
+#include "harness/variant.hpp"
 
-    constexpr Index kMostOutputs = 8;
+namespace xcorr::@FAMILY@ {
+namespace {
+
+constexpr Index kMostOutputs = 8;
 
 // Elements of a row of the padded right matrix: element i belongs to right column sx.first + i. The
 // last outputs of a row may not exist; they read zeros here too.

@@ -16,10 +16,11 @@
 #include "algorithms/device/points.hpp"
 #include "harness/variant.hpp"
 
-namespace xcorr::@FAMILY @{namespace {
+namespace xcorr::@FAMILY@ {
+namespace {
 
-    // A compile-time axis: the values that --grid paper builds, then those of --grid quick.
-    using Outputs = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
+// A compile-time axis: the values that --grid paper builds, then those of --grid quick.
+using Outputs = PointAxis<Values<1, 2, 4>, Values<1, 4>>;
 
 constexpr int kBlockCols = 32;  // neighbouring lanes take neighbouring sx: consecutive loads
 constexpr int kBlockRows = 4;
