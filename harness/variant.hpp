@@ -140,7 +140,7 @@ struct PlanRequest {
 
 struct Variant {
   std::string summary;  // one line for --list, README and report
-  std::string parent;   // id of the variant that this one is a step from; empty for a root
+  std::string parent;   // id of the variant that this one is derived from; empty for a root
   std::string source;   // paper or thesis section
   Backend backend = Backend::cpu;
   AlgorithmClass algorithm_class = AlgorithmClass::definition;

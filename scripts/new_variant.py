@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("id", help="file stem = id in rows, tables and figures")
     parser.add_argument("--family", required=True, help="folder of algorithms/")
     parser.add_argument("--backend", required=True, choices=("cpu", "cuda"))
-    parser.add_argument("--parent", required=True, help="id of the variant it is a step from")
+    parser.add_argument("--parent", required=True, help="id of the variant it is derived from")
     args = parser.parse_args()
 
     check_name("id", args.id)

@@ -1,5 +1,5 @@
 // The definition: the four loops of the paper (section 2) for each pair, one thread, one
-// multiply-add after the other. Every other variant is a step from it, directly or through its
+// multiply-add after the other. Every other variant is derived from it, directly or through its
 // parents. It is the shortest variant: copy it to start another.
 //
 // Forms: all; fp32, fp64. No parameters. Sums have the scalar type and the order of the definition

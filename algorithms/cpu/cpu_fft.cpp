@@ -3,7 +3,7 @@
 //   out = inverse(conj(forward(L)) * forward(R)),
 //
 // where both matrices are padded with zeros to P x Q, so that the circular correlation does not
-// wrap into the window. A step from cpu_definition to another algorithm, of O(P Q log(P Q)) a pair.
+// wrap into the window. Derived from cpu_definition to another algorithm, of O(P Q log(P Q)) a pair.
 // Left spectra are used again for all their rights, and in n-to-m right spectra for all lefts.
 //
 // The 2D transform is made of 1D transforms, of which only those are computed that have input, or

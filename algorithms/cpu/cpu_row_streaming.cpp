@@ -1,4 +1,4 @@
-// Row streaming (section 4.2 of the ISS autocorrelation paper): a step from cpu_definition, whose
+// Row streaming (section 4.2 of the ISS autocorrelation paper): derived from cpu_definition, whose
 // loops are reordered so that the innermost one runs over consecutive sx. One vector of the right
 // matrix, multiplied by one left element in all lanes, then adds a product to as many outputs as
 // the vector has lanes. The paper stops there. Here a block of outputs (kRows shifts sy x kVectors

@@ -1,5 +1,5 @@
 // Overlap-wise (paper section 3.2): one thread computes one output, the sum of products over one
-// overlap of the two matrices. A step from cpu_definition: the loops over pairs, sy and sx become
+// overlap of the two matrices. Derived from cpu_definition: the loops over pairs, sy and sx become
 // threads, the loops over the overlap stay.
 //
 // All pairs are parallel, unlike in the paper's baseline (overlap_wise_serial_batch), so this is

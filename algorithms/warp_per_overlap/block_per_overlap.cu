@@ -1,4 +1,4 @@
-// Block-per-overlap (thesis 3.6.8): a block of 64 to 512 threads computes one output. A step from
+// Block-per-overlap (thesis 3.6.8): a block of 64 to 512 threads computes one output. Derived from
 // warp_per_overlap towards more threads: they walk the flattened overlap, each warp adds the sums
 // of its lanes by shuffles, and the first warp adds the sums of the warps through shared memory.
 //

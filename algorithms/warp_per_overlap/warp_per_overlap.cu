@@ -1,4 +1,4 @@
-// Warp-per-overlap (paper section 4.4, thesis 3.6.1): a warp computes one output. A step from
+// Warp-per-overlap (paper section 4.4, thesis 3.6.1): a warp computes one output. Derived from
 // overlap_wise, where one thread does. The overlap is flattened, lane t takes products t, t + 32, t
 // + 64 and so on, and the sums of the lanes are added by shuffles. So there are 32 times as many
 // threads, and a problem of few outputs fills the GPU. Nothing is reused and each product takes two

@@ -1,4 +1,4 @@
-// Warp-per-overlap with shared memory (thesis 3.6.3 to 3.6.6): a step from warp_per_overlap, where
+// Warp-per-overlap with shared memory (thesis 3.6.3 to 3.6.6): derived from warp_per_overlap, where
 // each product is two loads from global memory. The warps of a block take vertically adjacent
 // outputs. Their overlaps have the same columns and almost the same rows, so the warps stage tiles
 // of both matrices in shared memory and share them.

@@ -1,4 +1,4 @@
-// Warp-per-overlap with simple indexing (thesis 3.6.2): a step from warp_per_overlap, whose lanes
+// Warp-per-overlap with simple indexing (thesis 3.6.2): derived from warp_per_overlap, whose lanes
 // walk the flattened overlap. Here lane t takes columns t, t + 32 and so on of every row. The loads
 // of a warp are consecutive, and the next row is one addition away instead of five. But where the
 // rows of an overlap are not a multiple of 32 wide, lanes idle in every row: half of them on

@@ -1,4 +1,4 @@
-// Warp-per-overlap with split-row (thesis 3.6.7, "work distribution"): a step from
+// Warp-per-overlap with split-row (thesis 3.6.7, "work distribution"): derived from
 // warp_per_overlap, for problems whose outputs are too few to fill the GPU even with a warp each.
 // Each overlap is cut into stripes of rows, numbered as in split_row. A warp computes one stripe of
 // one output, and the stripes of an output are added atomically. Every call clears the output

@@ -1,4 +1,4 @@
-// Grouped-overlap (paper section 4.2.2, thesis 3.5.3): a step from warp_shuffle, for problems large
+// Grouped-overlap (paper section 4.2.2, thesis 3.5.3): derived from warp_shuffle, for problems large
 // enough to do with fewer warps. A lane computes s vertically adjacent outputs and takes l left
 // rows at a time. l + s - 1 right rows serve l s products, so l s FMAs take 3 l + s - 1 shuffles:
 // 15 for 16 FMAs with s = l = 4. l = 1 is the thesis's multirow-right (3.4.5).

@@ -1,4 +1,4 @@
-// Multi-matrix-both (paper section 4.3.2, thesis 3.5.2): a step from multi_matrix_right, for
+// Multi-matrix-both (paper section 4.3.2, thesis 3.5.2): derived from multi_matrix_right, for
 // n-to-m, where several left matrices meet the same right ones. A lane computes the same shift of
 // all pairs of l lefts and r rights. l r FMAs take 2 l + r shuffles: 12 for 16 FMAs with l = r = 4.
 //

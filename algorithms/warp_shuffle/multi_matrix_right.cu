@@ -1,4 +1,4 @@
-// Multi-matrix-right (paper section 4.3.1, thesis 3.4.4): a step from warp_shuffle, for forms in
+// Multi-matrix-right (paper section 4.3.1, thesis 3.4.4): derived from warp_shuffle, for forms in
 // which a left matrix meets several right ones. A lane computes the same shift against r of them.
 // The left row moves once for all r, so r FMAs take r + 2 shuffles, not 3 r.
 //

@@ -1,4 +1,4 @@
-// Split-row (paper section 4.2.1, thesis 3.4.2, "work distribution"): a step from warp_shuffle, for
+// Split-row (paper section 4.2.1, thesis 3.4.2, "work distribution"): derived from warp_shuffle, for
 // problems with too few overlaps to fill the GPU. Each overlap is cut into stripes of rows. A warp
 // computes one stripe for 32 neighbouring shifts, and the stripes of an overlap are added
 // atomically. Every call clears the output first. An overlap of one stripe is written, and where

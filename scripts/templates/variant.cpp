@@ -1,4 +1,4 @@
-// @ID@, a step from @PARENT@: say here what changes and what it should gain.
+// @ID@, derived from @PARENT@: say here what changes and what it should gain.
 //
 // As generated, it computes `outputs` neighbouring outputs at a time by definition, on one thread.
 // The right matrix of a pair lies between columns of zeros in the workspace, so that the inner loop

@@ -1,4 +1,4 @@
-// @ID@, a step from @PARENT@: say here what changes and what it should gain.
+// @ID@, derived from @PARENT@: say here what changes and what it should gain.
 //
 // As generated, a thread computes outputs_per_thread neighbouring outputs by definition. A block
 // stages the left rows in shared memory, and the right matrices lie between columns of zeros in the

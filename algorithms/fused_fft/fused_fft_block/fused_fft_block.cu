@@ -1,5 +1,5 @@
 // Correlation by transforms with everything between input and output in the shared memory of one
-// block: a step from cufft, whose five kernels carry every spectrum through global memory. Beyond
+// block: derived from cufft, whose five kernels carry every spectrum through global memory. Beyond
 // the paper.
 //
 // A block pads a real matrix while it reads it, transforms it in place, multiplies it by the

@@ -1,4 +1,4 @@
-// The whole correlation by transforms of a pair in one thread-block cluster: a step from
+// The whole correlation by transforms of a pair in one thread-block cluster: derived from
 // fused_fft_block, for matrices that no block holds and for pairs too few to fill the GPU with one
 // block each. Beyond the paper.
 //

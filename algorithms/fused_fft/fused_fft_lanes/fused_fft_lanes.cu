@@ -1,5 +1,5 @@
 // Correlation by transforms for many pairs at padded lengths of 256 to 512, where no block holds a
-// whole matrix: a step from fused_fft_block. Beyond the paper.
+// whole matrix: derived from fused_fft_block. Beyond the paper.
 //
 // A transform belongs to 16 or 32 lanes of a warp, a "lane group" (transforms.hpp). No barrier of a
 // block stands between its passes, so the 32 warps of an SM are at different passes. Images are

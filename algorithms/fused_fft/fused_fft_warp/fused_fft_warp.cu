@@ -1,4 +1,4 @@
-// Correlation by transforms in the registers of warps, for small matrices: a step from
+// Correlation by transforms in the registers of warps, for small matrices: derived from
 // fused_fft_block, in which the lanes of a warp share every row and every column. Beyond the paper.
 //
 // Here a lane has a whole row, then a whole column. A warp transforms two padded tiles of 32 x 32,
