@@ -32,9 +32,10 @@ def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
     return {precision: dict(times) for precision, times in found.items()}
 
 
-def read(folder: Path) -> dict[str, Any] | None:
-    """A set as an entry of a table, but with `times` as Times; None where it holds no verified time."""
-    rows = store.read_rows(folder)
+def read(folder: Path, rows: list[store.Row] | None = None) -> dict[str, Any] | None:
+    """A set as an entry of a table, but with `times` as Times; None where it holds no verified time. `rows`: those of the
+    folder, where the caller has read them."""
+    rows = store.read_rows(folder) if rows is None else rows
     times = times_of(rows)
     if not times:
         return None
@@ -52,9 +53,10 @@ def text_of(sets: Iterable[Mapping[str, Any]]) -> str:
     return table.text_of([{**one, "times": table.digest(one["times"])} for one in sets])
 
 
-def write(folder: Path) -> Path | None:
-    """Writes the table of a set beside its rows and returns the file; None where it holds no verified time."""
-    found = read(folder)
+def write(folder: Path, rows: list[store.Row] | None = None) -> Path | None:
+    """Writes the table of a set beside its rows and returns the file; None where it holds no verified time. `rows` as in
+    read."""
+    found = read(folder, rows)
     if found is None:
         return None
     path = folder / table.NAME

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -138,15 +138,13 @@ def compare_lines(streams: list[Iterable[str]], names: tuple[Mapping[str, str], 
                 texts[i] = f"launch {names[i // 2].get(mangled, mangled)} {rest}"
         if texts.count(texts[0]) == 4:
             continue
-        was, now = _around_difference(texts[0], texts[2])
-        difference = f"{block}: {was or 'nothing'} -> {now or 'nothing'}"
         places = _places(texts)
         if places is None:
-            found.difference = difference
+            found.difference = _difference(block, texts)
             break
         padding |= places[0]
-        for place in places[1]:
-            open_differences.setdefault(place, difference)
+        for place in places[1] - open_differences.keys():
+            open_differences[place] = _difference(block, texts)
     # A byte that is padding in one launch is padding in all launches of its kernel.
     unexplained = [text for place, text in open_differences.items() if place not in padding]
     if unexplained and not found.difference:
@@ -176,6 +174,12 @@ def _places(texts: list[str]) -> tuple[set[Place], set[Place]] | None:
             elif a != c:
                 different.add((kernel, index, byte))
     return padding, different
+
+
+def _difference(block: str, texts: Sequence[str]) -> str:
+    """In one line what the first build recorded, and the second."""
+    was, now = _around_difference(texts[0], texts[2])
+    return f"{block}: {was or 'nothing'} -> {now or 'nothing'}"
 
 
 def _around_difference(was: str, now: str) -> tuple[str, str]:
