@@ -26,7 +26,7 @@ from plots.figures import _panels as panels
 from plots.files import encode
 from plots.metrics import MICRO
 from plots.report import page
-from plots.sets import ROOT, choose
+from plots.sets import choose
 from plots.tables.crossover import Crossover, crossover
 from xcorr.errors import Parser, UserError
 
@@ -275,9 +275,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("keys", nargs="+", metavar="machine-key", help="sets to compare, in the order of the legend")
-    made.add_argument(
-        "--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)"
-    )
+    made.add_results()
     made.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: machines/ of the results)")
     return made
 

@@ -19,7 +19,7 @@ from plots.figures import comparison
 from plots.files import FORMATS, encode
 from plots.metrics import METRICS
 from plots.report import front, page
-from plots.sets import ROOT, choose
+from plots.sets import choose
 from plots.tables import accuracy, best_by_mode, best_table, beyond, real_input, regret, table1
 from plots.tables.claims import verdicts
 from xcorr.errors import Parser, UserError, nearest
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("keys", nargs="*", metavar="machine-key", help="set to draw (default: see the example)")
     add("--local", action="store_true", help="local sets, even where a published one exists")
-    add("--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)")
+    made.add_results()
     add("--out", type=Path, metavar="DIR", help="write there instead of into the set's folder")
     add("--overlay", metavar="KEY", help="draw an imported set's points, hollow, in the figures of the others")
     add(

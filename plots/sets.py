@@ -7,7 +7,6 @@ from pathlib import Path
 
 from xcorr.errors import UserError, nearest
 
-ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("published", "local")
 
 

@@ -5,12 +5,11 @@ page or source file from the root.
 """
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+from tree import ROOT, TREE
 
-ROOT = Path(__file__).resolve().parents[1]
 DESIGN, GLOSSARY = "docs/design.md", "docs/glossary.md"
 TEXT = {".cpp", ".hpp", ".cu", ".cuh", ".h", ".in", ".py", ".sh", ".toml", ".md", ".build", ".txt", ""}
 # Spelt apart, so that this file does not find itself.
@@ -23,18 +22,7 @@ OWN_PATHS = ("tests/", "README.md", "docs/evidence/", "docs/notebook/")
 
 def tracked() -> list[str]:
     """Text files that git tracks or would track, without data."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    return sorted(
-        name
-        for name in listed.split("\0")
-        if name and Path(name).suffix in TEXT and not name.startswith("results/") and (ROOT / name).is_file()
-    )
+    return [path.as_posix() for path in TREE if path.suffix in TEXT and path.parts[0] != "results"]
 
 
 def one_line(text: str) -> str:

@@ -42,9 +42,8 @@ Cell = tuple[str, int, int, int]  # form, size, lefts, rights
 Baseline = dict[Cell, dict[str, str]]
 
 
-def parser() -> Parser:
-    """The command line."""
-    made = Parser(prog="python3 -m experiments.compare.artifact", description=__doc__, epilog=EPILOG)
+def add_set(made: Parser) -> None:
+    """The options that say which set is read (choose_set)."""
     made.add_results()
     made.add_argument(
         "--set",
@@ -53,6 +52,12 @@ def parser() -> Parser:
         help="machine key of the set (default: the only set with these variants)",
     )
     made.add_argument("--local", action="store_true", help="read the local set, not the published one")
+
+
+def parser() -> Parser:
+    """The command line."""
+    made = Parser(prog="python3 -m experiments.compare.artifact", description=__doc__, epilog=EPILOG)
+    add_set(made)
     made.add_argument(
         "--part", choices=("all", *COMPARE), default="all", help="print only this comparison (default: all)"
     )

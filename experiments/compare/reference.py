@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from experiments.compare.artifact import FOLDER, choose_set, comparable
+from experiments.compare.artifact import FOLDER, add_set, choose_set, comparable
 from experiments.driver import store
 from xcorr.errors import Parser, UserError, command
 from xcorr.files import load_toml
@@ -112,14 +112,7 @@ def parser() -> Parser:
     made = Parser(prog="python3 -m experiments.compare.reference", description=__doc__, epilog=EPILOG)
     made.add_argument("--reference", type=Path, required=True, metavar="FILE", help="CSV of the artifact's medians")
     made.add_argument("--variants", default="", metavar="A,B", help="only these variants of ours (default: all)")
-    made.add_results()
-    made.add_argument(
-        "--set",
-        metavar="MACHINE_KEY",
-        dest="machine",
-        help="machine key of the set (default: the only set with these variants)",
-    )
-    made.add_argument("--local", action="store_true", help="read the local set, not the published one")
+    add_set(made)
     rows = made.add_mutually_exclusive_group()
     rows.add_argument("--summary", action="store_true", help="print the summary, no rows")
     rows.add_argument(

@@ -168,14 +168,7 @@ class Bench:
             unit.mode,
             "--input",
             unit.input,
-            "--seed",
-            str(SEED),
-            "--repetitions",
-            str(preset.repetitions),
-            "--min-time",
-            str(preset.min_time_s),
-            "--records",
-            "-",
+            *_timing(preset),
             *(["--energy-time", str(unit.energy_s)] if unit.energy_s else []),
         ]
 
@@ -194,21 +187,7 @@ class Bench:
         self, points: Sequence[tuple[Unit, str]], preset: Preset, timeout_s: Callable[[int], float]
     ) -> Iterator[Starting | Record | Ended]:
         """As measure, with points of several problems; events and `timeout_s` have the number of a point."""
-        command = [
-            str(self.path),
-            "--device",
-            self.device,
-            "--points",
-            "-",
-            "--seed",
-            str(SEED),
-            "--repetitions",
-            str(preset.repetitions),
-            "--min-time",
-            str(preset.min_time_s),
-            "--records",
-            "-",
-        ]
+        command = [str(self.path), "--device", self.device, "--points", "-", *_timing(preset)]
         lines = "".join(json.dumps(_point(unit, params)) + "\n" for unit, params in points)
         yield from self._events(command, lines.encode(), points[0][1], lambda event: timeout_s(event.number or 0))
 
@@ -257,6 +236,12 @@ class Bench:
                 child.stdout.close()
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4000))
             yield _ended(code, timed_out, errors.read().decode(errors="replace"))
+
+
+def _timing(preset: Preset) -> list[str]:
+    """The options that say how often and how long a point is timed, and where its records go."""
+    repeated = ["--repetitions", str(preset.repetitions), "--min-time", str(preset.min_time_s)]
+    return ["--seed", str(SEED), *repeated, "--records", "-"]
 
 
 def _point(unit: Unit, params: str) -> dict[str, Any]:

@@ -18,10 +18,11 @@ from typing import Any
 
 from experiments.driver.bench import Bench, Record
 from experiments.driver.launches import BUSY
-from experiments.driver.points import ROOT, Unit
+from experiments.driver.points import Unit
 from experiments.driver.run import open_device
 from experiments.driver.schema import Limits, Preset
 from xcorr.errors import Parser, UserError
+from xcorr.paths import ROOT
 from xcorr.problem import Problem
 
 EPILOG = """example:

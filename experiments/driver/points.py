@@ -11,7 +11,6 @@ from experiments.driver import source_tree
 from experiments.driver.schema import Experiment, Restriction, grid
 from experiments.driver.store import Key
 from xcorr.errors import UserError, choose, nearest
-from xcorr.paths import ROOT  # noqa: F401  (imported from here by others)
 from xcorr.problem import FORMS, Problem, format_shape, parse_size
 from xcorr.variants import Variant as Listed
 from xcorr.variants import assignments

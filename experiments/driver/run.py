@@ -23,11 +23,12 @@ from experiments.driver.bench import SEED, Bench, program
 from experiments.driver.best import elsewhere, keep_best, keep_plotted, ranking
 from experiments.driver.identity import architecture, identities
 from experiments.driver.launches import quiet_us, slowed
-from experiments.driver.points import ROOT, Filters, Unit, Variant, expand, in_processes, parse_shard, take_shard
+from experiments.driver.points import Filters, Unit, Variant, expand, in_processes, parse_shard, take_shard
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
 from experiments.driver.sweep import Progress, Sweep
 from xcorr.errors import Parser, UserError, nearest
+from xcorr.paths import ROOT
 
 EPILOG = """example:
   python3 -m experiments.driver.run --preset quick --experiments one-to-one --variants cpu_fft --dry-run
@@ -66,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
         "--slowed", action="store_true", help="re-measure points timed on a busy host; keep the run on the quieter host"
     )
     add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
-    add("--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)")
+    made.add_results()
     add("--folder", type=Path, default=FOLDER, metavar="DIR", help="folder of experiment files (default: experiments)")
     add("--machine-facts", action="store_true", help="print the facts of the device, then stop")
     return made
@@ -343,8 +344,9 @@ def run(argv: Sequence[str]) -> int:
     print(summary(sweep.progress, folder, time.monotonic() - begin))
     if preset.borrow:
         say_left_out(options, experiments, variants, bench.device, whole)
-    measured.write(folder)
-    rows = [*store.read_rows(folder), *published]
+    rows = store.read_rows(folder)
+    measured.write(folder, rows)
+    rows += published
     busy = slowed([row for row in rows if row["run"] == run_id], quiet_us(rows))
     if busy:
         print(

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from experiments.driver.bench import Bench, Ended, Record, verdict_of
-from experiments.driver.best import FEW, spread
-from experiments.driver.points import ROOT, Unit, Variant
+from experiments.driver.best import FEW, named, spread
+from experiments.driver.points import Unit, Variant
 from experiments.driver.schema import Limits, Preset
 from experiments.driver.trial_build import Build, Source, Wrong, build_folder, emulate, resources, sources, verify
 from xcorr import table
 from xcorr.auto import ordered, pick
 from xcorr.errors import Parser, UserError, nearest
+from xcorr.paths import RESULTS
 from xcorr.problem import Problem
 
 EPILOG = """examples:
@@ -55,7 +56,7 @@ def parse_problem(text: str) -> Problem:
 def best_known(problem: Problem, facts: Mapping[str, Any], device: str, known: Mapping[str, Source]) -> Point | None:
     """The fastest known point of the problem's cell, by the rows of this machine or the shipped table."""
     backend = "cuda" if device.startswith("cuda") else "cpu"
-    times = ordered(problem, table.sources(facts, device, "fp32", ROOT / "results"))
+    times = ordered(problem, table.sources(facts, device, "fp32", RESULTS))
     for source in times:
         choice = pick(problem, source, lambda p: "" if p[0] in known and known[p[0]].backend == backend else "not here")
         if choice:
@@ -190,8 +191,7 @@ def unit_of(variants: Mapping[str, Variant], variant: str, problem: Problem, par
         raise UserError(f"{variant}: does not compute {problem.form}; give a --problem of {', '.join(one.forms)}")
     if params is None:
         return Unit("try", problem, one, "fp32", "stream", "uniform", spread(one.points, FEW))
-    words = set(filter(None, params.split(";")))
-    kept = tuple(point for point in one.points if words <= set(point.split(";")))
+    kept = tuple(point for point in one.points if named(point, [params]))
     if not kept:
         raise UserError(f"{variant}: params {params}: no such point; {nearest(params, one.points)}")
     return Unit("try", problem, one, "fp32", "stream", "uniform", kept)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.driver.points import ROOT
 from xcorr.errors import UserError
+from xcorr.paths import ROOT
 
 SHARDS = 12  # of conformance, of which the first is run by default
 

@@ -28,11 +28,12 @@ import pandas as pd
 
 from experiments.driver import store
 from plots import tidy
-from plots.sets import ROOT, available
+from plots.sets import available
 from plots.tables import best_table, beyond, summary
 from plots.tables.claims import verdicts
 from plots.tables.text import markdown
 from xcorr.errors import Parser, UserError, command, nearest
+from xcorr.paths import ROOT
 
 PAGES = ("README.md", "docs/best.md", "docs/claims.md", "docs/variants.md")
 BLOCK = re.compile(
@@ -238,9 +239,7 @@ def run(argv: Sequence[str] | None) -> int:
         metavar="FILE",
         help=f"only this page, below the root; repeatable (default: {', '.join(PAGES)})",
     )
-    parser.add_argument(
-        "--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)"
-    )
+    parser.add_results()
     parser.add_argument("--list-json", type=Path, metavar="FILE", help="output of xcorr-bench --list=json")
     options = parser.parse_args(argv)
     root = options.root.resolve()

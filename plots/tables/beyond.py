@@ -17,7 +17,6 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from experiments.compare.artifact import Baseline, load_baseline
 from plots import floor, noise, style, tidy
 from plots.ceilings import Ceilings, load
 from plots.metrics import MICRO, si_time
-from plots.sets import ROOT, choose
+from plots.sets import choose
 from plots.tables import best_table
 from plots.tables.best_by_mode import MODES
 from plots.tables.text import csv, markdown
@@ -332,9 +331,7 @@ def run(argv: Sequence[str]) -> int:
     )
     made.add_argument("key", nargs="?", metavar="machine-key", help="set (default: that of the baseline's machine)")
     made.add_argument("--local", action="store_true", help="a local set, even where a published one exists")
-    made.add_argument(
-        "--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)"
-    )
+    made.add_results()
     options = made.parse_args(argv)
     key = options.key or load_baseline(BASELINE)[0]["beyond"]["machine_key"]
     [(kind, key)] = choose(options.results, [key], options.local)

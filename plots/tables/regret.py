@@ -12,14 +12,13 @@ import argparse
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from plots import style, tidy
 from plots.metrics import MICRO, si_time
-from plots.sets import ROOT, choose
+from plots.sets import choose
 from plots.tables.text import csv, markdown
 from xcorr import auto
 from xcorr.auto import Point, Source, Times
@@ -171,9 +170,7 @@ def run(argv: Sequence[str]) -> int:
     made.add_argument("key", nargs="?", metavar="machine-key", help="set (default: every published one)")
     made.add_argument("--local", action="store_true", help="a local set, even where a published one exists")
     made.add_argument("--leave-one-size-out", action="store_true", help="judge every problem of the set")
-    made.add_argument(
-        "--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)"
-    )
+    made.add_results()
     options = made.parse_args(argv)
     missed = False
     for kind, key in choose(options.results, [options.key] if options.key else [], options.local):

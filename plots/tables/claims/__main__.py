@@ -10,13 +10,12 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 from tabulate import tabulate
 
 from plots import tidy
-from plots.sets import ROOT, choose
+from plots.sets import choose
 from plots.tables.claims import verdicts
 from xcorr.errors import Parser, UserError
 
@@ -38,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("keys", nargs="*", metavar="KEY", help="machine key (default: every published set)")
     add("--local", action="store_true", help="local sets, even where a published one exists")
-    add("--results", type=Path, default=ROOT / "results", metavar="DIR", help="root of the results (default: results)")
+    made.add_results()
     add("--id", action="append", default=[], metavar="ID", help="only this claim, e.g. O07")
     add("--markdown", action="store_true", help="print Markdown")
     return made
