@@ -80,6 +80,17 @@ run_python -m experiments.driver.run "${common[@]}" "${selection[@]}" "${plotted
 if ((${#dry_run[@]})) || [[ $status == 2 || $status == 130 ]]; then exit "$status"; fi
 
 told=''
+# The floor in figures and tables is made from the measured ceilings of the GPU: once, in seconds.
+ceilings=$results/local/$key/ceilings.json
+if [[ $on == cuda* && (! -f $ceilings || ${#force[@]} != 0) ]]; then
+  mkdir -p "${ceilings%/*}" 2>/dev/null || die "${ceilings%/*}: cannot be made; name another folder with --results"
+  if "$XCORR_BUILD/xcorr-bench" --ceilings --device "$on" >"$ceilings.part" && mv "$ceilings.part" "$ceilings"; then
+    echo "ceilings of the GPU: $ceilings"
+  else
+    rm -f "$ceilings.part"
+    echo "the ceilings of the GPU were not measured, see the line above; figures and tables then have no floor"
+  fi
+fi
 echo "[4/5] real input"
 if ((${#selection[@]} == 0)); then
   run_python -m experiments.inputs.ebsd "${common[@]}" || status=1

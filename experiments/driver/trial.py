@@ -22,6 +22,7 @@ from experiments.driver.trial_build import Build, Source, Wrong, build_folder, e
 from xcorr import table
 from xcorr.auto import ordered, pick
 from xcorr.errors import Parser, UserError, nearest
+from xcorr.floor import fft_flops, terms
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
 
@@ -138,18 +139,17 @@ def in_turn(bench: Bench, points: Sequence[tuple[Unit, str]], rounds: int) -> li
     return times
 
 
-def floor_us(variant: Variant, problem: Problem, ceilings: Mapping[str, Any]) -> dict[str, float]:
-    """What no call goes below, in microseconds, by cause: an empty launch, the compulsory bytes, and for a variant by
-    definition the products."""
-    rates = [float(ceilings[name]) for name in ("copy_bytes_per_s", "fill_bytes_per_s") if ceilings.get(name)]
-    parts = {}
-    if ceilings.get("empty_launch_stream_us"):
-        parts["an empty launch"] = float(ceilings["empty_launch_stream_us"])
-    if rates:
-        parts["memory bandwidth"] = problem.bytes(4) / max(rates) * 1e6
-    if ceilings.get("fp32_fma_flop_per_s") and variant.algorithm_class.startswith("definition"):
-        parts["FP32 products"] = 2e6 * problem.fmas / float(ceilings["fp32_fma_flop_per_s"])
-    return parts
+def floor_us(problem: Problem, ceilings: Mapping[str, Any]) -> dict[str, float]:
+    """The terms of the floor (xcorr/floor.py) by what they are, in microseconds: an empty launch, the compulsory bytes,
+    and the cheaper one of sums of products and transforms. Empty where a ceiling is missing."""
+    names = ("empty_launch_stream_us", "copy_bytes_per_s", "fill_bytes_per_s", "cublas_fp32_flop_per_s")
+    if not all(ceilings.get(name) for name in names):
+        return {}
+    launch, copy, fill, product = (float(ceilings[name]) for name in names)
+    each = terms(launch, problem.bytes(4), problem.fmas, fft_flops(problem), max(copy, fill), product)
+    cheaper = "direct" if each["direct"] <= each["fft"] else "fft"
+    name = {"direct": "FP32 products", "fft": "FP32 transforms"}[cheaper]
+    return {"an empty launch": each["launch"], "memory bandwidth": each["memory"], name: each[cheaper]}
 
 
 def limit(us: float, floor: Mapping[str, float], kernels: Sequence[Mapping[str, str]]) -> str:
@@ -302,7 +302,7 @@ def run(argv: Sequence[str]) -> int:
         print(Rival(f"{what}{f' {params}' if params else ''}", tuple(times[0]), tuple(other)))
     if len(entries) == 1:
         print(f"{statistics.median(times[0]):.4g} us; nothing to compare with")
-    floor = floor_us(own.variant, problem, ceilings_of(bench, build.folder))
+    floor = floor_us(problem, ceilings_of(bench, build.folder))
     us = statistics.median(times[0])
     if floor:
         cause = max(floor, key=lambda name: floor[name])
