@@ -38,8 +38,8 @@ class Source:
 def sources() -> dict[str, Source]:
     """Every variant of the tree by id."""
     found = {}
-    for path in sorted((ROOT / "algorithms").glob("*/*")):
-        if path.suffix in (".cpp", ".cu") and path.parent.name != "device":
+    for path in sorted((ROOT / "algorithms").rglob("*")):  # a large variant is a folder of its own
+        if path.suffix in (".cpp", ".cu"):
             text = path.read_text(encoding="utf-8")
             if "XCORR_VARIANT(" in text:
                 parent = text.partition('.parent = "')[2].partition('"')[0]

@@ -10,8 +10,10 @@ import pytest
 from driving import Driver, driver
 
 from experiments.driver import trial
+from experiments.driver.trial_build import sources
 from xcorr.errors import UserError
 from xcorr.floor import fft_flops
+from xcorr.paths import ROOT
 from xcorr.problem import Problem
 
 __all__ = ["driver"]
@@ -58,6 +60,13 @@ def test_the_floor_has_the_cheaper_of_products_and_transforms() -> None:
     cheaper = "FP32 products" if direct <= fft else "FP32 transforms"
     assert floor[cheaper] == pytest.approx(min(direct, fft))
     assert trial.floor_us(PROBLEM, {}) == {}
+
+
+def test_every_variant_of_the_tree_is_known_in_a_folder_of_its_own_too() -> None:
+    files = [*(ROOT / "algorithms").rglob("*.cu"), *(ROOT / "algorithms").rglob("*.cpp")]
+    ids = {path.stem for path in files if "XCORR_VARIANT(" in path.read_text()}
+    assert set(sources()) == ids
+    assert any(path.parent.name == path.stem for path in files)
 
 
 def kernel(**cells: str) -> dict[str, str]:
