@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "harness/error.hpp"
+#include "harness/reduce.hpp"
 #include "harness/registry.hpp"
 
 namespace xcorr {
@@ -53,7 +54,18 @@ Support Device::runs(const Variant& variant, const PlanRequest& request) const {
     return no("precision " + std::string(to_string(request.precision)) +
               ": the variant computes only " + listed(variant.precisions));
   }
-  return variant.supports(request);
+  const Fields& fields = request.problem.fields;
+  const auto only = [&](const char* field, const std::string& known) {
+    return no(std::string(field) + " " + field_text(fields, field) +
+              ": the variant computes only " + known);
+  };
+  if (!has(variant.boundaries, fields.boundary)) {
+    return only("boundary", listed(variant.boundaries));
+  }
+  if (!has(variant.scores, fields.score.kind)) return only("score", listed(variant.scores));
+  if (fields.masks != Masks::none && !variant.masks) return only("masks", "none");
+  if (!has(variant.views, fields.views)) return only("views", listed(variant.views));
+  return variant.supports(variant_request(variant, request));
 }
 
 Support Device::runs(const Variant& variant) const {

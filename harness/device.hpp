@@ -38,7 +38,8 @@ class Device {
   virtual Peaks peaks(Precision precision) const = 0;
   virtual Support supports(Mode mode) const = 0;
   // Whether the variant computes the request on this device. Only this function decides it: by the
-  // variant's backend, forms and precision classes, and then by variant.supports, which may throw.
+  // variant's backend, forms, precision classes and fields, and then by variant.supports, which may
+  // throw.
   Support runs(const Variant& variant, const PlanRequest& request) const;
   // Whether the variant computes any request on this device: by its backend alone.
   Support runs(const Variant& variant) const;

@@ -37,6 +37,11 @@ Index sparse_rounds(const Problem& problem, Index limit) {
 
 Inputs make_inputs(const Problem& problem, InputKind kind, std::uint64_t seed, Side side,
                    Index amplitude, Index round) {
+  // One array has one kind of numbers: those of the side that is not nearly all zeros.
+  if (problem.fields.same) {
+    const bool of_right = kind == InputKind::flat_spectrum || kind == InputKind::subnormal;
+    side = of_right ? Side::right : Side::left;
+  }
   Inputs inputs{kind, seed, side, amplitude};
   inputs.shape = side == Side::left ? problem.left : problem.right;
   inputs.round = round;

@@ -155,7 +155,14 @@ struct Inputs {
   }
 };
 
-// Both sides of a problem.
+// Whether pixel `index` of the stack of one side is valid in the masks of tests and measurements:
+// three of four.
+XCORR_HD constexpr bool mask_value(std::uint64_t seed, Side side, Index index) {
+  const std::uint64_t key = mix(seed ^ (side == Side::left ? 0x6d61736bu : 0x6b73616du));
+  return mix(key ^ static_cast<std::uint64_t>(index)) % 4 != 0;
+}
+
+// One side of a problem. Left and right are equal where the problem says `same`.
 Inputs make_inputs(const Problem& problem, InputKind kind, std::uint64_t seed, Side side,
                    Index amplitude, Index round = 0);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/error.hpp"
+#include "harness/results.hpp"
 
 namespace xcorr {
 namespace {
@@ -42,6 +43,9 @@ bool take(std::string_view& text, std::string_view prefix) {
 
 Shifts full_shifts(Index left, Index right) { return {-(left - 1), right - 1}; }
 
+// Of a circular boundary: shift s and shift s + length are one, the one nearest to 0 is taken.
+Shifts circular_shifts(Index length) { return {-(length / 2), (length - 1) / 2}; }
+
 Shifts valid_shifts(Index left, Index right) {
   return {std::min<Index>(0, right - left), std::max<Index>(0, right - left)};
 }
@@ -70,7 +74,9 @@ void check_range(Shifts range, Shifts full, std::string_view axis, std::string_v
 
 Window resolve_window(const Problem& problem, std::string_view text) {
   const Shape l = problem.left, r = problem.right;
-  const Shifts full_sy = full_shifts(l.rows, r.rows), full_sx = full_shifts(l.cols, r.cols);
+  const bool wraps = problem.fields.boundary == Boundary::circular;
+  const Shifts full_sy = wraps ? circular_shifts(l.rows) : full_shifts(l.rows, r.rows);
+  const Shifts full_sx = wraps ? circular_shifts(l.cols) : full_shifts(l.cols, r.cols);
   if (text == "full") return {Window::Kind::full, full_sy, full_sx};
   if (text == "valid") {
     const bool left_inside = l.rows <= r.rows && l.cols <= r.cols;
@@ -133,30 +139,116 @@ Index longest_overlap(Index left, Index right, Shifts shifts) {
   return overlap(left, right, std::clamp(contained, shifts.first, shifts.last)).count;
 }
 
+// Refuses fields that contradict each other, or that the shapes and counts do not allow.
+void check_fields(const Problem& p, std::string_view window) {
+  const auto& [boundary, score, masks, result, same, views] = p.fields;
+  const std::string name = "score '" + field_text(p.fields, "score") + "': ";
+  const bool circular = boundary == Boundary::circular;
+  if (circular && !(p.left == p.right)) {
+    throw UserError("boundary 'circular': shapes " + to_string(p.left) + " and " +
+                    to_string(p.right) + " differ; use two equal shapes or boundary zero");
+  }
+  if (circular && is_normalised(score.kind)) {
+    throw UserError(name + "has no meaning with boundary circular; use boundary zero");
+  }
+  if (score.kind == ScoreKind::phase && window == "valid") {
+    throw UserError(name + "has no valid window; use full or a range of shifts");
+  }
+  if (score.kind == ScoreKind::phase && !circular) {
+    throw UserError(name + "needs boundary circular; add it");
+  }
+  if (masks != Masks::none && !is_normalised(score.kind)) {
+    throw UserError("masks '" + field_text(p.fields, "masks") +
+                    "': only ncc and zncc use masks; add score zncc or leave the masks out");
+  }
+  if (same && !(p.left == p.right && p.lefts == p.rights)) {
+    throw UserError(
+        "same 'yes': left and right are one array, so they need one shape and one "
+        "count; got " +
+        to_string(p.left) + " and " + to_string(p.right) + ", " + std::to_string(p.lefts) + ":" +
+        std::to_string(p.rights));
+  }
+  if (result.sub_pixel == SubPixel::upsample && window != "full") {
+    throw UserError("result '" + field_text(p.fields, "result") +
+                    "': interpolation needs all shifts; use window full");
+  }
+  // A record holds a shift in 32 bits.
+  constexpr Index kLargestShift = (Index{1} << 31) - 1;
+  const auto [sy, sx] = std::pair{p.window.sy, p.window.sx};
+  const bool has_shifts = result.kind != ResultKind::surface && result.kind != ResultKind::sum;
+  for (const Index shift : {-sy.first, sy.last, -sx.first, sx.last}) {
+    if (has_shifts && shift > kLargestShift) {
+      throw UserError("result '" + field_text(p.fields, "result") +
+                      "': shifts beyond 2^31 - 1 do not fit a record; use a smaller window");
+    }
+  }
+}
+
 }  // namespace
 
 Index Problem::fmas() const {
+  if (fields.boundary == Boundary::circular) {
+    return product(product(left.size(), out_size(), "useful work"), pairs(), "useful work");
+  }
   const Index rows = overlap_sum(left.rows, right.rows, window.sy);
   const Index cols = overlap_sum(left.cols, right.cols, window.sx);
   return product(product(rows, cols, "useful work"), pairs(), "useful work");
 }
 
 Index Problem::max_overlap() const {
+  if (fields.boundary == Boundary::circular) return left.size();
   return longest_overlap(left.rows, right.rows, window.sy) *
          longest_overlap(left.cols, right.cols, window.sx);
 }
 
 Index Problem::bytes(std::size_t scalar_bytes) const {
-  return (left_elements() + right_elements() + out_elements()) * static_cast<Index>(scalar_bytes);
+  const Index inputs = fields.same ? left_elements() : left_elements() + right_elements();
+  const Index masks = (masks_left(fields.masks) ? left_elements() : 0) +
+                      (masks_right(fields.masks) ? right_elements() : 0);
+  return inputs * static_cast<Index>(scalar_bytes) + masks + result_bytes(scalar_bytes);
+}
+
+Index Problem::result_bytes(std::size_t scalar_bytes) const {
+  switch (fields.result.kind) {
+    case ResultKind::peak:
+      return pairs() * static_cast<Index>(sizeof(Peak));
+    case ResultKind::peaks:
+      return pairs() * fields.result.count * static_cast<Index>(sizeof(Peak));
+    case ResultKind::above:
+      return static_cast<Index>(sizeof(AboveHeader)) +
+             fields.result.capacity * static_cast<Index>(sizeof(Detection));
+    case ResultKind::sum:
+      return pairs() * static_cast<Index>(sizeof(double));
+    default:
+      return out_elements() * static_cast<Index>(scalar_bytes);
+  }
+}
+
+bool Problem::is_plain() const {
+  Fields plain;
+  plain.same = fields.same;
+  return fields == plain;
+}
+
+Problem Problem::surface() const {
+  Problem problem = *this;
+  problem.fields.result = {};
+  return problem;
 }
 
 std::string Problem::id() const {
-  return std::string(to_string(form)) + "/" + to_string(left) + "/" + to_string(right) + "/" +
-         std::to_string(lefts) + ":" + std::to_string(rights) + "/" + to_string(window);
+  std::string text = std::string(to_string(form)) + "/" + to_string(left) + "/" + to_string(right) +
+                     "/" + std::to_string(lefts) + ":" + std::to_string(rights) + "/" +
+                     to_string(window);
+  for (const std::string_view name : kFieldNames) {
+    const std::string value = field_text(fields, name);
+    if (value != field_text({}, name)) text.append("/").append(name).append("=").append(value);
+  }
+  return text;
 }
 
 Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index rights,
-                     std::string_view window) {
+                     std::string_view window, const Fields& fields) {
   // Keeps every sum of two sizes, and a shift, far inside 64 bits.
   constexpr Index kLargestSide = Index{1} << 32;
   for (const auto& [name, value] : {std::pair{"left rows", left.rows},
@@ -182,11 +274,14 @@ Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index righ
                     ": n-to-mn needs rights divisible by lefts (rights is the " +
                     "total number); the next is " + std::to_string((rights / lefts + 1) * lefts));
   }
-  Problem problem{form, left, right, lefts, rights, {}};
+  Problem problem{{form, left, right, lefts, rights, {}}, fields};
   product(product(left.rows, left.cols, "left matrix"), lefts * 16, "left matrices");
   product(product(right.rows, right.cols, "right matrix"), rights * 16, "right matrices");
   const Index pairs = form == Form::n_to_m ? product(lefts, rights, "pairs") : rights;
-  problem.window = resolve_window(problem, window);
+  if (fields.boundary == Boundary::zero || left == right) {
+    problem.window = resolve_window(problem, window);
+  }
+  check_fields(problem, window);
   product(product(problem.out_rows(), problem.out_cols(), "output"), product(pairs, 16, "output"),
           "output");
   (void)problem.fmas();
@@ -196,15 +291,15 @@ Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index righ
 Problem parse_problem(std::string_view id) {
   const auto refuse = [&] {
     throw UserError("problem '" + std::string(id) +
-                    "': not understood; write FORM/ROWSxCOLS/ROWSxCOLS/LEFTS:RIGHTS/WINDOW, as "
-                    "n-to-m/33x33/33x33/3:5/full");
+                    "': not understood; write FORM/ROWSxCOLS/ROWSxCOLS/LEFTS:RIGHTS/WINDOW and "
+                    "then /NAME=VALUE for each field, as n-to-m/33x33/33x33/3:5/full/score=zncc");
   };
   std::vector<std::string_view> parts;
   for (std::string_view rest = id;; rest.remove_prefix(parts.back().size() + 1)) {
     parts.push_back(rest.substr(0, rest.find('/')));
     if (parts.back().size() == rest.size()) break;
   }
-  if (parts.size() != 5) refuse();
+  if (parts.size() < 5) refuse();
   const char* at = parts[3].data();
   const char* const end = at + parts[3].size();
   Index lefts = 0, rights = 0;
@@ -212,8 +307,14 @@ Problem parse_problem(std::string_view id) {
   if (colon.ec != std::errc{} || colon.ptr == end || *colon.ptr != ':') refuse();
   const auto last = std::from_chars(colon.ptr + 1, end, rights);
   if (last.ec != std::errc{} || last.ptr != end) refuse();
+  Fields fields;
+  for (std::size_t i = 5; i < parts.size(); ++i) {
+    const std::size_t equals = parts[i].find('=');
+    if (equals == std::string_view::npos) refuse();
+    set_field(fields, parts[i].substr(0, equals), parts[i].substr(equals + 1));
+  }
   return make_problem(parse_form(parts[0]), parse_shape(parts[1]), parse_shape(parts[2]), lefts,
-                      rights, parts[4]);
+                      rights, parts[4], fields);
 }
 
 std::string_view to_string(Form form) {

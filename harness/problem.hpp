@@ -2,15 +2,18 @@
 //
 //   out[p][sy][sx] = sum over (y, x) of L[y][x] * R[y + sy][x + sx], zero outside either matrix.
 //
-// `Problem` is trivially copyable, so that a kernel can take it by value. Shapes are rows x cols.
-// Matrices are dense and row-major. `rights` is the TOTAL number of right matrices. Output index 0
-// is the smallest shift of the window.
+// The fields of a problem (harness/fields.hpp) say what is made of the products. `Geometry` is a
+// problem without fields. Both are trivially copyable, so that a kernel can take them by value.
+// Shapes are rows x cols. Matrices are row-major. `rights` is the TOTAL number of right matrices.
+// Output index 0 is the smallest shift of the window.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "harness/fields.hpp"
 
 namespace xcorr {
 
@@ -57,7 +60,14 @@ constexpr Overlap overlap(Index left, Index right, Index shift) {
   return {first, end > first ? end - first : 0};
 }
 
-struct Problem {
+// The index along the right axis that position y of the left axis meets, with boundary circular.
+constexpr Index wrapped(Index y, Index shift, Index length) {
+  const Index at = (y + shift) % length;
+  return at < 0 ? at + length : at;
+}
+
+// Form, shapes, counts and window.
+struct Geometry {
   Form form = Form::one_to_one;
   Shape left;
   Shape right;
@@ -81,30 +91,43 @@ struct Problem {
   constexpr Index out_cols() const { return window.sx.count(); }
   constexpr Index out_size() const { return out_rows() * out_cols(); }  // of one pair
 
-  // Useful work: the total overlap area, in fused multiply-adds. For equal shapes and the full
-  // window it is (h*w)^2 a pair.
-  Index fmas() const;
-  // Largest number of products in one output element.
-  Index max_overlap() const;
-  // Compulsory traffic: inputs once, outputs once.
-  Index bytes(std::size_t scalar_bytes) const;
   // Elements of all lefts, all rights, all outputs.
   constexpr Index left_elements() const { return lefts * left.size(); }
   constexpr Index right_elements() const { return rights * right.size(); }
   constexpr Index out_elements() const { return pairs() * out_size(); }
+};
 
-  // `<form>/<RxC>/<RxC>/<lefts>:<rights>/<window>`: the name in benchmarks and messages.
-  // parse_problem is the inverse.
+struct Problem : Geometry {
+  Fields fields;
+
+  // Useful work: the total overlap area, in fused multiply-adds. For equal shapes and the full
+  // window it is (h*w)^2 a pair, with either boundary.
+  Index fmas() const;
+  // Largest number of products in one output element.
+  Index max_overlap() const;
+  // Compulsory traffic: inputs and masks once, the result once.
+  Index bytes(std::size_t scalar_bytes) const;
+  // Bytes of what compute writes: outputs of this many bytes, or records (harness/results.hpp).
+  Index result_bytes(std::size_t scalar_bytes) const;
+  // True where every field but `same` has its default: all that is asked is the surface of products
+  // of dense matrices.
+  bool is_plain() const;
+  // The same problem with every output as its result: what a reduction starts from.
+  Problem surface() const;
+
+  // `<form>/<RxC>/<RxC>/<lefts>:<rights>/<window>`, then `/<name>=<value>` for each field that does
+  // not have its default: the name in benchmarks and messages. parse_problem is the inverse.
   std::string id() const;
 };
 
 // Checks everything and resolves the window. Throws UserError for sizes that are zero, negative or
-// overflow, for counts that do not fit the form, for a window outside the full one, and for `valid`
-// where neither matrix contains the other.
+// overflow, for counts that do not fit the form, for a window outside the full one, for `valid`
+// where neither matrix contains the other, and for fields that do not fit each other or the shapes.
 Problem make_problem(Form form, Shape left, Shape right, Index lefts, Index rights,
-                     std::string_view window);
+                     std::string_view window, const Fields& fields = {});
 
-// "n-to-m/3x4/5x6/2:3/full", the inverse of Problem::id. UserError for any other text.
+// "n-to-m/3x4/5x6/2:3/full/score=zncc:0.3", the inverse of Problem::id. UserError for any other
+// text.
 Problem parse_problem(std::string_view id);
 
 std::string_view to_string(Form form);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -85,9 +86,19 @@ class PhaseMarks {
   virtual void mark(std::string_view name) = 0;
 };
 
+// Where the matrices of one side lie, counted in elements from the pointer of that side. The offsets
+// are in memory of the variant's backend. Element (y, x) of matrix i lies at
+//   windows:  offsets[i] + y * pitch + x
+//   channels: offsets[i * rows + y] + x, with pitch 0
+struct View {
+  const Index* offsets = nullptr;  // null where the matrices are dense
+  Index pitch = 0;
+};
+
 // The arguments of compute. Pointers are to memory of the variant's backend, in the scalar type of
 // the precision class: left [lefts][rows][cols], right [rights][rows][cols], out
-// [pairs][out_rows][out_cols].
+// [pairs][out_rows][out_cols]. With field `result` out holds the records of harness/results.hpp,
+// where the variant declares that result; with `same` left and right are the same pointer.
 struct Call {
   const void* left = nullptr;
   const void* right = nullptr;
@@ -99,6 +110,13 @@ struct Call {
   // other may then be launched in a faster way (GridLaunches of algorithms/device/launch.hpp). The
   // harness sets it; a Session cannot know what else runs and leaves it false.
   bool exclusive = false;
+  // Of field `masks`: a byte a pixel, 0 or 1, dense, [lefts][rows][cols] and [rights][rows][cols].
+  // Null for a side without a mask.
+  const std::uint8_t* left_mask = nullptr;
+  const std::uint8_t* right_mask = nullptr;
+  // Of field `views`.
+  View left_view = {};
+  View right_view = {};
 
   template <typename T>
   const T* lefts() const {
@@ -148,11 +166,20 @@ struct Variant {
   std::vector<Form> forms = {Form::one_to_one, Form::one_to_many, Form::n_to_mn, Form::n_to_m};
   std::vector<Axis> axes = {};
   std::vector<Drop> drops = {};
+  // What the variant computes beside the surface of products of dense matrices (docs/design.md,
+  // Fields of a problem). The harness reduces surfaces to every other result (harness/reduce.hpp),
+  // so that `results` lists only what the variant writes itself. `same` needs no declaration, since
+  // inputs are never written.
+  std::vector<Boundary> boundaries = {Boundary::zero};
+  std::vector<ScoreKind> scores = {ScoreKind::product};
+  bool masks = false;
+  std::vector<ResultKind> results = {ResultKind::surface};
+  std::vector<Views> views = {Views::dense};
   // False for library calls and for kernels with instructions that the emulation lacks
   // (docs/design.md, Emulation).
   bool emulated = true;
 
-  // Called only for forms and precision classes of the lists above.
+  // Called only for forms, precision classes and fields of the lists above.
   Support (*supports)(const PlanRequest&) = [](const PlanRequest&) { return yes(); };
   std::size_t (*workspace_bytes)(const PlanRequest&) = [](const PlanRequest&) -> std::size_t {
     return 0;

@@ -75,7 +75,7 @@ __device__ __forceinline__ T sum_of_products(const T* __restrict__ left,
 // grid: columns, rows (in a stride), pairs (in a stride).
 template <typename T>
 __global__ void __launch_bounds__(kWarpsPerBlock* warp::kSize, kBlocksResident)
-    overlap_wise_kernel(Problem q, Pairing pairing, const T* __restrict__ left,
+    overlap_wise_kernel(Geometry q, Pairing pairing, const T* __restrict__ left,
                         const T* __restrict__ right, T* __restrict__ out) {
   const Index col = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (col >= q.out_cols()) return;
@@ -114,7 +114,7 @@ class OverlapWisePlan final : public DevicePlan<T> {
 
  private:
   void enqueue(const Call& call, const Arrays<T>& arrays) override {
-    launch(overlap_wise_kernel<T>, grid_, block_, 0, call.stream, this->problem_,
+    launch(overlap_wise_kernel<T>, grid_, block_, 0, call.stream, Geometry(this->problem_),
            Pairing(this->problem_), arrays.left, arrays.right, arrays.out);
   }
 

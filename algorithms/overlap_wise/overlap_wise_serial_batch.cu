@@ -25,7 +25,7 @@ constexpr int kBlocksResident = 4;
 // One left matrix against `rights` right matrices; outputs of consecutive pairs.
 template <typename T>
 __global__ void __launch_bounds__(kBlockSide* kBlockSide, kBlocksResident)
-    serial_batch_kernel(Problem q, const T* __restrict__ left, const T* __restrict__ right,
+    serial_batch_kernel(Geometry q, const T* __restrict__ left, const T* __restrict__ right,
                         Index rights, T* __restrict__ out) {
   const Index col = static_cast<Index>(blockIdx.x) * kBlockSide + threadIdx.x;
   if (col >= q.out_cols()) return;
@@ -70,9 +70,9 @@ class SerialBatchPlan final : public DevicePlan<T> {
     for (Index left = 0; left < q.lefts; ++left) {
       const Index pair = left * rights;
       launch(serial_batch_kernel<T>, grid_, dim3(kBlockSide, kBlockSide), 0,
-             streams_ ? (*streams_)[left] : call.stream, q, arrays.left + left * q.left.size(),
-             arrays.right + q.pair(pair).right * q.right.size(), rights,
-             arrays.out + pair * q.out_size());
+             streams_ ? (*streams_)[left] : call.stream, Geometry(q),
+             arrays.left + left * q.left.size(), arrays.right + q.pair(pair).right * q.right.size(),
+             rights, arrays.out + pair * q.out_size());
     }
     if (streams_) streams_->join(call.stream);
   }
