@@ -82,7 +82,7 @@ def program() -> Path:
 
 
 # Of a report; the driver adds what it found itself, not_selected and timeout.
-REPORTED = ("passed", "incorrect", "not_supported", "invalid_params", "out_of_memory", "failed")
+REPORTED = ("passed", "incorrect", "not_supported", "out_of_memory", "failed")
 
 
 def verdict_of(fields: Mapping[str, Any]) -> tuple[str, str]:

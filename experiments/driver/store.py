@@ -52,7 +52,7 @@ FLOATS = (
     "rel_l2_bound"
 ).split()
 NEEDED = {*PROBLEM, "repetition"}  # integers without which a row is no row
-OUTCOMES = ("passed incorrect not_supported invalid_params not_selected out_of_memory timeout failed published").split()
+OUTCOMES = ("passed incorrect not_supported not_selected out_of_memory timeout failed published").split()
 
 # Beside the columns in memory, in no file: the name of all hashes that stand for the same measured code.
 IDENTITY = "identity"

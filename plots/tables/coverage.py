@@ -20,7 +20,7 @@ import pandas as pd
 from plots import style
 from plots.tidy import CONDITION, PROBLEM
 
-REASONS = ("not_supported", "invalid_params", "out_of_memory", "timeout")
+REASONS = ("not_supported", "out_of_memory", "timeout")
 PREDICTED = re.compile(r"predicted ([\d.e+-]+) s per launch")
 KIND = ["form", *CONDITION]
 CELL = [*PROBLEM, *CONDITION]

@@ -17,7 +17,6 @@ PRIORITY = [
     "timeout",
     "out_of_memory",
     "not_selected",
-    "invalid_params",
     "not_supported",
 ]
 MEANING = {
@@ -25,7 +24,6 @@ MEANING = {
     "incorrect": "the output differs from the reference by more than the error bound; no time was taken",
     "failed": "the program crashed or ended with an error",
     "not_supported": "the variant cannot compute this problem",
-    "invalid_params": "the variant does not accept these parameters for this problem",
     "not_selected": "the predicted time is longer than the preset allows; it was not computed",
     "out_of_memory": "the problem does not fit into memory",
     "timeout": "the computation took longer than the limit",

@@ -62,7 +62,7 @@ def test_a_single_sample_has_no_spread():
 
 
 @pytest.mark.parametrize(
-    "outcome", ["incorrect", "not_supported", "invalid_params", "not_selected", "out_of_memory", "timeout", "failed"]
+    "outcome", ["incorrect", "not_supported", "not_selected", "out_of_memory", "timeout", "failed"]
 )
 def test_only_passed_and_published_rows_are_kept(outcome):
     rows = [sets.row(), sets.row(variant="bad", outcome=outcome, compute_us=1.0)]

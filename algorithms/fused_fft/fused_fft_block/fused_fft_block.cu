@@ -143,7 +143,7 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
 }
 
 XCORR_VARIANT({
-    .summary = "Transform theorem in one kernel: padding, transforms and product in shared memory",
+    .summary = "FFT correlation in one kernel: padding, transforms and product in shared memory",
     .parent = "cufft",
     .source = "beyond the paper",
     .backend = Backend::cuda,

@@ -108,7 +108,7 @@ Support supports(const PlanRequest& request) {
 }
 
 XCORR_VARIANT({
-    .summary = "Transform theorem in one kernel: a tile in a cluster's distributed shared memory",
+    .summary = "FFT correlation in one kernel: a tile in a cluster's distributed shared memory",
     .parent = "fused_fft_block",
     .source = "beyond the paper",
     .backend = Backend::cuda,

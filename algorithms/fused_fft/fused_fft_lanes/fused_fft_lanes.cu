@@ -286,7 +286,7 @@ std::size_t workspace_bytes(const PlanRequest& request) {
 }
 
 XCORR_VARIANT({
-    .summary = "Transform theorem, a transform in the lanes of a warp; n-to-m from one task list",
+    .summary = "FFT correlation, a transform in the lanes of a warp; n-to-m from one task list",
     .parent = "fused_fft_block",
     .source = "beyond the paper",
     .backend = Backend::cuda,

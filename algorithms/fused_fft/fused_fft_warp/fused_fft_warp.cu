@@ -99,7 +99,7 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
 }
 
 XCORR_VARIANT({
-    .summary = "Transform theorem in the registers of a warp: a lane holds a row or a column",
+    .summary = "FFT correlation in the registers of a warp: a lane holds a row or a column",
     .parent = "fused_fft_block",
     .source = "beyond the paper",
     .backend = Backend::cuda,
