@@ -18,9 +18,14 @@ Problem problem_of(const nlohmann::json& request) {
   const auto shape = [&](const char* key) {
     return Shape{request.at(key).at(0).get<Index>(), request.at(key).at(1).get<Index>()};
   };
+  Fields fields;
+  for (const std::string_view name : kFieldNames) {
+    const auto found = request.find(name);
+    if (found != request.end()) set_field(fields, name, found->get<std::string>());
+  }
   return make_problem(parse_form(request.at("form").get<std::string>()), shape("left"),
                       shape("right"), request.at("lefts").get<Index>(),
-                      request.at("rights").get<Index>(), request.value("window", "full"));
+                      request.at("rights").get<Index>(), request.value("window", "full"), fields);
 }
 
 void put(const std::string& text, char* buffer, std::size_t capacity) {
@@ -95,6 +100,7 @@ int xcorr_describe(const char* request, char* json, std::size_t capacity, char* 
                         {"sx0", problem.window.sx.first},
                         {"fmas", problem.fmas()},
                         {"bytes", problem.bytes(4)},
+                        {"result_bytes", problem.result_bytes(4)},
                         {"max_overlap", problem.max_overlap()}},
                        json, capacity);
   });
@@ -127,6 +133,34 @@ int xcorr_compute(void* session, const void* left, const void* right, void* out,
                   std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
     static_cast<xcorr::Session*>(session)->compute(left, right, out);
+    return 0;
+  });
+}
+
+// Of a problem with masks or views. Pointers are to host memory; what the fields of the problem do
+// not use may be null or 0 (struct Arrays in harness/session.hpp).
+struct xcorr_arrays {
+  const void *left, *right;
+  void* out;
+  const std::uint8_t *left_mask, *right_mask;
+  const std::int64_t *left_offsets, *right_offsets;
+  std::int64_t left_pitch, right_pitch;
+  std::int64_t left_elements, right_elements;
+};
+
+int xcorr_compute_with(void* session, const xcorr_arrays* arrays, char* error,
+                       std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    const xcorr_arrays& a = *arrays;
+    static_cast<xcorr::Session*>(session)->compute({a.left,
+                                                    a.right,
+                                                    a.out,
+                                                    a.left_mask,
+                                                    a.right_mask,
+                                                    {a.left_offsets, a.left_pitch},
+                                                    {a.right_offsets, a.right_pitch},
+                                                    a.left_elements,
+                                                    a.right_elements});
     return 0;
   });
 }

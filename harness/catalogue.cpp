@@ -31,6 +31,13 @@ nlohmann::json describe(const Variant& v) {
   }
   nlohmann::json points = nlohmann::json::array();
   for (const Params& point : grid_points(v)) points.push_back(point.canonical());
+  std::vector<ResultKind> reduced;  // by the harness, from the variant's surface
+  for (const ResultKind kind : {ResultKind::surface, ResultKind::peak, ResultKind::peaks,
+                                ResultKind::above, ResultKind::sum}) {
+    if (std::find(v.results.begin(), v.results.end(), kind) == v.results.end()) {
+      reduced.push_back(kind);
+    }
+  }
   std::vector<std::string> modes = {"stream", "latency", "cold"};
   if (v.backend == Backend::cuda) modes.push_back("graph");
   return {{"id", v.id},
@@ -42,6 +49,12 @@ nlohmann::json describe(const Variant& v) {
           {"algorithm_class", to_string(v.algorithm_class)},
           {"precisions", names(v.precisions)},
           {"forms", names(v.forms)},
+          {"boundaries", names(v.boundaries)},
+          {"scores", names(v.scores)},
+          {"masks", v.masks},
+          {"results", names(v.results)},
+          {"reduced_results", names(reduced)},
+          {"views", names(v.views)},
           {"axes", axes},
           {"drops", drops},
           {"points", points},

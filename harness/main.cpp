@@ -136,10 +136,12 @@ void add_points(const Options& options, int number, Device& device, std::vector<
   if (options.variants.empty() || options.form.empty() || options.left.empty()) {
     throw UserError("nothing to measure: --variant, --form and --left are needed; see --help");
   }
+  Fields fields;
+  for (const auto& [name, value] : options.fields) set_field(fields, name, value);
   const Problem problem =
       make_problem(parse_form(options.form), parse_shape(options.left),
                    parse_shape(options.right.empty() ? options.left : options.right), options.lefts,
-                   options.rights, options.window);
+                   options.rights, options.window, fields);
   for (const std::string& id : options.variants) {
     const Variant& variant = find_variant(id);
     std::vector<Params> grid;
@@ -296,6 +298,23 @@ int run(int argc, char** argv) {
   app.add_option("--rights", options.rights, "right matrices in total")->capture_default_str();
   app.add_option("--window", options.window, "full, valid or sy:a..b,sx:c..d")
       ->capture_default_str();
+  constexpr std::pair<const char*, const char*> kFieldHelp[] = {
+      {"boundary", "zero or circular"},
+      {"score", "product, covariance, ncc:0.3, zncc:0.3 (least overlap) or phase:0 (exponent)"},
+      {"masks", "none, left, right or both; with ncc and zncc"},
+      {"result",
+       "surface, peak, peak:gaussian, peak:upsample=20, peaks:5, above:0.8:1000, above:8mad:1000 "
+       "or sum"},
+      {"same", "yes: left and right are one array; no"},
+      {"views", "dense, windows or channels"}};
+  for (const auto& [name, help] : kFieldHelp) {
+    app.add_option_function<std::string>(
+        std::string("--") + name,
+        [&options, key = std::string(name)](const std::string& text) {
+          options.fields[key] = text;
+        },
+        std::string(help) + "; default " + field_text({}, name));
+  }
   app.add_option("--mode", options.mode, "stream, latency, graph or cold")->capture_default_str();
   app.add_option("--input", options.input,
                  "timed input: uniform, zero-mean, integer, ...: see harness/inputs.hpp")
@@ -309,8 +328,9 @@ int run(int argc, char** argv) {
                  "seconds for which energy is counted, at least; 0, the default: it is not");
   app.add_option("--points", options.points,
                  "a file of points, - for standard input: one JSON object a line, whose keys are "
-                 "variant, params, precision, form, left, right, lefts, rights, window, mode, "
-                 "input and energy_time; the options stand for what a line leaves out");
+                 "variant, params, precision, form, left, right, lefts, rights, window, boundary, "
+                 "score, masks, result, same, views, mode, input and energy_time; the options "
+                 "stand for what a line leaves out");
   app.add_option("--records", options.records,
                  "JSON lines to this file, - for standard output alone");
 

@@ -6,7 +6,9 @@
 
 #include "harness/banded.hpp"
 #include "harness/error.hpp"
+#include "harness/operands.hpp"
 #include "harness/overlapping.hpp"
+#include "harness/reduce.hpp"
 
 namespace xcorr {
 namespace {
@@ -52,7 +54,8 @@ void worsen(std::optional<Check>& into, const Check& check) {
 }  // namespace
 
 struct Point::Memory {
-  Banded left, right, out;
+  Operands operands;
+  Banded out;
   Buffer workspace;
   std::shared_ptr<Truth> truth;
   std::unique_ptr<Plan> plan;
@@ -126,15 +129,15 @@ Outcome Point::prepare() {
     if (const Support mode = device_.supports(request_.mode); !mode) {
       return reject(Outcome::not_supported, mode.reason);
     }
-    const std::size_t scalar = scalar_bytes(request_.precision);
-    const auto bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * scalar; };
-    const std::size_t workspace = variant.workspace_bytes(plan);
-    const std::size_t data =
-        bytes(problem.left_elements() + problem.right_elements() + problem.out_elements());
+    const auto result =
+        static_cast<std::size_t>(problem.result_bytes(scalar_bytes(request_.precision)));
+    const std::size_t workspace = plan_workspace_bytes(variant, plan);
+    const std::size_t data = Operands::bytes(problem, request_.precision, request_.seed) + result;
+    const std::size_t bands = 2 * kBand * (Operands::arrays(problem) + 1);
     const std::size_t available = device_.available_bytes();
     const std::size_t checking =
         device_.truth_bytes(problem, request_.precision, variant.algorithm_class, request_.seed);
-    const std::size_t needed = data + workspace + checking + 6 * kBand;
+    const std::size_t needed = data + workspace + checking + bands;
     if (needed > available) {
       throw OutOfMemory("needs " + bytes_text(static_cast<double>(needed)) +
                         " (inputs and outputs " + bytes_text(static_cast<double>(data)) +
@@ -144,9 +147,8 @@ Outcome Point::prepare() {
                         " are available; use fewer or smaller matrices");
     }
     allocate_us_ = microseconds([&] {
-      memory_.reset(new Memory{Banded(device_, bytes(problem.left_elements())),
-                               Banded(device_, bytes(problem.right_elements())),
-                               Banded(device_, bytes(problem.out_elements())),
+      memory_.reset(new Memory{Operands(problem, request_.precision, device_, request_.seed),
+                               Banded(device_, result),
                                device_.allocate(std::max<std::size_t>(workspace, 1)),
                                nullptr,
                                nullptr,
@@ -154,18 +156,15 @@ Outcome Point::prepare() {
     });
     memory_->truth =
         device_.truth(problem, request_.precision, variant.algorithm_class, request_.seed);
-    for (Banded* buffer : {&memory_->left, &memory_->right, &memory_->out}) {
-      buffer->poison(device_);
-    }
-    memory_->call = {
-        memory_->left.data(), memory_->right.data(), memory_->out.data(), device_.stream(), nullptr,
-        /*exclusive=*/true};
+    memory_->operands.poison(device_);
+    memory_->out.poison(device_);
+    memory_->call = memory_->operands.call(memory_->out.data(), device_);
     plan.workspace = memory_->workspace.get();
     std::vector<double> plan_times;
     for (int i = 0; i < kPlanRepetitions; ++i) {
       memory_->plan.reset();
       plan_times.push_back(microseconds([&] {
-        memory_->plan = variant.plan(plan);
+        memory_->plan = make_plan(variant, plan);
         device_.synchronize();
       }));
     }
@@ -207,7 +206,7 @@ bool Point::verify(InputKind kind) {
   const Index rounds = kind == InputKind::sparse ? sparse_rounds(request_.problem) : 1;
   for (Index round = 0; round < rounds; ++round) {
     memory_->truth->set_round(round);
-    memory_->truth->fill(kind, memory_->left.data(), memory_->right.data());
+    memory_->truth->fill(kind, memory_->operands.left(), memory_->operands.right());
     device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
     run_once();
     if (!check_output(kind, "")) return false;
@@ -226,7 +225,8 @@ bool Point::check_output(InputKind kind, const std::string& when) {
   } else if (!m.out.bands_intact(device_)) {
     wrong = "memory beside the output was written";
   } else {
-    wrong = m.truth->changed_inputs(kind, m.left.data(), m.right.data());
+    wrong = m.truth->changed_inputs(kind, m.operands.left(), m.operands.right());
+    if (wrong.empty()) wrong = m.operands.written(device_);
   }
   if (!wrong.empty()) reject(Outcome::incorrect, where + wrong);
   return wrong.empty();
@@ -234,14 +234,15 @@ bool Point::check_output(InputKind kind, const std::string& when) {
 
 void Point::measure_transfers() {
   const Memory& m = *memory_;
-  if (device_.host_memory() || m.left.bytes + m.right.bytes + m.out.bytes > kLargestTransfer)
+  const Operands& in = m.operands;
+  if (device_.host_memory() || in.left_bytes() + in.right_bytes() + m.out.bytes > kLargestTransfer)
     return;
-  std::vector<char> left(m.left.bytes), right(m.right.bytes), out(m.out.bytes);
-  device_.download(left.data(), m.left.data(), left.size());
-  device_.download(right.data(), m.right.data(), right.size());
+  std::vector<char> left(in.left_bytes()), right(in.right_bytes()), out(m.out.bytes);
+  device_.download(left.data(), in.left(), left.size());
+  device_.download(right.data(), in.right(), right.size());
   upload_us_ = microseconds([&] {
-    device_.upload(m.left.data(), left.data(), left.size());
-    device_.upload(m.right.data(), right.data(), right.size());
+    device_.upload(in.left(), left.data(), left.size());
+    if (!right.empty()) device_.upload(in.right(), right.data(), right.size());
     device_.synchronize();
   });
   download_us_ = microseconds([&] { device_.download(out.data(), m.out.data(), out.size()); });
@@ -286,8 +287,8 @@ bool Point::check_calls_in_turn() {
   Memory& m = *memory_;
   const Seconds once = repetitions_.empty() ? 0 : repetitions_.front().compute_us * 1e-6;
   const auto [wrong, skipped] =
-      check_overlapping(device_, *m.truth, request_.problem, request_.precision, *m.plan, m.call,
-                        request_.input, overlapping_calls(once));
+      check_overlapping(device_, *m.truth, request_.problem, request_.precision, request_.seed,
+                        *m.plan, m.call, request_.input, overlapping_calls(once));
   overlap_checked_ = skipped.empty() ? "yes" : "no: " + skipped;
   if (wrong.empty()) return true;
   reject(Outcome::incorrect, "calls in turn: " + wrong);
@@ -336,56 +337,65 @@ nlohmann::json Point::record() const {
   const bool unfinished = outcome_ == Outcome::passed && !finished_;
   if (finished_) {
     for (std::size_t i = 0; i < repetitions_.size(); ++i) {
-      repetitions.push_back({{"repetition", i},
-                             {"iterations", repetitions_[i].iterations},
-                             {"compute_us", repetitions_[i].compute_us},
-                             {"clear_us", phase("clear", repetitions_[i].compute_us)},
-                             {"forward_us", phase("forward", repetitions_[i].compute_us)},
-                             {"hadamard_us", phase("hadamard", repetitions_[i].compute_us)},
-                             {"inverse_us", phase("inverse", repetitions_[i].compute_us)}});
+      const double compute_us = repetitions_[i].compute_us;
+      nlohmann::json repetition = {{"repetition", i},
+                                   {"iterations", repetitions_[i].iterations},
+                                   {"compute_us", compute_us},
+                                   {"clear_us", phase("clear", compute_us)},
+                                   {"forward_us", phase("forward", compute_us)},
+                                   {"hadamard_us", phase("hadamard", compute_us)},
+                                   {"inverse_us", phase("inverse", compute_us)}};
+      if (phases_us_.count("result")) repetition["result_us"] = phase("result", compute_us);
+      repetitions.push_back(std::move(repetition));
     }
   }
   const auto of = [](const std::optional<Check>& check, double Check::* member) {
     return check ? nlohmann::json((*check).*member) : nlohmann::json(nullptr);
   };
-  return {{"variant", v.id},
-          {"family", v.family},
-          {"backend", to_string(v.backend)},
-          {"precision", to_string(request_.precision)},
-          {"form", to_string(p.form)},
-          {"left_rows", p.left.rows},
-          {"left_cols", p.left.cols},
-          {"right_rows", p.right.rows},
-          {"right_cols", p.right.cols},
-          {"lefts", p.lefts},
-          {"rights", p.rights},
-          {"window", to_string(p.window)},
-          {"params", request_.params.canonical()},
-          {"mode", to_string(request_.mode)},
-          {"input", to_string(request_.input)},
-          {"seed", request_.seed},
-          {"outcome", to_string(unfinished ? Outcome::failed : outcome_)},
-          {"reason", unfinished ? "the outputs of the timed loop were not checked" : reason_},
-          {"plan_us", number(plan_us_)},
-          {"allocate_us", number(allocate_us_)},
-          {"upload_us", number(upload_us_)},
-          {"download_us", number(download_us_)},
-          {"energy_uj", number(energy_uj_)},
-          {"launch_us", number(launch_us_)},
-          {"max_error", of(statistical_, &Check::error)},
-          {"error_bound", of(statistical_, &Check::bound)},
-          {"exact_error", of(exact_, &Check::error)},
-          {"exact_bound", of(exact_, &Check::bound)},
-          {"rel_l2_error", of(statistical_, &Check::rel_l2_error)},
-          {"rel_l2_bound", of(statistical_, &Check::rel_l2_bound)},
-          {"argmax_agrees",
-           statistical_ ? nlohmann::json(statistical_->argmax_agrees) : nlohmann::json(nullptr)},
-          {"overlap_checked", overlap_checked_},
-          {"fmas", p.fmas()},
-          {"bytes", p.bytes(scalar_bytes(request_.precision))},
-          {"source_hash", v.source_hash},
-          {"machine_key", device_.machine_key()},
-          {"repetitions", repetitions}};
+  nlohmann::json record = {
+      {"variant", v.id},
+      {"family", v.family},
+      {"backend", to_string(v.backend)},
+      {"precision", to_string(request_.precision)},
+      {"form", to_string(p.form)},
+      {"left_rows", p.left.rows},
+      {"left_cols", p.left.cols},
+      {"right_rows", p.right.rows},
+      {"right_cols", p.right.cols},
+      {"lefts", p.lefts},
+      {"rights", p.rights},
+      {"window", to_string(p.window)},
+      {"params", request_.params.canonical()},
+      {"mode", to_string(request_.mode)},
+      {"input", to_string(request_.input)},
+      {"seed", request_.seed},
+      {"outcome", to_string(unfinished ? Outcome::failed : outcome_)},
+      {"reason", unfinished ? "the outputs of the timed loop were not checked" : reason_},
+      {"plan_us", number(plan_us_)},
+      {"allocate_us", number(allocate_us_)},
+      {"upload_us", number(upload_us_)},
+      {"download_us", number(download_us_)},
+      {"energy_uj", number(energy_uj_)},
+      {"launch_us", number(launch_us_)},
+      {"max_error", of(statistical_, &Check::error)},
+      {"error_bound", of(statistical_, &Check::bound)},
+      {"exact_error", of(exact_, &Check::error)},
+      {"exact_bound", of(exact_, &Check::bound)},
+      {"rel_l2_error", of(statistical_, &Check::rel_l2_error)},
+      {"rel_l2_bound", of(statistical_, &Check::rel_l2_bound)},
+      {"argmax_agrees",
+       statistical_ ? nlohmann::json(statistical_->argmax_agrees) : nlohmann::json(nullptr)},
+      {"overlap_checked", overlap_checked_},
+      {"fmas", p.fmas()},
+      {"bytes", p.bytes(scalar_bytes(request_.precision))},
+      {"source_hash", v.source_hash},
+      {"machine_key", device_.machine_key()},
+      {"repetitions", repetitions}};
+  for (const std::string_view name : kFieldNames) {
+    const std::string value = field_text(p.fields, name);
+    if (value != field_text({}, name)) record[std::string(name)] = value;
+  }
+  return record;
 }
 
 }  // namespace xcorr

@@ -40,6 +40,10 @@ Options with_line(Options options, const std::string& text, int number) {
   take("mode", options.mode);
   take("input", options.input);
   take("energy_time", options.energy_time);
+  for (const std::string_view field : kFieldNames) {
+    const std::string name(field);
+    if (line.contains(name)) take(name.c_str(), options.fields[name]);
+  }
   if (!line.empty()) {
     throw UserError(where + ": key '" + line.begin().key() + "' is unknown; see --help");
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Options {
   std::string precision = "fp32", form, left, right, window = "full", mode = "stream";
   std::string input = "uniform", records, points;
   Index lefts = 1, rights = 1;
+  std::map<std::string, std::string> fields;  // name -> value, of those that are given
   std::uint64_t seed = 1;
   int repetitions = 0;
   double min_time = 0, energy_time = 0;

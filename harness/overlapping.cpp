@@ -5,41 +5,40 @@
 
 #include "harness/banded.hpp"
 #include "harness/error.hpp"
+#include "harness/operands.hpp"
 #include "harness/registry.hpp"
 
 namespace xcorr {
 namespace {
 
 struct SecondSet {
-  SecondSet(Device& device, std::size_t left_bytes, std::size_t right_bytes, std::size_t out_bytes)
-      : left(device, left_bytes), right(device, right_bytes), out(device, out_bytes) {
-    for (Banded* buffer : {&left, &right, &out}) buffer->poison(device);
+  SecondSet(Device& device, const Problem& problem, Precision precision, std::uint64_t seed,
+            std::size_t out_bytes)
+      : operands(problem, precision, device, seed), out(device, out_bytes) {
+    operands.poison(device);
+    out.poison(device);
   }
-  Banded left, right, out;
+  Operands operands;
+  Banded out;
 };
-
-std::size_t bytes_of(Index elements, Precision precision) {
-  return static_cast<std::size_t>(elements) * scalar_bytes(precision);
-}
 
 }  // namespace
 
 int overlapping_calls(Seconds once) { return once < 0.01 ? 6 : 2; }
 
 Overlapping check_overlapping(Device& device, Truth& truth, const Problem& problem,
-                              Precision precision, Plan& plan, const Call& call, InputKind kind,
-                              int calls) {
-  const std::size_t left = bytes_of(problem.left_elements(), precision);
-  const std::size_t right = bytes_of(problem.right_elements(), precision);
-  const std::size_t out = bytes_of(problem.out_elements(), precision);
-  const std::size_t needed = left + right + out + 6 * kBand;
+                              Precision precision, std::uint64_t seed, Plan& plan, const Call& call,
+                              InputKind kind, int calls) {
+  const auto out = static_cast<std::size_t>(problem.result_bytes(scalar_bytes(precision)));
+  const std::size_t needed =
+      Operands::bytes(problem, precision, seed) + out + 2 * kBand * (Operands::arrays(problem) + 1);
   const std::size_t available = device.available_bytes();
   const Overlapping no_memory{"", "memory: a second set of inputs and outputs needs " +
                                       bytes_text(static_cast<double>(needed))};
   if (needed > available) return no_memory;
   std::optional<SecondSet> second;
   try {
-    second.emplace(device, left, right, out);
+    second.emplace(device, problem, precision, seed, out);
   } catch (const OutOfMemory&) {
     return no_memory;
   } catch (const std::bad_alloc&) {
@@ -51,11 +50,9 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
   const InputKind whole =
       problem.max_overlap() > kExactSum ? InputKind::uniform : InputKind::integer;
   const InputKind other_kind = kind == whole ? InputKind::zero_mean : whole;
-  Call other = call;
-  other.left = second->left.data();
-  other.right = second->right.data();
-  other.out = second->out.data();
-  truth.fill(other_kind, second->left.data(), second->right.data());
+  Call other = second->operands.call(second->out.data(), device);
+  other.exclusive = call.exclusive;
+  truth.fill(other_kind, second->operands.left(), second->operands.right());
   device.fill(call.out, kPoison, out);
   for (int turn = 0; turn < calls; ++turn) plan.compute(turn % 2 == 0 ? call : other);
   device.synchronize();
@@ -73,8 +70,8 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
     if (!changed.empty()) return {where + changed, ""};
   }
   if (!second->out.bands_intact(device)) return {"memory beside the second output was written", ""};
-  if (!second->left.bands_intact(device) || !second->right.bands_intact(device)) {
-    return {"memory beside the second inputs was written", ""};
+  if (const std::string written = second->operands.written(device); !written.empty()) {
+    return {"second inputs: " + written, ""};
   }
   return {};
 }

@@ -16,11 +16,11 @@ struct Overlapping {
 };
 
 // `call` holds the inputs of `kind`. Its output is overwritten. The function allocates a second set
-// of inputs and outputs, where it fits, and releases it. `calls` is at least 2. Exceptions of the
-// plan pass through.
+// of inputs and outputs, where it fits, with the masks and views of the same `seed`, and releases
+// it. `calls` is at least 2. Exceptions of the plan pass through.
 Overlapping check_overlapping(Device& device, Truth& truth, const Problem& problem,
-                              Precision precision, Plan& plan, const Call& call, InputKind kind,
-                              int calls);
+                              Precision precision, std::uint64_t seed, Plan& plan, const Call& call,
+                              InputKind kind, int calls);
 
 // How many calls to make when one takes `once`.
 int overlapping_calls(Seconds once);

@@ -22,4 +22,23 @@ inline PlanRequest variant_request(const Variant& variant, PlanRequest request) 
   return request;
 }
 
+// Bytes of the workspace for make_plan: that of the variant, and the surface and the scratch memory
+// of the reduction where the harness reduces.
+std::size_t plan_workspace_bytes(const Variant& variant, const PlanRequest& request);
+
+// Plans the variant and, where the harness reduces, the reduction after it. compute of the plan
+// writes what the problem of the request asks for. The reduction is the phase `result`.
+std::unique_ptr<Plan> make_plan(const Variant& variant, const PlanRequest& request);
+
+// Bytes of scratch memory of a reduction.
+std::size_t reduce_scratch_bytes(const Problem& problem, Precision precision, Backend backend);
+
+// Reduces surface[pairs][out_rows][out_cols], in the scalar type of the precision class, to the
+// records of problem.fields.result. All pointers are to memory of the backend. On a GPU the work is
+// enqueued on the stream (cudaStream_t).
+void reduce_on_cpu(const Problem& problem, Precision precision, const void* surface, void* scratch,
+                   void* out);
+void reduce_on_cuda(const Problem& problem, Precision precision, const void* surface, void* scratch,
+                    void* out, void* stream);  // only in builds with CUDA
+
 }  // namespace xcorr

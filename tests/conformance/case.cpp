@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "harness/error.hpp"
+#include "harness/operands.hpp"
 #include "harness/overlapping.hpp"
+#include "harness/reduce.hpp"
 
 namespace xcorr::conformance {
 namespace {
@@ -13,20 +15,17 @@ PlanRequest request_of(const Case& c, Device& device) {
 }
 
 std::string first_fault(const Case& c, Truth& truth, Device& device) {
-  const auto bytes = [&](Index elements) {
-    return static_cast<std::size_t>(elements) * scalar_bytes(c.precision);
-  };
   const Problem& problem = c.problem;
   PlanRequest request = request_of(c, device);
-  Banded left(device, bytes(problem.left_elements()));
-  Banded right(device, bytes(problem.right_elements()));
-  Banded out(device, bytes(problem.out_elements()));
-  Banded workspace(device, std::max<std::size_t>(c.variant->workspace_bytes(request), 1));
+  Operands operands(problem, c.precision, device, c.seed);
+  Banded out(device, static_cast<std::size_t>(problem.result_bytes(scalar_bytes(c.precision))));
+  Banded workspace(device, std::max<std::size_t>(plan_workspace_bytes(*c.variant, request), 1));
   request.workspace = workspace.data();
-  for (Banded* buffer : {&left, &right, &out, &workspace}) buffer->poison(device);
+  operands.poison(device);
+  for (Banded* buffer : {&out, &workspace}) buffer->poison(device);
 
-  const std::unique_ptr<Plan> plan = c.variant->plan(request);
-  const Call call = call_of(left, right, out, device);
+  const std::unique_ptr<Plan> plan = make_plan(*c.variant, request);
+  const Call call = operands.call(out.data(), device);
   const auto compute = [&] {
     device.fill(out.data(), kPoison, out.bytes);
     plan->compute(call);
@@ -34,12 +33,12 @@ std::string first_fault(const Case& c, Truth& truth, Device& device) {
   };
   for (const InputKind kind : c.inputs) {
     const std::string where = std::string(to_string(kind)) + " input: ";
-    truth.fill(kind, left.data(), right.data());
+    truth.fill(kind, operands.left(), operands.right());
     compute();
     if (const Check check = truth.check(kind, out.data()); !check.passed()) {
       return where + describe_failure(problem, check);
     }
-    const std::string changed = truth.changed_inputs(kind, left.data(), right.data());
+    const std::string changed = truth.changed_inputs(kind, operands.left(), operands.right());
     if (!changed.empty()) return where + changed;
   }
   const InputKind last = c.inputs.back();
@@ -53,16 +52,14 @@ std::string first_fault(const Case& c, Truth& truth, Device& device) {
     // Atomics may sum in another order, within the bound.
     return "second call: " + describe_failure(problem, check);
   }
-  const Overlapping turns = check_overlapping(device, truth, problem, c.precision, *plan, call,
-                                              last, device.host_memory() ? 2 : 6);
+  const Overlapping turns = check_overlapping(device, truth, problem, c.precision, c.seed, *plan,
+                                              call, last, device.host_memory() ? 2 : 6);
   if (!turns.wrong.empty()) return "calls in turn: " + turns.wrong;
-  const std::pair<const char*, Banded*> buffers[] = {
-      {"left", &left}, {"right", &right}, {"output", &out}, {"workspace", &workspace}};
-  for (const auto& [name, buffer] : buffers) {
+  for (const auto& [name, buffer] : {std::pair{"output", &out}, {"workspace", &workspace}}) {
     if (!buffer->bands_intact(device))
       return std::string("memory beside the ") + name + " was written";
   }
-  return "";
+  return operands.written(device);
 }
 
 }  // namespace

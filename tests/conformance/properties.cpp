@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "harness/error.hpp"
+#include "harness/operands.hpp"
+#include "harness/reduce.hpp"
 #include "tests/conformance/random.hpp"
 
 namespace xcorr::conformance {
@@ -38,9 +40,9 @@ Values norms(const Values& matrices, Index size) {
 }
 
 template <typename T>
-void upload_as(Device& device, Banded& to, const Values& values) {
+void upload_as(Device& device, void* to, const Values& values) {
   const std::vector<T> converted(values.begin(), values.end());
-  device.upload(to.data(), converted.data(), to.bytes);
+  device.upload(to, converted.data(), converted.size() * sizeof(T));
 }
 
 template <typename T>
@@ -57,17 +59,20 @@ Values compute(const Case& c, const Problem& problem, const Matrices& inputs, De
   if (const Support support = supported(other, device); !support) throw Refused{support.reason};
   const std::size_t scalar = scalar_bytes(c.precision);
   const bool wide = scalar == sizeof(double);
-  Banded left(device, inputs.left.size() * scalar), right(device, inputs.right.size() * scalar);
+  Operands operands(problem, c.precision, device, c.seed);
   Banded out(device, static_cast<std::size_t>(problem.out_elements()) * scalar);
   PlanRequest request{problem, c.params, c.precision, nullptr, device.stream()};
-  Banded workspace(device, std::max<std::size_t>(c.variant->workspace_bytes(request), 1));
+  Banded workspace(device, std::max<std::size_t>(plan_workspace_bytes(*c.variant, request), 1));
   request.workspace = workspace.data();
-  for (Banded* buffer : {&left, &right, &out, &workspace}) buffer->poison(device);
-  wide ? upload_as<double>(device, left, inputs.left) : upload_as<float>(device, left, inputs.left);
-  wide ? upload_as<double>(device, right, inputs.right)
-       : upload_as<float>(device, right, inputs.right);
-  const std::unique_ptr<Plan> plan = c.variant->plan(request);
-  plan->compute(call_of(left, right, out, device));
+  operands.poison(device);
+  for (Banded* buffer : {&out, &workspace}) buffer->poison(device);
+  const auto upload = [&](void* to, const Values& values) {
+    wide ? upload_as<double>(device, to, values) : upload_as<float>(device, to, values);
+  };
+  upload(operands.left(), inputs.left);
+  if (!problem.fields.same) upload(operands.right(), inputs.right);
+  const std::unique_ptr<Plan> plan = make_plan(*c.variant, request);
+  plan->compute(operands.call(out.data(), device));
   device.synchronize();
   return wide ? download_as<double>(device, out) : download_as<float>(device, out);
 }

@@ -1,0 +1,67 @@
+#include "harness/reduce.hpp"
+
+#include "harness/registry.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+// The workspace: that of the variant, the surface, the scratch memory.
+struct Parts {
+  std::size_t surface, scratch, total;
+
+  Parts(const Variant& variant, const PlanRequest& request) {
+    const PlanRequest of_variant = variant_request(variant, request);
+    const auto outputs =
+        static_cast<std::size_t>(of_variant.problem.result_bytes(scalar_bytes(request.precision)));
+    surface = aligned(variant.workspace_bytes(of_variant));
+    scratch = surface + aligned(outputs);
+    total = scratch + reduce_scratch_bytes(request.problem, request.precision, variant.backend);
+  }
+};
+
+class ReducedPlan : public Plan {
+ public:
+  ReducedPlan(const Variant& variant, const PlanRequest& request)
+      : problem_(request.problem), precision_(request.precision), backend_(variant.backend) {
+    const Parts parts(variant, request);
+    surface_ = static_cast<char*>(request.workspace) + parts.surface;
+    scratch_ = static_cast<char*>(request.workspace) + parts.scratch;
+    plan_ = variant.plan(variant_request(variant, request));
+  }
+
+  void compute(const Call& call) override {
+    Call of_variant = call;
+    of_variant.out = surface_;
+    plan_->compute(of_variant);
+    call.phase("result");
+#ifdef XCORR_WITH_CUDA
+    if (backend_ == Backend::cuda) {
+      return reduce_on_cuda(problem_, precision_, surface_, scratch_, call.out, call.stream);
+    }
+#endif
+    reduce_on_cpu(problem_, precision_, surface_, scratch_, call.out);
+  }
+
+ private:
+  Problem problem_;
+  Precision precision_;
+  Backend backend_;
+  void *surface_, *scratch_;
+  std::unique_ptr<Plan> plan_;
+};
+
+}  // namespace
+
+std::size_t plan_workspace_bytes(const Variant& variant, const PlanRequest& request) {
+  if (!is_reduced(variant, request.problem)) return variant.workspace_bytes(request);
+  return Parts(variant, request).total;
+}
+
+std::unique_ptr<Plan> make_plan(const Variant& variant, const PlanRequest& request) {
+  if (!is_reduced(variant, request.problem)) return variant.plan(request);
+  return std::make_unique<ReducedPlan>(variant, request);
+}
+
+}  // namespace xcorr
