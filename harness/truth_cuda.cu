@@ -141,6 +141,28 @@ class CudaTruth : public Truth {
     return result;
   }
 
+  Reference reference(InputKind kind, Index first, Index count) override {
+    const bool needs_abs = needs_absolute(kind, definition_);
+    const auto [left_norm, right_norm] = norms_of(kind);
+    const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
+                                      layout_.by_fft, left_norm, right_norm);
+    Reference result;
+    result.value = downloaded(kind, false, first, count);
+    result.bound = needs_abs ? downloaded(kind, true, first, count) : result.value;
+    const Index size = problem_.out_size();
+    for (Index i = 0; i < count; ++i) {
+      const Pair pair = problem_.pair(first + i);
+      const Bounds::OfPair of_pair =
+          bounds.of_pair(left_norm[static_cast<std::size_t>(pair.left)],
+                         right_norm[static_cast<std::size_t>(pair.right)]);
+      for (Index e = 0; e < size; ++e) {
+        double& absolute = result.bound[static_cast<std::size_t>(i * size + e)];
+        absolute = bounds.at(of_pair, e, absolute);
+      }
+    }
+    return result;
+  }
+
  private:
   struct CachedReference {
     DeviceArray<double> out;  // of all pairs when they fit, else of one chunk
@@ -173,7 +195,7 @@ class CudaTruth : public Truth {
   }
 
   // References of the pairs [first, first + count) of a chunk.
-  const double* reference(InputKind kind, bool absolute, Index first, Index count) {
+  const double* values(InputKind kind, bool absolute, Index first, Index count) {
     CachedReference& cached = cached_[{kind, absolute}];
     const Index size = problem_.out_size();
     if (cached.out.empty()) {
@@ -196,6 +218,23 @@ class CudaTruth : public Truth {
     }
     cached.complete = first + count == problem_.pairs();
     return out;
+  }
+
+  // The same for any number of pairs, on the host.
+  std::vector<double> downloaded(InputKind kind, bool absolute, Index first, Index count) {
+    const Index size = problem_.out_size();
+    if (layout_.cache && !cached_[{kind, absolute}].complete) {  // filled from the first pair on
+      for (Index p = 0; p < problem_.pairs(); p += layout_.chunk) {
+        values(kind, absolute, p, std::min(layout_.chunk, problem_.pairs() - p));
+      }
+    }
+    std::vector<double> result(static_cast<std::size_t>(count * size));
+    for (Index i = 0; i < count; i += layout_.chunk) {
+      const Index some = std::min(layout_.chunk, count - i);
+      get(result.data() + i * size, values(kind, absolute, first + i, some),
+          static_cast<std::size_t>(some * size));
+    }
+    return result;
   }
 
   void by_fft(InputKind kind, bool absolute, bool round, Index first, Index count, double* out) {
@@ -229,14 +268,20 @@ class CudaTruth : public Truth {
     finish("norms");
   }
 
+  std::pair<std::vector<double>, std::vector<double>> norms_of(InputKind kind) {
+    make_norms(kind);
+    std::vector<double> left(static_cast<std::size_t>(problem_.lefts));
+    std::vector<double> right(static_cast<std::size_t>(problem_.rights));
+    get(left.data(), left_norm_.get(), left.size());
+    get(right.data(), right_norm_.get(), right.size());
+    return {std::move(left), std::move(right)};
+  }
+
   template <typename T>
   Check compare(InputKind kind, const T* out) {
     const bool needs_abs = needs_absolute(kind, definition_);
-    make_norms(kind);
-    std::vector<double> left_norm(static_cast<std::size_t>(problem_.lefts));
-    std::vector<double> right_norm(static_cast<std::size_t>(problem_.rights));
-    get(left_norm.data(), left_norm_.get(), left_norm.size());
-    get(right_norm.data(), right_norm_.get(), right_norm.size());
+    const auto norms = norms_of(kind);
+    const std::vector<double>&left_norm = norms.first, &right_norm = norms.second;
     const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
                                       layout_.by_fft, left_norm, right_norm);
     Check check;
@@ -245,8 +290,8 @@ class CudaTruth : public Truth {
     std::vector<PairTally> tallies(static_cast<std::size_t>(layout_.chunk));
     for (Index first = 0; first < problem_.pairs(); first += layout_.chunk) {
       const Index count = std::min(layout_.chunk, problem_.pairs() - first);
-      const double* ref = reference(kind, false, first, count);
-      const double* abs_ref = needs_abs ? reference(kind, true, first, count) : ref;
+      const double* ref = values(kind, false, first, count);
+      const double* abs_ref = needs_abs ? values(kind, true, first, count) : ref;
       truth::compare<<<static_cast<unsigned>(count), kThreads, 0, stream_>>>(
           bounds, left_norm_.get(), right_norm_.get(), first, out, ref, abs_ref,
           device_tallies.get());

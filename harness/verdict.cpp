@@ -326,13 +326,46 @@ SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index
           sampled_position(i / 5 % 5, problem.window.sx, random >> 32)};
 }
 
+Bounds HostTruth::bounds_of(InputKind kind, const KindTruth& truth) const {
+  return make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
+                     problem_.fmas() > kSmallFmas, truth.left_norm, truth.right_norm);
+}
+
+Reference HostTruth::reference(InputKind kind, Index first, Index count) {
+  KindTruth& k = truth_of(kind);
+  const bool needs_abs = needs_absolute(kind, definition_);
+  if (needs_abs) k.make_absolute();
+  const Bounds bounds = bounds_of(kind, k);
+  const Index size = problem_.out_size();
+  const bool cache = fits(problem_, cache_bytes_);
+  // A cached reference holds all pairs.
+  const Index from = cache ? 0 : first, computed = cache ? problem_.pairs() : count;
+  const auto of = [&](KindTruth::Stack& stack, bool rounded) {
+    return k.reference(problem_, stack, from, computed, cache, rounded) + (first - from) * size;
+  };
+  const double* value = of(k.plain, is_exact(kind));
+  const double* absolute = needs_abs ? of(k.absolute, false) : value;
+  Reference reference{{value, value + count * size}, {}};
+  reference.bound.resize(static_cast<std::size_t>(count * size));
+  for (Index i = 0; i < count; ++i) {
+    const Pair pair = problem_.pair(first + i);
+    const Bounds::OfPair of_pair =
+        bounds.of_pair(k.left_norm[static_cast<std::size_t>(pair.left)],
+                       k.right_norm[static_cast<std::size_t>(pair.right)]);
+    for (Index e = 0; e < size; ++e) {
+      reference.bound[static_cast<std::size_t>(i * size + e)] =
+          bounds.at(of_pair, e, absolute[i * size + e]);
+    }
+  }
+  return reference;
+}
+
 template <typename T>
 Check HostTruth::compare(InputKind kind, const T* out) {
   KindTruth& k = truth_of(kind);
   const bool needs_abs = needs_absolute(kind, definition_);
   if (needs_abs) k.make_absolute();
-  const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
-                                    problem_.fmas() > kSmallFmas, k.left_norm, k.right_norm);
+  const Bounds bounds = bounds_of(kind, k);
   const auto left_norm = [&](Index p) {
     return k.left_norm[static_cast<std::size_t>(problem_.pair(p).left)];
   };

@@ -27,6 +27,11 @@ struct Check {
   bool passed() const { return wrong == 0 && wrong_pairs == 0; }
 };
 
+// The surface of consecutive pairs in float64, and how far a right output may be from each value.
+struct Reference {
+  std::vector<double> value, bound;  // [pairs][out_rows][out_cols]
+};
+
 // float64 truth of one problem, for memory of one device. `left`, `right` and `out` are pointers to
 // that device's memory, in the scalar type of the precision class.
 class Truth {
@@ -34,12 +39,19 @@ class Truth {
   virtual ~Truth() = default;
   // Sparse inputs come in several rounds (sparse_rounds). The calls that follow use this round.
   virtual void set_round(Index round) = 0;
-  // Writes inputs of a kind: left_elements() and right_elements() scalars.
+  // Writes inputs of a kind: as many scalars as the arrays of view_layout have (harness/views.hpp),
+  // left_elements() and right_elements() where the matrices are dense.
   virtual void fill(InputKind kind, void* left, void* right) = 0;
+  // Writes the masks, a byte a pixel. Null for a side without a mask.
+  virtual void fill_masks(std::uint8_t* left, std::uint8_t* right) {
+    (void)left, (void)right;  // a plain problem has none
+  }
   // "" where the inputs are those that `fill` wrote, else which side differs.
   virtual std::string changed_inputs(InputKind kind, const void* left, const void* right) = 0;
-  // Compares out[pairs][out_rows][out_cols] with the truth.
+  // Compares what compute wrote with the truth: out[pairs][out_rows][out_cols], or records.
   virtual Check check(InputKind kind, const void* out) = 0;
+  // The surface of the pairs [first, first + count).
+  virtual Reference reference(InputKind kind, Index first, Index count) = 0;
 };
 
 // Amplitude of the integer inputs of the exact check. For a definition-based variant all sums are
@@ -85,6 +97,7 @@ class HostTruth : public Truth {
   void fill(InputKind kind, void* left, void* right) override;
   std::string changed_inputs(InputKind kind, const void* left, const void* right) override;
   Check check(InputKind kind, const void* out) override;
+  Reference reference(InputKind kind, Index first, Index count) override;
 
   // Host bytes that checking needs beside the buffers of the variant.
   static std::size_t host_bytes(const Problem& problem, std::size_t cache_bytes);
@@ -93,6 +106,7 @@ class HostTruth : public Truth {
   struct KindTruth;
   Inputs inputs(InputKind kind, Side side) const;
   KindTruth& truth_of(InputKind kind);
+  Bounds bounds_of(InputKind kind, const KindTruth& truth) const;
   template <typename T>
   Check compare(InputKind kind, const T* out);
 

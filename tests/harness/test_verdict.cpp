@@ -245,5 +245,24 @@ TEST(Roofline, RejectsWhatNoHardwareCanDo) {
   EXPECT_NE(guard(10e-6, definition, {1e12, 0}), "");
 }
 
+TEST(Verdict, TheReferenceIsTheSurfaceOfThePairs) {
+  const Problem problem = parse_problem("n-to-m/5x7/6x4/2:3/sy:-3..2,sx:-1..3");
+  for (const std::size_t keep : {std::size_t{0}, kKeep}) {
+    HostTruth truth = truth_of(problem, AlgorithmClass::definition, keep);
+    const Sample sample(problem, truth, InputKind::zero_mean);
+    const std::vector<double> left(sample.left.begin(), sample.left.end()),
+        right(sample.right.begin(), sample.right.end());
+    std::vector<double> expected(static_cast<std::size_t>(2 * problem.out_size()));
+    correlate_definition(problem, left.data(), right.data(), 3, 2, expected.data());
+    const Reference reference = truth.reference(InputKind::zero_mean, 3, 2);
+    EXPECT_EQ(reference.value, expected) << keep;
+    ASSERT_EQ(reference.bound.size(), expected.size());
+    for (const double bound : reference.bound) {
+      EXPECT_GT(bound, 0);
+      EXPECT_LT(bound, 1e-3);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace xcorr
