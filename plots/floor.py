@@ -7,7 +7,7 @@ import pandas as pd
 from plots.ceilings import Ceilings
 from plots.tidy import PROBLEM
 from xcorr.floor import fft_flops, terms
-from xcorr.problem import COLUMNS, Problem
+from xcorr.problem import Problem
 
 PARTS = ["launch", "memory", "direct", "fft"]
 CAVEAT = (
@@ -21,7 +21,7 @@ def parts(points: pd.DataFrame, ceilings: Ceilings) -> pd.DataFrame:
     mode (graph, else stream)."""
     graph = points["mode"].eq("graph")
     launch = graph.map({True: ceilings.launch_graph_us, False: ceilings.launch_stream_us}).astype(float)
-    flops = [fft_flops(Problem.of_cells(*values)) for values in points[list(COLUMNS)].to_numpy().tolist()]
+    flops = [fft_flops(Problem.of_cells(*values)) for values in points[PROBLEM].to_numpy().tolist()]
     of_each = terms(
         launch,
         points["bytes"],

@@ -21,16 +21,20 @@ import experiments
 from experiments.driver import store
 from experiments.driver.schema import PRESETS, studies
 from plots import noise
-from xcorr.problem import COLUMNS, FORMS, Problem
+from xcorr.fields import NAMES as FIELDS
+from xcorr.fields import Fields
+from xcorr.problem import FORMS, GEOMETRY, Problem
 
 try:
     import tomllib
 except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
-PROBLEM = list(COLUMNS)
+PROBLEM = list(GEOMETRY)
 CONDITION = ["mode", "input", "precision"]
-POINT = ["variant", "family", "backend", "params", *PROBLEM, *CONDITION]
+PLAIN_POINT = ["variant", "family", "backend", "params", *PROBLEM, *CONDITION]
+# `fields`: those fields of the problem that do not have their default, as in its id; "" of a plain one.
+POINT = [*PLAIN_POINT, "fields"]
 PHASES = ["forward_us", "hadamard_us", "inverse_us"]
 TIMES = ["compute_us", *PHASES, "plan_us"]
 # Of the point, not of a repetition: errors are of its verification, energy is counted over many.
@@ -46,7 +50,8 @@ MIN_SAMPLES_FOR_OUTLIERS = 4
 @dataclass(frozen=True)
 class ResultSet:
     """What one machine measured: raw rows, the tidy frame, run records, folder and kind. `studies` has the tidy
-    frame of each side experiment by itself."""
+    frame of each side experiment by itself. All of them are of plain problems, whose fields have their defaults;
+    `with_fields` is the tidy frame of the others, which no plain figure or table meets."""
 
     key: str
     kind: str  # "published" or "local"
@@ -56,6 +61,7 @@ class ResultSet:
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     feeds: dict[str, list[str]] = field(default_factory=dict)
     studies: dict[str, pd.DataFrame] = field(default_factory=dict)
+    with_fields: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def feeding(self, name: str) -> pd.DataFrame:
         """The points of the experiments that feed the figure or table `name`. An experiment whose
@@ -156,11 +162,19 @@ def _points(rows: pd.DataFrame, side: Collection[str], known: pd.DataFrame) -> p
 def _typed(rows: pd.DataFrame) -> pd.DataFrame:
     """A copy whose text is text and whose numbers are numbers."""
     rows = rows.copy()
+    cells = zip(*(rows[name].fillna("").astype(str) for name in FIELDS))
+    rows["fields"] = [_fields_text(*one) for one in cells]
     for column in ("params", "family", "backend", "source_hash", "preset", "run", "input", "argmax_agrees"):
         rows[column] = rows[column].fillna("").astype(str)
     for column in (*TIMES, *TRANSFERS, *CHECKED, "fmas", "bytes"):
         rows[column] = pd.to_numeric(rows[column], errors="coerce").astype(float)
     return rows
+
+
+@lru_cache(maxsize=None)
+def _fields_text(*cells: str) -> str:
+    """The column `fields` of a row by its columns of FIELDS."""
+    return Fields.of(dict(zip(FIELDS, cells))).text
 
 
 _RUN_POINT = [*POINT, "outcome"]
@@ -174,7 +188,9 @@ def _run_ranges(rows: pd.DataFrame) -> pd.DataFrame:
 def _derive(points: pd.DataFrame) -> pd.DataFrame:
     """Add pairs, outputs per pair, labels and the size axis to a tidy frame."""
     shape = points[["left_rows", "left_cols", "right_rows", "right_cols"]].astype(float)
-    counts = np.array([counts_of(*cells) for cells in points[PROBLEM].to_numpy().tolist()], dtype=float).reshape(-1, 2)
+    counts = np.array(
+        [counts_of(*cells) for cells in points[[*PROBLEM, "fields"]].to_numpy().tolist()], dtype=float
+    ).reshape(-1, 2)
     area = shape["left_rows"] * shape["left_cols"] * shape["right_rows"] * shape["right_cols"]
     return points.assign(
         pairs=counts[:, 0],
@@ -187,8 +203,9 @@ def _derive(points: pd.DataFrame) -> pd.DataFrame:
 
 @lru_cache(maxsize=None)
 def counts_of(*cells: Any) -> tuple[int, int]:
-    """Pairs, and outputs of a pair, of a problem by its columns PROBLEM."""
-    problem = Problem.of_cells(*cells)
+    """Pairs, and outputs of a pair, of a problem by its columns PROBLEM and its fields."""
+    *geometry, fields = cells
+    problem = Problem.of_cells(*geometry, *Fields.of_text(fields).cells)
     return problem.pairs, math.prod(problem.output)
 
 
@@ -204,7 +221,7 @@ def best_parameters(points: pd.DataFrame, by: pd.Series | None = None) -> pd.Dat
         return points
     score = points["compute_us"] if by is None else by
     order = points.assign(_score=score).sort_values(["_score", "params"], kind="stable")
-    keys = ["variant", "outcome", *PROBLEM, *CONDITION]
+    keys = ["variant", "outcome", *PROBLEM, "fields", *CONDITION]
     best = order.drop_duplicates(keys, keep="first").drop(columns="_score")
     return best.sort_values([*keys], kind="stable").reset_index(drop=True)
 
@@ -248,7 +265,10 @@ def load(folder: Path, key: str, kind: str) -> ResultSet:
     # A published set has one run of each point and experiment; a local one keeps the older ones too.
     typed, side = _typed(rows), studies()
     known = _run_ranges(pd.concat([typed, _every_run(folder)], ignore_index=True) if kind == "local" else typed)
+    is_plain = typed["fields"] == ""
+    rows, plain, others = rows[is_plain], typed[is_plain], typed[~is_plain]
     own = {
-        name: _points(typed[typed["experiment"] == name], (), known) for name in sorted(side & set(rows["experiment"]))
+        name: _points(plain[plain["experiment"] == name], (), known) for name in sorted(side & set(rows["experiment"]))
     }
-    return ResultSet(key, kind, folder, rows, _points(typed, side, known), runs, experiment_feeds(), own)
+    points = _points(plain, side, known)
+    return ResultSet(key, kind, folder, rows, points, runs, experiment_feeds(), own, _points(others, side, known))

@@ -1,17 +1,20 @@
-"""What is computed: form, shapes, counts and window, and what follows from them. harness/problem.cpp is the same in C++."""
+"""What is computed: form, shapes, counts, window and fields, and what follows from them. harness/problem.cpp is the same in
+C++."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from xcorr import fields as field_texts
 from xcorr.errors import UserError
+from xcorr.fields import NORMALISED, PLAIN, Fields
 
 FORMS = ("one-to-one", "one-to-many", "n-to-mn", "n-to-m")
 LIMIT = 2**31 - 1
@@ -19,8 +22,10 @@ _WINDOW = re.compile(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)")
 _SIZE = re.compile(r"(-?\d+)(?:x(-?\d+))?(?::(-?\d+)(?:x(-?\d+))?)?")
 _COUNTS = re.compile(r"(-?\d+):(-?\d+)")
 
-# Columns of rows and tables that hold a problem, in the order of `Problem.of_cells`.
-COLUMNS = ("form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window")
+# Columns of rows and tables that hold a problem, in the order of `Problem.of_cells`. A field with its default is empty text.
+GEOMETRY = ("form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window")
+COLUMNS = (*GEOMETRY, *field_texts.NAMES)
+PEAK_BYTES, HEADER_BYTES, DETECTION_BYTES, SUM_BYTES = 32, 16, 16, 8  # of harness/results.hpp
 
 Shape = tuple[int, int]
 
@@ -63,8 +68,8 @@ def format_shape(shape: Shape) -> str:
 class Problem:
     """One problem: shapes are (rows, cols), `rights` is the total number of right matrices.
 
-    Raises UserError for counts that do not fit the form, a window that is not legal, and sizes
-    whose element counts overflow 63 bits.
+    Raises UserError for counts that do not fit the form, a window that is not legal, sizes whose
+    element counts overflow 63 bits, and fields that do not fit each other or the shapes.
     """
 
     form: str
@@ -73,6 +78,7 @@ class Problem:
     lefts: int
     rights: int
     window: str
+    fields: Fields = PLAIN
 
     def __post_init__(self) -> None:
         where = f"problem {self.id}"
@@ -85,6 +91,7 @@ class Problem:
                 f"{where}: {self.rights} right matrices cannot be split evenly among {self.lefts} "
                 f"left ones; use a multiple of {self.lefts}"
             )
+        self._check_fields()
         rows, cols = self.output
         elements = (
             self.lefts * math.prod(self.left),
@@ -95,34 +102,81 @@ class Problem:
         if max(elements) * 8 >= 2**63:
             raise UserError(f"{where}: its elements or FMAs overflow; use smaller sizes or counts")
 
+    def _check_fields(self) -> None:
+        """UserError for fields that contradict each other, or that the shapes and counts do not allow."""
+        own, kind, (left, right) = self.fields, self.fields.score_kind, map(format_shape, (self.left, self.right))
+        circular, same_shape = own.boundary == "circular", self.left == self.right
+        if circular and not same_shape:
+            raise UserError(
+                f"boundary 'circular': shapes {left} and {right} differ; use two equal shapes or boundary zero"
+            )
+        if circular and kind in NORMALISED:
+            raise UserError(f"score '{own.score}': has no meaning with boundary circular; use boundary zero")
+        if kind == "phase" and self.window == "valid":
+            raise UserError(f"score '{own.score}': has no valid window; use full or a range of shifts")
+        if kind == "phase" and not circular:
+            raise UserError(f"score '{own.score}': needs boundary circular; add it")
+        if own.masks != "none" and kind not in NORMALISED:
+            raise UserError(f"masks '{own.masks}': only ncc and zncc use masks; add score zncc or leave the masks out")
+        if own.same == "yes" and not (same_shape and self.lefts == self.rights):
+            raise UserError(
+                "same 'yes': left and right are one array, so they need one shape and one count; got "
+                f"{left} and {right}, {self.lefts}:{self.rights}"
+            )
+        if own.result.startswith("peak:upsample=") and self.window != "full":
+            raise UserError(f"result '{own.result}': interpolation needs all shifts; use window full")
+        records_have_shifts = own.result_kind not in ("surface", "sum")
+        ends = (abs(end) for shifts in self.shifts for end in (shifts[0], shifts[-1]))
+        if records_have_shifts and max(ends) > LIMIT:
+            raise UserError(f"result '{own.result}': shifts beyond 2^31 - 1 do not fit a record; use a smaller window")
+
     @classmethod
     def of_cells(cls, form: Any, *cells: Any) -> Problem:
-        """The problem of cells in the order of COLUMNS, numbers as text or not."""
-        *numbers, window = cells
-        left_rows, left_cols, right_rows, right_cols, lefts, rights = map(int, numbers)
-        return cls(str(form), (left_rows, left_cols), (right_rows, right_cols), lefts, rights, str(window))
+        """The problem of cells in the order of COLUMNS, numbers as text or not; those of the fields may be left out."""
+        left_rows, left_cols, right_rows, right_cols, lefts, rights = map(int, cells[:6])
+        fields = Fields.of(dict(zip(field_texts.NAMES, cells[7:])))
+        return cls(str(form), (left_rows, left_cols), (right_rows, right_cols), lefts, rights, str(cells[6]), fields)
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Problem:
-        """The problem of a row that has COLUMNS."""
-        return cls.of_cells(*(row[name] for name in COLUMNS))
+        """The problem of a row that has COLUMNS; a row without those of the fields has their defaults."""
+        return cls.of_cells(*(row[name] for name in GEOMETRY), *(row.get(name, "") for name in field_texts.NAMES))
 
     @classmethod
     def of_id(cls, name: str) -> Problem:
-        """The problem with this id."""
-        form, left, right, counts, window = name.split("/")
-        return cls(form, *parse_size(f"{left}:{right}"), *parse_counts(counts), window)
+        """The problem with this id. UserError for any other text."""
+        parts = name.split("/")
+        if len(parts) < 5 or not all("=" in part for part in parts[5:]):
+            raise UserError(
+                f"problem '{name}': not understood; write FORM/ROWSxCOLS/ROWSxCOLS/LEFTS:RIGHTS/WINDOW and then "
+                "/NAME=VALUE for each field, as n-to-m/33x33/33x33/3:5/full/score=zncc"
+            )
+        form, left, right, counts, window = parts[:5]
+        fields = Fields.of_text("/".join(parts[5:]))
+        return cls(form, *parse_size(f"{left}:{right}"), *parse_counts(counts), window, fields)
 
     @property
     def cells(self) -> tuple[str | int, ...]:
         """Values of COLUMNS."""
-        return (self.form, *self.left, *self.right, self.lefts, self.rights, self.window)
+        return (self.form, *self.left, *self.right, self.lefts, self.rights, self.window, *self.fields.cells)
 
     @property
     def id(self) -> str:
-        """`<form>/<left>/<right>/<lefts>:<rights>/<window>`."""
+        """`<form>/<left>/<right>/<lefts>:<rights>/<window>`, then `/<name>=<value>` for each field that does not have its
+        default."""
         shapes = f"{format_shape(self.left)}/{format_shape(self.right)}"
-        return f"{self.form}/{shapes}/{self.lefts}:{self.rights}/{self.window}"
+        fields = f"/{self.fields.text}" if self.fields != PLAIN else ""
+        return f"{self.form}/{shapes}/{self.lefts}:{self.rights}/{self.window}{fields}"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every field but `same` has its default: all that is asked is the surface of products of dense matrices."""
+        return replace(self.fields, same="no") == PLAIN
+
+    @property
+    def surface(self) -> Problem:
+        """The same problem with every output as its result."""
+        return replace(self, fields=replace(self.fields, result="surface"))
 
     @property
     def pairs(self) -> int:
@@ -133,8 +187,11 @@ class Problem:
     def shifts(self) -> tuple[range, range]:
         """Shifts (sy, sx) that are computed: rows and columns by which the right matrix is displaced."""
         (lh, lw), (rh, rw) = self.left, self.right
+        full = range(1 - lh, rh), range(1 - lw, rw)
+        if self.fields.boundary == "circular":  # of shift s and s + length, which are one, the nearest to 0
+            full = range(-(lh // 2), (lh + 1) // 2), range(-(lw // 2), (lw + 1) // 2)
         if self.window == "full":
-            return range(1 - lh, rh), range(1 - lw, rw)
+            return full
         if self.window == "valid":
             if not ((lh <= rh and lw <= rw) or (lh >= rh and lw >= rw)):
                 raise UserError(f"problem {self.id}: valid needs one matrix to contain the other; use full")
@@ -145,10 +202,11 @@ class Problem:
         a, b, c, d = map(int, match.groups())
         if a > b or c > d or max(map(abs, (a, b, c, d))) > LIMIT:
             raise UserError(f"window {self.window}: empty or out of range; the smaller first")
-        if a <= -lh or b >= rh or c <= -lw or d >= rw:
+        sy, sx = full
+        if a < sy[0] or b > sy[-1] or c < sx[0] or d > sx[-1]:
             raise UserError(
                 f"window {self.window}: leaves the full window of {format_shape(self.left)} and "
-                f"{format_shape(self.right)}; stay within sy:{1 - lh}..{rh - 1},sx:{1 - lw}..{rw - 1}"
+                f"{format_shape(self.right)}; stay within sy:{sy[0]}..{sy[-1]},sx:{sx[0]}..{sx[-1]}"
             )
         return range(a, b + 1), range(c, d + 1)
 
@@ -160,17 +218,29 @@ class Problem:
 
     @cached_property
     def fmas(self) -> int:
-        """Useful work: total overlap area of all pairs."""
+        """Useful work: total overlap area of all pairs, with boundary circular the whole area at every shift."""
+        if self.fields.boundary == "circular":
+            return self.pairs * math.prod(self.left) * math.prod(self.output)
         sy, sx = self.shifts
         return self.pairs * _overlaps(self.left[0], self.right[0], sy) * _overlaps(self.left[1], self.right[1], sx)
 
     def bytes(self, scalar: int) -> int:
-        """Compulsory traffic: inputs once, outputs once, for scalars of that many bytes."""
-        return scalar * (
-            self.lefts * math.prod(self.left)
-            + self.rights * math.prod(self.right)
-            + self.pairs * math.prod(self.output)
-        )
+        """Compulsory traffic: inputs and masks once, the result once, for scalars of that many bytes."""
+        elements = {"left": self.lefts * math.prod(self.left), "right": self.rights * math.prod(self.right)}
+        inputs = elements["left"] + (elements["right"] if self.fields.same == "no" else 0)
+        masks = sum(elements[side] for side in self.fields.masked_sides)
+        return inputs * scalar + masks + self.result_bytes(scalar)
+
+    def result_bytes(self, scalar: int) -> int:
+        """Bytes of what is computed: outputs of so many bytes, or records (harness/results.hpp)."""
+        kind = self.fields.result_kind
+        if kind == "surface":
+            return self.pairs * math.prod(self.output) * scalar
+        if kind == "sum":
+            return self.pairs * SUM_BYTES
+        if kind == "above":
+            return HEADER_BYTES + self.fields.capacity * DETECTION_BYTES
+        return self.pairs * self.fields.peaks * PEAK_BYTES
 
     @cached_property
     def fft_work(self) -> float:

@@ -71,18 +71,18 @@ class Elsewhere:
         self._sets: list[Mapping[Cell, list[tuple[Problem, Sequence[str]]]]] = []
         for ranked in rankings:
             by_variant: dict[Cell, list[tuple[Problem, Sequence[str]]]] = defaultdict(list)
-            for (variant, precision, form, a, b, c, d, lefts, rights, window), points in ranked.items():
-                problem = Problem(form, (int(a), int(b)), (int(c), int(d)), int(lefts), int(rights), window)
-                by_variant[variant, precision].append((problem, points))
+            for (variant, precision, *cells), points in ranked.items():
+                by_variant[variant, precision].append((Problem.of_cells(*cells), points))
             self._sets.append(by_variant)
 
     def points(self, unit: Unit, most: int) -> tuple[str, ...]:
-        """At most so many points of the unit, the fastest first; none where no set has the variant. Problems of its form
-        come before others."""
-        form = unit.problem.form
+        """At most so many points of the unit, the fastest first; none where no set has the variant. Problems with its fields
+        and of its form come before others."""
+        form, fields = unit.problem.form, unit.problem.fields
         for by_variant in self._sets:
             built = [
                 (
+                    problem.fields != fields,
                     problem.form != form,
                     distance(unit.problem, problem),
                     problem.id,
@@ -90,9 +90,9 @@ class Elsewhere:
                 )
                 for problem, points in by_variant.get((unit.variant.id, unit.precision), [])
             ]
-            near = min((one for one in built if one[3]), default=None)
+            near = min((one for one in built if one[-1]), default=None)
             if near:
-                return tuple(near[3][:most])
+                return tuple(near[-1][:most])
         return ()
 
     def some(self, unit: Unit, most: int) -> tuple[str, ...]:

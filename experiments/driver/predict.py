@@ -34,7 +34,7 @@ LONGEST_TIMEOUT_S = 1e6  # the system's calls that wait take no more than some w
 
 @dataclass(frozen=True)
 class Sample:
-    """A measured launch of one (variant, params)."""
+    """A measured launch of one (variant, params) with one set of fields."""
 
     form: str
     work: float
@@ -73,8 +73,9 @@ class Predictor:
             algorithm_class = self._classes.get(row["variant"])
             if algorithm_class is None:
                 continue  # a variant that this build does not contain
-            key = (row["variant"], row["params"], row["precision"], row["mode"])
-            work = work_of(Problem.of_row(row), algorithm_class)
+            problem = Problem.of_row(row)
+            key = (row["variant"], row["params"], row["precision"], row["mode"], problem.fields.text)
+            work = work_of(problem, algorithm_class)
             seconds, plan = float(row["compute_us"]) * 1e-6, float(row["plan_us"] or 0) * 1e-6
             place = (row["form"], work)
             known = self._samples[key].get(place)
@@ -106,7 +107,7 @@ class Predictor:
         return max(min(affine, proportional), near.seconds * (0.9 + 0.1 * ratio))
 
     def _of(self, unit: Unit, params: str) -> list[Sample]:
-        key = (unit.variant.id, params, unit.precision, unit.mode)
+        key = (unit.variant.id, params, unit.precision, unit.mode, unit.problem.fields.text)
         return list(self._samples.get(key, {}).values())
 
     def _rate(self, variant: Variant) -> Rate:

@@ -28,6 +28,7 @@ from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
 from experiments.driver.sweep import Progress, Sweep
 from xcorr.errors import Parser, UserError, nearest
+from xcorr.fields import NAMES as FIELDS
 from xcorr.paths import ROOT
 
 EPILOG = """example:
@@ -168,7 +169,8 @@ def summary(progress: Progress, folder: Path, took_s: float) -> str:
         lines.append(
             f"{outcome}: {cell['variant']} {cell['params'] or '-'} {cell['precision']} "
             f"{cell['form']} {cell['left_rows']}x{cell['left_cols']}/{cell['right_rows']}x"
-            f"{cell['right_cols']} {cell['lefts']}:{cell['rights']} {cell['window']}: {reason}"
+            f"{cell['right_cols']} {cell['lefts']}:{cell['rights']} {cell['window']}"
+            f"{''.join(f' {name}={cell[name]}' for name in FIELDS if cell[name])}: {reason}"
         )
     return "\n".join(lines)
 

@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, Any
 from experiments.driver.identity import architecture, identities
 from experiments.driver.run_records import read_runs
 from xcorr.errors import UserError, warn
+from xcorr.fields import NAMES as FIELDS
 from xcorr.problem import COLUMNS as PROBLEM
-from xcorr.problem import FORMS, Problem
+from xcorr.problem import FORMS, GEOMETRY, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,13 +38,14 @@ COLUMNS = (
     "right_rows right_cols lefts rights window params mode preset repetition iterations outcome "
     "reason compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "
     "energy_uj max_error error_bound exact_error exact_bound rel_l2_error argmax_agrees fmas bytes "
-    "seed source_hash clear_us launch_us overlap_checked rel_l2_bound"
+    "seed source_hash clear_us launch_us overlap_checked rel_l2_bound "
+    "boundary score masks result same views"
 ).split()
-# Absent from sets that are older than they are: read as empty.
-ADDED = ("clear_us", "launch_us", "overlap_checked", "rel_l2_bound")
+# Absent from sets that are older than they are: read as empty. An empty field of a problem has its default.
+ADDED = ("clear_us", "launch_us", "overlap_checked", "rel_l2_bound", *FIELDS)
 KEY = (
     "variant params precision form left_rows left_cols right_rows right_cols lefts rights window "
-    "mode input preset source_hash"
+    "boundary score masks result same views mode input preset source_hash"
 ).split()
 INTEGERS = ("left_rows left_cols right_rows right_cols lefts rights repetition iterations fmas bytes seed").split()
 FLOATS = (
@@ -51,7 +53,7 @@ FLOATS = (
     "energy_uj max_error error_bound exact_error exact_bound rel_l2_error clear_us launch_us "
     "rel_l2_bound"
 ).split()
-NEEDED = {*PROBLEM, "repetition"}  # integers without which a row is no row
+NEEDED = {*GEOMETRY, "repetition"}  # integers without which a row is no row
 OUTCOMES = ("passed incorrect not_supported not_selected out_of_memory timeout failed published").split()
 
 # Beside the columns in memory, in no file: the name of all hashes that stand for the same measured code.
@@ -219,12 +221,17 @@ def _problem_fault(form: str, *cells: str) -> str:
     """Why these cells of PROBLEM are no problem, "" where they are one."""
     if form not in FORMS:
         return f"form {form!r}: unknown"
-    if min(map(int, cells[:-1])) < 1:
+    *sizes, _ = cells[: len(GEOMETRY) - 1]
+    if min(map(int, sizes)) < 1:
         return "a size or a count below 1"
     try:
-        Problem.of_cells(form, *cells)
+        problem = Problem.of_cells(form, *cells)
     except UserError as error:
         return str(error).partition("; ")[0]
+    given = cells[len(GEOMETRY) - 1 :]
+    for name, text, one in zip(FIELDS, given, problem.fields.cells):
+        if text != one:  # two texts of one value would be two points
+            return f"{name} {text!r} is written {one!r}"
     return ""
 
 

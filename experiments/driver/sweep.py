@@ -315,6 +315,7 @@ class Sweep:
             "lefts": problem.lefts,
             "rights": problem.rights,
             "window": problem.window,
+            **problem.fields.given,
             "params": params,
             "mode": unit.mode,
             "preset": self.preset_name,

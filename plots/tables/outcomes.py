@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 
-from plots.tidy import POINT, PRESET_RANK, form_order, size_label
+from plots.tidy import PLAIN_POINT, PRESET_RANK, form_order, size_label
 
 # What is told of a point that was tried several times: trouble first, then a verified time.
 PRIORITY = [
@@ -33,7 +33,7 @@ EXAMPLES = 4
 
 
 def points_by_outcome(rows: pd.DataFrame) -> pd.DataFrame:
-    """One line per point (POINT columns) with its outcome and reason, over all presets."""
+    """One line per point (PLAIN_POINT columns) with its outcome and reason, over all presets."""
     if rows.empty:
         return rows
     rank = {name: place for place, name in enumerate(PRIORITY)}
@@ -41,7 +41,7 @@ def points_by_outcome(rows: pd.DataFrame) -> pd.DataFrame:
         _outcome=rows["outcome"].map(rank).fillna(len(rank)), _preset=-rows["preset"].map(PRESET_RANK).fillna(-1)
     )
     keyed = keyed.sort_values(["_outcome", "_preset", "repetition"], kind="stable")
-    return keyed.drop_duplicates(POINT).drop(columns=["_outcome", "_preset"])
+    return keyed.drop_duplicates(PLAIN_POINT).drop(columns=["_outcome", "_preset"])
 
 
 def counts(rows: pd.DataFrame) -> pd.DataFrame:

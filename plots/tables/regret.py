@@ -90,7 +90,9 @@ def _table(judged: Times, known: Mapping[Problem, Times], not_run: set[tuple[Any
         choice = auto.pick(
             problem,
             Source("this set", known[problem]),
-            lambda point: "not run" if point not in measured and (*problem.cells, *point) in not_run else "",
+            lambda point: "not run"
+            if point not in measured and (*problem.cells[: len(tidy.PROBLEM)], *point) in not_run
+            else "",
         )
         best = min(measured, key=lambda one: (measured[one], one))
         line = {

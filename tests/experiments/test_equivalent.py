@@ -212,7 +212,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tree]:
         call(tree.root / "scripts/build/stamp_sources.py", "stamp", tree.root, build, f"{VARIANT}:tiny.cu")
         call(NVCC, *NVCC_FLAGS, f"-I{tree.root}", "-c", build / "tiny.cu", "-o", build / "tiny.o")
         flags = ["-std=c++20", "-O1", "-fPIC", f"-I{tree.root}", f"-I{build}", f"-I{include}"]
-        sources = [tree.root / "harness" / f"{name}.cpp" for name in ("registry", "problem")]
+        sources = [tree.root / "harness" / f"{name}.cpp" for name in ("registry", "problem", "fields")]
         call("c++", *flags, "-shared", *sources, build / "tiny.o", "-o", build / "libxcorr.so")
         command = " ".join(["c++", *flags, "-o", "a.o", "-c", "a.cpp"])
         commands = [{"file": "../harness/registry.cpp", "command": command}]

@@ -39,11 +39,7 @@ def short_points(rows: Iterable[store.Row], backend: str) -> dict[Place, float]:
     for row in rows:
         plain = (row["mode"], row["precision"], row["input"]) == ("stream", "fp32", "uniform")
         if plain and row["outcome"] == "passed" and row["backend"] == backend:
-            left = (int(row["left_rows"]), int(row["left_cols"]))
-            right = (int(row["right_rows"]), int(row["right_cols"]))
-            counts = (int(row["lefts"]), int(row["rights"]))
-            place = (row["variant"], Problem(row["form"], left, right, *counts, row["window"]), row["params"])
-            samples[place].append(float(row["compute_us"]))
+            samples[row["variant"], Problem.of_row(row), row["params"]].append(float(row["compute_us"]))
     medians = {place: statistics.median(times) for place, times in samples.items()}
     return {place: time for place, time in medians.items() if time < SHORT_US[backend]}
 

@@ -1,0 +1,230 @@
+"""What is made of the products: boundary, score, masks, result, one array twice, views. harness/fields.cpp is the same in
+C++, with the same texts and refusals."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from xcorr.errors import UserError
+
+# In the order of a problem's id and of the columns of a row.
+NAMES = ("boundary", "score", "masks", "result", "same", "views")
+BOUNDARIES = ("zero", "circular")
+SCORES = ("product", "covariance", "ncc", "zncc", "phase")
+MASKS = ("none", "left", "right", "both")
+RESULTS = ("surface", "peak", "peaks", "above", "sum")
+SAME = ("no", "yes")
+VIEWS = ("dense", "windows", "channels")
+NORMALISED = ("ncc", "zncc")
+
+MOST_PEAKS, FINEST, CAPACITY_END = 1024, 1000, 2**40
+DEFAULT_OVERLAP = 0.3
+_REAL = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_WHOLE = re.compile(r"-?0*\d{1,19}", re.ASCII)
+_ABOVE = "above:0.8:1000 or above:8mad:1000, a threshold and a capacity"
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The fields of a problem as text, each in its one spelling: `Fields(score="zncc").score` is "zncc:0.3".
+
+    Raises UserError for an unknown value. What does not fit together is refused by xcorr.problem.Problem.
+    """
+
+    boundary: str = "zero"
+    score: str = "product"
+    masks: str = "none"
+    result: str = "surface"
+    same: str = "no"
+    views: str = "dense"
+
+    def __post_init__(self) -> None:
+        for name in NAMES:
+            object.__setattr__(self, name, canonical(name, getattr(self, name)))
+
+    @classmethod
+    def of(cls, texts: Mapping[str, Any]) -> Fields:
+        """Of texts by name; what is absent or empty has its default. UserError for an unknown name."""
+        for name in texts:
+            if name not in NAMES:
+                _refuse("field", name, "unknown; use boundary, score, masks, result, same or views")
+        given = {name: text for name, text in texts.items() if text != ""}
+        return cls(**given) if given else PLAIN
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The text of each field in the order of NAMES, "" at its default."""
+        return tuple("" if getattr(self, name) == getattr(PLAIN, name) else getattr(self, name) for name in NAMES)
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The fields that do not have their default."""
+        return {name: text for name, text in zip(NAMES, self.cells) if text}
+
+    @classmethod
+    def of_text(cls, text: str) -> Fields:
+        """Of what `text` gives. UserError for any other text."""
+        pairs = [part.split("=", 1) for part in text.split("/") if part]
+        if any(len(pair) < 2 for pair in pairs):
+            _refuse("fields", text, "not understood; write NAME=VALUE, separated by /, as score=zncc/masks=left")
+        return cls.of({name: value for name, value in pairs})
+
+    @property
+    def text(self) -> str:
+        """`name=value` of each field that does not have its default, separated by `/`: the end of a problem's id."""
+        return "/".join(f"{name}={value}" for name, value in self.given.items())
+
+    @property
+    def score_kind(self) -> str:
+        """One of SCORES."""
+        return self.score.partition(":")[0]
+
+    @property
+    def min_overlap(self) -> float:
+        """Of ncc and zncc: the least overlap as a share of the largest one in the window; else the default."""
+        return float(self.score.partition(":")[2]) if self.score_kind in NORMALISED else DEFAULT_OVERLAP
+
+    @property
+    def exponent(self) -> float:
+        """Of phase: p; else 0."""
+        return float(self.score.partition(":")[2]) if self.score_kind == "phase" else 0.0
+
+    @property
+    def result_kind(self) -> str:
+        """One of RESULTS."""
+        return self.result.partition(":")[0]
+
+    @property
+    def peaks(self) -> int:
+        """Records of type Peak for each pair: 1 of peak, k of peaks:k, else 0."""
+        kind, _, count = self.result.partition(":")
+        return int(count) if kind == "peaks" else int(kind == "peak")
+
+    @property
+    def capacity(self) -> int:
+        """Of above: how many detections there is room for; else 0."""
+        return int(self.result.rpartition(":")[2]) if self.result_kind == "above" else 0
+
+    @property
+    def masked_sides(self) -> tuple[str, ...]:
+        """Of "left" and "right" those that have a mask."""
+        return {"none": (), "both": ("left", "right")}.get(self.masks, (self.masks,))
+
+
+def canonical(name: str, text: Any) -> str:
+    """The one spelling of a value of the field `name`; UserError for what is none."""
+    text = str(text)
+    if name == "score":
+        return _score(text)
+    if name == "result":
+        return _result(text)
+    known = {"boundary": BOUNDARIES, "masks": MASKS, "same": SAME, "views": VIEWS}[name]
+    return _one_of(known, name, text)
+
+
+def decimal(value: float) -> str:
+    """The shortest decimal without exponent that reads back as the same number."""
+    if abs(value) >= 2**53:
+        return str(int(value))
+    text = repr(value)
+    if "e" not in text:
+        return text.removesuffix(".0")
+    digits, _, exponent = text.partition("e")
+    sign, digits = "-" * (value < 0), digits.lstrip("-").replace(".", "").rstrip("0")
+    return f"{sign}0.{'0' * (-int(exponent) - 1)}{digits}"
+
+
+def _refuse(name: str, text: str, why: str) -> NoReturn:
+    raise UserError(f"{name} '{text}': {why}")
+
+
+def _one_of(known: tuple[str, ...], name: str, value: str) -> str:
+    if value not in known:
+        _refuse(name, value, f"unknown; use {', '.join(known[:-1])} or {known[-1]}")
+    return value
+
+
+def _real(digits: str, name: str, text: str, example: str) -> float:
+    value = float(digits) if _REAL.fullmatch(digits) else math.nan
+    too_small = value == 0 and re.search("[1-9]", re.split("[eE]", digits)[0])
+    if not math.isfinite(value) or too_small:
+        _refuse(name, text, f"a number was expected; write {example}")
+    return value + 0.0  # -0 is 0
+
+
+def _whole(digits: str, text: str, example: str, bits: int) -> int:
+    value = int(digits) if _WHOLE.fullmatch(digits) else 2**bits
+    if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+        _refuse("result", text, f"a number was expected; write {example}")
+    return value
+
+
+def _score(text: str) -> str:
+    kind, colon, argument = text.partition(":")
+    _one_of(SCORES, "score", kind)
+    if kind in NORMALISED:
+        example = f"{kind}:0.3, a least overlap above 0 and at most 1"
+        value = _real(argument, "score", text, example) if colon else DEFAULT_OVERLAP
+        if not 0 < value <= 1:
+            _refuse("score", text, f"out of range; write {example}")
+    elif kind == "phase":
+        example = "phase:0.5, an exponent of at least 0 and below 1"
+        value = _real(argument, "score", text, example) if colon else 0.0
+        if not 0 <= value < 1:
+            _refuse("score", text, f"out of range; write {example}")
+    elif colon:
+        _refuse("score", text, f"takes no number; write {kind}")
+    else:
+        return kind
+    return f"{kind}:{decimal(value)}"
+
+
+def _result(text: str) -> str:
+    kind, colon, argument = text.partition(":")
+    _one_of(RESULTS, "result", kind)
+    if kind == "peak":
+        return _peak(text, colon, argument)
+    if kind == "peaks":
+        count = _whole(argument, text, "peaks:5, the number of peaks a pair", 32)
+        if not 1 <= count <= MOST_PEAKS:
+            _refuse("result", text, f"out of range; use 1..{MOST_PEAKS}")
+        return f"peaks:{count}"
+    if kind == "above":
+        return _above(text, argument)
+    if colon:
+        _refuse("result", text, f"takes no number; write {kind}")
+    return kind
+
+
+def _peak(text: str, colon: str, argument: str) -> str:
+    if not colon or argument == "parabola":
+        return "peak"
+    if argument == "gaussian":
+        return "peak:gaussian"
+    if not argument.startswith("upsample="):
+        _refuse("result", text, "unknown; use peak:parabola, peak:gaussian or peak:upsample=20")
+    upsample = _whole(argument.removeprefix("upsample="), text, "peak:upsample=20", 32)
+    if not 2 <= upsample <= FINEST:
+        _refuse("result", text, f"out of range; use 2..{FINEST}")
+    return f"peak:upsample={upsample}"
+
+
+def _above(text: str, argument: str) -> str:
+    threshold, _, capacity = argument.partition(":")
+    if not capacity:
+        _refuse("result", text, f"a capacity is missing; write {_ABOVE}")
+    of_deviations = threshold.endswith("mad")
+    value = _real(threshold.removesuffix("mad"), "result", text, _ABOVE)
+    count = _whole(capacity, text, _ABOVE, 64)
+    if not 1 <= count < CAPACITY_END:
+        _refuse("result", text, "capacity out of range; use 1 to 2^40 - 1")
+    if of_deviations and value < 0:
+        _refuse("result", text, f"a negative number of deviations; write {_ABOVE}")
+    return f"above:{decimal(value)}{'mad' * of_deviations}:{count}"
+
+
+PLAIN = Fields()
