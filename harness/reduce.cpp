@@ -1,5 +1,6 @@
 #include "harness/reduce.hpp"
 
+#include "harness/reduce_rules.hpp"
 #include "harness/registry.hpp"
 
 namespace xcorr {
@@ -17,7 +18,7 @@ struct Parts {
         static_cast<std::size_t>(of_variant.problem.result_bytes(scalar_bytes(request.precision)));
     surface = aligned(variant.workspace_bytes(of_variant));
     scratch = surface + aligned(outputs);
-    total = scratch + reduce_scratch_bytes(request.problem, request.precision, variant.backend);
+    total = scratch + (variant.backend == Backend::cuda ? ReduceScratch(request.problem).bytes : 0);
   }
 };
 
@@ -53,6 +54,26 @@ class ReducedPlan : public Plan {
 };
 
 }  // namespace
+
+ReduceScratch::ReduceScratch(const Problem& problem) {
+  const Result& result = problem.fields.result;
+  const auto take = [&](Index numbers) {
+    const std::size_t at = bytes;
+    bytes += aligned(static_cast<std::size_t>(numbers) * sizeof(double));
+    return at;
+  };
+  if (result.kind == ResultKind::above && result.of_deviations) thresholds = take(problem.pairs());
+  if (result.kind == ResultKind::peak && result.sub_pixel == SubPixel::upsample) {
+    // Blocks share the pairs where their lines would take more memory than this.
+    constexpr Index kMostNumbers = Index{1} << 25;
+    points = reduce::Upsampling{result.upsample}.points();
+    const Index of_block = problem.out_rows() * points;
+    blocks = std::clamp<Index>(kMostNumbers / of_block, 1, std::min<Index>(problem.pairs(), 1024));
+    row_weights = take(of_block);
+    col_weights = take(problem.out_cols() * points);
+    lines = take(blocks * of_block);
+  }
+}
 
 std::size_t plan_workspace_bytes(const Variant& variant, const PlanRequest& request) {
   if (!is_reduced(variant, request.problem)) return variant.workspace_bytes(request);

@@ -30,8 +30,18 @@ std::size_t plan_workspace_bytes(const Variant& variant, const PlanRequest& requ
 // writes what the problem of the request asks for. The reduction is the phase `result`.
 std::unique_ptr<Plan> make_plan(const Variant& variant, const PlanRequest& request);
 
-// Bytes of scratch memory of a reduction.
-std::size_t reduce_scratch_bytes(const Problem& problem, Precision precision, Backend backend);
+// Scratch memory of a reduction on a GPU, as offsets in bytes. On the host there is none.
+struct ReduceScratch {
+  explicit ReduceScratch(const Problem& problem);
+
+  // above:8mad: double[pairs].
+  std::size_t thresholds = 0;
+  // peak:upsample=u: weights double[out_rows][points] and double[out_cols][points], and
+  // double[out_rows][points] for each of `blocks` blocks.
+  Index points = 0, blocks = 0;
+  std::size_t row_weights = 0, col_weights = 0, lines = 0;
+  std::size_t bytes = 0;
+};
 
 // Reduces surface[pairs][out_rows][out_cols], in the scalar type of the precision class, to the
 // records of problem.fields.result. All pointers are to memory of the backend. On a GPU the work is
