@@ -7,6 +7,7 @@
 #include "harness/error.hpp"
 #include "harness/reduce.hpp"
 #include "harness/registry.hpp"
+#include "harness/result_verdict.hpp"
 
 namespace xcorr {
 namespace {
@@ -79,7 +80,10 @@ std::shared_ptr<Truth> Device::truth(const Problem& problem, Precision precision
   const std::string name = truth_name(problem, precision, algorithm_class, seed);
   if (name != cached_truth_name_) {
     cached_truth_.reset();
-    cached_truth_ = make_truth(problem, precision, algorithm_class, seed);
+    cached_truth_ = make_truth(problem.surface(), precision, algorithm_class, seed);
+    if (problem.fields.result.kind != ResultKind::surface) {
+      cached_truth_ = make_result_truth(problem, std::move(cached_truth_), *this);
+    }
     cached_truth_name_ = name;
   }
   return cached_truth_;
@@ -90,7 +94,7 @@ std::size_t Device::truth_bytes(const Problem& problem, Precision precision,
   if (truth_name(problem, precision, algorithm_class, seed) == cached_truth_name_) return 0;
   cached_truth_.reset();
   cached_truth_name_.clear();
-  return new_truth_bytes(problem);
+  return new_truth_bytes(problem.surface());
 }
 
 std::string_view to_string(Mode mode) {

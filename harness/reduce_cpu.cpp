@@ -23,10 +23,12 @@ void each_pair(const Problem& problem, F&& step) {
   for (Index p = 0; p < pairs; ++p) step(p);
 }
 
-// Calls step(row) for all rows of a surface; by all threads unless they share the pairs already.
+// Calls step(row) for all rows of a surface; by all threads where it is large, unless they share the
+// pairs already.
 template <typename T, typename F>
 void each_row(const Surface<T>& s, F&& step) {
-#pragma omp parallel for schedule(static) if (!omp_in_parallel())
+  constexpr Index kLarge = Index{1} << 15;
+#pragma omp parallel for schedule(static) if (!omp_in_parallel() && s.size() >= kLarge)
   for (Index row = 0; row < s.rows; ++row) step(row);
 }
 

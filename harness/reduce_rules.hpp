@@ -41,7 +41,7 @@ XCORR_HD inline bool comes_before(const Candidate& a, const Candidate& b) {
   return a.value > b.value || (a.value == b.value && a.at < b.at);
 }
 
-// NaN is not equal to itself. Written so that no compiler flag for fast arithmetic is needed.
+// Without <cmath>, whose functions differ on host and device.
 XCORR_HD inline bool is_nan(double v) { return v != v; }
 XCORR_HD inline bool is_finite(double v) { return v - v == 0; }
 

@@ -15,7 +15,7 @@
 namespace xcorr {
 
 enum PeakFlags : std::uint32_t {
-  kPeakAtBorder = 1,   // a neighbour of the peak is outside the window, so that there is no fit
+  kPeakAtBorder = 1,   // a neighbour along an axis is outside the window: no fit along this axis
   kPeakOnPlateau = 2,  // a neighbour along an axis has the same value: no fit along this axis
   kPeakNotFinite = 4,  // an output of the pair is NaN or infinite; NaN is never the largest
 };
@@ -23,8 +23,10 @@ enum PeakFlags : std::uint32_t {
 // The largest output of a pair. Of equal ones it is the one with the smallest (sy, sx).
 struct Peak {
   float value;
-  std::int32_t sy, sx;   // its shift
-  float sub_sy, sub_sx;  // what the fit adds to the shift, in pixels; 0 where there is no fit
+  std::int32_t sy, sx;  // its shift
+  // What the fit adds to the shift, in pixels; 0 where there is no fit. peak:upsample=u takes the
+  // surface as periodic, and so fits at the border and on plateaus too.
+  float sub_sy, sub_sx;
   // The largest local maximum outside the 5 x 5 outputs around the peak; NaN if there is none. In
   // peaks:k it is NaN.
   float second;

@@ -55,8 +55,12 @@ std::string describe_element(const Problem& problem, Index pair, Index element, 
 }
 
 std::string describe_failure(const Problem& problem, const Check& check) {
-  const std::string outputs = std::to_string(check.wrong) + " of " +
-                              std::to_string(problem.out_elements()) + " outputs are wrong; ";
+  const std::string wrong = std::to_string(check.wrong);
+  if (problem.fields.result.kind != ResultKind::surface) {
+    return wrong + " wrong records; " + check.first_wrong;
+  }
+  const std::string outputs =
+      wrong + " of " + std::to_string(problem.out_elements()) + " outputs are wrong; ";
   const std::string pairs = std::to_string(check.wrong_pairs) + " of " +
                             std::to_string(problem.pairs()) +
                             " pairs exceed the bound of the relative L2 error; ";
