@@ -9,16 +9,7 @@ import pandas as pd
 from plots.tidy import PLAIN_POINT, PRESET_RANK, form_order, size_label
 
 # What is told of a point that was tried several times: trouble first, then a verified time.
-PRIORITY = [
-    "incorrect",
-    "failed",
-    "passed",
-    "published",
-    "timeout",
-    "out_of_memory",
-    "not_selected",
-    "not_supported",
-]
+PRIORITY = ["incorrect", "failed", "passed", "published", "timeout", "out_of_memory", "not_selected", "not_supported"]
 MEANING = {
     "passed": "the output was correct, and the time was taken",
     "incorrect": "the output differs from the reference by more than the error bound; no time was taken",
