@@ -17,6 +17,10 @@
 // plan.
 // Parameters, run-time:
 //   threads  1, all  over matrices where there are many, else over rows and panels of one matrix
+// Fields: all, pair by pair in float64 (fields_by_correlation.hpp): zncc and ncc take one
+// correlation and integral images, with masks six correlations. Boundary `circular` is a transform
+// of the matrices' own size, of any length, by one thread; score `phase` changes the magnitudes of
+// its spectrum. Plans of fields are FFTW_ESTIMATE, so that all plans of a problem give the same bits.
 // Workspace: chunks of spectra of kSpectraBytes in n-to-m (where that is too little for all, rights
 // are transformed once for each chunk of lefts), else of kChunkBytes.
 // Limits: a single row is transformed by one thread; a short left matrix against a very long right
@@ -27,12 +31,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <complex>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <type_traits>
 
+#include "algorithms/cpu/fields_by_correlation.hpp"
 #include "algorithms/device/padding.hpp"
 #include "algorithms/device/precision.hpp"
 #include "harness/variant.hpp"
@@ -69,10 +75,10 @@ struct Fftw {
   static constexpr auto dft = pick<T>(fftwf_execute_dft, fftw_execute_dft);
 };
 
-// The same speed as FFTW_MEASURE alone (12 lengths of 32 to 512) at a third of the planning time.
-constexpr unsigned kMeasureRows = FFTW_MEASURE | FFTW_NO_BUFFERING | FFTW_NO_INDIRECT_OP |
-                                  FFTW_NO_DFT_R2HC | FFTW_NO_RANK_SPLITS | FFTW_NO_VRANK_SPLITS |
-                                  FFTW_NO_VRECURSE;
+// With FFTW_MEASURE: the same speed as without them (12 lengths of 32 to 512) at a third of the
+// planning time.
+constexpr unsigned kRows = FFTW_NO_BUFFERING | FFTW_NO_INDIRECT_OP | FFTW_NO_DFT_R2HC |
+                           FFTW_NO_RANK_SPLITS | FFTW_NO_VRANK_SPLITS | FFTW_NO_VRECURSE;
 
 // The planner is not thread-safe; executing is.
 std::mutex planner;
@@ -174,7 +180,7 @@ class FftPlan final : public Plan {
   using Library = Fftw<T>;
 
  public:
-  explicit FftPlan(const PlanRequest& request)
+  explicit FftPlan(const PlanRequest& request, unsigned effort = FFTW_MEASURE)
       : problem_(request.problem),
         threads_(thread_count(request)),
         at_(layout(request, sizeof(T))) {
@@ -190,11 +196,11 @@ class FftPlan final : public Plan {
     Library::forget();
     const int rows = static_cast<int>(at_.rows), cols = static_cast<int>(at_.cols);
     const int width = static_cast<int>(kWidth);
-    row_forward_ = Library::plan_r2c(cols, rows_, raw(blocks_), kMeasureRows);
-    row_inverse_ = Library::plan_c2r(cols, raw(blocks_), rows_, kMeasureRows);
+    row_forward_ = Library::plan_r2c(cols, rows_, raw(blocks_), effort | kRows);
+    row_inverse_ = Library::plan_c2r(cols, raw(blocks_), rows_, effort | kRows);
     const auto columns = [&](int sign) {
       return Library::plan_many(1, &rows, width, raw(columns_), nullptr, width, 1, raw(lefts_),
-                                nullptr, width, 1, sign, FFTW_MEASURE);
+                                nullptr, width, 1, sign, effort);
     };
     column_forward_ = columns(FFTW_FORWARD);
     column_inverse_ = columns(FFTW_BACKWARD);
@@ -374,10 +380,107 @@ class FftPlan final : public Plan {
   typename Library::Handle row_forward_, row_inverse_, column_forward_, column_inverse_;
 };
 
-std::size_t workspace_bytes(const PlanRequest& request) {
+std::size_t plain_workspace_bytes(const PlanRequest& request) {
   return device::with_scalar(request.precision, [&](auto scalar) -> std::size_t {
     return layout(request, sizeof scalar).bytes;
   });
+}
+
+// One pair with boundary circular, score product or phase.
+class CircularPair final : public Plan {
+  using Library = Fftw<double>;
+  using Complex = std::complex<double>;
+
+ public:
+  explicit CircularPair(const PlanRequest& request)
+      : problem_(request.problem),
+        matrix_(static_cast<double*>(request.workspace)),
+        left_(reinterpret_cast<Complex*>(matrix_ + whole_lines(problem_.left.size()))),
+        right_(left_ + spectrum(problem_)) {
+    const std::lock_guard lock(planner);
+    Library::forget();
+    const int rows = static_cast<int>(problem_.left.rows);
+    const int cols = static_cast<int>(problem_.left.cols);
+    forward_ = fftw_plan_dft_r2c_2d(rows, cols, matrix_, raw(left_), FFTW_ESTIMATE);
+    inverse_ = fftw_plan_dft_c2r_2d(rows, cols, raw(right_), matrix_, FFTW_ESTIMATE);
+  }
+
+  ~CircularPair() override {
+    const std::lock_guard lock(planner);
+    Library::destroy(forward_);
+    Library::destroy(inverse_);
+  }
+
+  static std::size_t workspace_bytes(const Problem& q) {
+    return whole_lines(q.left.size()) * sizeof(double) + 2 * spectrum(q) * sizeof(Complex);
+  }
+
+  void compute(const Call& call) override {
+    forward(call.lefts<double>(), left_);
+    forward(call.rights<double>(), right_);
+    const Problem& q = problem_;
+    multiply_baseline(reinterpret_cast<double*>(left_), reinterpret_cast<double*>(right_),
+                      reinterpret_cast<double*>(right_), 2 * bins(q));
+    if (q.fields.score.kind == ScoreKind::phase) even_out(q.fields.score.exponent);
+    Library::c2r(inverse_, raw(right_), matrix_);
+    const double scale = 1 / static_cast<double>(q.left.size());
+    double* out = call.outs<double>();
+    for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
+      const double* row = matrix_ + wrapped(0, sy, q.left.rows) * q.left.cols;
+      for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) {
+        *out++ = scale * row[wrapped(0, sx, q.left.cols)];
+      }
+    }
+  }
+
+ private:
+  // Complex elements of a half spectrum, and their place.
+  static Index bins(const Problem& q) { return q.left.rows * (q.left.cols / 2 + 1); }
+  static Index spectrum(const Problem& q) { return whole_lines(2 * bins(q)) / 2; }
+  static Library::Complex raw(Complex* p) { return reinterpret_cast<Library::Complex>(p); }
+
+  void forward(const double* from, Complex* to) const {
+    std::copy_n(from, problem_.left.size(), matrix_);
+    Library::r2c(forward_, matrix_, raw(to));
+  }
+
+  // The other half of the spectrum has the same magnitudes.
+  void even_out(double exponent) const {
+    double largest = 0;
+    for (Index k = 0; k < bins(problem_); ++k) largest = std::max(largest, std::abs(right_[k]));
+    if (largest == 0) return;
+    for (Index k = 0; k < bins(problem_); ++k) {
+      right_[k] /= std::pow(std::max(std::abs(right_[k]), 1e-5 * largest), 1 - exponent);
+    }
+  }
+
+  Problem problem_;
+  double* matrix_;
+  Complex *left_, *right_;
+  Library::Handle forward_, inverse_;
+};
+
+constexpr PairCorrelation kPairs = {
+    .workspace_bytes =
+        [](const PlanRequest& pair) {
+          return pair.problem.is_plain() ? plain_workspace_bytes(pair)
+                                         : CircularPair::workspace_bytes(pair.problem);
+        },
+    .plan = [](const PlanRequest& pair) -> std::unique_ptr<Plan> {
+      if (!pair.problem.is_plain()) return std::make_unique<CircularPair>(pair);
+      return std::make_unique<FftPlan<double>>(pair, FFTW_ESTIMATE);
+    },
+    .integral_images = true,
+};
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  return request.problem.is_plain() ? plain_workspace_bytes(request)
+                                    : FieldsLayout(request, kPairs).total_bytes;
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  if (request.problem.is_plain()) return device::plan_in_precision<FftPlan>(request);
+  return plan_fields(request, kPairs);
 }
 
 XCORR_VARIANT({
@@ -388,8 +491,13 @@ XCORR_VARIANT({
     .algorithm_class = AlgorithmClass::fft,
     .precisions = {Precision::fp32, Precision::fp64},
     .axes = {{"threads", {"1", "all"}}},
+    .boundaries = {Boundary::zero, Boundary::circular},
+    .scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc,
+               ScoreKind::phase},
+    .masks = true,
+    .views = {Views::dense, Views::windows, Views::channels},
     .workspace_bytes = workspace_bytes,
-    .plan = device::plan_in_precision<FftPlan>,
+    .plan = plan,
 });
 
 }  // namespace

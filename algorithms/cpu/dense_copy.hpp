@@ -1,0 +1,114 @@
+// The float64 copy of one matrix that the CPU variants compute the fields of a problem on
+// (docs/design.md, Fields of a problem). In the copy there are no views, no masks and no offset:
+// it is dense, a pixel that is not valid is 0, and what the score removes from a whole matrix is
+// removed.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "harness/variant.hpp"
+
+namespace xcorr::cpu {
+
+// All matrices of one side of a call.
+template <typename T>
+struct CallSide {
+  const T* matrices;
+  const std::uint8_t* mask;  // null: all pixels are valid
+  View view;
+  Views views;
+  Shape shape;
+
+  const T* row(Index i, Index y) const {
+    switch (views) {
+      case Views::windows:
+        return matrices + view.offsets[i] + y * view.pitch;
+      case Views::channels:
+        return matrices + view.offsets[i * shape.rows + y];
+      default:
+        return matrices + (i * shape.rows + y) * shape.cols;
+    }
+  }
+  bool valid(Index i, Index y, Index x) const {
+    return !mask || mask[(i * shape.rows + y) * shape.cols + x] != 0;
+  }
+};
+
+template <typename T>
+CallSide<T> left_side(const Call& call, const Problem& q) {
+  return {call.lefts<T>(), call.left_mask, call.left_view, q.fields.views, q.left};
+}
+template <typename T>
+CallSide<T> right_side(const Call& call, const Problem& q) {
+  return {call.rights<T>(), call.right_mask, call.right_view, q.fields.views, q.right};
+}
+
+// Both arrays are dense and row-major.
+struct DenseCopy {
+  Shape shape;
+  double* values;      // 0 where a pixel is not valid
+  double* valid;       // 1 or 0
+  double largest = 0;  // |value|
+};
+
+// Doubles that the two arrays take, each rounded up to a multiple of 64 bytes.
+inline Index whole_lines(Index doubles) { return (doubles + 7) / 8 * 8; }
+inline Index copy_doubles(Shape shape) { return 2 * whole_lines(shape.size()); }
+inline DenseCopy copy_in(double* memory, Shape shape) {
+  return {shape, memory, memory + whole_lines(shape.size())};
+}
+
+inline double largest_value(const DenseCopy& copy) {
+  double largest = 0;
+  for (Index k = 0; k < copy.shape.size(); ++k) {
+    largest = std::max(largest, std::abs(copy.values[k]));
+  }
+  return largest;
+}
+
+// Subtracts the mean of the valid pixels, which are `count`, from each of them. Twice: the second
+// mean is the rounding error of the first, which an offset of 1e4 makes large beside noise of 1.
+inline void remove_mean(const DenseCopy& copy, double count) {
+  for (int round = 0; round < 2; ++round) {
+    double sum = 0;
+    for (Index k = 0; k < copy.shape.size(); ++k) sum += copy.values[k];
+    const double mean = sum / count;
+    for (Index k = 0; k < copy.shape.size(); ++k) {
+      if (copy.valid[k] != 0) copy.values[k] -= mean;
+    }
+  }
+}
+
+// Copies matrix `i` of a side as `score` wants it.
+// product, phase: the values.
+// covariance: without the mean of the matrix.
+// ncc: times a power of two, so that squares neither overflow nor underflow, and a scaled input
+// gives the same copy to the bit. The score does not depend on a factor.
+// zncc: as ncc, and without the mean of the valid pixels. It removes the mean of each overlap
+// again; the mean of the matrix is the pivot about which sums are made.
+template <typename T>
+void copy_matrix(const CallSide<T>& side, Index i, ScoreKind score, DenseCopy& copy) {
+  const Shape shape = copy.shape;
+  double count = 0;
+  for (Index y = 0; y < shape.rows; ++y) {
+    const T* row = side.row(i, y);
+    for (Index x = 0; x < shape.cols; ++x) {
+      const bool valid = side.valid(i, y, x);
+      copy.values[y * shape.cols + x] = valid ? static_cast<double>(row[x]) : 0;
+      copy.valid[y * shape.cols + x] = valid ? 1 : 0;
+      count += valid ? 1 : 0;
+    }
+  }
+  copy.largest = largest_value(copy);
+  if (is_normalised(score) && copy.largest > 0 && std::isfinite(copy.largest)) {
+    const int exponent = std::ilogb(copy.largest);
+    for (Index k = 0; k < shape.size(); ++k) copy.values[k] = std::ldexp(copy.values[k], -exponent);
+  }
+  const bool centred = score == ScoreKind::covariance || score == ScoreKind::zncc;
+  if (centred && count > 0) remove_mean(copy, count);
+  copy.largest = largest_value(copy);
+}
+
+}  // namespace xcorr::cpu

@@ -1,0 +1,232 @@
+// Every field of a problem (docs/design.md, Fields of a problem) from plain correlations of one
+// pair, for variants that have a fast one. It works on float64 copies (dense_copy.hpp) and rounds
+// the result.
+//
+// product, covariance, phase: one correlation of the copies.
+// ncc, zncc: sums over the valid pixels of each overlap, of which every one is a correlation
+// (Padfield 2012). With l, r the copies and v, w their masks of 0 and 1:
+//
+//   n = v * w   S_l = l * w   S_r = v * r   S_ll = l^2 * w   S_rr = v * r^2   S_lr = l * r
+//   score = (S_lr - S_l S_r / n) / sqrt((S_ll - S_l^2 / n) (S_rr - S_r^2 / n))
+//
+// and without the terms in S_l and S_r for ncc. Without masks n is known, and a variant may ask for
+// the other sums of one side from integral images.
+//
+// Sums are about the mean of the matrix, so that an offset cancels before it is squared. An overlap
+// may still have values that hardly differ from each other, compared with the matrix. Its sum of
+// squares has lost digits; it is recognised by its size, and its score is made from the pixels.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+
+#include "algorithms/cpu/dense_copy.hpp"
+#include "algorithms/cpu/integral_image.hpp"
+#include "algorithms/cpu/overlap_score.hpp"
+#include "algorithms/device/precision.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::cpu {
+
+// How a variant correlates one pair of dense fp64 matrices, of whatever boundary, with score product
+// or phase. The request has such a problem, and the parameters of the variant's point.
+struct PairCorrelation {
+  std::size_t (*workspace_bytes)(const PlanRequest&);
+  std::unique_ptr<Plan> (*plan)(const PlanRequest&);
+  bool integral_images;  // for the sums of one side, where there are no masks
+};
+
+inline PlanRequest pair_request(const PlanRequest& request) {
+  PlanRequest pair = request;
+  const Problem& q = request.problem;
+  pair.problem = {Geometry{Form::one_to_one, q.left, q.right, 1, 1, q.window}, Fields{}};
+  pair.problem.fields.boundary = q.fields.boundary;
+  if (q.fields.score.kind == ScoreKind::phase) pair.problem.fields.score = q.fields.score;
+  pair.precision = Precision::fp64;
+  return pair;
+}
+
+// Where everything lies in the workspace, in doubles.
+struct FieldsLayout {
+  Index left, right, squares;           // copies; squares of one of them
+  Index left_images, right_images;      // integral images
+  Index surfaces, surface;              // the first, and the distance to the next
+  Index pair;                           // workspace of the correlation
+  std::size_t pair_bytes, total_bytes;  // its size; of everything
+  bool images;
+
+  FieldsLayout(const PlanRequest& request, const PairCorrelation& correlation) {
+    const Problem& q = request.problem;
+    Index at = 0;
+    const auto take = [&at](Index doubles) {
+      const Index first = at;
+      at += (doubles + 31) / 32 * 32;  // 256 bytes, what a workspace is aligned to
+      return first;
+    };
+    const bool normalised = is_normalised(q.fields.score.kind);
+    images = normalised && q.fields.masks == Masks::none && correlation.integral_images;
+    left = take(copy_doubles(q.left));
+    right = take(copy_doubles(q.right));
+    squares = take(normalised && !images ? std::max(q.left.size(), q.right.size()) : 0);
+    left_images = take(images ? IntegralImages::doubles(q.left) : 0);
+    right_images = take(images ? IntegralImages::doubles(q.right) : 0);
+    surface = whole_lines(q.out_size());
+    surfaces = take(surface * (normalised && !images ? 6 : 1));
+    pair = at;
+    pair_bytes = correlation.workspace_bytes(pair_request(request));
+    total_bytes = static_cast<std::size_t>(at) * sizeof(double) + pair_bytes;
+  }
+};
+
+template <typename T>
+class FieldsByCorrelation final : public Plan {
+ public:
+  FieldsByCorrelation(const PlanRequest& request, const PairCorrelation& correlation)
+      : problem_(request.problem),
+        at_(request, correlation),
+        memory_(static_cast<double*>(request.workspace)),
+        left_(copy_in(memory_ + at_.left, problem_.left)),
+        right_(copy_in(memory_ + at_.right, problem_.right)),
+        left_images_(memory_ + at_.left_images, problem_.left),
+        right_images_(memory_ + at_.right_images, problem_.right) {
+    PlanRequest pair = pair_request(request);
+    pair.workspace = memory_ + at_.pair;
+    correlation_ = correlation.plan(pair);
+  }
+
+  void compute(const Call& call) override {
+    const Problem& q = problem_;
+    const auto lefts = left_side<T>(call, q);
+    const auto rights = right_side<T>(call, q);
+    Pair copied{-1, -1};
+    for (Index p = 0; p < q.pairs(); ++p) {
+      const Pair pair = q.pair(p);
+      if (pair.left != copied.left) {
+        copy_matrix(lefts, pair.left, q.fields.score.kind, left_);
+        if (at_.images) left_images_.make(left_);
+      }
+      if (pair.right != copied.right) {
+        copy_matrix(rights, pair.right, q.fields.score.kind, right_);
+        if (at_.images) right_images_.make(right_);
+      }
+      copied = pair;
+      correlate(left_.values, right_.values, kProducts);
+      T* out = call.outs<T>() + p * q.out_size();
+      if (is_normalised(q.fields.score.kind)) {
+        if (!at_.images) correlate_sums();
+        normalise(out);
+      } else {
+        for (Index k = 0; k < q.out_size(); ++k) out[k] = static_cast<T>(surface(kProducts)[k]);
+      }
+    }
+  }
+
+ private:
+  enum Surface { kProducts, kCount, kLeft, kRight, kLeftSquares, kRightSquares };
+  struct Sums {
+    double count, left, right, left_squares, right_squares;
+  };
+
+  double* surface(Surface which) const { return memory_ + at_.surfaces + which * at_.surface; }
+
+  void correlate(const double* left, const double* right, Surface to) const {
+    Call call;
+    call.left = left;
+    call.right = right;
+    call.out = surface(to);
+    correlation_->compute(call);
+  }
+
+  void correlate_sums() const {
+    correlate(left_.valid, right_.valid, kCount);
+    correlate(left_.values, right_.valid, kLeft);
+    correlate(left_.valid, right_.values, kRight);
+    correlate(squares_of(left_), right_.valid, kLeftSquares);
+    correlate(left_.valid, squares_of(right_), kRightSquares);
+  }
+  const double* squares_of(const DenseCopy& copy) const {
+    double* squares = memory_ + at_.squares;
+    for (Index k = 0; k < copy.shape.size(); ++k) squares[k] = copy.values[k] * copy.values[k];
+    return squares;
+  }
+
+  double count(Index k, Overlap y, Overlap x) const {
+    return at_.images ? static_cast<double>(y.count * x.count) : std::nearbyint(surface(kCount)[k]);
+  }
+
+  // The sums at output k with shifts sy, sx.
+  Sums sums(Index k, Index sy, Index sx) const {
+    const Problem& q = problem_;
+    const Overlap y = overlap(q.left.rows, q.right.rows, sy);
+    const Overlap x = overlap(q.left.cols, q.right.cols, sx);
+    if (!at_.images) {
+      return {count(k, y, x), surface(kLeft)[k], surface(kRight)[k], surface(kLeftSquares)[k],
+              surface(kRightSquares)[k]};
+    }
+    const Overlap right_y{y.first + sy, y.count}, right_x{x.first + sx, x.count};
+    return {count(k, y, x), left_images_.values(y, x), right_images_.values(right_y, right_x),
+            left_images_.squares(y, x), right_images_.squares(right_y, right_x)};
+  }
+
+  template <typename Use>
+  void each_shift(const Use& use) const {
+    const Window& window = problem_.window;
+    Index k = 0;
+    for (Index sy = window.sy.first; sy <= window.sy.last; ++sy) {
+      for (Index sx = window.sx.first; sx <= window.sx.last; ++sx) use(k++, sy, sx);
+    }
+  }
+
+  void normalise(T* out) const {
+    const Score& rule = problem_.fields.score;
+    double most = 0;
+    each_shift([&](Index k, Index sy, Index sx) {
+      most = std::max(most, count(k, overlap(left_.shape.rows, right_.shape.rows, sy),
+                                  overlap(left_.shape.cols, right_.shape.cols, sx)));
+    });
+    const double least = std::max(1.0, rule.min_overlap * most);
+    // Rounding errors of a sum of squares are below 2^-46 of the largest square times the pixels of
+    // the larger matrix, by whatever way it was made: a transform adds all pixels. From 2^-26 on it
+    // has 20 bits.
+    const double pixels = static_cast<double>(std::max(left_.shape.size(), right_.shape.size()));
+    const double left_least = 0x1p-26 * pixels * left_.largest * left_.largest;
+    const double right_least = 0x1p-26 * pixels * right_.largest * right_.largest;
+    each_shift([&](Index k, Index sy, Index sx) {
+      const Sums s = sums(k, sy, sx);
+      if (s.count < least) {
+        out[k] = 0;
+        return;
+      }
+      const double scale = rule.kind == ScoreKind::zncc ? 1 / s.count : 0;
+      const double left = s.left_squares - s.left * s.left * scale;
+      const double right = s.right_squares - s.right * s.right * scale;
+      if (left <= left_least || right <= right_least) {
+        out[k] = static_cast<T>(overlap_score(rule.kind, left_, right_, sy, sx));
+        return;
+      }
+      const double product = surface(kProducts)[k] - s.left * s.right * scale;
+      out[k] =
+          static_cast<T>(std::clamp(product / (std::sqrt(left) * std::sqrt(right)), -1.0, 1.0));
+    });
+  }
+
+  Problem problem_;
+  FieldsLayout at_;
+  double* memory_;
+  DenseCopy left_, right_;
+  IntegralImages left_images_, right_images_;
+  std::unique_ptr<Plan> correlation_;
+};
+
+// .plan of a variant for a problem with fields.
+inline std::unique_ptr<Plan> plan_fields(const PlanRequest& request,
+                                         const PairCorrelation& correlation) {
+  return device::with_scalar(request.precision, [&](auto scalar) -> std::unique_ptr<Plan> {
+    return std::make_unique<FieldsByCorrelation<decltype(scalar)>>(request, correlation);
+  });
+}
+
+}  // namespace xcorr::cpu
