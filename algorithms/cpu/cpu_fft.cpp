@@ -26,18 +26,17 @@
 // Limits: a single row is transformed by one thread; a short left matrix against a very long right
 // one is padded to the length of the right one (no overlap-save).
 // Measured (AMD EPYC, Zen 3, one thread, one pair of 256 x 256, fp32): 1.3 ms.
-#include <fftw3.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <complex>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
-#include <type_traits>
 
+#include "algorithms/cpu/circular_transform.hpp"
+#include "algorithms/cpu/fftw.hpp"
 #include "algorithms/cpu/fields_by_correlation.hpp"
 #include "algorithms/device/padding.hpp"
 #include "algorithms/device/precision.hpp"
@@ -52,36 +51,10 @@ constexpr Index kSpectraBytes = Index{256} << 20;
 constexpr Index kChunkBytes = Index{8} << 20;
 constexpr Index kSpread = 4;  // items per thread below which an item is spread over threads
 
-// The float or the double half of FFTW.
-template <typename T, typename Single, typename Double>
-constexpr auto pick(Single single, Double twice) {
-  if constexpr (std::is_same_v<T, float>)
-    return single;
-  else
-    return twice;
-}
-
-template <typename T>
-struct Fftw {
-  using Handle = decltype(pick<T>(fftwf_plan(), fftw_plan()));
-  using Complex = decltype(pick<T>((fftwf_complex*)nullptr, (fftw_complex*)nullptr));
-  static constexpr auto forget = pick<T>(fftwf_forget_wisdom, fftw_forget_wisdom);
-  static constexpr auto destroy = pick<T>(fftwf_destroy_plan, fftw_destroy_plan);
-  static constexpr auto plan_r2c = pick<T>(fftwf_plan_dft_r2c_1d, fftw_plan_dft_r2c_1d);
-  static constexpr auto plan_c2r = pick<T>(fftwf_plan_dft_c2r_1d, fftw_plan_dft_c2r_1d);
-  static constexpr auto plan_many = pick<T>(fftwf_plan_many_dft, fftw_plan_many_dft);
-  static constexpr auto r2c = pick<T>(fftwf_execute_dft_r2c, fftw_execute_dft_r2c);
-  static constexpr auto c2r = pick<T>(fftwf_execute_dft_c2r, fftw_execute_dft_c2r);
-  static constexpr auto dft = pick<T>(fftwf_execute_dft, fftw_execute_dft);
-};
-
 // With FFTW_MEASURE: the same speed as without them (12 lengths of 32 to 512) at a third of the
 // planning time.
 constexpr unsigned kRows = FFTW_NO_BUFFERING | FFTW_NO_INDIRECT_OP | FFTW_NO_DFT_R2HC |
                            FFTW_NO_RANK_SPLITS | FFTW_NO_VRANK_SPLITS | FFTW_NO_VRECURSE;
-
-// The planner is not thread-safe; executing is.
-std::mutex planner;
 
 // product = conj(left) * right over `n` interleaved scalars; product may be right.
 template <typename T>
@@ -192,7 +165,7 @@ class FftPlan final : public Plan {
     blocks_ = columns_ + threads_ * at_.column;
     rows_ = reinterpret_cast<T*>(blocks_ + threads_ * at_.block);
 
-    const std::lock_guard lock(planner);
+    const std::lock_guard lock(fftw_planner);
     Library::forget();
     const int rows = static_cast<int>(at_.rows), cols = static_cast<int>(at_.cols);
     const int width = static_cast<int>(kWidth);
@@ -208,7 +181,7 @@ class FftPlan final : public Plan {
   }
 
   ~FftPlan() override {
-    const std::lock_guard lock(planner);
+    const std::lock_guard lock(fftw_planner);
     for (auto plan : {row_forward_, row_inverse_, column_forward_, column_inverse_})
       Library::destroy(plan);
   }
@@ -386,88 +359,14 @@ std::size_t plain_workspace_bytes(const PlanRequest& request) {
   });
 }
 
-// One pair with boundary circular, score product or phase.
-class CircularPair final : public Plan {
-  using Library = Fftw<double>;
-  using Complex = std::complex<double>;
-
- public:
-  explicit CircularPair(const PlanRequest& request)
-      : problem_(request.problem),
-        matrix_(static_cast<double*>(request.workspace)),
-        left_(reinterpret_cast<Complex*>(matrix_ + whole_lines(problem_.left.size()))),
-        right_(left_ + spectrum(problem_)) {
-    const std::lock_guard lock(planner);
-    Library::forget();
-    const int rows = static_cast<int>(problem_.left.rows);
-    const int cols = static_cast<int>(problem_.left.cols);
-    forward_ = fftw_plan_dft_r2c_2d(rows, cols, matrix_, raw(left_), FFTW_ESTIMATE);
-    inverse_ = fftw_plan_dft_c2r_2d(rows, cols, raw(right_), matrix_, FFTW_ESTIMATE);
-  }
-
-  ~CircularPair() override {
-    const std::lock_guard lock(planner);
-    Library::destroy(forward_);
-    Library::destroy(inverse_);
-  }
-
-  static std::size_t workspace_bytes(const Problem& q) {
-    return whole_lines(q.left.size()) * sizeof(double) + 2 * spectrum(q) * sizeof(Complex);
-  }
-
-  void compute(const Call& call) override {
-    forward(call.lefts<double>(), left_);
-    forward(call.rights<double>(), right_);
-    const Problem& q = problem_;
-    multiply_baseline(reinterpret_cast<double*>(left_), reinterpret_cast<double*>(right_),
-                      reinterpret_cast<double*>(right_), 2 * bins(q));
-    if (q.fields.score.kind == ScoreKind::phase) even_out(q.fields.score.exponent);
-    Library::c2r(inverse_, raw(right_), matrix_);
-    const double scale = 1 / static_cast<double>(q.left.size());
-    double* out = call.outs<double>();
-    for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
-      const double* row = matrix_ + wrapped(0, sy, q.left.rows) * q.left.cols;
-      for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) {
-        *out++ = scale * row[wrapped(0, sx, q.left.cols)];
-      }
-    }
-  }
-
- private:
-  // Complex elements of a half spectrum, and their place.
-  static Index bins(const Problem& q) { return q.left.rows * (q.left.cols / 2 + 1); }
-  static Index spectrum(const Problem& q) { return whole_lines(2 * bins(q)) / 2; }
-  static Library::Complex raw(Complex* p) { return reinterpret_cast<Library::Complex>(p); }
-
-  void forward(const double* from, Complex* to) const {
-    std::copy_n(from, problem_.left.size(), matrix_);
-    Library::r2c(forward_, matrix_, raw(to));
-  }
-
-  // The other half of the spectrum has the same magnitudes.
-  void even_out(double exponent) const {
-    double largest = 0;
-    for (Index k = 0; k < bins(problem_); ++k) largest = std::max(largest, std::abs(right_[k]));
-    if (largest == 0) return;
-    for (Index k = 0; k < bins(problem_); ++k) {
-      right_[k] /= std::pow(std::max(std::abs(right_[k]), 1e-5 * largest), 1 - exponent);
-    }
-  }
-
-  Problem problem_;
-  double* matrix_;
-  Complex *left_, *right_;
-  Library::Handle forward_, inverse_;
-};
-
 constexpr PairCorrelation kPairs = {
     .workspace_bytes =
         [](const PlanRequest& pair) {
           return pair.problem.is_plain() ? plain_workspace_bytes(pair)
-                                         : CircularPair::workspace_bytes(pair.problem);
+                                         : CircularTransform::workspace_bytes(pair.problem);
         },
     .plan = [](const PlanRequest& pair) -> std::unique_ptr<Plan> {
-      if (!pair.problem.is_plain()) return std::make_unique<CircularPair>(pair);
+      if (!pair.problem.is_plain()) return std::make_unique<CircularTransform>(pair);
       return std::make_unique<FftPlan<double>>(pair, FFTW_ESTIMATE);
     },
     .integral_images = true,

@@ -1,0 +1,89 @@
+// The correlation of one pair with boundary `circular`, score `product` or `phase`, in float64: a
+// transform of the matrices' own size, of any length, without padding. For cpu_fft.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstddef>
+#include <mutex>
+
+#include "algorithms/cpu/dense_copy.hpp"
+#include "algorithms/cpu/fftw.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::cpu {
+
+class CircularTransform final : public Plan {
+  using Library = Fftw<double>;
+  using Complex = std::complex<double>;
+
+ public:
+  explicit CircularTransform(const PlanRequest& request)
+      : problem_(request.problem),
+        matrix_(static_cast<double*>(request.workspace)),
+        left_(reinterpret_cast<Complex*>(matrix_ + whole_lines(problem_.left.size()))),
+        right_(left_ + spectrum(problem_)) {
+    const std::lock_guard lock(fftw_planner);
+    Library::forget();
+    const int rows = static_cast<int>(problem_.left.rows);
+    const int cols = static_cast<int>(problem_.left.cols);
+    forward_ = fftw_plan_dft_r2c_2d(rows, cols, matrix_, raw(left_), FFTW_ESTIMATE);
+    inverse_ = fftw_plan_dft_c2r_2d(rows, cols, raw(right_), matrix_, FFTW_ESTIMATE);
+  }
+
+  ~CircularTransform() override {
+    const std::lock_guard lock(fftw_planner);
+    Library::destroy(forward_);
+    Library::destroy(inverse_);
+  }
+
+  static std::size_t workspace_bytes(const Problem& q) {
+    return whole_lines(q.left.size()) * sizeof(double) + 2 * spectrum(q) * sizeof(Complex);
+  }
+
+  void compute(const Call& call) override {
+    forward(call.lefts<double>(), left_);
+    forward(call.rights<double>(), right_);
+    const Problem& q = problem_;
+    for (Index k = 0; k < bins(q); ++k) right_[k] *= std::conj(left_[k]);
+    if (q.fields.score.kind == ScoreKind::phase) even_out(q.fields.score.exponent);
+    Library::c2r(inverse_, raw(right_), matrix_);
+    const double scale = 1 / static_cast<double>(q.left.size());
+    double* out = call.outs<double>();
+    for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
+      const double* row = matrix_ + wrapped(0, sy, q.left.rows) * q.left.cols;
+      for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) {
+        *out++ = scale * row[wrapped(0, sx, q.left.cols)];
+      }
+    }
+  }
+
+ private:
+  // Complex elements of a half spectrum, and their place.
+  static Index bins(const Problem& q) { return q.left.rows * (q.left.cols / 2 + 1); }
+  static Index spectrum(const Problem& q) { return whole_lines(2 * bins(q)) / 2; }
+  static Library::Complex raw(Complex* p) { return reinterpret_cast<Library::Complex>(p); }
+
+  void forward(const double* from, Complex* to) const {
+    std::copy_n(from, problem_.left.size(), matrix_);
+    Library::r2c(forward_, matrix_, raw(to));
+  }
+
+  // The other half of the spectrum has the same magnitudes.
+  void even_out(double exponent) const {
+    double largest = 0;
+    for (Index k = 0; k < bins(problem_); ++k) largest = std::max(largest, std::abs(right_[k]));
+    if (largest == 0) return;
+    for (Index k = 0; k < bins(problem_); ++k) {
+      right_[k] /= std::pow(std::max(std::abs(right_[k]), 1e-5 * largest), 1 - exponent);
+    }
+  }
+
+  Problem problem_;
+  double* matrix_;
+  Complex *left_, *right_;
+  Library::Handle forward_, inverse_;
+};
+
+}  // namespace xcorr::cpu
