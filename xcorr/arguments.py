@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def shape_of(name: str, shape: Any) -> list[int]:
     return [whole(f"{name} rows", rows), whole(f"{name} cols", cols)]
 
 
-def check_out(out: Any, shape: tuple[int, int, int], scalar: type, left: np.ndarray, right: np.ndarray) -> None:
+def check_out(out: Any, shape: tuple[int, ...], scalar: Any, inputs: Mapping[str, np.ndarray]) -> None:
     """LibraryError unless the library may write its result to `out`."""
     if not isinstance(out, np.ndarray):
         raise LibraryError(f"out: {type(out).__name__}; a numpy array is needed")
@@ -39,9 +40,29 @@ def check_out(out: Any, shape: tuple[int, int, int], scalar: type, left: np.ndar
         raise LibraryError(f"out: {out.dtype} {out.shape}; dense {np.dtype(scalar)} {shape} needed")
     if not out.flags.writeable:
         raise LibraryError("out: is read-only; give an array that may be written")
-    for name, array in (("left", left), ("right", right)):
+    for name, array in inputs.items():
         if np.may_share_memory(out, array):
             raise LibraryError(f"out: shares memory with {name}; give an array of its own")
+
+
+def mask_of(side: str, array: Any, shape: tuple[int, int, int], wanted: bool) -> np.ndarray | None:
+    """The mask as the library reads it: a byte a pixel, 0 or 1; None for a side without one. LibraryError for what it would
+    read as something else, and for a mask that is missing or that the request does not name."""
+    name = f"{side}_mask"
+    if not wanted:
+        if array is not None:
+            raise LibraryError(f"{name}: the request names no mask of this side; add masks={side} or both to it")
+        return None
+    if array is None:
+        raise LibraryError(f"{name}: missing; give an array of 0 and 1, {shape}")
+    array = np.asarray(array)
+    if array.dtype.kind not in "biu":
+        raise LibraryError(f"{name}: type {array.dtype}; give booleans, or 0 and 1")
+    if array.size != shape[0] * shape[1] * shape[2] or array.shape[-2:] != shape[-2:]:
+        raise LibraryError(f"{name}: array of shape {array.shape}; {shape} needed")
+    if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 1):
+        raise LibraryError(f"{name}: values from {array.min()} to {array.max()}; give 0 and 1")
+    return np.require(array, np.uint8, ["C", "A"]).reshape(shape)
 
 
 def dense(name: str, array: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool) -> np.ndarray:

@@ -22,12 +22,13 @@ import numpy as np
 
 from xcorr import speeds, table
 from xcorr.errors import Parser, UserError, command, nearest
+from xcorr.fields import NAMES, PLAIN, Fields
 from xcorr.library import Library, LibraryError, Request
 from xcorr.paths import RESULTS
 from xcorr.precisions import PRECISIONS
 from xcorr.problem import FORMS, Problem, parse_counts, parse_size
 from xcorr.table import Point, Source, Times
-from xcorr.variants import Variant
+from xcorr.variants import Variant, assignments
 
 # How a time is predicted. Of the nearest problems that were measured a plane is fitted through log time, weighted by
 # 1 / distance^2, over log FMAs and log compulsory bytes: in them a launch (slopes 0 and 0), traffic (0 and 1) and
@@ -185,6 +186,23 @@ def by_rule(
     return None
 
 
+def in_order(
+    problem: Problem, variants: Iterable[Variant], machine: Mapping[str, Any], fits: Callable[[Point], str]
+) -> Choice | None:
+    """Of a problem with fields, of which there is no table of times: the first variant that computes it, transforms before
+    definitions, then by id, with a point of all threads if it has one."""
+    shipped, cores = speeds.shipped(), max(1, int(machine.get("cores") or 1))
+    for variant in sorted(variants, key=lambda one: (one.algorithm_class != "fft", one.id)):
+        for params in sorted(variant.points, key=lambda point: assignments(point).get("threads") != "all"):
+            if not fits((variant.id, params)):
+                why = (
+                    f"auto has times of plain problems only; with {problem.fields.text} it takes the first that computes it, "
+                    "transforms before definitions"
+                )
+                return Choice(variant.id, params, speeds.launch_s(shipped, variant, params, problem, cores) * 1e6, why)
+    return None
+
+
 class Auto:
     """Chooses on one device of one build; a problem that was asked before costs nothing.
 
@@ -206,9 +224,10 @@ class Auto:
         `risk`: what fft_range.risk says of the data, if they are known. Where it says anything, a variant by
         definition is chosen, unless none is feasible: then the FFT stays, with a warning.
         """
-        problem = Problem(
-            request.form, tuple(request.left), tuple(request.right), request.lefts, request.rights, request.window
-        )
+        sizes = (tuple(request.left), tuple(request.right), request.lefts, request.rights)
+        problem = Problem(request.form, *sizes, request.window, request.fields)
+        if problem.is_plain:  # one array twice takes as long as two
+            problem = replace(problem, fields=PLAIN)
         if (problem, precision, False) not in self._known:
             self._known[problem, precision, False] = self._must_choose(request, problem, precision)
         fastest = self._known[problem, precision, False]
@@ -251,6 +270,8 @@ class Auto:
                 request, variant=point[0], params=point[1], precision=precision, device=self._device
             )
 
+        if problem.fields != PLAIN:
+            return in_order(problem, here, self._machine, fits)
         if precision not in self._sources:
             self._sources[precision] = list(table.sources(self._machine, self._device, precision, self._results))
         found = (pick(problem, source, fits) for source in ordered(problem, self._sources[precision]))
@@ -268,6 +289,8 @@ def parser() -> Parser:
     add("--lefts", type=int, default=1, metavar="N", help="how many left matrices (default: 1)")
     add("--rights", type=int, default=1, metavar="N", help="how many right matrices in all (default: 1)")
     add("--window", default="full", help="full (default), valid or sy:a..b,sx:c..d")
+    for name in NAMES:
+        add(f"--{name}", default=getattr(PLAIN, name), help=f"a field of the problem (default: {getattr(PLAIN, name)})")
     add("--precision", default="fp32", help="fp32 (default), fp64, ...")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
     made.add_results()
@@ -282,8 +305,9 @@ def run(argv: Sequence[str]) -> int:
             raise UserError(f"{what} {value}: unknown; {nearest(value, valid)}")
     left, right = (parse_size(size)[0] for size in (options.left, options.right or options.left))
     lefts, rights = parse_counts(f"{options.lefts}:{options.rights}")
-    problem = Problem(options.form, left, right, lefts, rights, options.window)
-    request = Request(problem.form, left, right, problem.lefts, problem.rights, problem.window)
+    fields = Fields(**{name: getattr(options, name) for name in NAMES})
+    problem = Problem(options.form, left, right, lefts, rights, options.window, fields)
+    request = Request(problem.form, left, right, lefts, rights, problem.window, **fields.given)
     try:
         chosen = Auto(Library(), options.device, options.results).choose(request, options.precision)
     except LibraryError as error:

@@ -5,7 +5,11 @@
     out = library.correlate(request, lefts, rights, variant="cpu_fft")    # pairs x out_rows x
     out_cols
 
-A plan and its memory are kept for the next call with the same request, variant and device.
+A plan and its memory are kept for the next call with the same request, variant and device. A request has the fields of
+a problem too (docs/design.md, Fields of a problem):
+
+    request = Request("n-to-m", (h, w), (H, W), 3, 8, "valid", score="zncc", result="peak")
+    peaks = library.correlate(request, templates, frames, variant="cpu_fft")    # xcorr.results.PEAK, one a pair
 
 Inputs are real and, unless `allow_nonfinite`, finite also in the scalar type of the precision: one NaN or infinity
 spoils every output of a variant that transforms, and only those whose overlap holds it of the others. Outputs are not
@@ -29,8 +33,10 @@ from typing import Any
 
 import numpy as np
 
-from xcorr.arguments import LibraryError, check_out, dense, shape_of, whole
-from xcorr.errors import nearest
+from xcorr import results
+from xcorr.arguments import LibraryError, check_out, dense, mask_of, shape_of, whole
+from xcorr.errors import UserError, nearest
+from xcorr.fields import NAMES, Fields
 from xcorr.paths import ROOT, build_directory
 from xcorr.precisions import scalar_type
 
@@ -42,7 +48,7 @@ KEPT_SESSIONS = 4  # of them each holds a plan, its workspace and, on a GPU, inp
 @dataclass(frozen=True)
 class Request:
     """A problem as a caller states it (docs/design.md, Problem); the library checks it. Shapes are (rows, cols); `rights` is the
-    total number."""
+    total number. The fields are texts as in a problem's id."""
 
     form: str
     left: tuple[int, int]
@@ -50,9 +56,23 @@ class Request:
     lefts: int = 1
     rights: int = 1
     window: str = "full"
+    boundary: str = "zero"
+    score: str = "product"
+    masks: str = "none"
+    result: str = "surface"
+    same: str = "no"
+    views: str = "dense"
+
+    @property
+    def fields(self) -> Fields:
+        """The fields in their one spelling; LibraryError for what is none."""
+        try:
+            return Fields(**{name: getattr(self, name) for name in NAMES})
+        except UserError as error:
+            raise LibraryError(str(error)) from None
 
     def as_dict(self) -> dict[str, Any]:
-        """As the C API takes it; LibraryError for what is no whole number, no shape and no text."""
+        """As the C API takes it; LibraryError for what is no whole number, no shape, no text and no field."""
         for name, value in (("form", self.form), ("window", self.window)):
             if not isinstance(value, str):
                 raise LibraryError(f"{name} {value!r}: not a text; see xcorr.library.Request")
@@ -63,6 +83,7 @@ class Request:
             "lefts": whole("lefts", self.lefts),
             "rights": whole("rights", self.rights),
             "window": self.window,
+            **self.fields.given,
         }
 
 
@@ -78,6 +99,7 @@ class Description:
     fmas: int
     bytes: int
     max_overlap: int
+    result_bytes: int  # in fp32
 
     @property
     def out_shape(self) -> tuple[int, int, int]:
@@ -118,6 +140,16 @@ def _shown(path: Path) -> str:
         return str(path)
 
 
+class _Arrays(ctypes.Structure):
+    """struct xcorr_arrays of harness/c_api.cpp."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("left", "right", "out", "left_mask", "right_mask")),
+        *((name, ctypes.c_void_p) for name in ("left_offsets", "right_offsets")),
+        *((name, ctypes.c_int64) for name in ("left_pitch", "right_pitch", "left_elements", "right_elements")),
+    ]
+
+
 class Session:
     """One request planned for one variant and device, to be computed any number of times.
 
@@ -135,24 +167,79 @@ class Session:
         library._call("open", asked, ctypes.byref(self._handle))
 
     def correlate(
-        self, left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None, *, allow_nonfinite: bool = False
+        self,
+        left: np.ndarray,
+        right: np.ndarray | None = None,
+        out: np.ndarray | None = None,
+        *,
+        left_mask: np.ndarray | None = None,
+        right_mask: np.ndarray | None = None,
+        allow_nonfinite: bool = False,
     ) -> np.ndarray:
         """As `Library.correlate`; nothing is planned and, where `out` is given, nothing allocated."""
-        return self._library._run(
-            self._compute, self._request, self._shape, self._scalar, left, right, out, allow_nonfinite
-        )
+        inputs = _Inputs(self._request, self._scalar, (left, right), (left_mask, right_mask), allow_nonfinite)
+        return inputs.into(self._compute, self._shape, out)
 
-    def _compute(self, *pointers: int) -> None:
+    def _compute(self, inputs: _Inputs, out: np.ndarray) -> None:
+        arrays = _Arrays(*(None if one is None else one.ctypes.data for one in (*inputs.stacks, out, *inputs.masks)))
         with self._lock:
             if self._handle is None:
                 raise LibraryError("session: closed; open another one")
-            self._library._call("compute", self._handle, *pointers)
+            self._library._call("compute_with", self._handle, ctypes.byref(arrays))
 
     def close(self) -> None:
         with self._lock:
             handle, self._handle = self._handle, None
             if handle is not None:
                 self._library._call("close", handle)
+
+
+class _Inputs:
+    """What a computation reads: stacks of the scalar type, `right` None where it is the left one, and masks or None.
+
+    LibraryError for arrays that are not those of the request.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        scalar: type,
+        stacks: tuple[Any, Any],
+        masks: tuple[Any, Any],
+        allow_nonfinite: bool,
+    ) -> None:
+        self.fields, self.scalar = request.fields, scalar
+        if self.fields.views != "dense":
+            raise LibraryError(f"views '{self.fields.views}': the C API takes them; give dense arrays")
+        shapes = (
+            (int(request.lefts), *map(int, request.left)),
+            (int(request.rights), *map(int, request.right)),
+        )
+        sides = tuple(zip(("left", "right"), stacks, masks, shapes))
+        if self.fields.same == "yes":
+            if stacks[1] is not None and stacks[1] is not stacks[0]:
+                raise LibraryError("right: with same yes there is one array; give left only")
+            sides = sides[:1]
+        self.stacks = [dense(name, one, shape, scalar, allow_nonfinite) for name, one, _, shape in sides]
+        self.stacks += [None] * (2 - len(self.stacks))
+        named = self.fields.masked_sides
+        self.masks = [mask_of(side, one, shape, side in named) for side, one, shape in zip(("left", "right"), masks, shapes)]
+
+    def into(
+        self, compute: Callable[[_Inputs, np.ndarray], None], surface: tuple[int, int, int], out: Any
+    ) -> np.ndarray:
+        """The result of `compute(inputs, out)`, in `out` where it is given."""
+        shape, kind = results.shape_of(self.fields, surface), results.type_of(self.fields, self.scalar)
+        above = self.fields.result_kind == "above"
+        if out is None:
+            out = np.empty(shape, kind)
+        elif above:
+            raise LibraryError("out: of result above nobody knows the length before; leave it out")
+        else:
+            named = zip(("left", "right", "left_mask", "right_mask"), (*self.stacks, *self.masks))
+            check_out(out, shape, kind, {name: array for name, array in named if array is not None})
+        compute(self, out)
+        return results.detections(out) if above else out
 
 
 class Library:
@@ -172,10 +259,15 @@ class Library:
             self._dll = ctypes.CDLL(str(path))
             self._functions = {
                 name: getattr(self._dll, "xcorr_" + name)
-                for name in ("list", "machine", "describe", "supports", "open", "compute", "close", "reference")
+                for name in (
+                    *("list", "machine", "describe", "supports", "open", "compute_with", "close"),
+                    "reference",
+                )
             }
         except (OSError, AttributeError) as error:
             raise LibraryError(f"{_shown(path)}: cannot be loaded: {error}; build again") from None
+        if hasattr(self._dll, "xcorr_reference_masked"):
+            self._functions["reference_masked"] = self._dll.xcorr_reference_masked
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._keeping = threading.Lock()
         text, size, pointer = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
@@ -185,12 +277,14 @@ class Library:
             "describe": (text, text, size, text, size),
             "supports": (text, text, size, text, size),
             "open": (text, ctypes.POINTER(pointer), text, size),
-            "compute": (pointer, pointer, pointer, pointer, text, size),
+            "compute_with": (pointer, ctypes.POINTER(_Arrays), text, size),
             "close": (pointer, text, size),
-            "reference": (text, pointer, pointer, pointer, text, size),
+            "reference": (text, *[pointer] * 3, text, size),
+            "reference_masked": (text, *[pointer] * 5, text, size),
         }.items():
-            self._functions[name].restype = ctypes.c_int
-            self._functions[name].argtypes = arguments
+            if name in self._functions:
+                self._functions[name].restype = ctypes.c_int
+                self._functions[name].argtypes = arguments
 
     def variants(self) -> list[dict[str, Any]]:
         """The `variants` array of `xcorr-bench --list=json`, sorted by id."""
@@ -227,26 +321,31 @@ class Library:
         self,
         request: Request,
         left: np.ndarray,
-        right: np.ndarray,
+        right: np.ndarray | None = None,
         *,
         variant: str,
         params: str = "",
         precision: str = "fp32",
         device: str = "cpu",
+        left_mask: np.ndarray | None = None,
+        right_mask: np.ndarray | None = None,
         out: np.ndarray | None = None,
         allow_nonfinite: bool = False,
     ) -> np.ndarray:
         """Runs one variant, with the kept plan of an earlier call of the same kind where there is one.
 
         `left` (lefts x rows x cols, or rows x cols for one) and `right` are converted to the scalar
-        type of `precision`. Returns `out`, pairs x out_rows x out_cols, allocated when not given; it
-        shares no memory with an input. `params` empty means the first point of the variant's grid.
-        LibraryError when refused, also for complex, masked and, unless `allow_nonfinite`, not finite inputs.
+        type of `precision`. Returns `out`, pairs x out_rows x out_cols or what xcorr.results says of another
+        result, allocated when not given; it shares no memory with an input. The masks that the request names are
+        boolean, or 0 and 1, in the shape of their matrices. With `same` there is no right. `params` empty means
+        the first point of the variant's grid. LibraryError when refused, also for complex, masked and, unless
+        `allow_nonfinite`, not finite inputs, and where more outputs are above a threshold than there is room for.
         """
         fields = {"variant": variant, "params": params, "precision": precision, "device": device}
         with self._keeping:  # a session that another call would close is in use until it returns
             session = self._kept(request, fields)
-            return session.correlate(left, right, out, allow_nonfinite=allow_nonfinite)
+            masks = {"left_mask": left_mask, "right_mask": right_mask}
+            return session.correlate(left, right, out, **masks, allow_nonfinite=allow_nonfinite)
 
     def _kept(self, request: Request, fields: Mapping[str, str]) -> Session:
         """The session of this request; beyond KEPT_SESSIONS the one that waited longest is closed,
@@ -277,49 +376,34 @@ class Library:
         self,
         request: Request,
         left: np.ndarray,
-        right: np.ndarray,
+        right: np.ndarray | None = None,
         *,
         method: str = "fft",
+        left_mask: np.ndarray | None = None,
+        right_mask: np.ndarray | None = None,
         out: np.ndarray | None = None,
         allow_nonfinite: bool = False,
     ) -> np.ndarray:
-        """The float64 truth by `method` definition or fft; shapes and inputs as in `correlate`."""
+        """The float64 truth of surfaces by `method` definition or fft, which is for plain ones only; shapes and inputs as
+        in `correlate`."""
         if method not in ("definition", "fft"):
             raise LibraryError(f"method '{method}': unknown; use definition or fft")
+        if request.fields.result != "surface":
+            raise LibraryError(f"result '{request.result}': the reference computes surfaces; use result surface")
         shape = self.describe(request).out_shape
+        inputs = _Inputs(request, np.float64, (left, right), (left_mask, right_mask), allow_nonfinite)
         asked = json.dumps({"method": method, **request.as_dict()}).encode()
-        return self._run(
-            lambda *pointers: self._call("reference", asked, *pointers),
-            request,
-            shape,
-            np.float64,
-            left,
-            right,
-            out,
-            allow_nonfinite,
-        )
 
-    @staticmethod
-    def _run(
-        compute: Callable[..., Any],
-        request: Request,
-        shape: tuple[int, int, int],
-        scalar: type,
-        left: np.ndarray,
-        right: np.ndarray,
-        out: np.ndarray | None,
-        allow_nonfinite: bool,
-    ) -> np.ndarray:
-        """`compute(left, right, out)` on the addresses of dense arrays of the scalar type."""
-        stacks = (int(request.lefts), *map(int, request.left)), (int(request.rights), *map(int, request.right))
-        left = dense("left", left, stacks[0], scalar, allow_nonfinite)
-        right = dense("right", right, stacks[1], scalar, allow_nonfinite)
-        if out is None:
-            out = np.empty(shape, scalar)
-        else:
-            check_out(out, shape, scalar, left, right)
-        compute(left.ctypes.data, right.ctypes.data, out.ctypes.data)
-        return out
+        def compute(made: _Inputs, out: np.ndarray) -> None:
+            (left, right), masks = made.stacks, made.masks
+            right = left if right is None else right
+            pointers = [None if one is None else one.ctypes.data for one in (left, right, *masks, out)]
+            if request.fields.masks == "none":
+                self._call("reference", asked, *pointers[:2], pointers[4])
+            else:
+                self._call("reference_masked", asked, *pointers)
+
+        return inputs.into(compute, shape, out)
 
     def _call(self, name: str, *arguments: Any) -> int:
         """Status of a call; LibraryError with the library's message where it failed."""

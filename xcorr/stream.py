@@ -7,7 +7,7 @@ runs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,9 +44,15 @@ class Job:
         return scalar_type(self.precision)
 
     def correlate(
-        self, library: Any, request: Request, left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None
+        self,
+        library: Any,
+        request: Request,
+        left: np.ndarray,
+        right: np.ndarray | None,
+        out: np.ndarray | None = None,
+        **masks: np.ndarray,
     ) -> np.ndarray:
-        """`library.correlate` of these matrices by this job: pairs x out_rows x out_cols."""
+        """`library.correlate` of these matrices by this job: pairs x out_rows x out_cols, or records."""
         return library.correlate(
             request,
             left,
@@ -56,6 +62,7 @@ class Job:
             precision=self.precision,
             device=self.device,
             out=out,
+            **masks,
         )
 
 
@@ -90,21 +97,26 @@ def run_chunks(
     right: np.ndarray,
     chunks: list[Chunk],
     compute: Callable[..., np.ndarray] | None = None,
+    masks: Mapping[str, np.ndarray] | None = None,
 ) -> Iterator[tuple[Chunk, np.ndarray]]:
-    """Each chunk with its output (pairs x out_rows x out_cols), valid until the next is asked for.
+    """Each chunk with its output (pairs x out_rows x out_cols, valid until the next is asked for) or its records, whose
+    detections have the number of the pair in the chunk.
 
-    `left` and `right` are stacks of the job's scalar type. `compute(request, left, right, out)`
-    runs in place of the job's variant where it is given (the float64 reference).
+    `left` and `right` are stacks of the job's scalar type, `masks` those of "left" and "right" that the request names.
+    `compute(request, left, right, out)` runs in place of the job's variant where it is given (the float64 reference).
     """
     shape = library.describe(request).out_shape[1:]
     scalar = np.float64 if compute else job.scalar
-    buffer = np.empty((max(chunk.pairs for chunk in chunks), *shape), scalar)
+    most = max(chunk.pairs for chunk in chunks)
+    buffer = np.empty((most, *shape), scalar) if request.fields.result == "surface" else None
     for chunk in chunks:
         lefts, rights = left[chunk.lefts], right[chunk.rights]
-        part = replace(request, lefts=len(lefts), rights=len(rights))
-        out = buffer[: chunk.pairs]
+        one_array = request.same == "yes" and chunk.lefts == chunk.rights
+        part = replace(request, lefts=len(lefts), rights=len(rights), same="yes" if one_array else "no")
+        out = None if buffer is None else buffer[: chunk.pairs]
         if compute:
             compute(part, lefts, rights, out=out)
         else:
-            job.correlate(library, part, lefts, rights, out)
+            own = {f"{side}_mask": mask[getattr(chunk, side + "s")] for side, mask in (masks or {}).items()}
+            out = job.correlate(library, part, lefts, None if one_array else rights, out, **own)
         yield chunk, out
