@@ -201,20 +201,12 @@ class _Inputs:
     """
 
     def __init__(
-        self,
-        request: Request,
-        scalar: type,
-        stacks: tuple[Any, Any],
-        masks: tuple[Any, Any],
-        allow_nonfinite: bool,
+        self, request: Request, scalar: type, stacks: tuple[Any, Any], masks: tuple[Any, Any], allow_nonfinite: bool
     ) -> None:
         self.fields, self.scalar = request.fields, scalar
         if self.fields.views != "dense":
             raise LibraryError(f"views '{self.fields.views}': the C API takes them; give dense arrays")
-        shapes = (
-            (int(request.lefts), *map(int, request.left)),
-            (int(request.rights), *map(int, request.right)),
-        )
+        shapes = ((int(request.lefts), *map(int, request.left)), (int(request.rights), *map(int, request.right)))
         sides = tuple(zip(("left", "right"), stacks, masks, shapes))
         if self.fields.same == "yes":
             if stacks[1] is not None and stacks[1] is not stacks[0]:
@@ -223,7 +215,9 @@ class _Inputs:
         self.stacks = [dense(name, one, shape, scalar, allow_nonfinite) for name, one, _, shape in sides]
         self.stacks += [None] * (2 - len(self.stacks))
         named = self.fields.masked_sides
-        self.masks = [mask_of(side, one, shape, side in named) for side, one, shape in zip(("left", "right"), masks, shapes)]
+        self.masks = [
+            mask_of(side, one, shape, side in named) for side, one, shape in zip(("left", "right"), masks, shapes)
+        ]
 
     def into(
         self, compute: Callable[[_Inputs, np.ndarray], None], surface: tuple[int, int, int], out: Any
@@ -259,10 +253,7 @@ class Library:
             self._dll = ctypes.CDLL(str(path))
             self._functions = {
                 name: getattr(self._dll, "xcorr_" + name)
-                for name in (
-                    *("list", "machine", "describe", "supports", "open", "compute_with", "close"),
-                    "reference",
-                )
+                for name in (*("list", "machine", "describe", "supports", "open", "compute_with", "close"), "reference")
             }
         except (OSError, AttributeError) as error:
             raise LibraryError(f"{_shown(path)}: cannot be loaded: {error}; build again") from None

@@ -1,10 +1,10 @@
 """Arrays of what is computed, of any result: surfaces, records and sums, as harness/results.hpp has them in C++.
 
-    result=surface     scalars, pairs x out_rows x out_cols
-    result=peak        PEAK, pairs
-    result=peaks:k     PEAK, pairs x k, the largest first; the value of missing ones is NaN
-    result=above:t:c   DETECTION, as many as were found, by (pair, sy, sx)
-    result=sum         float64, pairs
+result=surface     scalars, pairs x out_rows x out_cols
+result=peak        PEAK, pairs
+result=peaks:k     PEAK, pairs x k, the largest first; the value of missing ones is NaN
+result=above:t:c   DETECTION, as many as were found, by (pair, sy, sx)
+result=sum         float64, pairs
 """
 
 from __future__ import annotations

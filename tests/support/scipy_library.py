@@ -86,7 +86,7 @@ class ScipyLibrary:
         sy, sx = window_of(request)
         pairs = len(pair_indices(request)[0])
         area = request.left[0] * request.left[1]
-        return Description(pairs, len(sy), len(sx), sy[0], sx[0], pairs * area * len(sy) * len(sx), 1, area)
+        return Description(pairs, len(sy), len(sx), sy[0], sx[0], pairs * area * len(sy) * len(sx), 1, area, 1)
 
     def correlate(self, request, left, right, *, variant, params="", precision="fp32", device="cpu", out=None):
         self.calls.append((request, variant, params, precision, device))
