@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "harness/error.hpp"
+#include "harness/field_truth.hpp"
+#include "harness/host_memory.hpp"
 #include "harness/reduce.hpp"
 #include "harness/registry.hpp"
 #include "harness/result_verdict.hpp"
@@ -80,10 +82,18 @@ std::shared_ptr<Truth> Device::truth(const Problem& problem, Precision precision
   const std::string name = truth_name(problem, precision, algorithm_class, seed);
   if (name != cached_truth_name_) {
     cached_truth_.reset();
-    cached_truth_ = make_truth(problem.surface(), precision, algorithm_class, seed);
-    if (problem.fields.result.kind != ResultKind::surface) {
-      cached_truth_ = make_result_truth(problem, std::move(cached_truth_), *this);
+    const Problem surface = problem.surface();
+    std::shared_ptr<Truth> truth;
+    if (surface.is_plain()) {
+      truth = make_truth(surface, precision, algorithm_class, seed);
+    } else {
+      truth = std::make_shared<FieldTruth>(surface, precision, algorithm_class, seed, *this,
+                                           available_host_bytes() / 2);
     }
+    if (problem.fields.result.kind != ResultKind::surface) {
+      truth = make_result_truth(problem, std::move(truth), *this);
+    }
+    cached_truth_ = std::move(truth);
     cached_truth_name_ = name;
   }
   return cached_truth_;
@@ -94,7 +104,12 @@ std::size_t Device::truth_bytes(const Problem& problem, Precision precision,
   if (truth_name(problem, precision, algorithm_class, seed) == cached_truth_name_) return 0;
   cached_truth_.reset();
   cached_truth_name_.clear();
-  return new_truth_bytes(problem.surface());
+  const Problem surface = problem.surface();
+  return surface.is_plain() ? new_truth_bytes(surface) : score_reference_bytes(surface);
+}
+
+std::size_t Device::score_reference_bytes(const Problem& problem) const {
+  return FieldTruth::host_bytes(problem, available_host_bytes() / 2);
 }
 
 std::string_view to_string(Mode mode) {

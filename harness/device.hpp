@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "harness/score_reference.hpp"
 #include "harness/variant.hpp"
 #include "harness/verdict.hpp"
 
@@ -84,11 +85,18 @@ class Device {
   // truth of another problem.
   std::size_t truth_bytes(const Problem& problem, Precision precision,
                           AlgorithmClass algorithm_class, std::uint64_t seed);
+  // The surfaces that the truth of a problem with fields expects. `data` must outlive them.
+  virtual std::unique_ptr<ScoreReference> score_reference(const ScoreData& data) {
+    return make_host_score_reference(data);
+  }
 
  protected:
+  // Of plain problems (Problem::is_plain).
   virtual std::unique_ptr<Truth> make_truth(const Problem& problem, Precision precision,
                                             AlgorithmClass algorithm_class, std::uint64_t seed) = 0;
   virtual std::size_t new_truth_bytes(const Problem& problem) const = 0;
+  // Bytes of this device that score_reference takes.
+  virtual std::size_t score_reference_bytes(const Problem& problem) const;
 
  private:
   std::string cached_truth_name_;

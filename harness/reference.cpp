@@ -141,11 +141,11 @@ std::mutex& fftw_planner() {
 }
 
 FftReference::FftReference(const Problem& problem, const double* left, const double* right)
-    : state_(new State{problem, left, right,
-                       reference_length(problem.left.rows + problem.right.rows - 1),
-                       reference_length(problem.left.cols + problem.right.cols - 1), 0, nullptr,
-                       nullptr, nullptr}) {
+    : state_(new State{problem, left, right, 0, 0, 0, nullptr, nullptr, nullptr}) {
   State& s = *state_;
+  const bool wraps = problem.fields.boundary == Boundary::circular;
+  s.rows = wraps ? problem.left.rows : reference_length(problem.left.rows + problem.right.rows - 1);
+  s.cols = wraps ? problem.left.cols : reference_length(problem.left.cols + problem.right.cols - 1);
   s.bins = s.cols / 2 + 1;
   State::Scratch scratch = s.scratch();
   std::unique_lock planning(fftw_planner());
@@ -191,6 +191,9 @@ void FftReference::correlate(Index first, Index count, double* out) const {
 }
 
 double log2_transform_points(const Problem& problem) {
+  if (problem.fields.boundary == Boundary::circular) {
+    return std::max(1.0, std::log2(static_cast<double>(problem.left.size())));
+  }
   const double rows = static_cast<double>(problem.left.rows + problem.right.rows - 1);
   const double cols = static_cast<double>(problem.left.cols + problem.right.cols - 1);
   return std::max(1.0, std::log2(rows * cols));

@@ -23,7 +23,8 @@ double correlate_element(const Problem& problem, const double* left, const doubl
 // this mutex while it makes or destroys its plans, and a Session while a variant does.
 std::mutex& fftw_planner();
 
-// The same by a zero-padded float64 FFT; left and right must outlive it.
+// The same by a float64 FFT, for either boundary: with zeros around the matrices, or of their own
+// size where the boundary is circular. left and right must outlive it.
 class FftReference {
  public:
   FftReference(const Problem& problem, const double* left, const double* right);
@@ -38,7 +39,7 @@ class FftReference {
 // Length of the transforms of a reference: the smallest 2^a 3^b 5^c 7^d that is at least n.
 Index reference_length(Index n);
 
-// log2 of the number of points of the smallest linear (not wrapping) transform of the problem.
+// log2 of the number of points of the smallest transform that computes the problem.
 double log2_transform_points(const Problem& problem);
 
 }  // namespace xcorr

@@ -545,9 +545,6 @@ class ResultTruth : public Truth {
 
   void set_round(Index round) override { surface_->set_round(round); }
   void fill(InputKind kind, void* left, void* right) override { surface_->fill(kind, left, right); }
-  void fill_masks(std::uint8_t* left, std::uint8_t* right) override {
-    surface_->fill_masks(left, right);
-  }
   std::string changed_inputs(InputKind kind, const void* left, const void* right) override {
     return surface_->changed_inputs(kind, left, right);
   }

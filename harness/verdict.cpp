@@ -297,8 +297,13 @@ bool needs_absolute(InputKind kind, bool definition) {
 
 void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index pair,
                 const PairSums& sums, double left_norm, double right_norm) {
-  const double reference = std::sqrt(sums.reference2), difference = std::sqrt(sums.difference2);
-  const double bound = bounds.l2(reference, std::sqrt(sums.absolute2), left_norm, right_norm);
+  const double reference = std::sqrt(sums.reference2);
+  check_l2(check, worst_ratio, bounds.problem, pair, std::sqrt(sums.difference2), reference,
+           bounds.l2(reference, std::sqrt(sums.absolute2), left_norm, right_norm));
+}
+
+void check_l2(Check& check, double& worst_ratio, const Problem& problem, Index pair,
+              double difference, double reference, double bound) {
   if (bound >= 1e300) return;
   const double error = difference / reference, allowed = bound / reference;
   const bool right = error <= allowed;
@@ -311,7 +316,7 @@ void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index p
   }
   if (right) return;
   if (check.passed()) {
-    const Pair lr = bounds.problem.pair(pair);
+    const Pair lr = problem.pair(pair);
     char text[160];
     std::snprintf(
         text, sizeof text,

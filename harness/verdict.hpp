@@ -42,10 +42,6 @@ class Truth {
   // Writes inputs of a kind: as many scalars as the arrays of view_layout have (harness/views.hpp),
   // left_elements() and right_elements() where the matrices are dense.
   virtual void fill(InputKind kind, void* left, void* right) = 0;
-  // Writes the masks, a byte a pixel. Null for a side without a mask.
-  virtual void fill_masks(std::uint8_t* left, std::uint8_t* right) {
-    (void)left, (void)right;  // a plain problem has none
-  }
   // "" where the inputs are those that `fill` wrote, else which side differs.
   virtual std::string changed_inputs(InputKind kind, const void* left, const void* right) = 0;
   // Compares what compute wrote with the truth: out[pairs][out_rows][out_cols], or records.
@@ -75,6 +71,9 @@ struct PairSums {
 // Adds to `check` the relative L2 error of the pair with index `pair`.
 void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index pair,
                 const PairSums& sums, double left_norm, double right_norm);
+// The same from ||out - ref||, ||ref|| and the bound of the former; 1e300 means no bound.
+void check_l2(Check& check, double& worst_ratio, const Problem& problem, Index pair,
+              double difference, double reference, double bound);
 
 // A large problem has a transform as reference. These elements are also compared with the
 // definition, so that a transform is never the only reference for a transform: corners, edges, the

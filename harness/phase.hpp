@@ -1,0 +1,31 @@
+// Phase correlation in float64 on the host (docs/design.md, Fields of a problem): with the cross
+// spectrum X = conj(F(L)) F(R), the output is the inverse transform of
+// X / max(|X|, 1e-5 max |X|)^(1 - p), and 0 where max |X| is 0.
+#pragma once
+
+#include <complex>
+#include <memory>
+#include <vector>
+
+#include "harness/problem.hpp"
+
+namespace xcorr {
+
+// Computes pairs of matrices of one shape.
+class PhaseReference {
+ public:
+  // `definition`: a discrete transform by its sum, for small matrices; else FFTW.
+  PhaseReference(const Problem& problem, bool definition);
+  ~PhaseReference();
+
+  // Writes out[out_rows][out_cols] of one pair. Returns the error that an output is expected to
+  // have, as a root mean square, where the transforms of the inputs have relative errors of
+  // `roundoff` in each bin (harness/bounds.hpp).
+  double pair(const double* left, const double* right, double roundoff, double* out) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace xcorr

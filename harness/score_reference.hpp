@@ -1,0 +1,53 @@
+// Values and bounds of the surfaces of one problem with one kind of input, for the truth
+// (harness/field_truth.hpp) of each device.
+#pragma once
+
+#include <memory>
+
+#include "harness/bounds.hpp"
+#include "harness/score.hpp"
+
+namespace xcorr {
+
+struct ScoreData {
+  Problem problem;
+  ScoreInputs inputs;
+  ScoreBounds bounds;
+  bool by_transform;  // the definition would take too long
+  bool exact;         // sums of whole numbers: rounding makes them exact
+
+  // Of a pair. `phase` is that of ScoreBounds::OfPair.
+  ScoreBounds::OfPair of_pair(Index p, double phase = 0) const;
+  const MatrixFacts& left_facts(Index p) const;
+  const MatrixFacts& right_facts(Index p) const;
+};
+
+// What the comparison needs of one output.
+struct Expected {
+  double value;
+  // How far a right output may be from it. Negative where 0 is right as well.
+  double bound;
+  double weight;  // ScoreElement::absolute of sums of products, ScoreElement::scale of scores
+};
+
+class ScoreReference {
+ public:
+  virtual ~ScoreReference() = default;
+  // Of the pairs [first, first + count). `phase` gets what the L2 bound of each pair needs
+  // (ScoreBounds::OfPair), 0 for all other scores.
+  virtual void pairs(Index first, Index count, Expected* out, double* phase) = 0;
+};
+
+// Turns elements of one pair into what is expected.
+XCORR_HD inline Expected expected(const ScoreBounds& bounds, const ScoreBounds::OfPair& pair,
+                                  Index element, const ScoreElement& e, bool exact) {
+  const bool normal = is_normalised(bounds.sums.problem.fields.score.kind);
+  const double bound = bounds.at(pair, element, e);
+  return {exact ? rint(e.value) : e.value, e.zero == ZeroRule::either ? -bound : bound,
+          normal ? e.scale : e.absolute};
+}
+
+// On the host. `data` must outlive it.
+std::unique_ptr<ScoreReference> make_host_score_reference(const ScoreData& data);
+
+}  // namespace xcorr

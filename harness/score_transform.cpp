@@ -1,0 +1,234 @@
+#include "harness/score_transform.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "harness/reference.hpp"
+
+namespace xcorr {
+namespace {
+
+// One side in the forms that the sums need. Elements that are not valid are 0 in all of them.
+struct Stacks {
+  std::vector<double> centred, squares, valid;
+  std::vector<double> squares_norm, valid_norm;  // of each matrix
+
+  Stacks(const std::vector<double>& values, const std::vector<std::uint8_t>& mask,
+         const std::vector<MatrixFacts>& facts, bool centre, Index size)
+      : centred(values.size()), squares(values.size()), valid(values.size()) {
+    squares_norm.resize(facts.size());
+    valid_norm.resize(facts.size());
+    const auto matrices = static_cast<Index>(facts.size());
+#pragma omp parallel for
+    for (Index i = 0; i < matrices; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double pivot = centre ? facts[at].mean : 0;
+      double fourth = 0, count = 0;
+      for (auto j = static_cast<std::size_t>(i * size);
+           j < static_cast<std::size_t>((i + 1) * size); ++j) {
+        if (!mask.empty() && !mask[j]) continue;
+        centred[j] = values[j] - pivot;
+        squares[j] = centred[j] * centred[j];
+        valid[j] = 1;
+        fourth += squares[j] * squares[j];
+        count += 1;
+      }
+      squares_norm[at] = std::sqrt(fourth);
+      valid_norm[at] = std::sqrt(count);
+    }
+  }
+};
+
+// Sums over rectangles of one matrix.
+class Integral {
+ public:
+  Integral(const double* values, Shape shape)
+      : cols_(shape.cols + 1), sums_(static_cast<std::size_t>((shape.rows + 1) * cols_)) {
+    for (Index y = 0; y < shape.rows; ++y) {
+      double row = 0;
+      for (Index x = 0; x < shape.cols; ++x) {
+        row += values[y * shape.cols + x];
+        at(y + 1, x + 1) = at(y, x + 1) + row;
+      }
+    }
+  }
+  double sum(Index y, Index rows, Index x, Index cols) const {
+    return at(y + rows, x + cols) - at(y, x + cols) - at(y + rows, x) + at(y, x);
+  }
+
+ private:
+  double& at(Index y, Index x) { return sums_[static_cast<std::size_t>(y * cols_ + x)]; }
+  double at(Index y, Index x) const { return sums_[static_cast<std::size_t>(y * cols_ + x)]; }
+  Index cols_;
+  std::vector<double> sums_;
+};
+
+// The sums of one output beside that of the products.
+struct Sums {
+  double terms, left, right, left_squares, right_squares;
+};
+
+// A sum of squares that is so small a share of what it is the difference of has lost digits.
+constexpr double kFewDigits = 1e-5;
+
+}  // namespace
+
+struct ScoreTransform::State {
+  const Problem problem;
+  const ScoreInputs& inputs;
+  std::optional<Stacks> left, right;
+  std::optional<FftReference> products;
+  // With masks: sums of one side where the other is valid.
+  std::optional<FftReference> terms, left_sums, right_sums, left_squares, right_squares;
+  std::vector<double> left_absolute, right_absolute;
+  std::optional<FftReference> absolute;
+
+  const MatrixFacts& left_facts(Index p) const {
+    return inputs.left_facts[static_cast<std::size_t>(problem.pair(p).left)];
+  }
+  const MatrixFacts& right_facts(Index p) const {
+    return inputs.right_facts[static_cast<std::size_t>(problem.pair(p).right)];
+  }
+
+  void plain(Index first, Index count, bool with_absolute, ScoreElement* out);
+  void scores(Index first, Index count, ScoreElement* out);
+  void unmasked_sums(Index p, Sums* sums) const;
+  void finish(Index p, const double* products_of, const Sums* sums, ScoreElement* out) const;
+};
+
+ScoreTransform::ScoreTransform(const Problem& problem, const ScoreInputs& inputs)
+    : state_(new State{problem, inputs, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}) {
+  State& s = *state_;
+  const bool centre = problem.fields.score.kind != ScoreKind::product &&
+                      problem.fields.score.kind != ScoreKind::ncc;
+  s.left.emplace(inputs.left, inputs.left_mask, inputs.left_facts, centre, problem.left.size());
+  s.right.emplace(inputs.right, inputs.right_mask, inputs.right_facts, centre,
+                  problem.right.size());
+  const auto correlation = [&](std::optional<FftReference>& of, const std::vector<double>& l,
+                               const std::vector<double>& r) {
+    of.emplace(problem, l.data(), r.data());
+  };
+  correlation(s.products, s.left->centred, s.right->centred);
+  if (problem.fields.masks == Masks::none) return;
+  correlation(s.terms, s.left->valid, s.right->valid);
+  correlation(s.left_sums, s.left->centred, s.right->valid);
+  correlation(s.right_sums, s.left->valid, s.right->centred);
+  correlation(s.left_squares, s.left->squares, s.right->valid);
+  correlation(s.right_squares, s.left->valid, s.right->squares);
+}
+
+ScoreTransform::~ScoreTransform() = default;
+
+void ScoreTransform::elements(Index first, Index count, bool absolute, ScoreElement* out) {
+  if (is_normalised(state_->problem.fields.score.kind)) {
+    state_->scores(first, count, out);
+  } else {
+    state_->plain(first, count, absolute, out);
+  }
+}
+
+void ScoreTransform::State::plain(Index first, Index count, bool with_absolute, ScoreElement* out) {
+  std::vector<double> values(static_cast<std::size_t>(count * problem.out_size()));
+  products->correlate(first, count, values.data());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    out[i] = {};
+    out[i].value = values[i];
+  }
+  if (!with_absolute) return;
+  if (!absolute) {
+    const auto magnitudes = [](const std::vector<double>& of) {
+      std::vector<double> result(of);
+      for (double& v : result) v = std::abs(v);
+      return result;
+    };
+    left_absolute = magnitudes(left->centred);
+    right_absolute = magnitudes(right->centred);
+    absolute.emplace(problem, left_absolute.data(), right_absolute.data());
+  }
+  absolute->correlate(first, count, values.data());
+  for (std::size_t i = 0; i < values.size(); ++i) out[i].absolute = values[i];
+}
+
+void ScoreTransform::State::scores(Index first, Index count, ScoreElement* out) {
+  const Index size = problem.out_size();
+  std::vector<double> of_products(static_cast<std::size_t>(count * size));
+  products->correlate(first, count, of_products.data());
+  std::vector<Sums> sums(of_products.size());
+  if (problem.fields.masks != Masks::none) {
+    std::vector<double> values(of_products.size());
+    const auto take = [&](const FftReference& of, double Sums::* member) {
+      of.correlate(first, count, values.data());
+      for (std::size_t i = 0; i < values.size(); ++i) sums[i].*member = values[i];
+    };
+    take(*terms, &Sums::terms);
+    take(*left_sums, &Sums::left);
+    take(*right_sums, &Sums::right);
+    take(*left_squares, &Sums::left_squares);
+    take(*right_squares, &Sums::right_squares);
+    for (Sums& s : sums) s.terms = std::nearbyint(s.terms);
+  }
+#pragma omp parallel for schedule(dynamic)
+  for (Index i = 0; i < count; ++i) {
+    if (problem.fields.masks == Masks::none) unmasked_sums(first + i, sums.data() + i * size);
+    finish(first + i, of_products.data() + i * size, sums.data() + i * size, out + i * size);
+  }
+}
+
+void ScoreTransform::State::unmasked_sums(Index p, Sums* sums) const {
+  const Pair pair = problem.pair(p);
+  const Index l = pair.left * problem.left.size(), r = pair.right * problem.right.size();
+  const Integral values_left(left->centred.data() + l, problem.left),
+      values_right(right->centred.data() + r, problem.right),
+      squares_left(left->squares.data() + l, problem.left),
+      squares_right(right->squares.data() + r, problem.right);
+  for (Index row = 0; row < problem.out_rows(); ++row) {
+    const Index sy = problem.window.sy.first + row;
+    const Overlap ys = overlap(problem.left.rows, problem.right.rows, sy);
+    for (Index col = 0; col < problem.out_cols(); ++col) {
+      const Index sx = problem.window.sx.first + col;
+      const Overlap xs = overlap(problem.left.cols, problem.right.cols, sx);
+      const auto of_left = [&](const Integral& i) {
+        return i.sum(ys.first, ys.count, xs.first, xs.count);
+      };
+      const auto of_right = [&](const Integral& i) {
+        return i.sum(ys.first + sy, ys.count, xs.first + sx, xs.count);
+      };
+      *sums++ = {static_cast<double>(ys.count * xs.count), of_left(values_left),
+                 of_right(values_right), of_left(squares_left), of_right(squares_right)};
+    }
+  }
+}
+
+void ScoreTransform::State::finish(Index p, const double* of_products, const Sums* sums,
+                                   ScoreElement* out) const {
+  const Index size = problem.out_size();
+  const bool centred = problem.fields.score.kind == ScoreKind::zncc;
+  const Pair pair = problem.pair(p);
+  const auto l = static_cast<std::size_t>(pair.left), r = static_cast<std::size_t>(pair.right);
+  // A matrix without any deviation is constant at every shift.
+  const bool constant = left->squares_norm[l] == 0 || right->squares_norm[r] == 0;
+  const double left_limit = kFewDigits * left->squares_norm[l] * right->valid_norm[r],
+               right_limit = kFewDigits * right->squares_norm[r] * left->valid_norm[l];
+  double most = 0;
+  for (Index e = 0; e < size; ++e) most = std::max(most, sums[e].terms);
+  for (Index e = 0; e < size; ++e) {
+    const Sums& s = sums[e];
+    out[e] = {};
+    out[e].terms = s.terms;
+    out[e].zero = ZeroRule::zero;
+    if (s.terms == 0 || s.terms < problem.fields.score.min_overlap * most || constant) continue;
+    const double mean_left = centred ? s.left / s.terms : 0;
+    const double mean_right = centred ? s.right / s.terms : 0;
+    const double left_squares = s.left_squares - mean_left * mean_left * s.terms;
+    const double right_squares = s.right_squares - mean_right * mean_right * s.terms;
+    if (left_squares > left_limit && right_squares > right_limit) {
+      out[e] = normalised(of_products[e] - mean_left * mean_right * s.terms, left_squares,
+                          right_squares, s.terms, ZeroRule::no, ZeroRule::no);
+    } else {
+      out[e] = score_at(problem, inputs, p, e / problem.out_cols(), e % problem.out_cols(), most);
+    }
+  }
+}
+
+}  // namespace xcorr

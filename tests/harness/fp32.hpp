@@ -1,0 +1,156 @@
+// Outputs of every score as an honest computation in float32 gives them: means and norms in float64,
+// products of centred elements summed, or transformed, in float32.
+#pragma once
+
+#include <fftw3.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <vector>
+
+#include "harness/field_truth.hpp"
+#include "harness/reference.hpp"
+
+namespace xcorr::fp32 {
+
+using Complex = std::complex<float>;
+
+// A transform of rows x cols in float32.
+class Transform {
+ public:
+  Transform(Index rows, Index cols) : data_(static_cast<std::size_t>(rows * cols)) {
+    auto* data = reinterpret_cast<fftwf_complex*>(data_.data());
+    const auto r = static_cast<int>(rows), c = static_cast<int>(cols);
+    forward_ = fftwf_plan_dft_2d(r, c, data, data, FFTW_FORWARD, FFTW_ESTIMATE);
+    back_ = fftwf_plan_dft_2d(r, c, data, data, FFTW_BACKWARD, FFTW_ESTIMATE);
+  }
+  ~Transform() {
+    fftwf_destroy_plan(forward_);
+    fftwf_destroy_plan(back_);
+  }
+  Transform(const Transform&) = delete;
+  Transform& operator=(const Transform&) = delete;
+
+  std::vector<Complex> run(std::vector<Complex> values, bool forward) {
+    std::copy(values.begin(), values.end(), data_.begin());
+    fftwf_execute(forward ? forward_ : back_);
+    return data_;
+  }
+
+ private:
+  std::vector<Complex> data_;
+  fftwf_plan forward_, back_;
+};
+
+// The valid elements of a matrix without its mean where the score is centred; 0 for the others.
+inline std::vector<float> centred(const Problem& q, const double* values, const std::uint8_t* mask,
+                                  double mean, Shape shape) {
+  const ScoreKind kind = q.fields.score.kind;
+  if (kind != ScoreKind::covariance && kind != ScoreKind::zncc) mean = 0;
+  std::vector<float> result(static_cast<std::size_t>(shape.size()));
+  for (Index i = 0; i < shape.size(); ++i) {
+    if (!mask || mask[i])
+      result[static_cast<std::size_t>(i)] = static_cast<float>(values[i] - mean);
+  }
+  return result;
+}
+
+// One pair by transforms: the whole correlation of the centred matrices.
+inline std::vector<float> by_transform(const Problem& q, const ScorePair& m) {
+  const bool wraps = q.fields.boundary == Boundary::circular;
+  const Index rows = wraps ? q.left.rows : reference_length(q.left.rows + q.right.rows - 1);
+  const Index cols = wraps ? q.left.cols : reference_length(q.left.cols + q.right.cols - 1);
+  Transform transform(rows, cols);
+  const auto spectrum = [&](const std::vector<float>& matrix, Shape shape) {
+    std::vector<Complex> padded(static_cast<std::size_t>(rows * cols));
+    for (Index y = 0; y < shape.rows; ++y) {
+      for (Index x = 0; x < shape.cols; ++x) {
+        padded[static_cast<std::size_t>(y * cols + x)] =
+            matrix[static_cast<std::size_t>(y * shape.cols + x)];
+      }
+    }
+    return transform.run(std::move(padded), true);
+  };
+  const auto l = spectrum(centred(q, m.left, m.left_mask, m.left_mean, q.left), q.left);
+  auto x = spectrum(centred(q, m.right, m.right_mask, m.right_mean, q.right), q.right);
+  float largest = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] *= std::conj(l[i]);
+    largest = std::max(largest, std::abs(x[i]));
+  }
+  if (q.fields.score.kind == ScoreKind::phase) {
+    const auto p = static_cast<float>(q.fields.score.exponent);
+    for (Complex& v : x) {
+      v = largest == 0 ? 0 : v / std::pow(std::max(std::abs(v), 1e-5f * largest), 1 - p);
+    }
+  }
+  x = transform.run(std::move(x), false);
+  std::vector<float> out;
+  for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
+    for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) {
+      const Complex v =
+          x[static_cast<std::size_t>(wrapped(0, sy, rows) * cols + wrapped(0, sx, cols))];
+      out.push_back(v.real() / static_cast<float>(rows * cols));
+    }
+  }
+  return out;
+}
+
+// One sum of products in float32, about the means of the overlap for zncc.
+inline float by_sums(const Problem& q, const ScorePair& m, Index sy, Index sx) {
+  const ScoreKind kind = q.fields.score.kind;
+  double n = 0, left = 0, right = 0;
+  each_product(q, m, sy, sx, [&](double l, double r) {
+    n += 1;
+    left += l - m.left_mean;
+    right += r - m.right_mean;
+  });
+  double left_mean = 0, right_mean = 0;
+  if (kind == ScoreKind::zncc)
+    left_mean = m.left_mean + left / n, right_mean = m.right_mean + right / n;
+  if (kind == ScoreKind::covariance) left_mean = m.left_mean, right_mean = m.right_mean;
+  float sum = 0;
+  each_product(q, m, sy, sx, [&](double l, double r) {
+    sum += static_cast<float>(l - left_mean) * static_cast<float>(r - right_mean);
+  });
+  return sum;
+}
+
+// All outputs of a problem.
+inline std::vector<float> outputs(const Problem& q, const ScoreInputs& inputs, bool transform) {
+  std::vector<float> out;
+  for (Index p = 0; p < q.pairs(); ++p) {
+    const ScorePair m = inputs.pair(q, p);
+    const std::vector<float> all = transform ? by_transform(q, m) : std::vector<float>{};
+    std::vector<ScoreElement> elements(static_cast<std::size_t>(q.out_size()));
+    const bool score = is_normalised(q.fields.score.kind);
+    if (score) score_definition(q, inputs, p, 1, elements.data());
+    for (Index e = 0; e < q.out_size(); ++e) {
+      const Index sy = q.window.sy.first + e / q.out_cols(),
+                  sx = q.window.sx.first + e % q.out_cols();
+      const ScoreElement& element = elements[static_cast<std::size_t>(e)];
+      double value = 0;
+      if (!transform) {
+        value = element.zero == ZeroRule::zero ? 0 : by_sums(q, m, sy, sx);
+      } else {
+        value = all[static_cast<std::size_t>(e)];
+        if (q.fields.score.kind ==
+            ScoreKind::zncc) {  // from the mean of the matrix to the overlap's
+          double n = 0, left = 0, right = 0;
+          each_product(q, m, sy, sx, [&](double l, double r) {
+            n += 1;
+            left += l - m.left_mean;
+            right += r - m.right_mean;
+          });
+          if (n > 0) value -= left * right / n;
+        }
+      }
+      if (score) value = std::clamp(value * element.scale, -1.0, 1.0);
+      out.push_back(static_cast<float>(value));
+    }
+  }
+  return out;
+}
+
+}  // namespace xcorr::fp32

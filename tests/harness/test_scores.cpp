@@ -1,0 +1,305 @@
+// Scores in float64: by hand, against a second way, and what must not change them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "harness/field_truth.hpp"
+#include "harness/phase.hpp"
+#include "harness/score.hpp"
+#include "harness/score_transform.hpp"
+#include "tests/support/fixture.hpp"
+
+namespace xcorr {
+namespace {
+
+using Values = std::vector<double>;
+using Mask = std::vector<std::uint8_t>;
+
+Values scores(const std::string& id, Values left, Values right, Mask left_mask = {},
+              Mask right_mask = {}) {
+  const Problem problem = parse_problem(id);
+  ScoreInputs inputs{
+      std::move(left), std::move(right), std::move(left_mask), std::move(right_mask), {}, {}};
+  inputs.find_facts(problem);
+  std::vector<ScoreElement> elements(static_cast<std::size_t>(problem.out_elements()));
+  score_definition(problem, inputs, 0, problem.pairs(), elements.data());
+  Values values;
+  for (const ScoreElement& e : elements) values.push_back(e.value);
+  return values;
+}
+
+void expect_near(const Values& got, const Values& want, double tolerance = 1e-15) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance) << i;
+}
+
+Values random_values(Index count, unsigned seed, double offset = 0) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<double> normal;
+  Values values(static_cast<std::size_t>(count));
+  for (double& v : values) v = offset + normal(generator);
+  return values;
+}
+
+Mask random_mask(Index count, unsigned seed) {
+  std::mt19937 generator(seed);
+  Mask mask(static_cast<std::size_t>(count));
+  for (std::uint8_t& m : mask) m = generator() % 4 != 0;
+  return mask;
+}
+
+const std::string kRow3 = "one-to-one/1x3/1x3/1:1/full";
+
+TEST(Scores, Products) {
+  expect_near(scores(kRow3, {1, 2, 3}, {4, 5, 6}), {12, 23, 32, 17, 6});
+  // R at the shifts -1, 0, 1 modulo 3 is 6 4 5, 4 5 6, 5 6 4.
+  expect_near(scores(kRow3 + "/boundary=circular", {1, 2, 3}, {4, 5, 6}), {29, 32, 29});
+}
+
+TEST(Scores, CircularWrapsBothAxes) {
+  // L = 1 at (0, 0): out is R at the shift, modulo its shape; shifts are -1..0 and -1..1.
+  expect_near(scores("one-to-one/2x3/2x3/1:1/full/boundary=circular", {1, 0, 0, 0, 0, 0},
+                     {1, 2, 3, 4, 5, 6}),
+              {6, 4, 5, 3, 1, 2});
+}
+
+TEST(Scores, Covariance) {
+  // Means 2 and 5, of the whole matrices at every shift.
+  expect_near(scores(kRow3 + "/score=covariance", {1, 2, 3}, {4, 5, 6}), {-1, 0, 2, 0, -1});
+  expect_near(scores(kRow3 + "/score=covariance/boundary=circular", {1, 2, 3}, {4, 5, 6}),
+              {-1, 2, -1});
+}
+
+TEST(Scores, NormalisedSums) {
+  const double full = 32 / std::sqrt(14.0 * 77.0);
+  const double left = 23 / std::sqrt(13.0 * 41.0), right = 17 / std::sqrt(5.0 * 61.0);
+  // One of three elements is more than 0.3 of three.
+  expect_near(scores(kRow3 + "/score=ncc", {1, 2, 3}, {4, 5, 6}), {1, left, full, right, 1});
+  expect_near(scores(kRow3 + "/score=ncc:0.5", {1, 2, 3}, {4, 5, 6}), {0, left, full, right, 0});
+  expect_near(scores(kRow3 + "/score=ncc:1", {1, 2, 3}, {4, 5, 6}), {0, 0, full, 0, 0});
+  // Without means -1 0 1 and -1/3 -1/3 2/3. Nothing is left of one element without its mean.
+  expect_near(scores(kRow3 + "/score=zncc", {1, 2, 3}, {5, 5, 6}),
+              {0, 0, 1 / std::sqrt(2 * 2.0 / 3), 1, 0}, 1e-12);
+}
+
+TEST(Scores, LeastOverlapIsAShareOfTheLargestInTheWindow) {
+  // The window holds overlaps of 1 and 2 only, so that one element is half of the largest.
+  const std::string window = "one-to-one/1x3/1x3/1:1/sy:0..0,sx:1..2/score=ncc:";
+  expect_near(scores(window + "0.5", {1, 2, 3}, {4, 5, 6}), {17 / std::sqrt(5.0 * 61.0), 1});
+  expect_near(scores(window + "0.6", {1, 2, 3}, {4, 5, 6}), {17 / std::sqrt(5.0 * 61.0), 0});
+}
+
+TEST(Scores, MasksSelectElementsOfBothSides) {
+  // Valid pairs at shift 0: elements 0 and 2. A value that is not valid may be NaN.
+  const Values values = scores("one-to-one/1x4/1x4/1:1/sy:0..0,sx:0..0/score=zncc/masks=both",
+                               {1, NAN, 2, 7}, {5, 9, 6, NAN}, {1, 0, 1, 1}, {1, 1, 1, 0});
+  expect_near(values, {1});
+  expect_near(scores("one-to-one/1x3/1x3/1:1/full/score=ncc:0.1/masks=left", {1, 50, 3}, {4, 5, 6},
+                     {1, 0, 1}),
+              {1, 1, 22 / std::sqrt(10.0 * 52.0), 1, 1});
+  // No valid element at all.
+  expect_near(scores(kRow3 + "/score=zncc/masks=left", {1, 2, 3}, {4, 5, 6}, {0, 0, 0}),
+              {0, 0, 0, 0, 0});
+}
+
+TEST(Scores, ConstantsHaveNoScore) {
+  const Values noise = random_values(36, 1), constant(36, 0.1);
+  const std::string zncc = "one-to-one/6x6/6x6/1:1/full/score=zncc";
+  for (const double v : scores(zncc, constant, noise)) EXPECT_EQ(v, 0);
+  for (const double v : scores(zncc, noise, constant)) EXPECT_EQ(v, 0);
+  const Values zeros(36, 0.0);
+  for (const double v : scores("one-to-one/6x6/6x6/1:1/full/score=ncc", zeros, noise)) {
+    EXPECT_EQ(v, 0);
+  }
+  for (const double v : scores("one-to-one/6x6/6x6/1:1/full/score=ncc", constant, constant)) {
+    EXPECT_NEAR(v, v == 0 ? 0 : 1, 1e-15);
+  }
+}
+
+TEST(Scores, TheZeroRuleHasABandAroundItsLimit) {
+  const double limit = std::pow(8 * 0x1p-24 * 2, 2) * 100;  // largest deviation 2, 100 elements
+  EXPECT_EQ(zero_rule(limit / 4.1, 2, 100), ZeroRule::zero);
+  EXPECT_EQ(zero_rule(limit / 3.9, 2, 100), ZeroRule::either);
+  EXPECT_EQ(zero_rule(limit * 3.9, 2, 100), ZeroRule::either);
+  EXPECT_EQ(zero_rule(limit * 4.1, 2, 100), ZeroRule::no);
+  EXPECT_EQ(zero_rule(0, 0, 1), ZeroRule::zero);
+}
+
+struct Inputs64 {
+  Problem problem;
+  ScoreInputs inputs;
+};
+
+Inputs64 random_inputs(const std::string& id, double offset) {
+  const Problem problem = parse_problem(id);
+  Inputs64 result{problem, {}};
+  result.inputs.left = random_values(problem.left_elements(), 1, offset);
+  result.inputs.right = random_values(problem.right_elements(), 2, offset);
+  if (masks_left(problem.fields.masks)) {
+    result.inputs.left_mask = random_mask(problem.left_elements(), 3);
+  }
+  if (masks_right(problem.fields.masks)) {
+    result.inputs.right_mask = random_mask(problem.right_elements(), 4);
+  }
+  result.inputs.find_facts(problem);
+  return result;
+}
+
+const char* const kFields[] = {"/score=covariance",
+                               "/score=ncc:0.3",
+                               "/score=zncc:0.3",
+                               "/score=zncc:0.05",
+                               "/score=zncc:0.3/masks=left",
+                               "/score=ncc:0.3/masks=right",
+                               "/score=zncc:0.3/masks=both",
+                               "/score=ncc:0.05/masks=both",
+                               "/score=product/views=windows"};
+
+TEST(Scores, TheSecondWayAgrees) {
+  for (const std::string geometry :
+       {"n-to-m/13x17/13x17/2:3/full", "n-to-mn/5x6/20x31/2:4/valid",
+        "one-to-many/9x9/4x5/1:3/full", "one-to-one/1x16/1x200/1:1/valid",
+        "n-to-m/12x10/15x8/2:2/sy:-3..7,sx:-2..1"}) {
+    for (const std::string fields : kFields) {
+      for (const double offset : {0.0, 1e4}) {
+        const auto [problem, inputs] = random_inputs(geometry + fields, offset);
+        const auto size = static_cast<std::size_t>(problem.out_elements());
+        std::vector<ScoreElement> definition(size), transform(size);
+        score_definition(problem, inputs, 0, problem.pairs(), definition.data());
+        ScoreTransform(problem, inputs).elements(0, problem.pairs(), true, transform.data());
+        const bool sums = !is_normalised(problem.fields.score.kind);
+        const double unit = sums && problem.fields.score.kind == ScoreKind::product ? offset : 0;
+        for (std::size_t i = 0; i < size; ++i) {
+          ASSERT_NEAR(definition[i].value, transform[i].value, 1e-9 * (1 + unit * unit))
+              << problem.id() << " " << i;
+          ASSERT_EQ(definition[i].zero, transform[i].zero) << problem.id() << " " << i;
+          if (sums) {
+            ASSERT_NEAR(definition[i].absolute, transform[i].absolute, 1e-9 * (1 + unit * unit));
+          } else {
+            ASSERT_NEAR(definition[i].scale, transform[i].scale, 1e-9);
+            ASSERT_EQ(definition[i].terms, transform[i].terms);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Scores, TheSecondWayOfACircularBoundaryAgrees) {
+  for (const std::string fields : {"", "/score=covariance"}) {
+    const auto [problem, inputs] =
+        random_inputs("n-to-m/12x13/12x13/2:2/full/boundary=circular" + fields, 0);
+    const auto size = static_cast<std::size_t>(problem.out_elements());
+    std::vector<ScoreElement> definition(size), transform(size);
+    score_definition(problem, inputs, 0, problem.pairs(), definition.data());
+    ScoreTransform(problem, inputs).elements(0, problem.pairs(), true, transform.data());
+    for (std::size_t i = 0; i < size; ++i) {
+      ASSERT_NEAR(definition[i].value, transform[i].value, 1e-9);
+      ASSERT_NEAR(definition[i].absolute, transform[i].absolute, 1e-9);
+    }
+  }
+}
+
+TEST(Scores, TheSecondWayKnowsConstantParts) {
+  // Half of the right matrix is constant: no digits are left there.
+  auto [problem, inputs] = random_inputs("one-to-one/4x4/40x40/1:1/valid/score=zncc", 100);
+  for (std::size_t i = 0; i < 800; ++i) inputs.right[i] = 3.7;
+  inputs.find_facts(problem);
+  const auto size = static_cast<std::size_t>(problem.out_elements());
+  std::vector<ScoreElement> definition(size), transform(size);
+  score_definition(problem, inputs, 0, 1, definition.data());
+  ScoreTransform(problem, inputs).elements(0, 1, false, transform.data());
+  for (std::size_t i = 0; i < size; ++i) {
+    ASSERT_EQ(definition[i].zero, transform[i].zero) << i;
+    ASSERT_NEAR(definition[i].value, transform[i].value, 1e-9) << i;
+  }
+  EXPECT_EQ(definition[0].zero, ZeroRule::zero);
+  EXPECT_EQ(definition[size - 1].zero, ZeroRule::no);
+}
+
+TEST(Scores, PowersOfTwoChangeNoBit) {
+  for (const std::string fields : {"/score=ncc", "/score=zncc"}) {
+    const std::string id = "one-to-one/7x9/8x6/1:1/full" + fields;
+    const Values left = random_values(63, 1, 5), right = random_values(48, 2, 5);
+    const Values expected = scores(id, left, right);
+    for (const double factor : {0x1p-60, 0x1p-3, 0x1p60}) {
+      Values l = left, r = right;
+      for (double& v : l) v *= factor;
+      for (double& v : r) v *= factor * 4;
+      EXPECT_EQ(scores(id, l, r), expected) << fields << " " << factor;
+    }
+  }
+}
+
+TEST(Scores, OffsetsDoNotChangeZncc) {
+  const std::string id = "one-to-one/7x9/8x6/1:1/full/score=zncc";
+  Values left = random_values(63, 1), right = random_values(48, 2);
+  const Values expected = scores(id, left, right);
+  for (double& v : left) v += 1e4;
+  for (double& v : right) v -= 3e5;
+  expect_near(scores(id, left, right), expected, 1e-9);
+}
+
+// R moved by (dy, dx) modulo its shape.
+Values moved(const Values& matrix, Index rows, Index cols, Index dy, Index dx) {
+  Values result(matrix.size());
+  for (Index y = 0; y < rows; ++y) {
+    for (Index x = 0; x < cols; ++x) {
+      result[static_cast<std::size_t>(wrapped(y, dy, rows) * cols + wrapped(x, dx, cols))] =
+          matrix[static_cast<std::size_t>(y * cols + x)];
+    }
+  }
+  return result;
+}
+
+TEST(Scores, ACircularShiftMovesTheSurface) {
+  const Values left = random_values(35, 1), right = random_values(35, 2);
+  for (const std::string fields : {"", "/score=covariance"}) {
+    const std::string id = "one-to-one/5x7/5x7/1:1/full/boundary=circular" + fields;
+    expect_near(scores(id, left, moved(right, 5, 7, 2, 3)),
+                moved(scores(id, left, right), 5, 7, 2, 3), 1e-12);
+  }
+}
+
+Values phase(const std::string& id, bool definition, const Values& left, const Values& right) {
+  const Problem problem = parse_problem(id);
+  Values out(static_cast<std::size_t>(problem.out_size()));
+  PhaseReference(problem, definition).pair(left.data(), right.data(), 1e-7, out.data());
+  return out;
+}
+
+TEST(Scores, PhaseOfAShiftedImageIsOneAtTheShift) {
+  const Values left = random_values(48, 1), right = moved(left, 6, 8, 2, -3);
+  const std::string id = "one-to-one/6x8/6x8/1:1/full/boundary=circular/score=phase:0";
+  Values expected(48, 0.0);
+  expected[static_cast<std::size_t>((2 + 3) * 8 + (-3 + 4))] = 1;  // shifts start at -3 and -4
+  for (const bool definition : {true, false}) {
+    expect_near(phase(id, definition, left, right), expected, 1e-12);
+  }
+}
+
+TEST(Scores, BothTransformsOfPhaseAgree) {
+  for (const std::string p : {"0", "0.25", "0.9"}) {
+    for (const std::string shape : {"6x8", "5x7", "1x9", "13x1", "1x1"}) {
+      const std::string id =
+          "one-to-one/" + shape + "/" + shape + "/1:1/full/boundary=circular/score=phase:" + p;
+      const Problem problem = parse_problem(id);
+      const Values left = random_values(problem.left.size(), 1, 1),
+                   right = random_values(problem.left.size(), 2, 1);
+      expect_near(phase(id, true, left, right), phase(id, false, left, right), 1e-9);
+    }
+  }
+}
+
+TEST(Scores, PhaseWithAnExponentNearOneIsTheProduct) {
+  const Values left = random_values(35, 1), right = random_values(35, 2);
+  const std::string id = "one-to-one/5x7/5x7/1:1/full/boundary=circular";
+  expect_near(phase(id + "/score=phase:0.999999999", true, left, right), scores(id, left, right),
+              1e-6);
+  const Values zeros(35, 0.0);
+  EXPECT_EQ(phase(id + "/score=phase:0", true, zeros, right), zeros);
+}
+
+}  // namespace
+}  // namespace xcorr
