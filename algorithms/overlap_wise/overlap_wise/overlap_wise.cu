@@ -8,12 +8,17 @@
 // one element. And a thread adds eight products at a time to eight independent sums, since it would
 // otherwise wait for every load (at 16 x 16 a GPU has more lanes than the problem has threads).
 //
+// Problems with fields (scores, circular boundary, masks, views) have kernels of their own, in
+// float64 and slow (field_kernels.hpp). What follows is of plain problems.
+//
 // Forms: all; fp32, fp64. No parameters: a block is 32 columns wide, or less where the window is
 // narrower. It has one warp where the outputs do not fill a GPU, else four.
 // Limits: at most 2^31 - 1 rows, columns and pairs. Each FMA takes two loads, so the load units
-// limit the time.
+// limit the time. The scores ncc and zncc of fp64 need squares of the data within the range of
+// float64. The score phase is not computed.
 #include "algorithms/device/pairs.hpp"
 #include "algorithms/device/plan.hpp"
+#include "algorithms/overlap_wise/overlap_wise/field_plan.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::overlap_wise {
@@ -121,14 +126,29 @@ class OverlapWisePlan final : public DevicePlan<T> {
   dim3 grid_, block_;
 };
 
+std::size_t workspace_bytes(const PlanRequest& request) {
+  if (request.problem.is_plain()) return 0;
+  return static_cast<std::size_t>(FieldWorkspace(request.problem).end);
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  return request.problem.is_plain() ? plan_in_precision<OverlapWisePlan>(request)
+                                    : plan_in_precision<FieldPlan>(request);
+}
+
 XCORR_VARIANT({
     .summary = "One thread per output element, all pairs at once",
     .parent = "cpu_definition",
     .source = "section 3.2",
     .backend = Backend::cuda,
     .precisions = {Precision::fp32, Precision::fp64},
+    .boundaries = {Boundary::zero, Boundary::circular},
+    .scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc},
+    .masks = true,
+    .views = {Views::dense, Views::windows, Views::channels},
     .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
-    .plan = plan_in_precision<OverlapWisePlan>,
+    .workspace_bytes = workspace_bytes,
+    .plan = plan,
 });
 
 }  // namespace

@@ -1,0 +1,243 @@
+// The kernels of overlap_wise for problems with fields (harness/fields.hpp): every score but phase,
+// both boundaries, masks and views. They are slow and right. Whatever the scalar type, means, sums
+// and norms are float64, and sums of squares are taken about the mean of their own overlap, in a
+// second pass. Every sum has one order, so that equal inputs give equal bits.
+//
+//   mean_kernel            the mean of each matrix (covariance, zncc)
+//   largest_counts_kernel  with masks: the largest number of valid elements in the window
+//   score_kernel           the outputs, one thread each
+#pragma once
+
+#include <cmath>
+
+#include "algorithms/device/cuda.hpp"
+#include "algorithms/device/pairs.hpp"
+
+namespace xcorr::overlap_wise {
+
+constexpr int kMeanWarps = 8;
+// Of score_kernel: a warp is a row of outputs.
+constexpr int kScoreRows = 4;
+
+// A mean in two parts. The pivot is a float64 number near it, and `rest` is the mean of what is
+// left: an offset of the data loses no bit of the difference.
+struct Mean {
+  double pivot = 0, rest = 0;
+};
+
+// The matrices of one side.
+template <typename T>
+struct Matrices {
+  const T* values = nullptr;
+  const std::uint8_t* mask = nullptr;  // null: all elements are valid
+  const Index* offsets = nullptr;      // null: dense
+  Index pitch = 0;                     // of windows
+  bool offset_of_row = false;          // channels
+  Shape shape;
+
+  __device__ __forceinline__ const T* row(Index matrix, Index y) const {
+    if (!offsets) return values + (matrix * shape.rows + y) * shape.cols;
+    return values +
+           (offset_of_row ? offsets[matrix * shape.rows + y] : offsets[matrix] + y * pitch);
+  }
+  __device__ __forceinline__ const std::uint8_t* mask_row(Index matrix, Index y) const {
+    return mask ? mask + (matrix * shape.rows + y) * shape.cols : nullptr;
+  }
+};
+
+template <typename T>
+struct FieldArguments {
+  Geometry q;
+  Pairing pairing;
+  Boundary boundary;
+  Score score;
+  Matrices<T> left, right;
+  const Mean* means;     // of the left matrices, then of the right ones; null: all 0
+  const Index* largest;  // of each pair, with masks; null: `largest_of_all`
+  Index largest_of_all;
+};
+
+// The sum over the threads of a block of kMeanWarps warps.
+__device__ __forceinline__ double sum_of_block(double value) {
+  XCORR_SHARED(double, of_warp, kMeanWarps);
+  value = warp::reduce_add(value);
+  block::barrier();  // others may still read the sums before
+  if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = value;
+  block::barrier();
+  double sum = 0;
+  for (int i = 0; i < kMeanWarps; ++i) sum += of_warp[i];
+  return sum;
+}
+
+// The sum over the valid elements of a matrix of value - pivot; `count` becomes their number.
+template <typename T>
+__device__ __forceinline__ double sum_about(const Matrices<T>& of, Index matrix, double pivot,
+                                            double* count) {
+  double sum = 0, valid = 0;
+  for (Index i = threadIdx.x; i < of.shape.size(); i += kMeanWarps * warp::kSize) {
+    const Index y = i / of.shape.cols, x = i % of.shape.cols;
+    const std::uint8_t* mask = of.mask_row(matrix, y);
+    if (mask && !mask[x]) continue;
+    sum += static_cast<double>(of.row(matrix, y)[x]) - pivot;
+    ++valid;
+  }
+  *count = sum_of_block(valid);
+  return sum_of_block(sum);
+}
+
+// means[i] = the mean of the valid elements of matrix i, 0 where there are none. A block takes
+// matrices in a stride.
+template <typename T>
+__global__ void __launch_bounds__(kMeanWarps* warp::kSize)
+    mean_kernel(Matrices<T> of, Index matrices, Mean* means) {
+  for (Index matrix = blockIdx.x; matrix < matrices; matrix += gridDim.x) {
+    double count = 0;
+    Mean mean;
+    mean.pivot = sum_about(of, matrix, 0, &count);
+    if (count > 0) mean.pivot /= count;
+    mean.rest = sum_about(of, matrix, mean.pivot, &count);
+    if (count > 0) mean.rest /= count;
+    if (threadIdx.x == 0) means[matrix] = mean;
+  }
+}
+
+// use(l, r) for each product of the shift whose elements are valid in both matrices.
+template <typename T, typename Use>
+__device__ __forceinline__ void for_overlap(const FieldArguments<T>& a, Pair pair, Index sy,
+                                            Index sx, const Use& use) {
+  const Shape left = a.left.shape, right = a.right.shape;
+  const bool wraps = a.boundary == Boundary::circular;
+  const Overlap ys = wraps ? Overlap{0, left.rows} : overlap(left.rows, right.rows, sy);
+  const Overlap xs = wraps ? Overlap{0, left.cols} : overlap(left.cols, right.cols, sx);
+  for (Index y = ys.first; y < ys.first + ys.count; ++y) {
+    const Index right_y = wraps ? wrapped(y, sy, right.rows) : y + sy;
+    const T* l = a.left.row(pair.left, y);
+    const T* r = a.right.row(pair.right, right_y);
+    const std::uint8_t* left_mask = a.left.mask_row(pair.left, y);
+    const std::uint8_t* right_mask = a.right.mask_row(pair.right, right_y);
+    Index right_x = wraps ? wrapped(xs.first, sx, right.cols) : xs.first + sx;
+    for (Index x = xs.first; x < xs.first + xs.count; ++x) {
+      const bool valid = (!left_mask || left_mask[x]) && (!right_mask || right_mask[right_x]);
+      if (valid) use(l[x], r[right_x]);
+      if (++right_x == right.cols) right_x = 0;
+    }
+  }
+}
+
+// partial[pair][part] = the largest number of valid elements of the shifts that a block of one warp
+// takes. grid: parts, pairs (in a stride).
+template <typename T>
+__global__ void __launch_bounds__(warp::kSize)
+    largest_counts_kernel(FieldArguments<T> a, Index* partial) {
+  for (Index p = blockIdx.y; p < a.q.pairs(); p += gridDim.y) {
+    const Pair pair = a.pairing.pair(static_cast<std::uint32_t>(p));
+    Index largest = 0;
+    for (Index i = static_cast<Index>(blockIdx.x) * warp::kSize + threadIdx.x; i < a.q.out_size();
+         i += static_cast<Index>(gridDim.x) * warp::kSize) {
+      Index count = 0;
+      for_overlap(a, pair, a.q.window.sy.first + i / a.q.out_cols(),
+                  a.q.window.sx.first + i % a.q.out_cols(), [&](T, T) { ++count; });
+      largest = count > largest ? count : largest;
+    }
+    for (int by = warp::kSize / 2; by > 0; by /= 2) {
+      const Index other = warp::shuffle_xor(largest, by);
+      largest = other > largest ? other : largest;
+    }
+    if (threadIdx.x == 0) partial[p * gridDim.x + blockIdx.x] = largest;
+  }
+}
+
+// largest[pair] = the largest of its parts. One thread a pair.
+template <typename Count>
+__global__ void __launch_bounds__(warp::kSize)
+    largest_of_parts_kernel(const Count* partial, Index parts, Index pairs, Count* largest) {
+  for (Index p = static_cast<Index>(blockIdx.x) * warp::kSize + threadIdx.x; p < pairs;
+       p += static_cast<Index>(gridDim.x) * warp::kSize) {
+    Count found = 0;
+    for (Index i = 0; i < parts; ++i) {
+      found = partial[p * parts + i] > found ? partial[p * parts + i] : found;
+    }
+    largest[p] = found;
+  }
+}
+
+// Whether a sum of squares of `count` elements is no more than what rounding leaves of a constant:
+// `deviation` is the largest distance of an element from the pivot of its matrix.
+__device__ __forceinline__ bool is_constant(double squares, double deviation, Index count) {
+  const double rounding = 8 * 0x1p-24 * deviation;
+  return squares <= rounding * rounding * static_cast<double>(count);
+}
+
+// product and covariance; the means are 0 for product.
+template <typename T>
+__device__ __forceinline__ double sum_of_products(const FieldArguments<T>& a, Pair pair, Mean left,
+                                                  Mean right, Index sy, Index sx) {
+  double sum = 0;
+  for_overlap(a, pair, sy, sx, [&](T l, T r) {
+    sum += ((static_cast<double>(l) - left.pivot) - left.rest) *
+           ((static_cast<double>(r) - right.pivot) - right.rest);
+  });
+  return sum;
+}
+
+// ncc and zncc, in [-1, 1]; the means are 0 for ncc. 0 below the least overlap, and where a side is
+// constant in the overlap.
+template <typename T>
+__device__ __forceinline__ double normalised(const FieldArguments<T>& a, Pair pair, Mean left,
+                                             Mean right, Index sy, Index sx, Index largest) {
+  Index count = 0;
+  double left_sum = 0, right_sum = 0, left_deviation = 0, right_deviation = 0;
+  for_overlap(a, pair, sy, sx, [&](T l, T r) {
+    const double x = static_cast<double>(l) - left.pivot, y = static_cast<double>(r) - right.pivot;
+    ++count;
+    left_sum += x;
+    right_sum += y;
+    const double left_far = fabs(x - left.rest), right_far = fabs(y - right.rest);
+    left_deviation = left_far > left_deviation ? left_far : left_deviation;
+    right_deviation = right_far > right_deviation ? right_far : right_deviation;
+  });
+  if (count == 0 || static_cast<double>(count) < a.score.min_overlap * static_cast<double>(largest))
+    return 0;
+  const bool centred = a.score.kind == ScoreKind::zncc;
+  const double left_mean = centred ? left_sum / static_cast<double>(count) : 0;
+  const double right_mean = centred ? right_sum / static_cast<double>(count) : 0;
+  double left_squares = 0, right_squares = 0, products = 0;
+  for_overlap(a, pair, sy, sx, [&](T l, T r) {
+    const double x = (static_cast<double>(l) - left.pivot) - left_mean;
+    const double y = (static_cast<double>(r) - right.pivot) - right_mean;
+    left_squares += x * x;
+    right_squares += y * y;
+    products += x * y;
+  });
+  if (is_constant(left_squares, left_deviation, count) ||
+      is_constant(right_squares, right_deviation, count))
+    return 0;
+  // Two roots: the product of the two sums could overflow.
+  const double score = products / (sqrt(left_squares) * sqrt(right_squares));
+  return score > 1 ? 1 : score < -1 ? -1 : score;
+}
+
+// grid: columns, rows (in a stride), pairs (in a stride).
+template <typename T>
+__global__ void __launch_bounds__(kScoreRows* warp::kSize)
+    score_kernel(FieldArguments<T> a, T* __restrict__ out) {
+  const Index col = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (col >= a.q.out_cols()) return;
+  const Index sx = a.q.window.sx.first + col;
+  const bool is_ratio = is_normalised(a.score.kind);
+  for (Index p = blockIdx.z; p < a.q.pairs(); p += gridDim.z) {
+    const Pair pair = a.pairing.pair(static_cast<std::uint32_t>(p));
+    const Mean left = a.means ? a.means[pair.left] : Mean{};
+    const Mean right = a.means ? a.means[a.q.lefts + pair.right] : Mean{};
+    const Index largest = a.largest ? a.largest[p] : a.largest_of_all;
+    for (Index row = static_cast<Index>(blockIdx.y) * blockDim.y + threadIdx.y;
+         row < a.q.out_rows(); row += static_cast<Index>(gridDim.y) * blockDim.y) {
+      const Index sy = a.q.window.sy.first + row;
+      const double value = is_ratio ? normalised(a, pair, left, right, sy, sx, largest)
+                                    : sum_of_products(a, pair, left, right, sy, sx);
+      out[(p * a.q.out_rows() + row) * a.q.out_cols() + col] = static_cast<T>(value);
+    }
+  }
+}
+
+}  // namespace xcorr::overlap_wise

@@ -1,0 +1,98 @@
+// Host side of overlap_wise for problems with fields: workspace and launches. The kernels are in
+// field_kernels.hpp.
+#pragma once
+
+#include <algorithm>
+
+#include "algorithms/device/plan.hpp"
+#include "algorithms/overlap_wise/overlap_wise/field_kernels.hpp"
+
+namespace xcorr::overlap_wise {
+
+// Blocks along x of a kernel that walks the rest in a loop of stride gridDim.
+constexpr Index kMostBlocks = small_if_emulated(Index{1} << 16, 3);
+// Blocks that share the shifts of a pair while they count valid elements.
+constexpr Index kMostParts = small_if_emulated(1024, 3);
+
+inline unsigned blocks_along_x(Index count) {
+  return static_cast<unsigned>(std::min(count, kMostBlocks));
+}
+
+// Where things lie in the workspace, in bytes.
+struct FieldWorkspace {
+  explicit FieldWorkspace(const Problem& q) {
+    const ScoreKind kind = q.fields.score.kind;
+    has_means = kind == ScoreKind::covariance || kind == ScoreKind::zncc;
+    counts = q.fields.masks != Masks::none;
+    parts = std::min(ceil_div<Index>(q.out_size(), warp::kSize), kMostParts);
+    const Index size = sizeof(Index);
+    largest = has_means ? (q.lefts + q.rights) * static_cast<Index>(sizeof(Mean)) : 0;
+    partial = largest + (counts ? q.pairs() * size : 0);
+    end = partial + (counts ? q.pairs() * parts * size : 0);
+  }
+
+  bool has_means = false, counts = false;
+  Index parts = 0;
+  // The means come first.
+  Index largest = 0, partial = 0, end = 0;
+};
+
+template <typename T>
+class FieldPlan final : public DevicePlan<T> {
+ public:
+  explicit FieldPlan(const PlanRequest& request)
+      : DevicePlan<T>(request.problem), at_(request.problem) {
+    char* const base = static_cast<char*>(request.workspace);
+    means_ = reinterpret_cast<Mean*>(base);
+    largest_ = reinterpret_cast<Index*>(base + at_.largest);
+    partial_ = reinterpret_cast<Index*>(base + at_.partial);
+  }
+
+ private:
+  void enqueue(const Call& call, const Arrays<T>& arrays) override {
+    const Problem& q = this->problem_;
+    const bool rows = q.fields.views == Views::channels;
+    const Matrices<T> left{arrays.left,          call.left_mask, call.left_view.offsets,
+                           call.left_view.pitch, rows,           q.left};
+    const Matrices<T> right{
+        arrays.right, call.right_mask, call.right_view.offsets, call.right_view.pitch,
+        rows,         q.right};
+    const bool ratio = is_normalised(q.fields.score.kind);
+    const FieldArguments<T> a{q,
+                              Pairing(q),
+                              q.fields.boundary,
+                              q.fields.score,
+                              left,
+                              right,
+                              at_.has_means ? means_ : nullptr,
+                              at_.counts ? largest_ : nullptr,
+                              ratio ? q.max_overlap() : 0};
+    const unsigned pairs = grid_extent(q.pairs());
+    if (at_.has_means) {
+      launch_means(left, q.lefts, means_, call.stream);
+      launch_means(right, q.rights, means_ + q.lefts, call.stream);
+    }
+    if (at_.counts) {
+      launch(largest_counts_kernel<T>, dim3(static_cast<unsigned>(at_.parts), pairs),
+             dim3(warp::kSize), 0, call.stream, a, partial_);
+      launch(largest_of_parts_kernel<Index>,
+             dim3(blocks_along_x(ceil_div<Index>(q.pairs(), warp::kSize))), dim3(warp::kSize), 0,
+             call.stream, partial_, at_.parts, q.pairs(), largest_);
+    }
+    launch(score_kernel<T>,
+           dim3(static_cast<unsigned>(ceil_div<Index>(q.out_cols(), warp::kSize)),
+                grid_extent(ceil_div<Index>(q.out_rows(), kScoreRows)), pairs),
+           dim3(warp::kSize, kScoreRows), 0, call.stream, a, arrays.out);
+  }
+
+  void launch_means(const Matrices<T>& of, Index matrices, Mean* means, void* stream) {
+    launch(mean_kernel<T>, dim3(blocks_along_x(matrices)), dim3(kMeanWarps * warp::kSize), 0,
+           stream, of, matrices, means);
+  }
+
+  FieldWorkspace at_;
+  Mean* means_;
+  Index *largest_, *partial_;
+};
+
+}  // namespace xcorr::overlap_wise
