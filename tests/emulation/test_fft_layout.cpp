@@ -1,11 +1,16 @@
-// Padding, products, layout and chunks of the FFT pipelines around a transform by its definition.
+// Padding, products, scores, layout and chunks of the FFT pipelines around a transform by its
+// definition.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <complex>
 #include <numbers>
 
 #include "algorithms/fft/cufft/chunks.hpp"
 #include "algorithms/fft/cufft/products.hpp"
+#include "algorithms/fft/cufft/scores.hpp"
+#include "tests/emulation/emulation.hpp"
 
 namespace xcorr::fft {
 namespace {
@@ -109,6 +114,8 @@ std::vector<float> correlate(const Problem& q, Transform transform, Index chunk_
   auto* products = reinterpret_cast<Complex*>(base + at.products);
   const Index slot = g.by_rows ? g.pitch : g.spectrum;
   const bool n_to_m = q.form == Form::n_to_m;
+  const Score& score = q.fields.score;
+  std::vector<double> largest(static_cast<std::size_t>(phase_bytes(g)) / sizeof(double), NAN);
   std::vector<float> out(static_cast<std::size_t>(q.pairs() * q.out_size()), -1.0f);
   for (Index l = 0; l < q.lefts; l += at.chunk.lefts) {
     for (Index r = 0; r < g.pair_pitch; r += at.chunk.rights) {
@@ -127,13 +134,19 @@ std::vector<float> correlate(const Problem& q, Transform transform, Index chunk_
       }
       if (!at.all_spectra || pair == 0) {
         pad(g, chunk, images, nullptr);
+        if (score.kind == ScoreKind::covariance) remove_means(g, images, nullptr);
         forward(g, images, lefts);
       }
       const Complex* first_left = lefts + (at.all_spectra ? l * slot : 0);
       const Complex* first_right =
           lefts + (g.left_slots + (at.all_spectra ? r / g.pack : 0)) * slot;
-      hadamard<float>(g, first_left, first_right, products, part_lefts,
-                      ceil_div(part_rights, g.pack), n_to_m, nullptr);
+      if (score.kind == ScoreKind::phase) {
+        phase_products<float>(g, first_left, first_right, products, part_lefts, part_rights, n_to_m,
+                              score.exponent, largest.data(), nullptr);
+      } else {
+        hadamard<float>(g, first_left, first_right, products, part_lefts,
+                        ceil_div(part_rights, g.pack), n_to_m, nullptr);
+      }
       inverse(g, products);
       crop(g, chunk, reinterpret_cast<const float*>(products), 1.0f, nullptr, most_outputs);
     }
@@ -198,6 +211,146 @@ TEST(FftLayout, every_form_transform_chunk_and_split_correlates) {
       }
     }
   }
+}
+
+std::vector<float> numbers(Index count, Index factor, Index modulus, float offset) {
+  std::vector<float> found;
+  for (Index i = 0; i < count; ++i) {
+    found.push_back(static_cast<float>(i * factor % modulus) + offset);
+  }
+  return found;
+}
+
+using Image = std::vector<std::complex<double>>;
+
+// The matrix as float64, without its mean if `centred`.
+Image image(const std::vector<float>& all, Index matrix, Index size, bool centred) {
+  Image found;
+  for (Index i = 0; i < size; ++i) {
+    found.emplace_back(all[static_cast<std::size_t>(matrix * size + i)]);
+  }
+  std::complex<double> sum = 0;
+  for (const auto& value : found) sum += value;
+  for (auto& value : found) value -= centred ? sum / static_cast<double>(size) : 0;
+  return found;
+}
+
+// The outputs of a pair by the definition of the fields, at shifts (0, 0) .. (rows - 1, cols - 1).
+Image circular_outputs(const Problem& q, const Image& left, const Image& right) {
+  const Index rows = q.left.rows, cols = q.left.cols;
+  Image out(left.size());
+  if (q.fields.score.kind == ScoreKind::phase) {
+    FftGeometry g{};
+    g.rows = rows;
+    g.cols = cols;
+    const Dft dft{g, cols};
+    const Image l = dft.transform(left, -1), r = dft.transform(right, -1);
+    double largest = 0;
+    for (std::size_t i = 0; i < l.size(); ++i) largest = std::max(largest, std::abs(l[i] * r[i]));
+    Image weighted(left.size());
+    for (std::size_t i = 0; i < l.size() && largest > 0; ++i) {
+      const auto x = std::conj(l[i]) * r[i];
+      weighted[i] =
+          x / std::pow(std::max(std::abs(x), 1e-5 * largest), 1 - q.fields.score.exponent);
+    }
+    out = dft.transform(weighted, 1);
+    for (auto& value : out) value /= static_cast<double>(rows * cols);
+    return out;
+  }
+  for (Index s = 0; s < rows * cols; ++s) {
+    for (Index i = 0; i < rows * cols; ++i) {
+      const Index y = (i / cols + s / cols) % rows, x = (i % cols + s % cols) % cols;
+      out[static_cast<std::size_t>(s)] +=
+          left[static_cast<std::size_t>(i)] * right[static_cast<std::size_t>(y * cols + x)];
+    }
+  }
+  return out;
+}
+
+void expect_circular(const Problem& q, Index chunk_bytes, Index all_spectra_bytes,
+                     const std::vector<float>& left, const std::vector<float>& right) {
+  const auto out =
+      correlate(q, Transform::real, chunk_bytes, all_spectra_bytes, kCropOutputs, left, right);
+  const bool centred = q.fields.score.kind == ScoreKind::covariance;
+  for (Index p = 0; p < q.pairs(); ++p) {
+    const Image want = circular_outputs(q, image(left, q.pair(p).left, q.left.size(), centred),
+                                        image(right, q.pair(p).right, q.right.size(), centred));
+    for (Index i = 0; i < q.out_size(); ++i) {
+      const Index y = wrapped(q.window.sy.first, i / q.out_cols(), q.left.rows);
+      const Index x = wrapped(q.window.sx.first, i % q.out_cols(), q.left.cols);
+      const double value = want[static_cast<std::size_t>(y * q.left.cols + x)].real();
+      ASSERT_NEAR(out[static_cast<std::size_t>(p * q.out_size() + i)], value,
+                  1e-5 * std::max(1.0, std::abs(value)) + (centred ? 1e-4 : 0))
+          << q.id() << " pair " << p << " output " << i << " chunk " << chunk_bytes;
+    }
+  }
+}
+
+TEST(FftLayout, circular_scores_in_chunks) {
+  for (const char* shapes :
+       {"one-to-one/1x1/1x1/1:1/full", "one-to-many/5x1/5x1/1:3/full", "n-to-mn/4x7/4x7/2:6/full",
+        "n-to-mn/1x12/1x12/2:2/sy:0..0,sx:-6..-2", "n-to-m/7x6/7x6/3:2/sy:-1..3,sx:-3..1",
+        "one-to-one/33x50/33x50/1:1/sy:-1..1,sx:0..24"}) {
+    for (const char* score : {"", "/score=covariance", "/score=phase:0", "/score=phase:0.5"}) {
+      const Problem q = parse_problem(std::string(shapes) + "/boundary=circular" + score);
+      const auto left = numbers(q.left_elements(), 7, 11, -4);
+      const auto right = numbers(q.right_elements(), 5, 13, -6);
+      for (const Index spectra : {3, 100}) {
+        const Index spectrum = fft_chunks(q, 4, Transform::real, 1, 0).g.spectrum * 8;
+        emulation::set_order(static_cast<std::uint64_t>(spectra));
+        expect_circular(q, spectra * spectrum, 0, left, right);
+        expect_circular(q, spectra * spectrum, Index{1} << 20, left, right);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(FftLayout, means_are_removed_of_an_offset_too) {
+  // Padded on all sides: what is beyond the matrices stays 0.
+  const Problem q = parse_problem("n-to-mn/3x5/4x6/2:4/full/score=covariance");
+  const auto left = numbers(q.left_elements(), 7, 11, 1e4f);
+  const auto right = numbers(q.right_elements(), 5, 13, -1e4f);
+  const auto out = correlate(q, Transform::real, Index{1} << 20, 0, kCropOutputs, left, right);
+  for (Index p = 0; p < q.pairs(); ++p) {
+    const Image l = image(left, q.pair(p).left, q.left.size(), true);
+    const Image r = image(right, q.pair(p).right, q.right.size(), true);
+    for (Index i = 0; i < q.out_size(); ++i) {
+      const Index sy = q.window.sy.first + i / q.out_cols();
+      const Index sx = q.window.sx.first + i % q.out_cols();
+      double sum = 0;
+      for (Index k = 0; k < q.left.size(); ++k) {
+        const Index y = k / q.left.cols + sy, x = k % q.left.cols + sx;
+        if (y < 0 || y >= q.right.rows || x < 0 || x >= q.right.cols) continue;
+        sum += l[static_cast<std::size_t>(k)].real() *
+               r[static_cast<std::size_t>(y * q.right.cols + x)].real();
+      }
+      ASSERT_NEAR(out[static_cast<std::size_t>(p * q.out_size() + i)], sum, 1e-3)
+          << "pair " << p << " output " << i;
+    }
+  }
+}
+
+TEST(FftLayout, phase_of_zeros_is_zero) {
+  const Problem q = parse_problem("one-to-many/4x5/4x5/1:2/full/boundary=circular/score=phase:0");
+  auto right = numbers(q.right_elements(), 5, 13, -6);
+  std::fill_n(right.begin(), q.right.size(), 0.0f);
+  expect_circular(q, Index{1} << 20, 0, numbers(q.left_elements(), 7, 11, -4), right);
+}
+
+TEST(FftLayout, phase_is_the_same_at_every_scale) {
+  const Problem q = parse_problem("one-to-one/8x9/8x9/1:1/full/boundary=circular/score=phase:0");
+  std::vector<std::vector<float>> outs;
+  for (const float scale : {1.0f, 0x1p60f, 0x1p-60f}) {
+    auto left = numbers(q.left_elements(), 7, 11, -4),
+         right = numbers(q.right_elements(), 5, 13, -6);
+    for (auto* side : {&left, &right}) {
+      for (float& value : *side) value *= scale;
+    }
+    outs.push_back(correlate(q, Transform::real, Index{1} << 20, 0, kCropOutputs, left, right));
+  }
+  EXPECT_EQ(outs[0], outs[1]);
+  EXPECT_EQ(outs[0], outs[2]);
 }
 
 TEST(Divider, quotient_is_exact_for_every_divisor_and_at_the_edges) {

@@ -82,8 +82,8 @@ struct Operand {
 };
 
 template <typename T>
-struct Operands {
-  Operands(const Problem& q, const std::function<double(Index)>& value)
+struct Sides {
+  Sides(const Problem& q, const std::function<double(Index)>& value)
       : left(q, Side::left, value),
         right(q, Side::right, [&](Index i) { return value(i + 1000); }) {}
   Operand<T> left, right;
@@ -95,7 +95,7 @@ struct Products {
 };
 
 template <typename T>
-Products products(const Problem& q, const Operands<T>& of, Pair pair, Index sy, Index sx) {
+Products products(const Problem& q, const Sides<T>& of, Pair pair, Index sy, Index sx) {
   Products found;
   for (Index y = 0; y < q.left.rows; ++y) {
     for (Index x = 0; x < q.left.cols; ++x) {
@@ -135,7 +135,7 @@ struct Value {
 };
 
 template <typename T>
-Value value_at(const Problem& q, const Operands<T>& of, Pair pair, const Products& at,
+Value value_at(const Problem& q, const Sides<T>& of, Pair pair, const Products& at,
                std::size_t largest) {
   const ScoreKind kind = q.fields.score.kind;
   const std::size_t count = at.left.size();
@@ -161,7 +161,7 @@ Value value_at(const Problem& q, const Operands<T>& of, Pair pair, const Product
 }
 
 template <typename T>
-std::vector<Value> expected(const Problem& q, const Operands<T>& of) {
+std::vector<Value> expected(const Problem& q, const Sides<T>& of) {
   std::vector<Value> values;
   for (Index p = 0; p < q.pairs(); ++p) {
     std::vector<Products> all;
@@ -182,13 +182,13 @@ constexpr Precision kPrecision = sizeof(T) == sizeof(float) ? Precision::fp32 : 
 
 // Plans once and computes for each of `operands` in turn: nothing of a call may reach the next.
 template <typename T>
-std::vector<std::vector<T>> computed(const Problem& q, const std::vector<Operands<T>>& operands) {
+std::vector<std::vector<T>> computed(const Problem& q, const std::vector<Sides<T>>& operands) {
   PlanRequest request{q, {}, kPrecision<T>};
   const Workspace workspace(overlap_wise().workspace_bytes(request));
   request.workspace = workspace.get();
   const auto plan = overlap_wise().plan(request);
   std::vector<std::vector<T>> outs;
-  for (const Operands<T>& of : operands) {
+  for (const Sides<T>& of : operands) {
     set_order(outs.size() + 1);
     outs.emplace_back(static_cast<std::size_t>(q.out_elements()),
                       std::numeric_limits<T>::quiet_NaN());
@@ -206,7 +206,7 @@ std::vector<std::vector<T>> computed(const Problem& q, const std::vector<Operand
 }
 
 template <typename T>
-void expect_right(const Problem& q, const Operands<T>& of, const std::vector<T>& out) {
+void expect_right(const Problem& q, const Sides<T>& of, const std::vector<T>& out) {
   const std::vector<Value> want = expected(q, of);
   ASSERT_EQ(out.size(), want.size());
   const double rounding = sizeof(T) == sizeof(float) ? 0x1p-23 : 0x1p-44;
@@ -228,7 +228,7 @@ double far_noise(Index i) { return 1e4 + noise(i); }
 template <typename T>
 void expect_right(const std::string& id) {
   const Problem q = parse_problem(id);
-  const std::vector<Operands<T>> operands = {{q, noise}, {q, far_noise}, {q, noise}};
+  const std::vector<Sides<T>> operands = {{q, noise}, {q, far_noise}, {q, noise}};
   const auto outs = computed<T>(q, operands);
   for (std::size_t i = 0; i < outs.size(); ++i) {
     expect_right(q, operands[i], outs[i]);
@@ -304,7 +304,7 @@ TEST(Fields, views_of_larger_arrays) {
 
 TEST(Fields, masks_without_a_valid_pixel_give_zero) {
   const Problem q = parse_problem("n-to-m/3x4/3x5/2:2/full/score=zncc:0.3/masks=both");
-  std::vector<Operands<float>> operands = {{q, noise}, {q, noise}};
+  std::vector<Sides<float>> operands = {{q, noise}, {q, noise}};
   // All left ones; of the right ones the second.
   std::fill(operands[0].left.mask.begin(), operands[0].left.mask.end(), 0);
   std::fill(operands[1].right.mask.begin() + 15, operands[1].right.mask.end(), 0);
@@ -316,7 +316,7 @@ TEST(Fields, masks_without_a_valid_pixel_give_zero) {
 // No sum may read what a mask hides, not even the mean of the matrix.
 TEST(Fields, hidden_pixels_may_be_not_a_number) {
   const Problem q = parse_problem("one-to-many/4x6/4x6/1:2/full/score=zncc:0.3/masks=left");
-  std::vector<Operands<float>> operands = {{q, noise}};
+  std::vector<Sides<float>> operands = {{q, noise}};
   Operand<float>& left = operands[0].left;
   for (std::size_t i = 0; i < left.mask.size(); ++i) {
     if (!left.mask[i]) left.values[i] = std::numeric_limits<float>::quiet_NaN();
@@ -329,7 +329,7 @@ TEST(Fields, constants_score_zero) {
     const Problem q = parse_problem(std::string("one-to-one/5x6/7x8/1:1/full/score=zncc:0.1") +
                                     (masks == std::string("none") ? "" : "/masks=both"));
     // A third in float32 is no whole number of anything.
-    const std::vector<Operands<float>> operands = {{q, [](Index) { return 1e4 + 1.0 / 3; }}};
+    const std::vector<Sides<float>> operands = {{q, [](Index) { return 1e4 + 1.0 / 3; }}};
     const auto outs = computed<float>(q, operands);
     EXPECT_EQ(std::count(outs[0].begin(), outs[0].end(), 0.0f), q.out_elements()) << q.id();
   }

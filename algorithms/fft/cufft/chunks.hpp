@@ -116,8 +116,14 @@ inline FftChunks fft_chunks(const Problem& q, Index scalar_bytes, Transform tran
   const bool n_to_m = q.form == Form::n_to_m;
   FftChunks at;
   FftGeometry& g = at.g;
-  g.rows = cufft_size(padded_size(q.left.rows, q.right.rows, q.window.sy));
-  g.cols = std::max<Index>(2, cufft_size(padded_size(q.left.cols, q.right.cols, q.window.sx)));
+  if (q.fields.boundary == Boundary::circular) {
+    // The transform of a matrix itself. A column beside a single one makes each spectrum twice.
+    g.rows = q.left.rows;
+    g.cols = std::max<Index>(2, q.left.cols);
+  } else {
+    g.rows = cufft_size(padded_size(q.left.rows, q.right.rows, q.window.sy));
+    g.cols = std::max<Index>(2, cufft_size(padded_size(q.left.cols, q.right.cols, q.window.sx)));
+  }
   g.pack = transform == Transform::real ? 1 : 2;
   g.by_rows = transform == Transform::complex_rows;
   g.padded_rows = g.by_rows ? std::max(q.left.rows, q.right.rows) : g.rows;

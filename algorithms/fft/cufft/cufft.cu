@@ -30,6 +30,11 @@
 //   launch     stream: one launch after the other. graph: replayed. With other pointers than in the
 //              call before the graph is recorded again. A call with marked phases is not replayed.
 //
+// Problems with fields: with boundary circular a transform has the shape of the matrices, whatever
+// its prime factors. The scores covariance and phase have kernels of their own between the
+// launches above, slow ones in float64 (scores.hpp). All of this with callbacks=none and
+// transform=real.
+//
 // n-to-m transforms each matrix once while all spectra fit in kAllSpectraBytes. Beyond that, and in
 // the other forms, a chunk transforms its own lefts and rights.
 //
@@ -51,6 +56,7 @@
 #include "algorithms/fft/cufft/lto_compiler.hpp"
 #include "algorithms/fft/cufft/products.hpp"
 #include "algorithms/fft/cufft/replay.hpp"
+#include "algorithms/fft/cufft/scores.hpp"
 #include "algorithms/fft/geometry.hpp"
 #include "algorithms/fft/layout.hpp"
 #include "algorithms/fft/transforms.hpp"
@@ -94,6 +100,12 @@ std::size_t reserved_for_callbacks(const FftGeometry& g) {
   return static_cast<std::size_t>(slots * 2 * g.spectrum) * sizeof(T) + (std::size_t{1} << 20);
 }
 
+// Bytes of the workspace for the score phase: a multiple of 256.
+Index score_bytes(const PlanRequest& request, const FftGeometry& g) {
+  if (request.problem.fields.score.kind != ScoreKind::phase) return 0;
+  return ceil_div<Index>(phase_bytes(g), 256) * 256;
+}
+
 template <typename T>
 class CufftPipeline final : public Plan {
   using Complex = typename CufftTypes<T>::Complex;
@@ -114,7 +126,8 @@ class CufftPipeline final : public Plan {
     if (callbacks_) set_callbacks();
     const std::size_t work = transforms_.make(g);
     images_.clear();
-    void* area = base + at_.end + kChunkBytes;
+    largest_ = reinterpret_cast<double*>(base + at_.end + kChunkBytes);
+    void* area = base + at_.end + kChunkBytes + score_bytes(request, g);
     if (callbacks_ && work > reserved_for_callbacks<T>(g)) {
       check_cuda(cudaMalloc(&own_work_, work), "work area of cuFFT");
       area = own_work_;
@@ -179,15 +192,24 @@ class CufftPipeline final : public Plan {
   void run(const Call& call, const FftChunk<T>& of, Index l, Index r, Rectangle part,
            cudaStream_t stream) {
     const FftGeometry& g = at_.g;
+    const Score& score = problem_.fields.score;
     if (!at_.all_spectra || (l == 0 && r == 0)) {
       if (!callbacks_) pad(g, of, images_in_, stream);
+      if (score.kind == ScoreKind::covariance) remove_means(g, images_in_, stream);
       call.phase("forward");
       transforms_.forward(images_in_, lefts_, stream);
     }
     call.phase("hadamard");
-    hadamard<T>(g, lefts_ + (at_.all_spectra ? l * slot() : 0),
-                rights_ + (at_.all_spectra ? r / g.pack * slot() : 0), products_, part.lefts,
-                ceil_div(part.rights, g.pack), problem_.form == Form::n_to_m, stream);
+    const Complex* lefts = lefts_ + (at_.all_spectra ? l * slot() : 0);
+    const Complex* rights = rights_ + (at_.all_spectra ? r / g.pack * slot() : 0);
+    const bool n_to_m = problem_.form == Form::n_to_m;
+    if (score.kind == ScoreKind::phase) {
+      phase_products<T>(g, lefts, rights, products_, part.lefts, part.rights, n_to_m,
+                        score.exponent, largest_, stream);
+    } else {
+      hadamard<T>(g, lefts, rights, products_, part.lefts, ceil_div(part.rights, g.pack), n_to_m,
+                  stream);
+    }
     call.phase("inverse");
     T* images_out = reinterpret_cast<T*>(products_);
     transforms_.inverse(products_, images_out, stream);
@@ -239,6 +261,7 @@ class CufftPipeline final : public Plan {
   T* images_in_;
   Complex *lefts_, *rights_, *products_;
   FftChunk<T>* chunk_;  // what callbacks read
+  double* largest_;     // of the score phase
   void* chunk_pointer_ = nullptr;
   void* own_work_ = nullptr;
   FftChunk<T> stored_{};
@@ -265,6 +288,10 @@ Support supports_as(const PlanRequest& request) {
 }
 
 Support supports(const PlanRequest& request) {
+  if (!request.problem.is_plain() &&
+      (uses_callbacks(request) || transform(request) != Transform::real)) {
+    return no("boundary circular and scores: only with callbacks=none and transform=real");
+  }
   if (uses_callbacks(request)) {
     if (CUFFT_VERSION < kFirstCufftWithLto) {
       return no("callbacks compiled at run time need CUDA 12.6 update 2; built with cuFFT " +
@@ -279,7 +306,7 @@ Support supports(const PlanRequest& request) {
 template <typename T>
 std::size_t workspace_as(const PlanRequest& request) {
   const FftChunks at = chunks<T>(request);
-  return static_cast<std::size_t>(at.end + kChunkBytes) +
+  return static_cast<std::size_t>(at.end + kChunkBytes + score_bytes(request, at.g)) +
          (uses_callbacks(request) ? reserved_for_callbacks<T>(at.g) : cufft_work_bytes<T>(at.g));
 }
 
@@ -301,6 +328,8 @@ XCORR_VARIANT({
              {"chunk_mib", {std::to_string(kChunkMib[0]), std::to_string(kChunkMib[1])}},
              {"launch", {"stream", "graph"}}},
     .drops = {{"callbacks", "layout", "transform"}, {"callbacks", "layout", "chunk_mib"}},
+    .boundaries = {Boundary::zero, Boundary::circular},
+    .scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::phase},
     .emulated = false,
     .supports = supports,
     .workspace_bytes = workspace_bytes,
