@@ -331,6 +331,25 @@ TEST(FftLayout, means_are_removed_of_an_offset_too) {
   }
 }
 
+// One frequency, among the bins of the second block, is so large that all others are below the
+// least modulus.
+TEST(FftLayout, phase_divides_small_bins_by_a_share_of_the_largest) {
+  for (const char* score : {"phase:0", "phase:0.25"}) {
+    const Problem q = parse_problem(
+        std::string("one-to-one/33x50/33x50/1:1/full/boundary=circular/score=") + score);
+    auto left = numbers(q.left_elements(), 7, 11, -5),
+         right = numbers(q.right_elements(), 5, 13, -6);
+    for (Index i = 0; i < q.left.size(); ++i) {
+      const double turns =
+          static_cast<double>(16 * (i / 50)) / 33 + static_cast<double>(5 * (i % 50)) / 50;
+      const auto wave = static_cast<float>(1e4 * std::cos(2 * std::numbers::pi * turns));
+      left[static_cast<std::size_t>(i)] += wave;
+      right[static_cast<std::size_t>(i)] += wave;
+    }
+    expect_circular(q, Index{1} << 20, 0, left, right);
+  }
+}
+
 TEST(FftLayout, phase_of_zeros_is_zero) {
   const Problem q = parse_problem("one-to-many/4x5/4x5/1:2/full/boundary=circular/score=phase:0");
   auto right = numbers(q.right_elements(), 5, 13, -6);
