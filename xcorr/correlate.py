@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from xcorr import fft_range, matrices, peaks, stream
+from xcorr import fft_range, matrices, peaks, scored, stream
 from xcorr.auto import Auto, Choice
 from xcorr.errors import Parser, UserError
+from xcorr.fields import PLAIN
 from xcorr.files import replaced_file
 from xcorr.library import Description, Library, LibraryError, Request
 from xcorr.outputs import check_finite, find_peaks, write_peaks
@@ -39,10 +40,15 @@ forms, as pair p -> left, right (m rights a left; R rights in all):
 peaks (CSV): sy, sx of the largest value; sub_sy, sub_sx by a parabola through three points, an axis
   at a time (on the border of the window the integer shift is kept and border is 1); peak_to_second
   = peak over the second local peak outside the 3 x 3 neighbourhood, empty where none is positive.
+  Of --result peak: sub_sy, sub_sx as there, second = the largest local peak outside 5 x 5.
 examples:
   xcorr reference.npy deformed.npy                                     peak on stdout
   xcorr template.npy frames.npy --window valid --output maps.npy       every value
   xcorr tiles.npy patterns.npy --right-order pattern --subtract-mean --peaks peaks.csv
+  xcorr template.npy frames.npy --window valid --score zncc --result peak      where the template lies
+  xcorr template.npy frame.npy --window valid --score zncc --result above:0.8:1000 --mask-left mask.npy
+  xcorr still.npy moved.npy --boundary circular --score phase:0 --result peak:upsample=20
+  xcorr noise.npy --same                                               autocorrelation
   xcorr a.npy b.npy --form n-to-m --window sy:-8..8,sx:-8..8 --variant cpu_row_streaming --peaks -
   xcorr --list"""
 
@@ -71,9 +77,10 @@ def build_parser() -> argparse.ArgumentParser:
     add("--params", default="", help="key=value;..., a point of its grid (default: all threads)")
     add("--precision", help="fp32, fp64, ... (default: the variant's first; fp32 for auto)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
+    scored.add_options(add)
     add("--subtract-mean", action="store_true", help="subtract each matrix's own mean first")
-    add("--output", type=Path, metavar="OUT.npy", help="every value: pairs x out_rows x out_cols")
-    add("--peaks", metavar="PEAKS.csv", help="the peak of each pair; - is stdout (default)")
+    add("--output", type=Path, metavar="OUT.npy", help="every value: pairs x out_rows x out_cols; or the records")
+    add("--peaks", metavar="PEAKS.csv", help="the peak of each pair, or the records of --result; - is stdout (default)")
     add(
         "--allow-nonfinite",
         action="store_true",
@@ -118,6 +125,9 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     if arguments.list:
         print_variants((library or Library()).variants())
         return 0
+    if arguments.same and arguments.right is not None:
+        raise UserError(f"{arguments.right}: --same takes LEFT alone; leave one of them out")
+    arguments.right = arguments.left if arguments.same else arguments.right
     if arguments.left is None or arguments.right is None:
         raise UserError("command line: LEFT.npy and RIGHT.npy are needed; see --help")
     if arguments.output is None and arguments.peaks is None:
@@ -128,10 +138,11 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     request = make_request(arguments, *headers)
     facts = library.describe(request)
     job, chunks, choose = choose_job(library, arguments, request, facts)
-    check_space(arguments, headers, facts, job, chunks)
+    check_space(arguments, headers, request, facts, job, chunks)
     inputs = read_inputs(arguments, headers, request, job)
+    masks = scored.read_masks(arguments, request)
     job, remarks = settle(library, request, facts, job, inputs, choose)
-    compute(library, arguments, request, facts, job, inputs, chunks, remarks)
+    compute(library, arguments, request, facts, job, inputs, masks, chunks, remarks)
     return 0
 
 
@@ -154,7 +165,7 @@ def settle(
     """The job, now that the data are known: auto takes no FFT where their range would cost it the small outputs."""
     name = choose("").variant if choose else job.variant
     risk = ""
-    if library.variant(name)["algorithm_class"] == "fft":
+    if request.fields == PLAIN and library.variant(name)["algorithm_class"] == "fft":
         risk = fft_range.risk(request, facts.max_overlap, *inputs, job.precision)
     if choose is None:
         hint = "; --variant auto takes one by definition where that is feasible"
@@ -207,9 +218,11 @@ def make_request(arguments: argparse.Namespace, left: matrices.Header, right: ma
     if len(left.shape) == 4:
         raise UserError(f"{arguments.left}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols")
     lefts = left.shape[0] if len(left.shape) == 3 else 1
-    form = matrices.infer_form(arguments.form, lefts, right.shape, arguments.right_order)
+    asked = arguments.form or ("n-to-mn" if arguments.same and lefts > 1 else None)
+    form = matrices.infer_form(asked, lefts, right.shape, arguments.right_order)
     rights = int(np.prod(right.shape[:-2], dtype=object))
-    return Request(form, left.shape[-2:], right.shape[-2:], lefts, rights, arguments.window)
+    fields = scored.fields_of(arguments).given
+    return Request(form, left.shape[-2:], right.shape[-2:], lefts, rights, arguments.window, **fields)
 
 
 def summary(arguments: argparse.Namespace, request: Request, facts: Description, job: stream.Job, why: str) -> str:
@@ -218,6 +231,7 @@ def summary(arguments: argparse.Namespace, request: Request, facts: Description,
     return (
         f"{request.form}{'' if arguments.form else ' (inferred)'}: {facts.pairs} pairs of "
         f"{facts.out_rows}x{facts.out_cols} shifts, {job.variant} {job.precision}, "
+        f"{''.join(f'{name} {text}, ' for name, text in request.fields.given.items())}"
         f"{facts.fmas:.3g} multiply-adds\n{reason}"
         f"shift origin: output index [0][0] is shift sy={facts.sy0} sx={facts.sx0}"
     )
@@ -230,6 +244,7 @@ def pair_bytes(facts: Description, job: stream.Job) -> int:
 def check_space(
     arguments: argparse.Namespace,
     headers: Sequence[matrices.Header],
+    request: Request,
     facts: Description,
     job: stream.Job,
     chunks: list[stream.Chunk],
@@ -244,7 +259,8 @@ def check_space(
         {"input files": as_read, "inputs": elements * np.dtype(job.scalar).itemsize, "output at a time": chunk},
     )
     if arguments.output is not None:
-        needed, free = facts.pairs * one_pair, shutil.disk_usage(arguments.output.parent).free
+        needed = facts.pairs * one_pair if request.fields.result == "surface" else facts.result_bytes
+        free = shutil.disk_usage(arguments.output.parent).free
         if needed > free:
             raise UserError(
                 f"{arguments.output}: needs {needed} bytes of disk, {free} are free; use --peaks or a smaller --window"
@@ -269,26 +285,30 @@ def compute(
     facts: Description,
     job: stream.Job,
     inputs: tuple[np.ndarray, np.ndarray],
+    masks: dict[str, np.ndarray],
     chunks: list[stream.Chunk],
     remarks: Remarks,
 ) -> None:
     """Runs every chunk and writes what was asked for; files appear when all is done."""
     found: list[peaks.Peaks] = []
     origin = (facts.sy0, facts.sx0)
+    records = None if request.fields.result == "surface" else scored.Records(request, arguments.allow_nonfinite)
     with replaced_file(arguments.output) as output:
-        if output is not None:
+        if output is not None and records is None:
             header = {
                 "descr": np.lib.format.dtype_to_descr(np.dtype(job.scalar)),
                 "fortran_order": False,
                 "shape": facts.out_shape,
             }
             np.lib.format.write_array_header_1_0(output, header)
-        results = stream.run_chunks(library, request, job, *inputs, chunks)
+        results = stream.run_chunks(library, request, job, *inputs, chunks, masks=masks)
         with tqdm(total=facts.pairs, unit="pair", disable=True if arguments.quiet else None, leave=False) as bar:
             for chunk, out in results:
-                if arguments.peaks is not None:
+                if records is not None:
+                    records.add(out, chunk.first)
+                elif arguments.peaks is not None:
                     found.append(find_peaks(out, origin, chunk.first))
-                if output is not None:
+                if output is not None and records is None:
                     if not arguments.allow_nonfinite:
                         check_finite(out, chunk.first)
                     output.write(memoryview(out).cast("B"))
@@ -296,7 +316,11 @@ def compute(
                     text = summary(arguments, request, facts, job, remarks.why)
                     bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
                 bar.update(chunk.pairs)
-    if arguments.peaks is not None:
+        if output is not None and records is not None:
+            np.lib.format.write_array(output, records.array(), allow_pickle=False)
+    if arguments.peaks is not None and records is not None:
+        records.write_table(arguments.peaks)
+    elif arguments.peaks is not None:
         write_peaks(arguments.peaks, request, peaks.concatenate(found))
     if remarks.warning:  # of the values: --quiet does not silence it
         print(f"warning: {job.variant}: {remarks.warning}", file=sys.stderr)
@@ -307,7 +331,8 @@ def check_outputs(arguments: argparse.Namespace) -> None:
     targets = [
         Path(target) for target in (arguments.output, arguments.peaks) if target is not None and str(target) != "-"
     ]
-    inputs = [path.resolve() for path in (arguments.left, arguments.right)]
+    given = (arguments.left, arguments.right, arguments.mask_left, arguments.mask_right)
+    inputs = [path.resolve() for path in given if path is not None]
     for number, target in enumerate(targets):
         if target.exists() and not target.is_file():
             raise UserError(f"{target}: is not a regular file; name a file")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +53,19 @@ def write_peaks(where: str, request: Request, found: peaks.Peaks) -> None:
         found.border,
     ]
     rows = ([cell(value) for value in row] for row in zip(*(column.tolist() for column in columns)))
+    write_lines(where, PEAK_COLUMNS, rows)
+
+
+def write_lines(where: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A CSV to a file or, for '-', to stdout."""
     with replaced_file(None if where == "-" else Path(where)) as binary:
         if binary is None:
             writer = csv.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(PEAK_COLUMNS)
+            writer.writerow(names)
             writer.writerows(rows)
             sys.stdout.flush()
             return
-        lines = [",".join(PEAK_COLUMNS), *(",".join(row) for row in rows), ""]
+        lines = [",".join(names), *(",".join(row) for row in rows), ""]
         binary.write("\n".join(lines).encode())
 
 

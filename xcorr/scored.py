@@ -1,0 +1,128 @@
+"""Of the command `xcorr`: its options for the fields of a problem, its masks, and the tables of records that it writes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xcorr import matrices, results
+from xcorr.errors import UserError
+from xcorr.fields import NORMALISED, Fields
+from xcorr.library import Request
+from xcorr.outputs import cell, write_lines
+from xcorr.problem import pair_indices
+
+PAIR = ("pair", "left", "right")
+PEAK_COLUMNS = (*PAIR, "sy", "sx", "value", "sub_sy", "sub_sx", "second", "border", "plateau")
+PEAKS_COLUMNS = (*PAIR, "rank", "sy", "sx", "value")
+DETECTION_COLUMNS = (*PAIR, "sy", "sx", "value")
+SUM_COLUMNS = (*PAIR, "sum")
+
+
+def add_options(add: Any) -> None:
+    """The options that say what is made of the products."""
+    add("--score", default="product", help="product (default), covariance, ncc, zncc or phase:p")
+    add("--boundary", default="zero", help="zero (default) or circular: indices of R modulo its shape")
+    add(
+        "--result",
+        default="surface",
+        help="surface (default): every value; peak[:gaussian|:upsample=20], peaks:k, above:t:c (at most c values of at least "
+        "t; 8mad: 8 deviations above the median) or sum: records, to --peaks as CSV and to --output as .npy",
+    )
+    add("--mask-left", type=Path, metavar="FILE.npy", help="0 or 1 a pixel of LEFT, with ncc and zncc; 2D: for all")
+    add("--mask-right", type=Path, metavar="FILE.npy", help="the same of RIGHT")
+    add(
+        "--min-overlap",
+        metavar="M",
+        help="of ncc and zncc: the least overlap as a share of the largest one in the window; below it the score is 0 "
+        "(default: 0.3)",
+    )
+    add("--same", action="store_true", help="LEFT against itself; leave RIGHT out")
+
+
+def fields_of(arguments: argparse.Namespace) -> Fields:
+    """The fields that the options name. UserError for values and options that do not fit."""
+    score = arguments.score
+    if arguments.min_overlap is not None:
+        if score not in NORMALISED:
+            raise UserError(f"--min-overlap {arguments.min_overlap}: is of --score ncc or zncc without a number; leave it out")
+        score = f"{score}:{arguments.min_overlap}"
+    given = (arguments.mask_left is not None, arguments.mask_right is not None)
+    masks = {(True, True): "both", (True, False): "left", (False, True): "right"}.get(given, "none")
+    same = "yes" if arguments.same else "no"
+    return Fields(arguments.boundary, score, masks, arguments.result, same)
+
+
+def read_masks(arguments: argparse.Namespace, request: Request) -> dict[str, np.ndarray]:
+    """The stacks of masks by side, in the order of their matrices; a single mask is that of every matrix."""
+    found = {}
+    shapes = {"left": (request.lefts, *request.left), "right": (request.rights, *request.right)}
+    for side in request.fields.masked_sides:
+        path = arguments.mask_left if side == "left" else arguments.mask_right
+        mask = matrices.read_matrices(path, matrices.read_header(path))
+        if side == "right" and mask.ndim > 2:
+            mask = matrices.order_rights(str(path), mask, request.lefts, request.form, arguments.right_order)
+        if mask.ndim > 3 or mask.shape[-2:] != shapes[side][1:] or (mask.ndim == 3 and len(mask) != shapes[side][0]):
+            shown = "x".join(map(str, mask.shape))
+            raise UserError(f"{path}: shape {shown}; give a mask of {shapes[side][1]}x{shapes[side][2]} or one a matrix")
+        if not np.isin(mask, (0, 1)).all():
+            raise UserError(f"{path}: has other values than 0 and 1; save a mask of booleans")
+        found[side] = np.broadcast_to(mask.astype(np.uint8), shapes[side])
+    return found
+
+
+class Records:
+    """Records of the chunks of a run, as one array and as lines of a table."""
+
+    def __init__(self, request: Request, allow_nonfinite: bool) -> None:
+        self._request, self._allow = request, allow_nonfinite
+        self._parts: list[np.ndarray] = []
+        self._count = 0
+
+    def add(self, found: np.ndarray, first: int) -> None:
+        """What the library returned for the pairs from `first` on. UserError where outputs are not finite, and where there are
+        more detections than was asked for."""
+        fields = self._request.fields
+        if fields.result_kind == "above":
+            found["pair"] += first
+            self._count += len(found)
+            if self._count > fields.capacity:
+                raise UserError(
+                    f"result '{fields.result}': more than {fields.capacity} outputs are at least the threshold; use a larger "
+                    "capacity or threshold"
+                )
+        elif not self._allow:
+            spoiled = ~np.isfinite(found) if fields.result == "sum" else found["flags"] & results.NOT_FINITE != 0
+            if spoiled.any():
+                pair = first + int(np.argwhere(spoiled)[0][0])
+                raise UserError(f"pair {pair}: the correlation overflows; scale the matrices, or say --allow-nonfinite")
+        self._parts.append(found)
+
+    def array(self) -> np.ndarray:
+        """All of them."""
+        return np.concatenate(self._parts)
+
+    def write_table(self, where: str) -> None:
+        """A CSV of them to a file or, for '-', to stdout; peaks that do not exist have no line."""
+        kind, found = self._request.fields.result_kind, self.array()
+        left, right = pair_indices(self._request)
+        if kind == "above":
+            pair, names, columns = found["pair"], DETECTION_COLUMNS, [found[name] for name in ("sy", "sx", "value")]
+        elif kind == "sum":
+            pair, names, columns = np.arange(len(found)), SUM_COLUMNS, [found]
+        elif kind == "peaks":
+            pair, rank = (index.ravel() for index in np.indices(found.shape))
+            exists = ~np.isnan(found["value"].ravel())
+            own = found.ravel()[exists]
+            pair, names = pair[exists], PEAKS_COLUMNS
+            columns = [rank[exists], *(own[name] for name in ("sy", "sx", "value"))]
+        else:
+            pair, names = np.arange(len(found)), PEAK_COLUMNS
+            at = [found[axis] + found["sub_" + axis].astype(np.float64) for axis in ("sy", "sx")]
+            flags = [(found["flags"] & bit != 0).astype(int) for bit in (results.AT_BORDER, results.ON_PLATEAU)]
+            columns = [found["sy"], found["sx"], found["value"], *at, found["second"], *flags]
+        everything = [pair, left[pair], right[pair], *columns]
+        write_lines(where, names, ([cell(value) for value in row] for row in zip(*(one.tolist() for one in everything))))
