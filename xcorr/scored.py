@@ -48,7 +48,9 @@ def fields_of(arguments: argparse.Namespace) -> Fields:
     score = arguments.score
     if arguments.min_overlap is not None:
         if score not in NORMALISED:
-            raise UserError(f"--min-overlap {arguments.min_overlap}: is of --score ncc or zncc without a number; leave it out")
+            raise UserError(
+                f"--min-overlap {arguments.min_overlap}: is of --score ncc or zncc without a number; leave it out"
+            )
         score = f"{score}:{arguments.min_overlap}"
     given = (arguments.mask_left is not None, arguments.mask_right is not None)
     masks = {(True, True): "both", (True, False): "left", (False, True): "right"}.get(given, "none")
@@ -67,7 +69,9 @@ def read_masks(arguments: argparse.Namespace, request: Request) -> dict[str, np.
             mask = matrices.order_rights(str(path), mask, request.lefts, request.form, arguments.right_order)
         if mask.ndim > 3 or mask.shape[-2:] != shapes[side][1:] or (mask.ndim == 3 and len(mask) != shapes[side][0]):
             shown = "x".join(map(str, mask.shape))
-            raise UserError(f"{path}: shape {shown}; give a mask of {shapes[side][1]}x{shapes[side][2]} or one a matrix")
+            raise UserError(
+                f"{path}: shape {shown}; give a mask of {shapes[side][1]}x{shapes[side][2]} or one a matrix"
+            )
         if not np.isin(mask, (0, 1)).all():
             raise UserError(f"{path}: has other values than 0 and 1; save a mask of booleans")
         found[side] = np.broadcast_to(mask.astype(np.uint8), shapes[side])
@@ -125,4 +129,6 @@ class Records:
             flags = [(found["flags"] & bit != 0).astype(int) for bit in (results.AT_BORDER, results.ON_PLATEAU)]
             columns = [found["sy"], found["sx"], found["value"], *at, found["second"], *flags]
         everything = [pair, left[pair], right[pair], *columns]
-        write_lines(where, names, ([cell(value) for value in row] for row in zip(*(one.tolist() for one in everything))))
+        write_lines(
+            where, names, ([cell(value) for value in row] for row in zip(*(one.tolist() for one in everything)))
+        )

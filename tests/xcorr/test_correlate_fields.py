@@ -1,0 +1,182 @@
+"""The command xcorr with fields, on the built library and a photograph: template matching, registration, lists of peaks."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from built_library import built_library
+
+from xcorr import correlate, results, stream
+
+TEMPLATE, AT = (24, 30), (140, 200)
+
+
+@pytest.fixture(scope="module")
+def library():
+    return built_library()
+
+
+@pytest.fixture(scope="module")
+def photo():
+    """A part of scikit-image's photograph "camera", as float64."""
+    data = pytest.importorskip("skimage.data")
+    return data.camera()[64:320, 64:384].astype(np.float64)
+
+
+@pytest.fixture
+def xcorr(library, capsys):
+    """Runs the command; the lines of the table that it writes to stdout."""
+
+    def run(*words):
+        code = correlate.main([*map(str, words), "--quiet"], library)
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        return list(csv.DictReader(io.StringIO(captured.out)))
+
+    return run
+
+
+@pytest.fixture
+def refused(library, capsys):
+    """Runs the command, which must refuse in one line; the line."""
+
+    def run(*words):
+        assert correlate.main(list(map(str, words)), library) == 2
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        return line
+
+    return run
+
+
+def template_of(photo):
+    return photo[AT[0] : AT[0] + TEMPLATE[0], AT[1] : AT[1] + TEMPLATE[1]]
+
+
+def shift_of(line):
+    return int(line["sy"]), int(line["sx"])
+
+
+@pytest.mark.parametrize("variant", ["cpu_definition", "cpu_fft", "auto"])
+def test_the_template_is_found_by_zncc_and_the_brightest_place_by_the_product(xcorr, save, photo, variant):
+    files = (
+        save("t.npy", 2.5 * template_of(photo) - 40),
+        save("f.npy", photo),
+        "--window",
+        "valid",
+        "--variant",
+        variant,
+    )
+    (found,) = xcorr(*files, "--score", "zncc", "--result", "peak")
+    assert shift_of(found) == AT and float(found["value"]) > 0.999 > 0.95 > float(found["second"])
+    (bright,) = xcorr(*files, "--result", "peak")
+    assert max(abs(np.subtract(shift_of(bright), AT))) > 10
+
+
+def test_a_mask_keeps_what_covers_the_object_out_of_the_score(xcorr, save, photo):
+    covered = template_of(photo).copy()
+    covered[:, 20:] = 255 * np.random.default_rng(1).random((TEMPLATE[0], 10))
+    mask = np.ones(TEMPLATE, bool)
+    mask[:, 20:] = False
+    files = save("t.npy", covered), save("f.npy", photo), "--window", "valid", "--score", "zncc", "--result", "peak"
+    (without,), (masked,) = xcorr(*files), xcorr(*files, "--mask-left", save("m.npy", mask))
+    assert shift_of(masked) == AT and float(masked["value"]) > 0.999 > float(without["value"])
+
+
+@pytest.mark.parametrize("shift", [(13, -21), (-40, 7), (0, 0)])
+@pytest.mark.parametrize("variant", ["cpu_definition", "cpu_fft"])
+def test_phase_correlation_finds_a_known_shift(xcorr, save, photo, shift, variant):
+    side = 64 if variant == "cpu_definition" else 192
+    still = photo[:side, :side] + np.random.default_rng(2).normal(size=(side, side))
+    moved = np.roll(still, shift, (0, 1))
+    wrapped = tuple((one + side // 2) % side - side // 2 for one in shift)
+    files = (
+        save("l.npy", still),
+        save("r.npy", moved),
+        "--boundary",
+        "circular",
+        "--score",
+        "phase",
+        "--variant",
+        variant,
+    )
+    (found,) = xcorr(*files, "--result", "peak")
+    assert shift_of(found) == wrapped and float(found["value"]) > 2 * float(found["second"])
+
+
+def test_registration_agrees_with_skimage(xcorr, save, photo):
+    registration = pytest.importorskip("skimage.registration")
+    side = 128
+    still = photo[20 : 20 + side, 30 : 30 + side]
+    spectrum = np.fft.fft2(still)
+    fy, fx = np.fft.fftfreq(side)[:, None], np.fft.fftfreq(side)[None, :]
+    moved = np.fft.ifft2(spectrum * np.exp(-2j * np.pi * (4.35 * fy - 2.7 * fx))).real
+    (found,) = xcorr(
+        *(save("l.npy", still), save("r.npy", moved), "--boundary", "circular", "--result", "peak:upsample=20"),
+        *("--score", "covariance"),
+    )
+    # Of skimage the shift takes the moved image back to the reference.
+    theirs = registration.phase_cross_correlation(still, moved, upsample_factor=20, normalization=None)[0]
+    own = np.array([float(found["sub_sy"]), float(found["sub_sx"])])
+    np.testing.assert_allclose(own, -np.asarray(theirs), atol=0.051)
+    np.testing.assert_allclose(own, [4.35, -2.7], atol=0.051)
+
+
+def test_lists_of_peaks_name_every_copy(xcorr, save):
+    rng = np.random.default_rng(3)
+    template, frame = rng.normal(size=(9, 11)), rng.normal(size=(2, 60, 70)) * 0.2
+    places = {(0, 5, 8), (0, 40, 50), (1, 20, 30)}
+    for pair, y, x in places:
+        frame[pair, y : y + 9, x : x + 11] += template
+    files = save("t.npy", template), save("f.npy", frame), "--window", "valid", "--score", "zncc"
+    above = xcorr(*files, "--result", "above:0.8:10")
+    assert {(int(one["pair"]), *shift_of(one)) for one in above} == places
+    assert all(float(one["value"]) >= 0.8 for one in above)
+    ranked = xcorr(*files, "--result", "peaks:2")
+    assert [one["rank"] for one in ranked] == ["0", "1", "0", "1"]
+    assert places <= {(int(one["pair"]), *shift_of(one)) for one in ranked}
+    deviating = xcorr(*files, "--result", "above:12mad:10")
+    assert {(int(one["pair"]), *shift_of(one)) for one in deviating} <= places
+
+
+def test_chunks_change_no_record(xcorr, save, monkeypatch, tmp_path):
+    rng = np.random.default_rng(4)
+    left, right = save("l.npy", rng.normal(size=(2, 6, 5))), save("r.npy", rng.normal(size=(3, 9, 8)))
+    words = left, right, "--form", "n-to-m", "--window", "valid"
+    whole = {text: xcorr(*words, "--result", text) for text in ("peak", "peaks:2", "above:3:200", "sum")}
+    plan = stream.plan_chunks
+    monkeypatch.setattr(stream, "plan_chunks", lambda request, size, limit: plan(request, size, 2 * size))
+    for text, lines in whole.items():
+        assert xcorr(*words, "--result", text) == lines and lines, text
+    assert xcorr(*words, "--result", "peak", "--output", tmp_path / "o.npy") == []
+    assert np.load(tmp_path / "o.npy").dtype == results.PEAK and np.load(tmp_path / "o.npy").shape == (6,)
+
+
+def test_one_array_twice(xcorr, save):
+    stack = np.random.default_rng(5).normal(size=(3, 8, 9))
+    own = xcorr(save("s.npy", stack), "--same")
+    assert [(one["left"], one["right"], *shift_of(one)) for one in own] == [(str(k), str(k), 0, 0) for k in range(3)]
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (("--score", "best"), "use product, covariance, ncc, zncc or phase"),
+        (("--score", "phase"), "needs boundary circular"),
+        (("--min-overlap", "0.5"), "is of --score ncc or zncc"),
+        (("--score", "zncc", "--min-overlap", "2"), "out of range"),
+        (("--result", "above:3"), "a capacity is missing"),
+        (("--result", "above:-1e9:3"), "the capacity is 3"),
+        (("--same",), "--same takes LEFT alone"),
+        (("--score", "zncc", "--mask-left", "bad.npy"), "other values than 0 and 1"),
+        (("--score", "zncc", "--mask-right", "small.npy"), "give a mask of 6x6"),
+        (("--mask-right", "mask.npy"), "only ncc and zncc use masks"),
+    ],
+)
+def test_refusals_are_one_line(refused, save, words, says):
+    square = np.random.default_rng(6).normal(size=(6, 6))
+    named = {"bad.npy": np.full((6, 6), 2), "small.npy": np.ones((3, 3)), "mask.npy": np.ones((6, 6))}
+    paths = {name: save(name, array) for name, array in named.items()}
+    assert says in refused(save("l.npy", square), save("r.npy", square), *(paths.get(one, one) for one in words))
