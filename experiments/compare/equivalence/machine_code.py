@@ -202,7 +202,9 @@ def without_file(mangled: str) -> str:
 
 
 # Types in signatures of kernels that have other names in earlier versions: what all of them are compared as.
-RENAMED = {"Team": "LaneGroup"} | {f"{of}Arguments": "Arguments" for of in ("Block", "Lanes", "Warp")}
+RENAMED = {"Team": "LaneGroup", "Problem": "Geometry"} | {
+    f"{of}Arguments": "Arguments" for of in ("Block", "Lanes", "Warp")
+}
 NAMESPACES = re.compile(r"(?:\(anonymous namespace\)|\b[a-z_]\w*)::(?=[\w(~])")
 
 
