@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "build_facts.hpp"
+#include "harness/reduce.hpp"
 #include "harness/registry.hpp"
 
 namespace xcorr {
@@ -61,7 +62,8 @@ nlohmann::json describe(const Variant& v) {
           {"modes", modes},
           {"emulated", v.emulated},
           {"source_file", v.source_file},
-          {"source_hash", v.source_hash}};
+          {"source_hash", v.source_hash},
+          {"reduction_hash", reduction_hash(v.backend)}};
 }
 
 }  // namespace

@@ -388,7 +388,7 @@ nlohmann::json Point::record() const {
       {"overlap_checked", overlap_checked_},
       {"fmas", p.fmas()},
       {"bytes", p.bytes(scalar_bytes(request_.precision))},
-      {"source_hash", v.source_hash},
+      {"source_hash", point_hash(v, p)},
       {"machine_key", device_.machine_key()},
       {"repetitions", repetitions}};
   for (const std::string_view name : kFieldNames) {

@@ -2,6 +2,7 @@
 
 #include "harness/reduce_rules.hpp"
 #include "harness/registry.hpp"
+#include "reduction_hash.hpp"
 
 namespace xcorr {
 namespace {
@@ -54,6 +55,15 @@ class ReducedPlan : public Plan {
 };
 
 }  // namespace
+
+std::string reduction_hash(Backend backend) {
+  return backend == Backend::cpu ? XCORR_REDUCTION_HASH_CPU : XCORR_REDUCTION_HASH_CUDA;
+}
+
+std::string point_hash(const Variant& variant, const Problem& problem) {
+  if (!is_reduced(variant, problem)) return variant.source_hash;
+  return variant.source_hash + "+" + reduction_hash(variant.backend);
+}
 
 ReduceScratch::ReduceScratch(const Problem& problem) {
   const Result& result = problem.fields.result;

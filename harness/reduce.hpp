@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 
 #include "harness/variant.hpp"
 
@@ -15,6 +16,12 @@ inline bool is_reduced(const Variant& variant, const Problem& problem) {
   return std::find(variant.results.begin(), variant.results.end(), problem.fields.result.kind) ==
          variant.results.end();
 }
+
+// 8 hex digits of the reduction's tokens on a backend.
+std::string reduction_hash(Backend backend);
+// What a row of the point depends on: the variant's source_hash, then `+` and the reduction_hash
+// where the harness reduces.
+std::string point_hash(const Variant& variant, const Problem& problem);
 
 // The request as the variant gets it: with result `surface` where the harness reduces.
 inline PlanRequest variant_request(const Variant& variant, PlanRequest request) {

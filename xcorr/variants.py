@@ -23,6 +23,17 @@ class Variant:
     points: tuple[str, ...]
     modes: tuple[str, ...]
     source_hash: str
+    results: tuple[str, ...] = ("surface",)  # that the variant writes itself; the harness reduces surfaces to others
+    reduction_hash: str = ""
+
+    def is_reduced(self, result: str) -> bool:
+        """Whether the harness makes a result such as `peaks:5` of the variant's surface."""
+        return result.partition(":")[0] not in self.results
+
+    def hash_of(self, result: str, own: str = "") -> str:
+        """What rows of this result depend on: the source_hash, or `own` in its place, and the reduction's hash."""
+        own = own or self.source_hash
+        return f"{own}+{self.reduction_hash}" if self.is_reduced(result) else own
 
     @classmethod
     def from_list(cls: type[Own], entry: dict[str, Any]) -> Own:
@@ -32,6 +43,8 @@ class Variant:
                 **{name: entry[name] for name in ("id", "family", "backend", "algorithm_class")},
                 **{name: tuple(entry[name]) for name in ("precisions", "forms", "points", "modes")},
                 source_hash=entry["source_hash"],
+                results=tuple(entry.get("results", ("surface",))),
+                reduction_hash=entry.get("reduction_hash", ""),
             )
         except (KeyError, TypeError) as error:
             raise UserError(f"xcorr-bench --list: {error} is missing; build again") from error

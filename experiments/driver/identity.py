@@ -50,11 +50,15 @@ class Identities:
         self._found: dict[tuple[str, str], dict[str, str]] = {}
 
     def of(self, variant: str, source_hash: str, architecture: str) -> str:
-        """The name of the class that a hash belongs to; itself where no line has it."""
+        """The name of the class that a hash belongs to; itself where no line has it.
+
+        A hash of a variant and a reduction, `HASH+HASH`, keeps that of the reduction.
+        """
         place = (variant, architecture)
         if place not in self._found:
             self._found[place] = self._classes(*place)
-        return self._found[place].get(source_hash, source_hash)
+        own, plus, reduction = source_hash.partition("+")
+        return self._found[place].get(own, own) + plus + reduction
 
     def _classes(self, variant: str, architecture: str) -> dict[str, str]:
         classes: dict[str, set[str]] = {}

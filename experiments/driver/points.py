@@ -51,7 +51,7 @@ class Unit:
             self.mode,
             self.input,
             preset,
-            self.variant.identity or self.variant.source_hash,
+            self.variant.hash_of(self.problem.fields.result, self.variant.identity),
         )
 
 

@@ -256,10 +256,10 @@ class Sweep:
             raise UserError(
                 f"{unit.name}: xcorr-bench answered for params {params!r}, which were not asked for; build again"
             )
-        if fields.get("source_hash") != unit.variant.source_hash:
+        listed = unit.variant.hash_of(unit.problem.fields.result)
+        if fields.get("source_hash") != listed:
             raise UserError(
-                f"{unit.name}: xcorr-bench lists source {unit.variant.source_hash} and measured "
-                f"{fields.get('source_hash')}; build again"
+                f"{unit.name}: xcorr-bench lists source {listed} and measured {fields.get('source_hash')}; build again"
             )
         outcome, reason = verdict_of(fields)
         found = {name: fields[name] for name in COLUMNS if name in fields and name not in IDENTITY}
@@ -322,5 +322,5 @@ class Sweep:
             "fmas": problem.fmas,
             "bytes": problem.bytes(8 if unit.precision == "fp64" else 4),
             "seed": SEED,
-            "source_hash": variant.source_hash,
+            "source_hash": variant.hash_of(problem.fields.result),
         }

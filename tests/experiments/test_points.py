@@ -11,6 +11,7 @@ import pytest
 from experiments.driver.points import Filters, Unit, Variant, expand, parse_shard, select_points, take_shard
 from experiments.driver.schema import load_experiments
 from xcorr.errors import UserError
+from xcorr.fields import Fields
 from xcorr.problem import Problem, parse_counts, parse_size
 
 VARIANTS = [Variant.from_list(entry) for entry in fake_bench.VARIANTS]
@@ -29,6 +30,15 @@ def brute_force(problem: Problem) -> int:
     rows = sum(0 <= y + s < rh for s in sy for y in range(lh))
     cols = sum(0 <= x + s < rw for s in sx for x in range(lw))
     return rows * cols * problem.pairs
+
+
+def test_the_key_of_a_reduced_result_has_the_hash_of_the_reduction() -> None:
+    listed = Variant.from_list({**fake_bench.VARIANTS[0], "results": ["surface", "sum"], "reduction_hash": "01234567"})
+    own = listed.source_hash
+    for result, expected in [("surface", own), ("sum", own), ("peaks:3", f"{own}+01234567")]:
+        problem = Problem("one-to-one", (4, 4), (4, 4), 1, 1, "full", fields=Fields(result=result))
+        unit = Unit("some", problem, listed, "fp32", "stream", "uniform", ("",))
+        assert unit.key("", "quick")[-1] == expected
 
 
 def test_work_of_a_problem() -> None:

@@ -223,3 +223,28 @@ def test_every_variant_has_a_hash_of_its_own() -> None:
     done = subprocess.run([sys.executable, STAMP, "hash", ROOT], capture_output=True, text=True, check=True)
     hashes = dict(line.split(":") for line in done.stdout.splitlines())
     assert len(hashes) > 30 and len(set(hashes.values())) == len(hashes)
+
+
+def test_the_reduction_has_a_hash_for_each_backend(tmp_path: Path) -> None:
+    """Rows of reduced results carry it: tokens of the rules count for both backends, its own file for each."""
+    harness = tmp_path / "harness"
+    harness.mkdir()
+    for name in {name for names in source_tokens.REDUCTION.values() for name in names}:
+        (harness / name).write_text((ROOT / "harness" / name).read_text())
+
+    def hashes() -> tuple[str, str]:
+        return source_tokens.reduction_hash(tmp_path, "cpu"), source_tokens.reduction_hash(tmp_path, "cuda")
+
+    def add(name: str, text: str) -> None:
+        with (harness / name).open("a") as file:
+            file.write(text)
+
+    first = hashes()
+    assert first[0] != first[1] and all(re.fullmatch(r"\w{8}", one) for one in first)
+    add("reduce_cpu.cpp", "// A comment.\n")
+    assert hashes() == first
+    add("reduce_cpu.cpp", "int more;\n")
+    second = hashes()
+    assert second[0] != first[0] and second[1] == first[1]
+    add("reduce_rules.hpp", "int more;\n")
+    assert all(new != old for new, old in zip(hashes(), second, strict=True))

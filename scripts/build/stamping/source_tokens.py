@@ -14,6 +14,11 @@ from pathlib import Path
 
 # Raised by hand when what the harness asks of a variant, or how it times one, changes the times of all.
 CONTRACT_VERSION = 1
+# The reduction of surfaces to other results; of reduce_cpu and reduce_cuda only that of the backend counts.
+REDUCTION = {
+    "cpu": ("results.hpp", "reduce.cpp", "reduce_rules.hpp", "reduce_cpu.cpp"),
+    "cuda": ("results.hpp", "reduce.cpp", "reduce_rules.hpp", "reduce_cuda.cu"),
+}
 HASHED_FOLDER = "algorithms"  # of what a variant includes; harness/variant.hpp is covered by the contract version
 EMULATION = "XCORR_EMULATE"  # defined in tests only
 PROSE_FIELDS = ("summary", "source", "parent")  # of struct Variant
@@ -221,15 +226,29 @@ def source_hash(root: Path, path: Path, known: dict[Path, Source] | None = None)
         if at in reached:
             continue
         reached.add(at)
-        if at not in known:
-            try:
-                known[at] = read_source((root / at).read_text(encoding="utf-8"))
-            except (ValueError, IndexError) as error:
-                raise ValueError(f"{at}: {error}") from error
-        for name in known[at].includes:
+        for name in _known(root, at, known).includes:
             found = find_included(root, at, name)
             if found is not None and found.parts[0] == HASHED_FOLDER:
                 todo.append(found)
     # Neither names nor order of files count, nor one that holds nothing but includes.
     digests = sorted({known[at].digest() for at in reached if known[at].tokens})
     return hashlib.sha256(" ".join([f"contract {CONTRACT_VERSION}", *digests]).encode()).hexdigest()[:16]
+
+
+def reduction_hash(root: Path, backend: str) -> str:
+    """8 hex digits of what the harness's reduction of surfaces on `backend` says: cpu or cuda.
+
+    ValueError, naming the file, for one that is not understood.
+    """
+    files = [Path("harness") / name for name in REDUCTION[backend]]
+    digests = sorted(_known(root, path, {}).digest() for path in files if (root / path).is_file())
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:8]
+
+
+def _known(root: Path, path: Path, known: dict[Path, Source]) -> Source:
+    if path not in known:
+        try:
+            known[path] = read_source((root / path).read_text(encoding="utf-8"))
+        except (ValueError, IndexError) as error:
+            raise ValueError(f"{path}: {error}") from error
+    return known[path]
