@@ -99,8 +99,7 @@ void interpolate(const Surface<T>& s, Index at, const Upsampling& up,
       if (comes_before(here, best)) best = here;
     }
   }
-  peak.sub_sy = static_cast<float>(up.offset(best.at / points));
-  peak.sub_sx = static_cast<float>(up.offset(best.at % points));
+  up.place(s, best.at, peak);
 }
 
 template <typename T>

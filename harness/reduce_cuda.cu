@@ -127,8 +127,7 @@ __global__ void interpolate(Geometry problem, Upsampling up, const T* all,
     }
     best = first_of_block(best);
     if (threadIdx.x != 0) continue;
-    out[p].sub_sy = static_cast<float>(up.offset(best.at / points));
-    out[p].sub_sx = static_cast<float>(up.offset(best.at % points));
+    up.place(s, best.at, out[p]);
   }
 }
 

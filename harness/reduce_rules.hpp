@@ -153,13 +153,20 @@ XCORR_HD Detection make_detection(const Surface<T>& s, Index pair, Index at) {
 }
 
 // peak:upsample=u. The surface is taken as one period, and interpolated by its Fourier series at
-// multiples of 1 / u in a region of 1.5 pixels around the peak (Guizar-Sicairos et al. 2008).
+// multiples of 1 / u in a region of 1.5 pixels around the peak (Guizar-Sicairos et al. 2008). Along
+// an axis of one output there is nothing to find.
 struct Upsampling {
   int factor;
   XCORR_HD Index points() const { return (3 * Index{factor} + 1) / 2; }  // along an axis
   // What point i adds to the shift of the peak, in pixels.
   XCORR_HD double offset(Index i) const {
     return static_cast<double>(i - points() / 2) / static_cast<double>(factor);
+  }
+  // What the interpolated point `at` of points() x points() adds to the shift of a peak.
+  template <typename T>
+  XCORR_HD void place(const Surface<T>& s, Index at, Peak& peak) const {
+    peak.sub_sy = s.rows > 1 ? static_cast<float>(offset(at / points())) : 0.0f;
+    peak.sub_sx = s.cols > 1 ? static_cast<float>(offset(at % points())) : 0.0f;
   }
   // Weight of the output that lies `distance` after the peak along an axis of `length` outputs, for
   // point i: the Dirichlet kernel. Its period is the length.

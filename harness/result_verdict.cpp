@@ -210,6 +210,9 @@ class Interpolation {
     const std::string got =
         "sub-pixel position (" + number(peak.sub_sy) + ", " + number(peak.sub_sx) + ") ";
     if (i < 0 || j < 0) return got + "is no multiple of 1/" + std::to_string(factor_) + " nearby";
+    if ((truth.rows() == 1 && peak.sub_sy != 0) || (truth.cols() == 1 && peak.sub_sx != 0)) {
+      return got + "is not whole along an axis of one output";
+    }
     const std::vector<double>& of_rows = weights(truth.rows());
     const std::vector<double>& of_cols = weights(truth.cols());
     const Index row = at / truth.cols(), col = at % truth.cols();

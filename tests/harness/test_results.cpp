@@ -1,0 +1,375 @@
+// The verdict on results: fabricated records against surfaces that are known.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <vector>
+
+#include "harness/reduce.hpp"
+#include "harness/registry.hpp"
+#include "harness/result_verdict.hpp"
+#include "harness/results.hpp"
+#include "tests/support/fixture.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// A truth that is nothing but a surface and bounds.
+class Known : public Truth {
+ public:
+  Known(std::vector<double> value, double bound)
+      : value_(std::move(value)), bound_(value_.size(), bound) {}
+
+  void set_round(Index) override {}
+  void fill(InputKind, void*, void*) override {}
+  std::string changed_inputs(InputKind, const void*, const void*) override { return ""; }
+  Check check(InputKind, const void*) override { return {}; }
+  Reference reference(InputKind, Index first, Index count) override {
+    const auto part = [&](const std::vector<double>& all) {
+      const auto size = static_cast<std::ptrdiff_t>(out_size);
+      return std::vector<double>(all.begin() + first * size, all.begin() + (first + count) * size);
+    };
+    return {part(value_), part(bound_)};
+  }
+  const std::vector<double>& values() const { return value_; }
+  Index out_size = 0;
+
+ private:
+  std::vector<double> value_, bound_;
+};
+
+Problem problem_of(Index rows, Index cols, const std::string& result, Index pairs = 1) {
+  const std::string shape = std::to_string(rows) + "x" + std::to_string(cols);
+  return parse_problem("one-to-many/" + shape + "/" + shape + "/1:" + std::to_string(pairs) +
+                       "/full/boundary=circular/result=" + result);
+}
+
+// A problem, its truth, and the right records: those of the float32 surface.
+class Judged {
+ public:
+  Judged(const Problem& problem, const std::vector<double>& values, double bound = 0,
+         const std::vector<double>& errors = {})
+      : problem_(problem), truth_(values, bound) {
+    truth_.out_size = problem.out_size();
+    std::vector<float> surface(values.begin(), values.end());
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      surface[i] = static_cast<float>(values[i] + errors[i]);
+    }
+    records_.resize(static_cast<std::size_t>(problem.result_bytes(sizeof(float))) / 8);
+    reduce_on_cpu(problem, Precision::fp32, surface.data(), nullptr, records_.data());
+  }
+  Peak& peak(std::size_t i = 0) { return reinterpret_cast<Peak*>(records_.data())[i]; }
+  AboveHeader& header() { return *reinterpret_cast<AboveHeader*>(records_.data()); }
+  Detection& detection(std::size_t i) {
+    return reinterpret_cast<Detection*>(records_.data() + 2)[i];
+  }
+  double& sum(std::size_t i) { return records_[i]; }
+
+  // "" where the records pass.
+  std::string wrong(InputKind kind = InputKind::zero_mean) {
+    const Check check = check_result(problem_, truth_, kind, records_.data());
+    return check.passed() ? "" : describe_failure(problem_, check);
+  }
+
+ private:
+  Problem problem_;
+  Known truth_;
+  std::vector<double> records_;
+};
+
+void expect_says(const std::string& said, const std::string& part) {
+  EXPECT_NE(said.find(part), std::string::npos) << "said: '" << said << "', expected: " << part;
+}
+
+// Two peaks on a slope: the largest at (3, 4), and a smaller one at (7, 9).
+constexpr Index kRows = 9, kCols = 12;
+std::vector<double> two_peaks(double second = 6) {
+  std::vector<double> surface;
+  for (Index y = 0; y < kRows; ++y) {
+    for (Index x = 0; x < kCols; ++x) {
+      const double far1 = std::hypot(static_cast<double>(y) - 3.2, static_cast<double>(x) - 3.9);
+      const double far2 = std::hypot(static_cast<double>(y) - 7.0, static_cast<double>(x) - 9.0);
+      surface.push_back(10 * std::exp(-far1 * far1 / 8) + second * std::exp(-far2 * far2 / 3));
+    }
+  }
+  return surface;
+}
+
+TEST(Verdict, RightRecordsPass) {
+  for (const char* result : {"peak", "peak:gaussian", "peak:upsample=10", "peaks:1", "peaks:4",
+                             "above:5:50", "above:2mad:200", "sum"}) {
+    Judged judged(problem_of(kRows, kCols, result), two_peaks(), 1e-4);
+    EXPECT_EQ(judged.wrong(), "") << result;
+  }
+}
+
+// Of every kind of surface, and of errors within the bounds, nothing right is refused.
+TEST(Verdict, RecordsOfAnySurfaceWithinTheBoundsPass) {
+  std::mt19937 random(3);
+  const auto unit = [&] { return static_cast<double>(random()) / 4294967296.0; };
+  for (int round = 0; round < 120; ++round) {
+    const Index rows = 1 + random() % 9, cols = 1 + random() % 9, pairs = 2;
+    const int levels = round % 3 == 0 ? 3 : 1000;  // few: ties and plateaus
+    const double bound = round % 2 ? 0.02 : 0.0;
+    const auto count = static_cast<std::size_t>(rows * cols * pairs);
+    std::vector<double> values(count), errors(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = std::floor(unit() * levels) / (levels == 3 ? 1 : 128.0) - 0.5;
+      errors[i] = (2 * unit() - 1) * bound * 0.99;
+    }
+    for (const char* result : {"peak", "peak:gaussian", "peak:upsample=5", "peaks:3",
+                               "above:0.5:500", "above:1mad:500", "sum"}) {
+      // Sums are judged by independent errors, these have the size of the bound.
+      if (std::string(result) == "sum" && bound > 0) continue;
+      const Problem problem = problem_of(rows, cols, result, pairs);
+      Judged judged(problem, values, bound, errors);
+      ASSERT_EQ(judged.wrong(), "") << round << " " << problem.id();
+    }
+  }
+}
+
+TEST(Verdict, APeakElsewhereIsFound) {
+  Judged judged(problem_of(kRows, kCols, "peak"), two_peaks(), 1e-4);
+  judged.peak().sx += 1;
+  expect_says(judged.wrong(), "is no peak");
+  judged.peak().sx += 100;
+  expect_says(judged.wrong(), "is outside the window");
+}
+
+TEST(Verdict, ThePeakOfTheWrongPairIsFound) {
+  std::vector<double> both = two_peaks(), other = two_peaks(14);
+  both.insert(both.end(), other.begin(), other.end());
+  Judged judged(problem_of(kRows, kCols, "peak", 2), both, 1e-4);
+  EXPECT_EQ(judged.wrong(), "");
+  judged.peak(1) = judged.peak(0);
+  expect_says(judged.wrong(), "1 wrong records; pair 1 ");
+}
+
+TEST(Verdict, OfAlmostEqualPeaksEitherPasses) {
+  // The two largest differ by less than two bounds.
+  std::vector<double> surface(25);
+  surface[6] = 5, surface[18] = 5.001;
+  for (const double bound : {0.001, 1e-5}) {
+    Judged judged(problem_of(5, 5, "peak"), surface, bound);
+    judged.peak() = {5.0f, -1, -1, 0, 0, kNan, 0, 0};
+    EXPECT_EQ(judged.wrong().empty(), bound == 0.001);
+  }
+}
+
+TEST(Verdict, ATieBrokenTheWrongWayIsFoundWhereSumsAreExact) {
+  std::vector<double> surface(49);
+  surface[8] = surface[40] = 7;
+  for (const double bound : {0.0, 0.01}) {
+    Judged judged(problem_of(7, 7, "peak"), surface, bound);
+    EXPECT_EQ(judged.wrong(), "");
+    EXPECT_EQ(judged.peak().sy, -2);
+    judged.peak().sy = judged.peak().sx = 2;
+    if (bound == 0) {
+      expect_says(judged.wrong(), "is no peak");
+    } else {
+      EXPECT_EQ(judged.wrong(), "");
+    }
+  }
+}
+
+TEST(Verdict, AWrongValueIsFound) {
+  Judged judged(problem_of(kRows, kCols, "peak"), two_peaks(), 1e-4);
+  judged.peak().value *= 1.0001f;
+  expect_says(judged.wrong(), "value is ");
+  judged.peak().value = kNan;
+  expect_says(judged.wrong(), "value is nan");
+}
+
+TEST(Verdict, AFitOfTheWrongSignIsFound) {
+  for (const char* result : {"peak", "peak:gaussian", "peak:upsample=10", "peaks:2"}) {
+    for (float Peak::* sub : {&Peak::sub_sy, &Peak::sub_sx}) {
+      Judged judged(problem_of(kRows, kCols, result), two_peaks(), 1e-4);
+      EXPECT_GT(std::abs(judged.peak().*sub), 0.04) << result;
+      judged.peak().*sub *= -1;
+      expect_says(judged.wrong(), "sub");
+    }
+  }
+}
+
+TEST(Verdict, AFitIsJudgedByTheCurvature) {
+  // Through (0, 1, 0): 2 bounds / curvature is the bound of the fit.
+  for (const double bound : {1e-3, 1e-5}) {
+    Judged judged(problem_of(1, 3, "peak"), {0, 1, 0.5}, bound);
+    const float fit = judged.peak().sub_sx;
+    EXPECT_FLOAT_EQ(fit, 1.0f / 6);
+    judged.peak().sub_sx = fit + static_cast<float>(1.2 * bound / 1.5);
+    EXPECT_EQ(judged.wrong(), "");
+    judged.peak().sub_sx = fit + static_cast<float>(2.5 * bound / 1.5);
+    expect_says(judged.wrong(), "sub_sx is ");
+  }
+}
+
+TEST(Verdict, WithoutAFitThePositionIsWhole) {
+  Judged at_border(problem_of(1, 4, "peak"), {5, 3, 2, 1}, 1e-4);
+  EXPECT_EQ(at_border.wrong(), "");
+  at_border.peak().sub_sx = 0.1f;
+  expect_says(at_border.wrong(), "sub_sx is 0.1");
+  Judged flat(problem_of(1, 4, "peak"), {1, 5, 5, 1});
+  EXPECT_EQ(flat.wrong(), "");
+  flat.peak().sub_sx = 0.5f;
+  expect_says(flat.wrong(), "there is no fit");
+}
+
+TEST(Verdict, WrongFlagsAreFound) {
+  const auto said = [](std::vector<double> surface, std::uint32_t toggled, double bound = 0) {
+    Judged judged(problem_of(5, 5, "peak"), surface, bound);
+    EXPECT_EQ(judged.wrong(), "");
+    judged.peak().flags ^= toggled;
+    return judged.wrong();
+  };
+  std::vector<double> inside(25), border(25), flat(25);
+  inside[12] = border[2] = flat[12] = flat[13] = 4;
+  expect_says(said(inside, kPeakAtBorder), "border is set");
+  expect_says(said(border, kPeakAtBorder), "border is not set");
+  expect_says(said(inside, kPeakOnPlateau), "plateau is set");
+  expect_says(said(flat, kPeakOnPlateau), "plateau is not set");
+  expect_says(said(inside, kPeakNotFinite), "not finite is set");
+  EXPECT_EQ(said(flat, 0, 0.1), "");
+}
+
+TEST(Verdict, ASecondOnTheFlankIsFound) {
+  Judged judged(problem_of(kRows, kCols, "peak"), two_peaks(), 1e-4);
+  const float second = judged.peak().second;
+  EXPECT_NEAR(second, 6, 0.1);
+  // The largest output outside 5 x 5 that is no local maximum, just beside.
+  judged.peak().second = static_cast<float>(two_peaks()[3 * kCols + 7]);
+  expect_says(judged.wrong(), "no local maximum");
+  judged.peak().second = kNan;
+  expect_says(judged.wrong(), "second is NaN");
+  judged.peak().second = judged.peak().value;
+  expect_says(judged.wrong(), "no local maximum");
+}
+
+TEST(Verdict, ASmallerSecondIsFound) {
+  std::vector<double> surface(81);
+  surface[0] = 9, surface[40] = 7, surface[80] = 5;
+  Judged judged(problem_of(9, 9, "peak"), surface, 1e-4);
+  judged.peak().second = 5;
+  expect_says(judged.wrong(), "a larger local maximum is at least");
+}
+
+TEST(Verdict, ListsOfPeaksAreJudged) {
+  std::vector<double> surface(121);
+  surface[0] = 9, surface[40] = 7, surface[60] = 5, surface[120] = 3;
+  const auto said = [&](const std::function<void(Judged&)>& spoil, const char* result) {
+    Judged judged(problem_of(11, 11, result), surface, 1e-4);
+    EXPECT_EQ(judged.wrong(), "");
+    spoil(judged);
+    return judged.wrong();
+  };
+  expect_says(said([](Judged& j) { std::swap(j.peak(0), j.peak(1)); }, "peaks:3"), "larger than");
+  expect_says(said([](Judged& j) { j.peak(2) = j.peak(1); }, "peaks:3"), "is listed twice");
+  expect_says(said([](Judged& j) { j.peak(2).value = kNan; }, "peaks:3"), "is missing");
+  expect_says(said([](Judged& j) { j.peak(1).value = kNan; }, "peaks:3"), "follows a missing");
+  expect_says(said([](Judged& j) { j.peak(1) = j.peak(2), j.peak(2) = j.peak(3); }, "peaks:4"),
+              "is listed twice");
+  expect_says(said([](Judged& j) { j.peak(0).second = 1; }, "peaks:3"), "expected NaN");
+  expect_says(said([](Judged& j) { j.peak(2).sx += 1; }, "peaks:3"), "is no local maximum");
+}
+
+TEST(Verdict, TheSmallerOfTwoLeftOutIsFound) {
+  std::vector<double> surface(121);
+  surface[0] = 9, surface[40] = 7, surface[60] = 5;
+  Judged judged(problem_of(11, 11, "peaks:2"), surface, 1e-4);
+  judged.peak(1) = {5, 0, 0, 0, 0, kNan, 0, 0};
+  expect_says(judged.wrong(), "the local maximum 7");
+}
+
+TEST(Verdict, DetectionsAreJudged) {
+  const auto said = [&](const std::function<void(Judged&)>& spoil, const char* result) {
+    Judged judged(problem_of(2, 4, result), {1, 5, 2, 7, 3, 0, 4, 0}, 1e-4);
+    spoil(judged);
+    return judged.wrong();
+  };
+  const char* all = "above:3.5:5";
+  EXPECT_EQ(said([](Judged&) {}, all), "");
+  EXPECT_EQ(said([](Judged& j) { std::swap(j.detection(0), j.detection(2)); }, all), "");
+  expect_says(said([](Judged& j) { j.detection(0) = j.detection(1); }, all), "is listed twice");
+  expect_says(said([](Judged& j) { j.detection(0) = j.detection(1); }, all), "2 wrong records");
+  expect_says(said([](Judged& j) { j.detection(0).sx += 1; }, all), "is below the threshold");
+  expect_says(said([](Judged& j) { j.detection(0).sx += 10; }, all), "is outside the problem");
+  expect_says(said([](Judged& j) { j.detection(0).pair = 1; }, all), "is outside the problem");
+  expect_says(said([](Judged& j) { j.detection(0).value += 1; }, all), "value is ");
+  expect_says(said([](Judged& j) { --j.header().count; }, all), "4 +- 0.0001 is missing");
+}
+
+TEST(Verdict, ACapacityExceededIsNeverRight) {
+  const std::vector<double> surface = {1, 5, 2, 7, 3, 0, 4, 0};
+  Judged judged(problem_of(2, 4, "above:3.5:2"), surface, 1e-4);
+  expect_says(judged.wrong(), "capacity exceeded: 3 outputs are at least the threshold");
+  judged.header().count = 2;  // in silence
+  expect_says(judged.wrong(), "is missing");
+}
+
+TEST(Verdict, AtTheThresholdEitherPasses) {
+  Judged judged(problem_of(1, 3, "above:5:3"), {5.00005, 1, 7}, 1e-4);
+  EXPECT_EQ(judged.wrong(), "");
+  judged.detection(0) = judged.detection(1);
+  judged.header().count = 1;
+  EXPECT_EQ(judged.wrong(), "");
+  Judged exact(problem_of(1, 3, "above:5:3"), {5, 1, 7});
+  exact.detection(0) = exact.detection(1);
+  exact.header().count = 1;
+  expect_says(exact.wrong(), "is missing");
+}
+
+TEST(Verdict, TheSumOfHalfTheSurfaceIsFound) {
+  for (const InputKind kind : {InputKind::uniform, InputKind::zero_mean}) {
+    Judged judged(problem_of(kRows, kCols, "sum"), two_peaks(), 1e-4);
+    EXPECT_EQ(judged.wrong(kind), "");
+    judged.sum(0) = 0;
+    for (Index i = 0; i < kRows / 2 * kCols; ++i) {
+      judged.sum(0) += two_peaks()[static_cast<std::size_t>(i)];
+    }
+    expect_says(judged.wrong(kind), "the sum is ");
+  }
+}
+
+// The whole way of a point: a variant that writes surfaces, every result, and the phase `result`.
+TEST(Results, EveryResultOfAVariantThatWritesSurfacesIsMeasured) {
+  const auto device = open_cpu();
+  for (const char* id : {"cpu_definition", "cpu_fft"}) {
+    for (const char* result : {"peak", "peak:gaussian", "peak:upsample=7", "peaks:4",
+                               "above:2:100000", "above:2mad:100000", "sum"}) {
+      const Variant& variant = find_variant(id);
+      Point point({&variant, grid_points(variant).front(), Precision::fp32,
+                   parse_problem(std::string("n-to-m/9x7/6x8/2:3/full/result=") + result)},
+                  *device);
+      EXPECT_EQ(live(point, 1), Outcome::passed) << result << ": " << point.reason();
+      const nlohmann::json record = point.record();
+      EXPECT_EQ(record["result"], result);
+      EXPECT_FALSE(record.contains("score"));
+      EXPECT_GT(record["repetitions"][0]["result_us"], 0.0);
+      EXPECT_EQ(record["source_hash"], point_hash(variant, point.request().problem));
+    }
+  }
+}
+
+TEST(Results, APlainProblemHasNoNewKeys) {
+  const auto device = open_cpu();
+  const Variant& variant = find_variant("cpu_definition");
+  Point point({&variant, grid_points(variant).front(), Precision::fp32,
+               parse_problem("n-to-m/9x7/6x8/2:3/full")},
+              *device);
+  EXPECT_EQ(live(point, 1), Outcome::passed) << point.reason();
+  const nlohmann::json record = point.record();
+  for (const std::string_view name : kFieldNames) {
+    EXPECT_FALSE(record.contains(std::string(name))) << name;
+  }
+  EXPECT_FALSE(record["repetitions"][0].contains("result_us"));
+  EXPECT_EQ(record["source_hash"], variant.source_hash);
+}
+
+}  // namespace
+}  // namespace xcorr
