@@ -9,6 +9,7 @@
 #include "harness/catalogue.hpp"
 #include "harness/error.hpp"
 #include "harness/registry.hpp"
+#include "harness/score_reference.hpp"
 #include "harness/session.hpp"
 
 namespace xcorr {
@@ -172,21 +173,39 @@ int xcorr_close(void* session, char* error, std::size_t error_capacity) {
   });
 }
 
-int xcorr_reference(const char* request, const double* left, const double* right, double* out,
-                    char* error, std::size_t error_capacity) {
+// The float64 surface of a request, by `method` definition or fft: left [lefts][rows][cols], right
+// [rights][rows][cols], out [pairs][out_rows][out_cols]. A request with views has dense matrices
+// here. A mask is a byte a pixel, 0 or 1, and null for a side without one.
+int xcorr_reference_masked(const char* request, const double* left, const double* right,
+                           const std::uint8_t* left_mask, const std::uint8_t* right_mask,
+                           double* out, char* error, std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
     const nlohmann::json parsed = nlohmann::json::parse(request);
     const xcorr::Problem problem = xcorr::problem_of(parsed);
     const std::string method = parsed.value("method", "definition");
-    if (method == "fft") {
-      xcorr::FftReference(problem, left, right).correlate(0, problem.pairs(), out);
-    } else if (method != "definition") {
+    if (method != "definition" && method != "fft") {
       throw xcorr::UserError("method '" + method + "': unknown; use definition or fft");
+    }
+    const xcorr::Masks masks = problem.fields.masks;
+    if (xcorr::masks_left(masks) != (left_mask != nullptr) ||
+        xcorr::masks_right(masks) != (right_mask != nullptr)) {
+      throw xcorr::UserError("masks '" + std::string(xcorr::to_string(masks)) +
+                             "': give a mask for each side that has one, and for no other");
+    }
+    if (!problem.surface().is_plain()) {
+      xcorr::score_surfaces(problem, left, right, left_mask, right_mask, method == "fft", out);
+    } else if (method == "fft") {
+      xcorr::FftReference(problem, left, right).correlate(0, problem.pairs(), out);
     } else {
       xcorr::correlate_definition(problem, left, right, 0, problem.pairs(), out);
     }
     return 0;
   });
+}
+
+int xcorr_reference(const char* request, const double* left, const double* right, double* out,
+                    char* error, std::size_t error_capacity) {
+  return xcorr_reference_masked(request, left, right, nullptr, nullptr, out, error, error_capacity);
 }
 
 }  // extern "C"

@@ -1,5 +1,7 @@
 #include "harness/score_reference.hpp"
 
+#include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "harness/phase.hpp"
@@ -86,6 +88,45 @@ ScoreBounds::OfPair ScoreData::of_pair(Index p, double phase) const {
 std::unique_ptr<ScoreReference> make_host_score_reference(const ScoreData& data) {
   if (data.problem.fields.score.kind == ScoreKind::phase) return std::make_unique<HostPhase>(data);
   return std::make_unique<HostScores>(data);
+}
+
+void score_surfaces(const Problem& problem, const double* left, const double* right,
+                    const std::uint8_t* left_mask, const std::uint8_t* right_mask,
+                    bool by_transform, double* out) {
+  const auto stack = [](const auto* values, Index count) {
+    return values ? std::vector(values, values + count)
+                  : std::vector<std::remove_cvref_t<decltype(*values)>>();
+  };
+  ScoreInputs inputs{stack(left, problem.left_elements()),
+                     stack(right, problem.right_elements()),
+                     stack(left_mask, problem.left_elements()),
+                     stack(right_mask, problem.right_elements()),
+                     {},
+                     {}};
+  inputs.find_facts(problem);
+  const Index size = problem.out_size();
+  if (problem.fields.score.kind == ScoreKind::phase) {
+    const PhaseReference reference(problem, !by_transform);
+#pragma omp parallel for schedule(dynamic)
+    for (Index p = 0; p < problem.pairs(); ++p) {
+      const ScorePair pair = inputs.pair(problem, p);
+      reference.pair(pair.left, pair.right, 0, out + p * size);
+    }
+    return;
+  }
+  std::unique_ptr<ScoreTransform> transform;
+  if (by_transform) transform = std::make_unique<ScoreTransform>(problem, inputs);
+  const Index chunk = std::max<Index>(1, (Index{1} << 22) / size);
+  for (Index first = 0; first < problem.pairs(); first += chunk) {
+    const Index count = std::min(chunk, problem.pairs() - first);
+    std::vector<ScoreElement> elements(static_cast<std::size_t>(count * size));
+    if (transform) {
+      transform->elements(first, count, false, elements.data());
+    } else {
+      score_definition(problem, inputs, first, count, elements.data());
+    }
+    for (const ScoreElement& e : elements) *out++ = e.value;
+  }
 }
 
 }  // namespace xcorr

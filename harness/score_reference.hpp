@@ -50,4 +50,10 @@ XCORR_HD inline Expected expected(const ScoreBounds& bounds, const ScoreBounds::
 // On the host. `data` must outlive it.
 std::unique_ptr<ScoreReference> make_host_score_reference(const ScoreData& data);
 
+// The surfaces of all pairs, [pairs][out_rows][out_cols], of dense stacks, by the definition or by
+// transforms. A mask is null for a side without one.
+void score_surfaces(const Problem& problem, const double* left, const double* right,
+                    const std::uint8_t* left_mask, const std::uint8_t* right_mask,
+                    bool by_transform, double* out);
+
 }  // namespace xcorr

@@ -66,6 +66,38 @@ const Fault kFaults[] = {
 constexpr const char* kSpectralFaults[] = {
     "broken_bin_lost", "broken_bin_conjugated", "broken_bins_swapped",   "broken_bin_off",
     "broken_nyquist",  "broken_twiddles",       "broken_middle_twiddles"};
+// Of scores, boundaries and masks: a problem and an input where the fault shows.
+struct ScoreFault {
+  const char* id;
+  const char* problem;
+  InputKind input;
+  const char* reason;  // as in Fault
+};
+constexpr const char* kAnyInput =
+    R"(^(integer|zero-mean) input: \d+ of \d+ outputs are wrong; pair )";
+constexpr const char* kCorner =
+    R"(^integer input: \d+ of \d+ outputs are wrong; pair 0 .* at sy=SY sx=SX is .*, expected 0 )";
+const ScoreFault kScoreFaults[] = {
+    {"broken_deviation", "n-to-m/16x12/16x12/2:2/full/score=zncc", InputKind::uniform, kAnyInput},
+    {"broken_count", "n-to-m/16x12/16x12/2:2/full/score=zncc", InputKind::uniform, kAnyInput},
+    {"broken_whole_mean", "one-to-one/16x12/16x12/1:1/full/score=zncc", InputKind::uniform,
+     kAnyInput},
+    {"broken_uncentred", "one-to-one/16x12/16x12/1:1/full/score=zncc", InputKind::offset,
+     R"(^offset input: \d+ of \d+ outputs are wrong; pair 0 )"},
+    {"broken_mask", "one-to-many/16x12/16x12/1:2/full/score=zncc/masks=left", InputKind::uniform,
+     kAnyInput},
+    {"broken_mask", "one-to-one/5x7/12x9/1:1/valid/score=ncc/masks=both", InputKind::uniform,
+     kAnyInput},
+    {"broken_least_overlap", "one-to-one/16x12/16x12/1:1/full/score=ncc", InputKind::uniform,
+     kCorner},
+    {"broken_modulo", "n-to-m/16x12/16x12/2:2/full/boundary=circular", InputKind::uniform,
+     kAnyInput},
+    {"broken_covariance", "n-to-m/16x12/16x12/2:2/full/score=covariance", InputKind::uniform,
+     kAnyInput},
+    {"broken_exponent", "one-to-one/16x12/16x12/1:1/full/boundary=circular/score=phase:0.5",
+     InputKind::uniform, kAnyInput},
+    {"broken_unguarded", "one-to-one/16x12/16x12/1:1/full/boundary=circular/score=phase:0",
+     InputKind::constant, R"(^constant input: \d+ of \d+ outputs are wrong; pair 0 )"}};
 constexpr const char* kProblems[] = {
     "one-to-one/16x12/16x12/1:1/full", "one-to-many/16x12/16x12/1:7/full",
     "n-to-mn/16x12/16x12/3:12/full",   "n-to-m/16x12/16x12/3:5/full",
@@ -77,13 +109,13 @@ bool shows(const Fault& fault, const Problem& problem) {
   return problem.form != Form::one_to_one || std::string(fault.id) != "broken_pairing";
 }
 
-std::regex expected(const Fault& fault, const Problem& q) {
+std::regex expected(const std::string& reason, const Problem& q) {
   const Index p = q.pairs() - 1;
   const std::string last = std::to_string(p) + R"( \(left )" + std::to_string(q.pair(p).left) +
                            ", right " + std::to_string(q.pair(p).right) + R"(\) at sy=)" +
                            std::to_string(q.window.sy.last) +
                            " sx=" + std::to_string(q.window.sx.last);
-  std::string text = fault.reason;
+  std::string text = reason;
   for (const auto& [name, value] :
        {std::pair<std::string, std::string>{"SY", std::to_string(q.window.sy.first)},
         {"SX", std::to_string(q.window.sx.first)},
@@ -108,7 +140,7 @@ TEST_P(Negative, IsFoundInEveryForm) {
     if (!shows(fault, problem)) continue;
     Point point = point_of(fault.id, problem, *device);
     EXPECT_EQ(live(point), fault.outcome) << id << ": " << to_string(point.outcome());
-    EXPECT_TRUE(std::regex_search(point.reason(), expected(fault, problem)))
+    EXPECT_TRUE(std::regex_search(point.reason(), expected(fault.reason, problem)))
         << id << "\n  reason: " << point.reason() << "\n  expected: " << fault.reason;
     const nlohmann::json record = point.record();
     EXPECT_EQ(record["outcome"], to_string(fault.outcome));
@@ -123,13 +155,34 @@ INSTANTIATE_TEST_SUITE_P(Faults, Negative, testing::ValuesIn(kFaults), [](const 
 });
 
 TEST(NegativeTests, CoverEveryBrokenVariant) {
-  std::set<std::string> tested = {"broken_nothing", "broken_no_spectrum"};
+  std::set<std::string> tested = {"broken_nothing", "broken_no_spectrum", "broken_no_score",
+                                  "broken_no_phase"};
+  for (const ScoreFault& fault : kScoreFaults) tested.insert(fault.id);
   for (const char* id : kSpectralFaults) tested.insert(id);
   for (const Fault& fault : kFaults) tested.insert(fault.id);
   for (const Variant& variant : variants()) {
     if (variant.family == "negative") {
       EXPECT_EQ(tested.count(variant.id), 1u) << variant.id;
     }
+  }
+}
+
+TEST(NegativeTests, FaultsOfScoresAreFound) {
+  const std::unique_ptr<Device> device = open_cpu();
+  for (const ScoreFault& fault : kScoreFaults) {
+    const Problem problem = parse_problem(fault.problem);
+    Point point(
+        {&find_variant(fault.id), Params{}, Precision::fp32, problem, Mode::stream, fault.input},
+        *device);
+    EXPECT_EQ(live(point, 1), Outcome::incorrect) << fault.id;
+    EXPECT_TRUE(std::regex_search(point.reason(), expected(fault.reason, problem)))
+        << fault.id << ": " << point.reason();
+    // The control is right there.
+    const bool phase = problem.fields.score.kind == ScoreKind::phase;
+    Point control({&find_variant(phase ? "broken_no_phase" : "broken_no_score"), Params{},
+                   Precision::fp32, problem, Mode::stream, fault.input},
+                  *device);
+    EXPECT_EQ(live(control, 1), Outcome::passed) << fault.problem << ": " << control.reason();
   }
 }
 

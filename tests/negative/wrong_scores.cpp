@@ -1,0 +1,270 @@
+// Faults of scores, boundaries and masks. The right answer is that of the float64 definition.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <type_traits>
+#include <vector>
+
+#include "harness/phase.hpp"
+#include "harness/score.hpp"
+#include "tests/negative/broken.hpp"
+
+namespace xcorr::broken {
+namespace {
+
+// The right answer; a fault spoils the inputs, the shift or what is made of the sums.
+class SoundScore : public Plan {
+ public:
+  explicit SoundScore(const PlanRequest& request) : problem_(request.problem) {}
+
+  void compute(const Call& call) override {
+    const Problem& q = problem_;
+    const auto stack = [](const auto* from, Index count) {
+      return from ? std::vector<std::remove_cvref_t<decltype(*from)>>(from, from + count)
+                  : std::vector<std::remove_cvref_t<decltype(*from)>>();
+    };
+    const std::vector<float> left = stack(call.lefts<float>(), q.left_elements()),
+                             right = stack(call.rights<float>(), q.right_elements());
+    ScoreInputs inputs{{left.begin(), left.end()},
+                       {right.begin(), right.end()},
+                       stack(call.left_mask, q.left_elements()),
+                       stack(call.right_mask, q.right_elements()),
+                       {},
+                       {}};
+    spoil(inputs);
+    inputs.find_facts(q);
+    for (Index p = 0; p < q.pairs(); ++p) {
+      surface(inputs, p, call.outs<float>() + p * q.out_size());
+    }
+  }
+
+ protected:
+  virtual void spoil(ScoreInputs&) {}
+
+  virtual void surface(const ScoreInputs& inputs, Index p, float* out) {
+    const ScorePair pair = inputs.pair(problem_, p);
+    std::vector<ScoreElement> elements;
+    each_shift([&](Index sy, Index sx) { elements.push_back(element(pair, sy, sx)); });
+    if (is_normalised(problem_.fields.score.kind)) least_overlap(elements);
+    for (const ScoreElement& e : elements) *out++ = static_cast<float>(e.value);
+  }
+
+  virtual ScoreElement element(const ScorePair& pair, Index sy, Index sx) {
+    return score_element(problem_, pair, sy, sx);
+  }
+
+  virtual void least_overlap(std::vector<ScoreElement>& elements) {
+    double most = 0;
+    for (const ScoreElement& e : elements) most = std::max(most, e.terms);
+    for (ScoreElement& e : elements) {
+      apply_least_overlap(e, problem_.fields.score.min_overlap, most);
+    }
+  }
+
+  template <typename F>
+  void each_shift(F&& f) const {
+    for (Index sy = problem_.window.sy.first; sy <= problem_.window.sy.last; ++sy) {
+      for (Index sx = problem_.window.sx.first; sx <= problem_.window.sx.last; ++sx) f(sy, sx);
+    }
+  }
+
+  Problem problem_;
+};
+
+struct OneDeviation : SoundScore {
+  using SoundScore::SoundScore;
+  ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
+    ScoreElement e = score_element(problem_, pair, sy, sx);
+    if (e.zero == ZeroRule::zero) return e;
+    double n = 0, sum = 0, squares = 0;
+    each_product(problem_, pair, sy, sx, [&](double l, double) { n += 1, sum += l; });
+    each_product(problem_, pair, sy, sx,
+                 [&](double l, double) { squares += (l - sum / n) * (l - sum / n); });
+    e.value = std::clamp(e.value / (e.scale * squares), -1.0, 1.0);
+    return e;
+  }
+};
+
+// zncc about its means, from given sums: the ways to get one of them wrong.
+struct FromSums : SoundScore {
+  using SoundScore::SoundScore;
+  // What the n of the formula is made of, and the mean of the left.
+  virtual double count(double n, Index, Index) { return n; }
+  virtual double left_mean(double mean, const ScorePair&) { return mean; }
+
+  ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
+    ScoreElement e = score_element(problem_, pair, sy, sx);
+    if (e.zero == ZeroRule::zero) return e;
+    double n = 0, l1 = 0, r1 = 0, products = 0, left = 0, right = 0;
+    each_product(problem_, pair, sy, sx, [&](double l, double r) { n += 1, l1 += l, r1 += r; });
+    const double counted = count(n, sy, sx);
+    const double l_mean = left_mean(l1 / counted, pair), r_mean = r1 / counted;
+    each_product(problem_, pair, sy, sx, [&](double l, double r) {
+      products += (l - l_mean) * (r - r_mean);
+      left += (l - l_mean) * (l - l_mean);
+      right += (r - r_mean) * (r - r_mean);
+    });
+    e.value = left * right > 0 ? products / std::sqrt(left * right) : 0;
+    return e;
+  }
+};
+
+struct RowMiscounted : FromSums {
+  using FromSums::FromSums;
+  double count(double n, Index, Index sx) override {
+    return n + static_cast<double>(overlap(problem_.left.cols, problem_.right.cols, sx).count);
+  }
+};
+
+struct WholeMean : FromSums {
+  using FromSums::FromSums;
+  double left_mean(double, const ScorePair& pair) override { return pair.left_mean; }
+};
+
+// float32 sums of squares and products, whose means are subtracted afterwards.
+struct Uncentred : SoundScore {
+  using SoundScore::SoundScore;
+  ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
+    ScoreElement e = score_element(problem_, pair, sy, sx);
+    if (e.zero == ZeroRule::zero) return e;
+    float n = 0, l1 = 0, r1 = 0, l2 = 0, r2 = 0, lr = 0;
+    each_product(problem_, pair, sy, sx, [&](double left, double right) {
+      const auto l = static_cast<float>(left), r = static_cast<float>(right);
+      n += 1, l1 += l, r1 += r, l2 += l * l, r2 += r * r, lr += l * r;
+    });
+    const float squares = (l2 - l1 * l1 / n) * (r2 - r1 * r1 / n);
+    e.value = squares > 0 ? std::clamp((lr - l1 * r1 / n) / std::sqrt(squares), -1.0f, 1.0f) : 0;
+    return e;
+  }
+};
+
+struct MaskIgnored : SoundScore {
+  using SoundScore::SoundScore;
+  void spoil(ScoreInputs& inputs) override { inputs.left_mask.clear(); }
+};
+
+struct OverlapIgnored : SoundScore {
+  using SoundScore::SoundScore;
+  void least_overlap(std::vector<ScoreElement>&) override {}
+};
+
+// Columns are taken modulo one less than their number.
+struct ModuloOffByOne : SoundScore {
+  using SoundScore::SoundScore;
+  ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
+    const Shape shape = problem_.left;
+    ScoreElement e;
+    for (Index y = 0; y < shape.rows; ++y) {
+      for (Index x = 0; x < shape.cols; ++x) {
+        const Index column = x + sx >= shape.cols ? x + sx - (shape.cols - 1) : x + sx;
+        e.value +=
+            pair.left[y * shape.cols + x] *
+            pair.right[wrapped(y, sy, shape.rows) * shape.cols + wrapped(column, 0, shape.cols)];
+      }
+    }
+    return e;
+  }
+};
+
+// Covariance about the means of the overlap instead of those of the matrices.
+struct OverlapCovariance : SoundScore {
+  using SoundScore::SoundScore;
+  ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
+    ScorePair local = pair;
+    double n = 0, left = 0, right = 0;
+    each_product(problem_, pair, sy, sx,
+                 [&](double l, double r) { n += 1, left += l, right += r; });
+    local.left_mean = left / n;
+    local.right_mean = right / n;
+    return score_element(problem_, local, sy, sx);
+  }
+};
+
+struct SoundPhase : SoundScore {
+  using SoundScore::SoundScore;
+  void surface(const ScoreInputs& inputs, Index p, float* out) override {
+    const ScorePair pair = inputs.pair(problem_, p);
+    std::vector<double> values(static_cast<std::size_t>(problem_.out_size()));
+    const Problem asked = spoiled();
+    PhaseReference(asked, true).pair(pair.left, pair.right, 0, values.data());
+    std::copy(values.begin(), values.end(), out);
+  }
+  virtual Problem spoiled() const { return problem_; }
+};
+
+struct ExponentIgnored : SoundPhase {
+  using SoundPhase::SoundPhase;
+  Problem spoiled() const override {
+    Problem asked = problem_;
+    asked.fields.score.exponent = 0;
+    return asked;
+  }
+};
+
+// Every bin is divided by its own size, without the least one.
+struct Unguarded : SoundPhase {
+  using SoundPhase::SoundPhase;
+  void surface(const ScoreInputs& inputs, Index p, float* out) override {
+    const ScorePair pair = inputs.pair(problem_, p);
+    const Shape shape = problem_.left;
+    constexpr double kTurn = 6.283185307179586476925;
+    const auto each = [&](auto&& f) {
+      for (Index y = 0; y < shape.rows; ++y) {
+        for (Index x = 0; x < shape.cols; ++x) f(y, x);
+      }
+    };
+    const auto root = [&](Index v, Index y, Index u, Index x) {
+      return std::polar(
+          1.0, kTurn * (static_cast<double>(v * y % shape.rows) / static_cast<double>(shape.rows) +
+                        static_cast<double>(u * x % shape.cols) / static_cast<double>(shape.cols)));
+    };
+    std::vector<std::complex<double>> bins;
+    each([&](Index v, Index u) {
+      std::complex<double> l = 0, r = 0;
+      each([&](Index y, Index x) {
+        l += pair.left[y * shape.cols + x] * root(v, y, u, x);  // conjugated
+        r += pair.right[y * shape.cols + x] * std::conj(root(v, y, u, x));
+      });
+      const std::complex<double> cross = l * r;
+      bins.push_back(cross / std::pow(std::abs(cross), 1 - problem_.fields.score.exponent));
+    });
+    each_shift([&](Index sy, Index sx) {
+      std::complex<double> sum = 0;
+      each([&](Index v, Index u) {
+        sum += bins[static_cast<std::size_t>(v * shape.cols + u)] *
+               root(v, wrapped(0, sy, shape.rows), u, wrapped(0, sx, shape.cols));
+      });
+      *out++ = static_cast<float>(sum.real() / static_cast<double>(shape.size()));
+    });
+  }
+};
+
+template <typename Fault>
+bool add_score(const char* id, const char* summary) {
+  Variant variant;
+  variant.summary = summary;
+  variant.plan = plan<Fault>;
+  variant.boundaries = {Boundary::zero, Boundary::circular};
+  variant.scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc,
+                    ScoreKind::phase};
+  variant.masks = true;
+  return register_variant(std::move(variant), id, "negative", "tests/negative", "0123456789abcdef");
+}
+
+const bool kAdded[] = {
+    add_score<SoundScore>("broken_no_score", "Right, the control of scores"),
+    add_score<SoundPhase>("broken_no_phase", "Right, the control of phase correlation"),
+    add_score<OneDeviation>("broken_deviation", "zncc divides by the variance of the left"),
+    add_score<RowMiscounted>("broken_count", "Means over a row too many"),
+    add_score<WholeMean>("broken_whole_mean", "Mean of the whole template over a partial overlap"),
+    add_score<Uncentred>("broken_uncentred", "Differences of large float32 sums"),
+    add_score<MaskIgnored>("broken_mask", "The mask of the left is not used"),
+    add_score<OverlapIgnored>("broken_least_overlap", "No least overlap"),
+    add_score<ModuloOffByOne>("broken_modulo", "Columns wrap one too early"),
+    add_score<OverlapCovariance>("broken_covariance", "Covariance about the means of the overlap"),
+    add_score<ExponentIgnored>("broken_exponent", "Phase correlation with p = 0"),
+    add_score<Unguarded>("broken_unguarded", "Phase correlation divides by the smallest bins"),
+};
+
+}  // namespace
+}  // namespace xcorr::broken
