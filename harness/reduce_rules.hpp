@@ -185,13 +185,15 @@ struct Upsampling {
   }
 };
 
-// Bits of a number in the order of numbers, as an unsigned integer. Not for NaN.
+// Bits of a number in the order of numbers, as an unsigned integer. Not for NaN. Both zeros are one.
 XCORR_HD inline std::uint32_t ordered(float value) {
+  value += 0.0f;
   std::uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   return bits >> 31 ? ~bits : bits | (std::uint32_t{1} << 31);
 }
 XCORR_HD inline std::uint64_t ordered(double value) {
+  value += 0.0;
   std::uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
   return bits >> 63 ? ~bits : bits | (std::uint64_t{1} << 63);

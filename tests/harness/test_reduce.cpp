@@ -275,6 +275,14 @@ void thresholds_are_exact() {
 TEST(Above, DeviationsAreExactInFloat) { thresholds_are_exact<float>(); }
 TEST(Above, DeviationsAreExactInDouble) { thresholds_are_exact<double>(); }
 
+TEST(Above, BothZerosAreOneNumber) {
+  // The median is 0 and the deviations are 1, 0, 0 and 5: the threshold is 0.5.
+  EXPECT_EQ(detections(problem_of(1, 4, "above:1mad:9"), std::vector<float>{5, -0.0f, -1, 0}).count,
+            1u);
+  EXPECT_EQ(detections(problem_of(1, 4, "above:0mad:9"), std::vector<float>{5, -0.0f, -1, 0}).count,
+            3u);
+}
+
 TEST(Above, NothingButNanHasNoThreshold) {
   EXPECT_EQ(detections(problem_of(2, 2, "above:8mad:9"), std::vector<float>(4, kNan)).count, 0u);
 }

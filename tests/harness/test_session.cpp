@@ -1,6 +1,7 @@
 // A session plans once, keeps its memory, and computes as often as it is asked to.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -122,6 +123,107 @@ TEST(Session, PlansWhileAReferenceDoes) {
     ASSERT_NEAR(out[0], 1.0, 1e-9);
   }
   sessions.join();
+}
+
+// A surface of the pair's left values, masked by the mask and found through the view, so that a test
+// sees what the variant was given.
+struct Copied : Plan {
+  explicit Copied(const PlanRequest& request) : problem(request.problem) {}
+  void compute(const Call& call) override {
+    for (Index i = 0; i < problem.left.cols; ++i) {
+      const Index at = call.left_view.offsets ? call.left_view.offsets[0] + i : i;
+      const bool valid = !call.left_mask || call.left_mask[i];
+      call.outs<float>()[i] = valid ? call.lefts<float>()[at] + call.rights<float>()[0] : 0.0f;
+    }
+  }
+  Problem problem;
+};
+
+Variant copied() {
+  Variant variant = product();
+  variant.scores = {ScoreKind::product, ScoreKind::ncc};
+  variant.masks = true;
+  variant.views = {Views::dense, Views::windows, Views::channels};
+  variant.supports = [](const PlanRequest&) { return yes(); };
+  variant.plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+    return std::make_unique<Copied>(request);
+  };
+  return variant;
+}
+
+// Four outputs, at shifts 0 to 3.
+constexpr const char* kFour = "one-to-one/1x4/1x4/1:1/sy:0..0,sx:0..3";
+
+template <typename D>
+void passes_masks_and_views() {
+  const Variant variant = copied();
+  const float left[] = {1, 2, 3, 4, 5, 6, 7, 8}, right[] = {10, 0, 0, 0};
+  const std::uint8_t mask[] = {1, 0, 1, 1};
+  const Index offset[] = {3}, zero[] = {0};
+  float out[4];
+  const auto computed = [&](const std::string& fields, const std::function<void(Arrays&)>& set) {
+    Session session(variant, request_of((kFour + fields).c_str()), std::make_unique<D>());
+    Arrays arrays;
+    arrays.left = left;
+    arrays.right = right;
+    arrays.out = out;
+    set(arrays);
+    session.compute(arrays);
+    return std::vector<float>(out, out + 4);
+  };
+  EXPECT_EQ(computed("/score=ncc/masks=left", [&](Arrays& a) { a.left_mask = mask; }),
+            (std::vector<float>{11, 0, 13, 14}));
+  const auto views = [&](Arrays& a) {
+    a.left_view = {offset, 4};
+    a.right_view = {zero, 4};
+    a.left_elements = 8;
+    a.right_elements = 4;
+  };
+  EXPECT_EQ(computed("/views=windows", views), (std::vector<float>{14, 15, 16, 17}));
+  EXPECT_EQ(computed("/same=yes", [](Arrays& a) { a.right = nullptr; }),
+            (std::vector<float>{2, 3, 4, 5}));
+  const auto refused = [&](const std::string& fields, const std::function<void(Arrays&)>& set) {
+    return user_error([&] { computed(fields, set); });
+  };
+  EXPECT_NE(refused("/score=ncc/masks=left", [](Arrays&) {}).find("the left masks are missing"),
+            std::string::npos);
+  EXPECT_NE(refused("/views=windows", [](Arrays&) {}).find("the left offsets are missing"),
+            std::string::npos);
+  EXPECT_NE(refused("/views=windows",
+                    [&](Arrays& a) {
+                      views(a);
+                      a.left_elements = 6;
+                    })
+                .find("matrix 0 at offset 3 leaves the array of 6 elements"),
+            std::string::npos);
+  EXPECT_NE(refused("/views=channels",
+                    [&](Arrays& a) {
+                      views(a);
+                      a.right_elements = 3;
+                    })
+                .find("the right row 0 at offset 0 leaves the array of 3"),
+            std::string::npos);
+}
+
+TEST(Session, PassesMasksAndViews) { passes_masks_and_views<ForwardingDevice>(); }
+TEST(Session, CopiesMasksAndViewsToADevice) { passes_masks_and_views<Apart>(); }
+
+TEST(Session, MoreDetectionsThanTheCapacityAreAnError) {
+  const Variant variant = copied();
+  const float left[] = {1, 2, 3, 4}, right[] = {10, 0, 0, 0};
+  for (const auto& [capacity, fits] : {std::pair{"3", true}, {"2", false}}) {
+    Session session(variant,
+                    request_of((std::string(kFour) + "/result=above:11.5:" + capacity).c_str()),
+                    std::make_unique<Apart>());
+    char out[16 + 3 * 16];
+    const std::string said = user_error([&] { session.compute(left, right, out); });
+    EXPECT_EQ(said.empty(), fits) << said;
+    if (!fits) {
+      EXPECT_EQ(said,
+                "result 'above:11.5:2': 3 outputs are at least the threshold, the capacity is 2; "
+                "use a larger capacity or threshold");
+    }
+  }
 }
 
 TEST(Session, AskingPlansNothing) {

@@ -1,0 +1,187 @@
+// The reduction of surfaces on a GPU gives what the reduction on the host gives. Needs a device.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "harness/cuda_owned.hpp"
+#include "harness/reduce.hpp"
+#include "harness/registry.hpp"
+#include "harness/results.hpp"
+
+namespace xcorr {
+namespace {
+
+class ReduceOnCuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) GTEST_SKIP() << "no CUDA device";
+    cudaStream_t made{};
+    require_cuda(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "stream");
+    stream.reset(made);
+  }
+  CudaStream stream;
+
+  // What the GPU writes, by a call of its own and by the replay of a captured call.
+  template <typename T>
+  std::vector<char> by_gpu(const Problem& problem, const std::vector<T>& surface, bool captured) {
+    const Precision precision = sizeof(T) == 8 ? Precision::fp64 : Precision::fp32;
+    const auto bytes = static_cast<Index>(problem.result_bytes(sizeof(T)));
+    DeviceArray<T> in(static_cast<Index>(surface.size()));
+    DeviceArray<char> out(bytes), scratch(static_cast<Index>(ReduceScratch(problem).bytes) + 256);
+    const auto copy = [&](void* to, const void* from, std::size_t size) {
+      require_cuda(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream.get()), "copy");
+      require_cuda(cudaStreamSynchronize(stream.get()), "copy");
+    };
+    copy(in.get(), surface.data(), in.bytes());
+    require_cuda(cudaMemsetAsync(out.get(), 0x7f, out.bytes(), stream.get()), "fill");
+    require_cuda(cudaMemsetAsync(scratch.get(), 0xff, scratch.bytes(), stream.get()), "fill");
+    const auto reduce = [&] {
+      reduce_on_cuda(problem, precision, in.get(), scratch.get(), out.get(), stream.get());
+    };
+    if (captured) {
+      cudaGraph_t made{};
+      cudaGraphExec_t instantiated{};
+      require_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), "graph");
+      reduce();
+      require_cuda(cudaStreamEndCapture(stream.get(), &made), "graph");
+      const CudaGraph graph(made);
+      require_cuda(cudaGraphInstantiate(&instantiated, graph.get(), 0), "graph");
+      const CudaGraphExec executable(instantiated);
+      for (int i = 0; i < 2; ++i) {
+        require_cuda(cudaGraphLaunch(executable.get(), stream.get()), "graph");
+      }
+      require_cuda(cudaStreamSynchronize(stream.get()), "graph");
+    } else {
+      reduce();
+    }
+    std::vector<char> result(out.bytes());
+    copy(result.data(), out.get(), result.size());
+    return result;
+  }
+};
+
+template <typename T>
+std::vector<char> by_cpu(const Problem& problem, const std::vector<T>& surface) {
+  std::vector<char> out(static_cast<std::size_t>(problem.result_bytes(sizeof(T))), '\x7f');
+  reduce_on_cpu(problem, sizeof(T) == 8 ? Precision::fp64 : Precision::fp32, surface.data(),
+                nullptr, out.data());
+  return out;
+}
+
+// Detections in an order, so that lists can be compared.
+std::vector<char> sorted(std::vector<char> records, std::int64_t capacity) {
+  AboveHeader header;
+  std::memcpy(&header, records.data(), sizeof header);
+  std::vector<Detection> listed(std::min(header.count, static_cast<std::uint64_t>(capacity)));
+  char* const at = records.data() + sizeof header;
+  std::memcpy(listed.data(), at, listed.size() * sizeof(Detection));
+  std::sort(listed.begin(), listed.end(), [](const Detection& a, const Detection& b) {
+    return std::tie(a.pair, a.sy, a.sx) < std::tie(b.pair, b.sy, b.sx);
+  });
+  std::memcpy(at, listed.data(), listed.size() * sizeof(Detection));
+  return records;
+}
+
+void expect_equal(const Problem& problem, std::vector<char> got, std::vector<char> want) {
+  const Result& result = problem.fields.result;
+  if (result.kind == ResultKind::above) {
+    got = sorted(got, result.capacity);
+    want = sorted(want, result.capacity);
+  }
+  if (result.kind == ResultKind::peak || result.kind == ResultKind::peaks) {
+    // Devices and hosts differ in the last bit of a logarithm or a quotient.
+    for (std::size_t at = 0; at < got.size(); at += sizeof(Peak)) {
+      Peak one, other;
+      std::memcpy(&one, got.data() + at, sizeof one);
+      std::memcpy(&other, want.data() + at, sizeof other);
+      EXPECT_NEAR(one.sub_sy, other.sub_sy, 1e-6);
+      EXPECT_NEAR(one.sub_sx, other.sub_sx, 1e-6);
+      // Every NaN is alike.
+      if (std::isnan(one.value) && std::isnan(other.value)) one.value = other.value;
+      if (std::isnan(one.second) && std::isnan(other.second)) one.second = other.second;
+      one.sub_sy = other.sub_sy, one.sub_sx = other.sub_sx;
+      std::memcpy(got.data() + at, &one, sizeof one);
+    }
+  }
+  EXPECT_EQ(got, want);
+}
+
+// Few values, so that there are ties and plateaus, or many.
+template <typename T>
+std::vector<T> outputs(const Problem& problem, unsigned seed, int levels, bool with_nan) {
+  std::mt19937 random(seed);
+  std::vector<T> values(static_cast<std::size_t>(problem.out_elements()));
+  for (T& v : values) {
+    v = static_cast<T>(static_cast<double>(random() % static_cast<unsigned>(levels)) / 16 - 0.5);
+    if (with_nan && random() % 13 == 0) v = std::numeric_limits<T>::quiet_NaN();
+  }
+  return values;
+}
+
+constexpr const char* kShapes[] = {"1x1", "1x7", "5x1", "3x4", "9x12", "1x3000", "33x65"};
+
+TEST_F(ReduceOnCuda, GivesWhatTheHostGives) {
+  unsigned seed = 0;
+  for (const char* shape : kShapes) {
+    for (const char* result : {"peak", "peak:gaussian", "peaks:1", "peaks:7", "above:0.5:100000",
+                               "above:8mad:100000", "above:0.5mad:100000", "sum"}) {
+      const Problem problem = parse_problem(std::string("one-to-many/") + shape + "/" + shape +
+                                            "/1:5/full/boundary=circular/result=" + result);
+      for (const int levels : {3, 1 << 20}) {
+        for (const bool with_nan : {false, true}) {
+          SCOPED_TRACE(problem.id() + " levels " + std::to_string(levels) +
+                       (with_nan ? " with NaN" : ""));
+          const auto single = outputs<float>(problem, ++seed, levels, with_nan);
+          const auto twofold = outputs<double>(problem, ++seed, levels, with_nan);
+          // Exact sums of multiples of 1/16 in any order; and NaN has many patterns of bits.
+          if (with_nan && problem.fields.result.kind == ResultKind::sum) continue;
+          for (const bool captured : {false, true}) {
+            expect_equal(problem, by_gpu(problem, single, captured), by_cpu(problem, single));
+            expect_equal(problem, by_gpu(problem, twofold, captured), by_cpu(problem, twofold));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ReduceOnCuda, InterpolatesAsTheHost) {
+  for (const char* shape : {"1x32", "15x13", "16x12", "40x1"}) {
+    const Problem problem = parse_problem(std::string("one-to-many/") + shape + "/" + shape +
+                                          "/1:3/full/boundary=circular/result=peak:upsample=20");
+    const auto surface = outputs<double>(problem, 5, 1 << 20, false);
+    expect_equal(problem, by_gpu(problem, surface, false), by_cpu(problem, surface));
+    const auto with_nan = outputs<float>(problem, 6, 1 << 20, true);
+    expect_equal(problem, by_gpu(problem, with_nan, false), by_cpu(problem, with_nan));
+  }
+}
+
+TEST_F(ReduceOnCuda, CountsMoreDetectionsThanItHolds) {
+  const Problem problem =
+      parse_problem("one-to-many/40x40/40x40/1:3/full/boundary=circular/result=above:-1:7");
+  const std::vector<float> surface = outputs<float>(problem, 1, 16, false);
+  const std::vector<char> got = by_gpu(problem, surface, false);
+  AboveHeader header;
+  std::memcpy(&header, got.data(), sizeof header);
+  EXPECT_EQ(header.count, 4800u);
+  EXPECT_EQ(header.spare, 0u);
+}
+
+// More pairs than blocks, of which each then takes several.
+TEST_F(ReduceOnCuda, TakesManyPairs) {
+  const Problem problem =
+      parse_problem("one-to-many/2x3/2x3/1:70000/full/boundary=circular/result=peak");
+  const std::vector<float> surface = outputs<float>(problem, 1, 5, true);
+  expect_equal(problem, by_gpu(problem, surface, false), by_cpu(problem, surface));
+}
+
+}  // namespace
+}  // namespace xcorr
