@@ -89,6 +89,8 @@ class Device {
   virtual std::unique_ptr<ScoreReference> score_reference(const ScoreData& data) {
     return make_host_score_reference(data);
   }
+  // Up to this much work, about a second, the definition gives these surfaces; above, transforms.
+  virtual Index score_definition_fmas() const { return Index{1} << 28; }
 
  protected:
   // Of plain problems (Problem::is_plain).

@@ -13,6 +13,7 @@
 #include "harness/device_kernels.hpp"
 #include "harness/error.hpp"
 #include "harness/nvml.hpp"
+#include "harness/score_cuda.hpp"
 #include "harness/truth_cuda.hpp"
 
 namespace xcorr {
@@ -254,6 +255,14 @@ class Cuda : public Device {
   }
   std::size_t new_truth_bytes(const Problem& problem) const override {
     return cuda_truth_bytes(problem);
+  }
+
+  std::unique_ptr<ScoreReference> score_reference(const ScoreData& data) override {
+    return make_cuda_score_reference(data, stream_.get());
+  }
+  Index score_definition_fmas() const override { return Index{1} << 35; }
+  std::size_t score_reference_bytes(const Problem& problem) const override {
+    return cuda_score_bytes(problem);
   }
 
  private:

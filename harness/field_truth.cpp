@@ -11,9 +11,7 @@
 namespace xcorr {
 namespace {
 
-// Up to this much work, about a second, the definition is the reference for every element.
-constexpr Index kSmallFmas = Index{1} << 28;
-// The sums of a transform grow faster: about as long as the definition of so much work.
+// Up to so many terms of all its sums a transform is computed by them.
 constexpr double kSmallPhase = 0x1p26;
 
 Index pairs_per_chunk(const Problem& problem) {
@@ -25,8 +23,9 @@ bool fits(const Problem& problem, std::size_t cache_bytes) {
   return static_cast<std::size_t>(problem.out_elements()) * sizeof(Expected) <= cache_bytes / 4;
 }
 
-bool is_large(const Problem& problem) {
-  if (problem.fields.score.kind != ScoreKind::phase) return problem.fmas() > kSmallFmas;
+// Whether transforms are the reference.
+bool is_large(const Problem& problem, Index definition_fmas) {
+  if (problem.fields.score.kind != ScoreKind::phase) return problem.fmas() > definition_fmas;
   const double sums = static_cast<double>(problem.left.rows + problem.left.cols) *
                       static_cast<double>(problem.left.size());
   return 3 * sums * static_cast<double>(problem.pairs()) > kSmallPhase;
@@ -172,7 +171,7 @@ FieldTruth::KindTruth& FieldTruth::truth_of(InputKind kind) {
   if (entry) return *entry;
   ScoreInputs inputs = score_inputs(problem_, kind, seed_, amplitude_, round_);
   const ScoreKind score = problem_.fields.score.kind;
-  const bool large = is_large(problem_);
+  const bool large = is_large(problem_, device_.score_definition_fmas());
   const auto norm = score == ScoreKind::covariance || score == ScoreKind::zncc
                         ? &MatrixFacts::centred_norm
                         : &MatrixFacts::norm;
@@ -305,8 +304,8 @@ Reference FieldTruth::reference(InputKind kind, Index first, Index count) {
 std::size_t FieldTruth::host_bytes(const Problem& problem, std::size_t cache_bytes) {
   const auto elements =
       static_cast<std::size_t>(problem.left_elements() + problem.right_elements());
-  // Matrices in float64 and in the scalar type, and what transforms make of them.
-  const std::size_t inputs = elements * sizeof(double) * (is_large(problem) ? 8 : 3);
+  // Matrices in float64 and in the scalar type, and at most what transforms make of them.
+  const std::size_t inputs = elements * sizeof(double) * 8;
   const auto chunk = static_cast<std::size_t>(pairs_per_chunk(problem) * problem.out_size());
   const std::size_t kept =
       fits(problem, cache_bytes) ? 3 * static_cast<std::size_t>(problem.out_elements()) : chunk;

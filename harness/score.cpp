@@ -68,12 +68,7 @@ void score_definition(const Problem& problem, const ScoreInputs& inputs, Index f
   if (!is_normalised(problem.fields.score.kind)) return;
 #pragma omp parallel for
   for (Index i = 0; i < count; ++i) {
-    ScoreElement* begin = out + i * size;
-    double most = 0;
-    for (Index e = 0; e < size; ++e) most = std::max(most, begin[e].terms);
-    for (Index e = 0; e < size; ++e) {
-      apply_least_overlap(begin[e], problem.fields.score.min_overlap, most);
-    }
+    apply_least_overlap(out + i * size, size, problem.fields.score.min_overlap);
   }
 }
 

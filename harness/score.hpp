@@ -141,6 +141,13 @@ XCORR_HD inline void apply_least_overlap(ScoreElement& e, double min_overlap, do
   e.zero = ZeroRule::zero;
 }
 
+// The same for all `size` elements of a pair. Applying it twice changes nothing.
+inline void apply_least_overlap(ScoreElement* elements, Index size, double min_overlap) {
+  double most = 0;
+  for (Index e = 0; e < size; ++e) most = fmax(most, elements[e].terms);
+  for (Index e = 0; e < size; ++e) apply_least_overlap(elements[e], min_overlap, most);
+}
+
 // Of the valid elements of one matrix.
 struct MatrixFacts {
   double mean = 0, norm = 0, centred_norm = 0;

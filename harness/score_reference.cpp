@@ -25,15 +25,7 @@ class HostScores : public ScoreReference {
     } else {
       score_definition(data_.problem, data_.inputs, first, count, elements.data());
     }
-#pragma omp parallel for
-    for (Index i = 0; i < count; ++i) {
-      const ScoreBounds::OfPair of_pair = data_.of_pair(first + i);
-      phase[i] = 0;
-      for (Index e = 0; e < size; ++e) {
-        out[i * size + e] = expected(data_.bounds, of_pair, e,
-                                     elements[static_cast<std::size_t>(i * size + e)], data_.exact);
-      }
-    }
+    expect(data_, first, count, elements.data(), out, phase);
   }
 
  private:
@@ -83,6 +75,23 @@ const MatrixFacts& ScoreData::right_facts(Index p) const {
 
 ScoreBounds::OfPair ScoreData::of_pair(Index p, double phase) const {
   return bounds.of_pair(left_facts(p), right_facts(p), phase);
+}
+
+void expect(const ScoreData& data, Index first, Index count, ScoreElement* elements, Expected* out,
+            double* phase) {
+  const Problem& q = data.problem;
+  const Index size = q.out_size();
+  const bool score = is_normalised(q.fields.score.kind);
+#pragma omp parallel for
+  for (Index i = 0; i < count; ++i) {
+    ScoreElement* begin = elements + i * size;
+    if (score) apply_least_overlap(begin, size, q.fields.score.min_overlap);
+    const ScoreBounds::OfPair of_pair = data.of_pair(first + i);
+    phase[i] = 0;
+    for (Index e = 0; e < size; ++e) {
+      out[i * size + e] = expected(data.bounds, of_pair, e, begin[e], data.exact);
+    }
+  }
 }
 
 std::unique_ptr<ScoreReference> make_host_score_reference(const ScoreData& data) {

@@ -47,6 +47,11 @@ XCORR_HD inline Expected expected(const ScoreBounds& bounds, const ScoreBounds::
           normal ? e.scale : e.absolute};
 }
 
+// Applies the rule of the least overlap to the elements of the pairs [first, first + count), and
+// turns them into what is expected.
+void expect(const ScoreData& data, Index first, Index count, ScoreElement* elements, Expected* out,
+            double* phase);
+
 // On the host. `data` must outlive it.
 std::unique_ptr<ScoreReference> make_host_score_reference(const ScoreData& data);
 

@@ -123,6 +123,30 @@ TEST_F(CudaDevice, PhasesAreTimedOnTheDevice) {
   EXPECT_NEAR(inverse, 600e-6, 20e-6);
 }
 
+TEST_F(CudaDevice, ScoresAreThoseOfTheHost) {
+  const std::unique_ptr<Device> cpu = open_cpu();
+  for (const char* id :
+       {"n-to-m/9x12/9x12/2:3/full/boundary=circular", "n-to-mn/9x7/6x11/2:4/full/score=covariance",
+        "n-to-m/9x7/6x11/2:2/full/score=zncc:0.3",
+        "n-to-m/9x7/6x11/2:2/full/score=ncc:0.5/masks=both",
+        "n-to-m/5x6/9x11/2:2/valid/score=zncc:0.3/views=windows",
+        "one-to-one/9x12/9x12/1:1/full/boundary=circular/score=phase:0"}) {
+    const Problem problem = parse_problem(id);
+    const auto values = [&](Device& of) {
+      return of.truth(problem, Precision::fp32, AlgorithmClass::definition, 5)
+          ->reference(InputKind::offset, 0, problem.pairs());
+    };
+    const Reference expected = values(*cpu), got = values(*device);
+    ASSERT_EQ(got.value.size(), expected.value.size());
+    for (std::size_t i = 0; i < got.value.size(); ++i) {
+      EXPECT_NEAR(got.value[i], expected.value[i],
+                  1e-9 * expected.bound[i] + 1e-12 + 1e-14 * std::abs(expected.value[i]))
+          << id << " " << i;
+      EXPECT_NEAR(got.bound[i], expected.bound[i], 1e-9 * expected.bound[i]) << id << " " << i;
+    }
+  }
+}
+
 // Truth of the device, judged by the truth of the host: the device fills inputs, the host computes.
 TEST_F(CudaDevice, TruthAgreesWithTheHosts) {
   const Problem problem = make_problem(Form::n_to_m, {9, 7}, {6, 11}, 2, 3, "full");

@@ -7,8 +7,10 @@
 
 #include "harness/device.hpp"
 #include "harness/field_truth.hpp"
+#include "harness/views.hpp"
 #include "tests/harness/fp32.hpp"
 #include "tests/support/fixture.hpp"
+#include "tests/support/forwarding_device.hpp"
 
 namespace xcorr {
 namespace {
@@ -59,6 +61,82 @@ TEST(FieldTruth, HonestFloat32Passes) {
       }
     }
   }
+}
+
+// The transforms are its references, of problems of every size.
+class ByTransforms : public ForwardingDevice {
+ public:
+  Index score_definition_fmas() const override { return 0; }
+};
+
+TEST(FieldTruth, TransformsGiveTheSameReference) {
+  for (const std::string& id : kProblems) {
+    const Problem problem = parse_problem(id);
+    ByTransforms transforms;
+    const std::unique_ptr<Device> definition = open_cpu();
+    const auto values = [&](Device& device) {
+      return device.truth(problem, Precision::fp32, AlgorithmClass::fft, kSeed)
+          ->reference(InputKind::zero_mean, 0, problem.pairs());
+    };
+    const Reference a = values(*definition), b = values(transforms);
+    ASSERT_EQ(a.value.size(), b.value.size());
+    for (std::size_t i = 0; i < a.value.size(); ++i) {
+      ASSERT_NEAR(a.value[i], b.value[i], 1e-9) << id << " " << i;
+      ASSERT_NEAR(a.bound[i], b.bound[i], 1e-6 * a.bound[i]) << id << " " << i;
+    }
+    // The comparison with transforms and the sample by the definition both pass.
+    const std::vector<float> out = honest(problem, AlgorithmClass::fft, InputKind::zero_mean);
+    const auto truth = transforms.truth(problem, Precision::fp32, AlgorithmClass::fft, kSeed);
+    const Check check = truth->check(InputKind::zero_mean, out.data());
+    EXPECT_TRUE(check.passed()) << id << ": " << describe_failure(problem, check);
+  }
+}
+
+TEST(FieldTruth, OneWrongElementIsFoundAndNamed) {
+  for (const std::string& id : kProblems) {
+    const Problem problem = parse_problem(id);
+    const std::unique_ptr<Device> device = open_cpu();
+    const auto truth = device->truth(problem, Precision::fp32, AlgorithmClass::definition, kSeed);
+    std::vector<float> out = honest(problem, AlgorithmClass::definition, InputKind::zero_mean);
+    const Reference reference = truth->reference(InputKind::zero_mean, 0, problem.pairs());
+    const std::size_t last = out.size() - 1;
+    for (const double by : {4 * reference.bound[last] + 1e-30, static_cast<double>(NAN)}) {
+      const float kept = out[last];
+      out[last] = static_cast<float>(reference.value[last] + by);
+      const Check check = truth->check(InputKind::zero_mean, out.data());
+      EXPECT_EQ(check.wrong, 1) << id << " " << by;
+      EXPECT_EQ(check.first_wrong.rfind("pair " + std::to_string(problem.pairs() - 1) + " ", 0), 0u)
+          << check.first_wrong;
+      out[last] = kept;
+    }
+  }
+}
+
+TEST(FieldTruth, ScoresBeyondOneAreWrong) {
+  const Problem problem = parse_problem("one-to-one/4x4/4x4/1:1/full/score=ncc:0.01/same=yes");
+  const std::unique_ptr<Device> device = open_cpu();
+  const auto truth = device->truth(problem, Precision::fp32, AlgorithmClass::definition, kSeed);
+  std::vector<float> out = honest(problem, AlgorithmClass::definition, InputKind::zero_mean);
+  const std::size_t centre = out.size() / 2;
+  EXPECT_EQ(out[centre], 1.0f);
+  EXPECT_TRUE(truth->check(InputKind::zero_mean, out.data()).passed());
+  out[centre] = std::nextafter(1.0f, 2.0f);
+  EXPECT_EQ(truth->check(InputKind::zero_mean, out.data()).wrong, 1);
+}
+
+TEST(FieldTruth, WrittenInputsAreFound) {
+  const Problem problem = parse_problem("n-to-m/6x9/11x12/2:2/full/score=zncc:0.5/views=windows");
+  const std::unique_ptr<Device> device = open_cpu();
+  const auto truth = device->truth(problem, Precision::fp32, AlgorithmClass::definition, kSeed);
+  const auto array = [&](Side side) {
+    return std::vector<float>(static_cast<std::size_t>(view_layout(problem, side, kSeed).elements));
+  };
+  std::vector<float> left = array(Side::left), right = array(Side::right);
+  truth->fill(InputKind::uniform, left.data(), right.data());
+  EXPECT_EQ(truth->changed_inputs(InputKind::uniform, left.data(), right.data()), "");
+  right.back() += 1;
+  EXPECT_EQ(truth->changed_inputs(InputKind::uniform, left.data(), right.data()),
+            "the right matrices were overwritten");
 }
 
 }  // namespace
