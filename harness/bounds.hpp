@@ -217,19 +217,20 @@ struct Bounds {
   }
 };
 
-// Phase correlation. A transform has an error in each bin of `roundoff` times the norm of its input.
-// The error of a bin of the cross spectrum is divided as the bin is, by `magnitude`^(1 - p), and is
-// never more than twice the largest value that the bin can have.
-inline double phase_bin_error(double left, double right, double left_norm, double right_norm,
-                              double magnitude, double exponent, double roundoff) {
+// Phase correlation: the error of a bin of the whitened cross spectrum. `left` and `right` are the
+// sizes of the bin in both spectra, with errors `left_error` and `right_error`; `smallest` is what a
+// product may lose below the smallest normal number. The error of the cross spectrum is divided as
+// the bin is, by `magnitude`^(1 - p), and is at most twice the largest value that the bin can have.
+inline double phase_bin_error(double left, double right, double left_error, double right_error,
+                              double smallest, double magnitude, double exponent) {
   const double error =
-      roundoff * (left_norm * right + right_norm * left + roundoff * left_norm * right_norm);
+      left_error * right + right_error * left + left_error * right_error + smallest;
   return std::min(error / std::pow(magnitude, 1 - exponent),
                   2.0 * std::pow(magnitude + error, exponent));
 }
-// What `roundoff` of PhaseReference::pair is. Calibrated with transforms in float32 from 4 x 4 to
-// 512 x 512 and all kinds of input: the errors of the outputs have a root mean square of at most 0.9
-// of the expected one.
+// The error of a bin relative to the norm of the input of a transform. With it FFTW's transforms in
+// float32 of 4 x 4 to 512 x 512 points stay within 0.7 of the bound of an output and 0.9 of the L2
+// bound.
 inline double phase_roundoff(double log2_points, double unit_roundoff) {
   return 0.6 * log2_points * unit_roundoff + unit_roundoff;
 }

@@ -83,7 +83,7 @@ PhaseReference::~PhaseReference() {
 }
 
 double PhaseReference::pair(const double* left, const double* right, double roundoff,
-                            double* out) const {
+                            double smallest, double* out) const {
   const Problem& q = state_->problem;
   const Index size = q.left.size();
   const double exponent = q.fields.score.exponent;
@@ -98,13 +98,16 @@ double PhaseReference::pair(const double* left, const double* right, double roun
     std::fill(out, out + q.out_size(), 0.0);
     return 0;
   }
-  const double left_norm = norm(left, size), right_norm = norm(right, size);
+  // One of 64 elements of the left may be lost, each about half of `smallest`.
+  const double lost = smallest / 8 * std::sqrt(static_cast<double>(size));
+  const double left_error = roundoff * norm(left, size) + lost,
+               right_error = roundoff * norm(right, size);
   double errors = 0, squares = 0;
   for (std::size_t i = 0; i < l.size(); ++i) {
     const Complex x = std::conj(l[i]) * r[i];
     const double magnitude = std::max(std::abs(x), 1e-5 * largest);
-    const double error = phase_bin_error(std::abs(l[i]), std::abs(r[i]), left_norm, right_norm,
-                                         magnitude, exponent, roundoff);
+    const double error = phase_bin_error(std::abs(l[i]), std::abs(r[i]), left_error, right_error,
+                                         smallest, magnitude, exponent);
     r[i] = x / std::pow(magnitude, 1 - exponent);
     errors += error * error;
     squares += std::norm(r[i]);

@@ -43,11 +43,13 @@ class HostPhase : public ScoreReference {
 
   void pairs(Index first, Index count, Expected* out, double* phase) override {
     const Index size = data_.problem.out_size();
+    const Bounds& sums = data_.bounds.sums;
+    const double smallest = sums.kind == InputKind::subnormal && sums.single ? 0x1p-126 : 0;
 #pragma omp parallel for schedule(dynamic)
     for (Index i = 0; i < count; ++i) {
       const ScorePair pair = data_.inputs.pair(data_.problem, first + i);
       std::vector<double> values(static_cast<std::size_t>(size));
-      phase[i] = reference_.pair(pair.left, pair.right, roundoff_, values.data());
+      phase[i] = reference_.pair(pair.left, pair.right, roundoff_, smallest, values.data());
       const ScoreBounds::OfPair of_pair = data_.of_pair(first + i, phase[i]);
       for (Index e = 0; e < size; ++e) {
         ScoreElement element;
@@ -119,7 +121,7 @@ void score_surfaces(const Problem& problem, const double* left, const double* ri
 #pragma omp parallel for schedule(dynamic)
     for (Index p = 0; p < problem.pairs(); ++p) {
       const ScorePair pair = inputs.pair(problem, p);
-      reference.pair(pair.left, pair.right, 0, out + p * size);
+      reference.pair(pair.left, pair.right, 0, 0, out + p * size);
     }
     return;
   }

@@ -265,7 +265,7 @@ TEST(Scores, ACircularShiftMovesTheSurface) {
 Values phase(const std::string& id, bool definition, const Values& left, const Values& right) {
   const Problem problem = parse_problem(id);
   Values out(static_cast<std::size_t>(problem.out_size()));
-  PhaseReference(problem, definition).pair(left.data(), right.data(), 1e-7, out.data());
+  PhaseReference(problem, definition).pair(left.data(), right.data(), 1e-7, 0, out.data());
   return out;
 }
 

@@ -186,7 +186,7 @@ struct SoundPhase : SoundScore {
     const ScorePair pair = inputs.pair(problem_, p);
     std::vector<double> values(static_cast<std::size_t>(problem_.out_size()));
     const Problem asked = spoiled();
-    PhaseReference(asked, true).pair(pair.left, pair.right, 0, values.data());
+    PhaseReference(asked, true).pair(pair.left, pair.right, 0, 0, values.data());
     std::copy(values.begin(), values.end(), out);
   }
   virtual Problem spoiled() const { return problem_; }
