@@ -6,6 +6,7 @@ that pydantic 1.10 and 2 share are used.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, Stric
 
 from xcorr import speeds
 from xcorr.errors import UserError, nearest
+from xcorr.fields import NAMES as FIELDS
+from xcorr.fields import PLAIN, Fields
 from xcorr.files import load_toml
 from xcorr.paths import ROOT
 from xcorr.precisions import PRECISIONS
@@ -29,14 +32,26 @@ Precision = Literal[PRECISIONS]  # type: ignore[valid-type]
 Input = Literal["uniform", "zero-mean", "integer"]
 Size = Union[StrictInt, StrictStr]
 Number = Union[StrictInt, StrictFloat]
+Texts = Union[StrictStr, list[StrictStr], None]  # of a field of a problem: a value or several
 
 
 class Base(BaseModel, extra="forbid"):
     """A table of a TOML file without unknown keys."""
 
 
-class Problems(Base):
-    """A grid of sizes x counts. `form` and `window` replace those of the experiment."""
+class WithFields(Base):
+    """The fields of problems (xcorr/fields.py); of several values each with each."""
+
+    boundary: Texts = None
+    score: Texts = None
+    masks: Texts = None
+    result: Texts = None
+    same: Texts = None
+    views: Texts = None
+
+
+class Problems(WithFields):
+    """A grid of sizes x counts x fields. `form`, `window` and fields replace those of the experiment."""
 
     sizes: list[Size]
     counts: list[StrictStr]
@@ -60,7 +75,7 @@ class Restriction(Base):
     points: dict[str, list[StrictStr]] = {}
 
 
-class Experiment(Base):
+class Experiment(WithFields):
     """One experiment, as its file says it."""
 
     title: StrictStr
@@ -180,6 +195,7 @@ ALLOWED = {
     "title": "a string",
     "window": 'a string: "full", "valid" or "sy:a..b,sx:c..d"',
     "repetitions": "a positive integer",
+    **dict.fromkeys(FIELDS, 'a value of the field or a list of them, as "zncc" or ["product", "zncc"]'),
 }
 # The range of each number, and whether its lower end belongs to it. The upper ends keep sums and deadlines finite.
 RANGES: dict[str, tuple[float, float, bool]] = {
@@ -274,18 +290,27 @@ def grid(experiment: Experiment, preset: str) -> list[Problem]:
     counts = None if limit.counts is None else {parse_counts(pair) for pair in limit.counts}
     problems: dict[str, Problem] = {}
     for block in experiment.problems:
-        for size in block.sizes:
+        for size, pair, fields in itertools.product(block.sizes, block.counts, _fields(block, experiment)):
             left, right = parse_size(size)
-            for pair in block.counts:
-                lefts, rights = parse_counts(pair)
-                if sizes is not None and (left, right) not in sizes:
-                    continue
-                if counts is not None and (lefts, rights) not in counts:
-                    continue
-                window = block.window or experiment.window
-                problem = Problem(block.form or experiment.form, left, right, lefts, rights, window)
-                problems[problem.id] = problem
+            lefts, rights = parse_counts(pair)
+            if sizes is not None and (left, right) not in sizes:
+                continue
+            if counts is not None and (lefts, rights) not in counts:
+                continue
+            window = block.window or experiment.window
+            problem = Problem(block.form or experiment.form, left, right, lefts, rights, window, fields)
+            problems[problem.id] = problem
     return sorted(problems.values(), key=lambda problem: (problem.fmas, problem.id))
+
+
+def _fields(block: Problems, experiment: Experiment) -> list[Fields]:
+    """Every combination of the values of the fields of a block."""
+    texts = []
+    for name in FIELDS:
+        own = getattr(block, name)
+        given = getattr(experiment, name) if own is None else own
+        texts.append([getattr(PLAIN, name)] if given is None else [given] if isinstance(given, str) else given)
+    return [Fields(*values) for values in itertools.product(*texts)]
 
 
 def _resolve_points(raw: dict[str, Any], path: Path) -> None:

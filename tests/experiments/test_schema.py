@@ -133,7 +133,7 @@ def test_shipped_files() -> None:
 
 def test_side_experiments_say_so() -> None:
     experiments = schema.load_experiments()
-    side = {"modes", "energy", "auto-regret", "in-kernel-transforms", "values"}
+    side = {"modes", "energy", "auto-regret", "fields", "in-kernel-transforms", "values"}
     assert schema.studies() == side & set(experiments) == side
     for name, one in experiments.items():
         quick = one.presets.get("quick", schema.Restriction())
@@ -149,3 +149,37 @@ def test_every_experiment_feeds_something_that_exists() -> None:
     for name, experiment in schema.load_experiments().items():
         for feed in experiment.feeds:
             assert feed in figures | tables, f"{name} feeds {feed}, which does not exist"
+
+
+def with_fields(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "f.toml"
+    head = 'title = "t"\nform = "one-to-one"\nfeeds = ["fields"]\n'
+    path.write_text(f'{head}{text}\n[[problems]]\nsizes = [8]\ncounts = ["1:1"]\n')
+    return path
+
+
+def test_fields_of_an_experiment_and_of_its_problems(tmp_path: Path) -> None:
+    path = with_fields(tmp_path, 'score = ["product", "zncc"]\nresult = "peak"')
+    path.write_text(path.read_text() + '\n[[problems]]\nsizes = [4]\ncounts = ["1:1"]\nscore = "covariance"\n')
+    assert [one.id for one in schema.grid(schema.load_experiment(path), "")] == [
+        "one-to-one/4x4/4x4/1:1/full/score=covariance/result=peak",
+        "one-to-one/8x8/8x8/1:1/full/result=peak",
+        "one-to-one/8x8/8x8/1:1/full/score=zncc:0.3/result=peak",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ('score = "phase"', "needs boundary circular"),
+        ('boundary = ["zero", "circular"]\nscore = "ncc"', "no meaning with boundary circular"),
+        ('masks = "left"', "only ncc and zncc use masks"),
+        ('result = "above:3"', "a capacity is missing"),
+        ("score = 3", "key score: 3 is not allowed; give a value of the field or a list"),
+        ('scores = "zncc"', "did you mean score"),
+    ],
+)
+def test_nonsense_of_fields_is_refused_in_one_line(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(UserError) as caught:
+        schema.load_experiment(with_fields(tmp_path, text))
+    assert says in str(caught.value) and "\n" not in str(caught.value) and "f.toml" in str(caught.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import gzip
 import math
@@ -13,6 +14,8 @@ from stored import NEW, OLD, row, save
 
 from experiments.driver import store
 from xcorr.errors import UserError
+from xcorr.fields import NAMES, PLAIN
+from xcorr.problem import Problem
 
 
 def test_chunk_grows_and_is_reproducible(tmp_path: Path) -> None:
@@ -238,3 +241,28 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "published.csv.gz").mkdir()
     with pytest.raises(UserError, match="cannot be read"):
         store.read_rows(tmp_path)
+
+
+def test_a_row_without_the_columns_of_fields_has_their_defaults(tmp_path: Path) -> None:
+    path = save(tmp_path, OLD, [row()])
+    with gzip.open(path, "rt") as file:
+        lines = list(csv.DictReader(file))
+    with gzip.open(path, "wt") as file:
+        writer = csv.DictWriter(file, [name for name in store.COLUMNS if name not in NAMES], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(lines)
+    (read,) = store.read_rows(tmp_path)
+    assert {read[name] for name in NAMES} == {""} and Problem.of_row(read).fields == PLAIN
+    assert store.key_of(read) == store.key_of(row())
+
+
+def test_fields_are_part_of_the_resume_key_and_written_in_one_way(tmp_path: Path) -> None:
+    plain, scored, peak = row(), row(score="zncc:0.3"), row(score="zncc:0.3", result="peak")
+    save(tmp_path, OLD, [plain, scored, peak])
+    assert len({store.key_of(one) for one in (plain, scored, peak)}) == 3
+    kept = store.read_rows(tmp_path)
+    assert [Problem.of_row(one).fields.text for one in kept] == ["", "score=zncc:0.3", "score=zncc:0.3/result=peak"]
+    for number, cells in enumerate(({"score": "zncc"}, {"score": "product"}, {"masks": "left"}, {"result": "best"})):
+        path = save(tmp_path / str(number), OLD, [row(**cells)])
+        with pytest.raises(store.Damaged, match="no legal problem"):
+            store.decode(path)
