@@ -335,14 +335,19 @@ def _order(place: tuple[str, Key, str]) -> tuple[Any, ...]:
 def newest_sources(rows: list[Row]) -> list[Row]:
     """Only rows of the source that each variant had in its newest run, and of equivalent ones.
 
-    Rows of an older version of a variant stay on disk, but are no statement about it any more.
+    Rows of an older version of a variant stay on disk, but are no statement about it any more. The hash of the reduction that
+    rows of a reduced result have beside it, `HASH+HASH`, is compared among these rows only.
     """
-    latest: dict[str, tuple[str, str]] = {}
-    for row in rows:
-        seen = (row["run"], source_of(row))
-        if seen > latest.get(row["variant"], ("", "")):
-            latest[row["variant"]] = seen
-    return [row for row in rows if source_of(row) == latest[row["variant"]][1]]
+    latest: dict[tuple[str, str], tuple[str, str]] = {}
+    parts = [source_of(row).partition("+") for row in rows]
+    for row, (own, plus, reduction) in zip(rows, parts):
+        for place, one in (((row["variant"], ""), own), ((row["variant"], plus), reduction or own)):
+            latest[place] = max((row["run"], one), latest.get(place, ("", "")))
+    return [
+        row
+        for row, (own, plus, reduction) in zip(rows, parts)
+        if own == latest[row["variant"], ""][1] and (not plus or reduction == latest[row["variant"], plus][1])
+    ]
 
 
 def read_set(folder: Path | str, *, all_sources: bool = False) -> pd.DataFrame:

@@ -65,5 +65,5 @@ def files(results: tidy.ResultSet) -> dict[str, str]:
     lines = table(results)
     if lines.empty:
         return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n"}
-    text = f"# {TITLE}\n\n{EXPLAINED}\n\n{markdown(readable(lines))}\n"
+    text = f"# {TITLE}\n\n{EXPLAINED}\n\n{markdown(readable(lines))}"
     return {f"{NAME}.md": text, f"{NAME}.csv": csv(lines)}

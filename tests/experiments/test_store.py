@@ -266,3 +266,12 @@ def test_fields_are_part_of_the_resume_key_and_written_in_one_way(tmp_path: Path
         path = save(tmp_path / str(number), OLD, [row(**cells)])
         with pytest.raises(store.Damaged, match="no legal problem"):
             store.decode(path)
+
+
+def test_a_reduced_result_does_not_outdate_the_surfaces_of_its_variant() -> None:
+    surface, reduced = row(source_hash="a"), row(run=NEW, result="peak", source_hash="a+r")
+    assert store.newest_sources([surface, reduced]) == [surface, reduced]
+    other = row(run=NEW, result="sum", source_hash="a+s")
+    assert store.newest_sources([surface, row(result="peak", source_hash="a+r"), other]) == [surface, other]
+    changed = row(run=NEW, source_hash="b")
+    assert store.newest_sources([surface, row(result="peak", source_hash="a+r"), changed]) == [changed]
