@@ -41,9 +41,9 @@ void check_side(const Problem& problem, Side side, const Arrays& arrays) {
   const Index rows_below = windows ? shape.rows - 1 : 0;
   for (Index i = 0; i < count; ++i) {
     // Compared without a sum that could overflow.
-    const Index room = elements - shape.cols - offsets[i];
-    if (offsets[i] >= 0 && offsets[i] <= elements && room >= 0 &&
-        (rows_below == 0 || room / rows_below >= pitch)) {
+    const Index last_start = elements - shape.cols - offsets[i];
+    if (offsets[i] >= 0 && offsets[i] <= elements && last_start >= 0 &&
+        (rows_below == 0 || last_start / rows_below >= pitch)) {
       continue;
     }
     throw UserError(where + (windows ? "matrix " : "row ") + std::to_string(i) + " at offset " +

@@ -29,10 +29,11 @@ def variants() -> list[Path]:
 
 
 def test_the_harness_includes_nothing_of_the_algorithms():
+    generated = ("build_facts.hpp", "reduction_hash.hpp")
     for path in TREE:
         if path.parts[0] == "harness" and path.suffix in C_FAMILY:
             for included in INCLUDE.findall(text(path)):
-                assert included.startswith("harness/") or included == "build_facts.hpp", f"{path} includes {included}"
+                assert included.startswith("harness/") or included in generated, f"{path} includes {included}"
 
 
 def modules() -> dict[str, Path]:
