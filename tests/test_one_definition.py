@@ -87,8 +87,12 @@ def variants(suffix: str) -> list[Path]:
 
 
 def test_host_code(tmp_path):
-    names = ["VERSION", "COMPILER", "FLAGS", "BENCHMARK_VERSION", "GRID"]
-    (tmp_path / "build_facts.hpp").write_text("".join(f'#define XCORR_{name} ""\n' for name in names))
+    generated = {
+        "build_facts.hpp": ["VERSION", "COMPILER", "FLAGS", "BENCHMARK_VERSION", "GRID"],
+        "reduction_hash.hpp": ["REDUCTION_HASH_CPU", "REDUCTION_HASH_CUDA"],
+    }
+    for header, names in generated.items():
+        (tmp_path / header).write_text("".join(f'#define XCORR_{name} ""\n' for name in names))
     sources = [path for path in sorted((ROOT / "harness").glob("*.cpp")) if not NEEDS_CUDA.search(path.read_text())]
     sources += [unit(tmp_path, path) for path in variants(".cpp")]
     assert len(sources) > 15
