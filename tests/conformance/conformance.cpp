@@ -14,6 +14,7 @@
 
 #include "harness/error.hpp"
 #include "tests/conformance/errors.hpp"
+#include "tests/conformance/field_problems.hpp"
 #include "tests/conformance/problems.hpp"
 #include "tests/conformance/properties.hpp"
 #include "tests/conformance/random_run.hpp"
@@ -112,7 +113,9 @@ class Program {
     if (!options_.problem.empty()) return {parse_problem(options_.problem)};
     std::vector<Problem> mine;
     Index turn = 0;
-    for (const Problem& problem : fixed_problems(device_->backend())) {
+    std::vector<Problem> all = fixed_problems(device_->backend());
+    for (Problem& problem : field_problems()) all.push_back(std::move(problem));
+    for (const Problem& problem : all) {
       // By fours, so that every part has every form.
       if (turn++ / 4 % part_.second == part_.first - 1) mine.push_back(problem);
     }

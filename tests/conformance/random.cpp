@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "harness/error.hpp"
+#include "tests/conformance/field_problems.hpp"
 
 namespace xcorr::conformance {
 namespace {
@@ -181,6 +182,7 @@ Draws::Draws(std::uint64_t seed, std::vector<const Variant*> variants,
 
 std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported) {
   constexpr int kVariants = 5, kProblems = 60;
+  constexpr double kWithFields = 0.4;
   Rng rng(seed_, number);
   Case c;
   c.seed = rng.next() >> 40;  // short to type
@@ -193,6 +195,9 @@ std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported
       c.precision = rng.of(choice.precisions);
       // Plainer ones where the variant refused many: some take a few shapes only.
       c.problem = draw_problem(rng, c.variant->forms, limits_, i * 3 / kProblems);
+      if (rng.chance(kWithFields)) {
+        c.problem = with_drawn_fields(rng, *c.variant, c.problem);
+      }
       std::string reason;
       try {
         reason = supported(c).reason;

@@ -8,9 +8,13 @@
 namespace xcorr::conformance {
 namespace {
 
-Problem full_of(const Problem& p) {
-  return make_problem(Form::one_to_one, p.left, p.right, 1, 1, "full");
+// One pair of these shapes, with every shift of the boundary.
+Problem full_of(const Problem& p, Shape left, Shape right) {
+  Fields boundary;
+  boundary.boundary = p.fields.boundary;
+  return make_problem(Form::one_to_one, left, right, 1, 1, "full", boundary);
 }
+Problem full_of(const Problem& p) { return full_of(p, p.left, p.right); }
 
 // The problem with other shapes and counts; a window is cut to what is there. Nothing where that
 // is no problem.
@@ -18,9 +22,9 @@ std::optional<Problem> changed(const Problem& p, Shape left, Shape right, Index 
                                const Window& window) {
   try {
     if (window.kind != Window::Kind::explicit_ranges) {
-      return make_problem(p.form, left, right, lefts, rights, to_string(window));
+      return make_problem(p.form, left, right, lefts, rights, to_string(window), p.fields);
     }
-    const Window full = make_problem(Form::one_to_one, left, right, 1, 1, "full").window;
+    const Window full = full_of(p, left, right).window;
     const auto cut = [](Shifts s, Shifts all) -> Shifts {
       const Index first = std::clamp(s.first, all.first, all.last);
       return {first, std::clamp(s.last, first, all.last)};
@@ -28,7 +32,7 @@ std::optional<Problem> changed(const Problem& p, Shape left, Shape right, Index 
     Window inside = window;
     inside.sy = cut(window.sy, full.sy);
     inside.sx = cut(window.sx, full.sx);
-    return make_problem(p.form, left, right, lefts, rights, to_string(inside));
+    return make_problem(p.form, left, right, lefts, rights, to_string(inside), p.fields);
   } catch (const UserError&) {
     return std::nullopt;
   }
@@ -43,8 +47,24 @@ std::vector<Index> smaller(Index size) {
   return values;
 }
 
-std::vector<Problem> smaller_problems(const Problem& p) {
+// The problem with one field less, where that is a problem.
+std::vector<Problem> with_fewer_fields(const Problem& p) {
   std::vector<Problem> found;
+  for (const std::string_view name : kFieldNames) {
+    Fields fields = p.fields;
+    set_field(fields, name, field_text({}, name));
+    if (fields == p.fields) continue;
+    try {
+      found.push_back(
+          make_problem(p.form, p.left, p.right, p.lefts, p.rights, to_string(p.window), fields));
+    } catch (const UserError&) {  // as phase without circular
+    }
+  }
+  return found;
+}
+
+std::vector<Problem> smaller_problems(const Problem& p) {
+  std::vector<Problem> found = with_fewer_fields(p);
   const auto add = [&](Shape left, Shape right, Index lefts, Index rights, const Window& window) {
     const auto problem = changed(p, left, right, lefts, rights, window);
     if (problem && problem->id() != p.id()) found.push_back(*problem);
@@ -114,8 +134,14 @@ std::vector<InputKind> simpler_inputs(const Case& c) {
 
 // What a reader of the command has to look at. A full window is simpler than half of one.
 bool simpler(const Problem& a, const Problem& b) {
+  const auto fields = [](const Problem& p) {
+    return std::count_if(
+        std::begin(kFieldNames), std::end(kFieldNames),
+        [&](std::string_view name) { return field_text(p.fields, name) != field_text({}, name); });
+  };
+  if (fields(a) != fields(b)) return fields(a) < fields(b);
   const auto weight = [](const Problem& p) {
-    return p.bytes(1) + (p.window.kind == Window::Kind::full ? 0 : p.out_elements() / 2);
+    return p.surface().bytes(1) + (p.window.kind == Window::Kind::full ? 0 : p.out_elements() / 2);
   };
   return weight(a) < weight(b) || (weight(a) == weight(b) && a.window.kind < b.window.kind);
 }

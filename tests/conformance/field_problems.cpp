@@ -1,0 +1,173 @@
+#include "tests/conformance/field_problems.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "harness/error.hpp"
+
+namespace xcorr::conformance {
+namespace {
+
+struct Counts {
+  Form form;
+  Index lefts, rights;
+};
+constexpr Counts kCounts[] = {{Form::one_to_one, 1, 1},
+                              {Form::one_to_many, 1, 4},
+                              {Form::n_to_mn, 2, 6},
+                              {Form::n_to_m, 3, 2}};
+// One array twice needs as many lefts as rights.
+constexpr Counts kSameCounts[] = {
+    {Form::one_to_one, 1, 1}, {Form::n_to_mn, 3, 3}, {Form::n_to_m, 3, 3}};
+
+struct Shapes {
+  const char *left, *right;
+  std::vector<const char*> windows;
+};
+
+const std::vector<Shapes>& equal_shapes() {
+  static const std::vector<Shapes> all = {
+      {"1x1", "1x1", {"full"}},
+      {"1x9", "1x9", {"full", "sy:0..0,sx:-4..1"}},
+      {"8x1", "8x1", {"full", "sy:-1..3,sx:0..0"}},
+      {"5x8", "5x8", {"full", "sy:0..2,sx:-4..3", "sy:-2..-1,sx:1..3"}},
+      {"16x16", "16x16", {"full", "sy:-3..3,sx:-5..5"}},
+      {"33x33", "33x33", {"full", "sy:0..16,sx:-16..16"}},
+      {"17x40", "17x40", {"full", "sy:-8..-8,sx:0..19"}}};
+  return all;
+}
+const std::vector<Shapes>& unequal_shapes() {
+  static const std::vector<Shapes> all = {
+      {"3x7", "9x4", {"full", "sy:-2..5,sx:-6..3", "sy:6..8,sx:3..3"}},
+      {"8x9", "33x21", {"valid", "full"}},
+      {"33x21", "8x9", {"valid", "sy:-30..-20,sx:0..7"}},
+      {"1x8", "1x70", {"valid", "full"}},
+      {"12x40", "40x12", {"full", "sy:0..28,sx:-28..0"}}};
+  return all;
+}
+
+// Collects problems. Forms and windows take turns, so that each field meets each of them.
+class Collected {
+ public:
+  void add(const std::string& fields, bool unequal) {
+    const bool same = fields.find("/same=yes") != std::string::npos;
+    const bool all_shifts = fields.find("upsample") != std::string::npos;
+    add(fields, equal_shapes(), same, all_shifts);
+    if (unequal) add(fields, unequal_shapes(), same, all_shifts);
+  }
+  std::vector<Problem> problems;
+
+ private:
+  void add(const std::string& fields, const std::vector<Shapes>& all, bool same, bool all_shifts) {
+    for (const Shapes& shapes : all) {
+      const Counts& counts =
+          same ? kSameCounts[turn_ % std::size(kSameCounts)] : kCounts[turn_ % std::size(kCounts)];
+      const char* const window =
+          all_shifts ? "full" : shapes.windows[turn_ / 4 % shapes.windows.size()];
+      ++turn_;
+      problems.push_back(parse_problem(std::string(to_string(counts.form)) + "/" + shapes.left +
+                                       "/" + shapes.right + "/" + std::to_string(counts.lefts) +
+                                       ":" + std::to_string(counts.rights) + "/" + window +
+                                       fields));
+    }
+  }
+
+  std::size_t turn_ = 0;
+};
+
+// Room for every output: above is judged, not its overflow.
+constexpr Index kRoom = Index{1} << 20;
+
+std::string above(const std::string& threshold) {
+  return "/result=above:" + threshold + ":" + std::to_string(kRoom);
+}
+
+}  // namespace
+
+std::vector<Problem> field_problems() {
+  Collected all;
+  const std::string circular = "/boundary=circular";
+  for (const std::string score :
+       {"", "/score=covariance", "/score=phase:0", "/score=phase:0.5", "/score=phase:0.25"}) {
+    all.add(circular + score, false);
+  }
+  all.add("/score=covariance", true);
+  for (const std::string score : {"ncc:0.3", "ncc:1", "zncc:0.3", "zncc:0.01", "zncc:1"}) {
+    all.add("/score=" + score, true);
+  }
+  for (const std::string score : {"ncc:0.3", "zncc:0.3", "zncc:0.01"}) {
+    for (const std::string masks : {"left", "right", "both"}) {
+      all.add("/score=" + score + "/masks=" + masks, true);
+    }
+  }
+  for (const std::string result : {"/result=peak", "/result=peak:gaussian", "/result=peaks:1",
+                                   "/result=peaks:5", "/result=sum"}) {
+    all.add(result, true);
+    all.add("/score=zncc:0.3" + result, true);
+  }
+  for (const std::string result : {above("0.5"), above("-1000"), above("2mad")}) {
+    all.add(result, true);
+    all.add("/score=zncc:0.3" + result, true);
+  }
+  all.add("/result=peak:upsample=4", true);
+  all.add(circular + "/result=peak:upsample=10", false);
+  all.add(circular + "/score=phase:0/result=peak", false);
+  all.add("/score=ncc:0.3/masks=both/result=peaks:3", true);
+  for (const std::string score : {"", "/score=covariance", "/score=zncc:0.3"}) {
+    all.add(score + "/same=yes", false);
+    all.add(score + "/views=windows", true);
+    all.add(score + "/views=channels", true);
+  }
+  all.add(circular + "/same=yes", false);
+  all.add("/result=peak/same=yes", false);
+  all.add("/same=yes/views=windows", false);
+  all.add("/score=zncc:0.3/masks=both/result=peak/views=windows", true);
+  all.add(circular + "/views=channels", false);
+  return all.problems;
+}
+
+Problem with_drawn_fields(Rng& rng, const Variant& variant, const Problem& plain) {
+  Fields fields;
+  if (plain.left == plain.right) fields.boundary = rng.of(variant.boundaries);
+  fields.score.kind = rng.of(variant.scores);
+  if (is_normalised(fields.score.kind)) {
+    constexpr double kOverlaps[] = {0.3, 0.05, 1};
+    fields.score.min_overlap = kOverlaps[rng.below(3)];
+    if (variant.masks && rng.chance(0.5)) {
+      constexpr Masks kSides[] = {Masks::left, Masks::right, Masks::both};
+      fields.masks = kSides[rng.below(3)];
+    }
+  }
+  if (fields.score.kind == ScoreKind::phase) {
+    fields.boundary = Boundary::circular;
+    fields.score.exponent = rng.chance(0.5) ? 0 : 0.5;
+  }
+  fields.views = rng.of(variant.views);
+  fields.same = plain.left == plain.right && plain.lefts == plain.rights && rng.chance(0.3);
+  if (rng.chance(0.4)) {
+    constexpr const char* kResults[] = {"peak", "peak:gaussian", "peaks:3",
+                                        "sum",  "above:0.5:",    "above:3mad:"};
+    std::string result = kResults[rng.below(std::size(kResults))];
+    if (result.ends_with(":")) result += std::to_string(plain.out_elements());
+    set_field(fields, "result", result);
+  }
+  std::string window = to_string(plain.window);
+  if (fields.boundary == Boundary::circular) {
+    const auto part = [&](Index length) {
+      const Index first = -(length / 2), last = (length - 1) / 2;
+      const Index from = rng.chance(0.5) ? first : first + rng.below(length);
+      return std::to_string(from) + ".." + std::to_string(from + rng.below(last - from + 1));
+    };
+    window =
+        rng.chance(0.6) ? "full" : "sy:" + part(plain.left.rows) + ",sx:" + part(plain.left.cols);
+  }
+  try {
+    return make_problem(plain.form, plain.left, plain.right, plain.lefts, plain.rights, window,
+                        fields);
+  } catch (const UserError&) {
+    return plain;
+  }
+}
+
+}  // namespace xcorr::conformance

@@ -1,0 +1,19 @@
+// Problems with fields: boundaries, scores, masks, results, one array twice, views.
+#pragma once
+
+#include <vector>
+
+#include "harness/problem.hpp"
+#include "harness/variant.hpp"
+#include "tests/conformance/random.hpp"
+
+namespace xcorr::conformance {
+
+// Every value of every field on odd shapes, in every form.
+std::vector<Problem> field_problems();
+
+// The problem with fields that are drawn among those of the variant. The window changes where the
+// boundary does. The problem itself where the drawn fields do not fit it.
+Problem with_drawn_fields(Rng& rng, const Variant& variant, const Problem& plain);
+
+}  // namespace xcorr::conformance
