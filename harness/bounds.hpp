@@ -243,7 +243,7 @@ struct ScoreBounds {
 
   struct OfPair {
     Bounds::OfPair sums;
-    double right_norm;  // of `sums`
+    double left_norm, right_norm;  // of `sums`
     // Covariance: what rounding of the float64 means adds to a sum of products.
     double means;
     double phase;  // root mean square of the error that an output of phase correlation may have
@@ -253,7 +253,7 @@ struct ScoreBounds {
     const bool centred = is_centred();
     const double l = centred ? left.centred_norm : left.norm,
                  r = centred ? right.centred_norm : right.norm;
-    OfPair pair{sums.of_pair(l, r), r, 0, phase};
+    OfPair pair{sums.of_pair(l, r), l, r, 0, phase};
     if (sums.problem.fields.score.kind == ScoreKind::covariance) {
       // A mean of N elements is a sum with N roundings, relative to the size of the elements.
       const auto error = [](const MatrixFacts& of, Index size) {
@@ -283,7 +283,8 @@ struct ScoreBounds {
                                    ? definition_score(e.terms) + pair.sums.reference * e.scale
                                    : 16.0 * sums.u + pair.sums.transform * e.scale;
     // Both are between -1 and 1.
-    return fmin(2.0, of_products + sums.tiny(element, pair.right_norm) * e.scale);
+    return fmin(2.0,
+                of_products + of_squares(pair, e) + sums.tiny(element, pair.right_norm) * e.scale);
   }
 
   XCORR_HD bool right(double error, double bound) const {
@@ -307,6 +308,8 @@ struct ScoreBounds {
     if (!is_normalised(kind)) {
       return sums.l2(reference, weight, l, r) + std::sqrt(outputs) * pair.means;
     }
+    // Each output has its own share of the errors of whole matrices (of_squares).
+    if (!sums.single) return 1e300;
     const auto terms = static_cast<double>(sums.problem.max_overlap());
     const double tiny = weight * sums.tiny(sums.problem.out_size() / 2, r);
     if (!sums.definition) {
@@ -324,6 +327,16 @@ struct ScoreBounds {
   XCORR_HD bool is_sum() const {
     return sums.problem.fields.score.kind == ScoreKind::product ||
            sums.problem.fields.score.kind == ScoreKind::covariance;
+  }
+  // A float64 variant may take its sums of squares from integral images or transforms of whole
+  // matrices. Their errors are in proportion to the squares of the whole matrix, and are large
+  // beside the squares of a small or even overlap. Other classes keep such sums in float64, so that
+  // these errors are far below their own.
+  XCORR_HD double of_squares(const OfPair& pair, const ScoreElement& e) const {
+    if (sums.single) return 0.0;
+    return 64.0 * kDoubleRoundoff *
+           (pair.left_norm * pair.left_norm / e.left_squares +
+            pair.right_norm * pair.right_norm / e.right_squares);
   }
   // A sum of n products of at most 1 in total, divided by two norms.
   XCORR_HD double definition_score(double n) const {

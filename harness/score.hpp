@@ -31,7 +31,8 @@ struct ScoreElement {
   double absolute = 0;  // product, covariance: the sum of |products|
   // ncc, zncc: 1 / (norm of L x norm of R). An error of the sum of products is multiplied by it.
   double scale = 0;
-  double terms = 0;  // elements in the sums
+  double left_squares = 0, right_squares = 0;  // ncc, zncc: of both sides in the overlap
+  double terms = 0;                            // elements in the sums
   ZeroRule zero = ZeroRule::no;
 };
 
@@ -85,6 +86,8 @@ XCORR_HD inline ScoreElement normalised(double products, double left_squares, do
   e.zero = left > right ? left : right;
   if (e.zero == ZeroRule::zero) return e;
   e.scale = 1 / (sqrt(left_squares) * sqrt(right_squares));
+  e.left_squares = left_squares;
+  e.right_squares = right_squares;
   e.value = fmin(1.0, fmax(-1.0, products * e.scale));
   return e;
 }

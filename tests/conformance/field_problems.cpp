@@ -47,24 +47,28 @@ const std::vector<Shapes>& unequal_shapes() {
   return all;
 }
 
-// Collects problems. Forms and windows take turns, so that each field meets each of them.
+// Collects problems. Shapes, forms and windows take turns: few problems a field, and over all fields
+// each shape meets each form and window.
 class Collected {
  public:
   void add(const std::string& fields, bool unequal) {
     const bool same = fields.find("/same=yes") != std::string::npos;
     const bool all_shifts = fields.find("upsample") != std::string::npos;
-    add(fields, equal_shapes(), same, all_shifts);
-    if (unequal) add(fields, unequal_shapes(), same, all_shifts);
+    add(fields, equal_shapes(), 3, same, all_shifts);
+    if (unequal) add(fields, unequal_shapes(), 2, same, all_shifts);
   }
   std::vector<Problem> problems;
 
  private:
-  void add(const std::string& fields, const std::vector<Shapes>& all, bool same, bool all_shifts) {
-    for (const Shapes& shapes : all) {
+  // So many of the shapes.
+  void add(const std::string& fields, const std::vector<Shapes>& all, std::size_t count, bool same,
+           bool all_shifts) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Shapes& shapes = all[turn_ % all.size()];
       const Counts& counts =
           same ? kSameCounts[turn_ % std::size(kSameCounts)] : kCounts[turn_ % std::size(kCounts)];
       const char* const window =
-          all_shifts ? "full" : shapes.windows[turn_ / 4 % shapes.windows.size()];
+          all_shifts ? "full" : shapes.windows[turn_ / 5 % shapes.windows.size()];
       ++turn_;
       problems.push_back(parse_problem(std::string(to_string(counts.form)) + "/" + shapes.left +
                                        "/" + shapes.right + "/" + std::to_string(counts.lefts) +
