@@ -122,8 +122,9 @@ struct Bounds {
     const double of_sums =
         definition ? std::max(reference, absolute / std::sqrt(terms)) : of_transform;
     const auto sums = [&](double roundoff) {
-      return of_sums * (is_systematic(kind) ? systematic_bound(terms, 1.0, roundoff)
-                                            : definition_l2_bound(terms, roundoff));
+      const bool one_direction = is_systematic(kind) || has_squares();
+      return of_sums * (one_direction ? systematic_bound(terms, 1.0, roundoff)
+                                      : definition_l2_bound(terms, roundoff));
     };
     const auto transforms = [&](double roundoff) {
       return of_transform * fft_l2_bound(log2_points, roundoff);
