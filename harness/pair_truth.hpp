@@ -53,7 +53,8 @@ class PairTruth {
   // Bound of a value as a record holds it. Outputs that are exact numbers of float32 stay exact.
   double record_bound(Index at) const {
     const double value = value_[at];
-    return bound_[at] > 0 ? bound_[at] + kFloatRoundoff * std::abs(value)
+    // Half of the smallest float: numbers below the smallest normal one have fewer digits.
+    return bound_[at] > 0 ? bound_[at] + kFloatRoundoff * std::abs(value) + 0x1p-150
                           : std::abs(value - static_cast<double>(static_cast<float>(value)));
   }
 

@@ -190,9 +190,25 @@ void FftReference::correlate(Index first, Index count, double* out) const {
   }
 }
 
+namespace {
+
+// The passes of a transform of exactly this length. A length with a large prime factor is computed
+// as a convolution (Bluestein 1970): three transforms of up to four times the length.
+double log2_circular(Index length) {
+  constexpr Index kLargestPrime = 127;  // that libraries compute directly
+  Index rest = length;
+  for (Index prime = 2; prime <= kLargestPrime; ++prime) {
+    while (rest % prime == 0) rest /= prime;
+  }
+  const double passes = std::log2(static_cast<double>(length));
+  return rest == 1 ? passes : 3.0 * (passes + 2.0);
+}
+
+}  // namespace
+
 double log2_transform_points(const Problem& problem) {
   if (problem.fields.boundary == Boundary::circular) {
-    return std::max(1.0, std::log2(static_cast<double>(problem.left.size())));
+    return std::max(1.0, log2_circular(problem.left.rows) + log2_circular(problem.left.cols));
   }
   const double rows = static_cast<double>(problem.left.rows + problem.right.rows - 1);
   const double cols = static_cast<double>(problem.left.cols + problem.right.cols - 1);

@@ -201,13 +201,15 @@ void check_detections(const PairTruth& truth, const std::vector<Detected>& found
 }
 
 void check_sum(const PairTruth& truth, InputKind kind, double sum, Findings& findings) {
-  double want = 0, absolute = 0, bounds = 0, squares = 0;
+  long double exact = 0;  // the roundings of equal numbers would all have one direction
+  double absolute = 0, bounds = 0, squares = 0;
   for (Index e = 0; e < truth.size(); ++e) {
-    want += truth.value(e);
+    exact += truth.value(e);
     absolute += std::abs(truth.value(e));
     bounds += truth.bound(e);
     squares += truth.bound(e) * truth.bound(e);
   }
+  const auto want = static_cast<double>(exact);
   // Errors of products of either sign add up like independent ones, others may all be alike.
   const bool independent =
       truth.problem().fields.score.kind == ScoreKind::product && !is_same_sign(kind);

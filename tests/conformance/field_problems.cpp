@@ -153,7 +153,9 @@ Problem with_drawn_fields(Rng& rng, const Variant& variant, const Problem& plain
     constexpr const char* kResults[] = {"peak", "peak:gaussian", "peaks:3",
                                         "sum",  "above:0.5:",    "above:3mad:"};
     std::string result = kResults[rng.below(std::size(kResults))];
-    if (result.ends_with(":")) result += std::to_string(plain.out_elements());
+    // Enough for every output of either boundary.
+    const Index most = plain.pairs() * std::max(plain.out_size(), plain.left.size());
+    if (result.ends_with(":")) result += std::to_string(most);
     set_field(fields, "result", result);
   }
   std::string window = to_string(plain.window);
