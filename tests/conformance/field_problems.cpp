@@ -131,7 +131,8 @@ std::vector<Problem> field_problems() {
   return all.problems;
 }
 
-Problem with_drawn_fields(Rng& rng, const Variant& variant, const Problem& plain) {
+Problem with_drawn_fields(Rng& rng, const Variant& variant, const Problem& plain,
+                          const Limits& limits) {
   Fields fields;
   if (plain.left == plain.right) fields.boundary = rng.of(variant.boundaries);
   fields.score.kind = rng.of(variant.scores);
@@ -169,8 +170,13 @@ Problem with_drawn_fields(Rng& rng, const Variant& variant, const Problem& plain
         rng.chance(0.6) ? "full" : "sy:" + part(plain.left.rows) + ",sx:" + part(plain.left.cols);
   }
   try {
-    return make_problem(plain.form, plain.left, plain.right, plain.lefts, plain.rights, window,
-                        fields);
+    const Problem drawn = make_problem(plain.form, plain.left, plain.right, plain.lefts,
+                                       plain.rights, window, fields);
+    const Index bytes =
+        std::max(drawn.bytes(sizeof(double)), drawn.surface().bytes(sizeof(double)));
+    const bool fits = drawn.fmas() <= limits.fmas && drawn.max_overlap() <= limits.overlap &&
+                      bytes <= static_cast<Index>(limits.bytes);
+    return fits ? drawn : plain;
   } catch (const UserError&) {
     return plain;
   }

@@ -13,7 +13,8 @@ namespace xcorr::conformance {
 std::vector<Problem> field_problems();
 
 // The problem with fields that are drawn among those of the variant. The window changes where the
-// boundary does. The problem itself where the drawn fields do not fit it.
-Problem with_drawn_fields(Rng& rng, const Variant& variant, const Problem& plain);
+// boundary does. The problem itself where the drawn fields do not fit it or the limits.
+Problem with_drawn_fields(Rng& rng, const Variant& variant, const Problem& plain,
+                          const Limits& limits);
 
 }  // namespace xcorr::conformance

@@ -196,7 +196,7 @@ std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported
       // Plainer ones where the variant refused many: some take a few shapes only.
       c.problem = draw_problem(rng, c.variant->forms, limits_, i * 3 / kProblems);
       if (rng.chance(kWithFields)) {
-        c.problem = with_drawn_fields(rng, *c.variant, c.problem);
+        c.problem = with_drawn_fields(rng, *c.variant, c.problem, limits_);
       }
       std::string reason;
       try {

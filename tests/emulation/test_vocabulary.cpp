@@ -45,7 +45,10 @@ TEST(Vocabulary, warp_operations) {
   }
 }
 
+// Each block has its own part of both arrays.
 __global__ void reverse_kernel(float* data, float* before) {
+  data += blockIdx.x * kThreads;
+  before += 2 * blockIdx.x * kThreads;
   XCORR_SHARED(float, tile, kThreads);
   float* dynamic = dynamic_shared<float>();
   before[2 * threadIdx.x] = tile[threadIdx.x];
@@ -58,11 +61,14 @@ __global__ void reverse_kernel(float* data, float* before) {
 }
 
 TEST(Vocabulary, shared_memory_is_garbage_at_first_and_of_the_block) {
-  std::vector<float> data(kThreads), before(2 * kThreads);
+  constexpr int kBlocks = 3;
+  std::vector<float> data(kBlocks * kThreads), before(kBlocks * 2 * kThreads);
   std::iota(data.begin(), data.end(), 0.0f);
-  launch(reverse_kernel, 3, kThreads, kThreads * sizeof(float), nullptr, data.data(),
+  launch(reverse_kernel, kBlocks, kThreads, kThreads * sizeof(float), nullptr, data.data(),
          before.data());
-  for (int i = 0; i < kThreads; ++i) EXPECT_EQ(data[i], kThreads - 1 - i);
+  for (int i = 0; i < kBlocks * kThreads; ++i) {
+    EXPECT_EQ(data[i], i / kThreads * kThreads + kThreads - 1 - i % kThreads);
+  }
   for (const float value : before) EXPECT_TRUE(std::isnan(value));
 }
 
