@@ -44,6 +44,18 @@ FftwArray<T> fftw_array(Index count) {
   return FftwArray<T>(static_cast<T*>(memory));
 }
 
+// The passes of a transform of exactly this length. A length with a large prime factor is computed
+// as a convolution (Bluestein 1970): three transforms of up to four times the length.
+double log2_circular(Index length) {
+  constexpr Index kLargestPrime = 127;  // that libraries compute directly
+  Index rest = length;
+  for (Index prime = 2; prime <= kLargestPrime; ++prime) {
+    while (rest % prime == 0) rest /= prime;
+  }
+  const double passes = std::log2(static_cast<double>(length));
+  return rest == 1 ? passes : 3.0 * (passes + 2.0);
+}
+
 }  // namespace
 
 Index reference_length(Index n) {
@@ -189,22 +201,6 @@ void FftReference::correlate(Index first, Index count, double* out) const {
     }
   }
 }
-
-namespace {
-
-// The passes of a transform of exactly this length. A length with a large prime factor is computed
-// as a convolution (Bluestein 1970): three transforms of up to four times the length.
-double log2_circular(Index length) {
-  constexpr Index kLargestPrime = 127;  // that libraries compute directly
-  Index rest = length;
-  for (Index prime = 2; prime <= kLargestPrime; ++prime) {
-    while (rest % prime == 0) rest /= prime;
-  }
-  const double passes = std::log2(static_cast<double>(length));
-  return rest == 1 ? passes : 3.0 * (passes + 2.0);
-}
-
-}  // namespace
 
 double log2_transform_points(const Problem& problem) {
   if (problem.fields.boundary == Boundary::circular) {
