@@ -342,6 +342,7 @@ nlohmann::json Point::record() const {
                                    {"iterations", repetitions_[i].iterations},
                                    {"compute_us", compute_us},
                                    {"clear_us", phase("clear", compute_us)},
+                                   {"build_us", phase("build", compute_us)},
                                    {"forward_us", phase("forward", compute_us)},
                                    {"hadamard_us", phase("hadamard", compute_us)},
                                    {"inverse_us", phase("inverse", compute_us)}};

@@ -78,8 +78,8 @@ inline Support yes() { return {}; }
 inline Support no(std::string reason) { return {std::move(reason)}; }
 
 // Marks the phases of one compute. call.phase("forward") ends the previous phase and starts the
-// named one: forward, hadamard, inverse or clear. Time before the first mark counts as "rest". A
-// mark costs nothing unless the harness measures phases.
+// named one: forward, hadamard, inverse, clear or build (writing a larger matrix of an input). Time
+// before the first mark counts as "rest". A mark costs nothing unless the harness measures phases.
 class PhaseMarks {
  public:
   virtual ~PhaseMarks() = default;

@@ -36,7 +36,7 @@ PLAIN_POINT = ["variant", "family", "backend", "params", *PROBLEM, *CONDITION]
 # `fields`: those fields of the problem that do not have their default, as in its id; "" of a plain one.
 POINT = [*PLAIN_POINT, "fields"]
 PHASES = ["forward_us", "hadamard_us", "inverse_us"]
-TIMES = ["compute_us", *PHASES, "plan_us"]
+TIMES = ["compute_us", *PHASES, "build_us", "plan_us"]
 # Of the point, not of a repetition: errors are of its verification, energy is counted over many.
 CHECKED = ["max_error", "error_bound", "rel_l2_error", "energy_uj"]
 TRANSFERS = ["upload_us", "download_us"]

@@ -9,13 +9,13 @@
 #include <mutex>
 
 #include "algorithms/cpu/dense_copy.hpp"
-#include "algorithms/cpu/fftw.hpp"
+#include "algorithms/device/fftw.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::cpu {
 
 class CircularTransform final : public Plan {
-  using Library = Fftw<double>;
+  using Library = device::Fftw<double>;
   using Complex = std::complex<double>;
 
  public:
@@ -24,7 +24,7 @@ class CircularTransform final : public Plan {
         matrix_(static_cast<double*>(request.workspace)),
         left_(reinterpret_cast<Complex*>(matrix_ + whole_lines(problem_.left.size()))),
         right_(left_ + spectrum(problem_)) {
-    const std::lock_guard lock(fftw_planner);
+    const std::lock_guard lock(device::fftw_planner);
     Library::forget();
     const int rows = static_cast<int>(problem_.left.rows);
     const int cols = static_cast<int>(problem_.left.cols);
@@ -33,7 +33,7 @@ class CircularTransform final : public Plan {
   }
 
   ~CircularTransform() override {
-    const std::lock_guard lock(fftw_planner);
+    const std::lock_guard lock(device::fftw_planner);
     Library::destroy(forward_);
     Library::destroy(inverse_);
   }

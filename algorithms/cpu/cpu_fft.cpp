@@ -36,8 +36,8 @@
 #include <mutex>
 
 #include "algorithms/cpu/circular_transform.hpp"
-#include "algorithms/cpu/fftw.hpp"
 #include "algorithms/cpu/fields_by_correlation.hpp"
+#include "algorithms/device/fftw.hpp"
 #include "algorithms/device/padding.hpp"
 #include "algorithms/device/precision.hpp"
 #include "harness/variant.hpp"
@@ -150,7 +150,7 @@ PanelLayout layout(const PlanRequest& request, Index scalar_bytes) {
 template <typename T>
 class FftPlan final : public Plan {
   using Complex = std::complex<T>;
-  using Library = Fftw<T>;
+  using Library = device::Fftw<T>;
 
  public:
   explicit FftPlan(const PlanRequest& request, unsigned effort = FFTW_MEASURE)
@@ -165,7 +165,7 @@ class FftPlan final : public Plan {
     blocks_ = columns_ + threads_ * at_.column;
     rows_ = reinterpret_cast<T*>(blocks_ + threads_ * at_.block);
 
-    const std::lock_guard lock(fftw_planner);
+    const std::lock_guard lock(device::fftw_planner);
     Library::forget();
     const int rows = static_cast<int>(at_.rows), cols = static_cast<int>(at_.cols);
     const int width = static_cast<int>(kWidth);
@@ -181,7 +181,7 @@ class FftPlan final : public Plan {
   }
 
   ~FftPlan() override {
-    const std::lock_guard lock(fftw_planner);
+    const std::lock_guard lock(device::fftw_planner);
     for (auto plan : {row_forward_, row_inverse_, column_forward_, column_inverse_})
       Library::destroy(plan);
   }

@@ -26,7 +26,7 @@ struct Probe : Plan {
     if (!aligned(call.left) || !aligned(call.right) || !aligned(call.out)) {
       throw std::runtime_error("a buffer is not aligned");
     }
-    for (const char* phase : {"forward", "hadamard", "inverse"}) call.phase(phase);
+    for (const char* phase : {"build", "forward", "hadamard", "inverse"}) call.phase(phase);
     call.outs<float>()[0] = call.lefts<float>()[0] * call.rights<float>()[0];
   }
 };
@@ -122,7 +122,7 @@ TEST(Outcomes, AProbePassesWithItsPhases) {
   EXPECT_GE(record["allocate_us"], 0);
   EXPECT_TRUE(record["upload_us"].is_null()) << "the host's memory is the device's";
   ASSERT_EQ(record["repetitions"].size(), 2u);
-  for (const char* phase : {"forward_us", "hadamard_us", "inverse_us"}) {
+  for (const char* phase : {"build_us", "forward_us", "hadamard_us", "inverse_us"}) {
     EXPECT_GE(record["repetitions"][1][phase], 0) << phase;
   }
 }

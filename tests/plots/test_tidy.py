@@ -46,12 +46,12 @@ def test_fewer_than_four_samples_are_all_kept():
 
 
 def test_statistics_by_hand():
-    frame = points(repeated([10.0, 12.0, 11.0, 11.0, 500.0], forward_us=2.0))
+    frame = points(repeated([10.0, 12.0, 11.0, 11.0, 500.0], forward_us=2.0, build_us=3.0))
     (line,) = frame.to_dict("records")
     assert line["n"] == 4 and line["dropped"] == 1
     assert line["compute_us"] == 11.0 and line["median_us"] == 11.0
     assert line["sd_us"] == pytest.approx(math.sqrt(2 / 3))
-    assert line["forward_us"] == 2.0 and math.isnan(line["hadamard_us"])
+    assert line["forward_us"] == 2.0 and line["build_us"] == 3.0 and math.isnan(line["hadamard_us"])
     assert line["size"] == "16x16" and line["counts"] == "1-to-1" and line["side"] == 16
     assert line["outputs"] == 31 * 31 and line["pairs"] == 1
 

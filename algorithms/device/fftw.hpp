@@ -6,7 +6,7 @@
 #include <mutex>
 #include <type_traits>
 
-namespace xcorr::cpu {
+namespace xcorr::device {
 
 // The float or the double half of FFTW.
 template <typename T, typename Single, typename Double>
@@ -34,4 +34,4 @@ struct Fftw {
 // The planner is not thread-safe; executing is.
 inline std::mutex fftw_planner;
 
-}  // namespace xcorr::cpu
+}  // namespace xcorr::device

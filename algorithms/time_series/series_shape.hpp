@@ -1,0 +1,52 @@
+// The problem of the family in 64 bits, for the host and for libraries: n templates of C channels x
+// T samples slide along one signal of C channels,
+//
+//   out[i][s] = sum over c and t of template[i][c][t] * signal[c][first + s + t].
+//
+// It is form n-to-m with one right matrix, rows as channels, and a window inside `valid`.
+#pragma once
+
+#include <string>
+
+#include "harness/problem.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::time_series {
+
+struct SeriesShape {
+  explicit SeriesShape(const Problem& q)
+      : templates(q.lefts),
+        channels(q.left.rows),
+        length(q.left.cols),
+        pitch(q.right.cols),
+        first(q.window.sx.first),
+        shifts(q.window.sx.count()) {}
+
+  // Samples of a channel that count, from `first` on.
+  Index samples() const { return shifts + length - 1; }
+
+  Index templates;
+  Index channels;
+  Index length;  // of a template, in samples
+  Index pitch;   // samples from a channel of the signal to the next
+  Index first;   // sample of the signal that output 0 begins at
+  Index shifts;  // outputs of a template
+};
+
+// Yes, or why a problem of form n-to-m is none of the family.
+inline Support supports_series(const Problem& q) {
+  if (q.rights != 1) {
+    return no("time series: " + std::to_string(q.rights) + " right matrices, not one signal");
+  }
+  if (q.left.rows != q.right.rows) {
+    return no("time series: rows are channels, and there are " + std::to_string(q.left.rows) +
+              " left and " + std::to_string(q.right.rows) + " right ones");
+  }
+  const Shifts x = q.window.sx;
+  if (q.window.sy != Shifts{0, 0} || x.first < 0 || x.last > q.right.cols - q.left.cols) {
+    return no("time series: templates leave the signal in this window; try window valid");
+  }
+  return yes();
+}
+
+}  // namespace xcorr::time_series

@@ -1,0 +1,134 @@
+// Templates against a signal as one matrix product in float64: the reference row of the time-series
+// paper. The signal's Hankel matrix has a row for each shift, the C x T samples that this shift
+// meets; the outputs are templates times its transpose. Derived from cpu_definition by writing every
+// sample T times.
+//
+// The matrix is made in chunks of shifts of kChunkBytes: building a chunk is the phase `build`, its
+// product by cblas_dgemm of OpenBLAS is the rest. The paper's time has no building.
+//
+// OpenBLAS is loaded when the variant is first asked for, so nothing else depends on it. Where it
+// is not installed the variant is not_supported. It runs on as many threads as OpenBLAS chooses:
+// all cores, unless OPENBLAS_NUM_THREADS says otherwise.
+//
+// Problem: n-to-m with one signal, rows as channels, window inside `valid`; fp64. No parameters.
+// Limits: sizes of BLAS are 32 bits.
+#include <dlfcn.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "algorithms/time_series/series_shape.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::time_series {
+namespace {
+
+constexpr Index kChunkBytes = Index{64} << 20;
+
+// The one function of a BLAS that is used, by the declaration of cblas.h.
+class Blas {
+ public:
+  using Gemm = void (*)(int order, int transpose_a, int transpose_b, int rows, int cols, int depth,
+                        double alpha, const double* a, int a_pitch, const double* b, int b_pitch,
+                        double beta, double* c, int c_pitch);
+  static constexpr int kRowMajor = 101, kAsIs = 111, kTransposed = 112;
+
+  // Of the process: a BLAS has threads of its own.
+  static const Blas& instance() {
+    static const Blas blas;
+    return blas;
+  }
+
+  Gemm gemm = nullptr;
+  std::string problem;  // why there is none
+
+ private:
+  Blas() {
+    void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (library) gemm = reinterpret_cast<Gemm>(dlsym(library, "cblas_dgemm"));
+    if (gemm) return;
+    const char* const cause = dlerror();
+    problem = std::string("OpenBLAS cannot be loaded (") + (cause ? cause : "no cblas_dgemm") +
+              "); Debian and Ubuntu have it as libopenblas0-pthread";
+  }
+};
+
+Index chunk_shifts(const SeriesShape& s) {
+  const Index row = s.channels * s.length * Index{sizeof(double)};
+  return std::clamp<Index>(kChunkBytes / row, 1, s.shifts);
+}
+
+class DgemmPlan final : public Plan {
+ public:
+  explicit DgemmPlan(const PlanRequest& request)
+      : series_(request.problem),
+        chunk_(chunk_shifts(series_)),
+        matrix_(static_cast<double*>(request.workspace)) {}
+
+  void compute(const Call& call) override {
+    const SeriesShape& s = series_;
+    const int depth = static_cast<int>(s.channels * s.length);
+    for (Index first = 0; first < s.shifts; first += chunk_) {
+      const Index count = std::min(chunk_, s.shifts - first);
+      call.phase("build");
+      build(call.rights<double>() + s.first + first, count);
+      call.phase("rest");
+      Blas::instance().gemm(Blas::kRowMajor, Blas::kAsIs, Blas::kTransposed,
+                            static_cast<int>(s.templates), static_cast<int>(count), depth, 1.0,
+                            call.lefts<double>(), depth, matrix_, depth, 0.0,
+                            call.outs<double>() + first, static_cast<int>(s.shifts));
+    }
+  }
+
+ private:
+  // Row i of the matrix: sample i of each channel and those behind it.
+  void build(const double* signal, Index count) const {
+    const SeriesShape& s = series_;
+    const int threads = omp_get_max_threads();
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (Index i = 0; i < count; ++i) {
+      double* const row = matrix_ + i * s.channels * s.length;
+      for (Index c = 0; c < s.channels; ++c) {
+        std::copy_n(signal + c * s.pitch + i, s.length, row + c * s.length);
+      }
+    }
+  }
+
+  SeriesShape series_;
+  Index chunk_;
+  double* matrix_;
+};
+
+Support supports(const PlanRequest& request) {
+  if (const Support series = supports_series(request.problem); !series) return series;
+  if (const Blas& blas = Blas::instance(); !blas.problem.empty()) return no(blas.problem);
+  const SeriesShape s(request.problem);
+  if (std::max({s.templates, s.channels * s.length, s.shifts}) > std::numeric_limits<int>::max()) {
+    return no("more than 2^31 - 1 templates, samples of a template, or outputs of one");
+  }
+  return yes();
+}
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  const SeriesShape s(request.problem);
+  return static_cast<std::size_t>(chunk_shifts(s) * s.channels * s.length) * sizeof(double);
+}
+
+XCORR_VARIANT({
+    .summary = "The explicit Hankel matrix times the templates by OpenBLAS in float64, built in "
+               "every call",
+    .parent = "cpu_definition",
+    .source = "beyond the paper",
+    .precisions = {Precision::fp64},
+    .forms = {Form::n_to_m},
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<DgemmPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::time_series
