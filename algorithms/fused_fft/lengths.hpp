@@ -1,4 +1,4 @@
-// The lengths of transforms: how one is two passes of short transforms (transforms.hpp), and which
+// The lengths of transforms: how one is two passes of short transforms (short_transforms.hpp), and which
 // of those that a variant is compiled for a problem needs.
 //
 // A transform of n = first * second values is two passes, each of short transforms that a thread

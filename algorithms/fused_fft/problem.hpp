@@ -3,8 +3,8 @@
 #pragma once
 
 #include "algorithms/device/plan.hpp"
+#include "algorithms/device/short_transforms.hpp"
 #include "algorithms/fused_fft/roots.hpp"
-#include "algorithms/fused_fft/transforms.hpp"
 #include "harness/problem.hpp"
 
 namespace xcorr::fused_fft {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/fused_fft/transforms.hpp"
+#include "algorithms/device/short_transforms.hpp"
 #include "harness/problem.hpp"
 
 namespace xcorr::fused_fft {

@@ -148,6 +148,22 @@ std::vector<Problem> length_problems() {
   return problems;
 }
 
+std::vector<Problem> time_series_problems() {
+  std::vector<Problem> problems;
+  const auto add = [&](Index templates, Shape of_template, Index samples, const char* window) {
+    problems.push_back(
+        make_problem(Form::n_to_m, of_template, {of_template.rows, samples}, templates, 1, window));
+  };
+  add(1, {1, 1}, 1, "valid");
+  add(3, {1, 7}, 100, "valid");
+  add(5, {3, 20}, 1171, "valid");  // three segments of 512
+  add(2, {1, 255}, 1033, "valid");
+  add(3, {2, 400}, 1061, "valid");  // six segments of 512, one and a bit of 1024
+  add(1, {1, 33}, 8401, "valid");   // three segments of 4096
+  add(17, {1, 33}, 300, "sy:0..0,sx:5..260");
+  return problems;
+}
+
 std::vector<Problem> remainder_problems() {
   std::vector<Problem> problems;
   // The last for kernels that read rows as whole vectors of four.

@@ -25,6 +25,10 @@ std::vector<Problem> odd_problems();
 // axis (tests/algorithms/test_transform_lengths.py).
 std::vector<Problem> length_problems();
 
+// Of the family time_series: odd lengths, channels, several segments of a transform with a part of one
+// at the end, a window inside `valid`.
+std::vector<Problem> time_series_problems();
+
 // Every form with shapes that no tile of several rows, columns or matrices divides.
 std::vector<Problem> remainder_problems();
 // Every form of several matrices with more than any kernel takes at once.

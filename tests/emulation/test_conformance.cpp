@@ -51,6 +51,7 @@ TEST_P(Conformance, odd_problems) {
     const std::vector<Problem> lengths = length_problems();
     problems.insert(problems.end(), lengths.begin(), lengths.end());
   }
+  if (variant.family == "time_series") problems = time_series_problems();
   for (const Problem& problem : problems) {
     if (!has_form(variant, problem.form)) continue;
     const std::uint64_t before = threads_started();
@@ -113,7 +114,8 @@ TEST_P(Conformance, every_compile_time_point) {
       }
     }
   };
-  for (const Problem& problem : remainder_problems()) {
+  const bool time_series = variant.family == "time_series";
+  for (const Problem& problem : time_series ? time_series_problems() : remainder_problems()) {
     if (has_form(variant, problem.form)) every_kernel(problem);
   }
   for (const Problem& problem : many_matrices_problems()) {

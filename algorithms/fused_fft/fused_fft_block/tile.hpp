@@ -24,9 +24,9 @@
 // blocks of columns 1 and blocks of rows 4 (or 2) apart, modulo the banks.
 #pragma once
 
+#include "algorithms/device/short_transforms.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/problem.hpp"
-#include "algorithms/fused_fft/transforms.hpp"
 
 namespace xcorr::fused_fft {
 

@@ -10,8 +10,8 @@
 // across.
 #pragma once
 
+#include "algorithms/device/short_transforms.hpp"
 #include "algorithms/fused_fft/problem.hpp"
-#include "algorithms/fused_fft/transforms.hpp"
 
 namespace xcorr::fused_fft {
 

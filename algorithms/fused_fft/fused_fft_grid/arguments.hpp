@@ -3,8 +3,8 @@
 #pragma once
 
 #include "algorithms/device/divide.hpp"
+#include "algorithms/device/short_transforms.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/exchange.hpp"
-#include "algorithms/fused_fft/transforms.hpp"
 
 namespace xcorr::fused_fft {
 

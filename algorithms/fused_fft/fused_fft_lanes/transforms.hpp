@@ -14,7 +14,7 @@
 #include <algorithm>
 
 #include "algorithms/device/memory.hpp"
-#include "algorithms/fused_fft/transforms.hpp"
+#include "algorithms/device/short_transforms.hpp"
 
 namespace xcorr::fused_fft {
 

@@ -10,7 +10,7 @@
 
 #include "algorithms/device/cuda.hpp"
 
-namespace xcorr::fused_fft {
+namespace xcorr::device {
 
 struct alignas(8) Complex {
   float re, im;
@@ -248,4 +248,4 @@ __device__ __forceinline__ void for_each_constant(F f) {
   }(std::make_integer_sequence<int, kCount>{});
 }
 
-}  // namespace xcorr::fused_fft
+}  // namespace xcorr::device

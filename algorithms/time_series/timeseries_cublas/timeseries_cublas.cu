@@ -1,0 +1,137 @@
+// Templates against a signal as a matrix product by cuBLAS: the rival of the time-series paper. The
+// signal's Hankel matrix has a row for each shift; the outputs are the templates times its
+// transpose. Derived from overlap_wise by writing every sample T times. timeseries_cpu_dgemm is the
+// same on a CPU.
+//
+// The matrix is made in chunks of shifts, and building is inside the time, as the phase `build`; the
+// product is the rest. (The paper's time leaves building out.)
+//
+// Problem: n-to-m with one signal, rows as channels, window inside `valid`.
+// Precision classes: fp32 (CUBLAS_COMPUTE_32F) and tf32 (CUBLAS_COMPUTE_32F_FAST_TF32).
+// Parameters, run-time:
+//   chunk_mib  of the matrix: 32 stays in the L2 cache, 1024 has fewer launches
+// Limits: sizes of cuBLAS are 32 bits. Not emulated: library calls.
+#include <cublas_v2.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "algorithms/device/launch.hpp"
+#include "algorithms/time_series/series_shape.hpp"
+#include "algorithms/time_series/timeseries_cublas/hankel.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::time_series {
+namespace {
+
+// What NVIDIA recommends for compute capability 9.0.
+constexpr std::size_t kBlasBytes = std::size_t{32} << 20;
+
+void check_cublas(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw std::runtime_error(std::string(what) + ": cuBLAS error " + std::to_string(status));
+}
+
+class Blas {
+ public:
+  Blas() { check_cublas(cublasCreate(&handle_), "cublasCreate"); }
+  ~Blas() { cublasDestroy(handle_); }
+  Blas(const Blas&) = delete;
+  Blas& operator=(const Blas&) = delete;
+
+  // Choosing a stream takes the memory away again.
+  void use(void* stream, void* memory) {
+    check_cublas(cublasSetStream(handle_, static_cast<cudaStream_t>(stream)), "cublasSetStream");
+    check_cublas(cublasSetWorkspace(handle_, memory, kBlasBytes), "cublasSetWorkspace");
+  }
+  cublasHandle_t get() const { return handle_; }
+
+ private:
+  cublasHandle_t handle_ = nullptr;
+};
+
+Index row_elements(const SeriesShape& s) { return s.channels * s.length; }
+
+Index chunk_shifts(const PlanRequest& request) {
+  const SeriesShape s(request.problem);
+  const Index bytes = Index{request.params.get_int("chunk_mib")} << 20;
+  return std::clamp<Index>(bytes / (row_elements(s) * Index{sizeof(float)}), 1, s.shifts);
+}
+
+class CublasPlan final : public Plan {
+ public:
+  explicit CublasPlan(const PlanRequest& request)
+      : series_(request.problem),
+        chunk_(chunk_shifts(request)),
+        compute_type_(request.precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                           : CUBLAS_COMPUTE_32F),
+        blas_memory_(request.workspace),
+        matrix_(reinterpret_cast<float*>(static_cast<char*>(request.workspace) + kBlasBytes)) {}
+
+  void compute(const Call& call) override {
+    const SeriesShape& s = series_;
+    const int depth = static_cast<int>(row_elements(s));
+    blas_.use(call.stream, blas_memory_);
+    for (Index first = 0; first < s.shifts; first += chunk_) {
+      const Index count = std::min(chunk_, s.shifts - first);
+      call.phase("build");
+      const auto elements = static_cast<std::uint32_t>(count * depth);
+      launch(write_hankel, dim3(ceil_div<unsigned>(elements, kHankelThreads)), dim3(kHankelThreads),
+             0, call.stream, call.rights<float>() + s.first + first, s.pitch, Divider(depth),
+             Divider(s.length), elements, matrix_);
+      call.phase("rest");
+      // cuBLAS is column-major: its out is [templates][shifts] of ours.
+      const float one = 1, zero = 0;
+      check_cublas(
+          cublasGemmEx(blas_.get(), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(count),
+                       static_cast<int>(s.templates), depth, &one, matrix_, CUDA_R_32F, depth,
+                       call.left, CUDA_R_32F, depth, &zero, call.outs<float>() + first, CUDA_R_32F,
+                       static_cast<int>(s.shifts), compute_type_, CUBLAS_GEMM_DEFAULT),
+          "cublasGemmEx");
+    }
+  }
+
+ private:
+  SeriesShape series_;
+  Index chunk_;
+  cublasComputeType_t compute_type_;
+  void* blas_memory_;
+  float* matrix_;
+  Blas blas_;
+};
+
+Support supports(const PlanRequest& request) {
+  if (const Support series = supports_series(request.problem); !series) return series;
+  const SeriesShape s(request.problem);
+  if (std::max({s.templates, row_elements(s), s.shifts}) > std::numeric_limits<int>::max()) {
+    return no("more than 2^31 - 1 templates, samples of a template, or outputs of one");
+  }
+  return yes();
+}
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  const SeriesShape s(request.problem);
+  return kBlasBytes +
+         static_cast<std::size_t>(chunk_shifts(request) * row_elements(s)) * sizeof(float);
+}
+
+XCORR_VARIANT({
+    .summary = "The explicit Hankel matrix times the templates by cuBLAS, built in every call",
+    .parent = "overlap_wise",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .precisions = {Precision::fp32, Precision::tf32},
+    .forms = {Form::n_to_m},
+    .axes = {{"chunk_mib", {"32", "1024"}}},
+    .emulated = false,
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<CublasPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::time_series

@@ -1,0 +1,169 @@
+// The two kernels of timeseries_fft: spectra of the templates, then everything else.
+#pragma once
+
+#include "algorithms/device/launch.hpp"
+#include "algorithms/device/memory.hpp"
+#include "algorithms/time_series/timeseries_fft/segment_transform.hpp"
+#include "harness/problem.hpp"
+
+namespace xcorr::time_series {
+
+// By value to both kernels.
+struct FftArguments {
+  const float* templates;
+  const float* signal;  // at sample `first` of its first channel
+  float* out;
+  const Complex* powers;  // w_n^k, k < n
+  Complex* spectra;       // [templates][channels][n], in the order of the threads that use them
+  Index pitch;            // of the signal
+  Index samples;          // of a channel that count
+  Index shifts;
+  int template_count, channels, length;
+  int valid;    // outputs of a segment
+  Index pairs;  // of segments
+  float scale;  // of a transform and its inverse
+};
+
+// Two values of a thread: one access of 16 bytes.
+struct alignas(16) ValuePair {
+  Complex a, b;
+};
+
+// The values of a thread in memory that no other thread uses in between: a spectrum.
+template <typename T>
+__device__ __forceinline__ void keep(const Complex (&v)[T::values], Complex* spectrum, int lane) {
+  ValuePair* const to = reinterpret_cast<ValuePair*>(spectrum) + lane;
+#pragma unroll
+  for (int m = 0; m < T::values; m += 2) to[m / 2 * T::lanes] = {v[m], v[m + 1]};
+}
+
+// Elements lane + lanes * m of `count` samples and zeros behind them.
+template <typename T>
+__device__ __forceinline__ void load_samples(Complex (&v)[T::values], float Complex::* part,
+                                             const float* from, Index count, int lane) {
+#pragma unroll
+  for (int m = 0; m < T::values; ++m) {
+    const int at = lane + T::lanes * m;
+    v[m].*part = at < count ? from[at] : 0.0f;
+  }
+}
+
+template <typename T>
+constexpr int kThreads = T::lanes * T::P::groups;
+
+// Complex elements of shared memory: the table, and of each group a buffer and spectra.
+template <typename T>
+constexpr Index shared_elements(Index spectra) {
+  constexpr Index kTable = (T::table + 1) / 2 * 2, kBuffer = (T::buffer + 1) / 2 * 2;
+  return kTable + T::P::groups * (kBuffer + spectra * T::n);
+}
+
+// A group's part of the dynamic shared memory. The first barrier of a transform does not wait for
+// the table, so the block does.
+template <typename T>
+struct GroupMemory {
+  __device__ __forceinline__ GroupMemory(const Complex* powers, int spectra) {
+    constexpr int kTable = (T::table + 1) / 2 * 2, kBuffer = (T::buffer + 1) / 2 * 2;
+    Complex* const shared = dynamic_shared<Complex>();
+    const int thread = static_cast<int>(threadIdx.x);
+    T::store_table(shared, powers, thread, kThreads<T>);
+    table = shared;
+    buffer = shared + kTable + thread / T::lanes * (kBuffer + spectra * T::n);
+    spectrum = buffer + kBuffer;
+    lane = thread % T::lanes;
+    group = static_cast<int>(blockIdx.x) * T::P::groups + thread / T::lanes;
+    block::barrier();
+  }
+  const Complex* table;
+  Complex *buffer, *spectrum;
+  int lane, group;
+};
+
+// A group transforms one channel of one template: its conjugate, times what undoes all scales.
+template <int kN>
+__global__ void __launch_bounds__(kThreads<SegmentTransform<kN>>)
+    template_spectra_kernel(FftArguments a) {
+  using T = SegmentTransform<kN>;
+  const GroupMemory<T> my(a.powers, 0);
+  wait_for_previous();
+  let_next_start();
+  if (my.group >= a.template_count * a.channels) return;  // all threads of the group
+  Complex v[T::values] = {};
+  load_samples<T>(v, &Complex::re, a.templates + static_cast<Index>(my.group) * a.length, a.length,
+                  my.lane);
+  T::template run<Direction::forward>(v, my.buffer, my.table, my.lane);
+#pragma unroll
+  for (int m = 0; m < T::values; ++m) v[m] = {a.scale * v[m].re, -a.scale * v[m].im};
+  keep<T>(v, a.spectra + static_cast<Index>(my.group) * kN, my.lane);
+}
+
+// sum (+)= template * segment, bin by bin.
+template <typename T>
+__device__ __forceinline__ void add_products(Complex (&sum)[T::values], const Complex* of_template,
+                                             const Complex* of_segment, bool first, int lane) {
+  const ValuePair* const l = reinterpret_cast<const ValuePair*>(of_template) + lane;
+  const ValuePair* const r = reinterpret_cast<const ValuePair*>(of_segment) + lane;
+#pragma unroll
+  for (int m = 0; m < T::values; m += 2) {
+    const ValuePair x = l[m / 2 * T::lanes], y = r[m / 2 * T::lanes];
+    const Complex before[2] = {sum[m], sum[m + 1]};
+    sum[m] = x.a * y.a;
+    sum[m + 1] = x.b * y.b;
+    if (!first) {
+      sum[m] = sum[m] + before[0];
+      sum[m + 1] = sum[m + 1] + before[1];
+    }
+  }
+}
+
+// Both parts of v to the outputs of two neighbouring segments, of which `left` exist.
+template <typename T>
+__device__ __forceinline__ void store_outputs(const Complex (&v)[T::values], float* out, int valid,
+                                              Index left, int lane) {
+  const int first = static_cast<int>(left < valid ? left : valid);
+  const int second = static_cast<int>(left - first < valid ? left - first : valid);
+#pragma unroll
+  for (int m = 0; m < T::values; ++m) {
+    const int at = lane + T::lanes * m;
+    if (at < first) store_last(out + at, v[m].re);
+    if (at < second) store_last(out + valid + at, v[m].im);
+  }
+}
+
+// A group takes two neighbouring segments, as the real and the imaginary part of one complex one,
+// and a part (y of the grid) of the templates.
+template <int kN>
+__global__ void __launch_bounds__(kThreads<SegmentTransform<kN>>, Passes<kN>::resident)
+    overlap_save_kernel(FftArguments a, int templates_of_a_part) {
+  using T = SegmentTransform<kN>;
+  const GroupMemory<T> my(a.powers, a.channels);
+  wait_for_previous();
+  if (my.group >= a.pairs) return;  // all threads of the group
+  const Index begin = my.group * static_cast<Index>(2 * a.valid);
+  Complex v[T::values];
+#pragma unroll 1
+  for (int c = 0; c < a.channels; ++c) {
+    const float* const from = a.signal + c * a.pitch + begin;
+    const Index count = a.samples - begin;
+    load_samples<T>(v, &Complex::re, from, count, my.lane);
+    load_samples<T>(v, &Complex::im, from + a.valid, count - a.valid, my.lane);
+    T::template run<Direction::forward>(v, my.buffer, my.table, my.lane);
+    keep<T>(v, my.spectrum + c * kN, my.lane);
+  }
+  const int first = static_cast<int>(blockIdx.y) * templates_of_a_part;
+  const int end = first + templates_of_a_part < a.template_count ? first + templates_of_a_part
+                                                                 : a.template_count;
+#pragma unroll 1
+  for (int i = first; i < end; ++i) {
+    const Complex* spectrum = a.spectra + static_cast<Index>(i) * a.channels * kN;
+    add_products<T>(v, spectrum, my.spectrum, true, my.lane);
+#pragma unroll 1
+    for (int c = 1; c < a.channels; ++c) {
+      add_products<T>(v, spectrum + c * kN, my.spectrum + c * kN, false, my.lane);
+    }
+    T::template run<Direction::inverse>(v, my.buffer, my.table, my.lane);
+    store_outputs<T>(v, a.out + i * a.shifts + begin, a.valid, a.shifts - begin, my.lane);
+  }
+}
+
+}  // namespace xcorr::time_series
