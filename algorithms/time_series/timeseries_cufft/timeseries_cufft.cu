@@ -23,7 +23,7 @@
 #include "algorithms/device/launch.hpp"
 #include "algorithms/time_series/overlap_save.hpp"
 #include "algorithms/time_series/series_shape.hpp"
-#include "algorithms/time_series/timeseries_cufft/segments.hpp"
+#include "algorithms/time_series/timeseries_cufft/pipeline.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::time_series {
@@ -68,101 +68,48 @@ class RowTransforms {
   std::size_t bytes_ = 0;
 };
 
-// Rows of a chunk and where they lie in the workspace, in bytes.
-struct ChunkLayout {
-  explicit ChunkLayout(const PlanRequest& request)
-      : series(request.problem),
-        segments(series, request.params.get_int("segment")),
-        pitch(segments.points + 2),
-        bins(segments.points / 2 + 1),
-        template_rows(series.templates * series.channels) {
-    const Index row = pitch * Index{sizeof(float)};
-    const Index asked = (Index{request.params.get_int("chunk_mib")} << 20) /
-                        ((series.templates + series.channels) * row);
-    chunk = std::clamp<Index>(asked, 1, segments.count);
-    const auto after = [row](Index from, Index rows) {
-      return (from + rows * row + 255) / 256 * 256;
-    };
-    chunk_rows = series.channels * chunk;
-    product_rows = series.templates * chunk;
-    segment_bytes = after(0, template_rows);
-    product_bytes = after(segment_bytes, chunk_rows);
-    work_bytes = after(product_bytes, product_rows);
-  }
+ChunkLayout layout(const PlanRequest& request) {
+  return {request.problem, request.params.get_int("segment"),
+          Index{request.params.get_int("chunk_mib")} << 20};
+}
 
-  SeriesShape series;
-  Segments segments;
-  Index pitch, bins;
-  Index template_rows, chunk_rows, product_rows;
-  Index chunk;  // segments
-  Index segment_bytes, product_bytes, work_bytes;
-};
-
-struct ChunkTransforms {
+class ChunkTransforms {
+ public:
   explicit ChunkTransforms(const ChunkLayout& at)
-      : templates(CUFFT_R2C, static_cast<int>(at.segments.points), at.template_rows),
-        forward(CUFFT_R2C, static_cast<int>(at.segments.points), at.chunk_rows),
-        inverse(CUFFT_C2R, static_cast<int>(at.segments.points), at.product_rows) {}
+      : templates_(CUFFT_R2C, static_cast<int>(at.segments.points), at.template_rows),
+        forward_(CUFFT_R2C, static_cast<int>(at.segments.points), at.segment_rows),
+        inverse_(CUFFT_C2R, static_cast<int>(at.segments.points), at.product_rows) {}
+
   // They run one after the other.
   std::size_t work_bytes() const {
-    return std::max({templates.work_bytes(), forward.work_bytes(), inverse.work_bytes()});
+    return std::max({templates_.work_bytes(), forward_.work_bytes(), inverse_.work_bytes()});
   }
-  RowTransforms templates, forward, inverse;
+  void use(void* work) {
+    for (RowTransforms* one : {&templates_, &forward_, &inverse_}) one->use(work);
+  }
+  void of_templates(float* rows, void* stream) { templates_.run(rows, stream); }
+  void forward(float* rows, void* stream) { forward_.run(rows, stream); }
+  void inverse(float* rows, void* stream) { inverse_.run(rows, stream); }
+
+ private:
+  RowTransforms templates_, forward_, inverse_;
 };
 
 class SeriesCufftPlan final : public Plan {
  public:
-  explicit SeriesCufftPlan(const PlanRequest& request) : at_(request), transforms_(at_) {
-    char* const base = static_cast<char*>(request.workspace);
-    templates_ = reinterpret_cast<float*>(base);
-    segments_ = reinterpret_cast<float*>(base + at_.segment_bytes);
-    products_ = reinterpret_cast<float*>(base + at_.product_bytes);
-    for (RowTransforms* one : {&transforms_.templates, &transforms_.forward, &transforms_.inverse})
-      one->use(base + at_.work_bytes);
+  explicit SeriesCufftPlan(const PlanRequest& request)
+      : at_(layout(request)), workspace_(request.workspace), transforms_(at_) {
+    transforms_.use(static_cast<char*>(workspace_) + at_.end_bytes);
   }
 
   void compute(const Call& call) override {
-    const SeriesShape& s = at_.series;
-    fill({call.lefts<float>(), s.length, s.length, 1, 0}, at_.template_rows, templates_, call);
-    call.phase("forward");
-    transforms_.templates.run(templates_, call.stream);
-    for (Index k = 0; k < at_.segments.count; k += at_.chunk) {
-      const Index first = k * at_.segments.valid;
-      call.phase("rest");
-      fill({call.rights<float>() + s.first + first, s.pitch, s.samples() - first, at_.chunk,
-            at_.segments.valid},
-           at_.chunk_rows, segments_, call);
-      call.phase("forward");
-      transforms_.forward.run(segments_, call.stream);
-      call.phase("hadamard");
-      launch(multiply_rows, row_grid(at_.bins, at_.chunk, kTemplateGroups), dim3(kRowThreads), 0,
-             call.stream, bins(templates_), bins(segments_), bins(products_),
-             static_cast<int>(at_.bins), s.templates, s.channels, at_.chunk,
-             1.0f / static_cast<float>(at_.segments.points));
-      call.phase("inverse");
-      transforms_.inverse.run(products_, call.stream);
-      call.phase("rest");
-      launch(store_rows, row_grid(at_.segments.valid, at_.chunk, kTemplateGroups),
-             dim3(kRowThreads), 0, call.stream, products_, static_cast<int>(at_.pitch), s.templates,
-             at_.chunk, static_cast<int>(at_.segments.valid), s.shifts - first, s.shifts,
-             call.outs<float>() + first);
-    }
+    correlate_in_chunks(at_, call, workspace_, transforms_);
   }
 
  private:
-  // Blocks that share the templates of a segment.
-  static constexpr Index kTemplateGroups = 4;
-
-  static Bin* bins(float* rows) { return reinterpret_cast<Bin*>(rows); }
-
-  void fill(const RowSource& from, Index rows, float* to, const Call& call) const {
-    launch(fill_rows, row_grid(at_.pitch, rows), dim3(kRowThreads), 0, call.stream, from, rows,
-           static_cast<int>(at_.segments.points), static_cast<int>(at_.pitch), to);
-  }
-
   ChunkLayout at_;
+  void* workspace_;
   ChunkTransforms transforms_;
-  float *templates_, *segments_, *products_;
 };
 
 Support supports(const PlanRequest& request) {
@@ -170,8 +117,8 @@ Support supports(const PlanRequest& request) {
   const SeriesShape s(request.problem);
   const Index points = request.params.get_int("segment");
   if (const Support fits = segment_fits(s, points); !fits) return fits;
-  const ChunkLayout at(request);
-  if (std::max({at.template_rows, at.chunk_rows, at.product_rows}) * at.pitch >
+  const ChunkLayout at = layout(request);
+  if (std::max({at.template_rows, at.segment_rows, at.product_rows}) * at.pitch >
       std::numeric_limits<int>::max()) {
     return no("2^31 scalars or more in the padded templates, or in the outputs of a segment");
   }
@@ -179,8 +126,8 @@ Support supports(const PlanRequest& request) {
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {
-  const ChunkLayout at(request);
-  return static_cast<std::size_t>(at.work_bytes) + ChunkTransforms(at).work_bytes();
+  const ChunkLayout at = layout(request);
+  return static_cast<std::size_t>(at.end_bytes) + ChunkTransforms(at).work_bytes();
 }
 
 XCORR_VARIANT({

@@ -1,0 +1,135 @@
+// What timeseries_cufft and timeseries_cublas do around the libraries' calls: the first with
+// transforms by their definition, the second with sums.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <numbers>
+#include <vector>
+
+#include "algorithms/time_series/timeseries_cublas/hankel.hpp"
+#include "algorithms/time_series/timeseries_cufft/pipeline.hpp"
+#include "tests/emulation/emulation.hpp"
+
+namespace xcorr::time_series {
+namespace {
+
+// Rows of n scalars and two to fill them up, in place.
+struct Definition {
+  Index n;
+  Index template_rows, segment_rows, product_rows;
+
+  void of_templates(float* rows, void*) const { each(rows, template_rows, true); }
+  void forward(float* rows, void*) const { each(rows, segment_rows, true); }
+  void inverse(float* rows, void*) const { each(rows, product_rows, false); }
+
+  void each(float* rows, Index count, bool is_forward) const {
+    for (Index row = 0; row < count; ++row) transform(rows + row * (n + 2), is_forward);
+  }
+  void transform(float* row, bool is_forward) const {
+    auto* const bins = reinterpret_cast<std::complex<float>*>(row);
+    const auto root = [this](Index k) {
+      return std::polar(1.0,
+                        2 * std::numbers::pi * static_cast<double>(k % n) / static_cast<double>(n));
+    };
+    std::vector<std::complex<double>> in, out(static_cast<std::size_t>(n));
+    for (Index i = 0; i < n; ++i) {
+      in.emplace_back(is_forward   ? std::complex<float>(row[i])
+                      : 2 * i <= n ? bins[i]
+                                   : std::conj(bins[n - i]));
+    }
+    for (Index k = 0; k < n; ++k) {
+      for (Index i = 0; i < n; ++i) {
+        const std::complex<double> w = root(i * k), x = in[static_cast<std::size_t>(i)];
+        out[static_cast<std::size_t>(k)] += x * (is_forward ? std::conj(w) : w);
+      }
+    }
+    for (Index k = 0; k < n; ++k) {
+      const std::complex<double> value = out[static_cast<std::size_t>(k)];
+      if (!is_forward) row[k] = static_cast<float>(value.real());
+      if (is_forward && 2 * k <= n) bins[k] = std::complex<float>(value);
+    }
+  }
+};
+
+std::vector<float> integers(Index count, unsigned seed) {
+  std::vector<float> values;
+  for (Index i = 0; i < count; ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    values.push_back(static_cast<float>(static_cast<int>(seed >> 28) - 8));
+  }
+  return values;
+}
+
+struct Inputs {
+  explicit Inputs(const Problem& problem)
+      : q(problem), left(integers(q.left_elements(), 1)), right(integers(q.right_elements(), 2)) {}
+
+  float output(Index i, Index shift) const {
+    float sum = 0;
+    for (Index c = 0; c < q.left.rows; ++c) {
+      for (Index t = 0; t < q.left.cols; ++t) {
+        sum += left[static_cast<std::size_t>((i * q.left.rows + c) * q.left.cols + t)] *
+               right[static_cast<std::size_t>(c * q.right.cols + q.window.sx.first + shift + t)];
+      }
+    }
+    return sum;
+  }
+
+  Problem q;
+  std::vector<float> left, right;
+};
+
+const char* const kProblems[] = {
+    "n-to-m/1x1/1x1/1:1/valid",   "n-to-m/1x16/1x16/2:1/valid",
+    "n-to-m/1x16/1x40/3:1/valid",  // one output a segment, more segments than a grid has rows here
+    "n-to-m/3x5/3x131/7:1/valid", "n-to-m/2x9/2x200/2:1/sy:0..0,sx:11..150",
+};
+
+TEST(SeriesRows, TransformsOfSegmentsGiveTheOutputs) {
+  for (const char* const problem : kProblems) {
+    const Inputs in(parse_problem(problem));
+    for (const Index chunk_bytes : {1, 1000, 1 << 20}) {
+      const ChunkLayout at(in.q, 16, chunk_bytes);
+      std::vector<char> workspace(static_cast<std::size_t>(at.end_bytes), '\xff');
+      std::vector<float> out(static_cast<std::size_t>(in.q.out_elements()), NAN);
+      Definition transforms{16, at.template_rows, at.segment_rows, at.product_rows};
+      Call call;
+      call.left = in.left.data();
+      call.right = in.right.data();
+      call.out = out.data();
+      correlate_in_chunks(at, call, workspace.data(), transforms);
+      for (Index i = 0; i < in.q.lefts; ++i) {
+        for (Index shift = 0; shift < in.q.out_cols(); ++shift) {
+          ASSERT_NEAR(out[static_cast<std::size_t>(i * in.q.out_cols() + shift)],
+                      in.output(i, shift), 0.01)
+              << problem << " chunk " << at.chunk << " template " << i << " shift " << shift;
+        }
+      }
+    }
+  }
+}
+
+TEST(SeriesRows, ARowOfTheHankelMatrixTimesATemplateIsAnOutput) {
+  for (const char* const problem : kProblems) {
+    const Inputs in(parse_problem(problem));
+    const SeriesShape s(in.q);
+    const Index row = s.channels * s.length;
+    std::vector<float> matrix(static_cast<std::size_t>(s.shifts * row), NAN);
+    const auto elements = static_cast<std::uint32_t>(matrix.size());
+    launch(write_hankel, dim3(ceil_div<unsigned>(elements, kHankelThreads)), dim3(kHankelThreads),
+           0, nullptr, in.right.data() + s.first, s.pitch, Divider(row), Divider(s.length),
+           elements, matrix.data());
+    for (Index shift = 0; shift < s.shifts; ++shift) {
+      float sum = 0;
+      for (Index k = 0; k < row; ++k) {
+        sum += matrix[static_cast<std::size_t>(shift * row + k)] *
+               in.left[static_cast<std::size_t>(k)];
+      }
+      ASSERT_EQ(sum, in.output(0, shift)) << problem << " shift " << shift;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace xcorr::time_series
