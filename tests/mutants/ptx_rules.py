@@ -162,8 +162,8 @@ class NotCompiled(Exception):
 
 
 # Units with dependent launches, and of their kernels what a rule needs to know. `tables`: parameters that point to
-# what the plan stored (FusedProblem::roots, GridArguments::roots). `known`: fused_fft_grid launches phases apart only
-# as ordinary launches (GridPlan::compute, DependentLaunches::overlaps), so Phases::all is what counts.
+# what the plan stored (FusedProblem::roots, GridArguments::roots, FftArguments::powers). `known`: fused_fft_grid
+# launches phases apart only as ordinary launches (GridPlan::compute, DependentLaunches::overlaps), so Phases::all is what counts.
 ROOTS = frozenset({"0+24"})
 UNITS: dict[str, dict] = {
     "fused_fft_block": {"tables": ROOTS},
@@ -172,12 +172,13 @@ UNITS: dict[str, dict] = {
     "fused_fft_warp": {"tables": ROOTS},
     "tiled_direct_split": {},
     "tiled_direct_unstaged": {},
+    "timeseries_fft": {"tables": ROOTS},
 }
 # Units whose kernels copy to shared memory asynchronously, or use that of other blocks (ptx_shared.py).
 SHARED = ("fused_fft_cluster", "tiled_direct_async", "tiled_direct_split")
 CHECKED = tuple(sorted({*UNITS, *SHARED}))
 # Launched while planning, never as dependent launches.
-OF_PLANS = ("store_roots", "make_all_missing")
+OF_PLANS = ("store_roots", "store_powers", "make_all_missing")
 
 
 def find_nvcc() -> str:
