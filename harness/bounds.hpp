@@ -3,6 +3,11 @@
 //
 // u is the unit roundoff of the precision class, K the number of products of one output, N the
 // number of points of a transform, |L| the matrix of absolute values of L.
+//
+// Time series (Problem::is_time_series) have bounds of their own. They tell the precision classes
+// apart, which the bounds above would not: the norm of a long signal grows with its length, but the
+// error of an output does not. There the error of a sum of products is in proportion to the norm of
+// its products, and that of a transform to the norm of a segment of the signal.
 #pragma once
 
 #include <algorithm>
@@ -33,6 +38,21 @@ XCORR_HD inline double fft_bound(double log2_points, double left_norm, double ri
   return 4.0 * unit_roundoff * log2_points * left_norm * right_norm;
 }
 
+// The same for one output of a time series whose products have random signs. `norm` is that of its
+// products, sqrt(sum of l^2 r^2). Both factors of each product are rounded by up to u, and partial
+// sums, whose size grows with the square root of their terms, by up to `sum_roundoff`.
+XCORR_HD inline double series_bound(double overlap, double norm, double unit_roundoff,
+                                    double sum_roundoff) {
+  return 8.0 * norm *
+         sqrt(2.0 * unit_roundoff * unit_roundoff + 0.25 * overlap * sum_roundoff * sum_roundoff);
+}
+
+// The norm of a segment that a transform of a time series reads: four times as long as the template,
+// at most the whole signal. `window_norm` is the largest norm of a stretch of the template's length.
+XCORR_HD inline double segment_norm(double window_norm, double whole_norm) {
+  return fmin(2.0 * window_norm, whole_norm);
+}
+
 // Relative L2 error of sums. Random rounding errors of a sum of K terms reach 0.3 to 0.6 u sqrt(K).
 inline double definition_l2_bound(double overlap, double unit_roundoff) {
   return (0.8 * std::sqrt(overlap) + 4.0) * unit_roundoff;
@@ -46,6 +66,27 @@ inline double fft_l2_bound(double log2_points, double unit_roundoff) {
 }
 
 constexpr double kDoubleRoundoff = 0x1p-53;
+
+// What a precision class rounds in a time series, relative to the size of what is rounded.
+struct SeriesRoundoff {
+  double input;    // each factor of a product, independent of others
+  double sum;      // partial sums
+  double product;  // the most that a product loses in all
+  bool narrow;     // inputs have fewer digits than sums
+  bool reduced;    // computed with parts of inputs that have fewer digits
+};
+// tf32, fp16 and bf16 inputs are added up in float32. 3xtf32 must be as good as float32.
+inline SeriesRoundoff series_roundoff(Precision precision, double unit_roundoff) {
+  switch (precision) {
+    case Precision::fp64:
+    case Precision::fp32:
+      return {unit_roundoff, unit_roundoff, 0, false, false};
+    case Precision::three_tf32:
+      return {0x1p-24, 0x1p-24, 0x1p-21, false, true};
+    default:
+      return {unit_roundoff, 0x1p-24, (2.0 + unit_roundoff) * unit_roundoff, true, true};
+  }
+}
 
 // The bounds of one comparison: of every element and of every pair. They depend on the kind of
 // input, on the algorithm class of the variant, and on how the reference was computed.
@@ -62,19 +103,37 @@ struct Bounds {
   // then has rounding errors in proportion to the largest.
   double largest_right_norm;
   double largest_norm;  // of both sides, where one batch transforms both; else 0
+  bool series;          // Problem::is_time_series
+  SeriesRoundoff rounds;
+  double largest_segment;  // the largest norm of a segment; largest_right_norm where not `series`
 
-  // Of a pair: the error of the float64 reference itself, and the bound of a transform.
+  // Of a pair: the error of the float64 reference itself, the bound of a transform, the error of a
+  // reference on squares, and what numbers below the smallest normal one add.
   struct OfPair {
-    double reference, transform;
+    double reference, transform, squares, tiny;
   };
+  // Of a time series `right_norm` is that of a segment (segment_norm).
   XCORR_HD OfPair of_pair(double left_norm, double right_norm) const {
-    const double norms = left_norm * right_norm, largest = largest_product(left_norm);
+    const double norms = left_norm * right_norm;
+    const double largest = fmax(left_norm, largest_norm) * fmax(largest_segment, largest_norm);
     const double reference =
         reference_by_fft ? fft_bound(log2_points, left_norm, right_norm, kDoubleRoundoff) : 0.0;
     // Sampled outputs, and all outputs of small problems, have a float64 sum as reference.
     const double of_reference = reference + of_sum(norms);
-    return {reference,
-            fft_bound(log2_points, 1.0, largest, u) + of_reference + flushed(right_norm)};
+    return {reference, fft_bound(log2_points, 1.0, largest, u) + of_reference + flushed(right_norm),
+            reference_by_fft ? fft_bound(log2_points, norms, norms, kDoubleRoundoff) : 0.0,
+            series && rounds.reduced ? flushed(right_norm) : 0.0};
+  }
+
+  // Whether `absolute` is (L^2 correlated with R^2) instead, the squared norm of the products of an
+  // output. Otherwise all products have one sign, or the problem is no time series.
+  XCORR_HD bool uses_squares() const {
+    return series && definition && !is_exact(kind) && !is_systematic(kind) &&
+           (rounds.narrow || !is_same_sign(kind));
+  }
+  // What the L2 bound adds up.
+  XCORR_HD double squared(double absolute) const {
+    return uses_squares() ? fmax(absolute, 0.0) : absolute * absolute;
   }
 
   // The bound of an element. `absolute` is (|L| correlated with |R|) there. 1e300 means no bound.
@@ -84,8 +143,10 @@ struct Bounds {
     if (!definition) return pair.transform;
     const auto rows = static_cast<double>(rows_of(element));
     const auto cols = static_cast<double>(cols_of(element));
-    return growth(rows * cols, u + kDoubleRoundoff, fabs(absolute) + pair.reference) +
-           pair.reference + denormal(rows, cols);
+    const double of_sums =
+        series ? of_series(rows * cols, pair, absolute)
+               : growth(rows * cols, u + kDoubleRoundoff, fabs(absolute) + pair.reference);
+    return of_sums + pair.reference + denormal(rows, cols) + pair.tiny;
   }
 
   // NaN is never right; a transform must round to the integer, so exactly a half is wrong.
@@ -104,21 +165,30 @@ struct Bounds {
     const auto [own, added] = transform_spread(outputs, left_norm, right_norm);
     const double of_transform = std::max(reference, own) + added;
     // Partial sums may be larger than the sum where products cancel.
-    const double of_sums =
-        definition ? std::max(reference, absolute / std::sqrt(terms)) : of_transform;
+    const double norm = uses_squares() ? absolute : absolute / std::sqrt(terms);
+    const double of_sums = definition ? std::max(reference, norm) : of_transform;
+    const bool one_direction = is_systematic(kind) || has_squares();
     const auto sums = [&](double roundoff) {
-      const bool one_direction = is_systematic(kind) || has_squares();
       return of_sums * (one_direction ? systematic_bound(terms, 1.0, roundoff)
                                       : definition_l2_bound(terms, roundoff));
+    };
+    // Rounded inputs: errors of random sign reach 0.6 u times the norm of the products.
+    const auto series_sums = [&] {
+      const double inputs = one_direction   ? rounds.product * of_sums
+                            : rounds.narrow ? 2.0 * rounds.input * norm
+                                            : 0.0;
+      return sums(rounds.sum) + inputs;
     };
     const auto transforms = [&](double roundoff) {
       return of_transform * fft_l2_bound(log2_points, roundoff);
     };
-    const double allowed = (definition ? sums(u) : transforms(u)) +
-                           (reference_by_fft ? transforms(kDoubleRoundoff) : sums(kDoubleRoundoff));
+    const double own_error = !definition ? transforms(u) : series ? series_sums() : sums(u);
+    const double allowed =
+        own_error + (reference_by_fft ? transforms(kDoubleRoundoff) : sums(kDoubleRoundoff));
     const double tiny =
-        definition ? denormal(static_cast<double>(most_rows()), static_cast<double>(most_cols()))
-                   : flushed(right_norm);
+        (definition ? denormal(static_cast<double>(most_rows()), static_cast<double>(most_cols()))
+                    : flushed(right_norm)) +
+        (definition && series && rounds.reduced ? flushed(right_norm) : 0.0);
     // With few outputs the error is not close to its average.
     return (1.0 + 8.0 / std::sqrt(outputs)) * allowed + std::sqrt(outputs) * tiny;
   }
@@ -178,6 +248,19 @@ struct Bounds {
   XCORR_HD Index most_terms() const { return most_rows() * most_cols(); }
   XCORR_HD double largest_product(double left_norm) const {
     return fmax(left_norm, largest_norm) * fmax(largest_right_norm, largest_norm);
+  }
+  XCORR_HD double of_series(double terms, const OfPair& pair, double absolute) const {
+    const double sum = rounds.sum + kDoubleRoundoff;
+    if (uses_squares()) {
+      const double norm = sqrt(fmax(absolute, 0.0) + pair.squares);
+      if (!is_same_sign(kind)) return series_bound(terms, norm, rounds.input, sum);
+      // The sum of absolute values is at most sqrt(K) times the norm.
+      return series_bound(terms, norm, rounds.input, 0.0) +
+             definition_bound(terms, sqrt(terms) * norm, sum);
+    }
+    const double products = fabs(absolute) + pair.reference;
+    // Equal products lose the same.
+    return growth(terms, sum, products) + (is_systematic(kind) ? rounds.product * products : 0.0);
   }
   XCORR_HD double growth(double terms, double roundoff, double absolute) const {
     return is_systematic(kind) || has_squares() ? systematic_bound(terms, absolute, roundoff)

@@ -49,6 +49,7 @@ void worsen(std::optional<Check>& into, const Check& check) {
     into->rel_l2_bound = check.rel_l2_bound;
   }
   into->argmax_agrees &= check.argmax_agrees;
+  into->normalised_error = std::max(into->normalised_error, check.normalised_error);
 }
 
 }  // namespace
@@ -384,6 +385,9 @@ nlohmann::json Point::record() const {
       {"exact_bound", of(exact_, &Check::bound)},
       {"rel_l2_error", of(statistical_, &Check::rel_l2_error)},
       {"rel_l2_bound", of(statistical_, &Check::rel_l2_bound)},
+      {"normalised_error", statistical_ && statistical_->normalised_error >= 0
+                               ? nlohmann::json(statistical_->normalised_error)
+                               : nlohmann::json(nullptr)},
       {"argmax_agrees",
        statistical_ ? nlohmann::json(statistical_->argmax_agrees) : nlohmann::json(nullptr)},
       {"overlap_checked", overlap_checked_},

@@ -230,6 +230,12 @@ bool Problem::is_plain() const {
   return fields == plain;
 }
 
+bool Problem::is_time_series() const {
+  return is_plain() && !fields.same && left.rows == right.rows && left.rows <= kMostChannels &&
+         window.sy == Shifts{0, 0} && window.sx.first >= 0 &&
+         window.sx.last <= right.cols - left.cols;
+}
+
 Problem Problem::surface() const {
   Problem problem = *this;
   problem.fields.result = {};

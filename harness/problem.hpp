@@ -114,6 +114,11 @@ struct Problem : Geometry {
   bool is_plain() const;
   // The same problem with every output as its result: what a reduction starts from.
   Problem surface() const;
+  // True for templates along signals: a plain problem whose matrices have as many rows, at most
+  // kMostChannels, with a window inside `valid`, so that there is one axis of shifts and every output
+  // has all products. The rows are channels, which are summed. Such problems have bounds of their own (harness/bounds.hpp).
+  bool is_time_series() const;
+  static constexpr Index kMostChannels = 16;
 
   // `<form>/<RxC>/<RxC>/<lefts>:<rights>/<window>`, then `/<name>=<value>` for each field that does
   // not have its default: the name in benchmarks and messages. parse_problem is the inverse.

@@ -12,15 +12,22 @@
 namespace xcorr {
 namespace {
 
-// One pair. The innermost loop runs over consecutive sx, so that the compiler can use SIMD.
-void correlate_pair(const Problem& problem, const double* left, const double* right, double* out) {
+// Columns of outputs that are computed together, so that a long row stays in the first-level cache.
+constexpr Index kBlockCols = 1024;
+
+// The columns [first_col, first_col + kBlockCols) of one pair. The innermost loop runs over
+// consecutive sx, so that the compiler can use SIMD.
+void correlate_block(const Problem& problem, const double* left, const double* right,
+                     Index first_col, double* out) {
   const Shape l = problem.left, r = problem.right;
-  const Shifts sx = problem.window.sx;
-  std::fill(out, out + problem.out_size(), 0.0);
+  const Shifts all = problem.window.sx;
+  const Shifts sx{all.first + first_col,
+                  std::min(all.last, all.first + first_col + kBlockCols - 1)};
   for (Index row = 0; row < problem.out_rows(); ++row) {
     const Index sy = problem.window.sy.first + row;
     const Overlap ys = overlap(l.rows, r.rows, sy);
-    double* out_row = out + row * problem.out_cols();
+    double* out_row = out + row * problem.out_cols() + first_col;
+    std::fill(out_row, out_row + sx.count(), 0.0);
     for (Index y = ys.first; y < ys.first + ys.count; ++y) {
       const double* right_row = right + (y + sy) * r.cols;
       for (Index x = 0; x < l.cols; ++x) {
@@ -70,11 +77,14 @@ Index reference_length(Index n) {
 
 void correlate_definition(const Problem& problem, const double* left, const double* right,
                           Index first, Index count, double* out) {
+  const Index blocks = (problem.out_cols() + kBlockCols - 1) / kBlockCols;
 #pragma omp parallel for schedule(dynamic)
-  for (Index i = 0; i < count; ++i) {
+  for (Index task = 0; task < count * blocks; ++task) {
+    const Index i = task / blocks;
     const Pair pair = problem.pair(first + i);
-    correlate_pair(problem, left + pair.left * problem.left.size(),
-                   right + pair.right * problem.right.size(), out + i * problem.out_size());
+    correlate_block(problem, left + pair.left * problem.left.size(),
+                    right + pair.right * problem.right.size(), task % blocks * kBlockCols,
+                    out + i * problem.out_size());
   }
 }
 
@@ -191,7 +201,9 @@ FftReference::~FftReference() {
 }
 
 void FftReference::correlate(Index first, Index count, double* out) const {
-#pragma omp parallel
+  // Each thread has arrays as large as a transform.
+  const int threads = static_cast<int>(std::min<Index>(count, omp_get_max_threads()));
+#pragma omp parallel num_threads(threads)
   {
     State::Scratch scratch = state_->scratch();
     Index left_index = -1;

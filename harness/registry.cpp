@@ -14,15 +14,16 @@ struct PrecisionFacts {
   std::string_view name;
   std::size_t bytes;
   double unit_roundoff;
+  int digits;  // of a number, or of the first part of a number that is split, in bits
 };
 // tf32 and fp16 have 10 fraction bits, bf16 has 7. 3xtf32 and bf16x3 split each number into a value
 // and a rest. They leave out the product of both rests, and both rests are rounded. So a product
 // loses up to 0.75 x 2^-21 with 3xtf32, and up to 1.6 x 2^-16, most often less than 2^-17, with
 // bf16x3.
 constexpr PrecisionFacts kPrecisions[] = {
-    {Precision::fp64, "fp64", 8, 0x1p-53},     {Precision::fp32, "fp32", 4, 0x1p-24},
-    {Precision::tf32, "tf32", 4, 0x1p-11},     {Precision::three_tf32, "3xtf32", 4, 0x1p-21},
-    {Precision::bf16x3, "bf16x3", 4, 0x1p-16}, {Precision::fp16, "fp16", 4, 0x1p-11}};
+    {Precision::fp64, "fp64", 8, 0x1p-53, 53},    {Precision::fp32, "fp32", 4, 0x1p-24, 24},
+    {Precision::tf32, "tf32", 4, 0x1p-11, 11},    {Precision::three_tf32, "3xtf32", 4, 0x1p-21, 11},
+    {Precision::bf16x3, "bf16x3", 4, 0x1p-16, 8}, {Precision::fp16, "fp16", 4, 0x1p-11, 11}};
 
 const PrecisionFacts& facts(Precision precision) {
   return *std::find_if(std::begin(kPrecisions), std::end(kPrecisions),
@@ -167,5 +168,10 @@ Precision parse_precision(const std::string& text) {
 
 std::size_t scalar_bytes(Precision precision) { return facts(precision).bytes; }
 double unit_roundoff(Precision precision) { return facts(precision).unit_roundoff; }
+bool holds(Precision precision, InputKind kind) {
+  return precision != Precision::fp16 ||
+         (kind != InputKind::outlier && kind != InputKind::subnormal);
+}
+Index largest_exact_integer(Precision precision) { return Index{1} << facts(precision).digits; }
 
 }  // namespace xcorr

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/inputs.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {
@@ -31,5 +32,11 @@ Precision parse_precision(const std::string& text);
 // Bytes of one element of inputs and outputs, and the unit roundoff of the products.
 std::size_t scalar_bytes(Precision precision);
 double unit_roundoff(Precision precision);
+// All whole numbers up to this one are inputs that the precision class computes exactly: what it
+// rounds has enough digits for them, and no part of them lies in a rest.
+Index largest_exact_integer(Precision precision);
+// Whether the precision class has room for the inputs of a kind: fp16 holds no number beyond 65504,
+// and none that is much smaller than 1.
+bool holds(Precision precision, InputKind kind);
 
 }  // namespace xcorr

@@ -19,6 +19,8 @@ using truth::Source;
 
 // Up to this much work, about a tenth of a second, the definition is the reference.
 constexpr Index kSmallFmas = Index{1} << 36;
+// Of a time series up to this much, some seconds: a transform would be as long as the signal.
+constexpr Index kSeriesFmas = Index{1} << 40;
 constexpr std::size_t kCacheBytes = std::size_t{2} << 30;    // per kind of input
 constexpr std::size_t kChunkBytes = std::size_t{512} << 20;  // of one padded stack
 
@@ -41,7 +43,7 @@ struct Layout {
   Index rows, cols, bins, chunk;
 
   explicit Layout(const Problem& p)
-      : by_fft(p.fmas() > kSmallFmas),
+      : by_fft(p.fmas() > (p.is_time_series() ? kSeriesFmas : kSmallFmas)),
         cache(static_cast<std::size_t>(p.out_elements()) * sizeof(double) <= kCacheBytes),
         rows(reference_length(p.left.rows + p.right.rows - 1)),
         cols(reference_length(p.left.cols + p.right.cols - 1)),
@@ -103,6 +105,7 @@ class CudaTruth : public Truth {
     if (round != round_) {
       cached_.erase({InputKind::sparse, false});
       cached_.erase({InputKind::sparse, true});
+      windows_.erase(InputKind::sparse);
     }
     round_ = round;
   }
@@ -142,19 +145,19 @@ class CudaTruth : public Truth {
   }
 
   Reference reference(InputKind kind, Index first, Index count) override {
-    const bool needs_abs = needs_absolute(kind, definition_);
-    const auto [left_norm, right_norm] = norms_of(kind);
+    const bool needs_abs = weights_of(kind) != Weights::values;
+    const auto [left_norm, right_norm, segment] = norms_of(kind);
     const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
-                                      layout_.by_fft, left_norm, right_norm);
+                                      layout_.by_fft, left_norm, right_norm, segment);
     Reference result;
     result.value = downloaded(kind, false, first, count);
     result.bound = needs_abs ? downloaded(kind, true, first, count) : result.value;
     const Index size = problem_.out_size();
     for (Index i = 0; i < count; ++i) {
       const Pair pair = problem_.pair(first + i);
-      const Bounds::OfPair of_pair =
-          bounds.of_pair(left_norm[static_cast<std::size_t>(pair.left)],
-                         right_norm[static_cast<std::size_t>(pair.right)]);
+      const Bounds::OfPair of_pair = bounds.of_pair(
+          left_norm[static_cast<std::size_t>(pair.left)],
+          (segment.empty() ? right_norm : segment)[static_cast<std::size_t>(pair.right)]);
       for (Index e = 0; e < size; ++e) {
         double& absolute = result.bound[static_cast<std::size_t>(i * size + e)];
         absolute = bounds.at(of_pair, e, absolute);
@@ -169,6 +172,11 @@ class CudaTruth : public Truth {
     bool complete = false;
   };
 
+  // Of a time series, [rights]; window2 is [rights][out_size] (truth::WindowNorms).
+  struct WindowArrays {
+    DeviceArray<double> window2, largest, segment;
+  };
+
   template <typename F>
   void with_scalar(F&& f) const {
     if (scalar_bytes(precision_) == sizeof(double)) {
@@ -178,8 +186,13 @@ class CudaTruth : public Truth {
     }
   }
 
-  Source source(InputKind kind, Side side, bool absolute = false) const {
-    return {make_inputs(problem_, kind, seed_, side, amplitude_, round_), absolute};
+  Weights weights_of(InputKind kind) const {
+    return xcorr::weights_of(problem_, precision_, kind, definition_);
+  }
+  // The inputs, or what the second reference of the bounds correlates.
+  Source source(InputKind kind, Side side, bool second = false) const {
+    return {make_inputs(problem_, kind, seed_, side, amplitude_, round_),
+            second ? weights_of(kind) : Weights::values};
   }
 
   void finish(const char* what) const {
@@ -266,24 +279,63 @@ class CudaTruth : public Truth {
     truth::norms<<<static_cast<unsigned>(problem_.rights), kThreads, 0, stream_>>>(
         source(kind, Side::right), problem_.right.size(), right_norm_.get());
     finish("norms");
+    make_windows(kind);
   }
 
-  std::pair<std::vector<double>, std::vector<double>> norms_of(InputKind kind) {
+  // Of a time series, after make_norms.
+  void make_windows(InputKind kind) {
+    if (!problem_.is_time_series() || !windows_[kind].window2.empty()) return;
+    WindowArrays& windows = windows_[kind];
+    const Index size = problem_.out_size(), outputs = problem_.rights * size;
+    const DeviceArray<double> ones(problem_.left.size()), squares(problem_.right_elements());
+    windows.window2 = DeviceArray<double>(outputs);
+    windows.largest = DeviceArray<double>(problem_.rights);
+    windows.segment = DeviceArray<double>(problem_.rights);
+    truth::fill_ones<<<blocks(problem_.left.size()), kThreads, 0, stream_>>>(ones.get(),
+                                                                             problem_.left.size());
+    Source source_of_squares = source(kind, Side::right);
+    source_of_squares.of = Weights::squares;
+    truth::fill_source<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
+        squares.get(), problem_.right_elements(), source_of_squares);
+    truth::definition<<<blocks(outputs), kThreads, 0, stream_>>>(window_sums(problem_), ones.get(),
+                                                                 squares.get(), 0, problem_.rights,
+                                                                 false, windows.window2.get());
+    truth::segments<<<static_cast<unsigned>(problem_.rights), kThreads, 0, stream_>>>(
+        windows.window2.get(), size, right_norm_.get(), windows.largest.get(),
+        windows.segment.get());
+    finish("norms of windows");
+  }
+
+  truth::WindowNorms window_norms(InputKind kind) {
+    if (!problem_.is_time_series()) return {nullptr, nullptr, nullptr};
+    const WindowArrays& windows = windows_[kind];
+    return {windows.segment.get(), windows.window2.get(), windows.largest.get()};
+  }
+
+  struct Norms {
+    std::vector<double> left, right, segment;  // `segment` is empty where it has no meaning
+  };
+  Norms norms_of(InputKind kind) {
     make_norms(kind);
-    std::vector<double> left(static_cast<std::size_t>(problem_.lefts));
-    std::vector<double> right(static_cast<std::size_t>(problem_.rights));
-    get(left.data(), left_norm_.get(), left.size());
-    get(right.data(), right_norm_.get(), right.size());
-    return {std::move(left), std::move(right)};
+    Norms norms{std::vector<double>(static_cast<std::size_t>(problem_.lefts)),
+                std::vector<double>(static_cast<std::size_t>(problem_.rights)),
+                {}};
+    get(norms.left.data(), left_norm_.get(), norms.left.size());
+    get(norms.right.data(), right_norm_.get(), norms.right.size());
+    if (problem_.is_time_series()) {
+      norms.segment.resize(norms.right.size());
+      get(norms.segment.data(), windows_[kind].segment.get(), norms.segment.size());
+    }
+    return norms;
   }
 
   template <typename T>
   Check compare(InputKind kind, const T* out) {
-    const bool needs_abs = needs_absolute(kind, definition_);
-    const auto norms = norms_of(kind);
-    const std::vector<double>&left_norm = norms.first, &right_norm = norms.second;
+    const bool needs_abs = weights_of(kind) != Weights::values;
+    const Norms norms = norms_of(kind);
+    const std::vector<double>&left_norm = norms.left, &right_norm = norms.right;
     const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
-                                      layout_.by_fft, left_norm, right_norm);
+                                      layout_.by_fft, left_norm, right_norm, norms.segment);
     Check check;
     double worst = -1, worst_l2 = -1;
     const DeviceArray<PairTally> device_tallies(layout_.chunk);
@@ -293,7 +345,7 @@ class CudaTruth : public Truth {
       const double* ref = values(kind, false, first, count);
       const double* abs_ref = needs_abs ? values(kind, true, first, count) : ref;
       truth::compare<<<static_cast<unsigned>(count), kThreads, 0, stream_>>>(
-          bounds, left_norm_.get(), right_norm_.get(), first, out, ref, abs_ref,
+          bounds, left_norm_.get(), right_norm_.get(), window_norms(kind), first, out, ref, abs_ref,
           device_tallies.get());
       get(tallies.data(), device_tallies.get(), static_cast<std::size_t>(count));
       for (Index i = 0; i < count; ++i) {
@@ -306,19 +358,19 @@ class CudaTruth : public Truth {
         }
         check.wrong += t.wrong;
         check.argmax_agrees &= t.ref_at_out_max == t.ref_max;
+        check.normalised_error = std::max(check.normalised_error, t.normalised_error);
         const Pair pair = problem_.pair(first + i);
         check_pair(check, worst_l2, bounds, first + i, {t.difference2, t.reference2, t.absolute2},
                    left_norm[static_cast<std::size_t>(pair.left)],
                    right_norm[static_cast<std::size_t>(pair.right)]);
       }
     }
-    if (layout_.by_fft) compare_sample(kind, bounds, needs_abs, left_norm, right_norm, out, check);
+    if (layout_.by_fft) compare_sample(kind, bounds, needs_abs, norms, out, check);
     return check;
   }
 
   template <typename T>
-  void compare_sample(InputKind kind, const Bounds& bounds, bool needs_abs,
-                      const std::vector<double>& left_norm, const std::vector<double>& right_norm,
+  void compare_sample(InputKind kind, const Bounds& bounds, bool needs_abs, const Norms& norms,
                       const T* out, Check& check) {
     std::vector<Index> positions;
     for (Index i = 0; i < kSampledElements; ++i) {
@@ -338,6 +390,7 @@ class CudaTruth : public Truth {
       get(values.data(), device_values.get(), values.size());
       return values;
     };
+    const std::vector<double>& right_norm = norms.segment.empty() ? norms.right : norms.segment;
     const std::vector<double> want = by_definition(false);
     const std::vector<double> absolute = needs_abs ? by_definition(true) : want;
     for (std::size_t i = 0; i < want.size(); ++i) {
@@ -347,7 +400,7 @@ class CudaTruth : public Truth {
       get(&got, out + p * problem_.out_size() + element, 1);
       const Pair pair = problem_.pair(p);
       const double bound =
-          bounds.at(bounds.of_pair(left_norm[static_cast<std::size_t>(pair.left)],
+          bounds.at(bounds.of_pair(norms.left[static_cast<std::size_t>(pair.left)],
                                    right_norm[static_cast<std::size_t>(pair.right)]),
                     element, absolute[i]);
       if (bounds.right(std::abs(static_cast<double>(got) - want[i]), bound)) continue;
@@ -370,6 +423,7 @@ class CudaTruth : public Truth {
   std::unique_ptr<Transforms> transforms_;
   DeviceArray<double> left_norm_, right_norm_;
   std::map<std::pair<InputKind, bool>, CachedReference> cached_;
+  std::map<InputKind, WindowArrays> windows_;
 };
 
 }  // namespace
@@ -387,9 +441,17 @@ std::size_t cuda_truth_bytes(const Problem& problem) {
                           sizeof(double);
   const std::size_t inputs =
       static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) * sizeof(double);
+  // Of a time series two kinds of input have a second reference, and each kind has norms of windows.
+  const std::size_t windows =
+      problem.is_time_series()
+          ? out + 4 * sizeof(double) * static_cast<std::size_t>(problem.rights * problem.out_size())
+          : 0;
   // Four kinds of input, or three and the absolute values of one; a transform's work area is as
   // large as its data.
-  return 4 * out + (layout.by_fft ? 5 * kChunkBytes : inputs) + (std::size_t{64} << 20);
+  const std::size_t padded = static_cast<std::size_t>(layout.rows * layout.bins * layout.chunk) *
+                             sizeof(cufftDoubleComplex);
+  return 4 * out + windows + (layout.by_fft ? 5 * std::max(kChunkBytes, padded) : inputs) +
+         (std::size_t{64} << 20);
 }
 
 }  // namespace xcorr

@@ -6,19 +6,20 @@
 
 #include "harness/bounds.hpp"
 #include "harness/inputs.hpp"
+#include "harness/verdict.hpp"
 
 namespace xcorr::truth {
 
 constexpr int kThreads = 256;
 
-// Which numbers an input side holds.
+// Which numbers an input side holds: its values, their sizes or their squares.
 struct Source {
   Inputs inputs;
-  bool absolute;
+  Weights of;
 
   XCORR_HD double value(Index i) const {
     const double v = inputs.value(i);
-    return absolute ? fabs(v) : v;
+    return of == Weights::values ? v : of == Weights::sizes ? fabs(v) : v * v;
   }
 };
 
@@ -30,6 +31,15 @@ struct PairTally {
   double wrong_got, wrong_want, wrong_bound;
   double out_max, ref_max, ref_at_out_max;
   long long out_max_at;
+  double normalised_error;
+};
+
+// Of a time series (all null for other problems): the norms of segments, the squared norms of what
+// each output of a right matrix reads, [rights][out_size], and the root of the largest of them.
+struct WindowNorms {
+  const double* segment;
+  const double* window2;
+  const double* largest;
 };
 
 __device__ inline Index global_thread() {
@@ -75,6 +85,31 @@ static __global__ void norms(Source source, Index size, double* norm) {
   }
   sum = block_sum(sum);
   if (threadIdx.x == 0) norm[blockIdx.x] = sqrt(sum);
+}
+
+static __global__ void fill_ones(double* data, Index count) {
+  for (Index i = global_thread(); i < count; i += global_threads()) data[i] = 1.0;
+}
+
+// One block per right matrix: the root of its largest window2, and the norm of its segments.
+static __global__ void segments(const double* window2, Index size, const double* right_norm,
+                                double* largest, double* segment) {
+  __shared__ double partial[kThreads];
+  const double* const own = window2 + static_cast<Index>(blockIdx.x) * size;
+  double most = 0;
+  for (Index i = threadIdx.x; i < size; i += kThreads) most = fmax(most, own[i]);
+  partial[threadIdx.x] = most;
+  __syncthreads();
+  for (int width = kThreads / 2; width > 0; width /= 2) {
+    if (threadIdx.x < width) {
+      partial[threadIdx.x] = fmax(partial[threadIdx.x], partial[threadIdx.x + width]);
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    largest[blockIdx.x] = sqrt(partial[0]);
+    segment[blockIdx.x] = segment_norm(sqrt(partial[0]), right_norm[blockIdx.x]);
+  }
 }
 
 // One thread per element of the pairs [first, first + count).
@@ -175,22 +210,26 @@ __device__ inline void merge(PairTally& a, const PairTally& b) {
     a.out_max = b.out_max, a.out_max_at = b.out_max_at, a.ref_at_out_max = b.ref_at_out_max;
   }
   a.ref_max = fmax(a.ref_max, b.ref_max);
+  a.normalised_error = fmax(a.normalised_error, b.normalised_error);
 }
 
 // One block per pair of the chunk: out against ref, element by element.
 template <typename T>
 __global__ void compare(Bounds bounds, const double* left_norm, const double* right_norm,
-                        Index first, const T* out, const double* ref, const double* abs_ref,
-                        PairTally* tallies) {
+                        WindowNorms windows, Index first, const T* out, const double* ref,
+                        const double* abs_ref, PairTally* tallies) {
   __shared__ PairTally shared[kThreads];
   const Index p = first + blockIdx.x;
   const Pair pair = bounds.problem.pair(p);
-  const Bounds::OfPair of_pair = bounds.of_pair(left_norm[pair.left], right_norm[pair.right]);
+  const double* const norm = windows.segment ? windows.segment : right_norm;
+  const Bounds::OfPair of_pair = bounds.of_pair(left_norm[pair.left], norm[pair.right]);
   const Index size = bounds.problem.out_size();
   const T* got_pair = out + p * size;
   const double* ref_pair = ref + static_cast<Index>(blockIdx.x) * size;
   const double* abs_pair = abs_ref + static_cast<Index>(blockIdx.x) * size;
-  PairTally tally{-1, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, -INFINITY, -INFINITY, 0, 0};
+  const bool series = windows.window2 && !is_exact(bounds.kind);
+  PairTally tally{-1, 0, 0, 0,         0,         0, 0, -1,
+                  0,  0, 0, -INFINITY, -INFINITY, 0, 0, series ? 0.0 : -1.0};
   for (Index e = threadIdx.x; e < size; e += kThreads) {
     const double got = static_cast<double>(got_pair[e]), want = ref_pair[e];
     const double absolute = abs_pair[e], bound = bounds.at(of_pair, e, absolute);
@@ -206,7 +245,13 @@ __global__ void compare(Bounds bounds, const double* left_norm, const double* ri
     }
     tally.difference2 += (got - want) * (got - want);
     tally.reference2 += want * want;
-    tally.absolute2 += absolute * absolute;
+    tally.absolute2 += bounds.squared(absolute);
+    if (series) {
+      tally.normalised_error =
+          fmax(tally.normalised_error,
+               normalised_error(error, left_norm[pair.left], windows.window2[pair.right * size + e],
+                                windows.largest[pair.right]));
+    }
     if (got > tally.out_max) tally.out_max = got, tally.out_max_at = e, tally.ref_at_out_max = want;
     tally.ref_max = fmax(tally.ref_max, want);
   }

@@ -67,6 +67,22 @@ std::string describe_failure(const Problem& problem, const Check& check) {
   return (check.wrong > 0 ? outputs : pairs) + check.first_wrong;
 }
 
+namespace {
+
+// Whether a transform is the reference of a problem.
+bool by_transform(const Problem& problem) {
+  return problem.fmas() > (problem.is_time_series() ? kSeriesFmas : kSmallFmas);
+}
+
+}  // namespace
+
+Problem window_sums(const Problem& series) {
+  Problem sums = series;
+  sums.form = Form::one_to_many;
+  sums.lefts = 1;
+  return sums;
+}
+
 // One kind of input in float64, its norms, and the cached references.
 struct HostTruth::KindTruth {
   struct Stack {
@@ -76,15 +92,41 @@ struct HostTruth::KindTruth {
     bool complete = false;
   };
   Stack plain;
-  Stack absolute;  // |L| and |R|, zero-mean only
+  Stack weights;  // their sizes or squares, where the bounds need them
   std::vector<double> left_norm, right_norm;
+  // Of a time series: squared norms of what each output reads, [rights][out_size], the root of the
+  // largest one, and the norms of segments.
+  std::vector<double> window2, largest_window, segment_norm;
 
-  void make_absolute() {
-    if (!absolute.left.empty()) return;
-    absolute.left = plain.left;
-    absolute.right = plain.right;
-    for (double& v : absolute.left) v = std::abs(v);
-    for (double& v : absolute.right) v = std::abs(v);
+  void make_weights(Weights of) {
+    if (of == Weights::values || !weights.left.empty()) return;
+    weights.left = plain.left;
+    weights.right = plain.right;
+    for (std::vector<double>* stack : {&weights.left, &weights.right}) {
+      for (double& v : *stack) v = of == Weights::squares ? v * v : std::abs(v);
+    }
+  }
+  void make_windows(const Problem& problem) {
+    if (!problem.is_time_series()) return;
+    const std::vector<double> ones(static_cast<std::size_t>(problem.left.size()), 1.0);
+    std::vector<double> squares = plain.right;
+    for (double& v : squares) v *= v;
+    window2.resize(static_cast<std::size_t>(problem.rights * problem.out_size()));
+    correlate_definition(window_sums(problem), ones.data(), squares.data(), 0, problem.rights,
+                         window2.data());
+    for (Index r = 0; r < problem.rights; ++r) {
+      const auto first = window2.begin() + r * problem.out_size();
+      largest_window.push_back(std::sqrt(*std::max_element(first, first + problem.out_size())));
+      segment_norm.push_back(
+          xcorr::segment_norm(largest_window.back(), right_norm[static_cast<std::size_t>(r)]));
+    }
+  }
+
+  Bounds::OfPair of_pair(const Problem& problem, const Bounds& bounds, Index p) const {
+    const Pair pair = problem.pair(p);
+    const std::vector<double>& right = segment_norm.empty() ? right_norm : segment_norm;
+    return bounds.of_pair(left_norm[static_cast<std::size_t>(pair.left)],
+                          right[static_cast<std::size_t>(pair.right)]);
   }
 
   // References of the pairs [first, first + count). `rounded`: the inputs are integers, so that
@@ -93,7 +135,7 @@ struct HostTruth::KindTruth {
                           bool cache, bool rounded) {
     if (cache && stack.complete) return stack.out.data();
     stack.out.resize(static_cast<std::size_t>(count * problem.out_size()));
-    if (problem.fmas() <= kSmallFmas) {
+    if (!by_transform(problem)) {
       correlate_definition(problem, stack.left.data(), stack.right.data(), first, count,
                            stack.out.data());
     } else {
@@ -112,9 +154,8 @@ struct HostTruth::KindTruth {
 };
 
 Index exact_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class) {
-  // A narrow precision class represents only small integers exactly.
-  Index amplitude = std::min(integer_amplitude(problem.max_overlap()),
-                             static_cast<Index>(1.0 / unit_roundoff(precision)));
+  Index amplitude =
+      std::min(integer_amplitude(problem.max_overlap()), largest_exact_integer(precision));
   if (is_definition(algorithm_class)) return amplitude;
   const double elements = static_cast<double>(std::max(problem.left.size(), problem.right.size()));
   const auto expected_bound = [&](Index a) {
@@ -180,6 +221,7 @@ HostTruth::KindTruth& HostTruth::truth_of(InputKind kind) {
     fill_inputs(right.data(), inputs(kind, Side::right), 0, problem_.right_elements());
     entry->left_norm = norms(left, problem_.left.size());
     entry->right_norm = norms(right, problem_.right.size());
+    entry->make_windows(problem_);
   }
   return *entry;
 }
@@ -212,6 +254,7 @@ struct Tally {
       check.rel_l2_error = other.check.rel_l2_error;
       check.rel_l2_bound = other.check.rel_l2_bound;
     }
+    check.normalised_error = std::max(check.normalised_error, other.check.normalised_error);
     if (!other.check.passed() && other.first_wrong_pair < first_wrong_pair) {
       first_wrong_pair = other.first_wrong_pair;
       check.first_wrong = other.check.first_wrong;
@@ -222,10 +265,17 @@ struct Tally {
   }
 };
 
+// Of a time series, for one pair; else null.
+struct Windows {
+  const double* norm2;
+  double left_norm, largest;
+};
+
 template <typename T>
 Tally compare_pair(const Bounds& bounds, const Bounds::OfPair& of_pair, Index p, const T* out,
-                   const double* ref, const double* abs_ref) {
+                   const double* ref, const double* abs_ref, const Windows& windows) {
   Tally tally;
+  if (windows.norm2) tally.check.normalised_error = 0;
   Index out_max = 0, ref_max = 0;
   for (Index e = 0; e < bounds.problem.out_size(); ++e) {
     const double got = static_cast<double>(out[e]), want = ref[e];
@@ -244,7 +294,12 @@ Tally compare_pair(const Bounds& bounds, const Bounds::OfPair& of_pair, Index p,
     }
     tally.sums.difference2 += (got - want) * (got - want);
     tally.sums.reference2 += want * want;
-    tally.sums.absolute2 += abs_ref[e] * abs_ref[e];
+    tally.sums.absolute2 += bounds.squared(abs_ref[e]);
+    if (windows.norm2) {
+      tally.check.normalised_error =
+          std::max(tally.check.normalised_error,
+                   normalised_error(error, windows.left_norm, windows.norm2[e], windows.largest));
+    }
     if (out[e] > out[out_max]) out_max = e;
     if (want > ref[ref_max]) ref_max = e;
   }
@@ -273,7 +328,8 @@ Index sampled_position(Index choice, Shifts shifts, std::uint64_t random) {
 
 Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
                    AlgorithmClass algorithm_class, Index amplitude, bool reference_by_fft,
-                   const std::vector<double>& left_norms, const std::vector<double>& right_norms) {
+                   const std::vector<double>& left_norms, const std::vector<double>& right_norms,
+                   const std::vector<double>& segment_norms) {
   const auto largest = [](const std::vector<double>& norms) {
     return *std::max_element(norms.begin(), norms.end());
   };
@@ -288,11 +344,21 @@ Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
           unit_roundoff(precision),
           log2_transform_points(problem),
           largest(right_norms),
-          of_both ? std::max(largest(left_norms), largest(right_norms)) : 0.0};
+          of_both ? std::max(largest(left_norms), largest(right_norms)) : 0.0,
+          problem.is_time_series(),
+          series_roundoff(precision, unit_roundoff(precision)),
+          largest(segment_norms.empty() ? right_norms : segment_norms)};
 }
 
-bool needs_absolute(InputKind kind, bool definition) {
-  return definition && !is_exact(kind) && !is_same_sign(kind);
+Weights weights_of(const Problem& problem, Precision precision, InputKind kind, bool definition) {
+  if (!definition || is_exact(kind)) return Weights::values;
+  Bounds bounds{};
+  bounds.kind = kind;
+  bounds.definition = definition;
+  bounds.series = problem.is_time_series();
+  bounds.rounds = series_roundoff(precision, unit_roundoff(precision));
+  if (bounds.uses_squares()) return Weights::squares;
+  return is_same_sign(kind) ? Weights::values : Weights::sizes;
 }
 
 void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index pair,
@@ -337,13 +403,14 @@ SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index
 
 Bounds HostTruth::bounds_of(InputKind kind, const KindTruth& truth) const {
   return make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
-                     problem_.fmas() > kSmallFmas, truth.left_norm, truth.right_norm);
+                     by_transform(problem_), truth.left_norm, truth.right_norm, truth.segment_norm);
 }
 
 Reference HostTruth::reference(InputKind kind, Index first, Index count) {
   KindTruth& k = truth_of(kind);
-  const bool needs_abs = needs_absolute(kind, definition_);
-  if (needs_abs) k.make_absolute();
+  const Weights weights = weights_of(problem_, precision_, kind, definition_);
+  const bool needs_abs = weights != Weights::values;
+  k.make_weights(weights);
   const Bounds bounds = bounds_of(kind, k);
   const Index size = problem_.out_size();
   const bool cache = fits(problem_, cache_bytes_);
@@ -353,14 +420,11 @@ Reference HostTruth::reference(InputKind kind, Index first, Index count) {
     return k.reference(problem_, stack, from, computed, cache, rounded) + (first - from) * size;
   };
   const double* value = of(k.plain, is_exact(kind));
-  const double* absolute = needs_abs ? of(k.absolute, false) : value;
+  const double* absolute = needs_abs ? of(k.weights, false) : value;
   Reference reference{{value, value + count * size}, {}};
   reference.bound.resize(static_cast<std::size_t>(count * size));
   for (Index i = 0; i < count; ++i) {
-    const Pair pair = problem_.pair(first + i);
-    const Bounds::OfPair of_pair =
-        bounds.of_pair(k.left_norm[static_cast<std::size_t>(pair.left)],
-                       k.right_norm[static_cast<std::size_t>(pair.right)]);
+    const Bounds::OfPair of_pair = k.of_pair(problem_, bounds, first + i);
     for (Index e = 0; e < size; ++e) {
       reference.bound[static_cast<std::size_t>(i * size + e)] =
           bounds.at(of_pair, e, absolute[i * size + e]);
@@ -372,8 +436,9 @@ Reference HostTruth::reference(InputKind kind, Index first, Index count) {
 template <typename T>
 Check HostTruth::compare(InputKind kind, const T* out) {
   KindTruth& k = truth_of(kind);
-  const bool needs_abs = needs_absolute(kind, definition_);
-  if (needs_abs) k.make_absolute();
+  const Weights weights = weights_of(problem_, precision_, kind, definition_);
+  const bool needs_abs = weights != Weights::values;
+  k.make_weights(weights);
   const Bounds bounds = bounds_of(kind, k);
   const auto left_norm = [&](Index p) {
     return k.left_norm[static_cast<std::size_t>(problem_.pair(p).left)];
@@ -381,7 +446,13 @@ Check HostTruth::compare(InputKind kind, const T* out) {
   const auto right_norm = [&](Index p) {
     return k.right_norm[static_cast<std::size_t>(problem_.pair(p).right)];
   };
-  const auto of_pair = [&](Index p) { return bounds.of_pair(left_norm(p), right_norm(p)); };
+  const auto of_pair = [&](Index p) { return k.of_pair(problem_, bounds, p); };
+  const auto windows = [&](Index p) {
+    if (k.window2.empty() || is_exact(kind)) return Windows{nullptr, 0, 0};
+    const Index right = problem_.pair(p).right;
+    return Windows{k.window2.data() + right * problem_.out_size(), left_norm(p),
+                   k.largest_window[static_cast<std::size_t>(right)]};
+  };
   const Index size = problem_.out_size();
   const bool cache = fits(problem_, cache_bytes_);
   const Index per_chunk = cache ? problem_.pairs() : pairs_per_chunk(problem_);
@@ -390,12 +461,12 @@ Check HostTruth::compare(InputKind kind, const T* out) {
     const Index count = std::min(per_chunk, problem_.pairs() - first);
     const double* ref = k.reference(problem_, k.plain, first, count, cache, is_exact(kind));
     const double* abs_ref =
-        needs_abs ? k.reference(problem_, k.absolute, first, count, cache, false) : ref;
+        needs_abs ? k.reference(problem_, k.weights, first, count, cache, false) : ref;
 #pragma omp parallel for schedule(static)
     for (Index i = 0; i < count; ++i) {
       const Index p = first + i;
-      Tally tally =
-          compare_pair(bounds, of_pair(p), p, out + p * size, ref + i * size, abs_ref + i * size);
+      Tally tally = compare_pair(bounds, of_pair(p), p, out + p * size, ref + i * size,
+                                 abs_ref + i * size, windows(p));
       check_pair(tally.check, tally.worst_l2_ratio, bounds, p, tally.sums, left_norm(p),
                  right_norm(p));
       tally.first_wrong_pair = p;
@@ -411,8 +482,8 @@ Check HostTruth::compare(InputKind kind, const T* out) {
     const auto [p, row, col] = sampled_element(problem_, seed_, i);
     const double want =
         correlate_element(problem_, k.plain.left.data(), k.plain.right.data(), p, row, col);
-    const double absolute = needs_abs ? correlate_element(problem_, k.absolute.left.data(),
-                                                          k.absolute.right.data(), p, row, col)
+    const double absolute = needs_abs ? correlate_element(problem_, k.weights.left.data(),
+                                                          k.weights.right.data(), p, row, col)
                                       : want;
     const Index element = row * problem_.out_cols() + col;
     const double got = static_cast<double>(out[p * size + element]);
@@ -430,10 +501,15 @@ std::size_t HostTruth::host_bytes(const Problem& problem, std::size_t cache_byte
       static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) *
       sizeof(double) * 4;
   const std::size_t element = sizeof(double);
+  const std::size_t kinds = 4;
+  const std::size_t windows =
+      problem.is_time_series()
+          ? kinds * element * static_cast<std::size_t>(problem.rights * problem.out_size())
+          : 0;
   if (fits(problem, cache_bytes)) {
-    return inputs + 4 * element * static_cast<std::size_t>(problem.out_elements());
+    return inputs + windows + kinds * element * static_cast<std::size_t>(problem.out_elements());
   }
-  return inputs +
+  return inputs + windows +
          2 * element * static_cast<std::size_t>(pairs_per_chunk(problem) * problem.out_size());
 }
 

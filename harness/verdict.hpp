@@ -20,7 +20,10 @@ struct Check {
   double bound = 0;         // of the same element
   double rel_l2_error = 0;  // ||out - ref|| / ||ref|| of the pair where it is largest to its bound
   double rel_l2_bound = 0;  // of the same pair; 0 where no pair has a bound
-  bool argmax_agrees = true;     // for every pair
+  bool argmax_agrees = true;  // for every pair
+  // Of a time series: the largest error of an output after division by the norms of the template and
+  // of the stretch of the signal that the output reads. Negative for other problems.
+  double normalised_error = -1;
   std::int64_t wrong = 0;        // elements beyond their bound, NaN included
   std::int64_t wrong_pairs = 0;  // pairs whose relative L2 error is beyond its bound
   std::string first_wrong;       // the position of the first wrong one, its value and the right one
@@ -51,20 +54,39 @@ class Truth {
 };
 
 // Amplitude of the integer inputs of the exact check. For a definition-based variant all sums are
-// exact. For a transform the amplitude is reduced until the bound is below 0.5, where that is
+// exact, and every integer is one number of the precision class. For a transform the amplitude is reduced until the bound is below 0.5, where that is
 // possible, so that rounding the output gives the exact integer.
 Index exact_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class);
 
+// `segment_norms` are those of the right matrices of a time series (segment_norm), else unused.
 Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
                    AlgorithmClass algorithm_class, Index amplitude, bool reference_by_fft,
-                   const std::vector<double>& left_norms, const std::vector<double>& right_norms);
+                   const std::vector<double>& left_norms, const std::vector<double>& right_norms,
+                   const std::vector<double>& segment_norms = {});
 
-// Whether the bounds need (|L| correlated with |R|), and it is not just the absolute value of the
-// truth.
-bool needs_absolute(InputKind kind, bool definition);
+// What of the inputs the second reference of the bounds correlates. `values`: there is none, since
+// the absolute value of the truth serves. `sizes`: |L| and |R|. `squares`: their squares.
+enum class Weights { values, sizes, squares };
+Weights weights_of(const Problem& problem, Precision precision, InputKind kind, bool definition);
 
-// Sums of squares over the outputs of one pair: of out - ref, of ref, and of (|L| correlated with
-// |R|).
+// Up to so many products the reference of a time series on the host is the definition, in about ten
+// seconds of a core.
+constexpr Index kSeriesFmas = Index{1} << 36;
+
+// The problem whose outputs are the sums of the elements that the outputs of a right matrix read: a
+// template of ones. Correlated with squares it gives squared norms.
+Problem window_sums(const Problem& series);
+
+// The largest error of an output after division by the norms; `window2` is the squared norm of the
+// stretch that it reads. 0 where that is less than 1e-9 of the largest one, which is rounding.
+XCORR_HD inline double normalised_error(double error, double left_norm, double window2,
+                                        double largest_window) {
+  const double window = sqrt(fmax(window2, 0.0));
+  return window > 1e-9 * largest_window && left_norm > 0 ? error / (left_norm * window) : 0.0;
+}
+
+// Sums over the outputs of one pair: the squares of out - ref and of ref, and Bounds::squared of the
+// second reference.
 struct PairSums {
   double difference2 = 0, reference2 = 0, absolute2 = 0;
 };

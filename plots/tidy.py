@@ -38,7 +38,7 @@ POINT = [*PLAIN_POINT, "fields"]
 PHASES = ["forward_us", "hadamard_us", "inverse_us"]
 TIMES = ["compute_us", *PHASES, "build_us", "plan_us"]
 # Of the point, not of a repetition: errors are of its verification, energy is counted over many.
-CHECKED = ["max_error", "error_bound", "rel_l2_error", "energy_uj"]
+CHECKED = ["max_error", "error_bound", "rel_l2_error", "energy_uj", "normalised_error"]
 TRANSFERS = ["upload_us", "download_us"]
 CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", "argmax_agrees", *CHECKED]
 BETWEEN = ["runs", "between_us", "between_plan_us"]

@@ -44,6 +44,17 @@ constexpr Counts kMoreCounts[] = {{Form::one_to_many, 1, 1}, {Form::one_to_many,
 constexpr Counts kLargeCounts[] = {
     {Form::one_to_one, 1, 1}, {Form::one_to_many, 1, 3}, {Form::n_to_m, 2, 2}};
 
+// Templates along one signal: counts, channels, samples of a template, outputs of a template. The
+// number of outputs lies at and beside borders of chunks, and the signal is odd and even.
+struct Series {
+  Index templates, channels, samples, outputs;
+};
+constexpr Series kSeries[] = {
+    {1, 1, 1, 1},     {1, 1, 7, 64},      {5, 1, 8, 65},     {16, 1, 31, 257},
+    {17, 1, 64, 96},  {16, 3, 255, 1023}, {5, 3, 256, 1025}, {17, 3, 257, 255},
+    {1, 3, 31, 4097}, {16, 1, 256, 2047}, {17, 1, 1, 513},   {5, 1, 255, 2},
+    {1, 1, 257, 128}, {16, 3, 8, 511},    {5, 1, 64, 2049},  {17, 1, 256, 97}};
+
 std::string range(Index first, Index last) {
   return std::to_string(first) + ".." + std::to_string(last);
 }
@@ -103,6 +114,10 @@ std::vector<Problem> fixed_problems(Backend backend) {
   for (const Counts& counts : kMoreCounts) {
     add(counts, {"13x11", "13x11"}, "full");
     add(counts, {"4x5", "9x10"}, "sy:-2..1,sx:-1..3");
+  }
+  for (const auto& [templates, channels, samples, outputs] : kSeries) {
+    problems.push_back(make_problem(Form::n_to_m, {channels, samples},
+                                    {channels, samples + outputs - 1}, templates, 1, "valid"));
   }
   return problems;
 }

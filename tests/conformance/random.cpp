@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "harness/error.hpp"
+#include "harness/registry.hpp"
 #include "tests/conformance/field_problems.hpp"
 
 namespace xcorr::conformance {
@@ -118,9 +119,9 @@ Index Rng::log_uniform(Index first, Index last) {
 
 Limits default_limits(Backend backend) {
   if (backend == Backend::cpu) {
-    return {160, std::size_t{1} << 22, Index{1} << 21, Index{1} << 20, 2000};
+    return {160, std::size_t{1} << 22, Index{1} << 21, Index{1} << 20, 2000, 40000};
   }
-  return {3000, std::size_t{1} << 27, Index{1} << 31, Index{1} << 18, 100000};
+  return {3000, std::size_t{1} << 27, Index{1} << 31, Index{1} << 18, 100000, 4000000};
 }
 
 Problem draw_problem(Rng& rng, const std::vector<Form>& forms, const Limits& limits,
@@ -167,6 +168,31 @@ Problem draw_problem(Rng& rng, const std::vector<Form>& forms, const Limits& lim
   }
 }
 
+Problem draw_series(Rng& rng, const Limits& limits) {
+  const Index channels = rng.chance(0.7) ? 1 : 1 + rng.below(4);
+  const auto most = static_cast<Index>(limits.bytes) / static_cast<Index>(3 * sizeof(double));
+  const Index longest = std::clamp<Index>(std::min(most / channels, limits.signal), 1,
+                                          std::max<Index>(1, limits.fmas / channels));
+  const auto step = [&](Index length) {  // near a multiple of what kernels take at once
+    const Index whole = length / 32 * 32;
+    return rng.chance(0.5) ? std::clamp<Index>(whole - 1 + rng.below(3), 1, length) : length;
+  };
+  const Index most_samples = std::min({limits.overlap / channels, longest, Index{5000}});
+  const Index samples = step(draw_size(rng, std::max<Index>(1, most_samples)));
+  const Index products = samples * channels;
+  const Index outputs = step(std::clamp<Index>(
+      rng.log_uniform(1, longest), 1,
+      std::max<Index>(1, std::min(longest - samples + 1, limits.fmas / products))));
+  const Index templates =
+      draw_size(rng, std::clamp<Index>(std::min({limits.fmas / products / outputs, most / outputs,
+                                                 most / products, limits.pairs}),
+                                       1, 300));
+  const Shape left{channels, samples}, right{channels, samples + outputs - 1};
+  std::string window = "valid";
+  if (rng.chance(0.2)) window = "sy:0..0,sx:" + range(draw_range(rng, {0, outputs - 1}));
+  return make_problem(Form::n_to_m, left, right, templates, 1, window);
+}
+
 Draws::Draws(std::uint64_t seed, std::vector<const Variant*> variants,
              std::optional<Precision> precision, Limits limits)
     : seed_(seed), limits_(limits) {
@@ -182,8 +208,11 @@ Draws::Draws(std::uint64_t seed, std::vector<const Variant*> variants,
 
 std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported) {
   constexpr int kVariants = 5, kProblems = 60;
-  constexpr double kWithFields = 0.4;
-  Rng rng(seed_, number);
+  constexpr double kWithFields = 0.4, kSeries = 0.06;
+  // More of them where the variant refused many others: some take nothing else.
+  constexpr int kSeriesFrom = 12;
+  // A sequence of its own, so that the other draws do not depend on it.
+  Rng rng(seed_, number), series(~seed_, number);
   Case c;
   c.seed = rng.next() >> 40;  // short to type
   for (int v = 0; v < kVariants; ++v) {
@@ -193,10 +222,16 @@ std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported
     for (int i = 0; i < kProblems; ++i) {
       c.params = rng.of(choice.points);
       c.precision = rng.of(choice.precisions);
+      if (!holds(c.precision, c.inputs.front())) c.inputs = {InputKind::zero_mean};
       // Plainer ones where the variant refused many: some take a few shapes only.
       c.problem = draw_problem(rng, c.variant->forms, limits_, i * 3 / kProblems);
       if (rng.chance(kWithFields)) {
         c.problem = with_drawn_fields(rng, *c.variant, c.problem, limits_);
+      }
+      const std::vector<Form>& forms = c.variant->forms;
+      if (std::count(forms.begin(), forms.end(), Form::n_to_m) > 0 &&
+          series.chance(i < kSeriesFrom ? kSeries : 0.5)) {
+        c.problem = draw_series(series, limits_);
       }
       std::string reason;
       try {

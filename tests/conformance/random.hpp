@@ -36,12 +36,16 @@ struct Limits {
   Index fmas;         // useful work: the truth is by the definition
   Index overlap;      // terms of an output: one thread of the truth sums them
   Index pairs;
+  Index signal;  // samples of the signal of a time series
 };
 Limits default_limits(Backend backend);
 
 // A problem of one of the forms within the limits. `plainness` from 0 to 2: at 1 shapes are equal,
 // at 2 they are square powers of two besides, and windows are full.
 Problem draw_problem(Rng& rng, const std::vector<Form>& forms, const Limits& limits, int plainness);
+
+// Templates along one signal, within the limits; a window inside `valid`.
+Problem draw_series(Rng& rng, const Limits& limits);
 
 class Draws {
  public:

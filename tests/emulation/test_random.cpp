@@ -22,7 +22,8 @@ std::vector<const Variant*> emulated() {
   return found;
 }
 
-constexpr conformance::Limits kSmall{24, std::size_t{1} << 14, Index{1} << 14, Index{1} << 10, 24};
+constexpr conformance::Limits kSmall{24, std::size_t{1} << 14, Index{1} << 14, Index{1} << 10, 24,
+                                     400};
 constexpr std::uint64_t kSeed = 1, kCases = 12;
 // Variants whose workers are warps start 32 times the threads of others: fewer cases of them.
 constexpr std::uint64_t kThreads = 40000;
@@ -68,7 +69,8 @@ TEST_P(RandomProblems, of_a_card_are_drawn_within_the_limits) {
     if (!c) continue;
     ++drawn;
     const Problem& p = c->problem;
-    EXPECT_LE(std::max({p.left.rows, p.left.cols, p.right.rows, p.right.cols}), limits.side);
+    EXPECT_LE(std::max({p.left.rows, p.left.cols, p.right.rows, p.right.cols}),
+              p.is_time_series() ? limits.signal : limits.side);
     EXPECT_LE(static_cast<std::size_t>(p.bytes(scalar_bytes(c->precision))), limits.bytes);
     EXPECT_LE(p.fmas(), limits.fmas) << p.id();
     EXPECT_LE(p.max_overlap(), limits.overlap);

@@ -157,6 +157,9 @@ INSTANTIATE_TEST_SUITE_P(Faults, Negative, testing::ValuesIn(kFaults), [](const 
 TEST(NegativeTests, CoverEveryBrokenVariant) {
   std::set<std::string> tested = {"broken_nothing", "broken_no_spectrum", "broken_no_score",
                                   "broken_no_phase"};
+  // Of precision classes, in test_classes.cpp.
+  tested.insert({"broken_no_class", "broken_lost_block", "broken_tf32_declared",
+                 "broken_bf16x3_declared", "broken_bf16_declared", "broken_truncated"});
   for (const ScoreFault& fault : kScoreFaults) tested.insert(fault.id);
   for (const char* id : kSpectralFaults) tested.insert(id);
   for (const Fault& fault : kFaults) tested.insert(fault.id);

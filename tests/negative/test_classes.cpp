@@ -1,0 +1,176 @@
+// The bounds of time series tell the precision classes apart, and find a lost block in each
+// (harness/bounds.hpp).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/registry.hpp"
+#include "tests/support/fixture.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr const char* kSeries[] = {"n-to-m/1x256/1x5000/3:1/valid", "n-to-m/1x31/1x900/5:1/valid",
+                                   "n-to-m/3x64/3x700/4:1/valid", "one-to-one/1x8/1x2000/1:1/valid",
+                                   "n-to-m/1x1024/1x6000/2:1/valid"};
+constexpr InputKind kJudged[] = {InputKind::integer, InputKind::zero_mean, InputKind::uniform};
+// Whole numbers are exact whatever the class, and those of fp16 have no room for two kinds.
+constexpr InputKind kRealInputs[] = {InputKind::zero_mean,     InputKind::uniform,
+                                     InputKind::flat_spectrum, InputKind::offset,
+                                     InputKind::alternating,   InputKind::constant};
+
+// What a variant computes on one kind of input, judged as the class `precision`.
+Check judged(const char* id, const Problem& problem, Precision precision, InputKind kind) {
+  const Variant& variant = find_variant(id);
+  HostTruth truth(problem, precision, variant.algorithm_class, 1, std::size_t{1} << 30);
+  std::vector<float> left(static_cast<std::size_t>(problem.left_elements())),
+      right(static_cast<std::size_t>(problem.right_elements())),
+      out(static_cast<std::size_t>(problem.out_elements()));
+  truth.fill(kind, left.data(), right.data());
+  variant.plan({problem, {}, precision, nullptr, nullptr})
+      ->compute({left.data(), right.data(), out.data(), nullptr, nullptr});
+  return truth.check(kind, out.data());
+}
+
+std::string name(const char* problem, Precision precision, InputKind kind, const Check& check) {
+  return std::string(problem) + " " + std::string(to_string(precision)) + " " +
+         std::string(to_string(kind)) + ": " + check.first_wrong;
+}
+
+TEST(Classes, TheDeclaredArithmeticPassesWithEveryInput) {
+  for (const char* id : {"n-to-m/1x1/1x3000/2:1/valid", "n-to-m/1x2/1x2/2:1/valid", kSeries[0],
+                         kSeries[1], kSeries[2], kSeries[3], kSeries[4]}) {
+    for (const Precision precision : find_variant("broken_no_class").precisions) {
+      for (const InputKind kind : kInputKinds) {
+        if (!holds(precision, kind)) continue;
+        const Check check = judged("broken_no_class", parse_problem(id), precision, kind);
+        EXPECT_TRUE(check.passed()) << name(id, precision, kind, check);
+      }
+    }
+  }
+}
+
+TEST(Classes, ALostBlockOfOneTemplateIsFoundByEachInput) {
+  for (const char* id : kSeries) {
+    for (const Precision precision : find_variant("broken_lost_block").precisions) {
+      for (const InputKind kind : kJudged) {
+        const Check check = judged("broken_lost_block", parse_problem(id), precision, kind);
+        EXPECT_FALSE(check.passed()) << name(id, precision, kind, check);
+      }
+    }
+  }
+}
+
+// Found by at least one of the inputs that each point is checked with.
+void expect_found(const char* variant) {
+  for (const char* id : kSeries) {
+    for (const Precision precision : find_variant(variant).precisions) {
+      const bool passed = std::all_of(std::begin(kJudged), std::end(kJudged), [&](InputKind kind) {
+        return judged(variant, parse_problem(id), precision, kind).passed();
+      });
+      EXPECT_FALSE(passed) << variant << " " << id << " " << to_string(precision);
+    }
+  }
+}
+
+TEST(Classes, Tf32DeclaredAsFp32GradeIsFound) { expect_found("broken_tf32_declared"); }
+TEST(Classes, ThreeTermsOfBf16DeclaredAsFp32GradeAreFound) {
+  expect_found("broken_bf16x3_declared");
+}
+TEST(Classes, Bf16DeclaredAsTf32IsFound) { expect_found("broken_bf16_declared"); }
+TEST(Classes, TruncatedInputsAreFound) { expect_found("broken_truncated"); }
+
+// A bound on the norm of the whole signal would grow with it.
+TEST(Classes, Tf32DeclaredAsATransformOfALongSignalIsFound) {
+  const Problem problem = parse_problem("one-to-one/1x64/1x300000/1:1/valid");
+  HostTruth truth(problem, Precision::fp32, AlgorithmClass::fft, 1, std::size_t{1} << 30);
+  std::vector<float> left(64), right(300000), out(static_cast<std::size_t>(problem.out_size()));
+  for (const InputKind kind : {InputKind::zero_mean, InputKind::uniform}) {
+    truth.fill(kind, left.data(), right.data());
+    const auto compute = [&](Precision precision) {
+      find_variant("broken_no_class")
+          .plan({problem, {}, precision, nullptr, nullptr})
+          ->compute({left.data(), right.data(), out.data(), nullptr, nullptr});
+      return truth.check(kind, out.data());
+    };
+    EXPECT_TRUE(compute(Precision::fp32).passed()) << to_string(kind);
+    EXPECT_GT(compute(Precision::tf32).wrong, 0) << to_string(kind) << ": by single outputs";
+  }
+}
+
+TEST(Classes, WholeNumbersAreExactInEach) {
+  for (const auto& [precision, most] : {std::pair{Precision::tf32, Index{2048}},
+                                        {Precision::fp16, 2048},
+                                        {Precision::three_tf32, 2048},
+                                        {Precision::bf16x3, 256}}) {
+    for (const Index terms : {1, 2, 3, 7, 255, 256, 257, 4096}) {
+      const Problem problem =
+          make_problem(Form::n_to_m, {1, terms}, {1, terms + 40}, 3, 1, "valid");
+      const Index amplitude = exact_amplitude(problem, precision, AlgorithmClass::definition);
+      EXPECT_LE(amplitude, most);
+      EXPECT_LE(amplitude * amplitude * terms, kExactSum);
+      if (terms <= 256) {
+        EXPECT_GE(amplitude, 256);
+      }
+      EXPECT_EQ(judged("broken_no_class", problem, precision, InputKind::integer).wrong, 0)
+          << to_string(precision) << " " << terms;
+    }
+  }
+}
+
+TEST(Classes, TheNormalisedErrorIsThatOfTheWorstOutput) {
+  const Problem problem = parse_problem("n-to-m/2x3/2x8/2:1/valid");
+  HostTruth truth(problem, Precision::tf32, AlgorithmClass::definition, 1, std::size_t{1} << 20);
+  Sample sample(problem, truth, InputKind::zero_mean);
+  const float before = sample.out[8];  // of template 1 at shift 2
+  sample.out[8] += 0.25f;
+  double left2 = 0, window2 = 0;
+  for (Index y = 0; y < 2; ++y) {
+    for (Index x = 0; x < 3; ++x) {
+      const double l = sample.left[static_cast<std::size_t>(6 + 3 * y + x)];
+      const double r = sample.right[static_cast<std::size_t>(8 * y + x + 2)];
+      left2 += l * l, window2 += r * r;
+    }
+  }
+  const double error = static_cast<double>(sample.out[8]) - static_cast<double>(before);
+  EXPECT_NEAR(truth.check(InputKind::zero_mean, sample.out.data()).normalised_error,
+              error / std::sqrt(left2 * window2), 1e-6);
+  EXPECT_LT(truth.check(InputKind::integer, sample.out.data()).normalised_error, 0);
+  const Problem plane = parse_problem("one-to-one/4x4/4x4/1:1/full");
+  HostTruth other(plane, Precision::fp32, AlgorithmClass::definition, 1, std::size_t{1} << 20);
+  EXPECT_LT(other.check(InputKind::uniform, Sample(plane, other, InputKind::uniform).out.data())
+                .normalised_error,
+            0);
+}
+
+TEST(Classes, ErrorsOfTf32AreThoseOfThePaper) {
+  const Problem problem = parse_problem("n-to-m/1x256/1x20000/16:1/valid");
+  for (const InputKind kind : {InputKind::zero_mean, InputKind::uniform}) {
+    const double error = judged("broken_no_class", problem, Precision::tf32, kind).normalised_error;
+    EXPECT_GT(error, 4e-5);
+    EXPECT_LT(error, 1.3e-4);
+  }
+}
+
+// The points of the program: outcome and reason.
+TEST(Classes, FaultsAreFoundInPoints) {
+  const std::unique_ptr<Device> device = open_cpu();
+  const Problem problem = parse_problem("n-to-m/1x64/1x500/3:1/valid");
+  for (const auto& [id, precision, passes] :
+       {std::tuple{"broken_no_class", Precision::tf32, true},
+        {"broken_lost_block", Precision::tf32, false},
+        {"broken_tf32_declared", Precision::three_tf32, false},
+        {"broken_bf16x3_declared", Precision::fp32, false}}) {
+    Point point({&find_variant(id), Params{}, precision, problem}, *device);
+    EXPECT_EQ(live(point, 1), passes ? Outcome::passed : Outcome::incorrect)
+        << id << ": " << point.reason();
+    if (!passes) continue;
+    const auto error = point.record()["normalised_error"].get<double>();
+    EXPECT_GT(error, 1e-6);
+    EXPECT_LT(error, 1e-3);
+  }
+}
+
+}  // namespace
+}  // namespace xcorr
