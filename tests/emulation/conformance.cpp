@@ -161,6 +161,12 @@ std::vector<Problem> time_series_problems() {
   add(3, {2, 400}, 1061, "valid");  // six segments of 512, one and a bit of 1024
   add(1, {1, 33}, 8401, "valid");   // three segments of 4096
   add(17, {1, 33}, 300, "sy:0..0,sx:5..260");
+  // Groups of 16 templates, steps of 16 samples, panels of 80 and tiles of shifts: whole ones, one
+  // more or fewer; more groups than a grid has blocks along y.
+  add(16, {1, 16}, 143, "valid");
+  add(2, {1, 80}, 207, "valid");
+  add(2, {2, 81}, 500, "valid");
+  add(270, {1, 7}, 30, "valid");
   return problems;
 }
 

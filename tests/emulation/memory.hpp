@@ -64,10 +64,11 @@ struct Free {
 };
 using Memory = std::unique_ptr<void, Free>;
 
-// Filled with 0xff: every float is NaN.
+// Filled with 0xff: every float is NaN. Aligned as wide loads of shared memory need it.
 inline Memory garbage(std::size_t bytes) {
-  Memory memory(std::malloc(bytes));
-  if (!memory) throw std::bad_alloc();
+  void* allocated = nullptr;
+  if (posix_memalign(&allocated, 32, bytes) != 0) throw std::bad_alloc();
+  Memory memory(allocated);
   std::memset(memory.get(), 0xff, bytes);
   return memory;
 }

@@ -33,6 +33,8 @@ constexpr std::size_t kPointsPerProblem = 3;
 // Beyond, one point of a problem is enough: variants whose workers are warps start 32 times the
 // threads of others, and would take minutes each.
 constexpr std::uint64_t kManyThreads = 1024;
+// The same for problems of more products than this, whose few threads make many steps.
+constexpr Index kManyProducts = 150000;
 
 TEST_P(Conformance, odd_problems) {
   const Variant& variant = GetParam();
@@ -56,7 +58,7 @@ TEST_P(Conformance, odd_problems) {
     if (!has_form(variant, problem.form)) continue;
     const std::uint64_t before = threads_started();
     check(points[turn % points.size()], problem, turn % variant.precisions.size(), Effort::brief);
-    if (threads_started() - before > kManyThreads) {
+    if (threads_started() - before > kManyThreads || problem.fmas() > kManyProducts) {
       ++turn;
       continue;
     }
@@ -116,6 +118,7 @@ TEST_P(Conformance, every_compile_time_point) {
   };
   const bool time_series = variant.family == "time_series";
   for (const Problem& problem : time_series ? time_series_problems() : remainder_problems()) {
+    if (is_definition(variant.algorithm_class) && problem.fmas() > kManyProducts) continue;
     if (has_form(variant, problem.form)) every_kernel(problem);
   }
   for (const Problem& problem : many_matrices_problems()) {

@@ -10,6 +10,7 @@
 
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/device/divide.hpp"
+#include "algorithms/device/matrix.hpp"
 #include "algorithms/device/streams.hpp"
 
 namespace xcorr::emulation {
@@ -180,6 +181,138 @@ TEST(Vocabulary, a_barrier_of_some_warps_holds_these_only) {
     for (int i = 0; i < 2 * warp::kSize; ++i) EXPECT_EQ(data[i], 2 * warp::kSize - 1 - i);
     for (int i = 2 * warp::kSize; i < 4 * warp::kSize; ++i) EXPECT_EQ(data[i], i);
   }
+}
+
+TEST(Vocabulary, tf32_has_ten_fraction_bits_and_halves_are_those_of_ieee) {
+  const auto tf32 = [](float value) { return matrix::of_tf32(matrix::to_tf32(value)); };
+  EXPECT_EQ(tf32(2047), 2047);
+  EXPECT_EQ(tf32(2049), 2050);  // a tie, away from zero
+  EXPECT_EQ(tf32(-2049), -2050);
+  EXPECT_EQ(tf32(1 + 0x1p-11f - 0x1p-23f), 1);
+  EXPECT_EQ(tf32(0x1.fffp127f), HUGE_VAL);
+  EXPECT_EQ(tf32(0x1p-149f), 0);
+  const std::pair<float, std::uint32_t> halves[] = {{0, 0},
+                                                    {-1, 0xbc00},
+                                                    {65504, 0x7bff},
+                                                    {65520, 0x7c00},
+                                                    {-1e9f, 0xfc00},
+                                                    {2049, 0x6800},
+                                                    {2051, 0x6802},  // ties, to even
+                                                    {0x1p-14f, 0x400},
+                                                    {0x1p-24f, 1},
+                                                    {0x1p-25f, 0},
+                                                    {0x1.8p-24f, 2},
+                                                    {0x1.ff8p-15f, 0x3ff},
+                                                    {0x1.ffcp-15f, 0x400},
+                                                    {-0.0f, 0x8000},
+                                                    {1e-30f, 0}};
+  for (const auto& [value, bits] : halves) {
+    EXPECT_EQ(matrix::to_halves(value, 1), bits | 0x3c000000u) << value;
+    EXPECT_EQ(matrix::to_halves(1, value), bits << 16 | 0x3c00u) << value;
+  }
+  for (std::uint32_t bits = 0; bits < 0x7c00; ++bits) {
+    ASSERT_EQ(matrix::to_half(static_cast<float>(matrix::of_half(bits))), bits);
+  }
+}
+
+// The matrices of one warp, dense by rows.
+struct Matrices {
+  std::uint32_t left[16 * 16], right[16 * 16];
+  float sum[16 * 16], in_half[16 * 8], loaded[16 * 16];
+};
+
+// The fragments as PTX ISA, Matrix Fragments, states them: by groups of four lanes.
+__global__ void product_kernel(Matrices* m) {
+  const int group = warp::lane() / 4, in_group = warp::lane() % 4;
+  const auto element = [](const std::uint32_t* matrix, int cols, int row, int col) {
+    return matrix::to_tf32(static_cast<float>(matrix[row * cols + col]));
+  };
+  std::uint32_t a[4], b[4];
+  for (int i = 0; i < 4; ++i) {
+    a[i] =
+        element(m->left, 16, i == 0 || i == 2 ? group : group + 8, i < 2 ? in_group : in_group + 4);
+    b[i] = element(m->right, 16, in_group + (i % 2 == 0 ? 0 : 4), group + (i < 2 ? 0 : 8));
+  }
+  const auto store = [&](float* sum, int cols, const float (&d)[4], int from) {
+    for (int i = 0; i < 4; ++i) {
+      sum[(i < 2 ? group : group + 8) * cols + from + in_group * 2 + (i & 1)] = d[i];
+    }
+  };
+  // The first 8 columns by mma.sync; all 16 by wmma, from a sum of 1000 on.
+  float d[4] = {}, wide[2][4];
+  matrix::add_product_tf32(d, a, b[0], b[1]);
+  store(m->sum, 16, d, 0);
+  for (float& value : wide[0]) value = 1000;
+  for (float& value : wide[1]) value = 1000;
+  matrix::add_product_16_columns(wide[0], wide[1], a, b);
+  store(m->sum, 16, wide[1], 8);
+  for (float& value : wide[0]) value -= 1000;
+  for (int i = 0; i < 4; ++i) {
+    if (wide[0][i] != d[i]) m->sum[0] = NAN;
+  }
+  // 16 left columns, two to a word; right rows likewise.
+  std::uint32_t pairs[4], rows[2];
+  const auto half = [](std::uint32_t value) { return static_cast<float>(value); };
+  for (int i = 0; i < 4; ++i) {
+    const std::uint32_t* at =
+        m->left + (i % 2 == 0 ? group : group + 8) * 16 + in_group * 2 + (i >= 2 ? 8 : 0);
+    pairs[i] = matrix::to_halves(half(at[0]), half(at[1]));
+  }
+  for (int i = 0; i < 2; ++i) {
+    const std::uint32_t* at = m->right + (in_group * 2 + i * 8) * 16 + group;
+    rows[i] = matrix::to_halves(half(at[0]), half(at[16]));
+  }
+  float e[4] = {};
+  matrix::add_product_half(e, pairs, rows[0], rows[1]);
+  store(m->in_half, 8, e, 0);
+  // Through shared memory, with a pitch of 24 words.
+  std::uint32_t* const shared = dynamic_shared<std::uint32_t>();
+  for (int i = warp::lane(); i < 16 * 16; i += warp::kSize) {
+    shared[i / 16 * 24 + i % 16] = element(m->left, 16, i / 16, i % 16);
+    shared[(16 + i / 16) * 24 + i % 16] = element(m->right, 16, i / 16, i % 16);
+  }
+  warp::barrier();
+  float f[2][4] = {};
+  matrix::load_left(a, shared + 8, 24);  // columns 8 to 15
+  matrix::load_right(b, shared + (16 + 8) * 24, 24);
+  matrix::add_product_16_columns(f[0], f[1], a, b);
+  store(m->loaded, 16, f[0], 0);
+  store(m->loaded, 16, f[1], 8);
+}
+
+TEST(Vocabulary, matrix_products_have_the_documented_fragments) {
+  Matrices m;
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    m.left[i] = (i * i * 7 + i * 13) % 31;
+    m.right[i] = (i * i * 5 + i * 29 + 3) % 37;
+  }
+  launch(product_kernel, 1, warp::kSize, 32 * 24 * sizeof(std::uint32_t), nullptr, &m);
+  const auto product = [&](int row, int col, int from, int to) {
+    std::uint32_t sum = 0;
+    for (int k = from; k < to; ++k) sum += m.left[row * 16 + k] * m.right[k * 16 + col];
+    return sum;
+  };
+  for (int row = 0; row < 16; ++row) {
+    for (int col = 0; col < 16; ++col) {
+      const std::uint32_t first = product(row, col, 0, 8), second = product(row, col, 8, 16);
+      EXPECT_EQ(m.sum[row * 16 + col], first + (col < 8 ? 0 : 1000)) << row << " " << col;
+      EXPECT_EQ(m.loaded[row * 16 + col], second) << row << " " << col;
+      if (col < 8) {
+        EXPECT_EQ(m.in_half[row * 8 + col], first + second) << row << " " << col;
+      }
+    }
+  }
+}
+
+__global__ void misaligned_kernel(int offset, int pitch) {
+  std::uint32_t a[4];
+  matrix::load_left(a, dynamic_shared<std::uint32_t>() + offset, pitch);
+}
+
+TEST(Vocabulary, a_matrix_that_is_loaded_is_aligned) {
+  EXPECT_NO_THROW(launch(misaligned_kernel, 1, warp::kSize, 2048, nullptr, 8, 12));
+  EXPECT_THROW(launch(misaligned_kernel, 1, warp::kSize, 2048, nullptr, 4, 12), Fault);
+  EXPECT_THROW(launch(misaligned_kernel, 1, warp::kSize, 2048, nullptr, 8, 13), Fault);
 }
 
 // libxcorr, which is in this process too, may define the same names without the emulation.

@@ -1,7 +1,7 @@
-// The names of algorithms/device/cuda.hpp, launch.hpp and memory.hpp for a host compiler; meanings
-// are documented there. The namespaces of the algorithms lie in the inline namespace
-// xcorr::emulated here (families.hpp.in), so that nothing of an emulated unit has the name of a
-// part of libxcorr.
+// The names of algorithms/device/cuda.hpp, launch.hpp and memory.hpp for a host compiler, and through
+// tests/emulation/matrix.hpp those of matrix.hpp; meanings are documented there. The namespaces of
+// the algorithms lie in the inline namespace xcorr::emulated here (families.hpp.in), so that nothing
+// of an emulated unit has the name of a part of libxcorr.
 #pragma once
 
 #include <bit>
@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tests/emulation/emulation.hpp"
+#include "tests/emulation/matrix.hpp"
 #include "tests/emulation/sample.hpp"
 
 #define __global__

@@ -1,0 +1,168 @@
+// timeseries_fp16 with local scaling, which the TF32 paper describes as the method for Volta: half
+// has a small range, so both operands are multiplied by factors before they are rounded, and the
+// products are divided by them again. Factors are powers of two. They bring the largest of a block
+// of inputs to between 2^14 and 2^15, and are exact.
+//
+// Blocks of the templates are 16 samples of a template, one step. A block of the signal is what the
+// tile of a product has: 23 samples, as the largest of 3 times 8. The largest of 16 and of 8 samples
+// is found by shuffles when the samples are copied to shared memory. The signal stays float32 there,
+// since its neighbouring tiles share samples and not factors; a lane makes the halves of a tile when
+// it loads it, once for all the steps that use the tile. A product starts from zero, and the sums
+// get it times both factors' inverses: D += C x scale, a second set of registers.
+//
+// Forms: n-to-m with one right matrix, each shift with the template inside the signal; fp16.
+// Parameters, compile-time:
+//   shifts_per_warp  32 to 128  as in timeseries_tf32
+// Parameters, run-time:
+//   warps_per_block  4, 8       as in timeseries_tf32
+// Limits: compute capability 8.0; products of two blocks' largest inputs below 2^-100 may become 0,
+// and above 2^120 infinite; an infinity or a NaN may reach outputs up to 22 shifts away from those
+// whose windows hold it.
+#include <bit>
+
+#include "algorithms/time_series/warp_plan.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::time_series {
+namespace {
+
+// A factor and its inverse for a block whose largest input has these bits.
+struct Scale {
+  __device__ __forceinline__ explicit Scale(std::uint32_t largest) {
+    // Both factors are normal numbers.
+    const std::uint32_t exponent = larger(largest >> 23, 15);
+    times = std::bit_cast<float>((268 - exponent) << 23);
+    back = std::bit_cast<float>((exponent - 14) << 23);
+  }
+  __device__ static __forceinline__ std::uint32_t larger(std::uint32_t a, std::uint32_t b) {
+    return a > b ? a : b;
+  }
+  float times, back;
+};
+
+__device__ __forceinline__ std::uint32_t size_bits(float value) {
+  return bits_of(value) & 0x7fffffffu;
+}
+// Of eight neighbouring lanes.
+__device__ __forceinline__ std::uint32_t largest_of_eight(std::uint32_t bits) {
+#pragma unroll
+  for (int mask = 1; mask < 8; mask *= 2) {
+    bits = Scale::larger(bits, warp::shuffle_xor(bits, mask));
+  }
+  return bits;
+}
+
+class ScaledFp16 {
+ public:
+  static constexpr int kStep = 16, kNew = 2, kExtra = 0, kRegisters = 10;
+  static constexpr int kBlock = 8;  // samples of the signal whose largest is known
+  struct Tile {
+    std::uint32_t b0, b1;
+    float back;
+  };
+  struct Left {
+    Words words;
+    float back[2];  // of the lane's two templates
+  };
+
+  static std::size_t words(int panel, int shifts) {
+    return static_cast<std::size_t>(panel / 2 * kGroup + panel + panel + shifts +
+                                    (panel + shifts) / kBlock);
+  }
+  __device__ ScaledFp16(std::uint32_t* shared, int panel, int shifts)
+      : templates_(shared),
+        backs_(reinterpret_cast<float*>(templates_ + panel / 2 * kGroup)),
+        signal_(backs_ + panel),
+        largest_(reinterpret_cast<std::uint32_t*>(signal_ + panel + shifts)) {}
+
+  __device__ __forceinline__ void stage_templates(const TemplatePart& part, int steps,
+                                                  const Copier& copier) const {
+    const int words = steps * kStep / 2;
+    for (int row = copier.warp; row < kGroup; row += copier.warps) {
+#pragma unroll 1
+      for (int begin = 0; begin < words; begin += warp::kSize) {
+        const int i = begin + warp::lane();
+        const float first = part(row, 2 * i), second = part(row, 2 * i + 1);
+        const Scale scale(largest_of_eight(Scale::larger(size_bits(first), size_bits(second))));
+        if (i >= words) continue;
+        templates_[fragment_place(row, i)] =
+            matrix::to_halves(first * scale.times, second * scale.times);
+        if (i % 8 == 0) backs_[i / 8 * kGroup + row] = scale.back;
+      }
+    }
+  }
+  // `samples` is a multiple of kBlock.
+  __device__ __forceinline__ void stage_signal(const SignalPart& part, int samples,
+                                               const Copier& copier) const {
+#pragma unroll 2
+    for (int begin = copier.warp * warp::kSize; begin < samples; begin += copier.threads) {
+      const int i = begin + warp::lane();
+      const float value = part(i);
+      const std::uint32_t largest = largest_of_eight(size_bits(value));
+      if (i < samples) {
+        signal_[i] = value;
+        if (i % kBlock == 0) largest_[i / kBlock] = largest;
+      }
+    }
+  }
+
+  template <int kTiles>
+  __device__ __forceinline__ void correlate(Sums<kTiles>& sums, int from, int steps) const {
+    add_keeping_tiles(*this, sums, from, steps);
+  }
+
+  __device__ __forceinline__ Left left(int step) const {
+    const float* const backs = backs_ + step * kGroup + static_cast<unsigned>(warp::lane()) / 4;
+    return {fragment(templates_, step), {backs[0], backs[8]}};
+  }
+  __device__ __forceinline__ Tile tile(int at) const {
+    const std::uint32_t* const blocks = largest_ + static_cast<unsigned>(at) / kBlock;
+    const Scale scale(Scale::larger(blocks[0], Scale::larger(blocks[1], blocks[2])));
+    const auto lane = static_cast<unsigned>(warp::lane());
+    const float* const mine = signal_ + at + (lane / 4 + lane % 4 * 2);
+    return {matrix::to_halves(mine[0] * scale.times, mine[1] * scale.times),
+            matrix::to_halves(mine[8] * scale.times, mine[9] * scale.times), scale.back};
+  }
+  template <int kTiles>
+  __device__ __forceinline__ void add(Sums<kTiles>& sums, const Left& left,
+                                      const Tile* tiles) const {
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+      float c[4] = {};
+      matrix::add_product_half(c, left.words.of, tiles[j].b0, tiles[j].b1);
+      const float upper = left.back[0] * tiles[j].back, lower = left.back[1] * tiles[j].back;
+      sums.d[j][0] += c[0] * upper;
+      sums.d[j][1] += c[1] * upper;
+      sums.d[j][2] += c[2] * lower;
+      sums.d[j][3] += c[3] * lower;
+    }
+  }
+
+ private:
+  std::uint32_t* templates_;
+  float* backs_;  // [steps][templates]
+  float* signal_;
+  std::uint32_t* largest_;  // bits of sizes, of blocks of kBlock samples
+};
+
+using Shifts = PointAxis<Values<32, 64, 96, 128>, Values<32, 96, 128>>;
+
+WarpProducts products_of(const Params& params) {
+  return choose_shifts<Shifts>(params.get_int("shifts_per_warp"),
+                               [](auto shifts) { return warp_products<ScaledFp16, shifts>(); });
+}
+
+XCORR_VARIANT({
+    .summary = "timeseries_fp16 whose operands are scaled by blocks, the TF32 paper's Volta method",
+    .parent = "timeseries_fp16",
+    .source = "the TF32 paper, section 2.2",
+    .backend = Backend::cuda,
+    .precisions = {Precision::fp16},
+    .forms = {Form::n_to_m},
+    .axes = {Shifts::axis("shifts_per_warp"), {"warps_per_block", {"4", "8"}}},
+    .supports = supports_by_warps<products_of>,
+    .plan = plan_by_warps<products_of>,
+});
+
+}  // namespace
+}  // namespace xcorr::time_series
