@@ -166,7 +166,7 @@ template <int kTiles, typename Maths>
 __device__ __forceinline__ void add_keeping_tiles(const Maths& maths, Sums<kTiles>& sums, int from,
                                                   int steps) {
   // More would need more registers than there are.
-  constexpr int kUnrolled = kTiles > 16 || Maths::kRegisters > 10 ? 1 : 8;
+  constexpr int kUnrolled = Maths::kRegisters > 10 ? 1 : 8;
   constexpr int kKept = kTiles + Maths::kExtra - Maths::kNew;
   typename Maths::Tile tiles[kKept + kUnrolled * Maths::kNew];
 #pragma unroll
