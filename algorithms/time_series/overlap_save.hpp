@@ -14,10 +14,13 @@
 namespace xcorr::time_series {
 
 struct Segments {
-  Segments(const SeriesShape& s, Index segment_points)
-      : points(segment_points),
-        valid(points - s.length + 1),
-        count((s.shifts + valid - 1) / valid) {}
+  // `aligned`: a segment that has many times as many outputs gives a multiple of it, so that the
+  // outputs of all segments begin at such places.
+  Segments(const SeriesShape& s, Index segment_points, Index aligned = 1)
+      : points(segment_points), valid(points - s.length + 1) {
+    if (valid >= 8 * aligned) valid -= valid % aligned;
+    count = (s.shifts + valid - 1) / valid;
+  }
 
   // Of the outputs of segment k those that exist.
   Index outputs(const SeriesShape& s, Index k) const {

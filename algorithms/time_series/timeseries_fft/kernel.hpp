@@ -40,11 +40,12 @@ __device__ __forceinline__ void keep(const Complex (&v)[T::values], Complex* spe
 // Elements lane + lanes * m of `count` samples and zeros behind them.
 template <typename T>
 __device__ __forceinline__ void load_samples(Complex (&v)[T::values], float Complex::* part,
-                                             const float* from, Index count, int lane) {
+                                             const float* from, int count, int lane) {
+  // One address, from which all others are constants apart: the compiler would compute each anew.
+  const float* const own = opaque(from + lane);
 #pragma unroll
   for (int m = 0; m < T::values; ++m) {
-    const int at = lane + T::lanes * m;
-    v[m].*part = at < count ? from[at] : 0.0f;
+    v[m].*part = lane + T::lanes * m < count ? load_past_l1(own + T::lanes * m) : 0.0f;
   }
 }
 
@@ -122,11 +123,13 @@ __device__ __forceinline__ void store_outputs(const Complex (&v)[T::values], flo
                                               Index left, int lane) {
   const int first = static_cast<int>(left < valid ? left : valid);
   const int second = static_cast<int>(left - first < valid ? left - first : valid);
+  float* const to_first = opaque(out + lane);
+  float* const to_second = opaque(out + valid + lane);
 #pragma unroll
   for (int m = 0; m < T::values; ++m) {
     const int at = lane + T::lanes * m;
-    if (at < first) store_last(out + at, v[m].re);
-    if (at < second) store_last(out + valid + at, v[m].im);
+    if (at < first) store_last(to_first + T::lanes * m, v[m].re);
+    if (at < second) store_last(to_second + T::lanes * m, v[m].im);
   }
 }
 
@@ -144,7 +147,7 @@ __global__ void __launch_bounds__(kThreads<SegmentTransform<kN>>, Passes<kN>::re
 #pragma unroll 1
   for (int c = 0; c < a.channels; ++c) {
     const float* const from = a.signal + c * a.pitch + begin;
-    const Index count = a.samples - begin;
+    const int count = static_cast<int>(a.samples - begin < 2 * kN ? a.samples - begin : 2 * kN);
     load_samples<T>(v, &Complex::re, from, count, my.lane);
     load_samples<T>(v, &Complex::im, from + a.valid, count - a.valid, my.lane);
     T::template run<Direction::forward>(v, my.buffer, my.table, my.lane);

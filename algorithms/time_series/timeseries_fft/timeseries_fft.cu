@@ -42,6 +42,8 @@ const bool kSpectraKernels = add_kernels<SegmentPoints>(
 const bool kSaveKernels = add_kernels<SegmentPoints>(
     XCORR_ID, [](auto n) -> SaveKernel { return overlap_save_kernel<n>; });
 
+constexpr Index kLineFloats = 32;  // of a line of 128 bytes, what a warp stores at once
+
 // Roots of one, correctly rounded from double, as an argument.
 struct RootsPart {
   Complex w[256];
@@ -93,7 +95,7 @@ class SeriesFftPlan final : public DevicePlan<float> {
         spectra_kernel_(find_kernel<SpectraKernel>(XCORR_ID, {points_})),
         save_kernel_(find_kernel<SaveKernel>(XCORR_ID, {points_})) {
     const SeriesShape s(request.problem);
-    const Segments segments(s, points_);
+    const Segments segments(s, points_, kLineFloats);
     auto* const powers = static_cast<Complex*>(request.workspace);
     store_all_powers(points_, powers, request.stream);
     a_.powers = powers;
