@@ -73,7 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 continue
             print(f"{key}\n\n{text(lines, bool(options.id))}\n")
             numbers = lines["verdict"].value_counts()
-            print(", ".join(f"{numbers.get(name, 0)} {name}" for name in verdicts.VERDICTS))
+            shown = [name for name in verdicts.ALL_VERDICTS if name in verdicts.VERDICTS or name in numbers]
+            print(", ".join(f"{numbers.get(name, 0)} {name}" for name in shown))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

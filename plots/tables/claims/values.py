@@ -12,6 +12,10 @@ from xcorr.errors import UserError, nearest
 
 HOLDS, DIFFERS, UNKNOWN = "holds", "differs", "not measurable here"
 VERDICTS = (HOLDS, DIFFERS, UNKNOWN)
+# Of claims about time series: the words of the same findings, and those that no number decides.
+SERIES_WORDS = {HOLDS: "holds", DIFFERS: "differs here", UNKNOWN: "not measured"}
+SAID = ("contradicted by the source's own data", "differs by implementation", "not comparable")
+ALL_VERDICTS = (*VERDICTS, "differs here", "not measured", *SAID)
 JUDGES = ("all", "any", "mean")
 SLACK = 0.01  # two neighbours of a trend that differ by less are equal (as plots.best_table's ties)
 SHOWN = 6

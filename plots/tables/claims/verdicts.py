@@ -12,9 +12,19 @@ import pandas as pd
 
 import experiments
 from experiments.driver.schema import load_toml
-from plots.tables.claims import counted, measured
+from plots.tables.claims import counted, measured, series
 from plots.tables.claims.rows import Rows, parse_series, predicted_too_long
-from plots.tables.claims.values import DIFFERS, UNKNOWN, VERDICTS, Found, check, verdict
+from plots.tables.claims.values import (
+    ALL_VERDICTS,
+    DIFFERS,
+    SAID,
+    SERIES_WORDS,
+    UNKNOWN,
+    VERDICTS,
+    Found,
+    check,
+    verdict,
+)
 from plots.tables.text import markdown
 from plots.tidy import ResultSet
 from xcorr.errors import UserError, nearest
@@ -24,17 +34,24 @@ CLASSES = {
     "machine": "decidable by measuring",
     "static": "decidable by counting instructions or work",
     "published": "about the published data",
+    "series": "about time series on tensor cores, decided by measuring",
 }
 IMPORT = "about the published data; import them (scripts/import_published.py)"
 REQUIRED = ("id", "section", "statement", "class", "paper")
-KEYS = (*REQUIRED, "experiments", "quantity", "compute", "test", "reason", "note")
+KEYS = (*REQUIRED, "experiments", "quantity", "compute", "test", "verdict", "reason", "note")
+COMPUTATIONS = {
+    "machine": measured.COMPUTATIONS,
+    "static": counted.COMPUTATIONS,
+    "published": measured.COMPUTATIONS,
+    "series": series.COMPUTATIONS,
+}
 COLUMNS = ["id", "section", "class", "claim", "quantity", "paper", "here", "values", "verdict", "reason", "note"]
 
 
 @dataclass(frozen=True)
 class Claim:
     """One claim: what is stated, what decides it. `compute` names a computation and its arguments;
-    without one, `reason` says why nothing is computed."""
+    without one, `reason` says why nothing is computed, and `said` may be one of SAID."""
 
     id: str
     section: str
@@ -47,6 +64,7 @@ class Claim:
     test: Mapping[str, Any]
     reason: str
     note: str
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,12 +100,14 @@ def _claim(one: Mapping[str, Any], where: str) -> Claim:
         raise UserError(f"{where}: class {one['class']}: unknown; {nearest(one['class'], CLASSES)}")
     compute = one.get("compute", {})
     if compute:
-        names = counted.COMPUTATIONS if one["class"] == "static" else measured.COMPUTATIONS
+        names = COMPUTATIONS[one["class"]]
         if compute.get("name") not in names:
             raise UserError(f"{where}: compute {compute.get('name')}: {nearest(str(compute.get('name')), names)}")
         check(one.get("test", {}), where)
     elif not one.get("reason"):
         raise UserError(f"{where}: neither compute nor reason; say how it is decided or why not")
+    if one.get("verdict", SAID[0]) not in SAID:
+        raise UserError(f"{where}: verdict {one['verdict']}: {nearest(one['verdict'], SAID)}")
     return Claim(
         one["id"],
         one["section"],
@@ -100,15 +120,18 @@ def _claim(one: Mapping[str, Any], where: str) -> Claim:
         one.get("test", {}),
         one.get("reason", ""),
         one.get("note", ""),
+        one.get("verdict", ""),
     )
 
 
-def found(claim: Claim, rows: Rows) -> Found:
+def found(claim: Claim, rows: Rows, results: ResultSet) -> Found:
     """What the claim's computation finds. UserError naming the claim when its arguments are wrong."""
     arguments = {name: value for name, value in claim.compute.items() if name != "name"}
     try:
         if claim.kind == "static":
             return counted.COMPUTATIONS[claim.compute["name"]](arguments)
+        if claim.kind == "series":
+            return series.COMPUTATIONS[claim.compute["name"]](results, arguments)
         return measured.COMPUTATIONS[claim.compute["name"]](rows, arguments)
     except KeyError as error:
         raise UserError(f"claim {claim.id}: argument {error}: missing; see its computation") from error
@@ -116,7 +139,7 @@ def found(claim: Claim, rows: Rows) -> Found:
         raise UserError(f"claim {claim.id}: {error}") from error
 
 
-def decide(claim: Claim, rows: Rows) -> dict[str, str]:
+def decide(claim: Claim, rows: Rows, results: ResultSet) -> dict[str, str]:
     """One line of the table (COLUMNS) for a claim and a set."""
     line = {
         "id": claim.id,
@@ -127,7 +150,7 @@ def decide(claim: Claim, rows: Rows) -> dict[str, str]:
         "paper": claim.paper,
         "here": "",
         "values": "",
-        "verdict": UNKNOWN,
+        "verdict": claim.said or _word(claim, UNKNOWN),
         "reason": claim.reason,
         "note": claim.note,
     }
@@ -135,10 +158,14 @@ def decide(claim: Claim, rows: Rows) -> dict[str, str]:
         return line
     if claim.kind == "published" and not rows.imported:
         return {**line, "reason": IMPORT}
-    seen = found(claim, rows)
+    seen = found(claim, rows, results)
     said = verdict(seen, claim.test)
-    here = {"here": seen.short(), "values": seen.text(), "verdict": said}
+    here = {"here": seen.short(), "values": seen.text(), "verdict": _word(claim, said)}
     return {**line, **here, "reason": _reason(said, seen)}
+
+
+def _word(claim: Claim, said: str) -> str:
+    return SERIES_WORDS[said] if claim.kind == "series" else said
 
 
 def _reason(said: str, seen: Found) -> str:
@@ -166,20 +193,21 @@ def table(results: ResultSet, ids: Iterable[str] = (), path: Path = CLAIMS) -> p
     wanted = require(ids, path)
     too_long = predicted_too_long(results.rows)
     rows = Rows(results.points, catalogue(path).series, results.folder, too_long)
-    return pd.DataFrame([decide(claim, rows) for claim in wanted], columns=COLUMNS)
+    return pd.DataFrame([decide(claim, rows, results) for claim in wanted], columns=COLUMNS)
 
 
 def counts(lines: pd.DataFrame) -> pd.DataFrame:
     """Claims per class (lines) and verdict (columns)."""
     numbers = pd.crosstab(lines["class"], lines["verdict"])
-    numbers = numbers.reindex(index=list(CLASSES), columns=list(VERDICTS), fill_value=0)
-    shown = numbers.astype(str).rename_axis(None, axis=1).reset_index()
-    return shown.rename(columns={"class": "Class"})
+    shown = [one for one in ALL_VERDICTS if one in VERDICTS or one in numbers]
+    numbers = numbers.reindex(index=list(CLASSES), columns=shown, fill_value=0)
+    text = numbers.astype(str).rename_axis(None, axis=1).reset_index()
+    return text.rename(columns={"class": "Class"})
 
 
 def readable(lines: pd.DataFrame) -> pd.DataFrame:
     """The table as people read it: claim, the paper's value, here, verdict with the reason."""
-    marked = [f"**{one}**" if one == DIFFERS else one for one in lines["verdict"]]
+    marked = [f"**{one}**" if one in (DIFFERS, SERIES_WORDS[DIFFERS]) else one for one in lines["verdict"]]
     return pd.DataFrame(
         {
             "Id": lines["id"],

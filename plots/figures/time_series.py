@@ -1,0 +1,110 @@
+"""Time series: the sweeps of time_series.toml, and which kind of algorithm is fastest by samples and templates."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.driver.schema import load_toml
+from plots import style
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _cells, _panels
+from plots.metrics import METRICS, si_time
+from plots.tables import time_series
+from plots.tidy import ResultSet
+
+ORDER = 90
+TITLE = "Time series"
+DATA = Path(__file__).with_name("time_series.toml")
+LABELS = {"samples": "Samples of a template", "templates": "Templates", "shifts": "Shifts of a template"}
+MISSING = "not measured in this set (python3 -m experiments.driver.run --experiments {})"
+TENSOR = ("tf32", "3xtf32", "fp16", "bf16x3")  # precisions that tensor cores compute
+KINDS = {"direct": "#f0f0f0", "tensor cores": "#c6dbef", "transform": "#fdd0a2"}
+HATCHES = {"direct": "", "tensor cores": "////", "transform": "...."}
+MAP_SHIFTS = 1_000_000
+
+
+@lru_cache(maxsize=1)
+def sweeps() -> dict[str, dict[str, Any]]:
+    """The tables of time_series.toml by key."""
+    return dict(load_toml(DATA))
+
+
+def kind(variant: str, family: str, precision: str) -> str:
+    """One of KINDS."""
+    if style.is_transform(variant, family):
+        return "transform"
+    return "tensor cores" if precision in TENSOR else "direct"
+
+
+def draw(results: ResultSet) -> list[Result]:
+    """The sweeps, then the map; Omitted with what measures it where there are no rows."""
+    points = time_series.points(results)
+    return [*(_sweep(points, key, spec) for key, spec in sweeps().items()), _map(points)]
+
+
+def _sweep(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
+    name = f"time_series_{key}"
+    for column, value in spec["fixed"].items():
+        points = points[points[column] == value]
+    if points[spec["x"]].nunique() < 2:
+        return Omitted(name, MISSING.format("time-series"), "beyond")
+    metric = METRICS[spec["metric"]]
+    points = points.assign(y=metric.of(points)).sort_values(spec["x"])
+    curves = list(points.groupby(["variant", "family", "precision"], sort=True))
+    labels = [style.label(variant, precision) for (variant, _, precision), _ in curves]
+    legend = _panels.legend_lines(labels, style.PAGE_IN)
+    figure = Figure(figsize=(style.PAGE_IN, 2.6 + 0.14 * legend))
+    axes = figure.subplots()
+    figure.subplots_adjust(left=0.11, right=0.98, top=0.97, bottom=(0.55 + 0.15 * legend) / figure.get_figheight())
+    handles: dict[str, object] = {}
+    for label, ((variant, family, precision), own) in zip(labels, curves):
+        look = style.look(variant, family, precision)
+        drawn = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": label}
+        (handles[label],) = axes.plot(own[spec["x"]], own["y"], **drawn)
+    axes.set_xscale("log")
+    axes.set_xlabel(LABELS[spec["x"]])
+    axes.set_ylabel(metric.axis_label)
+    _panels.log_axis(axes, points["y"].to_numpy(dtype=float), _panels.tick_text(metric.unit))
+    _panels.legend_below(figure, handles, style.PAGE_IN)
+    return Drawing(
+        name=name,
+        title=f"{TITLE}: {spec['title'].lower()}",
+        caption=f"{metric.label} against {LABELS[spec['x']].lower()}. {spec['caption']} Each variant has its fastest parameters at each point.",
+        alt=f"Line chart: {metric.label.lower()} against {LABELS[spec['x']].lower()}; curves: {', '.join(labels)}.",
+        figure=figure,
+        section="beyond",
+    )
+
+
+def _map(points: pd.DataFrame) -> Result:
+    """The fastest variant by templates and samples, a grid for each precision class."""
+    name = "time_series_crossover"
+    points = points[(points["shifts"] == MAP_SHIFTS) & (points["left_rows"] == 1)]
+    if points["samples"].nunique() < 2:
+        return Omitted(name, MISSING.format("time-series"), "beyond")
+    fastest = points.sort_values("compute_us", kind="stable").drop_duplicates(["class", "samples", "templates"])
+    samples, templates = (sorted(map(int, fastest[one].unique())) for one in ("samples", "templates"))
+    panels = []
+    for one in sorted(set(fastest["class"]), key=time_series.ORDER.index):
+        cells = {}
+        for _, row in fastest[fastest["class"] == one].iterrows():
+            of = kind(row["variant"], row["family"], row["precision"])
+            text = f"{style.label(row['variant'])}\n{si_time(row['compute_us'] * 1e-6)}"
+            cells[str(row["templates"]), str(row["samples"])] = _cells.Cell(text, KINDS[of], HATCHES[of])
+        panels.append(_cells.Panel(one, [str(n) for n in templates], [str(t) for t in samples], cells))
+    return Drawing(
+        name=name,
+        title=f"{TITLE}: which kind of algorithm is fastest",
+        caption=(
+            "Fastest variant by number of templates (rows) and samples of a template (columns), at a million shifts, for each precision class. "
+            "White: sums on ordinary cores; blue, hatched: tensor cores; orange, dotted: transforms."
+        ),
+        alt="Grids of the fastest variant by templates and samples, one for each precision class.",
+        figure=_cells.draw(panels, 0.3, left=0.6),
+        section="beyond",
+    )

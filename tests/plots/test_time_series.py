@@ -1,0 +1,222 @@
+"""Time series: Table 2, the fastest by precision class, sweeps, the map, and the claims of the source."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from fixtures import sets
+
+from experiments.driver import schema
+from plots import style, tidy
+from plots.drawing import Drawing, Omitted
+from plots.figures import time_series as figure
+from plots.report import front
+from plots.tables import table1, time_series
+from plots.tables.claims import verdicts
+from xcorr.errors import UserError
+
+KEY = "nvidia-h200-132-sm-140-gib"
+
+
+def series(variant, us, precision="tf32", samples=256, templates=16, shifts=4_320_000, **cells):
+    """Rows of a point of a time series; the headline problem unless said otherwise."""
+    shape = {"left_rows": 1, "left_cols": samples, "right_rows": 1, "right_cols": samples + shifts - 1}
+    usual = {"form": "n-to-m", "lefts": templates, "window": "valid", "experiment": "time-series", "backend": "cuda"}
+    given = {**usual, **shape, "fmas": templates * samples * shifts, "family": "time_series", **cells}
+    return [
+        sets.row(variant=variant, precision=precision, repetition=i, compute_us=float(us), **given) for i in range(3)
+    ]
+
+
+def result_set(rows, key=KEY, folder=Path("nowhere")):
+    raw = sets.frame(rows)
+    return tidy.ResultSet(key, "published", folder, raw, tidy.tidy(raw))
+
+
+def headline():
+    tensor = series("timeseries_tf32", 180, params="instruction=mma;shifts_per_warp=64", normalised_error=1.1e-4)
+    tensor += series("timeseries_tf32", 200, params="instruction=wmma;shifts_per_warp=96", normalised_error=1.1e-4)
+    tensor += series("timeseries_tf32", 210, params="instruction=wmma;shifts_per_warp=32", normalised_error=1.1e-4)
+    library = series("timeseries_cublas", 1800, build_us=700.0, normalised_error=1.12e-4)
+    grade = series("timeseries_fft", 160, "fp32", normalised_error=1e-6)
+    return tensor + library + grade + series("timeseries_3xtf32", 400, "3xtf32", normalised_error=2e-6)
+
+
+def claims_of(rows):
+    lines = verdicts.table(result_set(rows), [f"K{n:02}" for n in range(1, 11)])
+    return dict(zip(lines["id"], lines["verdict"])), dict(zip(lines["id"], lines["here"]))
+
+
+def test_table2_has_our_lines_before_the_papers():
+    lines = time_series.table2(result_set(headline()))
+    assert lines["outcome"].tolist() == ["passed"] * 4 + ["published"] * 4
+    assert lines["class"].tolist()[:4] == ["FP32 grade", "FP32 grade", "tf32", "tf32"]
+    fastest = lines[lines["method"] == style.label("timeseries_tf32", "tf32")].iloc[0]
+    assert fastest["time_us"] == 180 and "mma" in fastest["params"] and fastest["error"] == pytest.approx(1.1e-4)
+    flops = 2 * 16 * 256 * 4_320_000 / 180e-6
+    assert fastest["tflops"] == pytest.approx(flops / 1e12)
+    assert fastest["nominal"] == pytest.approx(flops / 494.7e12) and math.isnan(fastest["measured"])
+    built = lines[lines["method"] == style.label("timeseries_cublas", "tf32")].iloc[0]
+    assert built["build_us"] == 700
+    paper = lines[lines["outcome"] == "published"]
+    assert paper["time_us"].tolist() == [1366, 3947, 661, 84910] and paper["nominal"].max() == pytest.approx(0.3434)
+    elsewhere = time_series.table2(result_set(headline(), key="some-card"))
+    assert elsewhere["nominal"].iloc[:4].isna().all()
+
+
+def test_fp32_grade_never_shares_a_line_with_tf32_or_fp16():
+    rows = headline() + series("timeseries_fp16", 110, "fp16") + series("timeseries_cpu_dgemm", 9e4, "fp64")
+    found = time_series.best(result_set(rows))
+    assert found["class"].tolist() == ["FP32 grade", "tf32", "fp16", "fp64"]
+    assert found["contenders"].tolist() == [2, 2, 1, 1]
+    grade = found.iloc[0]
+    assert "fft" in grade["best"] and "3xtf32" in grade["runner_up"] and grade["margin"] == 2.5
+    tied = time_series.best(result_set(headline() + series("timeseries_cufft", 160.5, "fp32")))
+    assert "cufft" in tied.iloc[0]["tied_with"]
+
+
+@pytest.mark.parametrize(
+    "cells", [{"window": "full"}, {"outcome": "incorrect"}, {"mode": "latency"}, {"rights": 2}, {"right_rows": 2}]
+)
+def test_other_problems_and_unverified_rows_are_left_out(cells):
+    assert time_series.points(result_set(series("x", 1, **cells))).empty
+
+
+def test_without_rows_every_output_says_what_is_missing():
+    results = result_set(sets.model_rows(sizes=[16], counts={"one-to-one": [(1, 1)]}))
+    files = time_series.files(results)
+    assert list(files) == ["time_series.md"] and time_series.NONE in files["time_series.md"]
+    assert "| published | tf32 | the paper's method | A100 |" in files["time_series.md"]
+    found = figure.draw(results)
+    assert [type(one) for one in found] == [Omitted] * 4 and all("time-series" in one.reason for one in found)
+    said, _ = claims_of(sets.model_rows(sizes=[16], counts={"one-to-one": [(1, 1)]}))
+    assert said.pop("K10") == "not comparable" and set(said.values()) == {"not measured"}
+    chapters = front.chapters(results, table1.cells(results.points), verdicts.table(results))
+    (chapter,) = [one for one in chapters if one["id"] == "time_series"]
+    assert chapter["notes"] == [time_series.NONE]
+
+
+def test_files_and_chapter_of_a_set_with_rows():
+    results = result_set(headline())
+    files = time_series.files(results)
+    assert set(files) == {"time_series.md", "time_series.csv", "time_series_table2.csv"}
+    assert time_series.NONE not in files["time_series.md"]
+    (chapter,) = time_series.chapter(results)
+    assert [title for title, _, _ in chapter["tables"]][1] == "Fastest variant by precision class"
+
+
+def sweep():
+    rows = []
+    for samples in (64, 256, 4096):
+        for templates in (1, 16):
+            place = {"samples": samples, "templates": templates, "shifts": 1_000_000}
+            rows += series("timeseries_tf32", samples * templates, **place)
+            rows += series("timeseries_fft", 500 * templates, "fp32", **place)
+            rows += series("timeseries_3xtf32", 3 * samples * templates, "3xtf32", **place)
+    return rows + series("timeseries_tf32", 3, shifts=10_000)
+
+
+def test_sweeps_are_drawn_from_their_data():
+    with style.context():
+        drawn = {one.name: one for one in figure.draw(result_set(sweep()))}
+    assert list(drawn) == [f"time_series_{key}" for key in (*figure.sweeps(), "crossover")]
+    assert all(isinstance(one, Drawing) for one in drawn.values())
+    axes = drawn["time_series_samples"].figure.axes[0]
+    lines = {line.get_label(): line for line in axes.get_lines()}
+    assert len(lines) == 3 and axes.get_xscale() == "log"
+    line = lines[style.label("timeseries_tf32", "tf32")]
+    assert list(line.get_xdata()) == [64, 256, 4096]
+    assert line.get_ydata()[0] == pytest.approx(2 * 1_000_000 / 1e-6)  # 2 x 16 x 64 x shifts in 64 x 16 us
+    assert list(drawn["time_series_signal"].figure.axes[0].get_lines()[-1].get_xdata()) == [10_000, 1_000_000]
+
+
+def test_the_map_has_a_grid_for_each_class_and_names_the_kind():
+    with style.context():
+        drawing = figure.draw(result_set(sweep()))[-1]
+    grids = {axes.get_title(loc="left"): axes for axes in drawing.figure.axes}
+    assert list(grids) == ["FP32 grade", "tf32"]
+    texts = [text.get_text() for text in grids["FP32 grade"].texts]
+    assert any("3xtf32" in one for one in texts) and any("fft" in one for one in texts)
+    assert figure.kind("timeseries_fft", "time_series", "fp32") == "transform"
+    assert figure.kind("timeseries_tf32", "time_series", "tf32") == "tensor cores"
+    assert figure.kind("timeseries_cublas", "time_series", "fp32") == "direct"
+
+
+def test_claims_are_decided_at_the_problem_of_table_2():
+    said, here = claims_of(headline())
+    share = 100 * 2 * 16 * 256 * 4_320_000 / 180e-6 / 494.7e12
+    assert said["K01"] == "holds" and float(here["K01"]) == pytest.approx(share, rel=0.01)
+    assert said["K02"] == "holds" and float(here["K02"]) == pytest.approx(1100 / 180, rel=0.01)
+    assert said["K03"] == "holds" and said["K07"] == "holds"
+    assert said["K04"] == said["K05"] == said["K06"] == said["K08"] == "not measured"
+    slower = headline() + series("timeseries_tf32_load_matrix", 181) + series("timeseries_fp16", 110, "fp16")
+    slower += series("timeseries_fp16_scaled", 160, "fp16", normalised_error=6e-4)
+    said, here = claims_of(slower)
+    assert said["K08"] == "differs here" and said["K05"] == "holds" and said["K04"] == "differs here"
+    assert here["K04"] == f"{6e-4 / 1.1e-4:.3g}"
+
+
+def test_counts_have_the_words_of_these_claims_too():
+    lines = verdicts.table(result_set(headline()))
+    counts = verdicts.counts(lines)
+    assert list(counts.columns)[:4] == ["Class", "holds", "differs", "not measurable here"]
+    own = counts[counts["Class"] == "series"].iloc[0]
+    assert own["holds"] == "4" and own["not measured"] == "5" and own["not comparable"] == "1"
+
+
+GOOD = """
+[[claims]]
+id = "Z1"
+section = "s"
+statement = "s"
+class = "series"
+paper = "1"
+compute = { name = "ratio", of = { precision = "tf32" }, to = { variants = ["a"] } }
+test = { at_least = 1 }
+[[claims]]
+id = "Z2"
+section = "s"
+statement = "s"
+class = "series"
+paper = "1"
+verdict = "differs by implementation"
+reason = "r"
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, told",
+    [
+        ('"ratio"', '"ration"', "did you mean ratio"),
+        ("precision =", "precison =", "did you mean precision"),
+        ("differs by implementation", "differs by implementaton", "did you mean differs by implementation"),
+    ],
+)
+def test_mistakes_in_the_data_are_one_line(tmp_path, old, new, told):
+    path = tmp_path / "claims.toml"
+    path.write_text(GOOD)
+    lines = verdicts.table(result_set(headline()), path=path)
+    assert lines["verdict"].tolist() == ["not measured", "differs by implementation"]
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(GOOD.replace(old, new))
+    with pytest.raises(UserError) as error:
+        verdicts.table(result_set(headline()), path=wrong)
+    assert told in str(error.value) and "\n" not in str(error.value)
+
+
+def test_the_experiments_stay_within_what_a_surface_may_be():
+    known = schema.load_experiments()
+    for name in ("time-series", "time-series-table2"):
+        assert known[name].feeds == [time_series.NAME] and known[name].variants == ["time_series"]
+        for problem in schema.grid(known[name], ""):
+            assert problem.lefts * problem.right[1] <= 2e9, problem.id
+    (problem,) = schema.grid(known["time-series-table2"], "")
+    assert {"lefts": problem.lefts, "left_rows": 1, "left_cols": 256, "right_cols": problem.right[1]} == (
+        time_series.data()["headline"]
+    )
+    grid = {(problem.left[1], problem.lefts) for problem in schema.grid(known["time-series"], "")}
+    assert {(64, 1), (4096, 256), (256, 16)} <= grid
+    for spec in figure.sweeps().values():
+        assert spec["x"] in figure.LABELS and set(spec["fixed"]) < {*figure.LABELS, "left_rows"}
