@@ -113,6 +113,90 @@ __device__ __forceinline__ void load_right(std::uint32_t (&b)[4], const std::uin
 }
 
 }  // namespace matrix
+
+// Products by a warpgroup, four neighbouring warps, whose right matrix is read from shared memory
+// while the warps go on (PTX ISA, Asynchronous Warpgroup Level Matrix Instructions). They exist for
+// the target sm_90a alone; for others these names compile to nothing that may run. The emulation
+// makes them at once, so that it does not see a missing fence or wait.
+namespace warpgroup {
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+inline constexpr bool kAvailable = true;
+#else
+inline constexpr bool kAvailable = false;
+#endif
+
+// Of the target that the device's code was compiled for. A template, so that only who asks has it.
+template <typename Unused>
+__device__ int compiled = kAvailable;
+
+// Whether these products can run on the current device in this build.
+inline bool supported() {
+  if (compute_capability_major() != 9) return false;
+  int value = 0;
+  check_cuda(cudaMemcpyFromSymbol(&value, compiled<void>, sizeof value), "target of the kernels");
+  return value != 0;
+}
+
+// A right matrix of 8 x N in tf32 in shared memory, without swizzle, columns along memory (PTX ISA,
+// Matrix Descriptor Format): parts of 4 rows x 8 columns are 128 bytes, 16 for a column. The parts of
+// rows 0 to 3 and 4 to 7 lie `rows_apart` bytes apart, those of the next 8 columns `columns_apart`.
+// All three are multiples of 16 bytes.
+__device__ __forceinline__ std::uint64_t right_matrix(const void* shared, int rows_apart,
+                                                      int columns_apart) {
+  const auto field = [](std::uint64_t bytes) { return bytes >> 4 & 0x3fffu; };
+  return field(__cvta_generic_to_shared(shared)) |
+         field(static_cast<std::uint64_t>(rows_apart)) << 16 |
+         field(static_cast<std::uint64_t>(columns_apart)) << 32;
+}
+
+// Before a barrier after which products read what this thread has stored to shared memory.
+__device__ __forceinline__ void publish_shared() {
+  if constexpr (kAvailable) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+// Before the first product, and where registers of a product were written since the last one.
+__device__ __forceinline__ void fence() {
+  if constexpr (kAvailable) asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+// The products since the last commit become a group; wait<n>() is for all groups but the last n.
+__device__ __forceinline__ void commit() {
+  if constexpr (kAvailable) asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int kGroups>
+__device__ __forceinline__ void wait() {
+  if constexpr (kAvailable) {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kGroups) : "memory");
+  }
+}
+
+// d += a b: 64 x 128 of 64 x 8 and 8 x 128 in tf32. Warp w of the four has rows 16 w to 16 w + 15 of
+// the left matrix and of the sum, in the fragments above; d[4 j] to d[4 j + 3] are of columns 8 j to
+// 8 j + 7.
+__device__ __forceinline__ void add_product_64x128(float (&d)[64], const std::uint32_t (&a)[4],
+                                                   std::uint64_t b) {
+  if constexpr (kAvailable) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, {%64, %65, %66, %67}, %68, 1, 1, 1;"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
+          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
+          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
+          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
+          "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
+          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
+          "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+          "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
+          "+f"(d[63])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  }
+}
+
+}  // namespace warpgroup
 }  // namespace xcorr::device
 
 #endif  // XCORR_EMULATE

@@ -119,3 +119,54 @@ inline void load_right(std::uint32_t (&b)[4], const std::uint32_t* shared, int p
 }
 
 }  // namespace xcorr::device::matrix
+
+// Products that are made at once: a missing fence or wait is not seen. Each warp has rows of its
+// own, so that no other warp's fragments are needed.
+namespace xcorr::device::warpgroup {
+
+inline bool supported() { return true; }
+
+struct RightMatrix {
+  const std::uint32_t* at;
+  int rows_apart, columns_apart;  // words
+};
+inline RightMatrix right_matrix(const void* shared, int rows_apart, int columns_apart) {
+  if ((std::bit_cast<std::uintptr_t>(shared) | static_cast<unsigned>(rows_apart | columns_apart)) %
+          16 !=
+      0) {
+    throw emulation::Fault("a right matrix in shared memory is not in multiples of 16 bytes");
+  }
+  return {static_cast<const std::uint32_t*>(shared), rows_apart / 4, columns_apart / 4};
+}
+inline void publish_shared() {}
+inline void fence() {}
+inline void commit() {}
+template <int kGroups>
+void wait() {}
+
+inline void add_product_64x128(float (&d)[64], const std::uint32_t (&a)[4], const RightMatrix& b,
+                               emulation::Site site = emulation::Site::current()) {
+  const std::uint64_t* all = emulation::exchange(std::bit_cast<std::uintptr_t>(&a), site);
+  const int lane = emulation::lane();
+  for (int half = 0; half < 2; ++half) {
+    double left[8];
+    for (int k = 0; k < 8; ++k) {
+      const auto* const of = std::bit_cast<const std::uint32_t*>(
+          static_cast<std::uintptr_t>(all[lane / 4 * 4 + k % 4]));
+      left[k] = matrix::of_tf32(of[half + k / 4 * 2]);
+    }
+    for (int j = 0; j < 32; ++j) {
+      const int col = j / 2 * 8 + lane % 4 * 2 + j % 2, at = j / 2 * 4 + half * 2 + j % 2;
+      double sum = d[at];
+      for (int k = 0; k < 8; ++k) {
+        sum += left[k] *
+               matrix::of_tf32(
+                   b.at[col / 8 * b.columns_apart + k / 4 * b.rows_apart + col % 8 * 4 + k % 4]);
+      }
+      d[at] = static_cast<float>(sum);
+    }
+  }
+  emulation::exchange(0, site);  // all have read
+}
+
+}  // namespace xcorr::device::warpgroup

@@ -315,6 +315,45 @@ TEST(Vocabulary, a_matrix_that_is_loaded_is_aligned) {
   EXPECT_THROW(launch(misaligned_kernel, 1, warp::kSize, 2048, nullptr, 8, 13), Fault);
 }
 
+// Of two warps, which have the same rows here: that a warp has rows of its own is the kernel's. Parts
+// of four rows lie 2048 bytes apart, those of the next 8 columns 128.
+__global__ void warpgroup_kernel(const std::uint32_t* left, const std::uint32_t* right,
+                                 float* sum) {
+  auto* const shared = dynamic_shared<std::uint32_t>();
+  const auto bits = [](std::uint32_t value) { return matrix::to_tf32(static_cast<float>(value)); };
+  const int thread = static_cast<int>(threadIdx.x), lane = warp::lane();
+  for (int i = thread; i < 8 * 128; i += kThreads) {
+    const int row = i / 128, col = i % 128;
+    shared[row / 4 * 512 + col * 4 + row % 4] = bits(right[i]);
+  }
+  block::barrier();
+  std::uint32_t a[4];
+  for (int i = 0; i < 4; ++i) {
+    a[i] = bits(left[(lane / 4 + i % 2 * 8) * 8 + lane % 4 + (i < 2 ? 0 : 4)]);
+  }
+  float d[64];
+  for (float& value : d) value = 5;
+  warpgroup::add_product_64x128(d, a, warpgroup::right_matrix(shared, 2048, 128));
+  for (int i = 0; i < 64; ++i) {
+    const int row = lane / 4 + (i & 2) * 4, col = i / 4 * 8 + lane % 4 * 2 + (i & 1);
+    sum[(thread / 32 * 16 + row) * 128 + col] = d[i];
+  }
+}
+
+TEST(Vocabulary, a_warpgroup_product_reads_its_right_matrix_from_shared_memory) {
+  std::vector<std::uint32_t> left(16 * 8), right(8 * 128);
+  for (std::uint32_t i = 0; i < left.size(); ++i) left[i] = (i * i * 7 + i) % 29;
+  for (std::uint32_t i = 0; i < right.size(); ++i) right[i] = (i * i * 3 + i * 11) % 31;
+  std::vector<float> sum(kWarps * 16 * 128);
+  launch(warpgroup_kernel, 1, kThreads, 4096, nullptr, left.data(), right.data(), sum.data());
+  for (int i = 0; i < kWarps * 16 * 128; ++i) {
+    const int row = i / 128 % 16, col = i % 128;
+    std::uint32_t expected = 5;
+    for (int k = 0; k < 8; ++k) expected += left[row * 8 + k] * right[k * 128 + col];
+    ASSERT_EQ(sum[i], expected) << row << " " << col;
+  }
+}
+
 // libxcorr, which is in this process too, may define the same names without the emulation.
 TEST(Vocabulary, emulated_code_has_names_of_its_own) {
   for (const std::type_info* type :
