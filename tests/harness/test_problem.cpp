@@ -191,5 +191,19 @@ INSTANTIATE_TEST_SUITE_P(
         Rejected{"one-to-one/4294967296x1/4294967296x1/1:1/full", "overflow 64 bits"},
         Rejected{"one-to-one/65536x65536/65536x65536/1:1/full", "overflows 64 bits"}));
 
+TEST(Problem, TimeSeriesAreTemplatesAlongSignals) {
+  for (const char* id : {"n-to-m/1x256/1x5000/16:1/valid", "one-to-one/3x8/3x8/1:1/valid",
+                         "n-to-m/16x5/16x9/2:3/valid", "n-to-m/1x20/1x99/2:1/sy:0..0,sx:3..70"}) {
+    EXPECT_TRUE(parse_problem(id).is_time_series()) << id;
+  }
+  for (const char* id :
+       {"n-to-m/17x5/17x9/2:1/valid", "n-to-m/1x9/1x5/2:1/valid", "n-to-m/2x5/3x9/2:1/valid",
+        "n-to-m/1x5/1x9/2:1/full", "n-to-m/1x5/1x9/2:1/sy:0..0,sx:3..5",
+        "n-to-m/1x5/1x9/2:1/valid/score=ncc", "one-to-one/1x9/1x9/1:1/valid/same=yes",
+        "one-to-one/16x16/16x16/1:1/full"}) {
+    EXPECT_FALSE(parse_problem(id).is_time_series()) << id;
+  }
+}
+
 }  // namespace
 }  // namespace xcorr

@@ -80,6 +80,24 @@ TEST(Reference, DefinitionAgreesWithItsElementsAndWithTheTransform) {
   }
 }
 
+// Long rows are computed in blocks of columns.
+TEST(Reference, LongRowsAgreeAtTheBordersOfBlocks) {
+  for (const char* id : {"n-to-m/2x7/2x5003/3:1/valid", "one-to-one/3x9/4x2055/1:1/full"}) {
+    const Problem problem = parse_problem(id);
+    const Data data = definition(problem, 5);
+    for (Index p = 0; p < problem.pairs(); ++p) {
+      for (Index col = 0; col < problem.out_cols(); ++col) {
+        const Index row = problem.out_rows() - 1;
+        const auto at =
+            static_cast<std::size_t>((p * problem.out_rows() + row) * problem.out_cols() + col);
+        ASSERT_NEAR(correlate_element(problem, data.left.data(), data.right.data(), p, row, col),
+                    data.out[at], 1e-12)
+            << id << " pair " << p << " col " << col;
+      }
+    }
+  }
+}
+
 TEST(Reference, PartsOfThePairsAreTheWhole) {
   for (const char* id : {"n-to-m/5x6/7x4/3:4/full", "n-to-mn/5x6/7x4/3:6/full"}) {
     const Problem problem = parse_problem(id);
