@@ -20,8 +20,8 @@
 //
 // Forms: n-to-m with one right matrix of one row, each shift with the template inside the signal;
 // tf32. No parameters.
-// Limits: a build for the target sm_90a, as -Dgpu_arch=90a; one channel; templates of at most 65536
-// samples. An infinity or a NaN may reach outputs up to 127 shifts away from those whose windows
+// Limits: compute capability 9.0 and code for the target sm_90a, which the build makes where it makes
+// code for sm_90; one channel; templates of at most 65536 samples. An infinity or a NaN may reach outputs up to 127 shifts away from those whose windows
 // hold it. It has run under the emulation and on no GPU yet.
 #include "algorithms/device/matrix.hpp"
 #include "algorithms/device/memory.hpp"
@@ -180,8 +180,7 @@ Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (compute_capability_major() != 9) return no("warpgroup products need compute capability 9.0");
   if (!warpgroup::supported()) {
-    return no(
-        "warpgroup products need a build for the target sm_90a; configure with -Dgpu_arch=90a");
+    return no("warpgroup products need code for the target sm_90a; configure with -Dgpu_arch=90");
   }
   if (const Support is = supports_series(q); !is) return is;
   if (const Support fit = steps_fit(q); !fit) return fit;
