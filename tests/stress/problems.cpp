@@ -109,6 +109,7 @@ std::vector<nlohmann::json> requests(bool small) {
       request("n-to-m", 8, 8, 20, 24, 2, 3, "valid"),
       request("one-to-one", 1, 60, 1, 90, 1, 1),
       request("one-to-one", 5, 9, 12, 7, 1, 1, "sy:-2..3,sx:-4..1"),
+      request("n-to-m", 2, 21, 2, 300, 3, 1, "valid"),
   };
   if (small) return result;
   for (const int side : {32, 64, 96, 128, 256}) {
@@ -121,6 +122,7 @@ std::vector<nlohmann::json> requests(bool small) {
   }
   result.push_back(request("n-to-m", 32, 32, 64, 64, 16, 4, "valid"));
   result.push_back(request("one-to-one", 1, 3000, 1, 4000, 1, 1));
+  result.push_back(request("n-to-m", 1, 256, 1, 20000, 16, 1, "valid"));
   return result;
 }
 
