@@ -10,7 +10,7 @@ enum class Instruction { mma, wmma };
 template <Instruction kInstruction, bool kKeepTiles>
 class Tf32 {
  public:
-  static constexpr int kStep = 8, kNew = 1, kExtra = 0, kRegisters = 6;
+  static constexpr int kStep = 8, kTileColumns = 8, kNew = 1, kExtra = 0, kRegisters = 6;
   struct Tile {
     std::uint32_t b0, b1;
   };

@@ -23,7 +23,7 @@ namespace {
 
 class ThreeTf32 {
  public:
-  static constexpr int kStep = 8, kNew = 1, kExtra = 0, kRegisters = 12;
+  static constexpr int kStep = 8, kTileColumns = 8, kNew = 1, kExtra = 0, kRegisters = 12;
   struct Tile {
     std::uint32_t big[2], small[2];
   };

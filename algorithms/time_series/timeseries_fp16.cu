@@ -23,7 +23,7 @@ namespace {
 
 class Fp16 {
  public:
-  static constexpr int kStep = 16, kNew = 2, kExtra = 1, kRegisters = 6;
+  static constexpr int kStep = 16, kTileColumns = 8, kNew = 2, kExtra = 1, kRegisters = 6;
   struct Tile {
     std::uint32_t b;
   };

@@ -3,8 +3,8 @@
 // products are divided by them again. Factors are powers of two. They bring the largest of a block
 // of inputs to between 2^14 and 2^15, and are exact.
 //
-// Blocks of the templates are 16 samples of a template, one step. A block of the signal is what the
-// tile of a product has: 23 samples, as the largest of 3 times 8. The largest of 16 and of 8 samples
+// Blocks of the templates are 16 samples of a template, one step. A block of the signal is what a
+// tile of 16 samples x 16 shifts has, two products: 31 samples, as the largest of 4 times 8. The largest of 16 and of 8 samples
 // is found by shuffles when the samples are copied to shared memory. The signal stays float32 there,
 // since its neighbouring tiles share samples and not factors; a lane makes the halves of a tile when
 // it loads it, once for all the steps that use the tile. A product starts from zero, and the sums
@@ -16,7 +16,7 @@
 // Parameters, run-time:
 //   warps_per_block  4, 8       as in timeseries_tf32
 // Limits: compute capability 8.0; products of two blocks' largest inputs below 2^-100 may become 0,
-// and above 2^120 infinite; an infinity or a NaN may reach outputs up to 22 shifts away from those
+// and above 2^120 infinite; an infinity or a NaN may reach outputs up to 30 shifts away from those
 // whose windows hold it.
 #include <bit>
 
@@ -54,10 +54,11 @@ __device__ __forceinline__ std::uint32_t largest_of_eight(std::uint32_t bits) {
 
 class ScaledFp16 {
  public:
-  static constexpr int kStep = 16, kNew = 2, kExtra = 0, kRegisters = 10;
+  static constexpr int kStep = 16, kTileColumns = 16, kNew = 1, kExtra = 0, kRegisters = 9;
   static constexpr int kBlock = 8;  // samples of the signal whose largest is known
+  // Of 16 shifts: the second eight have words 1 and 2.
   struct Tile {
-    std::uint32_t b0, b1;
+    std::uint32_t b[3];
     float back;
   };
   struct Left {
@@ -117,20 +118,27 @@ class ScaledFp16 {
   }
   __device__ __forceinline__ Tile tile(int at) const {
     const std::uint32_t* const blocks = largest_ + static_cast<unsigned>(at) / kBlock;
-    const Scale scale(Scale::larger(blocks[0], Scale::larger(blocks[1], blocks[2])));
+    const Scale scale(
+        Scale::larger(Scale::larger(blocks[0], blocks[1]), Scale::larger(blocks[2], blocks[3])));
     const auto lane = static_cast<unsigned>(warp::lane());
     const float* const mine = signal_ + at + (lane / 4 + lane % 4 * 2);
-    return {matrix::to_halves(mine[0] * scale.times, mine[1] * scale.times),
-            matrix::to_halves(mine[8] * scale.times, mine[9] * scale.times), scale.back};
+    Tile tile;
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+      tile.b[i] = matrix::to_halves(mine[8 * i] * scale.times, mine[8 * i + 1] * scale.times);
+    }
+    tile.back = scale.back;
+    return tile;
   }
   template <int kTiles>
   __device__ __forceinline__ void add(Sums<kTiles>& sums, const Left& left,
                                       const Tile* tiles) const {
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {
+      const Tile& tile = tiles[j / 2];
       float c[4] = {};
-      matrix::add_product_half(c, left.words.of, tiles[j].b0, tiles[j].b1);
-      const float upper = left.back[0] * tiles[j].back, lower = left.back[1] * tiles[j].back;
+      matrix::add_product_half(c, left.words.of, tile.b[j % 2], tile.b[j % 2 + 1]);
+      const float upper = left.back[0] * tile.back, lower = left.back[1] * tile.back;
       sums.d[j][0] += c[0] * upper;
       sums.d[j][1] += c[1] * upper;
       sums.d[j][2] += c[2] * lower;

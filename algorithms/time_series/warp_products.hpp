@@ -19,7 +19,8 @@
 //
 // A variant is a class Maths, which says what the words of both operands and the product are:
 //   kStep                   samples of a step
-//   kNew                    tiles that a step adds: kStep / 8
+//   kTileColumns            shifts of what tile() gives: 8, or 16 for two tiles at once
+//   kNew                    of those, how many a step adds: kStep / kTileColumns
 //   kExtra                  tiles beyond its own that a product needs
 //   kRegisters              of a tile: the sums, the tile, and what its product needs meanwhile
 //   words(panel, shifts)    of shared memory
@@ -167,10 +168,11 @@ __device__ __forceinline__ void add_keeping_tiles(const Maths& maths, Sums<kTile
                                                   int steps) {
   // More would need more registers than there are.
   constexpr int kUnrolled = Maths::kRegisters > 10 ? 1 : 8;
-  constexpr int kKept = kTiles + Maths::kExtra - Maths::kNew;
+  constexpr int kOwn = kTiles * kColumns / Maths::kTileColumns;
+  constexpr int kKept = kOwn + Maths::kExtra - Maths::kNew;
   typename Maths::Tile tiles[kKept + kUnrolled * Maths::kNew];
 #pragma unroll
-  for (int i = 0; i < kKept; ++i) tiles[i] = maths.tile(from + i * kColumns);
+  for (int i = 0; i < kKept; ++i) tiles[i] = maths.tile(from + i * Maths::kTileColumns);
   const auto several = [&](int step, auto count) {
     constexpr int kSteps = decltype(count)::value;
 #pragma unroll
@@ -178,7 +180,7 @@ __device__ __forceinline__ void add_keeping_tiles(const Maths& maths, Sums<kTile
 #pragma unroll
       for (int i = 0; i < Maths::kNew; ++i) {
         const int place = kKept + u * Maths::kNew + i;
-        tiles[place] = maths.tile(from + step * Maths::kStep + place * kColumns);
+        tiles[place] = maths.tile(from + step * Maths::kStep + place * Maths::kTileColumns);
       }
       maths.add(sums, maths.left(step + u), tiles + u * Maths::kNew);
     }
