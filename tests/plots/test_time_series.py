@@ -36,9 +36,13 @@ def result_set(rows, key=KEY, folder=Path("nowhere")):
 
 
 def headline():
-    tensor = series("timeseries_tf32", 180, params="fragments=keep;instruction=mma;shifts_per_warp=64", normalised_error=1.1e-4)
-    tensor += series("timeseries_tf32", 200, params="fragments=load;instruction=wmma;shifts_per_warp=96", normalised_error=1.1e-4)
-    tensor += series("timeseries_tf32", 210, params="fragments=load;instruction=wmma;shifts_per_warp=32", normalised_error=1.1e-4)
+    tensor = []
+    for us, point in (
+        (180, "fragments=keep;instruction=mma;shifts_per_warp=64"),
+        (200, "fragments=load;instruction=wmma;shifts_per_warp=96"),
+        (210, "fragments=load;instruction=wmma;shifts_per_warp=32"),
+    ):
+        tensor += series("timeseries_tf32", us, params=point, normalised_error=1.1e-4)
     library = series("timeseries_cublas", 1800, build_us=700.0, normalised_error=1.12e-4)
     grade = series("timeseries_fft", 160, "fp32", normalised_error=1e-6)
     return tensor + library + grade + series("timeseries_3xtf32", 400, "3xtf32", normalised_error=2e-6)
