@@ -100,6 +100,8 @@ class Program {
     run.variants = chosen_;
     run.precision = precision_;
     run.limits = default_limits(device_->backend());
+    // The laws are those of products of two arrays that change apart.
+    run.limits.fields = !run.properties;
     if (options_.largest_side > 0) run.limits.side = options_.largest_side;
     if (options_.bytes > 0) run.limits.bytes = static_cast<std::size_t>(options_.bytes);
     if (options_.work > 0) run.limits.fmas = options_.work;

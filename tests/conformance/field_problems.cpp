@@ -110,7 +110,7 @@ std::vector<Problem> field_problems() {
     all.add(result, true);
     all.add("/score=zncc:0.3" + result, true);
   }
-  for (const std::string result : {above("0.5"), above("-1000"), above("2mad")}) {
+  for (const std::string& result : {above("0.5"), above("-1000"), above("2mad")}) {
     all.add(result, true);
     all.add("/score=zncc:0.3" + result, true);
   }

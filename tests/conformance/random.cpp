@@ -225,7 +225,7 @@ std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported
       if (!holds(c.precision, c.inputs.front())) c.inputs = {InputKind::zero_mean};
       // Plainer ones where the variant refused many: some take a few shapes only.
       c.problem = draw_problem(rng, c.variant->forms, limits_, i * 3 / kProblems);
-      if (rng.chance(kWithFields)) {
+      if (limits_.fields && rng.chance(kWithFields)) {
         c.problem = with_drawn_fields(rng, *c.variant, c.problem, limits_);
       }
       const std::vector<Form>& forms = c.variant->forms;

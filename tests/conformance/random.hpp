@@ -36,7 +36,8 @@ struct Limits {
   Index fmas;         // useful work: the truth is by the definition
   Index overlap;      // terms of an output: one thread of the truth sums them
   Index pairs;
-  Index signal;  // samples of the signal of a time series
+  Index signal;        // samples of the signal of a time series
+  bool fields = true;  // some problems have fields other than the defaults
 };
 Limits default_limits(Backend backend);
 

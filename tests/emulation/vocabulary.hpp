@@ -121,9 +121,10 @@ inline void barrier(emulation::Site site = emulation::Site::current()) {
   emulation::exchange(0, site);
 }
 
-// The value of lane `source`, which is in the warp.
+// The value of lane `source`, which is in the warp. Inlined, as the shuffles are: after a switch of fibers the processor
+// predicts every return wrongly.
 template <typename T>
-T value_of(T value, int source, emulation::Site site) {
+[[gnu::always_inline]] inline T value_of(T value, int source, emulation::Site site) {
   static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
@@ -133,19 +134,23 @@ T value_of(T value, int source, emulation::Site site) {
 }
 
 template <typename T>
-T shuffle(T value, int source, emulation::Site site = emulation::Site::current()) {
+[[gnu::always_inline]] inline T shuffle(T value, int source,
+                                        emulation::Site site = emulation::Site::current()) {
   return value_of(value, source & (kSize - 1), site);
 }
 template <typename T>
-T shuffle_down(T value, int by, emulation::Site site = emulation::Site::current()) {
+[[gnu::always_inline]] inline T shuffle_down(T value, int by,
+                                             emulation::Site site = emulation::Site::current()) {
   return value_of(value, lane() + by < kSize ? lane() + by : lane(), site);
 }
 template <typename T>
-T shuffle_up(T value, int by, emulation::Site site = emulation::Site::current()) {
+[[gnu::always_inline]] inline T shuffle_up(T value, int by,
+                                           emulation::Site site = emulation::Site::current()) {
   return value_of(value, lane() >= by ? lane() - by : lane(), site);
 }
 template <typename T>
-T shuffle_xor(T value, int mask, emulation::Site site = emulation::Site::current()) {
+[[gnu::always_inline]] inline T shuffle_xor(T value, int mask,
+                                            emulation::Site site = emulation::Site::current()) {
   return value_of(value, (lane() ^ mask) & (kSize - 1), site);
 }
 inline bool any(bool predicate, emulation::Site site = emulation::Site::current()) {

@@ -60,7 +60,7 @@ constexpr const char* kProblems[] = {"one-to-one/1x1/1x1/1:1/full",
                                      "n-to-m/17x40/17x40/2:3/sy:3..3,sx:-2..-2",
                                      "one-to-one/8x9/33x21/1:1/valid",
                                      "one-to-one/96x96/96x96/1:1/full",
-                                     "one-to-one/180x180/180x180/1:1/full",
+                                     "one-to-one/112x112/112x112/1:1/full",
                                      "one-to-one/256x256/256x256/1:1/sy:0..0,sx:-40..40",
                                      "one-to-one/1x100000/1x100000/1:1/sy:0..0,sx:-9..9"};
 
