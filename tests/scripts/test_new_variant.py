@@ -34,7 +34,7 @@ class House:
         self.results = folder / "results"
         copy_tree(self.root)
         environment = {**os.environ, "XCORR_BUILD": str(self.build), "XCORR_PYTHON": sys.executable}
-        environment["CXXFLAGS"] = "-O0"  # scripts/try would optimise all of the library
+        environment["CXXFLAGS"] = "-O1"  # scripts/try would optimise all of the library
         self.environment = environment
 
     def call(self, *command: object, fails: bool = False) -> str:
