@@ -213,6 +213,36 @@ TEST_F(CudaDevice, JudgesAPairAsAWholeLikeTheHost) {
   }
 }
 
+// Bounds, norms of windows and errors of time series, in every precision class.
+TEST_F(CudaDevice, JudgesTimeSeriesLikeTheHost) {
+  for (const char* id : {"n-to-m/2x31/2x3001/3:1/valid", "n-to-m/1x8/1x200/2:2/valid"}) {
+    const Problem problem = parse_problem(id);
+    for (const Precision precision :
+         {Precision::fp32, Precision::three_tf32, Precision::tf32, Precision::fp16}) {
+      for (const AlgorithmClass of : {AlgorithmClass::definition, AlgorithmClass::fft}) {
+        const auto truth = device->truth(problem, precision, of, 5);
+        HostTruth host(problem, precision, of, 5, std::size_t{1} << 30);
+        for (const InputKind kind : kInputKinds) {
+          const Reference expected = host.reference(kind, 0, problem.pairs()),
+                          got = truth->reference(kind, 0, problem.pairs());
+          std::vector<float> wrong(expected.value.begin(), expected.value.end());
+          for (std::size_t i = 0; i < wrong.size(); ++i) {
+            ASSERT_NEAR(got.bound[i], expected.bound[i], 1e-9 * expected.bound[i])
+                << id << " " << to_string(precision) << " " << to_string(kind) << " " << i;
+          }
+          wrong[17] += 0.25f * std::abs(wrong[17]) + 0.01f;
+          const Buffer out = device->allocate(wrong.size() * sizeof(float));
+          device->upload(out.get(), wrong.data(), wrong.size() * sizeof(float));
+          const Check here = truth->check(kind, out.get()), there = host.check(kind, wrong.data());
+          EXPECT_EQ(here.passed(), there.passed()) << id << " " << to_string(kind);
+          EXPECT_NEAR(here.normalised_error, there.normalised_error,
+                      1e-9 * std::abs(there.normalised_error));
+        }
+      }
+    }
+  }
+}
+
 // 67,126 pairs of 64,009 outputs: the last ones lie beyond 2^32 elements. Filled by a kernel that
 // needs no correlation: one-element lefts make the output a copy of the right.
 TEST_F(CudaDevice, ChecksOutputsBeyondFourGigaElements) {
