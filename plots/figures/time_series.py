@@ -67,6 +67,9 @@ def _sweep(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
         drawn = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": label}
         (handles[label],) = axes.plot(own[spec["x"]], own["y"], **drawn)
     axes.set_xscale("log")
+    measured = sorted(map(int, points[spec["x"]].unique()))
+    axes.set_xticks(measured, [f"{one:,}" for one in measured])
+    axes.minorticks_off()
     axes.set_xlabel(LABELS[spec["x"]])
     axes.set_ylabel(metric.axis_label)
     _panels.log_axis(axes, points["y"].to_numpy(dtype=float), _panels.tick_text(metric.unit))

@@ -128,6 +128,7 @@ def test_sweeps_are_drawn_from_their_data():
     assert list(drawn) == [f"time_series_{key}" for key in (*figure.sweeps(), "crossover")]
     assert all(isinstance(one, Drawing) for one in drawn.values())
     axes = drawn["time_series_samples"].figure.axes[0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["64", "256", "4,096"]
     lines = {line.get_label(): line for line in axes.get_lines()}
     assert len(lines) == 3 and axes.get_xscale() == "log"
     line = lines[style.label("timeseries_tf32", "tf32")]
