@@ -53,6 +53,9 @@ struct Fault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Throws it. What a header of the vocabulary throws itself would be defined in every unit.
+[[noreturn]] void fail(const char* what);
+
 // Order of blocks and of fibers between barriers, from the next launch on.
 void set_order(std::uint64_t seed);
 

@@ -31,4 +31,6 @@ SharedMemoryOf::SharedMemoryOf(std::size_t bytes) {
 SharedMemoryOf::~SharedMemoryOf() { shared_bytes_of_a_block = kMostSharedBytes; }
 std::uint64_t SharedMemoryOf::asked() const { return asked_for_shared_bytes; }
 
+void fail(const char* what) { throw Fault(what); }
+
 }  // namespace xcorr::emulation

@@ -97,7 +97,7 @@ inline void add_product_16_columns(float (&d)[4], float (&e)[4], const std::uint
 // Throws Fault where the hardware would trap.
 inline void check_matrix(const std::uint32_t* shared, int pitch, emulation::Site site) {
   if (std::bit_cast<std::uintptr_t>(shared) % 32 != 0 || pitch % 4 != 0) {
-    throw emulation::Fault(
+    emulation::fail(
         "a matrix that is loaded is not aligned to 32 bytes, or its pitch is no "
         "multiple of 4");
   }
@@ -134,7 +134,7 @@ inline RightMatrix right_matrix(const void* shared, int rows_apart, int columns_
   if ((std::bit_cast<std::uintptr_t>(shared) | static_cast<unsigned>(rows_apart | columns_apart)) %
           16 !=
       0) {
-    throw emulation::Fault("a right matrix in shared memory is not in multiples of 16 bytes");
+    emulation::fail("a right matrix in shared memory is not in multiples of 16 bytes");
   }
   return {static_cast<const std::uint32_t*>(shared), rows_apart / 4, columns_apart / 4};
 }
