@@ -3,7 +3,6 @@
 // every call is compared with float64 truth, and who makes no progress is named.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -16,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -379,10 +379,8 @@ class Stress {
 };
 
 int run(int argc, char** argv) {
-  CLI::App app;
   Options options;
-  describe(app, options);
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> code = read(argc, argv, options)) return *code;
   return Stress(std::move(options)).run();
 }
 
