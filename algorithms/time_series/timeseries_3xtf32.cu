@@ -98,11 +98,6 @@ class ThreeTf32 {
 
 using Shifts = PointAxis<Values<32, 64, 96, 128>, Values<32, 64, 96>>;
 
-WarpProducts products_of(const Params& params) {
-  return choose_shifts<Shifts>(params.get_int("shifts_per_warp"),
-                               [](auto shifts) { return warp_products<ThreeTf32, shifts>(); });
-}
-
 XCORR_VARIANT({
     .summary = "timeseries_tf32 of float32 grade: three products of operands split in two",
     .parent = "timeseries_tf32",
@@ -111,8 +106,8 @@ XCORR_VARIANT({
     .precisions = {Precision::three_tf32},
     .forms = {Form::n_to_m},
     .axes = {Shifts::axis("shifts_per_warp"), {"warps_per_block", {"4", "8"}}},
-    .supports = supports_by_warps<products_of>,
-    .plan = plan_by_warps<products_of>,
+    .supports = supports_by_warps<products_by_shifts<ThreeTf32, Shifts>>,
+    .plan = plan_by_warps<products_by_shifts<ThreeTf32, Shifts>>,
 });
 
 }  // namespace

@@ -78,11 +78,6 @@ class Fp16 {
 
 using Shifts = PointAxis<Values<32, 64, 96, 128, 256>, Values<32, 96, 128, 256>>;
 
-WarpProducts products_of(const Params& params) {
-  return choose_shifts<Shifts>(params.get_int("shifts_per_warp"),
-                               [](auto shifts) { return warp_products<Fp16, shifts>(); });
-}
-
 XCORR_VARIANT({
     .summary = "timeseries_tf32 in half precision: exact for samples of at most 11 bits",
     .parent = "timeseries_tf32",
@@ -91,8 +86,8 @@ XCORR_VARIANT({
     .precisions = {Precision::fp16},
     .forms = {Form::n_to_m},
     .axes = {Shifts::axis("shifts_per_warp"), {"warps_per_block", {"4", "8"}}},
-    .supports = supports_by_warps<products_of>,
-    .plan = plan_by_warps<products_of>,
+    .supports = supports_by_warps<products_by_shifts<Fp16, Shifts>>,
+    .plan = plan_by_warps<products_by_shifts<Fp16, Shifts>>,
 });
 
 }  // namespace

@@ -155,11 +155,6 @@ class ScaledFp16 {
 
 using Shifts = PointAxis<Values<32, 64, 96, 128>, Values<32, 96, 128>>;
 
-WarpProducts products_of(const Params& params) {
-  return choose_shifts<Shifts>(params.get_int("shifts_per_warp"),
-                               [](auto shifts) { return warp_products<ScaledFp16, shifts>(); });
-}
-
 XCORR_VARIANT({
     .summary = "timeseries_fp16 whose operands are scaled by blocks, the TF32 paper's Volta method",
     .parent = "timeseries_fp16",
@@ -168,8 +163,8 @@ XCORR_VARIANT({
     .precisions = {Precision::fp16},
     .forms = {Form::n_to_m},
     .axes = {Shifts::axis("shifts_per_warp"), {"warps_per_block", {"4", "8"}}},
-    .supports = supports_by_warps<products_of>,
-    .plan = plan_by_warps<products_of>,
+    .supports = supports_by_warps<products_by_shifts<ScaledFp16, Shifts>>,
+    .plan = plan_by_warps<products_by_shifts<ScaledFp16, Shifts>>,
 });
 
 }  // namespace

@@ -89,11 +89,6 @@ class LoadedMatrices {
 
 using Shifts = PointAxis<Values<16, 32, 64, 96, 128, 256>, Values<32, 96, 128, 256>>;
 
-WarpProducts products_of(const Params& params) {
-  return choose_shifts<Shifts>(params.get_int("shifts_per_warp"),
-                               [](auto shifts) { return warp_products<LoadedMatrices, shifts>(); });
-}
-
 XCORR_VARIANT({
     .summary = "Ablation: timeseries_tf32 whose fragments come through load_matrix_sync",
     .parent = "timeseries_tf32",
@@ -102,8 +97,8 @@ XCORR_VARIANT({
     .precisions = {Precision::tf32},
     .forms = {Form::n_to_m},
     .axes = {Shifts::axis("shifts_per_warp"), {"warps_per_block", {"4", "8"}}},
-    .supports = supports_by_warps<products_of>,
-    .plan = plan_by_warps<products_of>,
+    .supports = supports_by_warps<products_by_shifts<LoadedMatrices, Shifts>>,
+    .plan = plan_by_warps<products_by_shifts<LoadedMatrices, Shifts>>,
 });
 
 }  // namespace

@@ -41,6 +41,13 @@ WarpProducts choose_shifts(int shifts, const Make& make) {
   return found;
 }
 
+// The kernel that parameter shifts_per_warp names, where Maths is the only other choice.
+template <typename Maths, typename Shifts>
+WarpProducts products_by_shifts(const Params& params) {
+  return choose_shifts<Shifts>(params.get_int("shifts_per_warp"),
+                               [](auto shifts) { return warp_products<Maths, shifts>(); });
+}
+
 class WarpPlan final : public DevicePlan<float> {
  public:
   WarpPlan(const PlanRequest& request, const WarpProducts& products)
