@@ -309,11 +309,21 @@ inline double phase_roundoff(double log2_points, double unit_roundoff) {
   return 0.6 * log2_points * unit_roundoff + unit_roundoff;
 }
 
+// The largest error that any ncc or zncc may have; both scores are between -1 and 1. A slowly drifting
+// mean must not cost digits: means are removed before anything is rounded. A bound on the norm of a
+// whole signal would allow it.
+inline double largest_score_error(InputKind kind, Precision precision, double unit_roundoff) {
+  if (kind != InputKind::drift) return 2.0;
+  return series_roundoff(precision, unit_roundoff).narrow ? 3e-4 : 1e-5;
+}
+
 // The bounds of the surfaces of all scores (docs/design.md, Fields of a problem).
 struct ScoreBounds {
   // Of the sums of products, with norms of the matrices; for covariance and zncc of the matrices
   // without their means, which are zero-mean data then, whatever they were.
   Bounds sums;
+  double
+      largest_error;  // of a normalised score, whatever the other bounds allow: largest_score_error
 
   struct OfPair {
     Bounds::OfPair sums;
@@ -356,8 +366,7 @@ struct ScoreBounds {
     const double of_products = sums.definition
                                    ? definition_score(e.terms) + pair.sums.reference * e.scale
                                    : 16.0 * sums.u + pair.sums.transform * e.scale;
-    // Both are between -1 and 1.
-    return fmin(2.0,
+    return fmin(largest_error,
                 of_products + of_squares(pair, e) + sums.tiny(element, pair.right_norm) * e.scale);
   }
 

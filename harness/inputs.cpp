@@ -73,6 +73,8 @@ std::string_view to_string(InputKind kind) {
       return "constant";
     case InputKind::subnormal:
       return "subnormal";
+    case InputKind::drift:
+      return "drift";
     default:
       return "uniform";
   }

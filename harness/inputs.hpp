@@ -27,12 +27,13 @@ enum class InputKind {
   outlier,      // [-1, 1), and one element of every left matrix is 1e6
   alternating,  // 1e4 + [-1, 1), the sign alternates along rows and columns
   constant,     // all elements of a matrix equal, one of [1, 2)
-  subnormal     // left: [-1, 1) 2^-120, every 64th below the smallest normal float; right: [-1, 1)
+  subnormal,    // left: [-1, 1) 2^-120, every 64th below the smallest normal float; right: [-1, 1)
+  drift  // a mean of 1e4 that drifts along rows, + [-1, 1); lefts are pieces of the first right
 };
 inline constexpr InputKind kInputKinds[] = {
     InputKind::uniform,  InputKind::zero_mean, InputKind::integer, InputKind::flat_spectrum,
     InputKind::sparse,   InputKind::offset,    InputKind::outlier, InputKind::alternating,
-    InputKind::constant, InputKind::subnormal};
+    InputKind::constant, InputKind::subnormal, InputKind::drift};
 enum class Side { left, right };
 
 // Every sum of products is exact in float32, whatever its order, where the definition is computed.
@@ -43,7 +44,7 @@ XCORR_HD constexpr bool is_exact(InputKind kind) {
 // of the output.
 XCORR_HD constexpr bool is_same_sign(InputKind kind) {
   return kind == InputKind::uniform || kind == InputKind::offset ||
-         kind == InputKind::alternating || kind == InputKind::constant;
+         kind == InputKind::alternating || kind == InputKind::constant || kind == InputKind::drift;
 }
 // All products are nearly equal, and so are their rounding errors, which add up instead of
 // averaging out.
@@ -113,6 +114,8 @@ struct Inputs {
         return 1.0 + static_cast<double>(of_matrix(key, index) >> 41) * 0x1p-23;
       case InputKind::subnormal:
         return left ? zero_mean * 0x1p-120 : zero_mean;
+      case InputKind::drift:
+        return drifting(index);
       default:
         return unit;
     }
@@ -127,6 +130,21 @@ struct Inputs {
   // Noise of whole multiples of 2^-10, which floats near 1e4 have.
   XCORR_HD static double near_1e4(std::uint64_t bits) {
     return 9999.0 + static_cast<double>(bits >> 53) * 0x1p-10;
+  }
+  // Samples of a day at 100 Hz: the mean falls from 15e3 to 5e3 in 2,048,000 samples and rises
+  // again. Every number is a multiple of 2^-10. Left matrix m starts 97 (m + 1) columns behind the
+  // beginning of the first right matrix, so that a score there is 1.
+  XCORR_HD double drifting(Index index) const {
+    constexpr Index kHalfTurn = 2'048'000;
+    const bool left = side == Side::left;
+    const Index matrix = index / shape.size();
+    const Index at = index % shape.cols + (left ? 97 * (matrix + 1) : 0);
+    const Index of_turn = at % (2 * kHalfTurn);
+    const Index height = of_turn < kHalfTurn ? kHalfTurn - of_turn : of_turn - kHalfTurn;
+    const auto row = static_cast<std::uint64_t>(row_of(index) + (left ? 0 : matrix * shape.rows));
+    const std::uint64_t of_row = mix(mix(seed ^ 0x6472696674u) + row);
+    const auto noise = static_cast<Index>(mix(of_row ^ static_cast<std::uint64_t>(at)) >> 53);
+    return static_cast<double>(5000 * 1024 + 5 * height + noise - 1024) * 0x1p-10;
   }
   XCORR_HD double lone_one(std::uint64_t key, Index index) const {
     const std::uint64_t place = of_matrix(key, index);

@@ -154,7 +154,7 @@ class Program {
         if (precision_ && precision != *precision_) continue;
         for (const Params& params : points(*v)) {
           Case c{v, params, precision, problem, inputs_, options_.seed};
-          if (inputs_.empty()) c.inputs = {InputKind::integer, InputKind::zero_mean};
+          if (inputs_.empty()) c.inputs = usual_inputs(problem);
           auto& truth = truths[{precision, v->algorithm_class}];
           run_case(c, truth);
         }

@@ -128,7 +128,27 @@ std::vector<Problem> field_problems() {
   all.add("/same=yes/views=windows", false);
   all.add("/score=zncc:0.3/masks=both/result=peak/views=windows", true);
   all.add(circular + "/views=channels", false);
+  // Templates along one signal: a matched filter.
+  const auto filter = [&](const std::string& text) {
+    all.problems.push_back(parse_problem("n-to-m/" + text));
+  };
+  for (const std::string result : {std::string(), above("8mad"), above("0.5")}) {
+    filter("1x64/1x487/3:1/valid/score=zncc:0.3" + result);
+    filter("3x65/3x320/2:1/valid/score=ncc:0.3" + result);
+    filter("1x31/1x1054/5:1/valid/score=ncc:0.3" + result);
+    filter("3x33/3x290/5:1/valid/score=zncc:0.3" + result);
+  }
+  filter("1x32/1x30031/1:1/valid/score=zncc:0.3");
   return all.problems;
+}
+
+std::vector<InputKind> usual_inputs(const Problem& problem) {
+  std::vector<InputKind> kinds = {InputKind::integer, InputKind::zero_mean};
+  Problem plain = problem;
+  plain.fields = {};
+  const bool scored = is_normalised(problem.fields.score.kind);
+  if (scored && plain.is_time_series()) kinds.push_back(InputKind::drift);
+  return kinds;
 }
 
 Problem with_drawn_fields(Rng& rng, const Variant& variant, const Problem& plain,

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "harness/inputs.hpp"
 #include "harness/problem.hpp"
 #include "harness/variant.hpp"
 #include "tests/conformance/random.hpp"
@@ -11,6 +12,9 @@ namespace xcorr::conformance {
 
 // Every value of every field on odd shapes, in every form.
 std::vector<Problem> field_problems();
+
+// The inputs that a problem is judged with where none are named.
+std::vector<InputKind> usual_inputs(const Problem& problem);
 
 // The problem with fields that are drawn among those of the variant. The window changes where the
 // boundary does. The problem itself where the drawn fields do not fit it or the limits.

@@ -76,6 +76,7 @@ TEST(Inputs, LieWhereTheyShould) {
   within(InputKind::offset, Side::left, 9999, 10001);
   within(InputKind::offset, Side::right, 9999, 10001);
   within(InputKind::alternating, Side::left, -10001, 10001);
+  within(InputKind::drift, Side::right, 14998.8, 15001);
   within(InputKind::subnormal, Side::left, -0x1p-120, 0x1p-120);
   within(InputKind::subnormal, Side::right, -1, 1);
 
@@ -92,6 +93,24 @@ TEST(Inputs, LieWhereTheyShould) {
   const std::vector<double> signs = values(problem, InputKind::alternating, Side::left);
   for (std::size_t i = 1; i < 40; ++i) EXPECT_LT(signs[i] * signs[i - 1], 0);
   EXPECT_LT(signs[0] * signs[40], 0) << "along columns too";
+}
+
+TEST(Inputs, ThatDriftHaveTheirTemplatesInTheFirstSignal) {
+  const Problem problem = parse_problem("n-to-m/3x40/3x5000000/2:1/valid");
+  const Inputs left = make_inputs(problem, InputKind::drift, 9, Side::left, 5);
+  const Inputs right = make_inputs(problem, InputKind::drift, 9, Side::right, 5);
+  for (Index m = 0; m < problem.lefts; ++m) {
+    for (Index y = 0; y < 3; ++y) {
+      for (Index x = 0; x < 40; ++x) {
+        EXPECT_EQ(left.value(m * 120 + y * 40 + x),
+                  right.value(y * problem.right.cols + 97 * (m + 1) + x));
+      }
+    }
+  }
+  EXPECT_NE(right.value(0), right.value(problem.right.cols)) << "channels have their own noise";
+  EXPECT_NEAR(right.value(1024000), 10000, 1);
+  EXPECT_NEAR(right.value(2048000), 5000, 1);
+  EXPECT_NEAR(right.value(4096000), 15000, 1);
 }
 
 // A discrete Fourier transform of one axis, zero-padded to twice its length.

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "harness/registry.hpp"
 #include "tests/support/fixture.hpp"
@@ -151,6 +153,63 @@ TEST(Classes, ErrorsOfTf32AreThoseOfThePaper) {
     EXPECT_GT(error, 4e-5);
     EXPECT_LT(error, 1.3e-4);
   }
+}
+
+// To the 11 significant bits of tf32.
+double of_tf32(double v) {
+  int exponent = 0;
+  const double scaled = std::ldexp(std::frexp(v, &exponent), 11);
+  return std::ldexp(std::nearbyint(scaled), exponent - 11);
+}
+
+// zncc of samples that are rounded to tf32 after `pivot` is removed; all else in float64. A pivot of
+// NaN stands for the mean of each stretch.
+std::vector<float> rounded_zncc(const Problem& q, const std::vector<float>& left,
+                                const std::vector<float>& right, double pivot) {
+  const auto terms = static_cast<double>(q.left.cols);
+  const auto mean = [&](const float* from) {
+    return std::accumulate(from, from + q.left.cols, 0.0) / terms;
+  };
+  std::vector<float> out;
+  std::vector<double> l, r;
+  for (Index p = 0; p < q.lefts; ++p) {
+    for (Index s = 0; s < q.out_size(); ++s) {
+      const auto deviations = [&](const float* from, std::vector<double>& to) {
+        const double about = std::isnan(pivot) ? mean(from) : pivot;
+        to.clear();
+        for (Index x = 0; x < q.left.cols; ++x) {
+          to.push_back(of_tf32(static_cast<double>(from[x]) - about));
+        }
+        const double rest = std::accumulate(to.begin(), to.end(), 0.0) / terms;
+        for (double& v : to) v -= rest;
+      };
+      if (s == 0 || std::isnan(pivot)) deviations(left.data() + p * q.left.cols, l);
+      deviations(right.data() + s, r);
+      const auto dot = [](const auto& a, const auto& b) {
+        return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+      };
+      out.push_back(static_cast<float>(dot(l, r) / std::sqrt(dot(l, l) * dot(r, r))));
+    }
+  }
+  return out;
+}
+
+// A bound of the class alone would allow it: zncc of zero-mean data may err by far more.
+TEST(Classes, AMeanThatIsRoundedWithTheSamplesIsFound) {
+  const Problem problem = parse_problem("n-to-m/1x64/1x100063/1:1/valid/score=zncc:0.3");
+  const std::unique_ptr<Device> device = open_cpu();
+  const auto truth =
+      device->truth(problem, Precision::tf32, AlgorithmClass::definition, /*seed=*/1);
+  std::vector<float> left(64), right(100063);
+  truth->fill(InputKind::drift, left.data(), right.data());
+  const auto check = [&](double pivot) {
+    const std::vector<float> out = rounded_zncc(problem, left, right, pivot);
+    return truth->check(InputKind::drift, out.data());
+  };
+  EXPECT_TRUE(check(std::nan("")).passed()) << check(std::nan("")).first_wrong;
+  const double whole = std::accumulate(right.begin(), right.end(), 0.0) / 100063;
+  EXPECT_FALSE(check(whole).passed()) << "the mean of the whole signal";
+  EXPECT_FALSE(check(0).passed()) << "no mean";
 }
 
 // The points of the program: outcome and reason.
