@@ -138,10 +138,10 @@ inline bool supported() {
   return value != 0;
 }
 
-// A right matrix of 8 x N in tf32 in shared memory, without swizzle, columns along memory (PTX ISA,
-// Matrix Descriptor Format): parts of 4 rows x 8 columns are 128 bytes, 16 for a column. The parts of
-// rows 0 to 3 and 4 to 7 lie `rows_apart` bytes apart, those of the next 8 columns `columns_apart`.
-// All three are multiples of 16 bytes.
+// A right matrix of 8 x N in tf32, or of 16 x N in half, in shared memory, without swizzle, columns
+// along memory (PTX ISA, Matrix Descriptor Format). A part is half of the rows of 8 columns: 128
+// bytes, 16 for a column. The parts of the two halves lie `rows_apart` bytes apart, those of the
+// next 8 columns `columns_apart`. Address and distances are multiples of 16 bytes.
 __device__ __forceinline__ std::uint64_t right_matrix(const void* shared, int rows_apart,
                                                       int columns_apart) {
   const auto field = [](std::uint64_t bytes) { return bytes >> 4 & 0x3fffu; };
@@ -169,11 +169,29 @@ __device__ __forceinline__ void wait() {
   }
 }
 
-// d += a b: 64 x 128 of 64 x 8 and 8 x 128 in tf32. Warp w of the four has rows 16 w to 16 w + 15 of
-// the left matrix and of the sum, in the fragments above; d[4 j] to d[4 j + 3] are of columns 8 j to
-// 8 j + 7.
-__device__ __forceinline__ void add_product_64x128(float (&d)[64], const std::uint32_t (&a)[4],
-                                                   std::uint64_t b) {
+// d += a b, or d = a b without kAdd: 64 x N of 64 x 8 and 8 x N in tf32, N 64 or 128 by the number of
+// sums. Warp w of the four has rows 16 w to 16 w + 15 of the left matrix and of the sum, in the
+// fragments above; d[4 j] to d[4 j + 3] are of columns 8 j to 8 j + 7.
+template <bool kAdd = true>
+__device__ __forceinline__ void add_product_tf32(float (&d)[32], const std::uint32_t (&a)[4],
+                                                 std::uint64_t b) {
+  if constexpr (kAvailable) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+        "}, {%32, %33, %34, %35}, %36, %37, 1, 1;"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
+          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
+          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
+          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAdd ? 1 : 0));
+  }
+}
+template <bool kAdd = true>
+__device__ __forceinline__ void add_product_tf32(float (&d)[64], const std::uint32_t (&a)[4],
+                                                 std::uint64_t b) {
   if constexpr (kAvailable) {
     asm volatile(
         "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {"
@@ -181,7 +199,7 @@ __device__ __forceinline__ void add_product_64x128(float (&d)[64], const std::ui
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
         "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-        "}, {%64, %65, %66, %67}, %68, 1, 1, 1;"
+        "}, {%64, %65, %66, %67}, %68, %69, 1, 1;"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
           "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
           "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
@@ -192,7 +210,33 @@ __device__ __forceinline__ void add_product_64x128(float (&d)[64], const std::ui
           "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
           "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
           "+f"(d[63])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAdd ? 1 : 0));
+  }
+}
+
+// The same of 64 x 16 and 16 x 128 in half: a part of the right matrix has 8 rows of a column.
+template <bool kAdd = true>
+__device__ __forceinline__ void add_product_half(float (&d)[64], const std::uint32_t (&a)[4],
+                                                 std::uint64_t b) {
+  if constexpr (kAvailable) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, {%64, %65, %66, %67}, %68, %69, 1, 1, 0;"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
+          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
+          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
+          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
+          "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
+          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
+          "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+          "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
+          "+f"(d[63])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAdd ? 1 : 0));
   }
 }
 

@@ -42,6 +42,10 @@ inline Support supports_series(const Problem& q) {
     return no("time series: rows are channels, and there are " + std::to_string(q.left.rows) +
               " left and " + std::to_string(q.right.rows) + " right ones");
   }
+  if (q.left.rows > Problem::kMostChannels) {
+    return no("time series: " + std::to_string(q.left.rows) + " channels, and there may be " +
+              std::to_string(Problem::kMostChannels));
+  }
   const Shifts x = q.window.sx;
   if (q.window.sy != Shifts{0, 0} || x.first < 0 || x.last > q.right.cols - q.left.cols) {
     return no("time series: templates leave the signal in this window; try window valid");

@@ -144,29 +144,44 @@ inline void commit() {}
 template <int kGroups>
 void wait() {}
 
-inline void add_product_64x128(float (&d)[64], const std::uint32_t (&a)[4], const RightMatrix& b,
-                               emulation::Site site = emulation::Site::current()) {
+// A word holds kPerWord rows of a column of the right matrix, or columns of a row of the left one.
+template <int kPerWord, double (*kElement)(std::uint32_t word, int part), bool kAdd, int kSums>
+void add_product(float (&d)[kSums], const std::uint32_t (&a)[4], const RightMatrix& b,
+                 emulation::Site site) {
+  constexpr int kDepth = 8 * kPerWord;
   const std::uint64_t* all = emulation::exchange(std::bit_cast<std::uintptr_t>(&a), site);
   const int lane = emulation::lane();
   for (int half = 0; half < 2; ++half) {
-    double left[8];
-    for (int k = 0; k < 8; ++k) {
+    double left[kDepth];
+    for (int k = 0; k < kDepth; ++k) {
+      const int word = k / kPerWord;
       const auto* const of = std::bit_cast<const std::uint32_t*>(
-          static_cast<std::uintptr_t>(all[lane / 4 * 4 + k % 4]));
-      left[k] = matrix::of_tf32(of[half + k / 4 * 2]);
+          static_cast<std::uintptr_t>(all[lane / 4 * 4 + word % 4]));
+      left[k] = kElement(of[half + word / 4 * 2], k % kPerWord);
     }
-    for (int j = 0; j < 32; ++j) {
+    for (int j = 0; j < kSums / 2; ++j) {
       const int col = j / 2 * 8 + lane % 4 * 2 + j % 2, at = j / 2 * 4 + half * 2 + j % 2;
-      double sum = d[at];
-      for (int k = 0; k < 8; ++k) {
-        sum += left[k] *
-               matrix::of_tf32(
-                   b.at[col / 8 * b.columns_apart + k / 4 * b.rows_apart + col % 8 * 4 + k % 4]);
+      const std::uint32_t* const column = b.at + col / 8 * b.columns_apart + col % 8 * 4;
+      double sum = kAdd ? d[at] : 0.0;
+      for (int k = 0; k < kDepth; ++k) {
+        const int word = k / kPerWord;
+        sum += left[k] * kElement(column[word / 4 * b.rows_apart + word % 4], k % kPerWord);
       }
       d[at] = static_cast<float>(sum);
     }
   }
   emulation::exchange(0, site);  // all have read
+}
+
+template <bool kAdd = true, int kSums>
+void add_product_tf32(float (&d)[kSums], const std::uint32_t (&a)[4], const RightMatrix& b,
+                      emulation::Site site = emulation::Site::current()) {
+  add_product<1, matrix::tf32_element, kAdd>(d, a, b, site);
+}
+template <bool kAdd = true>
+void add_product_half(float (&d)[64], const std::uint32_t (&a)[4], const RightMatrix& b,
+                      emulation::Site site = emulation::Site::current()) {
+  add_product<2, matrix::half_element, kAdd>(d, a, b, site);
 }
 
 }  // namespace xcorr::device::warpgroup

@@ -116,10 +116,7 @@ TEST(SeriesRows, ARowOfTheHankelMatrixTimesATemplateIsAnOutput) {
     const SeriesShape s(in.q);
     const Index row = s.channels * s.length;
     std::vector<float> matrix(static_cast<std::size_t>(s.shifts * row), NAN);
-    const auto elements = static_cast<std::uint32_t>(matrix.size());
-    launch(write_hankel, dim3(ceil_div<unsigned>(elements, kHankelThreads)), dim3(kHankelThreads),
-           0, nullptr, in.right.data() + s.first, s.pitch, Divider(row), Divider(s.length),
-           elements, matrix.data());
+    enqueue_hankel(in.right.data() + s.first, s, s.shifts, matrix.data(), nullptr);
     for (Index shift = 0; shift < s.shifts; ++shift) {
       float sum = 0;
       for (Index k = 0; k < row; ++k) {

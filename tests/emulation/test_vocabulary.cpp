@@ -315,43 +315,66 @@ TEST(Vocabulary, a_matrix_that_is_loaded_is_aligned) {
   EXPECT_THROW(launch(misaligned_kernel, 1, warp::kSize, 2048, nullptr, 8, 13), Fault);
 }
 
-// Of two warps, which have the same rows here: that a warp has rows of its own is the kernel's. Parts
-// of four rows lie 2048 bytes apart, those of the next 8 columns 128.
+// Of two warps, which have the same rows here: that a warp has rows of its own is the kernel's. Half of
+// the rows of the right matrix lie 2048 bytes further, the next 8 columns 128. The sums begin with 5.
+template <bool kHalf, bool kAdd, int kColumns>
 __global__ void warpgroup_kernel(const std::uint32_t* left, const std::uint32_t* right,
                                  float* sum) {
+  constexpr int kDepth = kHalf ? 16 : 8;
+  const auto word = [](const std::uint32_t* of, int at, int next) {
+    const auto value = [&](int i) { return static_cast<float>(of[i]); };
+    return kHalf ? matrix::to_halves(value(at), value(at + next)) : matrix::to_tf32(value(at));
+  };
   auto* const shared = dynamic_shared<std::uint32_t>();
-  const auto bits = [](std::uint32_t value) { return matrix::to_tf32(static_cast<float>(value)); };
   const int thread = static_cast<int>(threadIdx.x), lane = warp::lane();
-  for (int i = thread; i < 8 * 128; i += kThreads) {
-    const int row = i / 128, col = i % 128;
-    shared[row / 4 * 512 + col * 4 + row % 4] = bits(right[i]);
+  for (int i = thread; i < 8 * kColumns; i += kThreads) {
+    const int row = i / kColumns, col = i % kColumns;  // in words
+    shared[row / 4 * 512 + col * 4 + row % 4] =
+        word(right, row * (kDepth / 8) * kColumns + col, kColumns);
   }
   block::barrier();
   std::uint32_t a[4];
   for (int i = 0; i < 4; ++i) {
-    a[i] = bits(left[(lane / 4 + i % 2 * 8) * 8 + lane % 4 + (i < 2 ? 0 : 4)]);
+    const int row = lane / 4 + i % 2 * 8, col = lane % 4 + (i < 2 ? 0 : 4);
+    a[i] = word(left, row * kDepth + col * (kDepth / 8), 1);
   }
-  float d[64];
+  float d[kColumns / 2];
   for (float& value : d) value = 5;
-  warpgroup::add_product_64x128(d, a, warpgroup::right_matrix(shared, 2048, 128));
-  for (int i = 0; i < 64; ++i) {
+  const auto b = warpgroup::right_matrix(shared, 2048, 128);
+  if constexpr (kHalf) {
+    warpgroup::add_product_half<kAdd>(d, a, b);
+  } else {
+    warpgroup::add_product_tf32<kAdd>(d, a, b);
+  }
+  for (int i = 0; i < kColumns / 2; ++i) {
     const int row = lane / 4 + (i & 2) * 4, col = i / 4 * 8 + lane % 4 * 2 + (i & 1);
-    sum[(thread / 32 * 16 + row) * 128 + col] = d[i];
+    sum[(thread / 32 * 16 + row) * kColumns + col] = d[i];
+  }
+}
+
+template <bool kHalf, bool kAdd, int kColumns>
+void check_warpgroup_product() {
+  constexpr int kDepth = kHalf ? 16 : 8;
+  std::vector<std::uint32_t> left(16 * kDepth), right(kDepth * kColumns);
+  for (std::uint32_t i = 0; i < left.size(); ++i) left[i] = (i * i * 7 + i) % 29;
+  for (std::uint32_t i = 0; i < right.size(); ++i) right[i] = (i * i * 3 + i * 11) % 31;
+  std::vector<float> sum(kWarps * 16 * kColumns);
+  launch(warpgroup_kernel<kHalf, kAdd, kColumns>, 1, kThreads, 4096, nullptr, left.data(),
+         right.data(), sum.data());
+  for (int i = 0; i < kWarps * 16 * kColumns; ++i) {
+    const int row = i / kColumns % 16, col = i % kColumns;
+    std::uint32_t expected = kAdd ? 5 : 0;
+    for (int k = 0; k < kDepth; ++k) {
+      expected += left[row * kDepth + k] * right[k * kColumns + col];
+    }
+    ASSERT_EQ(sum[i], expected) << row << " " << col;
   }
 }
 
 TEST(Vocabulary, a_warpgroup_product_reads_its_right_matrix_from_shared_memory) {
-  std::vector<std::uint32_t> left(16 * 8), right(8 * 128);
-  for (std::uint32_t i = 0; i < left.size(); ++i) left[i] = (i * i * 7 + i) % 29;
-  for (std::uint32_t i = 0; i < right.size(); ++i) right[i] = (i * i * 3 + i * 11) % 31;
-  std::vector<float> sum(kWarps * 16 * 128);
-  launch(warpgroup_kernel, 1, kThreads, 4096, nullptr, left.data(), right.data(), sum.data());
-  for (int i = 0; i < kWarps * 16 * 128; ++i) {
-    const int row = i / 128 % 16, col = i % 128;
-    std::uint32_t expected = 5;
-    for (int k = 0; k < 8; ++k) expected += left[row * 8 + k] * right[k * 128 + col];
-    ASSERT_EQ(sum[i], expected) << row << " " << col;
-  }
+  check_warpgroup_product<false, true, 128>();
+  check_warpgroup_product<false, false, 64>();
+  check_warpgroup_product<true, true, 128>();
 }
 
 // libxcorr, which is in this process too, may define the same names without the emulation.

@@ -18,7 +18,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "algorithms/device/launch.hpp"
 #include "algorithms/time_series/series_shape.hpp"
 #include "algorithms/time_series/timeseries_cublas/hankel.hpp"
 #include "harness/variant.hpp"
@@ -77,10 +76,7 @@ class CublasPlan final : public Plan {
     for (Index first = 0; first < s.shifts; first += chunk_) {
       const Index count = std::min(chunk_, s.shifts - first);
       call.phase("build");
-      const auto elements = static_cast<std::uint32_t>(count * depth);
-      launch(write_hankel, dim3(ceil_div<unsigned>(elements, kHankelThreads)), dim3(kHankelThreads),
-             0, call.stream, call.rights<float>() + s.first + first, s.pitch, Divider(depth),
-             Divider(s.length), elements, matrix_);
+      enqueue_hankel(call.rights<float>() + s.first + first, s, count, matrix_, call.stream);
       call.phase("rest");
       // cuBLAS is column-major: its out is [templates][shifts] of ours.
       const float one = 1, zero = 0;

@@ -1,0 +1,70 @@
+// timeseries_tf32_wgmma of float32 grade, by the three products of timeseries_3xtf32: big is the
+// input rounded to tf32, small is what that leaves, rounded to tf32. Sums of tensor cores are not
+// rounded to nearest, and errors of one direction add up. So the products of 16 samples start
+// from zero, and ordinary additions add them to the sums. That takes twice the registers for the
+// sums, so a product has 64 columns in place of 128.
+//
+// Forms: n-to-m with one right matrix of one row, each shift with the template inside the signal;
+// 3xtf32.
+// Parameters, compile-time:
+//   spread  8, 16, 64  as in timeseries_tf32_wgmma
+// Limits: compute capability 9.0 and code for the target sm_90a, which the build makes where it makes
+// code for sm_90; one channel; templates of at most 65536 samples. An infinity becomes a NaN; an infinity or a NaN may reach
+// outputs up to spread + 7 shifts away from those whose windows hold it.
+#include <bit>
+
+#include "algorithms/time_series/warpgroup_plan.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::time_series {
+namespace {
+
+class WgmmaThreeTf32 {
+ public:
+  static constexpr int kStep = 8, kPart = 4, kColumns = 64, kMostTileShifts = 4096;
+  static constexpr int kAtOnce = 2, kParts = 2;
+  static constexpr bool kFromZero = true;
+
+  template <typename Sample>
+  __device__ static __forceinline__ void signal_words(const Sample& sample, int i,
+                                                      std::uint32_t (&of)[kParts]) {
+    split(sample(i), of);
+  }
+  template <typename Sample>
+  __device__ static __forceinline__ void template_words(const Sample& sample, int i,
+                                                        std::uint32_t (&of)[kParts]) {
+    split(sample(i), of);
+  }
+  template <bool kAdd>
+  __device__ static __forceinline__ void add(float (&d)[kColumns / 2],
+                                             const std::uint32_t (&a)[kParts][4],
+                                             const std::uint32_t* b, int part_words,
+                                             int rows_apart) {
+    const auto big = warpgroup::right_matrix(b, rows_apart, 8 * kPartBytes),
+               small = warpgroup::right_matrix(b + part_words, rows_apart, 8 * kPartBytes);
+    warpgroup::add_product_tf32<kAdd>(d, a[1], big);
+    warpgroup::add_product_tf32<true>(d, a[0], small);
+    warpgroup::add_product_tf32<true>(d, a[0], big);
+  }
+
+ private:
+  __device__ static __forceinline__ void split(float value, std::uint32_t (&of)[kParts]) {
+    of[0] = matrix::to_tf32(value);
+    of[1] = matrix::to_tf32(value - std::bit_cast<float>(of[0]));
+  }
+};
+
+XCORR_VARIANT({
+    .summary = "timeseries_tf32_wgmma of float32 grade: three products of operands split in two",
+    .parent = "timeseries_tf32_wgmma",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .precisions = {Precision::three_tf32},
+    .forms = {Form::n_to_m},
+    .axes = {Spread::axis("spread")},
+    .supports = supports_by_warpgroups<WgmmaThreeTf32>,
+    .plan = plan_by_warpgroups<WgmmaThreeTf32>,
+});
+
+}  // namespace
+}  // namespace xcorr::time_series

@@ -1,0 +1,61 @@
+// timeseries_tf32_wgmma with half-precision products, whose depth is 16 samples in place of 8 at the
+// same rate of instructions. Inputs are float32 and are rounded to half when they are copied to
+// shared memory; sums are float32. A lane's word of the left matrix has two neighbouring samples,
+// which may begin at an odd one, so a template lies there as the pair of every sample and the next.
+// With a spread of 8 the signal needs no planes: the parts of a column are the next columns.
+//
+// Exact where every input has at most 11 significant bits in the range of half, 2^-24 to 65504, as
+// samples of many digitizers do. Larger inputs become infinite, smaller ones 0.
+//
+// Forms: n-to-m with one right matrix of one row, each shift with the template inside the signal;
+// fp16.
+// Parameters, compile-time:
+//   spread  8, 16, 64  as in timeseries_tf32_wgmma
+// Limits: compute capability 9.0 and code for the target sm_90a, which the build makes where it makes
+// code for sm_90; one channel; templates of at most 65536 samples; inputs as said above. An infinity or a NaN may reach
+// outputs up to spread + 15 shifts away from those whose windows hold it.
+#include "algorithms/time_series/warpgroup_plan.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::time_series {
+namespace {
+
+struct WgmmaFp16 {
+  static constexpr int kStep = 16, kPart = 8, kColumns = 128, kMostTileShifts = 8192;
+  static constexpr int kAtOnce = 4, kParts = 1;
+  static constexpr bool kFromZero = false;
+
+  template <typename Sample>
+  __device__ static __forceinline__ void signal_words(const Sample& sample, int i,
+                                                      std::uint32_t (&of)[kParts]) {
+    of[0] = matrix::to_halves(sample(i), sample(i + 1));
+  }
+  template <typename Sample>
+  __device__ static __forceinline__ void template_words(const Sample& sample, int i,
+                                                        std::uint32_t (&of)[kParts]) {
+    of[0] = matrix::to_halves(sample(i), sample(i + 1));
+  }
+  template <bool kAdd>
+  __device__ static __forceinline__ void add(float (&d)[kColumns / 2],
+                                             const std::uint32_t (&a)[kParts][4],
+                                             const std::uint32_t* b, int /*part_words*/,
+                                             int rows_apart) {
+    warpgroup::add_product_half<kAdd>(d, a[0],
+                                      warpgroup::right_matrix(b, rows_apart, 8 * kPartBytes));
+  }
+};
+
+XCORR_VARIANT({
+    .summary = "timeseries_tf32_wgmma in half precision: exact for samples of at most 11 bits",
+    .parent = "timeseries_tf32_wgmma",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .precisions = {Precision::fp16},
+    .forms = {Form::n_to_m},
+    .axes = {Spread::axis("spread")},
+    .supports = supports_by_warpgroups<WgmmaFp16>,
+    .plan = plan_by_warpgroups<WgmmaFp16>,
+});
+
+}  // namespace
+}  // namespace xcorr::time_series

@@ -1,0 +1,90 @@
+// The host side of warpgroup_products.hpp: kernels by `spread`, limits and launches.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/device/plan.hpp"
+#include "algorithms/device/points.hpp"
+#include "algorithms/time_series/warpgroup_products.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::time_series {
+
+// A kernel with what its launch needs to know.
+struct WarpgroupProducts {
+  void (*kernel)(WarpgroupLayout, const float*, const float*, float*);
+  WarpgroupLayout (*layout)(const SeriesShape&);
+  int tile_shifts;
+};
+
+// The shifts that a template may be spread over. Where it is small, few templates leave rows of a
+// product empty.
+using Spread = PointAxis<Values<8, 16, 64>, Values<8, 64>>;
+
+// The kernel that parameter `spread` names.
+template <typename Maths>
+WarpgroupProducts warpgroup_products(const Params& params) {
+  const int asked = params.get_int("spread");
+  WarpgroupProducts found = {};
+  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    const auto consider = [&](auto value) {
+      constexpr int kSpread = decltype(value)::value;
+      if (kSpread != asked) return;
+      found = {warpgroup_kernel<Maths, kSpread>, warpgroup_layout<Maths, kSpread>,
+               kTileShifts<Maths, kSpread>};
+    };
+    (consider(std::integral_constant<int, Spread::Built::all[kIndex]>{}), ...);
+  }(std::make_index_sequence<Spread::Built::all.size()>{});
+  return found;
+}
+
+class WarpgroupPlan final : public DevicePlan<float> {
+ public:
+  WarpgroupPlan(const PlanRequest& request, const WarpgroupProducts& products)
+      : DevicePlan(request.problem),
+        products_(products),
+        layout_(products.layout(SeriesShape(request.problem))) {}
+
+  static Support supports(const PlanRequest& request, const WarpgroupProducts& products) {
+    const Problem& q = request.problem;
+    if (compute_capability_major() != 9)
+      return no("warpgroup products need compute capability 9.0");
+    if (!warpgroup::supported()) {
+      return no("warpgroup products need code for the target sm_90a; configure with -Dgpu_arch=90");
+    }
+    if (const Support is = supports_series(q); !is) return is;
+    if (const Support fit = steps_fit(q); !fit) return fit;
+    if (q.left.rows != 1) return no("time series: several channels; timeseries_tf32 sums them");
+    if (ceil_div<Index>(q.lefts, kBlockTemplates) > kGridLimitYZ)
+      return no("more than 2^20 templates");
+    if (q.left.cols > Index{1} << 16) return no("more than 65536 samples of a template");
+    return shared_fits("a tile of the signal and the templates of two products",
+                       products.layout(SeriesShape(q)).bytes());
+  }
+
+ private:
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    launch(products_.kernel,
+           dim3(static_cast<unsigned>(ceil_div(layout_.shifts, products_.tile_shifts)),
+                static_cast<unsigned>(ceil_div(layout_.templates, kBlockTemplates))),
+           dim3(kWarpgroups * kWarpgroup), layout_.bytes(), call.stream, layout_, arrays.left,
+           arrays.right, arrays.out);
+  }
+
+  WarpgroupProducts products_;
+  WarpgroupLayout layout_;
+};
+
+// .supports and .plan of a variant.
+template <typename Maths>
+Support supports_by_warpgroups(const PlanRequest& request) {
+  return WarpgroupPlan::supports(request, warpgroup_products<Maths>(request.params));
+}
+template <typename Maths>
+std::unique_ptr<Plan> plan_by_warpgroups(const PlanRequest& request) {
+  return std::make_unique<WarpgroupPlan>(request, warpgroup_products<Maths>(request.params));
+}
+
+}  // namespace xcorr::time_series
