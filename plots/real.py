@@ -11,8 +11,8 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-EBSD, PHOTO = "real-ebsd", "real-photo"  # the experiments
-FILES = ("displacements.csv.gz", "summary.json", "previews.npz")
+EBSD, PHOTO, SEISMIC = "real-ebsd", "real-photo", "real-seismic"  # the experiments
+TABLES = {SEISMIC: "detections"}  # what the rows are called where they are no displacements
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,9 @@ class RealData:
 def load(folder: Path, experiment: str) -> RealData | str:
     """Data of `experiment` in the set at `folder` (published or local), or why there is none."""
     places = (folder, folder / experiment / "artifacts")
+    files = (f"{TABLES.get(experiment, 'displacements')}.csv.gz", "summary.json", "previews.npz")
     for place in places:
-        paths = [place / f"{experiment}.{name}" for name in FILES]
+        paths = [place / f"{experiment}.{name}" for name in files]
         if not any(path.exists() for path in paths):
             continue
         missing = [path.name for path in paths if not path.exists()]

@@ -20,7 +20,18 @@ from plots.files import FORMATS, encode
 from plots.metrics import METRICS
 from plots.report import front, page
 from plots.sets import choose
-from plots.tables import accuracy, best_by_mode, best_table, beyond, fields, real_input, regret, table1, time_series
+from plots.tables import (
+    accuracy,
+    best_by_mode,
+    best_table,
+    beyond,
+    detections,
+    fields,
+    real_input,
+    regret,
+    table1,
+    time_series,
+)
 from plots.tables.claims import verdicts
 from xcorr.errors import Parser, UserError, nearest
 
@@ -113,6 +124,7 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
         **best_by_mode.files(results),
         **fields.files(results),
         **time_series.files(results),
+        **detections.files(results),
     }
     for name, text in tables.items():
         store.write_atomic(out / "tables" / name, text.encode("utf-8"))

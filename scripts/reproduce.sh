@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures, checks, draws and reports on this machine: set-up, build, the evaluation, two experiments on
+# Measures, checks, draws and reports on this machine: set-up, build, the evaluation, the experiments on
 # real input, every figure, the best-algorithm table and the report. Ends by naming what it wrote.
 # What is measured already is not measured again; after an interruption the same command resumes.
 #
@@ -95,6 +95,7 @@ echo "[4/5] real input"
 if ((${#selection[@]} == 0)); then
   run_python -m experiments.inputs.ebsd "${common[@]}" || status=1
   run_python -m experiments.inputs.photo "${common[@]}" || status=1
+  run_python -m experiments.inputs.seismic "${common[@]}" || status=1
 else
   echo "left out: this run is a selection"
 fi

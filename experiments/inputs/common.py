@@ -26,6 +26,7 @@ from xcorr.variants import candidates, default_params
 
 PRESETS = ("smoke", "quick", "paper")
 SCHEMA = 1
+TABLE = "displacements"  # of rows, unless an experiment has others
 
 
 @dataclass
@@ -225,15 +226,15 @@ def resume_key(context: Context, sources: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:16]
 
 
-def is_done(context: Context, key: str) -> bool:
-    """Whether all artifacts are there, made of the same; says so."""
+def is_done(context: Context, key: str, table: str = TABLE) -> bool:
+    """Whether all artifacts are there, made of the same; says so. `table`: as of write_artifacts."""
     if context.force:
         return False
     try:
         same = json.loads(context.path("summary.json").read_text())["resume_key"] == key
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    if not (same and context.path("displacements.csv.gz").exists() and context.path("previews.npz").exists()):
+    if not (same and context.path(f"{table}.csv.gz").exists() and context.path("previews.npz").exists()):
         return False
     print(
         f"{context.experiment}: computed already from the same inputs and sources, kept "
@@ -251,15 +252,16 @@ def write_artifacts(
     summaries: list[dict[str, Any]],
     previews: dict[str, np.ndarray],
     extra: dict[str, Any],
+    table: str = TABLE,
 ) -> None:
     """The three artifacts, each atomically; the summary, which vouches for the others, goes
-    last."""
+    last. `table` is what the rows are called."""
     context.path("summary.json").unlink(missing_ok=True)
     lines = [",".join(columns), *(",".join(map(cell, row)) for row in rows), ""]
-    table = io.BytesIO()
-    with gzip.GzipFile(fileobj=table, mode="wb", mtime=0, filename="") as file:
+    packed = io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, filename="") as file:
         file.write("\n".join(lines).encode())
-    _replace(context.path("displacements.csv.gz"), table.getvalue())
+    _replace(context.path(f"{table}.csv.gz"), packed.getvalue())
     archive = io.BytesIO()
     np.savez_compressed(archive, **previews)
     _replace(context.path("previews.npz"), archive.getvalue())
@@ -277,7 +279,7 @@ def write_artifacts(
         "datasets": summaries,
     }
     _replace(context.path("summary.json"), (json.dumps(summary, indent=1) + "\n").encode())
-    print(f"{context.experiment}: wrote {len(rows)} rows to {context.path('displacements.csv.gz')}")
+    print(f"{context.experiment}: wrote {len(rows)} rows to {context.path(f'{table}.csv.gz')}")
 
 
 def _replace(path: Path, content: bytes) -> None:

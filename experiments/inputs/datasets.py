@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,20 @@ BRICK = Dataset(
     "7966caf324f6ba843118d98f7a07746d22f6a343430add0233eca5f6eaaa8fcf",
     "CC0",
     "CC0Textures (Bricks25), as shipped with scikit-image",
+)
+
+SEISMOGRAMS = Dataset(
+    "seismograms",
+    "2.6 h of one station at 100 samples a second, and three components of a local earthquake",
+    "obspy==1.5.1",
+    (
+        "obspy/signal/tests/data/BW.KW1._.EHZ.D.2011.090_downsampled.asc.gz",
+        *(f"obspy/signal/tests/data/loc_RJOB20050801145719850.{component}" for component in "zne"),
+    ),
+    "db10e9c5d0bb1d63a0c71f36128b87b4203ab2298d91d6e63b2a53bf9f4b601d",
+    "LGPLv3, the licence of ObsPy; no other is stated for its test data",
+    "BayernNetz (BW), stations KW1 and RJOB, doi:10.7914/SN/BW, as shipped with ObsPy, M. Beyreuther et al., "
+    "Seismological Research Letters 81(3), 2010, doi:10.1785/gssrl.81.3.530",
 )
 
 
@@ -222,6 +237,17 @@ def nickel_patterns(content: bytes) -> np.ndarray:
     start = int.from_bytes(picture[10:14], "little")
     background = np.frombuffer(picture, np.uint8, 60 * 60, start).reshape(60, 60)[::-1]
     return counts * (background.mean() / np.maximum(background, 1))
+
+
+def seismograms(content: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """The samples of one component of a quiet station, and those of an earthquake, 3 x samples; float64.
+
+    A gzip file with a number a line, then as many lines of each component.
+    """
+    inflated = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    quiet = np.array(inflated.decompress(content).split(), np.float64)
+    event = np.array(inflated.unused_data.split(), np.float64)
+    return quiet, event.reshape(3, -1)
 
 
 def grey_photo(content: bytes) -> np.ndarray:

@@ -19,6 +19,7 @@ from plots.tidy import ResultSet
 
 ORDER = 90
 TITLE = "Time series"
+SECTION = "series"
 DATA = Path(__file__).with_name("time_series.toml")
 LABELS = {"samples": "Samples of a template", "templates": "Templates", "shifts": "Shifts of a template"}
 MISSING = "not measured in this set (python3 -m experiments.driver.run --experiments {})"
@@ -52,7 +53,7 @@ def _sweep(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
     for column, value in spec["fixed"].items():
         points = points[points[column] == value]
     if points[spec["x"]].nunique() < 2:
-        return Omitted(name, MISSING.format("time-series"), "beyond")
+        return Omitted(name, MISSING.format("time-series"), SECTION)
     metric = METRICS[spec["metric"]]
     points = points.assign(y=metric.of(points)).sort_values(spec["x"])
     curves = list(points.groupby(["variant", "family", "precision"], sort=True))
@@ -80,7 +81,7 @@ def _sweep(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
         caption=f"{metric.label} against {LABELS[spec['x']].lower()}. {spec['caption']} Each variant has its fastest parameters at each point.",
         alt=f"Line chart: {metric.label.lower()} against {LABELS[spec['x']].lower()}; curves: {', '.join(labels)}.",
         figure=figure,
-        section="beyond",
+        section=SECTION,
     )
 
 
@@ -89,7 +90,7 @@ def _map(points: pd.DataFrame) -> Result:
     name = "time_series_crossover"
     points = points[(points["shifts"] == MAP_SHIFTS) & (points["left_rows"] == 1)]
     if points["samples"].nunique() < 2:
-        return Omitted(name, MISSING.format("time-series"), "beyond")
+        return Omitted(name, MISSING.format("time-series"), SECTION)
     fastest = points.sort_values("compute_us", kind="stable").drop_duplicates(["class", "samples", "templates"])
     samples, templates = (sorted(map(int, fastest[one].unique())) for one in ("samples", "templates"))
     panels = []
@@ -109,5 +110,5 @@ def _map(points: pd.DataFrame) -> Result:
         ),
         alt="Grids of the fastest variant by templates and samples, one for each precision class.",
         figure=_cells.draw(panels, 0.3, left=0.6),
-        section="beyond",
+        section=SECTION,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from plots.tables import accuracy, best_by_mode, table1, time_series
+from plots.tables import accuracy, best_by_mode, detections, table1, time_series
 from plots.tables.claims import verdicts
 from plots.tidy import ResultSet
 
@@ -18,9 +18,18 @@ def chapters(results: ResultSet, cells: pd.DataFrame, claims: pd.DataFrame) -> l
     others unfold. `cells` are table1's, `claims` the verdicts' table. A set without a verified time has none."""
     if not (results.points["outcome"] == "passed").any():
         return []
-    own = (best_by_mode.chapter(results), time_series.chapter(results), accuracy.chapter(results))
+    own = (best_by_mode.chapter(results), _series(results), accuracy.chapter(results))
     modes, series, errors = ([_plain(one) for one in chapters] for chapters in own)
     return [*modes, _table1(cells), _claims(claims), *series, *errors]
+
+
+def _series(results: ResultSet) -> list[dict[str, Any]]:
+    """The chapter on time series: products, then matched filters."""
+    notes, tables = detections.chapter_parts(results)
+    return [
+        {**one, "notes": [*one["notes"], *notes], "tables": [*one["tables"], *tables]}
+        for one in time_series.chapter(results)
+    ]
 
 
 def _plain(chapter: dict[str, Any]) -> dict[str, Any]:

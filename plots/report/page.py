@@ -50,8 +50,10 @@ SECTIONS = {
     "paper": "Figures of the paper",
     **FORM_TITLES,
     "study": "Parameter studies",
+    "series": "Time series",
     "beyond": "Beyond the paper's figures",
 }
+CHAPTERS = {"series": "time_series"}  # sections whose figures are in a chapter, where the page has it
 
 
 def machine_of(run: dict[str, Any]) -> dict[str, Any]:
@@ -227,6 +229,7 @@ def build(
     environment.globals["label"] = style.label
     first = opening.figure_of(drawings)
     real_drawings = [d for d in drawings if d.section == "real"]
+    in_chapters = [d for d in drawings if d.section in CHAPTERS and CHAPTERS[d.section] in {one["id"] for one in front}]
     return environment.get_template("report.html.j2").render(
         key=results.key,
         kind=results.kind,
@@ -240,8 +243,10 @@ def build(
         method=method(results) + best_table.left_out(table),
         notes=imported.notes(results),
         accountings=accountings,
-        front=front,
-        sections=sections([d for d in drawings if d.section not in ("real", "summary")]),
+        front=[
+            {**one, "figures": [_figure(d) for d in in_chapters if CHAPTERS[d.section] == one["id"]]} for one in front
+        ],
+        sections=sections([d for d in drawings if d.section not in ("real", "summary") and d not in in_chapters]),
         real=[_figure(d) for d in real_drawings],
         real_tables=real_tables,
         omitted=by_reason(o for o in omitted if o.section != "real"),

@@ -120,10 +120,10 @@ def test_from_an_installed_package(dataset, pip, tmp_path, monkeypatch):
 
 
 def test_datasets_are_credited_and_pinned():
-    for dataset in (datasets.NICKEL, datasets.CAMERA, datasets.BRICK):
+    for dataset in (datasets.NICKEL, datasets.CAMERA, datasets.BRICK, datasets.SEISMOGRAMS):
         assert dataset.licence in dataset.credit and dataset.citation in dataset.credit
         assert len(dataset.sha256) == 64
-    assert "==" in datasets.NICKEL.package
+    assert "==" in datasets.NICKEL.package and "==" in datasets.SEISMOGRAMS.package
 
 
 def test_cache_follows_the_environment(monkeypatch, tmp_path):

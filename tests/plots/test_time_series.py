@@ -99,7 +99,7 @@ def test_without_rows_every_output_says_what_is_missing():
     assert said.pop("K10") == "not comparable" and set(said.values()) == {"not measured"}
     chapters = front.chapters(results, table1.cells(results.points), verdicts.table(results))
     (chapter,) = [one for one in chapters if one["id"] == "time_series"]
-    assert chapter["notes"] == [time_series.NONE]
+    assert chapter["notes"][0] == time_series.NONE
 
 
 def test_files_and_chapter_of_a_set_with_rows():

@@ -1,0 +1,86 @@
+"""Templates along a signal in float64: scores, thresholds and events. It shares no code with the library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import uniform_filter1d
+from scipy.signal import butter, oaconvolve, sosfiltfilt
+
+BAND_HZ = (2.0, 20.0)  # local earthquakes
+SCALE = 1.4826  # median absolute deviations to standard deviations of normal noise
+
+
+def band_pass(samples: np.ndarray, rate_hz: float) -> np.ndarray:
+    """`samples` (... x time) within BAND_HZ, without a change of phase; their mean is gone."""
+    sections = butter(4, BAND_HZ, "bandpass", fs=rate_hz, output="sos")
+    return sosfiltfilt(sections, samples - samples.mean(axis=-1, keepdims=True), axis=-1)
+
+
+def zncc(template: np.ndarray, signal: np.ndarray) -> np.ndarray:
+    """The score of `template` (channels x T) at every shift of `signal` (channels x S): S - T + 1 of them, float64.
+
+    Means and norms are of all channels together, as docs/design.md says of zncc. No stretch may be constant.
+    """
+    length = template.shape[1]
+    left = np.asarray(template, np.float64) - template.mean(dtype=np.float64)
+    right = np.asarray(signal, np.float64) - signal.mean(dtype=np.float64)
+    products = sum(oaconvolve(r, l[::-1], "valid") for l, r in zip(left, right))
+    centre = slice(length // 2, length // 2 + products.size)
+    mean, square = (
+        uniform_filter1d(part, length, mode="constant")[centre]
+        for part in (right.mean(axis=0), (right**2).mean(axis=0))
+    )
+    energy = left.size * (square - mean**2)
+    return np.clip(products / np.sqrt(np.einsum("cx,cx->", left, left) * energy), -1, 1)
+
+
+@dataclass(frozen=True)
+class Level:
+    """Median and median absolute deviation of the scores of a template."""
+
+    median: float
+    mad: float
+
+    def of(self, score: np.ndarray | float) -> np.ndarray | float:
+        """How many MAD a score lies above the median."""
+        return (score - self.median) / self.mad
+
+    def at(self, mads: float) -> float:
+        """The score that lies so many MAD above the median."""
+        return self.median + mads * self.mad
+
+
+def level(scores: np.ndarray) -> Level:
+    median = float(np.median(scores))
+    return Level(median, float(np.median(np.abs(scores - median))))
+
+
+def events(shifts: np.ndarray, apart: int) -> np.ndarray:
+    """First shifts of groups of detections: sorted `shifts` of which a group has no gap of more than `apart`."""
+    if not len(shifts):
+        return np.zeros(0, np.int64)
+    starts = np.flatnonzero(np.diff(shifts) > apart) + 1
+    return np.asarray(shifts)[np.concatenate([[0], starts])]
+
+
+def stretched(samples: np.ndarray, channels: int, length: int, rng: np.random.Generator) -> np.ndarray:
+    """`channels` x `length` of noise of unit scale from the samples of one component: a stretch of its own for each
+    channel, and where these are shorter, blocks of the stretch in a random order with smooth joints."""
+    part = len(samples) // channels
+    scaled = samples / (SCALE * np.median(np.abs(samples)))
+    stretches = scaled[: channels * part].reshape(channels, part)
+    if length <= part:
+        return stretches[:, :length].copy()
+    block, joint = min(16384, part // 2), min(1024, part // 4)
+    fade = np.sin(0.5 * np.pi * (np.arange(joint) + 0.5) / joint)  # with its mirror image: the power stays
+    out = np.zeros((channels, length + block))
+    for channel, stretch in enumerate(stretches):
+        for at in range(0, length, block - joint):
+            start = int(rng.integers(0, part - block + 1))
+            piece = stretch[start : start + block].copy()
+            piece[:joint] *= fade
+            piece[-joint:] *= fade[::-1]
+            out[channel, at : at + block] += piece
+    return out[:, :length]

@@ -1,0 +1,334 @@
+"""real-seismic: does a matched filter find in real noise what float64 finds?
+
+Templates are cut from the three components of a real earthquake. The whole earthquake is planted in real noise of another
+station, at seeded places and with falling amplitude. Every variant computes zncc along the signal and returns the scores
+that lie 8 MAD (median absolute deviations) above the median of their template. Against float64 of the same samples:
+the detections must be the same, but for scores within the bound of the precision class beside the threshold; values must
+lie within that bound; every planted event of at least 12 MAD must be among the detections. Otherwise the run fails (exit
+code 1). Events far from all planted ones are false: they are counted, for float64 too.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from experiments.inputs import common, datasets, matched_filter
+from experiments.inputs.matched_filter import Level
+from xcorr.auto import Auto
+from xcorr.errors import UserError
+from xcorr.library import LibraryError, Request, find_variant
+from xcorr.precisions import PRECISIONS, scalar_type
+from xcorr.results import DETECTION
+from xcorr.stream import Job
+from xcorr.variants import default_params
+
+EXPERIMENT, TITLE = "real-seismic", "Planted earthquakes in real noise"
+TABLE = "detections"
+COLUMNS = (
+    "dataset substituted variant precision template event amplitude known_sx mads score value error found required"
+).split()
+RATE_HZ = 100.0
+CHANNELS, SAMPLES = 3, 256  # of a template
+EVENT = (6100, 7124)  # samples of the recorded earthquake from its first arrival on
+THRESHOLD, REQUIRED = 8.0, 12.0  # MAD
+AMPLITUDES = (4.0, 0.1)  # of the first and the last planted event: rms of the strongest template over that of the noise
+CAPACITY = 1 << 18
+# Largest error of a score: that of harness/bounds.hpp for a drifting mean. Other classes are FP32 grade.
+NARROW = {"tf32": 3e-4, "fp16": 3e-4, "bf16x3": 3e-4}
+GRADE = 1e-5
+PREVIEW = 3000  # samples
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a preset computes: templates, samples of the signal, planted events."""
+
+    templates: int
+    signal: int
+    events: int
+
+
+# 20 minutes, 52 minutes, a day.
+SIZES = {"smoke": Size(4, 120_000, 12), "quick": Size(16, 312_000, 24), "paper": Size(16, 8_640_000, 96)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Templates (n x channels x T) and signal (channels x S) in float32, and what was planted where."""
+
+    templates: np.ndarray
+    signal: np.ndarray
+    offsets: np.ndarray  # of each template in the event
+    places: np.ndarray  # first samples of the planted events
+    amplitudes: np.ndarray
+    length: int  # of an event
+
+    @property
+    def request(self) -> Request:
+        count, *shape = self.templates.shape
+        right = self.signal.shape
+        result = f"above:{THRESHOLD:g}mad:{CAPACITY}"
+        return Request("n-to-m", tuple(shape), right, count, 1, "valid", score="zncc", result=result)
+
+
+def make_case(quiet: np.ndarray, event: np.ndarray, size: Size, seed: int) -> Case:
+    """From one component of noise and three of an earthquake, both at RATE_HZ."""
+    rng = np.random.default_rng([seed, 17])
+    edge = 1000  # samples that the filter spoils
+    noise = matched_filter.band_pass(quiet, RATE_HZ)[edge:-edge]
+    signal = matched_filter.stretched(noise, CHANNELS, size.signal, rng)
+    whole = matched_filter.band_pass(event, RATE_HZ)[:, slice(*EVENT)]
+    length = whole.shape[1]
+    offsets = np.linspace(0, length - SAMPLES, size.templates).astype(int)
+    cut = np.stack([whole[:, at : at + SAMPLES] for at in offsets])
+    strongest = np.sqrt((cut**2).mean(axis=(1, 2)).max())
+    amplitudes = np.geomspace(*AMPLITUDES, size.events)
+    slot = size.signal // size.events
+    places = np.arange(size.events) * slot + rng.integers(0, slot - length, size.events)
+    for place, amplitude in zip(places, amplitudes):
+        signal[:, place : place + length] += amplitude / strongest * whole
+    return Case(cut.astype(np.float32), signal.astype(np.float32), offsets, places, amplitudes, length)
+
+
+@dataclass
+class Truth:
+    """Of one template: scores in float64, their level, and the shifts that lie above the threshold."""
+
+    scores: np.ndarray
+    level: Level
+
+    @property
+    def threshold(self) -> float:
+        return self.level.at(THRESHOLD)
+
+
+def find_truth(case: Case) -> list[Truth]:
+    found = [matched_filter.zncc(template, case.signal) for template in case.templates]
+    return [Truth(scores, matched_filter.level(scores)) for scores in found]
+
+
+def bound_of(precision: str) -> float:
+    return NARROW.get(precision, GRADE)
+
+
+def judge(truth: Truth, shifts: np.ndarray, values: np.ndarray, bound: float) -> dict[str, Any]:
+    """What the detections of a template (shifts ascending) are against float64: how many differ, how many of them by more
+    than the bound allows, and the largest error of a value."""
+    reported = np.zeros(truth.scores.size, bool)
+    reported[shifts] = True
+    differ = np.flatnonzero(reported != (truth.scores >= truth.threshold))
+    wrong = differ[np.abs(truth.scores[differ] - truth.threshold) > bound]
+    errors = np.abs(values.astype(np.float64) - truth.scores[shifts])
+    return {
+        "differ": differ.size,
+        "wrong": wrong.size + int((~(errors <= bound)).sum()),
+        "max_error": float(errors.max(initial=0.0)),
+        "first_wrong": int(wrong[0]) if wrong.size else -1,
+    }
+
+
+def false_events(case: Case, shifts: np.ndarray) -> int:
+    """Groups of detections that touch no planted event."""
+    starts = matched_filter.events(shifts, SAMPLES)
+    away = np.abs(starts[:, None] - case.places[None, :] - case.length // 2) > case.length // 2 + SAMPLES
+    return int(away.all(axis=1).sum())
+
+
+def supported(context: common.Context, request: Request, variant: dict[str, Any], precision: str) -> str:
+    """Why the variant does not compute it; "" where it does."""
+    return context.library.supports(
+        request, variant=variant["id"], params=default_params(variant), precision=precision, device=context.device
+    )
+
+
+def choose(context: common.Context, request: Request) -> list[Job]:
+    """The variants asked for in each precision that they compute this in. Without any: all that return detections
+    themselves, and where there are none what auto takes for fp32. UserError where nothing computes it."""
+    asked = [find_variant(context.variants, name) for name in context.requested]
+    backend = context.device.partition(":")[0]
+    own = [one for one in context.variants if one["backend"] == backend and "above" in one.get("results", ())]
+    jobs, reasons = [], []
+    for variant in asked or own:
+        for precision in (one for one in PRECISIONS if one in variant["precisions"]):
+            reason = supported(context, request, variant, precision)
+            if reason:
+                reasons.append(f"variant '{variant['id']}' in {precision}: {reason}")
+            else:
+                jobs.append(Job(variant["id"], default_params(variant), precision, context.device))
+    if jobs:
+        return jobs
+    if asked:
+        raise UserError(f"{reasons[0]}; choose another")
+    choice = Auto(context.library, context.device).choose(request)
+    return [Job(choice.variant, choice.params, "fp32", context.device)]
+
+
+def compute(context: common.Context) -> int:
+    data = datasets.SEISMOGRAMS
+    try:
+        quiet, event = datasets.seismograms(datasets.fetch(data, context.cache, context.offline))
+    except datasets.Unavailable as reason:
+        print(f"{EXPERIMENT}: left out: {data.package} has the seismograms, and {reason}")
+        return 0
+    print(f"data: {data.credit}")
+    key = common.resume_key(context, {data.name: data.sha256})
+    if common.is_done(context, key, TABLE):
+        return 0
+    case = make_case(quiet, event, SIZES[context.preset], context.seed)
+    jobs = choose(context, case.request)
+    truths = find_truth(case)
+    rows: list[list[Any]] = []
+    results = []
+    for job in tqdm(jobs, desc=EXPERIMENT, unit="variant", disable=None, leave=False):
+        results.append(_measure(context, job, case, truths, rows))
+    failed = [one for one in results if one["wrong"] or one["missed"]]
+    count, channels, samples = case.templates.shape
+    summary = {
+        "dataset": data.name,
+        "title": data.title,
+        "substituted": False,
+        "note": "The earthquake is planted in noise of another station and year. Each channel of the noise is a stretch of "
+        "one vertical component"
+        + ("." if case.signal.shape[1] <= quiet.size // CHANNELS else ", its blocks in random order."),
+        "source": data.source,
+        "licence": data.licence,
+        "citation": data.citation,
+        "sha256": data.sha256,
+        "templates": count,
+        "channels": channels,
+        "samples": samples,
+        "signal": case.signal.shape[1],
+        "rate_hz": RATE_HZ,
+        "events": len(case.places),
+        "threshold_mad": THRESHOLD,
+        "required_mad": REQUIRED,
+        "problem": f"n-to-m/{channels}x{samples}/{channels}x{case.signal.shape[1]}/{count}:1/valid/score=zncc/result={case.request.result}",
+        "float64": _truth_facts(case, truths),
+        "variants": results,
+    }
+    previews = _previews(case, truths)
+    common.write_artifacts(context, TITLE, key, COLUMNS, rows, [summary], previews, {"failed": len(failed)}, TABLE)
+    for one in failed:
+        print(
+            f"error: {EXPERIMENT}: {one['variant']} in {one['precision']}: {one['wrong']} detections or values differ from "
+            f"float64 by more than {one['bound']:g} (first at {one['first_wrong']}), {one['missed']} planted events of at "
+            f"least {REQUIRED:g} MAD are missing",
+            file=sys.stderr,
+        )
+    if failed:
+        context.path("summary.json").unlink(missing_ok=True)  # so that it is not resumed
+        return 1
+    for one in results:
+        print(
+            f"{EXPERIMENT}: {one['variant']} {one['precision']}: {one['detections']} detections as float64, {one['found']} of "
+            f"{one['required']} planted events of at least {REQUIRED:g} MAD, {one['false_events']} false events "
+            f"(float64: {summary['float64']['false_events']}), largest error {one['max_error']:.2g}"
+        )
+    return 0
+
+
+def _truth_facts(case: Case, truths: list[Truth]) -> dict[str, int]:
+    above = [np.flatnonzero(truth.scores >= truth.threshold) for truth in truths]
+    return {"detections": sum(one.size for one in above), "false_events": sum(false_events(case, one) for one in above)}
+
+
+def _measure(
+    context: common.Context, job: Job, case: Case, truths: list[Truth], rows: list[list[Any]]
+) -> dict[str, Any]:
+    """Runs a job twice, of which the second is timed; appends a row for each template and planted event."""
+    scalar = scalar_type(job.precision)
+    left, right = case.templates.astype(scalar), case.signal[np.newaxis].astype(scalar)
+    for _ in range(2):
+        start = time.perf_counter()
+        found = job.correlate(context.library, case.request, left, right)
+        seconds = time.perf_counter() - start
+    if found.dtype != DETECTION:
+        raise LibraryError(f"{job.variant}: returns {found.dtype}, no detections")
+    bound = bound_of(job.precision)
+    total = {"differ": 0, "wrong": 0, "max_error": 0.0, "first_wrong": ""}
+    false = planted = required = hits = 0
+    for number, truth in enumerate(truths):
+        own = np.sort(found[found["pair"] == number], order="sx")
+        verdict = judge(truth, own["sx"], own["value"], bound)
+        total["differ"] += verdict["differ"]
+        total["wrong"] += verdict["wrong"]
+        total["max_error"] = max(total["max_error"], verdict["max_error"])
+        if verdict["first_wrong"] >= 0 and not total["first_wrong"]:
+            total["first_wrong"] = f"template {number} sx={verdict['first_wrong']}"
+        false += false_events(case, own["sx"])
+        values = dict(zip(own["sx"].tolist(), own["value"].tolist()))
+        for event, (place, amplitude) in enumerate(zip(case.places, case.amplitudes)):
+            shift = int(place + case.offsets[number])
+            score = float(truth.scores[shift])
+            mads, value = float(truth.level.of(score)), values.get(shift)
+            must = mads >= REQUIRED
+            planted += 1
+            required += must
+            hits += must and value is not None
+            rows.append(
+                [
+                    datasets.SEISMOGRAMS.name,
+                    0,
+                    job.variant,
+                    job.precision,
+                    number,
+                    event,
+                    float(amplitude),
+                    shift,
+                    mads,
+                    score,
+                    "" if value is None else value,
+                    "" if value is None else abs(value - score),
+                    int(value is not None),
+                    int(must),
+                ]
+            )
+    return {
+        "variant": job.variant,
+        "params": job.params,
+        "precision": job.precision,
+        "algorithm_class": context.library.variant(job.variant)["algorithm_class"],
+        "seconds": seconds,
+        "bound": bound,
+        "detections": len(found),
+        **total,
+        "planted": planted,
+        "required": required,
+        "found": hits,
+        "missed": required - hits,
+        "false_events": false,
+    }
+
+
+def _previews(case: Case, truths: list[Truth]) -> dict[str, np.ndarray]:
+    """Signal and scores around the planted event whose score is nearest to REQUIRED, of the strongest template."""
+    number = int((case.templates.astype(np.float64) ** 2).mean(axis=(1, 2)).argmax())
+    truth, offset = truths[number], int(case.offsets[number])
+    mads = np.array([truth.level.of(truth.scores[place + offset]) for place in case.places])
+    event = int(np.abs(np.where(mads >= REQUIRED, mads, np.inf) - REQUIRED).argmin())
+    first = int(np.clip(case.places[event] + offset - PREVIEW // 2, 0, truth.scores.size - PREVIEW))
+    last = first + PREVIEW
+    return {
+        "signal": case.signal[:, first:last].astype(np.float32),
+        "template": case.templates[number],
+        "scores": truth.level.of(truth.scores[first:last]).astype(np.float32),
+        "first": np.int64(first),
+        "place": np.int64(case.places[event] + offset),
+        "template_number": np.int64(number),
+        "amplitude": np.float64(case.amplitudes[event]),
+    }
+
+
+def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
+    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
