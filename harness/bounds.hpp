@@ -366,7 +366,7 @@ struct ScoreBounds {
     return pair;
   }
 
-  bool is_centred() const {
+  XCORR_HD bool is_centred() const {
     const ScoreKind kind = sums.problem.fields.score.kind;
     return kind == ScoreKind::covariance || kind == ScoreKind::zncc;
   }
@@ -377,7 +377,9 @@ struct ScoreBounds {
     if (!is_normalised(kind)) return sums.at(pair.sums, element, e.absolute) + pair.means;
     if (e.zero == ZeroRule::zero) return 0.0;
     const double of_products = sums.definition
-                                   ? definition_score(e.terms) + pair.sums.reference * e.scale
+                                   ? (sums.rounds.reduced ? reduced_score(pair, e)
+                                                          : definition_score(e.terms)) +
+                                         pair.sums.reference * e.scale
                                    : 16.0 * sums.u + pair.sums.transform * e.scale;
     return fmin(largest_error,
                 of_products + of_squares(pair, e) + sums.tiny(element, pair.right_norm) * e.scale);
@@ -416,7 +418,15 @@ struct ScoreBounds {
              tiny;
     }
     const double of_sums = std::max(reference, std::sqrt(scores / terms));
-    return few * (definition_l2_bound(terms, sums.u + kDoubleRoundoff) + 8.0 * sums.u) * of_sums +
+    const double u = sums.rounds.reduced ? sums.rounds.sum : sums.u;
+    const double one_direction = is_systematic(sums.kind) ? sums.rounds.product : 0.0;
+    const double inputs =
+        sums.rounds.reduced
+            ? 2.0 * sums.rounds.input * weight * l * root_mean_square(r) * (is_centred() ? 1.5 : 1.0)
+            : 0.0;
+    return few * ((definition_l2_bound(terms, u + kDoubleRoundoff) + 8.0 * u + one_direction) *
+                      of_sums +
+                  inputs) +
            tiny + weight * pair.sums.reference;
   }
 
@@ -438,6 +448,24 @@ struct ScoreBounds {
   // A sum of n products of at most 1 in total, divided by two norms.
   XCORR_HD double definition_score(double n) const {
     return (8.0 * sqrt(n) + 16.0) * (sums.u + kDoubleRoundoff);
+  }
+  // The same in a class that rounds the factors of the products more than their sums, as
+  // series_bound. Norms and the division have float32's rounding. With zncc the mean of the overlap
+  // differs for each output, so that a side is rounded about another number: the deviations that are
+  // rounded may be larger than those from the mean of the overlap, by the spread of the whole matrix.
+  XCORR_HD double reduced_score(const OfPair& pair, const ScoreElement& e) const {
+    const SeriesRoundoff& rounds = sums.rounds;
+    const double sum = rounds.sum + kDoubleRoundoff;
+    const double offset =
+        is_centred() ? sqrt(e.left_squares) * root_mean_square(pair.right_norm) * e.scale : 0.0;
+    const double norm = sqrt(e.spread * e.spread + offset * offset);
+    return series_bound(e.terms, norm, rounds.input, sum) + 16.0 * sum +
+           (is_same_sign(sums.kind) ? definition_bound(e.terms, 1.0, sum) : 0.0) +
+           (is_systematic(sums.kind) ? rounds.product : 0.0);
+  }
+  // Of the elements of a right matrix with this norm.
+  XCORR_HD double root_mean_square(double right_norm) const {
+    return right_norm / sqrt(static_cast<double>(sums.problem.right.size()));
   }
 };
 

@@ -32,6 +32,9 @@ struct ScoreElement {
   // ncc, zncc: 1 / (norm of L x norm of R). An error of the sum of products is multiplied by it.
   double scale = 0;
   double left_squares = 0, right_squares = 0;  // ncc, zncc: of both sides in the overlap
+  // ncc, zncc: the norm of the products, sqrt(sum of l^2 r^2), times `scale`. 1 is the most that it
+  // can be, and stands where it was not computed.
+  double spread = 1;
   double terms = 0;                            // elements in the sums
   ZeroRule zero = ZeroRule::no;
 };
@@ -122,17 +125,21 @@ XCORR_HD inline ScoreElement score_element(const Problem& q, const ScorePair& m,
   const double left_mean = centred ? left_sum / n : 0, right_mean = centred ? right_sum / n : 0;
   const double left_pivot = centred ? m.left_mean : 0, right_pivot = centred ? m.right_mean : 0;
   double products = 0, left_squares = 0, right_squares = 0, left_largest = 0, right_largest = 0;
+  double product_squares = 0;
   each_product(q, m, sy, sx, [&](double l, double r) {
     const double a = l - left_first - left_mean, b = r - right_first - right_mean;
     products += a * b;
+    product_squares += a * b * (a * b);
     left_squares += a * a;
     right_squares += b * b;
     left_largest = fmax(left_largest, fabs(l - left_pivot));
     right_largest = fmax(right_largest, fabs(r - right_pivot));
   });
-  return normalised(products, left_squares, right_squares, n,
-                    zero_rule(left_squares, left_largest, n),
-                    zero_rule(right_squares, right_largest, n));
+  ScoreElement e = normalised(products, left_squares, right_squares, n,
+                              zero_rule(left_squares, left_largest, n),
+                              zero_rule(right_squares, right_largest, n));
+  e.spread = fmin(1.0, sqrt(product_squares) * e.scale);
+  return e;
 }
 
 // The rule of the least overlap; `most` is the largest `terms` of the pair.

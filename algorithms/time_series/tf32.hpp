@@ -30,7 +30,8 @@ class Tf32 {
       }
     }
   }
-  __device__ __forceinline__ void stage_signal(const SignalPart& part, int samples,
+  template <typename Part>
+  __device__ __forceinline__ void stage_signal(const Part& part, int samples,
                                                const Copier& copier) const {
 #pragma unroll 4
     for (int i = copier.thread; i < samples; i += copier.threads) {

@@ -1,0 +1,229 @@
+// The host side of detection: what is supported, the workspace, and the launches of a call.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/device/plan.hpp"
+#include "algorithms/time_series/detection/finish.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::time_series {
+
+// Fewer shifts have their thresholds by the way that needs no brackets.
+inline constexpr Index kSurveyedShifts = small_if_emulated(Index{1} << 16, 400);
+// The survey takes a tile of so many, and at least so many tiles.
+inline constexpr int kSurveyShare = static_cast<int>(small_if_emulated(32, 3));
+inline constexpr int kLeastSurvey = static_cast<int>(small_if_emulated(64, 2));
+// Candidates that have a place whatever the capacity of the result, and for how much of it.
+inline constexpr Index kLeastList = small_if_emulated(Index{1} << 16, 8);
+inline constexpr Index kMostList = small_if_emulated(Index{1} << 22, 64);
+// Static shared memory of the kernels, at most.
+inline constexpr std::size_t kStaticShared = 34 * 1024;
+
+// Arrays one behind the other, each from a multiple of 256 bytes on.
+class Layout {
+ public:
+  explicit Layout(void* base) : base_(static_cast<char*>(base)) {}
+  template <typename T>
+  T* array(Index count) {
+    at_ = ceil_div<std::size_t>(at_, 256) * 256;
+    const std::size_t from = at_;
+    at_ += static_cast<std::size_t>(count) * sizeof(T);
+    return base_ ? reinterpret_cast<T*>(base_ + from) : nullptr;
+  }
+  std::size_t bytes() const { return at_; }
+
+ private:
+  char* base_;
+  std::size_t at_ = 0;
+};
+
+// The bins of brackets, of a precision class: how many, and how many a unit of the score.
+struct BracketBins {
+  int count;
+  float per_unit;
+};
+
+template <typename Maths, int kShifts, BracketBins kBins>
+class DetectionPlan final : public DevicePlan<float> {
+ public:
+  explicit DetectionPlan(const PlanRequest& request)
+      : DevicePlan(request.problem),
+        threads_(threads(request)),
+        cut_(cut(request)),
+        bytes_(bytes(request)) {
+    Layout layout(request.workspace);
+    fill_memory(request, layout, memory_);
+    const Problem& q = problem_;
+    const Result& result = q.fields.result;
+    asked_.normalised = is_normalised(q.fields.score.kind);
+    asked_.centred = q.fields.score.kind == ScoreKind::zncc;
+    asked_.limit = asked_.normalised ? 1.0f : std::numeric_limits<float>::infinity();
+    asked_.deviations = result.threshold;
+    asked_.per_bin = kBins.per_unit;
+    asked_.surveyed = is_surveyed(q);
+    asked_.capacity = static_cast<unsigned long long>(result.capacity);
+    const auto blocks = [&](auto kernel, Index most) {
+      const Index resident =
+          resident_blocks(reinterpret_cast<const void*>(kernel), threads_, bytes_);
+      return static_cast<unsigned>(std::clamp<Index>(resident / groups_, 1, most));
+    };
+    score_blocks_ = blocks(score_kernel<Maths, kTiles>, cut_.tiles);
+    above_blocks_ = blocks(above_kernel<Maths, kTiles>, cut_.tiles);
+    survey_tiles_ = std::min(cut_.tiles, std::max(cut_.tiles / kSurveyShare, kLeastSurvey));
+    survey_blocks_ = blocks(survey_kernel<Maths, kTiles>, survey_tiles_);
+    count_blocks_ = blocks(count_kernel<Maths, kTiles>, cut_.tiles);
+    finish_blocks_ = static_cast<unsigned>(std::min<Index>(
+        resident_blocks(reinterpret_cast<const void*>(finish_kernel<Maths, kTiles>), threads_,
+                        bytes_),
+        static_cast<Index>(cut_.tiles) * groups_));
+  }
+
+  static Support supports(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    if (!matrix::supported()) return no("tensor cores with tf32 need compute capability 8.0");
+    if (const Support is = supports_series(q); !is) return is;
+    if (const Support fit = steps_fit(q); !fit) return fit;
+    if (ceil_div<Index>(q.lefts, kGroup) > kGridLimitYZ) return no("more than 2^20 templates");
+    if (const Support fit = shared_fits("sums of windows", factor_bytes(q)); !fit) return fit;
+    return shared_fits("a panel of the templates and of the signal, and counts",
+                       bytes(request) + (is_above_deviations(q) ? kStaticShared : 0));
+  }
+  static std::size_t workspace_bytes(const PlanRequest& request) {
+    Layout layout(nullptr);
+    Memory memory;
+    fill_memory(request, layout, memory);
+    return layout.bytes();
+  }
+
+ private:
+  static constexpr int kTiles = kShifts / kColumns;
+
+  static int threads(const PlanRequest& request) {
+    return request.params.get_int("warps_per_block") * warp::kSize;
+  }
+  static int block_shifts(const PlanRequest& request) {
+    return threads(request) / warp::kSize * kShifts;
+  }
+  static Cut cut(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    const Index panel = std::min<Index>(kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16);
+    return {static_cast<int>(panel),
+            static_cast<int>(ceil_div<Index>(q.out_cols(), block_shifts(request))), 0};
+  }
+  static std::size_t bytes(const PlanRequest& request) {
+    return Maths::words(cut(request).panel, block_shifts(request)) * sizeof(std::uint32_t);
+  }
+  static std::size_t factor_bytes(const Problem& q) {
+    return static_cast<std::size_t>(kFactorTile + q.left.cols) / kRun * sizeof(WindowSums);
+  }
+  static bool is_above_deviations(const Problem& q) {
+    return q.fields.result.kind == ResultKind::above && q.fields.result.of_deviations;
+  }
+  static bool is_surveyed(const Problem& q) {
+    return is_above_deviations(q) && is_normalised(q.fields.score.kind) &&
+           q.out_cols() >= kSurveyedShifts;
+  }
+
+  static void fill_memory(const PlanRequest& request, Layout& layout, Memory& memory) {
+    const Problem& q = request.problem;
+    const Index padded = ceil_div<Index>(q.lefts, kGroup) * kGroup;
+    const bool surveyed = is_surveyed(q), deviations = is_above_deviations(q);
+    memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, kChunk));
+    memory.parts = ceil_div(memory.chunks, kChunksOfBlock);
+    memory.bins = kBins.count;
+    memory.templates = layout.array<float>(q.left_elements());
+    memory.sums = layout.array<float>(q.lefts);
+    memory.factors = layout.array<float>(static_cast<Index>(cut(request).tiles) *
+                                         block_shifts(request));
+    memory.means = layout.array<float>(q.right.rows * memory.chunks);
+    memory.totals = layout.array<Total>(q.right.rows * memory.parts);
+    memory.brackets = layout.array<Bracket>(surveyed ? padded : 0);
+    memory.selections = layout.array<Selection>(deviations ? padded : 0);
+    memory.thresholds = layout.array<Threshold>(deviations ? padded : 0);
+    const Index list =
+        std::min(q.out_elements(), kLeastList + 2 * std::min(q.fields.result.capacity, kMostList));
+    memory.candidate_list = static_cast<std::uint32_t>(surveyed ? list : 0);
+    memory.candidates = layout.array<Found>(memory.candidate_list);
+    memory.state = layout.array<State>(1);
+    const std::size_t cleared = layout.bytes() - sizeof(State);
+    memory.spread = layout.array<double>(surveyed ? padded : 0);
+    memory.survey = layout.array<std::uint32_t>(surveyed ? padded * Survey::kBins : 0);
+    memory.counts = layout.array<Counts>(surveyed ? padded : 0);
+    memory.histogram = layout.array<std::uint32_t>(surveyed ? padded * 3 * kBins.count : 0);
+    memory.digits = layout.array<std::uint32_t>(deviations ? padded * 2 * kDigits : 0);
+    memory.cleared =
+        static_cast<std::uint32_t>((layout.bytes() - cleared) / sizeof(std::uint32_t));
+  }
+
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    const Problem& q = problem_;
+    const bool above = q.fields.result.kind == ResultKind::above;
+    Question asked = asked_;
+    asked.header = above ? static_cast<Header*>(call.out) : nullptr;
+    const auto stream = call.stream;
+    const auto preparing = static_cast<unsigned>(series_.templates + series_.channels * memory_.parts);
+    launch(prepare_kernel<float>, dim3(preparing), dim3(kPrepareThreads), 0, stream, series_, asked,
+           memory_, arrays.left, arrays.right);
+    const int factors = cut_.tiles * threads_ / warp::kSize * kShifts;
+    launch(factors_kernel<float>,
+           dim3(static_cast<unsigned>(std::min<Index>(ceil_div(factors, kFactorTile), kMostBlocks))),
+           dim3(kFactorThreads), factor_bytes(q), stream, series_, asked, memory_, factors,
+           arrays.right);
+    Products products{series_, cut_, asked, memory_, arrays.right};
+    const auto over_groups = [&](auto kernel, unsigned blocks, auto... arguments) {
+      launch(kernel, dim3(blocks, static_cast<unsigned>(groups_)),
+             dim3(static_cast<unsigned>(threads_)), bytes_, stream, products, arguments...);
+    };
+    if (!above) {
+      over_groups(score_kernel<Maths, kTiles>, score_blocks_, arrays.out);
+      return;
+    }
+    if (!q.fields.result.of_deviations) {
+      over_groups(above_kernel<Maths, kTiles>, above_blocks_, float_of(q.fields.result.threshold));
+      return;
+    }
+    if (asked.surveyed) {
+      over_groups(survey_kernel<Maths, kTiles>, survey_blocks_, survey_tiles_);
+      const dim3 templates(static_cast<unsigned>(series_.templates));
+      launch(brackets_kernel<kShifts>, templates, dim3(warp::kSize), 0, stream, asked, memory_);
+      over_groups(count_kernel<Maths, kTiles>, count_blocks_);
+      launch(threshold_kernel<kBins.count>, templates, dim3(kThresholdThreads), 0, stream, series_, asked,
+             memory_);
+    }
+    launch(LaunchAttributes{.cooperative = true}, finish_kernel<Maths, kTiles>,
+           dim3(finish_blocks_), dim3(static_cast<unsigned>(threads_)), bytes_, stream, products);
+  }
+
+  // The smallest float that is at least `threshold`.
+  static float float_of(double threshold) {
+    const auto nearest = static_cast<float>(threshold);
+    return static_cast<double>(nearest) < threshold
+               ? std::nextafter(nearest, std::numeric_limits<float>::infinity())
+               : nearest;
+  }
+
+  static constexpr Index kMostBlocks = 2048;
+
+  const Series series_{SeriesShape(problem_)};
+  const int groups_ = ceil_div(series_.templates, kGroup);
+  int threads_;
+  Cut cut_;
+  std::size_t bytes_;
+  Memory memory_ = {};
+  Question asked_ = {};
+  int survey_tiles_ = 0;
+  unsigned score_blocks_ = 1, above_blocks_ = 1, survey_blocks_ = 1, count_blocks_ = 1;  // of a group
+  unsigned finish_blocks_ = 1;
+};
+
+// .plan of a variant.
+template <typename Detection>
+std::unique_ptr<Plan> plan_detection(const PlanRequest& request) {
+  return std::make_unique<Detection>(request);
+}
+
+}  // namespace xcorr::time_series

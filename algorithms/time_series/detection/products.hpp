@@ -1,0 +1,221 @@
+// The products of warp_products.hpp with scores in place of sums, and what is done with them while
+// they are in registers: they are stored (score_kernel), or those of at least a threshold are listed
+// (above_kernel), or they are counted (threshold.hpp).
+//
+// A score is the sum of the products times the factor of its shift, since templates have norm 1.
+//
+// Rounding of a sample is in proportion to its size, and a mean may be 1e4 times what is looked for. So
+// the samples of a tile are taken about a pivot near them, before they are rounded:
+//
+//   sum of l r = sum of l (r - pivot) + pivot * sum of l
+//
+// For zncc the last term is 0. For ncc the sums begin with it. One pivot for a whole signal would not
+// do: a drifting mean lies far from it, and rounded templates have a little of a sum.
+//
+// An infinity or a NaN of the signal is multiplied as 0. The factors of the shifts whose windows hold
+// it are NaN, and so only their scores are. Factors beyond the last shift are NaN, too: what counts
+// scores needs no rule for the end.
+#pragma once
+
+#include <cmath>
+
+#include "algorithms/time_series/detection/prepare.hpp"
+
+namespace xcorr::time_series {
+
+// A channel of the signal about a pivot, 0 beyond its end.
+struct PivotedPart {
+  const float* channel;
+  int first, length;
+  float pivot;
+  __device__ __forceinline__ float operator()(int i) const {
+    const float value = load_or_zero(channel, first + i, length);
+    return is_finite(value) ? value - pivot : 0.0f;
+  }
+};
+
+// What the kernels of products are given by value.
+struct Products {
+  Series q;
+  Cut cut;
+  Question asked;
+  Memory memory;
+  const float* right;
+};
+
+// Which of its rows a lane has, first and second, and the first of its columns, of a tile of sums.
+__device__ __forceinline__ int row_of_lane(int half) { return warp::lane() / 4 + half * 8; }
+
+// Of the shifts from `shift` on.
+__device__ __forceinline__ float pivot_of_tile(const Products& p, int shift, int shifts) {
+  if (!p.asked.normalised) return 0.0f;
+  return pivot_of(p.q, p.memory, p.q.first + shift, shifts + p.q.length);
+}
+
+// What the sums of a tile are before any product.
+template <int kTiles>
+__device__ __forceinline__ void start_sums(const Products& p, const Cut& cut, int shift, int shifts,
+                                           Sums<kTiles>& sums) {
+  sums.clear();
+  if (!p.asked.normalised || p.asked.centred) return;
+  const float pivot = pivot_of_tile(p, shift, shifts);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = first_template(cut) + row_of_lane(half);
+    const float start = row < p.q.templates ? pivot * p.memory.sums[row] : 0.0f;
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) sums.d[j][2 * half] = sums.d[j][2 * half + 1] = start;
+  }
+}
+
+// The sums of a tile of shifts, `cut.first_group` + blockIdx.y being its group. All threads of a
+// block call it, also warps whose shifts are beyond the last.
+template <int kTiles, typename Maths>
+__device__ __forceinline__ void add_tile(const Maths& maths, const Products& p, const Cut& cut,
+                                         int tile, bool stages_templates, Sums<kTiles>& sums) {
+  const Series& q = p.q;
+  constexpr int kShifts = kTiles * kColumns;
+  const int block_shifts = static_cast<int>(blockDim.x) / warp::kSize * kShifts;
+  const int from = static_cast<int>(threadIdx.x) / warp::kSize * kShifts;  // of the warp
+  const int block_shift = tile * block_shifts;
+  const bool keeps_templates = q.channels == 1 && q.length <= cut.panel;
+  start_sums(p, cut, block_shift, block_shifts, sums);
+#pragma unroll 1
+  for (int channel = 0; channel < q.channels; ++channel) {
+#pragma unroll 1
+    for (int begin = 0; begin < q.length; begin += cut.panel) {
+      const int samples = smaller(cut.panel, q.length - begin);
+      const int steps = ceil_div(samples, Maths::kStep);
+      block::barrier();
+      if (!keeps_templates || stages_templates) {
+        maths.stage_templates(
+            TemplatePart(q, cut, p.memory.templates, channel, begin, samples), steps, Copier());
+      }
+      // Found anew for each part: kept over the products, it would take a register.
+      const int shift = opaque(block_shift);
+      maths.stage_signal(PivotedPart{p.right + static_cast<Index>(channel) * q.pitch,
+                                     q.first + shift + begin, q.pitch,
+                                     pivot_of_tile(p, shift, block_shifts)},
+                         block_shifts + steps * Maths::kStep, Copier());
+      block::barrier();
+      if (block_shift + from < q.shifts) maths.correlate(sums, from, steps);
+    }
+  }
+}
+
+// use(half, shift, sum, factor) for each sum of a warp, `shift` counted from its first.
+template <typename Sums, typename Use>
+__device__ __forceinline__ void each_sum(Sums& sums, const float* factors, const Use& use) {
+  constexpr int kTiles = sizeof sums.d / sizeof sums.d[0];
+  struct alignas(8) Two {
+    float first, second;
+  };
+  const int column = opaque(warp::lane()) % 4 * 2;
+#pragma unroll
+  for (int j = 0; j < kTiles; ++j) {
+    const int shift = j * kColumns + column;
+    const Two two = *reinterpret_cast<const Two*>(factors + shift);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      use(half, shift, sums.d[j][2 * half], two.first);
+      use(half, shift + 1, sums.d[j][2 * half + 1], two.second);
+    }
+  }
+}
+
+__device__ __forceinline__ float score_of(float sum, float factor, float limit) {
+  const float score = sum * factor;
+  return score > limit ? limit : score < -limit ? -limit : score;
+}
+
+// Lists the scores of a warp that are at least least[half]. `Count` has the type of the counter,
+// which goes on beyond the capacity. One addition for all of a warp.
+template <int kTiles, typename Count>
+__device__ __forceinline__ void list_scores(const Sums<kTiles>& sums, const float* factors,
+                                            float limit, const float (&least)[2], int first_template,
+                                            int first_shift, Count* counter, Count capacity,
+                                            Found* list) {
+  int mine = 0;
+  each_sum(sums, factors, [&](int half, int, float sum, float factor) {
+    mine += score_of(sum, factor, limit) >= least[half];
+  });
+  if (!warp::any(mine > 0)) return;
+  int up_to = mine;  // this lane and those before it
+#pragma unroll
+  for (int by = 1; by < warp::kSize; by *= 2) {
+    const int other = warp::shuffle_up(up_to, by);
+    up_to += warp::lane() >= by ? other : 0;
+  }
+  Count slot = 0;
+  if (warp::lane() == warp::kSize - 1) slot = atomic_add(counter, static_cast<Count>(up_to));
+  slot = warp::shuffle(slot, warp::kSize - 1) + static_cast<Count>(up_to - mine);
+  if (mine == 0) return;
+  each_sum(sums, factors, [&](int half, int shift, float sum, float factor) {
+    const float score = score_of(sum, factor, limit);
+    if (!(score >= least[half])) return;
+    if (slot < capacity) {
+      list[slot] = {first_template + row_of_lane(half), 0, first_shift + shift, score};
+    }
+    ++slot;
+  });
+}
+
+__device__ __forceinline__ Found* found_of(Header* header) {
+  return reinterpret_cast<Found*>(header + 1);
+}
+
+// Blocks are whole warps. The tiles of shifts are along x, the groups of templates along y.
+// use(sums, factors, first template, first shift) for each warp with shifts. Tile number i of `tiles`
+// is tile tile_of(i).
+template <typename Maths, int kTiles, typename Use, typename TileOf>
+__device__ __forceinline__ void each_tile(const Products& p, int tiles, const TileOf& tile_of,
+                                          const Use& use) {
+  constexpr int kShifts = kTiles * kColumns;
+  const int block_shifts = static_cast<int>(blockDim.x) / warp::kSize * kShifts;
+  const Maths maths(dynamic_shared<std::uint32_t>(), p.cut.panel, block_shifts);
+#pragma unroll 1
+  for (int i = static_cast<int>(blockIdx.x); i < tiles; i += static_cast<int>(gridDim.x)) {
+    Sums<kTiles> sums;
+    add_tile(maths, p, p.cut, tile_of(i), i == static_cast<int>(blockIdx.x), sums);
+    const int shift = tile_of(opaque(i)) * block_shifts +
+                      opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kShifts;
+    if (shift < p.q.shifts) {
+      use(sums, p.memory.factors + shift, first_template(p.cut), shift);
+    }
+  }
+}
+// The same for all tiles.
+template <typename Maths, int kTiles, typename Use>
+__device__ __forceinline__ void each_tile(const Products& p, const Use& use) {
+  each_tile<Maths, kTiles>(p, p.cut.tiles, [](int i) { return i; }, use);
+}
+
+template <typename Maths, int kTiles>
+__global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
+    score_kernel(Products p, float* __restrict__ out) {
+  each_tile<Maths, kTiles>(
+      p, [&](Sums<kTiles>& sums, const float* factors, int first, int shift) {
+        each_sum(sums, factors, [&](int, int, float& sum, float factor) {
+          sum = score_of(sum, factor, p.asked.limit);
+        });
+        sums.store(out, p.q, first, shift);
+      });
+}
+
+// Scores of at least `least`, for all templates.
+template <typename Maths, int kTiles>
+__global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
+    above_kernel(Products p, float least) {
+  each_tile<Maths, kTiles>(
+      p, [&](const Sums<kTiles>& sums, const float* factors, int first, int shift) {
+        float of_row[2];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          of_row[half] = first + row_of_lane(half) < p.q.templates ? least : not_a_number();
+        }
+        list_scores(sums, factors, p.asked.limit, of_row, first, p.q.first + shift, &p.asked.header->count,
+                    p.asked.capacity, found_of(p.asked.header));
+      });
+}
+
+}  // namespace xcorr::time_series

@@ -1,0 +1,36 @@
+// timeseries_tf32_detect of float32 grade: the products of timeseries_3xtf32. Everything else is the
+// same; the histograms of brackets have finer bins.
+//
+// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
+// channels, which are summed; 3xtf32. Scores: product, ncc, zncc. Results: surface, above.
+// Parameters, run-time:
+//   warps_per_block  4, 8  warps that share the templates and the signal
+// Limits: those of timeseries_tf32_detect. It has run under the emulation and on no GPU yet.
+#include "algorithms/time_series/detection/plan.hpp"
+#include "algorithms/time_series/three_tf32.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::time_series {
+namespace {
+
+constexpr int kShifts = static_cast<int>(small_if_emulated(64, 16));
+constexpr BracketBins kBins = {1 << 15, static_cast<float>(small_if_emulated(1 << 22, 1 << 16))};
+using Detection = DetectionPlan<ThreeTf32, kShifts, kBins>;
+
+XCORR_VARIANT({
+    .summary = "timeseries_tf32_detect of float32 grade: three products of operands split in two",
+    .parent = "timeseries_tf32_detect",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .precisions = {Precision::three_tf32},
+    .forms = {Form::n_to_m},
+    .axes = {{"warps_per_block", {"8", "4"}}},
+    .scores = {ScoreKind::product, ScoreKind::ncc, ScoreKind::zncc},
+    .results = {ResultKind::surface, ResultKind::above},
+    .supports = Detection::supports,
+    .workspace_bytes = Detection::workspace_bytes,
+    .plan = plan_detection<Detection>,
+});
+
+}  // namespace
+}  // namespace xcorr::time_series

@@ -1,0 +1,47 @@
+// A matched filter on tensor cores in tf32: scores of templates along a signal, and the list of those
+// above a threshold, without a surface in memory. Derived from timeseries_tf32, whose products it
+// makes: the score is formed from the sums while they are in registers.
+//
+// Templates lose their mean and are divided by their norm, once. The factor of a shift is 1 / the norm
+// of its window, in float64 (detection/prepare.hpp). The signal is taken about a pivot near each tile
+// of shifts before it is rounded to tf32 (detection/products.hpp). The threshold of `above:8mad` comes
+// from one pass over the products and a survey of every 32nd tile (detection/threshold.hpp), or, where
+// the survey misleads, from further passes (detection/finish.hpp).
+//
+// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
+// channels, which are summed; tf32. Scores: product, ncc, zncc. Results: surface, above.
+// Parameters, run-time:
+//   warps_per_block  4, 8  warps that share the templates and the signal
+// Limits: compute capability 8.0; templates of up to 200,000 samples. A score whose window has an
+// infinity or a NaN is NaN. Samples that differ by more than 2^20 from others of their tile and by less
+// among themselves are constant up to rounding. It has run under the emulation and on no GPU yet.
+#include "algorithms/time_series/detection/plan.hpp"
+#include "algorithms/time_series/tf32.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::time_series {
+namespace {
+
+constexpr int kShifts = static_cast<int>(small_if_emulated(96, 16));
+// A threshold of 8 deviations is right to 9 halves of 2^-18, which is less than tf32's error of an
+// output.
+constexpr BracketBins kBins = {4096, static_cast<float>(small_if_emulated(1 << 18, 1 << 13))};
+using Detection = DetectionPlan<Tf32<Instruction::mma, true>, kShifts, kBins>;
+
+XCORR_VARIANT({
+    .summary = "Matched filter on tensor cores, tf32: scores and detections, no surface in memory",
+    .parent = "timeseries_tf32",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .precisions = {Precision::tf32},
+    .forms = {Form::n_to_m},
+    .axes = {{"warps_per_block", {"8", "4"}}},
+    .scores = {ScoreKind::product, ScoreKind::ncc, ScoreKind::zncc},
+    .results = {ResultKind::surface, ResultKind::above},
+    .supports = Detection::supports,
+    .workspace_bytes = Detection::workspace_bytes,
+    .plan = plan_detection<Detection>,
+});
+
+}  // namespace
+}  // namespace xcorr::time_series

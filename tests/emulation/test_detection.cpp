@@ -1,0 +1,342 @@
+// Scores and detections of the time-series variants that list their results: by the verdict of the
+// harness on its kinds of input, and on data that these do not have: a drifting mean, gaps, bursts
+// between the tiles of a survey, infinities.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <new>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/device.hpp"
+#include "harness/inputs.hpp"
+#include "harness/registry.hpp"
+#include "harness/results.hpp"
+#include "tests/emulation/emulation.hpp"
+
+namespace xcorr::emulation {
+namespace {
+
+// Memory of exactly `bytes` bytes, full of NaN.
+class Bytes {
+ public:
+  explicit Bytes(std::size_t bytes)
+      : size_(bytes), data_(static_cast<unsigned char*>(::operator new(bytes, kAlignment))) {
+    poison();
+  }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  ~Bytes() { ::operator delete(data_, kAlignment); }
+  void poison() { std::fill_n(data_, size_, static_cast<unsigned char>(0xff)); }
+  template <typename T = void>
+  T* get() const {
+    return reinterpret_cast<T*>(data_);
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{256};
+  std::size_t size_;
+  unsigned char* data_;
+};
+
+struct Detecting {
+  const Variant* variant;
+  Precision precision;
+};
+std::vector<Detecting> detecting() {
+  std::vector<Detecting> found;
+  for (const Variant& v : variants()) {
+    const auto lists = [&](ResultKind kind) {
+      return std::find(v.results.begin(), v.results.end(), kind) != v.results.end();
+    };
+    if (v.source_hash == "emulated" && v.family == "time_series" && lists(ResultKind::above)) {
+      found.push_back({&v, v.precisions.front()});
+    }
+  }
+  return found;
+}
+
+class Detection : public testing::TestWithParam<Detecting> {
+ protected:
+  const Variant& variant() const { return *GetParam().variant; }
+  bool is_narrow() const { return GetParam().precision == Precision::tf32; }
+};
+INSTANTIATE_TEST_SUITE_P(Variants, Detection, testing::ValuesIn(detecting()), [](const auto& info) {
+  return info.param.variant->id.substr(info.param.variant->id.find('.') + 1);
+});
+
+// Plans a problem and computes it any number of times.
+class Planned {
+ public:
+  Planned(const Detecting& what, const Problem& problem, const char* warps)
+      : problem_(problem),
+        request_(request(what, problem, warps)),
+        workspace_(what.variant->workspace_bytes(request_)),
+        out_(static_cast<std::size_t>(problem.result_bytes(sizeof(float)))) {
+    const Support support = what.variant->supports(request_);
+    if (!support) throw std::runtime_error(support.reason);
+    request_.workspace = workspace_.get();
+    plan_ = what.variant->plan(request_);
+  }
+  // The result, as compute wrote it.
+  const void* compute(const void* left, const void* right) {
+    out_.poison();
+    set_order(++order_);
+    Call call;
+    call.left = left;
+    call.right = right;
+    call.out = out_.get();
+    plan_->compute(call);
+    return out_.get();
+  }
+
+ private:
+  static PlanRequest request(const Detecting& what, const Problem& problem, const char* warps) {
+    PlanRequest of{problem, {}, what.precision};
+    of.params.set("warps_per_block", warps);
+    return of;
+  }
+  Problem problem_;
+  PlanRequest request_;
+  Bytes workspace_, out_;
+  std::unique_ptr<Plan> plan_;
+  std::uint64_t order_ = 0;
+};
+
+TEST_P(Detection, results_are_right_by_the_verdict) {
+  const std::unique_ptr<Device> device = open_cpu();
+  int turn = 0;
+  for (const std::string shapes :
+       {"n-to-m/1x1/1x1/1:1/valid", "n-to-m/1x7/1x100/3:1/valid", "n-to-m/3x20/3x231/5:1/valid",
+        "n-to-m/1x33/1x300/17:1/sy:0..0,sx:5..260", "n-to-m/2x81/2x150/2:1/valid",
+        "n-to-m/1x16/1x530/2:1/valid"}) {
+    for (const std::string fields :
+         {"", "/score=ncc:0.3", "/score=zncc:0.3", "/score=zncc:0.3/result=above:0.1:100000",
+          "/result=above:0.5:100000", "/score=zncc:1/result=above:2mad:100000",
+          "/score=ncc:0.3/result=above:3mad:100000", "/result=above:2mad:100000"}) {
+      const Problem q = parse_problem(shapes + fields);
+      const Precision precision = GetParam().precision;
+      const auto truth = device->truth(q, precision, variant().algorithm_class, 1);
+      Planned planned(GetParam(), q, turn++ % 2 ? "4" : "8");
+      Bytes left(static_cast<std::size_t>(q.left_elements()) * sizeof(float)),
+          right(static_cast<std::size_t>(q.right_elements()) * sizeof(float));
+      // A kind that is hard, in turns, beside the two that are always asked.
+      constexpr InputKind kHard[] = {InputKind::offset, InputKind::outlier, InputKind::constant,
+                                     InputKind::uniform, InputKind::subnormal, InputKind::drift};
+      for (const InputKind kind :
+           {InputKind::integer, InputKind::zero_mean, kHard[turn % std::size(kHard)]}) {
+        truth->fill(kind, left.get(), right.get());
+        const Check check = truth->check(kind, planned.compute(left.get(), right.get()));
+        EXPECT_TRUE(check.passed())
+            << q.id() << " " << to_string(kind) << ": " << check.first_wrong << "; L2 "
+            << check.rel_l2_error << " of " << check.rel_l2_bound;
+        EXPECT_EQ(truth->changed_inputs(kind, left.get(), right.get()), "") << q.id();
+      }
+    }
+  }
+}
+
+double noise(Index i) {
+  return static_cast<double>(mix(11 ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
+}
+
+// Templates of noise along one signal.
+struct Series {
+  Series(Index templates_, Index channels_, Index length_, Index samples_,
+         const std::function<double(Index)>& value)
+      : templates(templates_), channels(channels_), length(length_), samples(samples_) {
+    for (Index i = 0; i < templates * channels * length; ++i) {
+      left.push_back(static_cast<float>(3 + noise(i + 1000000)));
+    }
+    for (Index i = 0; i < channels * samples; ++i) right.push_back(static_cast<float>(value(i)));
+  }
+  // Template `of` at `at`, so large.
+  void plant(Index of, Index at, float size) {
+    for (Index c = 0; c < channels; ++c) {
+      for (Index i = 0; i < length; ++i) {
+        right[static_cast<std::size_t>(c * samples + at + i)] +=
+            size * left[static_cast<std::size_t>((of * channels + c) * length + i)];
+      }
+    }
+  }
+  Problem problem(const std::string& fields) const {
+    const auto shape = [&](Index cols) {
+      return std::to_string(channels) + "x" + std::to_string(cols);
+    };
+    return parse_problem("n-to-m/" + shape(length) + "/" + shape(samples) + "/" +
+                         std::to_string(templates) + ":1/valid/" + fields);
+  }
+  Index shifts() const { return samples - length + 1; }
+
+  // zncc by the definition.
+  double score(Index of, Index shift) const {
+    const auto n = static_cast<long double>(channels * length);
+    const auto each = [&](const auto& use) {
+      for (Index c = 0; c < channels; ++c) {
+        for (Index i = 0; i < length; ++i) {
+          use(static_cast<long double>(
+                  left[static_cast<std::size_t>((of * channels + c) * length + i)]),
+              static_cast<long double>(
+                  right[static_cast<std::size_t>(c * samples + shift + i)]));
+        }
+      }
+    };
+    long double l = 0, r = 0, products = 0, ll = 0, rr = 0;
+    each([&](long double a, long double b) { l += a, r += b; });
+    each([&](long double a, long double b) {
+      a -= l / n, b -= r / n;
+      products += a * b, ll += a * a, rr += b * b;
+    });
+    return ll > 0 && rr > 0 ? static_cast<double>(products / std::sqrt(ll * rr)) : 0;
+  }
+
+  Index templates, channels, length, samples;
+  std::vector<float> left, right;
+};
+
+std::vector<float> surface_of(const Detecting& what, const Series& of, const std::string& score) {
+  const Problem q = of.problem("score=" + score);
+  Planned planned(what, q, "4");
+  const auto* const out = static_cast<const float*>(planned.compute(of.left.data(), of.right.data()));
+  return {out, out + q.out_elements()};
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return n == 0 ? std::numeric_limits<double>::quiet_NaN() : (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+// What `above` lists is what the variant's own surface says, but for scores within `near` of the
+// threshold. The number of detections that are certain.
+std::size_t expect_detections(const Detecting& what, const Series& of, const std::string& score,
+                              double deviations, double near, Index capacity = 100000) {
+  const std::vector<float> surface = surface_of(what, of, score);
+  std::string text = std::to_string(deviations);
+  const Problem q = of.problem("score=" + score + "/result=above:" + text + "mad:" +
+                               std::to_string(capacity));
+  Planned planned(what, q, "4");
+  const void* const out = planned.compute(of.left.data(), of.right.data());
+  const auto* const header = static_cast<const AboveHeader*>(out);
+  const auto* const found = reinterpret_cast<const xcorr::Detection*>(header + 1);
+  std::set<std::pair<Index, Index>> listed;
+  for (Index i = 0; i < std::min<Index>(static_cast<Index>(header->count), capacity); ++i) {
+    EXPECT_EQ(found[i].sy, 0);
+    EXPECT_TRUE(listed.insert({found[i].pair, found[i].sx}).second) << "twice";
+    EXPECT_EQ(found[i].value,
+              surface[static_cast<std::size_t>(found[i].pair * of.shifts() + found[i].sx)]);
+  }
+  std::size_t certain = 0, possible = 0, missing = 0, wrong = 0;
+  for (Index t = 0; t < of.templates; ++t) {
+    std::vector<double> values, distances;
+    for (Index s = 0; s < of.shifts(); ++s) {
+      const double value = surface[static_cast<std::size_t>(t * of.shifts() + s)];
+      if (!std::isnan(value)) values.push_back(value);
+    }
+    const double median = median_of(values);
+    for (const double value : values) distances.push_back(std::abs(value - median));
+    const double threshold = median + deviations * median_of(distances);
+    for (Index s = 0; s < of.shifts(); ++s) {
+      const double value = surface[static_cast<std::size_t>(t * of.shifts() + s)];
+      const bool is_listed = listed.count({t, s}) > 0;
+      certain += value >= threshold + near;
+      possible += value >= threshold - near;
+      missing += value >= threshold + near && !is_listed;
+      wrong += is_listed && !(value >= threshold - near);
+    }
+  }
+  if (static_cast<Index>(header->count) <= capacity) {
+    EXPECT_EQ(missing, 0u);
+  }
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GE(header->count, certain);
+  EXPECT_LE(header->count, possible);
+  return certain;
+}
+
+// The error that a threshold of `deviations` may have where it is found from brackets: the bins of
+// the emulation are 2^-13 wide.
+double of_brackets(double deviations) { return (1 + deviations) * 0x1p-13; }
+
+// A day of data at 100 Hz whose mean drifts by 1e4 moves by 0.1 in 80 samples; here it is ten times
+// as fast. Far from the global mean every window would be lost without a pivot near it.
+TEST_P(Detection, scores_of_a_drifting_mean) {
+  Series series(3, 2, 64, 900, [](Index i) {
+    return 1e4 + 5 * static_cast<double>(i % 900) / 450 + 1e4 * (i % 900 > 500) + noise(i);
+  });
+  const std::vector<float> surface = surface_of(GetParam(), series, "zncc:0.3");
+  double worst = 0;
+  for (Index t = 0; t < series.templates; ++t) {
+    for (Index s = 0; s < series.shifts(); ++s) {
+      const float value = surface[static_cast<std::size_t>(t * series.shifts() + s)];
+      ASSERT_LE(std::abs(value), 1.0f);
+      // Away from the step.
+      if (s + series.length > 320 && s < 690) continue;
+      worst = std::max(worst, std::abs(static_cast<double>(value) - series.score(t, s)));
+    }
+  }
+  EXPECT_LE(worst, is_narrow() ? 3e-4 : 1e-5);
+}
+
+// Enough shifts for brackets, in more than one group of templates; planted ones are found.
+TEST_P(Detection, thresholds_from_brackets) {
+  Series series(17, 1, 32, 1500, noise);
+  series.plant(3, 700, 3);
+  series.plant(16, 1468, 3);  // the last shift
+  EXPECT_GE(expect_detections(GetParam(), series, "zncc:0.3", 5, of_brackets(5)), 2u);
+  expect_detections(GetParam(), series, "ncc:0.3", 4, of_brackets(4));
+}
+
+// Louder products in tiles that the survey leaves out, so that no bracket holds its rank.
+TEST_P(Detection, thresholds_where_the_survey_misleads) {
+  Series series(2, 1, 32, 1500, noise);
+  const auto is_surveyed = [](Index s) { return s / 64 % 3 == 0; };
+  for (Index s = 0; s + 32 < 1500; s += 8) {
+    if (!is_surveyed(s) && !is_surveyed(s + 63)) series.plant(0, s, 2);
+  }
+  EXPECT_GE(expect_detections(GetParam(), series, "zncc:0.3", 1, of_brackets(1)), 1u);
+}
+
+// More candidates than the list holds, and more detections than the result does: they are counted.
+TEST_P(Detection, more_detections_than_the_capacity) {
+  Series series(3, 1, 32, 1500, noise);
+  EXPECT_GE(expect_detections(GetParam(), series, "zncc:0.3", 1, of_brackets(1), 5), 100u);
+}
+
+// A gap: its windows are constant, score 0 and count.
+TEST_P(Detection, gaps_score_zero) {
+  Series series(2, 1, 32, 1500, [](Index i) { return i > 400 && i < 1000 ? 7 : 7 + noise(i); });
+  const std::vector<float> surface = surface_of(GetParam(), series, "zncc:0.3");
+  for (Index s = 401; s + 32 <= 1000; ++s) ASSERT_EQ(surface[static_cast<std::size_t>(s)], 0.0f) << s;
+  ASSERT_NE(surface[390], 0.0f);
+  expect_detections(GetParam(), series, "zncc:0.3", 3, of_brackets(3));
+}
+
+// An infinity or a NaN reaches the scores whose windows hold it and no others, and is never counted.
+TEST_P(Detection, infinities_stay_in_their_windows) {
+  Series series(2, 1, 20, 1500, noise);
+  series.right[300] = std::numeric_limits<float>::infinity();
+  series.right[900] = std::numeric_limits<float>::quiet_NaN();
+  Series other = series;
+  other.right[300] = other.right[900] = 0;
+  const std::vector<float> surface = surface_of(GetParam(), series, "zncc:0.3");
+  const std::vector<float> without = surface_of(GetParam(), other, "zncc:0.3");
+  for (Index s = 0; s < series.shifts(); ++s) {
+    const auto i = static_cast<std::size_t>(s);
+    const bool holds = (s <= 300 && s + 20 > 300) || (s <= 900 && s + 20 > 900);
+    ASSERT_EQ(std::isnan(surface[i]), holds) << s;
+    if (!holds) ASSERT_NEAR(surface[i], without[i], is_narrow() ? 2e-3 : 1e-5) << s;
+  }
+  expect_detections(GetParam(), series, "zncc:0.3", 3, of_brackets(3));
+  // A template with a NaN has no score.
+  series.left[25] = std::numeric_limits<float>::quiet_NaN();
+  expect_detections(GetParam(), series, "zncc:0.3", 3, of_brackets(3));
+}
+
+}  // namespace
+}  // namespace xcorr::emulation
