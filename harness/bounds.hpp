@@ -376,12 +376,13 @@ struct ScoreBounds {
     if (kind == ScoreKind::phase) return 8.0 * pair.phase + 4.0 * sums.u * fabs(e.value);
     if (!is_normalised(kind)) return sums.at(pair.sums, element, e.absolute) + pair.means;
     if (e.zero == ZeroRule::zero) return 0.0;
-    const double of_products = sums.definition
-                                   ? (sums.rounds.reduced ? reduced_score(pair, e)
-                                                          : definition_score(e.terms)) +
-                                         pair.sums.reference * e.scale
-                                   : 16.0 * sums.u + pair.sums.transform * e.scale;
-    return fmin(largest_error,
+    const double of_products = sums.definition ? (sums.rounds.reduced ? reduced_score(pair, e)
+                                                                      : definition_score(e.terms)) +
+                                                     pair.sums.reference * e.scale
+                                               : 16.0 * sums.u + pair.sums.transform * e.scale;
+    // Of few products rounded to few digits the errors do not cancel.
+    const double few = sums.rounds.narrow && e.terms < 64 ? sqrt(64 / e.terms) : 1.0;
+    return fmin(largest_error * few,
                 of_products + of_squares(pair, e) + sums.tiny(element, pair.right_norm) * e.scale);
   }
 
@@ -420,10 +421,9 @@ struct ScoreBounds {
     const double of_sums = std::max(reference, std::sqrt(scores / terms));
     const double u = sums.rounds.reduced ? sums.rounds.sum : sums.u;
     const double one_direction = is_systematic(sums.kind) ? sums.rounds.product : 0.0;
-    const double inputs =
-        sums.rounds.reduced
-            ? 2.0 * sums.rounds.input * weight * l * root_mean_square(r) * (is_centred() ? 1.5 : 1.0)
-            : 0.0;
+    const double inputs = sums.rounds.reduced ? 2.0 * sums.rounds.input * weight * l *
+                                                    root_mean_square(r) * (is_centred() ? 1.5 : 1.0)
+                                              : 0.0;
     return few * ((definition_l2_bound(terms, u + kDoubleRoundoff) + 8.0 * u + one_direction) *
                       of_sums +
                   inputs) +

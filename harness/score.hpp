@@ -35,7 +35,7 @@ struct ScoreElement {
   // ncc, zncc: the norm of the products, sqrt(sum of l^2 r^2), times `scale`. 1 is the most that it
   // can be, and stands where it was not computed.
   double spread = 1;
-  double terms = 0;                            // elements in the sums
+  double terms = 0;  // elements in the sums
   ZeroRule zero = ZeroRule::no;
 };
 
@@ -135,9 +135,9 @@ XCORR_HD inline ScoreElement score_element(const Problem& q, const ScorePair& m,
     left_largest = fmax(left_largest, fabs(l - left_pivot));
     right_largest = fmax(right_largest, fabs(r - right_pivot));
   });
-  ScoreElement e = normalised(products, left_squares, right_squares, n,
-                              zero_rule(left_squares, left_largest, n),
-                              zero_rule(right_squares, right_largest, n));
+  ScoreElement e =
+      normalised(products, left_squares, right_squares, n, zero_rule(left_squares, left_largest, n),
+                 zero_rule(right_squares, right_largest, n));
   e.spread = fmin(1.0, sqrt(product_squares) * e.scale);
   return e;
 }

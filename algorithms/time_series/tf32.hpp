@@ -30,7 +30,7 @@ class Tf32 {
       }
     }
   }
-  template <typename Part>
+  template <typename Part = SignalPart>
   __device__ __forceinline__ void stage_signal(const Part& part, int samples,
                                                const Copier& copier) const {
 #pragma unroll 4

@@ -126,7 +126,7 @@ TEST_P(Detection, results_are_right_by_the_verdict) {
       Bytes left(static_cast<std::size_t>(q.left_elements()) * sizeof(float)),
           right(static_cast<std::size_t>(q.right_elements()) * sizeof(float));
       // A kind that is hard, in turns, beside the two that are always asked.
-      constexpr InputKind kHard[] = {InputKind::offset, InputKind::outlier, InputKind::constant,
+      constexpr InputKind kHard[] = {InputKind::offset,  InputKind::outlier,   InputKind::constant,
                                      InputKind::uniform, InputKind::subnormal, InputKind::drift};
       for (const InputKind kind :
            {InputKind::integer, InputKind::zero_mean, kHard[turn % std::size(kHard)]}) {
@@ -181,8 +181,7 @@ struct Series {
         for (Index i = 0; i < length; ++i) {
           use(static_cast<long double>(
                   left[static_cast<std::size_t>((of * channels + c) * length + i)]),
-              static_cast<long double>(
-                  right[static_cast<std::size_t>(c * samples + shift + i)]));
+              static_cast<long double>(right[static_cast<std::size_t>(c * samples + shift + i)]));
         }
       }
     };
@@ -202,14 +201,16 @@ struct Series {
 std::vector<float> surface_of(const Detecting& what, const Series& of, const std::string& score) {
   const Problem q = of.problem("score=" + score);
   Planned planned(what, q, "4");
-  const auto* const out = static_cast<const float*>(planned.compute(of.left.data(), of.right.data()));
+  const auto* const out =
+      static_cast<const float*>(planned.compute(of.left.data(), of.right.data()));
   return {out, out + q.out_elements()};
 }
 
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();
-  return n == 0 ? std::numeric_limits<double>::quiet_NaN() : (values[(n - 1) / 2] + values[n / 2]) / 2;
+  return n == 0 ? std::numeric_limits<double>::quiet_NaN()
+                : (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
 // What `above` lists is what the variant's own surface says, but for scores within `near` of the
@@ -218,8 +219,8 @@ std::size_t expect_detections(const Detecting& what, const Series& of, const std
                               double deviations, double near, Index capacity = 100000) {
   const std::vector<float> surface = surface_of(what, of, score);
   std::string text = std::to_string(deviations);
-  const Problem q = of.problem("score=" + score + "/result=above:" + text + "mad:" +
-                               std::to_string(capacity));
+  const Problem q =
+      of.problem("score=" + score + "/result=above:" + text + "mad:" + std::to_string(capacity));
   Planned planned(what, q, "4");
   const void* const out = planned.compute(of.left.data(), of.right.data());
   const auto* const header = static_cast<const AboveHeader*>(out);
@@ -312,7 +313,8 @@ TEST_P(Detection, more_detections_than_the_capacity) {
 TEST_P(Detection, gaps_score_zero) {
   Series series(2, 1, 32, 1500, [](Index i) { return i > 400 && i < 1000 ? 7 : 7 + noise(i); });
   const std::vector<float> surface = surface_of(GetParam(), series, "zncc:0.3");
-  for (Index s = 401; s + 32 <= 1000; ++s) ASSERT_EQ(surface[static_cast<std::size_t>(s)], 0.0f) << s;
+  for (Index s = 401; s + 32 <= 1000; ++s)
+    ASSERT_EQ(surface[static_cast<std::size_t>(s)], 0.0f) << s;
   ASSERT_NE(surface[390], 0.0f);
   expect_detections(GetParam(), series, "zncc:0.3", 3, of_brackets(3));
 }

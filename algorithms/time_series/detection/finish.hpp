@@ -41,8 +41,8 @@ __device__ __forceinline__ void each_tile_of_groups(const Products& p, const Use
     Cut cut = p.cut;
     cut.first_group = group;  // blockIdx.y is 0
     // Blocks take turns also where a group has few tiles.
-    const int turn = static_cast<int>(
-        (static_cast<Index>(group) * cut.tiles + blockIdx.x) % gridDim.x);
+    const int turn =
+        static_cast<int>((static_cast<Index>(group) * cut.tiles + blockIdx.x) % gridDim.x);
     bool first = true;
 #pragma unroll 1
     for (int tile = turn; tile < cut.tiles; tile += static_cast<int>(gridDim.x)) {
@@ -98,8 +98,7 @@ __device__ __forceinline__ void select_digits(const Products& p, int shift, bool
       std::uint32_t before = up_to - sum;
       for (int i = 0; i < kOfLane; ++i) {
         if (before <= rank && rank < before + mine[i]) {
-          selection.found[k] =
-              found | static_cast<std::uint32_t>(lane * kOfLane + i) << shift;
+          selection.found[k] = found | static_cast<std::uint32_t>(lane * kOfLane + i) << shift;
           selection.rank[k] = rank - before;
         }
         before += mine[i];

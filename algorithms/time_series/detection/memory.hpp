@@ -33,8 +33,7 @@ struct Survey {
   __device__ static __forceinline__ float edge(int bin) {
     const int size = bin < kHalf ? kHalf - bin : bin - kHalf;
     const float value =
-        size == 0 ? 0.0f
-                  : std::bit_cast<float>(static_cast<std::uint32_t>(size + kLowest) << 19);
+        size == 0 ? 0.0f : std::bit_cast<float>(static_cast<std::uint32_t>(size + kLowest) << 19);
     return bin < kHalf ? -value : value;
   }
 };

@@ -76,10 +76,10 @@ class DetectionPlan final : public DevicePlan<float> {
     survey_tiles_ = std::min(cut_.tiles, std::max(cut_.tiles / kSurveyShare, kLeastSurvey));
     survey_blocks_ = blocks(survey_kernel<Maths, kTiles>, survey_tiles_);
     count_blocks_ = blocks(count_kernel<Maths, kTiles>, cut_.tiles);
-    finish_blocks_ = static_cast<unsigned>(std::min<Index>(
-        resident_blocks(reinterpret_cast<const void*>(finish_kernel<Maths, kTiles>), threads_,
-                        bytes_),
-        static_cast<Index>(cut_.tiles) * groups_));
+    finish_blocks_ = static_cast<unsigned>(
+        std::min<Index>(resident_blocks(reinterpret_cast<const void*>(finish_kernel<Maths, kTiles>),
+                                        threads_, bytes_),
+                        static_cast<Index>(cut_.tiles) * groups_));
   }
 
   static Support supports(const PlanRequest& request) {
@@ -137,8 +137,8 @@ class DetectionPlan final : public DevicePlan<float> {
     memory.bins = kBins.count;
     memory.templates = layout.array<float>(q.left_elements());
     memory.sums = layout.array<float>(q.lefts);
-    memory.factors = layout.array<float>(static_cast<Index>(cut(request).tiles) *
-                                         block_shifts(request));
+    memory.factors =
+        layout.array<float>(static_cast<Index>(cut(request).tiles) * block_shifts(request));
     memory.means = layout.array<float>(q.right.rows * memory.chunks);
     memory.totals = layout.array<Total>(q.right.rows * memory.parts);
     memory.brackets = layout.array<Bracket>(surveyed ? padded : 0);
@@ -155,8 +155,7 @@ class DetectionPlan final : public DevicePlan<float> {
     memory.counts = layout.array<Counts>(surveyed ? padded : 0);
     memory.histogram = layout.array<std::uint32_t>(surveyed ? padded * 3 * kBins.count : 0);
     memory.digits = layout.array<std::uint32_t>(deviations ? padded * 2 * kDigits : 0);
-    memory.cleared =
-        static_cast<std::uint32_t>((layout.bytes() - cleared) / sizeof(std::uint32_t));
+    memory.cleared = static_cast<std::uint32_t>((layout.bytes() - cleared) / sizeof(std::uint32_t));
   }
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
@@ -165,14 +164,16 @@ class DetectionPlan final : public DevicePlan<float> {
     Question asked = asked_;
     asked.header = above ? static_cast<Header*>(call.out) : nullptr;
     const auto stream = call.stream;
-    const auto preparing = static_cast<unsigned>(series_.templates + series_.channels * memory_.parts);
+    const auto preparing =
+        static_cast<unsigned>(series_.templates + series_.channels * memory_.parts);
     launch(prepare_kernel<float>, dim3(preparing), dim3(kPrepareThreads), 0, stream, series_, asked,
            memory_, arrays.left, arrays.right);
     const int factors = cut_.tiles * threads_ / warp::kSize * kShifts;
-    launch(factors_kernel<float>,
-           dim3(static_cast<unsigned>(std::min<Index>(ceil_div(factors, kFactorTile), kMostBlocks))),
-           dim3(kFactorThreads), factor_bytes(q), stream, series_, asked, memory_, factors,
-           arrays.right);
+    launch(
+        factors_kernel<float>,
+        dim3(static_cast<unsigned>(std::min<Index>(ceil_div(factors, kFactorTile), kMostBlocks))),
+        dim3(kFactorThreads), factor_bytes(q), stream, series_, asked, memory_, factors,
+        arrays.right);
     Products products{series_, cut_, asked, memory_, arrays.right};
     const auto over_groups = [&](auto kernel, unsigned blocks, auto... arguments) {
       launch(kernel, dim3(blocks, static_cast<unsigned>(groups_)),
@@ -191,8 +192,8 @@ class DetectionPlan final : public DevicePlan<float> {
       const dim3 templates(static_cast<unsigned>(series_.templates));
       launch(brackets_kernel<kShifts>, templates, dim3(warp::kSize), 0, stream, asked, memory_);
       over_groups(count_kernel<Maths, kTiles>, count_blocks_);
-      launch(threshold_kernel<kBins.count>, templates, dim3(kThresholdThreads), 0, stream, series_, asked,
-             memory_);
+      launch(threshold_kernel<kBins.count>, templates, dim3(kThresholdThreads), 0, stream, series_,
+             asked, memory_);
     }
     launch(LaunchAttributes{.cooperative = true}, finish_kernel<Maths, kTiles>,
            dim3(finish_blocks_), dim3(static_cast<unsigned>(threads_)), bytes_, stream, products);
@@ -216,7 +217,8 @@ class DetectionPlan final : public DevicePlan<float> {
   Memory memory_ = {};
   Question asked_ = {};
   int survey_tiles_ = 0;
-  unsigned score_blocks_ = 1, above_blocks_ = 1, survey_blocks_ = 1, count_blocks_ = 1;  // of a group
+  unsigned score_blocks_ = 1, above_blocks_ = 1, survey_blocks_ = 1,
+           count_blocks_ = 1;  // of a group
   unsigned finish_blocks_ = 1;
 };
 

@@ -267,8 +267,8 @@ __global__ void __launch_bounds__(kFactorThreads)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int at = shift + thread * kRun + j + i;
-        four.of[i] = at < q.shifts ? factor_of(windows[j + i], terms, pivot, mean, asked)
-                                   : not_a_number();
+        four.of[i] =
+            at < q.shifts ? factor_of(windows[j + i], terms, pivot, mean, asked) : not_a_number();
         not_scores += at < q.shifts && !(four.of[i] == four.of[i]);
       }
       const int at = shift + thread * kRun + j;

@@ -88,15 +88,15 @@ __device__ __forceinline__ void add_tile(const Maths& maths, const Products& p, 
       const int steps = ceil_div(samples, Maths::kStep);
       block::barrier();
       if (!keeps_templates || stages_templates) {
-        maths.stage_templates(
-            TemplatePart(q, cut, p.memory.templates, channel, begin, samples), steps, Copier());
+        maths.stage_templates(TemplatePart(q, cut, p.memory.templates, channel, begin, samples),
+                              steps, Copier());
       }
       // Found anew for each part: kept over the products, it would take a register.
       const int shift = opaque(block_shift);
-      maths.stage_signal(PivotedPart{p.right + static_cast<Index>(channel) * q.pitch,
-                                     q.first + shift + begin, q.pitch,
-                                     pivot_of_tile(p, shift, block_shifts)},
-                         block_shifts + steps * Maths::kStep, Copier());
+      maths.stage_signal(
+          PivotedPart{p.right + static_cast<Index>(channel) * q.pitch, q.first + shift + begin,
+                      q.pitch, pivot_of_tile(p, shift, block_shifts)},
+          block_shifts + steps * Maths::kStep, Copier());
       block::barrier();
       if (block_shift + from < q.shifts) maths.correlate(sums, from, steps);
     }
@@ -132,9 +132,9 @@ __device__ __forceinline__ float score_of(float sum, float factor, float limit) 
 // which goes on beyond the capacity. One addition for all of a warp.
 template <int kTiles, typename Count>
 __device__ __forceinline__ void list_scores(const Sums<kTiles>& sums, const float* factors,
-                                            float limit, const float (&least)[2], int first_template,
-                                            int first_shift, Count* counter, Count capacity,
-                                            Found* list) {
+                                            float limit, const float (&least)[2],
+                                            int first_template, int first_shift, Count* counter,
+                                            Count capacity, Found* list) {
   int mine = 0;
   each_sum(sums, factors, [&](int half, int, float sum, float factor) {
     mine += score_of(sum, factor, limit) >= least[half];
@@ -193,13 +193,12 @@ __device__ __forceinline__ void each_tile(const Products& p, const Use& use) {
 template <typename Maths, int kTiles>
 __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
     score_kernel(Products p, float* __restrict__ out) {
-  each_tile<Maths, kTiles>(
-      p, [&](Sums<kTiles>& sums, const float* factors, int first, int shift) {
-        each_sum(sums, factors, [&](int, int, float& sum, float factor) {
-          sum = score_of(sum, factor, p.asked.limit);
-        });
-        sums.store(out, p.q, first, shift);
-      });
+  each_tile<Maths, kTiles>(p, [&](Sums<kTiles>& sums, const float* factors, int first, int shift) {
+    each_sum(sums, factors, [&](int, int, float& sum, float factor) {
+      sum = score_of(sum, factor, p.asked.limit);
+    });
+    sums.store(out, p.q, first, shift);
+  });
 }
 
 // Scores of at least `least`, for all templates.
@@ -213,8 +212,8 @@ __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTile
         for (int half = 0; half < 2; ++half) {
           of_row[half] = first + row_of_lane(half) < p.q.templates ? least : not_a_number();
         }
-        list_scores(sums, factors, p.asked.limit, of_row, first, p.q.first + shift, &p.asked.header->count,
-                    p.asked.capacity, found_of(p.asked.header));
+        list_scores(sums, factors, p.asked.limit, of_row, first, p.q.first + shift,
+                    &p.asked.header->count, p.asked.capacity, found_of(p.asked.header));
       });
 }
 

@@ -34,7 +34,7 @@ inline constexpr int kSurveyPitch = Survey::kBins + 1;
 template <typename Maths, int kTiles>
 __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
     survey_kernel(Products p, int tiles) {
-  XCORR_SHARED(std::uint32_t, bins, kGroup * kSurveyPitch);
+  XCORR_SHARED(std::uint32_t, bins, kGroup* kSurveyPitch);
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   for (int i = thread; i < kGroup * kSurveyPitch; i += threads) bins[i] = 0;
   block::barrier();
@@ -99,8 +99,7 @@ struct Distribution {
 
 // A warp for each template. kShifts are those of a warp in the survey.
 template <int kShifts>
-__global__ void __launch_bounds__(warp::kSize)
-    brackets_kernel(Question asked, Memory memory) {
+__global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, Memory memory) {
   XCORR_SHARED(std::uint32_t, before, Survey::kBins + 1);
   const int lane = warp::lane(), row = static_cast<int>(blockIdx.x);
   const std::uint32_t* const bins = memory.survey + static_cast<Index>(row) * Survey::kBins;
@@ -173,58 +172,58 @@ __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTile
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   for (int i = thread; i < 3 * kGroup; i += threads) of_group[i] = 0;
   block::barrier();
-  each_tile<Maths, kTiles>(
-      p, [&](const Sums<kTiles>& sums, const float* factors, int first, int shift) {
-        Bracket brackets[2];
-        float farthest[2];
-        std::uint32_t below[2] = {}, within[2] = {}, zeros[2] = {};
-        const int row = first + opaque(row_of_lane(0)), bins = p.memory.bins;
+  each_tile<Maths, kTiles>(p, [&](const Sums<kTiles>& sums, const float* factors, int first,
+                                  int shift) {
+    Bracket brackets[2];
+    float farthest[2];
+    std::uint32_t below[2] = {}, within[2] = {}, zeros[2] = {};
+    const int row = first + opaque(row_of_lane(0)), bins = p.memory.bins;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const float none = not_a_number();
-          brackets[half] = {none, none, none, none, none, none};
-          if (row + 8 * half < p.q.templates) brackets[half] = p.memory.brackets[row + 8 * half];
-          farthest[half] = -2;
-        }
-        each_sum(sums, factors, [&](int half, int, float sum, float factor) {
-          const Bracket& bracket = brackets[half];
-          // The distance from the rough median, and how much larger it is than the rough deviation.
-          const float distance = std::fma(sum, factor, -bracket.median);
-          const float beyond = std::fabs(distance) - bracket.deviation;
-          // The bit of the sign; it is 0 of a NaN.
-          below[half] += bits_of(distance) >> 31;
-          within[half] += bits_of(beyond) >> 31;
-          farthest[half] = fmaxf(farthest[half], distance);
-          const bool at_median = std::fabs(distance) < bracket.near_median;
-          if (!at_median && !(std::fabs(beyond) < bracket.near_deviation)) return;
-          // Where a part of a signal is missing, many scores are 0, and all would be added to one bin.
-          if (distance == -bracket.median) {
-            ++zeros[half];
-            return;
-          }
-          const float place = (at_median ? distance : beyond) * p.asked.per_bin;
-          const int histogram = at_median ? 0 : distance > 0 ? 1 : 2;
-          atomic_add(p.memory.histogram + (static_cast<Index>(row + 8 * half) * 3 + histogram) * bins +
-                         (bins / 2 + static_cast<int>(std::floor(place))),
-                     1u);
-        });
-        bool any = false;
+    for (int half = 0; half < 2; ++half) {
+      const float none = not_a_number();
+      brackets[half] = {none, none, none, none, none, none};
+      if (row + 8 * half < p.q.templates) brackets[half] = p.memory.brackets[row + 8 * half];
+      farthest[half] = -2;
+    }
+    each_sum(sums, factors, [&](int half, int, float sum, float factor) {
+      const Bracket& bracket = brackets[half];
+      // The distance from the rough median, and how much larger it is than the rough deviation.
+      const float distance = std::fma(sum, factor, -bracket.median);
+      const float beyond = std::fabs(distance) - bracket.deviation;
+      // The bit of the sign; it is 0 of a NaN.
+      below[half] += bits_of(distance) >> 31;
+      within[half] += bits_of(beyond) >> 31;
+      farthest[half] = fmaxf(farthest[half], distance);
+      const bool at_median = std::fabs(distance) < bracket.near_median;
+      if (!at_median && !(std::fabs(beyond) < bracket.near_deviation)) return;
+      // Where a part of a signal is missing, many scores are 0, and all would be added to one bin.
+      if (distance == -bracket.median) {
+        ++zeros[half];
+        return;
+      }
+      const float place = (at_median ? distance : beyond) * p.asked.per_bin;
+      const int histogram = at_median ? 0 : distance > 0 ? 1 : 2;
+      atomic_add(p.memory.histogram + (static_cast<Index>(row + 8 * half) * 3 + histogram) * bins +
+                     (bins / 2 + static_cast<int>(std::floor(place))),
+                 1u);
+    });
+    bool any = false;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const std::uint32_t counts[3] = {below[half], within[half], zeros[half]};
+    for (int half = 0; half < 2; ++half) {
+      const std::uint32_t counts[3] = {below[half], within[half], zeros[half]};
 #pragma unroll
-          for (int i = 0; i < 3; ++i) {
-            if (counts[i] > 0) atomic_add(&of_group[row_of_lane(half) * 3 + i], counts[i]);
-          }
-          // A score may be rounded in another way than its distance.
-          any |= farthest[half] + brackets[half].median >= brackets[half].cut - 0x1p-20f;
-        }
-        if (warp::any(any)) {
-          const float least[2] = {brackets[0].cut, brackets[1].cut};
-          list_scores(sums, factors, p.asked.limit, least, first, p.q.first + shift,
-                      &p.memory.state->candidates, p.memory.candidate_list, p.memory.candidates);
-        }
-      });
+      for (int i = 0; i < 3; ++i) {
+        if (counts[i] > 0) atomic_add(&of_group[row_of_lane(half) * 3 + i], counts[i]);
+      }
+      // A score may be rounded in another way than its distance.
+      any |= farthest[half] + brackets[half].median >= brackets[half].cut - 0x1p-20f;
+    }
+    if (warp::any(any)) {
+      const float least[2] = {brackets[0].cut, brackets[1].cut};
+      list_scores(sums, factors, p.asked.limit, least, first, p.q.first + shift,
+                  &p.memory.state->candidates, p.memory.candidate_list, p.memory.candidates);
+    }
+  });
   block::barrier();
   auto* const to = reinterpret_cast<std::uint32_t*>(p.memory.counts + first_template(p.cut));
   for (int i = thread; i < 3 * kGroup; i += threads) {
@@ -265,8 +264,8 @@ struct Bins {
 };
 // Bin i has count(i) scores, and `before_middle` scores come before bin `bins` / 2.
 template <typename Count>
-__device__ __forceinline__ Bins bins_of_ranks(int bins, Index before_middle, const Index (&ranks)[2],
-                                              const Count& count) {
+__device__ __forceinline__ Bins bins_of_ranks(int bins, Index before_middle,
+                                              const Index (&ranks)[2], const Count& count) {
   XCORR_SHARED(int, found, 2);
   const int thread = static_cast<int>(threadIdx.x);
   const int of_thread = bins / kThresholdThreads;
@@ -290,7 +289,7 @@ __device__ __forceinline__ Bins bins_of_ranks(int bins, Index before_middle, con
 
 // A block for each template. A bracket has kBins bins.
 template <int kBins>
-__global__ void __launch_bounds__(kThresholdThreads)
+__global__ void __launch_bounds__(kThresholdThreads, 1)
     threshold_kernel(Series q, Question asked, Memory memory) {
   if (is_unknown(memory)) return;
   constexpr int bins = kBins, half = kBins / 2;
@@ -323,17 +322,16 @@ __global__ void __launch_bounds__(kThresholdThreads)
   for (int i = static_cast<int>(threadIdx.x); i < size; i += kThresholdThreads) {
     nearer += count(side, half + i) - count(3 - side, half - 1 - i);
   }
-  const Bins far =
-      bins_of_ranks(bins, counts.within + sum_of_threads(nearer).all, ranks,
-                    [&](int i) { return count(1, i + moved) + count(2, i - moved); });
+  const Bins far = bins_of_ranks(bins, counts.within + sum_of_threads(nearer).all, ranks,
+                                 [&](int i) { return count(1, i + moved) + count(2, i - moved); });
   for (int k = 0; k < 2; ++k) {
     // Beyond a bracket the histograms are empty.
     const auto holds = [&](int bin, int margin, float near) {
       const int from_middle = bin < half ? half - bin : bin - half;
       return bin >= 0 && from_middle + margin + 1 < static_cast<int>(near * bracket.per_bin);
     };
-    good &= holds(at.of[k], 0, bracket.near_median) &&
-            holds(far.of[k], size, bracket.near_deviation);
+    good &=
+        holds(at.of[k], 0, bracket.near_median) && holds(far.of[k], size, bracket.near_deviation);
   }
   if (threadIdx.x != 0) return;
   if (!good) {
@@ -344,8 +342,8 @@ __global__ void __launch_bounds__(kThresholdThreads)
   const auto middle = [&](float from, const Bins& of) {
     return from + (0.5 * (of.of[0] + of.of[1] + 1) - half) / static_cast<double>(bracket.per_bin);
   };
-  memory.thresholds[row] = {float_from(middle(bracket.median, at) +
-                                       asked.deviations * middle(bracket.deviation, far))};
+  memory.thresholds[row] = {
+      float_from(middle(bracket.median, at) + asked.deviations * middle(bracket.deviation, far))};
 }
 
 }  // namespace xcorr::time_series
