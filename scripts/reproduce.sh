@@ -96,6 +96,7 @@ if ((${#selection[@]} == 0)); then
   run_python -m experiments.inputs.ebsd "${common[@]}" || status=1
   run_python -m experiments.inputs.photo "${common[@]}" || status=1
   run_python -m experiments.inputs.seismic "${common[@]}" || status=1
+  run_python -m experiments.inputs.amplitudes "${common[@]}" || status=1
 else
   echo "left out: this run is a selection"
 fi

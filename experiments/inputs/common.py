@@ -147,8 +147,8 @@ def _context(experiment: str, arguments: argparse.Namespace, library: Any) -> Co
     )
 
 
-def job_of(variant: dict[str, Any], device: str) -> Job:
-    return Job(variant["id"], default_params(variant), "fp32", device)
+def job_of(variant: dict[str, Any], device: str, precision: str = "fp32") -> Job:
+    return Job(variant["id"], default_params(variant), precision, device)
 
 
 def fastest(context: Context, algorithm_class: str, request: Request) -> Job | None:

@@ -161,7 +161,7 @@ def choose(context: common.Context, request: Request) -> list[Job]:
             if reason:
                 reasons.append(f"variant '{variant['id']}' in {precision}: {reason}")
             else:
-                jobs.append(Job(variant["id"], default_params(variant), precision, context.device))
+                jobs.append(common.job_of(variant, context.device, precision))
     if jobs:
         return jobs
     if asked:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from plots.tables import accuracy, best_by_mode, detections, table1, time_series
+from plots.tables import accuracy, amplitudes, best_by_mode, detections, table1, time_series
 from plots.tables.claims import verdicts
 from plots.tidy import ResultSet
 
@@ -24,12 +24,11 @@ def chapters(results: ResultSet, cells: pd.DataFrame, claims: pd.DataFrame) -> l
 
 
 def _series(results: ResultSet) -> list[dict[str, Any]]:
-    """The chapter on time series: products, then matched filters."""
-    notes, tables = detections.chapter_parts(results)
-    return [
-        {**one, "notes": [*one["notes"], *notes], "tables": [*one["tables"], *tables]}
-        for one in time_series.chapter(results)
-    ]
+    """The chapter on time series: products, matched filters, amplitudes."""
+    (chapter,) = time_series.chapter(results)
+    for notes, tables in (detections.chapter_parts(results), amplitudes.chapter_parts(results)):
+        chapter = {**chapter, "notes": [*chapter["notes"], *notes], "tables": [*chapter["tables"], *tables]}
+    return [chapter]
 
 
 def _plain(chapter: dict[str, Any]) -> dict[str, Any]:

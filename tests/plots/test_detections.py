@@ -70,7 +70,7 @@ def test_a_set_without_any_says_what_is_missing(tmp_path):
     (omitted,) = detection.draw(results)
     assert isinstance(omitted, Omitted) and "inputs.seismic" in omitted.reason
     (chapter,) = [one for one in chapters(results) if one["id"] == "time_series"]
-    assert len(chapter["notes"]) == 3 and all("measured" in one or "does" in one for one in chapter["notes"])
+    assert len(chapter["notes"]) == 4 and all("in this set" in one for one in chapter["notes"])
 
 
 def chapters(results):

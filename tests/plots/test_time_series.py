@@ -6,14 +6,15 @@ import math
 from pathlib import Path
 
 import pytest
-from fixtures import sets
+from fixtures import real, sets
 
+from experiments.compare import fragments
 from experiments.driver import schema
 from plots import style, tidy
 from plots.drawing import Drawing, Omitted
 from plots.figures import time_series as figure
 from plots.report import front
-from plots.tables import table1, time_series
+from plots.tables import amplitudes, table1, time_series
 from plots.tables.claims import verdicts
 from xcorr.errors import UserError
 
@@ -161,6 +162,55 @@ def test_claims_are_decided_at_the_problem_of_table_2():
     said, here = claims_of(slower)
     assert said["K08"] == "differs here" and said["K05"] == "holds" and said["K04"] == "differs here"
     assert here["K04"] == f"{6e-4 / 1.1e-4:.3g}"
+
+
+def claim(folder, name):
+    """Verdict and value of a claim in the set at `folder`."""
+    raw = sets.frame(headline())
+    results = tidy.ResultSet(KEY, "local", folder, raw, tidy.tidy(raw))
+    (line,) = verdicts.table(results, [name]).to_dict("records")
+    return line["verdict"], line["here"], line["reason"]
+
+
+def test_lost_outputs_decide_whether_scaling_is_needed(tmp_path):
+    assert claim(tmp_path, "K06")[0] == "not measured" and "inputs.amplitudes" in claim(tmp_path, "K06")[2]
+    tensor, half, scaled = ("timeseries_tf32", "tf32"), ("timeseries_fp16", "fp16"), ("timeseries_fp16_scaled", "fp16")
+    real.write_amplitudes(tmp_path, {tensor: {}, half: {1e-6: 400}, scaled: {}})
+    assert claim(tmp_path, "K06")[:2] == ("holds", "lost 0 of 3000 and 400 of 3000: none / some")
+    real.write_amplitudes(tmp_path, {tensor: {1e4: 1}, half: {1e-6: 400}})
+    assert claim(tmp_path, "K06")[0] == "differs here"
+    real.write_amplitudes(tmp_path, {tensor: {}, half: {}})
+    assert claim(tmp_path, "K06")[0] == "differs here"
+    real.write_amplitudes(tmp_path, {tensor: {}, scaled: {}})
+    assert claim(tmp_path, "K06")[0] == "not measured" and "timeseries_fp16" in claim(tmp_path, "K06")[2]
+
+
+def test_lost_outputs_are_a_table_of_the_chapter(tmp_path):
+    real.write_amplitudes(tmp_path, {("timeseries_tf32", "tf32"): {}, ("timeseries_fp16", "fp16"): {1e-6: 400}})
+    raw = sets.frame(headline())
+    results = tidy.ResultSet(KEY, "local", tmp_path, raw, tidy.tidy(raw))
+    chapters = front.chapters(results, table1.cells(results.points), verdicts.table(results))
+    (own,) = [one for one in chapters if one["id"] == "time_series"]
+    (grid,) = [one["grid"] for one in own["tables"] if one["title"] == amplitudes.TITLE]
+    assert grid["columns"] == ["Variant", "Class", "1e-06", "1", "10000"]
+    assert [row[1:] for row in grid["rows"]] == [["fp16", "40 %", "0", "0"], ["tf32", "0", "0", "0"]]
+
+
+def test_fragments_are_compared_with_the_printed_ones(tmp_path):
+    assert claim(tmp_path, "K09")[0] == "not measured" and "compare.fragments" in claim(tmp_path, "K09")[2]
+    # As PTX says of mma.m16n8k8: groups of four lanes have a row of A, a column of B, a row of C.
+    dump = {"a": [], "b": [], "c": []}
+    for lane in range(32):
+        group, of = divmod(lane, 4)
+        dump["a"].append([8 * (group + i) + of + k for k in (0, 4) for i in (0, 8)])
+        dump["b"].append([8 * (group + j) + of + k for j in (0, 8) for k in (0, 4)])
+        dump["c"].append([16 * (group + i) + 2 * of + j + k for j in (0, 8) for i in (0, 8) for k in (0, 1)])
+    fragments.store(dump, tmp_path)
+    verdict, here, _ = claim(tmp_path, "K09")
+    assert verdict == "differs here" and here.endswith(": A, B"), here
+    columns = {**dump, "c": [[fragments.by_columns(one) for one in lane] for lane in dump["c"]]}
+    fragments.store(columns, tmp_path)
+    assert claim(tmp_path, "K09")[0] == "holds"
 
 
 def test_counts_have_the_words_of_these_claims_too():

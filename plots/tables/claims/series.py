@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.compare import fragments as fragment_dump
+from plots import real
 from plots.tables import time_series
 from plots.tables.claims.values import Found, Value, known
 from plots.tidy import ResultSet
@@ -88,4 +90,47 @@ def best_value(results: ResultSet, args: Arguments) -> Found:
     return Found([Value("", word=str(values[0]))])
 
 
-COMPUTATIONS = {one.__name__: one for one in (ratio, nominal_share, best_value)}
+def lost(results: ResultSet, args: Arguments) -> Found:
+    """`none` or `some`, of `of` and then of `to`, joined by ` / `: whether any output was lost at any amplitude
+    (series-amplitudes). A side may name `precision`, `variants` and `without` only."""
+    data = real.load(results.folder, real.AMPLITUDES)
+    if isinstance(data, str):
+        return Found([], [f"{data} (python3 -m experiments.inputs.amplitudes)"])
+    words, counts, missing = [], [], []
+    for side in (args["of"], args["to"]):
+        rows = data.rows
+        if "precision" in side:
+            rows = rows[rows["precision"] == side["precision"]]
+        if "variants" in side:
+            rows = rows[rows["variant"].isin(side["variants"])]
+        rows = rows[~rows["variant"].isin(side.get("without", []))]
+        if rows.empty:
+            missing.append(describe(side))
+            continue
+        words.append("some" if rows["lost"].any() else "none")
+        counts.append(f"{int(rows['lost'].sum())} of {int(rows['outputs'].sum())}")
+    if missing:
+        return Found([], missing)
+    return Found([Value(f"lost {' and '.join(counts)}", word=" / ".join(words))])
+
+
+def fragments(results: ResultSet, args: Arguments) -> Found:
+    """Which of the matrices have the elements that `printed` gives (matrix -> elements of lane 0) in the registers of lane
+    0, joined by `, `. `by_columns` names the matrices whose elements are counted column by column."""
+    places = (results.folder, results.folder / fragment_dump.EXPERIMENT / "artifacts")
+    files = [path / f"{fragment_dump.EXPERIMENT}.json" for path in places]
+    texts = [path.read_text(encoding="utf-8") for path in files if path.exists()]
+    if not texts:
+        return Found([], ["fragments, read back from a GPU (python3 -m experiments.compare.fragments)"])
+    found, same, shown = fragment_dump.read(texts[0]), [], []
+    for name, printed in args["printed"].items():
+        own = found[name][0]
+        if name in args.get("by_columns", []):
+            own = [fragment_dump.by_columns(one) for one in own]
+        shown.append(f"{name.upper()} {','.join(map(str, own))}")
+        if own == list(printed):
+            same.append(name.upper())
+    return Found([Value("; ".join(shown), word=", ".join(same) or "none")])
+
+
+COMPUTATIONS = {one.__name__: one for one in (ratio, nominal_share, best_value, lost, fragments)}

@@ -1,0 +1,107 @@
+"""Reads the fragments of tf32 matrices back from a GPU and compares them with Figs. 5 and 6 of the TF32 paper.
+
+fragments.cu is compiled with nvcc, or --program names it compiled, and run on the first GPU. What it prints is stored as
+an artifact of the experiment `series-fragments`, from which claim K09 is decided.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from xcorr.errors import Parser, UserError, command
+from xcorr.files import replaced_file
+from xcorr.library import LibraryError, machine
+
+EXPERIMENT = "series-fragments"
+SOURCE = Path(__file__).with_suffix(".cu")
+LIMIT_S = 300
+REGISTERS = {"a": 4, "b": 4, "c": 8}
+EPILOG = """example:
+  python3 -m experiments.compare.fragments                     compiles with nvcc and runs
+  nvcc -arch=sm_80 -o fragments experiments/compare/fragments.cu
+  python3 -m experiments.compare.fragments --program fragments"""
+
+
+def compiled(folder: Path) -> Path:
+    """The program, compiled with nvcc. UserError where that is not possible."""
+    nvcc = shutil.which("nvcc", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/cuda/bin"]))
+    if nvcc is None:
+        raise UserError("nvcc: not found; give a compiled fragments.cu with --program")
+    program = folder / "fragments"
+    _run([nvcc, "-arch=sm_80", "-o", str(program), str(SOURCE)], "nvcc")
+    return program
+
+
+def _run(words: Sequence[str], what: str) -> str:
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UserError(f"{what}: {error}; see --help") from None
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise UserError(f"{what}: {last}; a GPU of compute capability 8.0 or newer is needed")
+    return done.stdout
+
+
+def read(text: str) -> dict[str, list[list[int]]]:
+    """Elements by fragment, lane and register. UserError for anything else."""
+    try:
+        found = json.loads(text)
+        if {name: {len(lane) for lane in found[name]} for name in REGISTERS} == {
+            name: {count} for name, count in REGISTERS.items()
+        } and all(len(found[name]) == 32 for name in REGISTERS):
+            return found
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise UserError(
+        "fragments: prints something else than 32 lanes of a, b and c; compile experiments/compare/fragments.cu"
+    )
+
+
+def by_columns(element: int) -> int:
+    """The number of element 16 i + j of C where elements are counted column by column."""
+    return element // 16 + 16 * (element % 16)
+
+
+def store(found: dict[str, Any], folder: Path) -> Path:
+    """The artifact in the set at `folder`."""
+    path = folder / EXPERIMENT / "artifacts" / f"{EXPERIMENT}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced_file(path) as file:
+        file.write((json.dumps(found) + "\n").encode())
+    return path
+
+
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError."""
+    parser = Parser(prog="python3 -m experiments.compare.fragments", description=__doc__, epilog=EPILOG)
+    parser.add_argument(
+        "--program", type=Path, metavar="FILE", help="fragments.cu, compiled (default: nvcc compiles it)"
+    )
+    parser.add_argument("--machine-key", metavar="KEY", help="of the set (default: xcorr-bench is asked)")
+    parser.add_results()
+    options = parser.parse_args(argv)
+    try:
+        key = options.machine_key or machine("cuda")["machine_key"]
+    except LibraryError as error:
+        raise UserError(str(error)) from None
+    with tempfile.TemporaryDirectory(prefix="xcorr-") as folder:
+        program = options.program.resolve() if options.program else compiled(Path(folder))
+        found = read(_run([str(program)], "fragments"))
+    path = store(found, options.results / "local" / key)
+    for name in REGISTERS:
+        print(f"{name}: lane 0 has the elements {', '.join(map(str, found[name][0]))}")
+    print(f"stored: {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(command(run, None))

@@ -1,0 +1,101 @@
+"""series-amplitudes: at which amplitudes of the samples do variants in tf32 and half precision lose outputs?
+
+Templates and signal are uniform noise of one amplitude, from 1e-6 to 1e4. An output is lost if it is not finite, or if its
+error, divided by the norms of the template and of the stretch of the signal, is larger than LOST.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.ndimage import uniform_filter1d
+from scipy.signal import oaconvolve
+from tqdm import tqdm
+
+from experiments.inputs import common
+from xcorr.library import Request, find_variant
+from xcorr.variants import default_params
+
+EXPERIMENT, TITLE = "series-amplitudes", "Outputs that are lost at small and large amplitudes"
+TABLE = "errors"
+COLUMNS = "variant precision params amplitude outputs lost max_error".split()
+PRECISIONS = ("tf32", "fp16")
+AMPLITUDES = tuple(10.0**exponent for exponent in range(-6, 5))
+LOST = 1e-3  # ten times what tf32 errs
+TEMPLATES, SAMPLES = 16, 256
+SHIFTS = {"smoke": 4096, "quick": 65_536, "paper": 1_000_000}
+
+
+def request_of(preset: str) -> Request:
+    return Request("n-to-m", (1, SAMPLES), (1, SAMPLES + SHIFTS[preset] - 1), TEMPLATES, 1, "valid")
+
+
+def normalised_errors(out: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Error of each output (templates x shifts) against float64, over the norms; `left` is templates x samples, `right`
+    the signal. Infinite where an output is not finite."""
+    left, right = left.astype(np.float64), right.astype(np.float64)
+    samples = left.shape[1]
+    squares = uniform_filter1d(right**2, samples, mode="constant")[samples // 2 :][: out.shape[1]]
+    stretches = np.sqrt(samples * squares)
+    errors = np.empty(out.shape)
+    for found, template, line in zip(out, left, errors):
+        truth = oaconvolve(right, template[::-1], "valid")
+        with np.errstate(invalid="ignore", over="ignore"):
+            line[:] = np.abs(found - truth) / (np.linalg.norm(template) * stretches)
+    return np.where(np.isfinite(out) & np.isfinite(errors), errors, np.inf)
+
+
+def choose(context: common.Context, request: Request) -> list[tuple[dict[str, Any], str]]:
+    """Variants with one of PRECISIONS that take the problem, of those asked for if there are any."""
+    asked = [find_variant(context.variants, name) for name in context.requested] or context.variants
+    found = []
+    for variant in asked:
+        for precision in (one for one in PRECISIONS if one in variant["precisions"]):
+            point = {"variant": variant["id"], "params": default_params(variant), "precision": precision}
+            if variant["backend"] == context.device.partition(":")[0] and not context.library.supports(
+                request, **point, device=context.device
+            ):
+                found.append((variant, precision))
+    return found
+
+
+def compute(context: common.Context) -> int:
+    request = request_of(context.preset)
+    chosen = choose(context, request)
+    if not chosen:
+        print(
+            f"{EXPERIMENT}: left out: no variant computes time series in {' or '.join(PRECISIONS)} on {context.device}"
+        )
+        return 0
+    key = common.resume_key(context, {})
+    if common.is_done(context, key, TABLE):
+        return 0
+    rng = np.random.default_rng([context.seed, 23])
+    left = rng.uniform(-1, 1, (TEMPLATES, SAMPLES))
+    right = rng.uniform(-1, 1, request.right[1])
+    rows: list[list[Any]] = []
+    for variant, precision in tqdm(chosen, desc=EXPERIMENT, unit="variant", disable=None, leave=False):
+        job = common.job_of(variant, context.device, precision)
+        for amplitude in AMPLITUDES:
+            own = [(amplitude * side).astype(np.float32) for side in (left, right)]
+            out = job.correlate(context.library, request, own[0][:, np.newaxis], own[1][np.newaxis, np.newaxis])
+            errors = normalised_errors(out.reshape(TEMPLATES, -1), *own)
+            lost, largest = int((errors > LOST).sum()), float(errors.max())
+            rows.append([variant["id"], precision, job.params, amplitude, errors.size, lost, largest])
+    facts = {"lost_beyond": LOST, "outputs": TEMPLATES * SHIFTS[context.preset]}
+    common.write_artifacts(context, TITLE, key, COLUMNS, rows, [], {}, facts, TABLE)
+    for variant, precision in chosen:
+        lost = [f"{row[3]:g}: {row[5]}" for row in rows if row[:2] == [variant["id"], precision] and row[5]]
+        print(f"{EXPERIMENT}: {variant['id']} {precision}: lost outputs by amplitude: {', '.join(lost) or 'none'}")
+    return 0
+
+
+def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
+    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
