@@ -189,15 +189,16 @@ def by_rule(
 def in_order(
     problem: Problem, variants: Iterable[Variant], machine: Mapping[str, Any], fits: Callable[[Point], str]
 ) -> Choice | None:
-    """Of a problem with fields, of which there is no table of times: the first variant that computes it, transforms before
-    definitions, then by id, with a point of all threads if it has one."""
+    """Of a problem with fields, of which there is no table of times: the first variant that computes it, those of a family
+    for such problems first, transforms before definitions, then by id, with a point of all threads if it has one."""
     shipped, cores = speeds.shipped(), max(1, int(machine.get("cores") or 1))
-    for variant in sorted(variants, key=lambda one: (one.algorithm_class != "fft", one.id)):
+    families = shipped["families"]
+    for variant in sorted(variants, key=lambda one: (one.family not in families, one.algorithm_class != "fft", one.id)):
         for params in sorted(variant.points, key=lambda point: assignments(point).get("threads") != "all"):
             if not fits((variant.id, params)):
                 why = (
                     f"auto has times of plain problems only; with {problem.fields.text} it takes the first that computes it, "
-                    "transforms before definitions"
+                    "families for such problems before others, transforms before definitions"
                 )
                 return Choice(variant.id, params, speeds.launch_s(shipped, variant, params, problem, cores) * 1e6, why)
     return None
@@ -274,9 +275,32 @@ class Auto:
             return in_order(problem, here, self._machine, fits)
         if precision not in self._sources:
             self._sources[precision] = list(table.sources(self._machine, self._device, precision, self._results))
-        found = (pick(problem, source, fits) for source in ordered(problem, self._sources[precision]))
+        found = (
+            pick(problem, source, fits) for source in ordered(problem, self._known_to(problem, here, precision, fits))
+        )
         choice = next(filter(None, found), None) or by_rule(problem, here, self._machine, fits)
         return replace(choice, why=f"{choice.why}; {self._outdated}") if choice and self._outdated else choice
+
+    def _known_to(
+        self, problem: Problem, here: Sequence[Variant], precision: str, fits: Callable[[Point], str]
+    ) -> list[Source]:
+        """The sources whose times say something of the problem. Where a family for such problems takes it (speeds.toml), those
+        that have its variants on a problem within REACH: times of other problems do not know them."""
+        sources = self._sources[precision]
+        own = [one for one in here if one.family in speeds.shipped()["families"]]
+        special = {one.id for one in own if not all(map(fits, ((one.id, params) for params in one.points)))}
+        if not special:
+            return sources
+        return [
+            source
+            for source in sources
+            if any(
+                near.form == problem.form
+                and distance(problem, near) <= REACH
+                and not special.isdisjoint(variant for variant, _ in source.times[near])
+                for near in source.times
+            )
+        ]
 
 
 def parser() -> Parser:

@@ -15,8 +15,14 @@ WORK_PER_S = 1e8  # where a table says neither per_s nor per_core
 
 
 def shipped() -> dict[str, Any]:
-    """Tables `classes` (backend, class) and `variants` (id) of speeds.toml."""
+    """Tables `classes` (backend, class), `families` (family, backend, class) and `variants` (id) of speeds.toml."""
     return load_toml(SPEEDS)
+
+
+def of_variant(speeds: Mapping[str, Any], variant: Variant) -> Any:
+    """The speed of a variant: its own, else that of its family, else that of its class."""
+    family = speeds["families"].get(variant.family, {}).get(variant.backend, {}).get(variant.algorithm_class)
+    return speeds["variants"].get(variant.id) or family or speeds["classes"][variant.backend][variant.algorithm_class]
 
 
 def work_of(problem: Problem, algorithm_class: str) -> float:
@@ -35,6 +41,6 @@ def per_second(speed: Mapping[str, Any], params: str, cores: int) -> float:
 
 def launch_s(speeds: Mapping[str, Any], variant: Variant, params: str, problem: Problem, cores: int) -> float:
     """Seconds of one computation of the whole problem."""
-    speed = speeds["variants"].get(variant.id) or speeds["classes"][variant.backend][variant.algorithm_class]
+    speed = of_variant(speeds, variant)
     work = work_of(problem, variant.algorithm_class)
     return float(speed["launch_us"]) * 1e-6 + work / per_second(speed, params, cores)

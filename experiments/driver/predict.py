@@ -111,8 +111,8 @@ class Predictor:
         return list(self._samples.get(key, {}).values())
 
     def _rate(self, variant: Variant) -> Rate:
-        known = self._rates.variants.get(variant.id)
-        return known or self._rates.classes[variant.backend][variant.algorithm_class]
+        known = {name: getattr(self._rates, name) for name in ("variants", "families", "classes")}
+        return speeds.of_variant(known, variant)
 
     def limit_s(self) -> float:
         """The longest launch that the preset selects on this device."""

@@ -156,6 +156,7 @@ class Rates(Base):
     """Speeds of xcorr/speeds.toml and costs of rates.toml."""
 
     classes: dict[str, dict[str, Rate]]
+    families: dict[str, dict[str, dict[str, Rate]]] = {}
     variants: dict[str, Rate] = {}
     verification: dict[str, Verification]
 

@@ -291,6 +291,96 @@ def test_the_experiment_measures_what_auto_would_choose():
             assert best[1] in named[best[0]], f"{problem.id}: {best}"
 
 
+class Series(ScipyLibrary):
+    """Beside the general variants three for templates along one signal, which refuse all else."""
+
+    OWN = {
+        "timeseries_tf32": ("tf32", "definition"),
+        "timeseries_cublas": ("tf32", "definition"),
+        "timeseries_fft": ("fp32", "fft"),
+    }
+
+    def variants(self):
+        general = [{**one, "backend": "cuda", "precisions": ["fp32", "tf32"]} for one in super().variants()]
+        own = [
+            {
+                **general[0],
+                "id": name,
+                "family": "time_series",
+                "precisions": [p],
+                "forms": ["n-to-m"],
+                "algorithm_class": c,
+            }
+            for name, (p, c) in self.OWN.items()
+        ]
+        return sorted([*general, *[{**one, "points": ["a=1", "a=2"]} for one in own]], key=lambda one: one["id"])
+
+    def supports(self, request, *, variant, **_):
+        fits = request.rights == 1 and request.left[0] == request.right[0] and request.window == "valid"
+        if variant in self.OWN and not (fits and request.form == "n-to-m"):
+            return "templates along one signal only"
+        if variant in self.OWN and request.score != "product" and variant != "timeseries_tf32":
+            return "products only"
+        return super().supports(request, variant=variant)
+
+
+LONG = Problem("n-to-m", (1, 256), (1, 1_000_255), 16, 1, "valid")
+
+
+def series_choice(results, problem, precision="fp32", **fields):
+    library = Series()
+    request = Request(
+        problem.form, problem.left, problem.right, problem.lefts, problem.rights, problem.window, **fields
+    )
+    return auto.Auto(library, "cuda", results).choose(request, precision)
+
+
+def test_a_family_for_such_problems_is_taken_where_nothing_near_was_measured(results):
+    image = Problem("n-to-m", (56, 56), (56, 56), 4, 9, "full")
+    assert series_choice(results, LONG).variant == "timeseries_fft"
+    tensor = series_choice(results, LONG, "tf32")
+    assert tensor.variant == "timeseries_tf32" and "by rule" in tensor.why, "its own speed, not the first by id"
+    assert not series_choice(results, image).variant.startswith("timeseries")
+    # Times of images, on this very machine, say nothing of it.
+    key = ScipyLibrary().machine("cpu")["machine_key"]
+    plain = rows(32, 64, form="n-to-m", lefts=4, rights=9, backend="cuda")
+    write_set(results, plain, key)
+    assert series_choice(results, LONG).variant == "timeseries_fft"
+    assert "measured" in series_choice(results, Problem("n-to-m", (32, 32), (32, 32), 4, 9, "full")).why
+
+
+def test_measured_time_series_decide_against_the_rule(results):
+    shape = {"left_rows": 1, "left_cols": 256, "right_rows": 1, "form": "n-to-m", "rights": 1, "window": "valid"}
+    key = ScipyLibrary().machine("cpu")["machine_key"]
+    found = [
+        sets.row(variant=v, params=p, compute_us=us, right_cols=width, lefts=16, backend="cuda", **shape)
+        for width in (900_255, 1_100_255)
+        for v, p, us in (
+            ("timeseries_fft", "a=2", 50.0),
+            ("timeseries_fft", "a=1", 90.0),
+            ("cpu_fft", "threads=all", 40.0),
+        )
+    ]
+    write_set(results, found, key)
+    choice = series_choice(results, LONG)
+    assert choice.variant == "cpu_fft" and "predicted" in choice.why
+    slow = [{**one, "compute_us": 900.0} if one["variant"] == "cpu_fft" else one for one in found]
+    write_set(results, slow, key)
+    choice = series_choice(results, LONG)
+    assert (choice.variant, choice.params) == ("timeseries_fft", "a=2")
+
+
+def test_a_matched_filter_goes_to_its_family_first(results):
+    fields = {"score": "zncc", "result": "above:8mad:100"}
+    assert series_choice(results, LONG, "tf32", **fields).variant == "timeseries_tf32"
+    assert series_choice(results, LONG, **fields).variant == "cpu_fft", "none of the family has fp32 for it"
+
+
+def test_the_family_of_the_speeds_exists():
+    families = auto.speeds.shipped()["families"]
+    assert list(families) == ["time_series"] and set(families["time_series"]) == {"cpu", "cuda"}
+
+
 def test_command_says_the_choice_in_one_line(results, monkeypatch, capsys):
     monkeypatch.setattr("xcorr.auto.Library", ScipyLibrary)
     assert (
