@@ -27,6 +27,7 @@ TENSOR = ("tf32", "3xtf32", "fp16", "bf16x3")  # precisions that tensor cores co
 KINDS = {"direct": "#f0f0f0", "tensor cores": "#c6dbef", "transform": "#fdd0a2"}
 HATCHES = {"direct": "", "tensor cores": "////", "transform": "...."}
 MAP_SHIFTS = 1_000_000
+PREFIX = "timeseries-"  # of nearly every variant of the map
 
 
 @lru_cache(maxsize=1)
@@ -98,15 +99,23 @@ def _map(points: pd.DataFrame) -> Result:
         cells = {}
         for _, row in fastest[fastest["class"] == one].iterrows():
             of = kind(row["variant"], row["family"], row["precision"])
-            text = f"{style.label(row['variant'])}\n{si_time(row['compute_us'] * 1e-6)}"
+            short = style.label(row["variant"]).removeprefix(PREFIX)
+            text = f"{short}\n{si_time(row['compute_us'] * 1e-6)}"
             cells[str(row["templates"]), str(row["samples"])] = _cells.Cell(text, KINDS[of], HATCHES[of])
-        panels.append(_cells.Panel(one, [str(n) for n in templates], [str(t) for t in samples], cells))
+        panels.append(
+            _cells.Panel(
+                f"{one}: templates (down), samples (across)",
+                [str(n) for n in templates],
+                [str(t) for t in samples],
+                cells,
+            )
+        )
     return Drawing(
         name=name,
         title=f"{TITLE}: which kind of algorithm is fastest",
         caption=(
             "Fastest variant by number of templates (rows) and samples of a template (columns), at a million shifts, for each precision class. "
-            "White: sums on ordinary cores; blue, hatched: tensor cores; orange, dotted: transforms."
+            f"White: sums on ordinary cores; blue, hatched: tensor cores; orange, dotted: transforms. Names are those of the variants without “{PREFIX}”."
         ),
         alt="Grids of the fastest variant by templates and samples, one for each precision class.",
         figure=_cells.draw(panels, 0.3, left=0.6),

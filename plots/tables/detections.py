@@ -52,7 +52,7 @@ def readable(lines: pd.DataFrame) -> pd.DataFrame:
             "Class": [grade(one) for one in lines["precision"]],
             "Variant": [style.label(*one) for one in zip(lines["variant"], lines["precision"])],
             "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
-            "Days a second": [f"{one:.3g}" for one in lines["days_per_s"]],
+            "Days a second": [f"{one:,.0f}" if one >= 100 else f"{one:.3g}" for one in lines["days_per_s"]],
         }
     )
 

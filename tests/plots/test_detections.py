@@ -49,7 +49,7 @@ def test_days_a_second_are_those_of_all_channels(day):
     assert lines["variant"].tolist() == ["timeseries_a", "timeseries_b"]
     assert lines["days_per_s"].tolist() == pytest.approx([2000, 1000], rel=1e-3)
     shown = detections.readable(lines)
-    assert shown["Class"].tolist() == ["tf32", "FP32 grade"] and shown["Days a second"].tolist() == ["2e+03", "1e+03"]
+    assert shown["Class"].tolist() == ["tf32", "FP32 grade"] and shown["Days a second"].tolist() == ["2,000", "1,000"]
     assert shown["Fields"].iloc[0] == "score=zncc:0.3, result=above:8mad:99"
     made = detections.files(day)
     assert set(made) == {"detections.md", "detections.csv"} and "days_per_s" in made["detections.csv"]
