@@ -1,6 +1,7 @@
 // One problem computed by one variant under the emulation and compared with float64 truth.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,15 @@ namespace xcorr::emulation {
 // "" or what went wrong first: an element, an overwritten input, or a fault of synchronisation.
 // Global memory is exact in size, so that AddressSanitizer sees an access beyond it. Thorough:
 // integer inputs (to the bit, twice, in two orders of threads) and zero-mean ones. Brief: integer
-// inputs once.
-enum class Effort { thorough, brief };
+// inputs once. Thorough of few: brief where that starts many threads. Variants whose workers are
+// warps start 32 times the threads of others, and would take minutes each.
+enum class Effort { thorough, brief, thorough_of_few };
 std::string failure(const Variant& variant, const Params& params, Precision precision,
                     const Problem& problem, std::uint64_t seed, Effort effort = Effort::thorough);
+// How many computations were left out since their kernel is not in the sample, and how many times
+// `thorough_of_few` was brief, since the process started.
 std::uint64_t not_in_sample();
+std::uint64_t were_brief();
 
 // Every form with odd shapes, equal and not, and full, valid and partial windows.
 std::vector<Problem> odd_problems();

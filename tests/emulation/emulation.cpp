@@ -77,27 +77,17 @@ class Block {
     blockIdx = index_;
     std::shuffle(sequence_.begin(), sequence_.end(), order_);
     hold_back();
-    bool moved = false, polls = false, held = false;
-    for (const unsigned i : sequence_) {
-      Thread& thread = threads_[i];
-      if (thread.state != State::ready) continue;
-      if (held_turns_ > 0 && i / kWarp == held_warp_) {
-        held = true;
-        continue;
-      }
-      thread.polled = false;
-      resume(thread);
-      if (error_) give_up();
-      moved |= !thread.polled;
-      polls |= thread.polled;
-    }
-    idle_turns = moved ? 0 : idle_turns + 1;
+    begun_ = 0;
+    moved_ = polls_ = held_ = false;
+    if (Thread* first = next()) change(&scheduler_, first);
+    if (error_) give_up();
+    idle_turns = moved_ ? 0 : idle_turns + 1;
     if (idle_turns > kIdleTurns) {
       error_ = std::make_exception_ptr(Fault("blocks wait for each other for ever"));
       give_up();
     }
     // Who polls or is held back can run, so what others wait at may still be come to.
-    if (!polls && !held) return release();
+    if (!polls_ && !held_) return release();
     if (!release_complete()) held_turns_ = 0;
     return true;
   }
@@ -111,14 +101,12 @@ class Block {
     }
   }
 
-  // Switches from the fiber of `thread` to the scheduler; returns when everybody it waits for came.
+  // Ends the turn of `thread`; returns when everybody it waits for came. The next thread of the turn goes on at once:
+  // a switch to the scheduler between them would take nearly as long again.
   void wait(Thread& thread, State state, Site site) {
     thread.state = state;
     thread.site = site;
-    void* fake_stack = nullptr;
-    __sanitizer_start_switch_fiber(&fake_stack, scheduler_bottom_, scheduler_size_);
-    scheduler_ = std::move(scheduler_).resume();
-    __sanitizer_finish_switch_fiber(fake_stack, &scheduler_bottom_, &scheduler_size_);
+    change(&thread.fiber, after(thread));
     if (giving_up_) throw GivenUp{};
   }
 
@@ -141,35 +129,81 @@ class Block {
     std::uint64_t lanes[kWarp];
   };
 
-  void start(Thread& thread) {
-    const context::stack_context stack = stacks.take();
-    thread.stack_bottom = static_cast<std::byte*>(stack.sp) - stack.size;
-    thread.fiber = context::fiber(
-        std::allocator_arg, PooledStack{&stacks, stack},
-        [this, &thread](context::fiber&& scheduler) {
-          __sanitizer_finish_switch_fiber(nullptr, &scheduler_bottom_, &scheduler_size_);
-          scheduler_ = std::move(scheduler);
-          try {
-            kernel_();
-          } catch (const GivenUp&) {
-          } catch (...) {
-            error_ = std::current_exception();
-          }
-          thread.state = State::ended;
-          __sanitizer_start_switch_fiber(nullptr, scheduler_bottom_, scheduler_size_);
-          return std::move(scheduler_);
-        });
+  // The thread that has its turn after those before; null at the end of a turn.
+  Thread* next() {
+    while (begun_ < sequence_.size()) {
+      const unsigned i = sequence_[begun_++];
+      if (threads_[i].state != State::ready) continue;
+      if (held_turns_ > 0 && i / kWarp == held_warp_) {
+        held_ = true;
+        continue;
+      }
+      threads_[i].polled = false;
+      return &threads_[i];
+    }
+    return nullptr;
+  }
+  // The same after the turn of `thread`; null too where the block is given up.
+  Thread* after(const Thread& thread) {
+    moved_ |= !thread.polled;
+    polls_ |= thread.polled;
+    return error_ ? nullptr : next();
   }
 
-  void resume(Thread& thread) {
-    if (!thread.fiber && !thread.stack_bottom) start(thread);
-    running = &thread;
-    threadIdx = thread.index;
+  // What runs in the fiber of a thread; returns the one that goes on after it.
+  context::fiber run(Thread& thread) {
+    try {
+      kernel_();
+    } catch (const GivenUp&) {
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    thread.state = State::ended;
+    Thread* to = after(thread);
+    left_ = nullptr;
+    prepare(to);
+    announce(nullptr, to);
+    return std::move(to ? to->fiber : scheduler_);
+  }
+
+  // Of the thread that is about to run, null for the scheduler.
+  void prepare(Thread* thread) {
+    running = thread;
+    if (thread == nullptr) return;
+    threadIdx = thread->index;
+    if (thread->stack_bottom != nullptr) return;
+    const context::stack_context stack = stacks.take();
+    thread->stack_bottom = static_cast<std::byte*>(stack.sp) - stack.size;
+    thread->fiber = context::fiber(std::allocator_arg, PooledStack{&stacks, stack},
+                                   [this, thread](context::fiber&& before) {
+                                     arrive(nullptr, std::move(before));
+                                     return run(*thread);
+                                   });
+  }
+
+  // Leaves the context whose fiber will be stored in `from` for a thread, null for the scheduler.
+  void change(context::fiber* from, Thread* to) {
+    left_ = from;
+    prepare(to);
     void* fake_stack = nullptr;
-    __sanitizer_start_switch_fiber(&fake_stack, thread.stack_bottom, kStackBytes);
-    thread.fiber = std::move(thread.fiber).resume();
-    __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
-    running = nullptr;
+    announce(&fake_stack, to);
+    arrive(fake_stack, std::move(to ? to->fiber : scheduler_).resume());
+  }
+
+  // The address sanitizer is told of each switch, before and after it.
+  void announce(void** fake_stack, const Thread* to) {
+    __sanitizer_start_switch_fiber(fake_stack, to ? to->stack_bottom : scheduler_bottom_,
+                                   to ? kStackBytes : scheduler_size_);
+  }
+  void arrive(void* fake_stack, context::fiber&& before) {
+    const void* bottom = nullptr;
+    std::size_t size = 0;
+    __sanitizer_finish_switch_fiber(fake_stack, &bottom, &size);
+    if (left_ == &scheduler_) {
+      scheduler_bottom_ = bottom;
+      scheduler_size_ = size;
+    }
+    if (left_ != nullptr) *left_ = std::move(before);
   }
 
   // A warp may be far behind the others, as long as these do not wait for it.
@@ -286,7 +320,7 @@ class Block {
   [[noreturn]] void give_up() {
     giving_up_ = true;
     for (Thread& thread : threads_) {
-      if (thread.fiber) resume(thread);
+      if (thread.fiber) change(&scheduler_, &thread);
     }
     std::rethrow_exception(error_);
   }
@@ -299,7 +333,13 @@ class Block {
   std::vector<Lanes> exchanged_;  // of each warp: what its last complete operation exchanged
   std::map<const void*, Memory> static_;
   Memory dynamic_;
+  // Of the turn: how many of the sequence had theirs, whether one did more than poll, whether one polled, whether one was
+  // held back.
+  std::size_t begun_ = 0;
+  bool moved_ = false, polls_ = false, held_ = false;
   context::fiber scheduler_;
+  context::fiber* left_ =
+      nullptr;  // where the fiber belongs that was left last; null where it ended
   const void* scheduler_bottom_ = nullptr;
   std::size_t scheduler_size_ = 0;
   std::exception_ptr error_;

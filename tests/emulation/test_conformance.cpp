@@ -30,10 +30,8 @@ class Conformance : public testing::TestWithParam<Variant> {};
 
 // Points of a large grid take turns: all of them are met over the problems of a form.
 constexpr std::size_t kPointsPerProblem = 3;
-// Beyond, one point of a problem is enough: variants whose workers are warps start 32 times the
-// threads of others, and would take minutes each.
-constexpr std::uint64_t kManyThreads = 1024;
-// The same for problems of more products than this, whose few threads make many steps.
+// Of a problem of more products than this, whose few threads make many steps, one point is enough; also where a
+// computation starts many threads.
 constexpr Index kManyProducts = 150000;
 
 TEST_P(Conformance, odd_problems) {
@@ -58,15 +56,16 @@ TEST_P(Conformance, odd_problems) {
   }
   for (const Problem& problem : series ? time_series_problems() : odd_problems()) {
     if (!has_form(variant, problem.form)) continue;
-    const std::uint64_t before = threads_started();
-    check(points[turn % points.size()], problem, turn % variant.precisions.size(), Effort::brief);
-    if (threads_started() - before > kManyThreads || problem.fmas() > kManyProducts) {
-      ++turn;
-      continue;
-    }
-    for (std::size_t i = 0; i < std::min(kPointsPerProblem, points.size()); ++i, ++turn) {
-      for (std::size_t precision = 0; precision < variant.precisions.size(); ++precision) {
-        check(points[turn % points.size()], problem, precision, Effort::thorough);
+    const bool many_products = problem.fmas() > kManyProducts;
+    const Effort effort = many_products ? Effort::brief : Effort::thorough_of_few;
+    bool enough = false;
+    for (std::size_t i = 0; i < std::min(kPointsPerProblem, points.size()) && !enough;
+         ++i, ++turn) {
+      for (std::size_t p = 0; p < variant.precisions.size() && !enough; ++p) {
+        const std::uint64_t started = threads_started(), brief = were_brief();
+        check(points[turn % points.size()], problem, (turn + p) % variant.precisions.size(),
+              effort);
+        enough = were_brief() > brief || (many_products && threads_started() > started);
       }
     }
   }
