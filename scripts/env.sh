@@ -11,6 +11,9 @@ if ! command -v nvcc >/dev/null && [[ -x /usr/local/cuda/bin/nvcc ]]; then
   PATH=$PATH:/usr/local/cuda/bin
 fi
 
+# Build folders in different trees share what ccache keeps, also objects with debug information.
+export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-true}
+
 die() {
   printf 'error: %s\n' "$*" >&2
   exit "${XCORR_EXIT:-1}"

@@ -162,8 +162,9 @@ from_distribution() {
   if [[ -z $python_only ]]; then
     if [[ -z $meson ]]; then wanted+=(meson); fi
     if [[ -z $ninja ]]; then wanted+=(ninja-build); fi
-    # Loaded at run time by one CPU variant, which is not_supported without it: never required.
-    wanted+=(libopenblas0-pthread)
+    # Never required. The first is loaded at run time by one CPU variant, which is not_supported without it; Meson calls
+    # the second where it is found.
+    wanted+=(libopenblas0-pthread ccache)
   fi
   if [[ -z $python ]]; then wanted+=(python3 python3-pip ca-certificates fonts-dejavu-core); fi
   if ! recent_python /usr/bin/python3; then # it reads the list of Python packages
