@@ -15,7 +15,7 @@ namespace xcorr::time_series {
 // Fewer shifts have their thresholds by the way that needs no brackets.
 inline constexpr Index kSurveyedShifts = small_if_emulated(Index{1} << 16, 400);
 // The survey takes a tile of so many, and at least so many tiles.
-inline constexpr int kSurveyShare = static_cast<int>(small_if_emulated(32, 3));
+inline constexpr int kSurveyShare = static_cast<int>(small_if_emulated(32, 2));
 inline constexpr int kLeastSurvey = static_cast<int>(small_if_emulated(64, 2));
 // Candidates that have a place whatever the capacity of the result, and for how much of it.
 inline constexpr Index kLeastList = small_if_emulated(Index{1} << 16, 8);
