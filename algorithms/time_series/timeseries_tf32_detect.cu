@@ -35,7 +35,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .precisions = {Precision::tf32},
     .forms = {Form::n_to_m},
-    .axes = {{"warps_per_block", {"8", "4"}}},
+    .axes = {{"warps_per_block", {"4", "8"}}},
     .scores = {ScoreKind::product, ScoreKind::ncc, ScoreKind::zncc},
     .results = {ResultKind::surface, ResultKind::above},
     .supports = Detection::supports,

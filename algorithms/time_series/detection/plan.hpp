@@ -18,7 +18,7 @@ inline constexpr Index kSurveyedShifts = small_if_emulated(Index{1} << 16, 400);
 inline constexpr int kSurveyShare = static_cast<int>(small_if_emulated(32, 2));
 inline constexpr int kLeastSurvey = static_cast<int>(small_if_emulated(64, 2));
 // Candidates that have a place whatever the capacity of the result, and for how much of it.
-inline constexpr Index kLeastList = small_if_emulated(Index{1} << 16, 8);
+inline constexpr Index kLeastList = small_if_emulated(Index{1} << 16, 100);
 inline constexpr Index kMostList = small_if_emulated(Index{1} << 22, 64);
 // Static shared memory of the kernels, at most.
 inline constexpr std::size_t kStaticShared = 34 * 1024;

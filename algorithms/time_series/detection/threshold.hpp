@@ -172,58 +172,59 @@ __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTile
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   for (int i = thread; i < 3 * kGroup; i += threads) of_group[i] = 0;
   block::barrier();
-  each_tile<Maths, kTiles>(p, [&](const Sums<kTiles>& sums, const float* factors, int first,
-                                  int shift) {
-    Bracket brackets[2];
-    float farthest[2];
-    std::uint32_t below[2] = {}, within[2] = {}, zeros[2] = {};
-    const int row = first + opaque(row_of_lane(0)), bins = p.memory.bins;
+  each_tile<Maths, kTiles>(
+      p, [&](const Sums<kTiles>& sums, const float* factors, int first, int shift) {
+        Bracket brackets[2];
+        float farthest[2];
+        std::uint32_t below[2] = {}, within[2] = {}, zeros[2] = {};
+        const int row = first + opaque(row_of_lane(0)), bins = p.memory.bins;
+        // The middle of the first histogram of the lane's first row.
+        std::uint32_t* const middle =
+            p.memory.histogram + (static_cast<Index>(row) * 3 * bins + bins / 2);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float none = not_a_number();
-      brackets[half] = {none, none, none, none, none, none};
-      if (row + 8 * half < p.q.templates) brackets[half] = p.memory.brackets[row + 8 * half];
-      farthest[half] = -2;
-    }
-    each_sum(sums, factors, [&](int half, int, float sum, float factor) {
-      const Bracket& bracket = brackets[half];
-      // The distance from the rough median, and how much larger it is than the rough deviation.
-      const float distance = std::fma(sum, factor, -bracket.median);
-      const float beyond = std::fabs(distance) - bracket.deviation;
-      // The bit of the sign; it is 0 of a NaN.
-      below[half] += bits_of(distance) >> 31;
-      within[half] += bits_of(beyond) >> 31;
-      farthest[half] = fmaxf(farthest[half], distance);
-      const bool at_median = std::fabs(distance) < bracket.near_median;
-      if (!at_median && !(std::fabs(beyond) < bracket.near_deviation)) return;
-      // Where a part of a signal is missing, many scores are 0, and all would be added to one bin.
-      if (distance == -bracket.median) {
-        ++zeros[half];
-        return;
-      }
-      const float place = (at_median ? distance : beyond) * p.asked.per_bin;
-      const int histogram = at_median ? 0 : distance > 0 ? 1 : 2;
-      atomic_add(p.memory.histogram + (static_cast<Index>(row + 8 * half) * 3 + histogram) * bins +
-                     (bins / 2 + static_cast<int>(std::floor(place))),
-                 1u);
-    });
-    bool any = false;
+        for (int half = 0; half < 2; ++half) {
+          const float none = not_a_number();
+          brackets[half] = {none, none, none, none, none, none};
+          if (row + 8 * half < p.q.templates) brackets[half] = p.memory.brackets[row + 8 * half];
+          farthest[half] = -2;
+        }
+        each_sum(sums, factors, [&](int half, int, float sum, float factor) {
+          const Bracket& bracket = brackets[half];
+          // The distance from the rough median, and how much larger it is than the rough deviation.
+          const float distance = std::fma(sum, factor, -bracket.median);
+          const float beyond = std::fabs(distance) - bracket.deviation;
+          // The bit of the sign; it is 0 of a NaN.
+          below[half] += bits_of(distance) >> 31;
+          within[half] += bits_of(beyond) >> 31;
+          farthest[half] = fmaxf(farthest[half], distance);
+          const bool at_median = std::fabs(distance) < bracket.near_median;
+          if (!at_median && !(std::fabs(beyond) < bracket.near_deviation)) return;
+          // Where a part of a signal is missing, many scores are 0, and all would be added to one bin.
+          if (distance == -bracket.median) {
+            ++zeros[half];
+            return;
+          }
+          const float place = (at_median ? distance : beyond) * p.asked.per_bin;
+          const int histogram = half * 8 * 3 + (at_median ? 0 : distance > 0 ? 1 : 2);
+          atomic_add(middle + (static_cast<int>(std::floor(place)) + histogram * bins), 1u);
+        });
+        bool any = false;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const std::uint32_t counts[3] = {below[half], within[half], zeros[half]};
+        for (int half = 0; half < 2; ++half) {
+          const std::uint32_t counts[3] = {below[half], within[half], zeros[half]};
 #pragma unroll
-      for (int i = 0; i < 3; ++i) {
-        if (counts[i] > 0) atomic_add(&of_group[row_of_lane(half) * 3 + i], counts[i]);
-      }
-      // A score may be rounded in another way than its distance.
-      any |= farthest[half] + brackets[half].median >= brackets[half].cut - 0x1p-20f;
-    }
-    if (warp::any(any)) {
-      const float least[2] = {brackets[0].cut, brackets[1].cut};
-      list_scores(sums, factors, p.asked.limit, least, first, p.q.first + shift,
-                  &p.memory.state->candidates, p.memory.candidate_list, p.memory.candidates);
-    }
-  });
+          for (int i = 0; i < 3; ++i) {
+            if (counts[i] > 0) atomic_add(&of_group[row_of_lane(half) * 3 + i], counts[i]);
+          }
+          // A score may be rounded in another way than its distance.
+          any |= farthest[half] + brackets[half].median >= brackets[half].cut - 0x1p-20f;
+        }
+        if (warp::any(any)) {
+          const float least[2] = {brackets[0].cut, brackets[1].cut};
+          list_scores(sums, factors, p.asked.limit, least, first, p.q.first + shift,
+                      &p.memory.state->candidates, p.memory.candidate_list, p.memory.candidates);
+        }
+      });
   block::barrier();
   auto* const to = reinterpret_cast<std::uint32_t*>(p.memory.counts + first_template(p.cut));
   for (int i = thread; i < 3 * kGroup; i += threads) {
