@@ -96,7 +96,7 @@ def select_points(points: Sequence[str], params: Mapping[str, Sequence[Any]] | N
 
 
 def _check_params(params: Mapping[str, Sequence[Any]] | None, variants: Sequence[Variant], where: str) -> None:
-    """UserError for a parameter that no variant has, or a value that none of the build has."""
+    """UserError for a parameter or a value that no variant has, built or not."""
     known: dict[str, set[str]] = {}
     for variant in variants:
         for point in variant.points:
@@ -107,8 +107,9 @@ def _check_params(params: Mapping[str, Sequence[Any]] | None, variants: Sequence
             if not source_tree.has_parameter(name):
                 raise UserError(f"{where}: parameter {name}: unknown; {nearest(name, known)}")
             continue
+        built = {variant.id for variant in variants}
         for value in map(str, values):
-            if value not in known[name]:
+            if value not in known[name] and not source_tree.may_have_value(name, value, built):
                 choices = ", ".join(sorted(known[name]))
                 raise UserError(f"{where}: {name} = {value}: no variant has it; choose from {choices}")
 

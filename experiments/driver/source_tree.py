@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container
+
 from xcorr.paths import ROOT
 
 ALGORITHMS = ROOT / "algorithms"
@@ -16,3 +19,11 @@ def has_variant(name: str) -> bool:
 def has_parameter(name: str) -> bool:
     """Whether any source has that name as a text, as a variant writes the names of its parameters."""
     return any(f'"{name}"' in path.read_text() for path in ALGORITHMS.rglob("*") if path.suffix in SOURCES)
+
+
+def may_have_value(name: str, value: str, built: Container[str]) -> bool:
+    """Whether a variant that is not `built` may take this value: its source has the parameter's name and the value."""
+    word = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+    unbuilt = (path for path in ALGORITHMS.rglob("*.c*") if path.stem not in built)
+    texts = (path.read_text() for path in unbuilt if path.suffix in SOURCES)
+    return any(f'"{name}"' in text and word.search(text) for text in texts)

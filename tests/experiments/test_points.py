@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import fake_bench
 import pytest
 
+from experiments.driver import source_tree
 from experiments.driver.points import Filters, Unit, Variant, expand, parse_shard, select_points, take_shard
 from experiments.driver.schema import load_experiments
 from xcorr.errors import UserError
@@ -154,6 +156,25 @@ def test_a_preset_keeps_points_by_their_parameters(tmp_path: Path) -> None:
         expanded("{ a = [3] }")
     with pytest.raises(UserError, match="parameter nobody: unknown"):
         expanded("{ nobody = [1] }")
+
+
+def test_values_of_variants_that_are_not_built_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_tree, "ALGORITHMS", tmp_path / "algorithms")
+    (tmp_path / "algorithms" / "family").mkdir(parents=True)
+    (tmp_path / "algorithms" / "family" / "unbuilt.cu").write_text('.axes = {{"a", {"16", "1024"}}}')
+    (tmp_path / "algorithms" / "family" / "other.cu").write_text('.axes = {{"b", {"7"}}}')
+
+    def expanded(value: int, *ids: str) -> list[Unit]:
+        (tmp_path / "one.toml").write_text(
+            'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n'
+            f"[presets.quick]\nparams = {{ a = [1, {value}] }}\n"
+        )
+        return expand(load_experiments(tmp_path), [CUDA, *(replace(CUDA, id=one) for one in ids)], "quick", "cuda")
+
+    assert [unit.params for unit in expanded(1024)] == [("a=1",)]
+    for value, *ids in ((7,), (24,), (1024, "unbuilt")):
+        with pytest.raises(UserError, match=f"a = {value}: no variant has it; choose from 1, 2"):
+            expanded(value, *ids)
 
 
 def test_device_decides_the_backend() -> None:
