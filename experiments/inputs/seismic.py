@@ -189,30 +189,7 @@ def compute(context: common.Context) -> int:
     for job in tqdm(jobs, desc=EXPERIMENT, unit="variant", disable=None, leave=False):
         results.append(_measure(context, job, case, truths, rows))
     failed = [one for one in results if one["wrong"] or one["missed"]]
-    count, channels, samples = case.templates.shape
-    summary = {
-        "dataset": data.name,
-        "title": data.title,
-        "substituted": False,
-        "note": "The earthquake is planted in noise of another station and year. Each channel of the noise is a stretch of "
-        "one vertical component"
-        + ("." if case.signal.shape[1] <= quiet.size // CHANNELS else ", its blocks in random order."),
-        "source": data.source,
-        "licence": data.licence,
-        "citation": data.citation,
-        "sha256": data.sha256,
-        "templates": count,
-        "channels": channels,
-        "samples": samples,
-        "signal": case.signal.shape[1],
-        "rate_hz": RATE_HZ,
-        "events": len(case.places),
-        "threshold_mad": THRESHOLD,
-        "required_mad": REQUIRED,
-        "problem": f"n-to-m/{channels}x{samples}/{channels}x{case.signal.shape[1]}/{count}:1/valid/score=zncc/result={case.request.result}",
-        "float64": _truth_facts(case, truths),
-        "variants": results,
-    }
+    summary = _summary(case, truths, results, whole=case.signal.shape[1] <= quiet.size // CHANNELS)
     previews = _previews(case, truths)
     common.write_artifacts(context, TITLE, key, COLUMNS, rows, [summary], previews, {"failed": len(failed)}, TABLE)
     for one in failed:
@@ -232,6 +209,35 @@ def compute(context: common.Context) -> int:
             f"(float64: {summary['float64']['false_events']}), largest error {one['max_error']:.2g}"
         )
     return 0
+
+
+def _summary(case: Case, truths: list[Truth], results: list[dict[str, Any]], whole: bool) -> dict[str, Any]:
+    """The data set's entry in the summary. `whole`: no stretch of the noise was cut into blocks."""
+    data = datasets.SEISMOGRAMS
+    count, channels, samples = case.templates.shape
+    length = case.signal.shape[1]
+    return {
+        "dataset": data.name,
+        "title": data.title,
+        "substituted": False,
+        "note": "The earthquake is planted in noise of another station and year. Each channel of the noise is a stretch of "
+        "one vertical component" + ("." if whole else ", its blocks in random order."),
+        "source": data.source,
+        "licence": data.licence,
+        "citation": data.citation,
+        "sha256": data.sha256,
+        "templates": count,
+        "channels": channels,
+        "samples": samples,
+        "signal": length,
+        "rate_hz": RATE_HZ,
+        "events": len(case.places),
+        "threshold_mad": THRESHOLD,
+        "required_mad": REQUIRED,
+        "problem": f"n-to-m/{channels}x{samples}/{channels}x{length}/{count}:1/valid/score=zncc/result={case.request.result}",
+        "float64": _truth_facts(case, truths),
+        "variants": results,
+    }
 
 
 def _truth_facts(case: Case, truths: list[Truth]) -> dict[str, int]:
