@@ -139,6 +139,11 @@ std::vector<Problem> field_problems() {
     filter("3x33/3x290/5:1/valid/score=zncc:0.3" + result);
   }
   filter("1x32/1x30031/1:1/valid/score=zncc:0.3");
+  // A signal for each template: moveouts.
+  for (const std::string score : {"", "/score=zncc:0.3", "/score=ncc:0.3"}) {
+    all.problems.push_back(
+        parse_problem("n-to-mn/3x49/3x1201/3:3/valid" + score + "/views=channels"));
+  }
   return all.problems;
 }
 
@@ -147,7 +152,9 @@ std::vector<InputKind> usual_inputs(const Problem& problem) {
   Problem plain = problem;
   plain.fields = {};
   const bool scored = is_normalised(problem.fields.score.kind);
-  if (scored && plain.is_time_series()) kinds.push_back(InputKind::drift);
+  // Rows with offsets of their own run over several matrices, where the drift has steps.
+  const bool dense = problem.fields.views == Views::dense;
+  if (scored && dense && plain.is_time_series()) kinds.push_back(InputKind::drift);
   return kinds;
 }
 

@@ -174,6 +174,9 @@ std::vector<Problem> time_series_problems() {
   add(2, {1, 80}, 207, "valid");
   add(2, {2, 81}, 500, "valid");
   add(270, {1, 7}, 30, "valid");
+  // A signal for each template.
+  problems.push_back(make_problem(Form::n_to_mn, {2, 33}, {2, 600}, 3, 3, "valid"));
+  problems.push_back(make_problem(Form::n_to_mn, {1, 8}, {1, 40}, 17, 17, "valid"));
   return problems;
 }
 

@@ -17,6 +17,7 @@
 #include "harness/inputs.hpp"
 #include "harness/registry.hpp"
 #include "harness/results.hpp"
+#include "harness/views.hpp"
 #include "tests/emulation/emulation.hpp"
 
 namespace xcorr::emulation {
@@ -66,6 +67,8 @@ class Detection : public testing::TestWithParam<Detecting> {
   const Variant& variant() const { return *GetParam().variant; }
   bool is_narrow() const { return GetParam().precision == Precision::tf32; }
 };
+// A program for one mutant has the kernels of one variant.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Detection);
 INSTANTIATE_TEST_SUITE_P(Variants, Detection, testing::ValuesIn(detecting()), [](const auto& info) {
   return info.param.variant->id.substr(info.param.variant->id.find('.') + 1);
 });
@@ -84,13 +87,16 @@ class Planned {
     plan_ = what.variant->plan(request_);
   }
   // The result, as compute wrote it.
-  const void* compute(const void* left, const void* right) {
+  const void* compute(const void* left, const void* right, View left_view = {},
+                      View right_view = {}) {
     out_.poison();
     set_order(++order_);
     Call call;
     call.left = left;
     call.right = right;
     call.out = out_.get();
+    call.left_view = left_view;
+    call.right_view = right_view;
     plan_->compute(call);
     return out_.get();
   }
@@ -355,6 +361,48 @@ TEST_P(Detection, infinities_stay_in_their_windows) {
   // A template with a NaN has no score.
   series.left[25] = std::numeric_limits<float>::quiet_NaN();
   expect_detections(GetParam(), series, "zncc:0.3", 3, of_brackets(3));
+}
+
+// Templates with a signal of their own each, rows with offsets.
+TEST(MoveoutDetection, scores_are_right_by_the_verdict) {
+  const auto found = std::find_if(variants().begin(), variants().end(), [](const Variant& v) {
+    return v.id == "emulated.timeseries_tf32_moveouts";
+  });
+  if (found == variants().end()) GTEST_SKIP() << "not linked";
+  const Detecting what{&*found, Precision::tf32};
+  const std::unique_ptr<Device> device = open_cpu();
+  for (const std::string shapes :
+       {"n-to-mn/1x1/1x1/1:1/valid", "n-to-mn/3x20/3x600/3:3/valid",
+        "n-to-mn/2x97/2x200/2:2/sy:0..0,sx:5..90", "n-to-mn/1x32/1x1100/2:2/valid"}) {
+    for (const std::string fields : {"/score=zncc:0.3", "/score=ncc:0.3", ""}) {
+      for (const std::string views : {"/views=channels", ""}) {
+        const Problem q = parse_problem(shapes + fields + views);
+        const auto truth = device->truth(q, what.precision, what.variant->algorithm_class, 1);
+        const ViewLayout left_layout = view_layout(q, Side::left, 1),
+                         right_layout = view_layout(q, Side::right, 1);
+        const auto view = [](const ViewLayout& of) {
+          return View{of.offsets.empty() ? nullptr : of.offsets.data(), of.pitch};
+        };
+        Planned planned(what, q, "4");
+        Bytes left(static_cast<std::size_t>(left_layout.elements) * sizeof(float)),
+            right(static_cast<std::size_t>(right_layout.elements) * sizeof(float));
+        // In a view the drift has steps, where no pivot is near all samples of a window.
+        const InputKind other = fields.empty()  ? InputKind::integer
+                                : views.empty() ? InputKind::drift
+                                                : InputKind::offset;
+        for (const InputKind kind : {InputKind::zero_mean, other}) {
+          truth->fill(kind, left.get(), right.get());
+          const Check check = truth->check(
+              kind,
+              planned.compute(left.get(), right.get(), view(left_layout), view(right_layout)));
+          EXPECT_TRUE(check.passed())
+              << q.id() << " " << to_string(kind) << ": " << check.first_wrong << "; L2 "
+              << check.rel_l2_error << " of " << check.rel_l2_bound;
+          EXPECT_EQ(truth->changed_inputs(kind, left.get(), right.get()), "") << q.id();
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -21,6 +21,17 @@ namespace xcorr::time_series {
 
 inline constexpr int kPrepareThreads = kChunksOfBlock * warp::kSize;
 
+// The rows of one matrix: channels `pitch` apart, or with an offset each.
+template <typename T>
+struct Rows {
+  const T* first;
+  Index pitch;
+  const Index* offsets = nullptr;
+  __device__ __forceinline__ const T* row(int channel) const {
+    return first + (offsets ? offsets[channel] : channel * pitch);
+  }
+};
+
 __device__ __forceinline__ bool is_finite(float value) { return value - value == 0; }
 
 // The sum over the threads of a block of kPrepareThreads, for all threads.
@@ -37,20 +48,24 @@ __device__ __forceinline__ double sum_of_block(double value) {
 
 // A template without its mean, divided by its norm; 0 where it is constant, as then nothing is left
 // of it. The mean is taken about the first sample, so that a constant leaves exactly 0.
+template <typename T>
 __device__ __forceinline__ void prepare_template(const Series& q, const Question& asked,
-                                                 const float* from, float* to, float* sum_of) {
+                                                 const Rows<T>& rows, float* to, float* sum_of) {
   const Index size = static_cast<Index>(q.channels) * q.length;
-  const auto first = static_cast<double>(asked.centred ? from[0] : 0.0f);
+  const auto from = [&](Index i) {
+    return static_cast<double>(rows.row(static_cast<int>(i / q.length))[i % q.length]);
+  };
+  const auto first = asked.centred ? from(0) : 0.0;
   double mean = 0, factor = 1;
   if (asked.centred) {
     double sum = 0;
-    for (Index i = threadIdx.x; i < size; i += kPrepareThreads) sum += from[i] - first;
+    for (Index i = threadIdx.x; i < size; i += kPrepareThreads) sum += from(i) - first;
     mean = sum_of_block(sum) / static_cast<double>(size);
   }
   if (asked.normalised) {
     double squares = 0;
     for (Index i = threadIdx.x; i < size; i += kPrepareThreads) {
-      const double value = from[i] - first - mean;
+      const double value = from(i) - first - mean;
       squares += value * value;
     }
     squares = sum_of_block(squares);
@@ -58,7 +73,7 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
   }
   double sum = 0;
   for (Index i = threadIdx.x; i < size; i += kPrepareThreads) {
-    const double value = (from[i] - first - mean) * factor;
+    const double value = (from(i) - first - mean) * factor;
     to[i] = static_cast<float>(value);
     sum += value;
   }
@@ -67,9 +82,9 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
 }
 
 // Each warp has a chunk. An infinity or a NaN is no part of a mean.
+template <typename T>
 __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& memory, int channel,
-                                               int part, const float* right) {
-  const float* const samples = right + static_cast<Index>(channel) * q.pitch;
+                                               int part, const T* samples) {
   const int chunk = part * kChunksOfBlock + static_cast<int>(threadIdx.x) / warp::kSize;
   double sum = 0, count = 0;
 #pragma unroll 8
@@ -102,10 +117,13 @@ __global__ void __launch_bounds__(kPrepareThreads)
   const int block = static_cast<int>(blockIdx.x);
   if (block < q.templates) {
     const Index at = static_cast<Index>(block) * q.channels * q.length;
-    prepare_template(q, asked, left + at, memory.templates + at, memory.sums + block);
+    prepare_template(q, asked, Rows<T>{left + at, q.length}, memory.templates + at,
+                     memory.sums + block);
   } else {
     const int i = block - q.templates;
-    mean_of_chunks(q, memory, i / memory.parts, i % memory.parts, right);
+    const int channel = i / memory.parts;
+    mean_of_chunks(q, memory, channel, i % memory.parts,
+                   right + static_cast<Index>(channel) * q.pitch);
   }
 }
 
@@ -174,8 +192,9 @@ __device__ __forceinline__ float factor_of(const WindowSums& sums, double terms,
 // A block has tiles of kFactorTile shifts. Factors beyond the last shift, up to `factors`, are NaN.
 // Dynamic shared memory: sums of 16 samples, WindowSums[(kFactorTile + length) / 16].
 template <typename T>
-__global__ void __launch_bounds__(kFactorThreads)
-    factors_kernel(Series q, Question asked, Memory memory, int factors, const T* right) {
+__device__ __forceinline__ void make_factors(const Series& q, const Question& asked,
+                                             const Memory& memory, int factors,
+                                             const Rows<T>& right) {
   constexpr int kStaged = kFactorTile + 2 * kRun;
   // A thread's samples begin in a bank of their own.
   const auto place = [](int i) { return i + i / kRun; };
@@ -211,7 +230,7 @@ __global__ void __launch_bounds__(kFactorThreads)
     WindowSums windows[kRun] = {};
 #pragma unroll 1
     for (int channel = 0; channel < q.channels; ++channel) {
-      const float* const samples = right + static_cast<Index>(channel) * q.pitch;
+      const T* const samples = right.row(channel);
       const auto stage = [&](int from) {
         block::barrier();
         for (int i = thread; i < kStaged; i += kFactorThreads) {
@@ -276,6 +295,12 @@ __global__ void __launch_bounds__(kFactorThreads)
     }
     if (not_scores > 0) atomic_add(&memory.state->not_scores, not_scores);
   }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kFactorThreads)
+    factors_kernel(Series q, Question asked, Memory memory, int factors, const T* right) {
+  make_factors(q, asked, memory, factors, Rows<T>{right, q.pitch});
 }
 
 }  // namespace xcorr::time_series
