@@ -4,13 +4,13 @@
 // from zero, and ordinary additions add them to the sums. That takes twice the registers for the
 // sums, so a product has 64 columns in place of 128.
 //
-// Forms: n-to-m with one right matrix of one row, each shift with the template inside the signal;
-// 3xtf32.
+// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
+// channels, which are summed; 3xtf32.
 // Parameters, compile-time:
 //   spread  8, 16, 64  as in timeseries_tf32_wgmma
 // Limits: compute capability 9.0 and code for the target sm_90a, which the build makes where it makes
-// code for sm_90; one channel; templates of at most 65536 samples. An infinity becomes a NaN; an infinity or a NaN may reach
-// outputs up to spread + 7 shifts away from those whose windows hold it.
+// code for sm_90; templates of at most 65536 samples. An infinity becomes a NaN; an
+// infinity or a NaN may reach outputs up to spread + 7 shifts away from those whose windows hold it.
 #include <bit>
 
 #include "algorithms/time_series/warpgroup_plan.hpp"

@@ -7,13 +7,13 @@
 // Exact where every input has at most 11 significant bits in the range of half, 2^-24 to 65504, as
 // samples of many digitizers do. Larger inputs become infinite, smaller ones 0.
 //
-// Forms: n-to-m with one right matrix of one row, each shift with the template inside the signal;
-// fp16.
+// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
+// channels, which are summed; fp16.
 // Parameters, compile-time:
 //   spread  8, 16, 64  as in timeseries_tf32_wgmma
 // Limits: compute capability 9.0 and code for the target sm_90a, which the build makes where it makes
-// code for sm_90; one channel; templates of at most 65536 samples; inputs as said above. An infinity or a NaN may reach
-// outputs up to spread + 15 shifts away from those whose windows hold it.
+// code for sm_90; templates of at most 65536 samples; inputs as said above. An infinity or
+// a NaN may reach outputs up to spread + 15 shifts away from those whose windows hold it.
 #include "algorithms/time_series/warpgroup_plan.hpp"
 #include "harness/variant.hpp"
 

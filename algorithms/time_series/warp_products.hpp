@@ -125,6 +125,10 @@ template <int kTiles>
 struct Sums {
   float d[kTiles][4];
 
+  // The template of the group that d[j][2 half] and d[j][2 half + 1] are of.
+  __device__ static __forceinline__ int row(int half) {
+    return static_cast<int>(warp::lane()) / 4 + half * 8;
+  }
   __device__ __forceinline__ void clear() {
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {

@@ -1,6 +1,7 @@
 // The host side of warpgroup_products.hpp: kernels by `spread`, limits and launches.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -16,7 +17,6 @@ namespace xcorr::time_series {
 struct WarpgroupProducts {
   void (*kernel)(WarpgroupLayout, const float*, const float*, float*);
   WarpgroupLayout (*layout)(const SeriesShape&);
-  int tile_shifts;
 };
 
 // The shifts that a template may be spread over. Where it is small, few templates leave rows of a
@@ -32,12 +32,25 @@ WarpgroupProducts warpgroup_products(const Params& params) {
     const auto consider = [&](auto value) {
       constexpr int kSpread = decltype(value)::value;
       if (kSpread != asked) return;
-      found = {warpgroup_kernel<Maths, kSpread>, warpgroup_layout<Maths, kSpread>,
-               kTileShifts<Maths, kSpread>};
+      found = {warpgroup_kernel<Maths, kSpread>, warpgroup_layout<Maths, kSpread>};
     };
     (consider(std::integral_constant<int, Spread::Built::all[kIndex]>{}), ...);
   }(std::make_index_sequence<Spread::Built::all.size()>{});
   return found;
+}
+
+// Yes, or why there are no warpgroup products for a problem here.
+inline Support supports_warpgroups(const Problem& q) {
+  if (compute_capability_major() != 9) return no("warpgroup products need compute capability 9.0");
+  if (!warpgroup::supported()) {
+    return no("warpgroup products need code for the target sm_90a; configure with -Dgpu_arch=90");
+  }
+  if (const Support is = supports_series(q); !is) return is;
+  if (const Support fit = steps_fit(q); !fit) return fit;
+  if (ceil_div<Index>(q.lefts, kBlockTemplates) > kGridLimitYZ)
+    return no("more than 2^20 templates");
+  if (q.left.cols > Index{1} << 16) return no("more than 65536 samples of a template");
+  return yes();
 }
 
 class WarpgroupPlan final : public DevicePlan<float> {
@@ -45,36 +58,30 @@ class WarpgroupPlan final : public DevicePlan<float> {
   WarpgroupPlan(const PlanRequest& request, const WarpgroupProducts& products)
       : DevicePlan(request.problem),
         products_(products),
-        layout_(products.layout(SeriesShape(request.problem))) {}
+        layout_(products.layout(SeriesShape(request.problem))) {
+    const Index resident = resident_blocks(reinterpret_cast<const void*>(products.kernel),
+                                           kWarpgroups * kWarpgroup, layout_.bytes());
+    blocks_ = static_cast<unsigned>(std::clamp<Index>(resident / groups_, 1, layout_.tiles));
+  }
 
   static Support supports(const PlanRequest& request, const WarpgroupProducts& products) {
     const Problem& q = request.problem;
-    if (compute_capability_major() != 9)
-      return no("warpgroup products need compute capability 9.0");
-    if (!warpgroup::supported()) {
-      return no("warpgroup products need code for the target sm_90a; configure with -Dgpu_arch=90");
-    }
-    if (const Support is = supports_series(q); !is) return is;
-    if (const Support fit = steps_fit(q); !fit) return fit;
-    if (q.left.rows != 1) return no("time series: several channels; timeseries_tf32 sums them");
-    if (ceil_div<Index>(q.lefts, kBlockTemplates) > kGridLimitYZ)
-      return no("more than 2^20 templates");
-    if (q.left.cols > Index{1} << 16) return no("more than 65536 samples of a template");
+    if (const Support is = supports_warpgroups(q); !is) return is;
     return shared_fits("a tile of the signal and the templates of two products",
                        products.layout(SeriesShape(q)).bytes());
   }
 
  private:
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
-    launch(products_.kernel,
-           dim3(static_cast<unsigned>(ceil_div(layout_.shifts, products_.tile_shifts)),
-                static_cast<unsigned>(ceil_div(layout_.templates, kBlockTemplates))),
+    launch(products_.kernel, dim3(blocks_, static_cast<unsigned>(groups_)),
            dim3(kWarpgroups * kWarpgroup), layout_.bytes(), call.stream, layout_, arrays.left,
            arrays.right, arrays.out);
   }
 
   WarpgroupProducts products_;
   WarpgroupLayout layout_;
+  Index groups_ = ceil_div(layout_.templates, kBlockTemplates);
+  unsigned blocks_;  // of a group of templates
 };
 
 // .supports and .plan of a variant.

@@ -16,7 +16,7 @@
 // each sample once: part c of the parts of E samples is a plane, in which column u has place u, and
 // the rows that are E i further have place u + i.
 //
-// A block has two warpgroups, a tile of shifts and 16 templates. A task of a warpgroup is the
+// A block has two warpgroups, 16 templates and one tile of shifts after the other. A task of a warpgroup is the
 // products of 64 / E templates with E N shifts. A panel is as many columns of the left matrix as fit
 // in shared memory. Where one panel holds all, a warpgroup keeps it for the next task.
 //
@@ -24,7 +24,7 @@
 //   kStep               samples of a product's depth
 //   kPart               samples of the signal in 16 bytes
 //   kColumns            N
-//   kMostTileShifts     shifts of a block, at least E N
+//   kMostTileShifts     shifts of a tile, unless a task has more
 //   kAtOnce             steps whose products run while the words of the next are loaded
 //   kFromZero           those products start from zero, and ordinary additions add them to the sums
 //   kParts              words that stand for the same samples: 2 where inputs are split in two
@@ -46,22 +46,25 @@ inline constexpr int kPartBytes = 16, kPartWords = 4;
 // Columns of the left matrix in shared memory, at most.
 inline constexpr int kMostColumns = static_cast<int>(small_if_emulated(576, 96));
 
-// Shifts of a block.
+// Shifts of a tile.
 template <typename Maths, int kSpread>
-inline constexpr int kTileShifts = std::max(
-    kSpread * Maths::kColumns, static_cast<int>(small_if_emulated(Maths::kMostTileShifts, 2048)));
+inline constexpr int kTileShifts =
+    std::max(kSpread * Maths::kColumns,
+             static_cast<int>(small_if_emulated(Maths::kMostTileShifts,
+                                                std::min(Maths::kMostTileShifts, 2048))));
 
 // Lengths of the operands in shared memory. Made on the host, given to the kernel by value.
 struct WarpgroupLayout {
-  int templates, length, pitch, first, shifts;  // as in SeriesShape
-  int steps, panel_steps;                       // of K, and of a panel
-  int samples;                                  // of the signal that a block needs
-  int plane;                                    // parts of a plane
-  int signal_words, panel_words;                // of a block, and of a warpgroup
+  int templates, channels, length, pitch, first, shifts;  // as in SeriesShape
+  int tiles;                                              // of shifts
+  int steps, panel_steps;                                 // of a channel's K, and of a panel
+  int samples;                                            // of a channel that a block needs
+  int plane;                                              // parts of a plane
+  int channel_words, panel_words;                         // of a block, and of a warpgroup
 
   std::size_t bytes() const {
     return sizeof(std::uint32_t) *
-           static_cast<std::size_t>(signal_words + kWarpgroups * panel_words);
+           static_cast<std::size_t>(channels * channel_words + kWarpgroups * panel_words);
   }
 };
 
@@ -70,24 +73,73 @@ WarpgroupLayout warpgroup_layout(const SeriesShape& q) {
   constexpr int kPlanes = kSpread / Maths::kPart;
   WarpgroupLayout l = {};
   l.templates = static_cast<int>(q.templates);
+  l.channels = static_cast<int>(q.channels);
   l.length = static_cast<int>(q.length);
   l.pitch = static_cast<int>(q.pitch);
   l.first = static_cast<int>(q.first);
   l.shifts = static_cast<int>(q.shifts);
+  l.tiles = ceil_div(l.shifts, kTileShifts<Maths, kSpread>);
   l.steps = ceil_div(l.length + kSpread - 1, Maths::kStep);
   l.panel_steps = std::min(l.steps, kMostColumns / Maths::kStep);
   l.samples = kTileShifts<Maths, kSpread> - kSpread + l.steps * Maths::kStep;
   // Eight neighbouring parts of the signal lie in different banks.
   l.plane = ceil_div(l.samples, kSpread * 8) * 8 + 8 / std::min(kPlanes, 8);
-  l.signal_words = Maths::kParts * kPlanes * l.plane * kPartWords;
+  l.channel_words = Maths::kParts * kPlanes * l.plane * kPartWords;
   l.panel_words = Maths::kParts * kProductRows / kSpread * (l.panel_steps * Maths::kStep + kSpread);
   return l;
 }
 
+// The sums of a warp after a task: two rows of a lane, columns 2 t and 2 t + 1 of every 8.
 template <typename Maths, int kSpread>
-__global__ void __launch_bounds__(kWarpgroups* kWarpgroup, 2)
-    warpgroup_kernel(WarpgroupLayout q, const float* __restrict__ left,
-                     const float* __restrict__ right, float* __restrict__ out) {
+struct WarpgroupSums {
+  float d[Maths::kColumns / 2];
+  int group;  // which 64 / kSpread templates of the block
+
+  // The row of the product: the template is row / kSpread of the group, and its shift row % kSpread.
+  __device__ static __forceinline__ int product_row(int half) {
+    const int thread = opaque(static_cast<int>(threadIdx.x)) % kWarpgroup;
+    return thread / warp::kSize * 16 + thread % warp::kSize / 4 + half * 8;
+  }
+  // The template of the block.
+  __device__ __forceinline__ int row(int half) const {
+    return group * (kProductRows / kSpread) + product_row(half) / kSpread;
+  }
+  // To the outputs [q.templates][q.shifts], from that of template `first` and shift `shift` on.
+  template <typename Lengths>
+  __device__ __forceinline__ void store(float* out, const Lengths& q, int first, int shift) const {
+    const int column = opaque(warp::lane()) % 4 * 2;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int of = first + row(half);
+      if (of >= q.templates) continue;
+      const int from = shift + column * kSpread + product_row(half) % kSpread;
+      const int rest = q.shifts - from;
+      float* const to = out + (static_cast<Index>(of) * q.shifts + from);
+#pragma unroll
+      for (int j = 0; j < Maths::kColumns / 8; ++j) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const int at = (8 * j + e) * kSpread;
+          if (at < rest) store_last(to + at, d[4 * j + 2 * half + e]);
+        }
+      }
+    }
+  }
+};
+
+// The first template of the block.
+__device__ __forceinline__ int first_of_block() {
+  return static_cast<int>(blockIdx.y) * kBlockTemplates;
+}
+
+// The tasks of all tiles of a block, for the templates of blockIdx.y. part_of(shift) is the part of the
+// signal that the tile of `shift` and those after it needs: sample(c, i) is its sample i of channel
+// c, start(row) what the sums of template `row` of the block begin with. use(sums, shift) is called
+// by all lanes of a warp for each task, whose first shift is `shift`. All threads of a block call
+// each_task.
+template <typename Maths, int kSpread, typename PartOf, typename Use>
+__device__ __forceinline__ void each_task(const WarpgroupLayout& q, const float* left,
+                                          const PartOf& part_of, const Use& use) {
   constexpr int kTemplates = kProductRows / kSpread;  // of a product
   constexpr int kTaskShifts = kSpread * Maths::kColumns;
   constexpr int kPlanes = kSpread / Maths::kPart;
@@ -98,29 +150,9 @@ __global__ void __launch_bounds__(kWarpgroups* kWarpgroup, 2)
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
   auto* const signal = dynamic_shared<std::uint32_t>();
-  const int signal_part_words = q.signal_words / kParts;
-  const int block_shift = static_cast<int>(blockIdx.x) * kTileShifts<Maths, kSpread>;
+  const int part_words = q.channel_words / kParts;
   // Where column 0 of the block has part p, in words.
   const auto place = [&](int p) { return (p % kPlanes * q.plane + p / kPlanes) * kPartWords; };
-  {
-    constexpr int kOfWord = Maths::kPart / kPartWords;
-    const auto sample = [&](int i) {
-      return load_or_zero(right, q.first + block_shift + i, q.pitch);
-    };
-#pragma unroll 8
-    for (int i = static_cast<int>(threadIdx.x); i * kOfWord < q.samples;
-         i += kWarpgroups * kWarpgroup) {
-      std::uint32_t of[kParts];
-      Maths::signal_words(sample, i * kOfWord, of);
-#pragma unroll
-      for (int part = 0; part < kParts; ++part) {
-        signal[part * signal_part_words + place(i / kPartWords) + i % kPartWords] = of[part];
-      }
-    }
-  }
-  warpgroup::publish_shared();
-  block::barrier();
-
   const auto wait_for_warpgroup = [&] {
     if (warpgroup == 0) {
       block::barrier(1, kWarpgroup);
@@ -128,7 +160,7 @@ __global__ void __launch_bounds__(kWarpgroups* kWarpgroup, 2)
       block::barrier(2, kWarpgroup);
     }
   };
-  std::uint32_t* const panel = signal + q.signal_words + warpgroup * q.panel_words;
+  std::uint32_t* const panel = signal + q.channels * q.channel_words + warpgroup * q.panel_words;
   const int row_words = q.panel_steps * Maths::kStep + kSpread;
   const int panel_part_words = kTemplates * row_words;
   // Of the lane: the first of its two rows, the other is 8 below, and where they have column 0.
@@ -138,128 +170,169 @@ __global__ void __launch_bounds__(kWarpgroups* kWarpgroup, 2)
   };
   const int first_words[2] = {first_word(row), first_word(row + 8)};
 
-  const int first_group = static_cast<int>(blockIdx.y) * (kBlockTemplates / kTemplates);
   const int groups =
-      std::min(kBlockTemplates / kTemplates, ceil_div(q.templates, kTemplates) - first_group);
-  const int along = std::min(kTileShifts<Maths, kSpread> / kTaskShifts,
-                             ceil_div(q.shifts - block_shift, kTaskShifts));
-  int kept = -1;  // the template that the panel begins with, where it is the only panel
+      ceil_div(std::min(int{kBlockTemplates}, q.templates - first_of_block()), kTemplates);
+  int kept = -1;  // the group whose only panel the warpgroup has
 #pragma unroll 1
-  for (int task = warpgroup; task < groups * along; task += kWarpgroups) {
-    const int first = (first_group + task % groups) * kTemplates;
-    const int task_shift = task / groups * kTaskShifts;  // in the block
-    float sums[kSums], fresh[kSums];
+  for (int tile = static_cast<int>(blockIdx.x); tile < q.tiles;
+       tile += static_cast<int>(gridDim.x)) {
+    const int first_shift = tile * kTileShifts<Maths, kSpread>;
+    const auto part = part_of(first_shift);
+    if (tile != static_cast<int>(blockIdx.x)) block::barrier();  // the signal is still read
+#pragma unroll 1
+    for (int channel = 0; channel < q.channels; ++channel) {
+      constexpr int kOfWord = Maths::kPart / kPartWords;
+      std::uint32_t* const to = signal + channel * q.channel_words;
+#pragma unroll 8
+      for (int i = opaque(static_cast<int>(threadIdx.x)); i * kOfWord < q.samples;
+           i += kWarpgroups * kWarpgroup) {
+        std::uint32_t of[kParts];
+        Maths::signal_words([&](int at) { return part.sample(channel, at); }, i * kOfWord, of);
 #pragma unroll
-    for (int i = 0; i < kSums; ++i) sums[i] = fresh[i] = 0.0f;
-
-#pragma unroll 1
-    for (int begin = 0; begin < q.steps; begin += q.panel_steps) {
-      if (first != kept) {
-        // Nobody of the warpgroup reads the panel before any more.
-        wait_for_warpgroup();
-#pragma unroll 1
-        for (int i = 0; i < kTemplates; ++i) {
-          const int length = first + i < q.templates ? q.length : 0;
-          const float* const of = left + static_cast<Index>(first + i) * q.length;
-          const auto sample = [&](int at) { return load_or_zero(of, at, length); };
-#pragma unroll 4
-          for (int at = thread; at < row_words; at += kWarpgroup) {
-            std::uint32_t words[kParts];
-            Maths::template_words(sample, begin * Maths::kStep - kSpread + at, words);
-#pragma unroll
-            for (int part = 0; part < kParts; ++part) {
-              panel[part * panel_part_words + i * row_words + at] = words[part];
-            }
-          }
+        for (int n = 0; n < kParts; ++n) {
+          to[n * part_words + place(i / kPartWords) + i % kPartWords] = of[n];
         }
-        if (q.panel_steps == q.steps) kept = first;
-        wait_for_warpgroup();
-      }
-
-      Left a[2][kAtOnce];
-      const auto load = [&](Left(&of)[kAtOnce], int step, int count) {
-#pragma unroll
-        for (int s = 0; s < count; ++s) {
-#pragma unroll
-          for (int i = 0; i < kParts * 4; ++i) {
-            of[s][i / 4][i % 4] = panel[i / 4 * panel_part_words + first_words[i % 2] +
-                                        (step + s) * Maths::kStep + i % 4 / 2 * (Maths::kStep / 2)];
-          }
-        }
-      };
-      const auto multiply = [&](const Left(&of)[kAtOnce], int step, int count) {
-        warpgroup::fence();
-#pragma unroll
-        for (int s = 0; s < count; ++s) {
-          const std::uint32_t* const b =
-              signal + place(task_shift / Maths::kPart + (begin + step + s) * 2);
-          const int rows_apart = (kPlanes == 1 ? 1 : q.plane) * kPartBytes;
-          if constexpr (Maths::kFromZero) {
-            if (s == 0) {
-              Maths::template add<false>(fresh, of[s], b, signal_part_words, rows_apart);
-            } else {
-              Maths::template add<true>(fresh, of[s], b, signal_part_words, rows_apart);
-            }
-          } else {
-            Maths::template add<true>(sums, of[s], b, signal_part_words, rows_apart);
-          }
-        }
-        warpgroup::commit();
-      };
-      const auto finish = [&] {
-        warpgroup::wait<0>();
-        if constexpr (Maths::kFromZero) {
-#pragma unroll
-          for (int i = 0; i < kSums; ++i) sums[i] += fresh[i];
-        }
-      };
-      // Products run while the words of the next ones are loaded.
-      const int steps = std::min(q.panel_steps, q.steps - begin);
-      const int last = steps - kAtOnce;  // where a whole group may begin
-      int step = 0;
-      if (step <= last) load(a[0], step, kAtOnce);
-#pragma unroll 1
-      for (; step + kAtOnce <= last; step += 2 * kAtOnce) {
-        multiply(a[0], step, kAtOnce);
-        load(a[1], step + kAtOnce, kAtOnce);
-        finish();
-        multiply(a[1], step + kAtOnce, kAtOnce);
-        if (step + 2 * kAtOnce <= last) load(a[0], step + 2 * kAtOnce, kAtOnce);
-        finish();
-      }
-      if (step <= last) {
-        multiply(a[0], step, kAtOnce);
-        finish();
-        step += kAtOnce;
-      }
-#pragma unroll 1
-      for (; step < steps; ++step) {
-        load(a[0], step, 1);
-        multiply(a[0], step, 1);
-        finish();
       }
     }
+    warpgroup::publish_shared();
+    block::barrier();
+    const int along = std::min(kTileShifts<Maths, kSpread> / kTaskShifts,
+                               ceil_div(q.shifts - first_shift, kTaskShifts));
+#pragma unroll 1
+    for (int task = warpgroup; task < groups * along; task += kWarpgroups) {
+      WarpgroupSums<Maths, kSpread> sums;
+      sums.group = task % groups;
+      const int task_shift = task / groups * kTaskShifts;  // in the tile
+      float fresh[kSums];
+      const float starts[2] = {part.start(sums.row(0)), part.start(sums.row(1))};
+#pragma unroll
+      for (int i = 0; i < kSums; ++i) {
+        sums.d[i] = starts[i % 4 / 2];
+        fresh[i] = 0.0f;
+      }
 
-    // From an opaque number, so that nothing of it is computed before the products and kept in
-    // registers that the sums need.
-    const int store_lane = opaque(lane), column = store_lane % 4 * 2;
+      int channel = 0, begin = 0;
+#pragma unroll 1
+      while (channel < q.channels) {
+        if (sums.group != kept) {
+          // Nobody of the warpgroup reads the panel before any more.
+          wait_for_warpgroup();
+          const int first = first_of_block() + sums.group * kTemplates;
+#pragma unroll 1
+          for (int i = 0; i < kTemplates; ++i) {
+            const int length = first + i < q.templates ? q.length : 0;
+            const float* const of =
+                left + (static_cast<Index>(first + i) * q.channels + channel) * q.length;
+            const auto of_template = [&](int at) { return load_or_zero(of, at, length); };
+#pragma unroll 4
+            for (int at = opaque(thread); at < row_words; at += kWarpgroup) {
+              std::uint32_t words[kParts];
+              Maths::template_words(of_template, begin * Maths::kStep - kSpread + at, words);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int of = thread / warp::kSize * 16 + half * 8 + store_lane / 4;
-      if (first + of / kSpread >= q.templates) continue;
-      const int shift = block_shift + task_shift + column * kSpread + of % kSpread;
-      const int rest = q.shifts - shift;
-      float* const to = out + (static_cast<Index>(first + of / kSpread) * q.shifts + shift);
+              for (int part = 0; part < kParts; ++part) {
+                panel[part * panel_part_words + i * row_words + at] = words[part];
+              }
+            }
+          }
+          if (q.channels == 1 && q.panel_steps == q.steps) kept = sums.group;
+          wait_for_warpgroup();
+        }
+
+        Left a[2][kAtOnce];
+        const auto load = [&](Left(&of)[kAtOnce], int step, int count) {
 #pragma unroll
-      for (int j = 0; j < Maths::kColumns / 8; ++j) {
+          for (int s = 0; s < count; ++s) {
 #pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          const int at = (8 * j + e) * kSpread;
-          if (at < rest) store_last(to + at, sums[4 * j + 2 * half + e]);
+            for (int i = 0; i < kParts * 4; ++i) {
+              of[s][i / 4][i % 4] =
+                  panel[i / 4 * panel_part_words + first_words[i % 2] + (step + s) * Maths::kStep +
+                        i % 4 / 2 * (Maths::kStep / 2)];
+            }
+          }
+        };
+        const auto multiply = [&](const Left(&of)[kAtOnce], int step, int count) {
+          warpgroup::fence();
+#pragma unroll
+          for (int s = 0; s < count; ++s) {
+            const std::uint32_t* const b =
+                signal + channel * q.channel_words +
+                place(task_shift / Maths::kPart + (begin + step + s) * 2);
+            const int rows_apart = (kPlanes == 1 ? 1 : q.plane) * kPartBytes;
+            if constexpr (Maths::kFromZero) {
+              if (s == 0) {
+                Maths::template add<false>(fresh, of[s], b, part_words, rows_apart);
+              } else {
+                Maths::template add<true>(fresh, of[s], b, part_words, rows_apart);
+              }
+            } else {
+              Maths::template add<true>(sums.d, of[s], b, part_words, rows_apart);
+            }
+          }
+          warpgroup::commit();
+        };
+        const auto finish = [&] {
+          warpgroup::wait<0>();
+          if constexpr (Maths::kFromZero) {
+#pragma unroll
+            for (int i = 0; i < kSums; ++i) sums.d[i] += fresh[i];
+          }
+        };
+        // Products run while the words of the next ones are loaded.
+        const int steps = std::min(q.panel_steps, q.steps - begin);
+        const int last = steps - kAtOnce;  // where a whole group may begin
+        int step = 0;
+        if (step <= last) load(a[0], step, kAtOnce);
+#pragma unroll 1
+        for (; step + kAtOnce <= last; step += 2 * kAtOnce) {
+          multiply(a[0], step, kAtOnce);
+          load(a[1], step + kAtOnce, kAtOnce);
+          finish();
+          multiply(a[1], step + kAtOnce, kAtOnce);
+          if (step + 2 * kAtOnce <= last) load(a[0], step + 2 * kAtOnce, kAtOnce);
+          finish();
+        }
+        if (step <= last) {
+          multiply(a[0], step, kAtOnce);
+          finish();
+          step += kAtOnce;
+        }
+#pragma unroll 1
+        for (; step < steps; ++step) {
+          load(a[0], step, 1);
+          multiply(a[0], step, 1);
+          finish();
+        }
+        begin += q.panel_steps;
+        if (begin >= q.steps) {
+          begin = 0;
+          ++channel;
         }
       }
+
+      use(sums, first_shift + task_shift);
     }
   }
+}
+
+// A part of the signal as it is.
+struct PlainPart {
+  const float* right;
+  int pitch, first;
+  __device__ __forceinline__ float sample(int channel, int i) const {
+    return load_or_zero(right + static_cast<Index>(channel) * pitch, first + i, pitch);
+  }
+  __device__ __forceinline__ float start(int /*row*/) const { return 0.0f; }
+};
+
+template <typename Maths, int kSpread>
+__global__ void __launch_bounds__(kWarpgroups* kWarpgroup, 2)
+    warpgroup_kernel(WarpgroupLayout q, const float* __restrict__ left,
+                     const float* __restrict__ right, float* __restrict__ out) {
+  each_task<Maths, kSpread>(
+      q, left, [&](int shift) { return PlainPart{right, q.pitch, q.first + shift}; },
+      [&](const WarpgroupSums<Maths, kSpread>& sums, int shift) {
+        sums.store(out, q, first_of_block(), shift);
+      });
 }
 
 }  // namespace xcorr::time_series

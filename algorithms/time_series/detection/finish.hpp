@@ -136,12 +136,12 @@ __device__ __forceinline__ void find_thresholds(const Products& p, GridMeeting& 
     const int shift = 24 - pass % 4 * 8;
     each_tile_of_groups<Maths, kTiles>(
         p,
-        [&](const Sums<kTiles>& sums, const float* factors, int first, int) {
+        [&](Sums<kTiles>& sums, const float* factors, int first, int) {
           std::uint32_t found[2][2];
           double median[2];
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
-            const int row = first + opaque(row_of_lane(half));
+            const int row = first + opaque(sums.row(half));
             const bool exists = row < p.q.templates && pass > 0;
             const Selection* const selection = p.memory.selections + row;
             median[half] = exists ? selection->median : 0;
@@ -156,8 +156,7 @@ __device__ __forceinline__ void find_thresholds(const Products& p, GridMeeting& 
 #pragma unroll
             for (int k = 0; k < 2; ++k) {
               if (shift < 24 && key >> (shift + 8) != found[half][k] >> (shift + 8)) continue;
-              atomic_add(&digits[(row_of_lane(half) * 2 + k) * kPitch + (key >> shift) % kDigits],
-                         1u);
+              atomic_add(&digits[(sums.row(half) * 2 + k) * kPitch + (key >> shift) % kDigits], 1u);
             }
           });
         },
@@ -196,11 +195,11 @@ __global__ void __launch_bounds__(kMostWarps * 32, 1) finish_kernel(Products p) 
   if (unknown) find_thresholds<Maths, kTiles>(p, grid);
   each_tile_of_groups<Maths, kTiles>(
       p,
-      [&](const Sums<kTiles>& sums, const float* factors, int first, int shift) {
+      [&](Sums<kTiles>& sums, const float* factors, int first, int shift) {
         float least[2];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const int row = first + opaque(row_of_lane(half));
+          const int row = first + opaque(sums.row(half));
           least[half] = row < p.q.templates ? p.memory.thresholds[row].least : not_a_number();
         }
         list_scores(sums, factors, p.asked.limit, least, first, p.q.first + shift, &header->count,

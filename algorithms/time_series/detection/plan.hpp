@@ -47,14 +47,18 @@ struct BracketBins {
   float per_unit;
 };
 
-template <typename Maths, int kShifts, BracketBins kBins>
+// `Main` makes the products of all tiles; surveys, and what is left where a survey misleads, are
+// products of warps. kWarps is the number of warps of their blocks, 0 for parameter warps_per_block.
+template <typename Maths, int kShifts, BracketBins kBins,
+          typename Main = WarpEngine<Maths, kShifts / kColumns>, int kWarps = 0>
 class DetectionPlan final : public DevicePlan<float> {
  public:
   explicit DetectionPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
         threads_(threads(request)),
         cut_(cut(request)),
-        bytes_(bytes(request)) {
+        bytes_(bytes(request)),
+        factors_(factors(request)) {
     Layout layout(request.workspace);
     fill_memory(request, layout, memory_);
     const Problem& q = problem_;
@@ -66,16 +70,9 @@ class DetectionPlan final : public DevicePlan<float> {
     asked_.per_bin = kBins.per_unit;
     asked_.surveyed = is_surveyed(q);
     asked_.capacity = static_cast<unsigned long long>(result.capacity);
-    const auto blocks = [&](auto kernel, Index most) {
-      const Index resident =
-          resident_blocks(reinterpret_cast<const void*>(kernel), threads_, bytes_);
-      return static_cast<unsigned>(std::clamp<Index>(resident / groups_, 1, most));
-    };
-    score_blocks_ = blocks(score_kernel<Maths, kTiles>, cut_.tiles);
-    above_blocks_ = blocks(above_kernel<Maths, kTiles>, cut_.tiles);
     survey_tiles_ = std::min(cut_.tiles, std::max(cut_.tiles / kSurveyShare, kLeastSurvey));
-    survey_blocks_ = blocks(survey_kernel<Maths, kTiles>, survey_tiles_);
-    count_blocks_ = blocks(count_kernel<Maths, kTiles>, cut_.tiles);
+    survey_blocks_ = blocks(survey_kernel<Maths, kTiles>, static_cast<unsigned>(threads_), bytes_,
+                            survey_tiles_);
     finish_blocks_ = static_cast<unsigned>(
         std::min<Index>(resident_blocks(reinterpret_cast<const void*>(finish_kernel<Maths, kTiles>),
                                         threads_, bytes_),
@@ -88,6 +85,9 @@ class DetectionPlan final : public DevicePlan<float> {
     if (const Support is = supports_series(q); !is) return is;
     if (const Support fit = steps_fit(q); !fit) return fit;
     if (ceil_div<Index>(q.lefts, kGroup) > kGridLimitYZ) return no("more than 2^20 templates");
+    if constexpr (kByWarpgroups) {
+      if (const Support is = Main::supports(q, kStaticShared); !is) return is;
+    }
     if (const Support fit = shared_fits("sums of windows", factor_bytes(q)); !fit) return fit;
     return shared_fits("a panel of the templates and of the signal, and counts",
                        bytes(request) + (is_above_deviations(q) ? kStaticShared : 0));
@@ -101,9 +101,26 @@ class DetectionPlan final : public DevicePlan<float> {
 
  private:
   static constexpr int kTiles = kShifts / kColumns;
+  static constexpr bool kByWarpgroups = requires { Main::kTile; };
 
   static int threads(const PlanRequest& request) {
-    return request.params.get_int("warps_per_block") * warp::kSize;
+    return (kWarps > 0 ? kWarps : request.params.get_int("warps_per_block")) * warp::kSize;
+  }
+  // Of all tiles of shifts by both engines.
+  static int factors(const PlanRequest& request) {
+    int count = cut(request).tiles * block_shifts(request);
+    if constexpr (kByWarpgroups) {
+      const auto shifts = static_cast<int>(request.problem.out_cols());
+      count = std::max(count, ceil_div(shifts, Main::kTile) * Main::kTile);
+    }
+    return count;
+  }
+  // Blocks of a group of templates that are on the device at once, at most `most`.
+  template <typename Kernel>
+  unsigned blocks(Kernel kernel, unsigned threads, std::size_t bytes, Index most) const {
+    const Index resident =
+        resident_blocks(reinterpret_cast<const void*>(kernel), static_cast<int>(threads), bytes);
+    return static_cast<unsigned>(std::clamp<Index>(resident / groups_, 1, most));
   }
   static int block_shifts(const PlanRequest& request) {
     return threads(request) / warp::kSize * kShifts;
@@ -137,8 +154,7 @@ class DetectionPlan final : public DevicePlan<float> {
     memory.bins = kBins.count;
     memory.templates = layout.array<float>(q.left_elements());
     memory.sums = layout.array<float>(q.lefts);
-    memory.factors =
-        layout.array<float>(static_cast<Index>(cut(request).tiles) * block_shifts(request));
+    memory.factors = layout.array<float>(factors(request));
     memory.means = layout.array<float>(q.right.rows * memory.chunks);
     memory.totals = layout.array<Total>(q.right.rows * memory.parts);
     memory.brackets = layout.array<Bracket>(surveyed ? padded : 0);
@@ -168,30 +184,39 @@ class DetectionPlan final : public DevicePlan<float> {
         static_cast<unsigned>(series_.templates + series_.channels * memory_.parts);
     launch(prepare_kernel<float>, dim3(preparing), dim3(kPrepareThreads), 0, stream, series_, asked,
            memory_, arrays.left, arrays.right);
-    const int factors = cut_.tiles * threads_ / warp::kSize * kShifts;
     launch(
         factors_kernel<float>,
-        dim3(static_cast<unsigned>(std::min<Index>(ceil_div(factors, kFactorTile), kMostBlocks))),
-        dim3(kFactorThreads), factor_bytes(q), stream, series_, asked, memory_, factors,
+        dim3(static_cast<unsigned>(std::min<Index>(ceil_div(factors_, kFactorTile), kMostBlocks))),
+        dim3(kFactorThreads), factor_bytes(q), stream, series_, asked, memory_, factors_,
         arrays.right);
     Products products{series_, cut_, asked, memory_, arrays.right};
-    const auto over_groups = [&](auto kernel, unsigned blocks, auto... arguments) {
-      launch(kernel, dim3(blocks, static_cast<unsigned>(groups_)),
-             dim3(static_cast<unsigned>(threads_)), bytes_, stream, products, arguments...);
+    const auto over_all = [&](auto kernel, auto... arguments) {
+      const auto y = static_cast<unsigned>(groups_);
+      if constexpr (kByWarpgroups) {
+        const auto shape = Main::shape(SeriesShape(q));
+        constexpr unsigned kOfBlock = Main::kMostThreads;
+        launch(kernel, dim3(blocks(kernel, kOfBlock, shape.bytes(), shape.tiles), y),
+               dim3(kOfBlock), shape.bytes(), stream, products, shape, arguments...);
+      } else {
+        const auto of_block = static_cast<unsigned>(threads_);
+        launch(kernel, dim3(blocks(kernel, of_block, bytes_, cut_.tiles), y), dim3(of_block),
+               bytes_, stream, products, typename Main::Shape{}, arguments...);
+      }
     };
     if (!above) {
-      over_groups(score_kernel<Maths, kTiles>, score_blocks_, arrays.out);
+      over_all(score_kernel<Main>, arrays.out);
       return;
     }
     if (!q.fields.result.of_deviations) {
-      over_groups(above_kernel<Maths, kTiles>, above_blocks_, float_of(q.fields.result.threshold));
+      over_all(above_kernel<Main>, float_of(q.fields.result.threshold));
       return;
     }
     if (asked.surveyed) {
-      over_groups(survey_kernel<Maths, kTiles>, survey_blocks_, survey_tiles_);
+      launch(survey_kernel<Maths, kTiles>, dim3(survey_blocks_, static_cast<unsigned>(groups_)),
+             dim3(static_cast<unsigned>(threads_)), bytes_, stream, products, survey_tiles_);
       const dim3 templates(static_cast<unsigned>(series_.templates));
       launch(brackets_kernel<kShifts>, templates, dim3(warp::kSize), 0, stream, asked, memory_);
-      over_groups(count_kernel<Maths, kTiles>, count_blocks_);
+      over_all(count_kernel<Main>);
       launch(threshold_kernel<kBins.count>, templates, dim3(kThresholdThreads), 0, stream, series_,
              asked, memory_);
     }
@@ -214,11 +239,11 @@ class DetectionPlan final : public DevicePlan<float> {
   int threads_;
   Cut cut_;
   std::size_t bytes_;
+  int factors_;
   Memory memory_ = {};
   Question asked_ = {};
   int survey_tiles_ = 0;
-  unsigned score_blocks_ = 1, above_blocks_ = 1, survey_blocks_ = 1,
-           count_blocks_ = 1;  // of a group
+  unsigned survey_blocks_ = 1;  // of a group
   unsigned finish_blocks_ = 1;
 };
 

@@ -43,9 +43,6 @@ struct Products {
   const float* right;
 };
 
-// Which of its rows a lane has, first and second, and the first of its columns, of a tile of sums.
-__device__ __forceinline__ int row_of_lane(int half) { return warp::lane() / 4 + half * 8; }
-
 // Of the shifts from `shift` on.
 __device__ __forceinline__ float pivot_of_tile(const Products& p, int shift, int shifts) {
   if (!p.asked.normalised) return 0.0f;
@@ -61,7 +58,7 @@ __device__ __forceinline__ void start_sums(const Products& p, const Cut& cut, in
   const float pivot = pivot_of_tile(p, shift, shifts);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const int row = first_template(cut) + row_of_lane(half);
+    const int row = first_template(cut) + Sums<kTiles>::row(half);
     const float start = row < p.q.templates ? pivot * p.memory.sums[row] : 0.0f;
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) sums.d[j][2 * half] = sums.d[j][2 * half + 1] = start;
@@ -103,10 +100,11 @@ __device__ __forceinline__ void add_tile(const Maths& maths, const Products& p, 
   }
 }
 
-// use(half, shift, sum, factor) for each sum of a warp, `shift` counted from its first.
-template <typename Sums, typename Use>
-__device__ __forceinline__ void each_sum(Sums& sums, const float* factors, const Use& use) {
-  constexpr int kTiles = sizeof sums.d / sizeof sums.d[0];
+// use(shift, sum, factor) for each sum of template sums.row(half), `shift` counted from the warp's
+// first. One template after the other takes fewer registers than both at once.
+template <int kTiles, typename Use>
+__device__ __forceinline__ void each_sum_of(Sums<kTiles>& sums, int half, const float* factors,
+                                            const Use& use) {
   struct alignas(8) Two {
     float first, second;
   };
@@ -115,11 +113,18 @@ __device__ __forceinline__ void each_sum(Sums& sums, const float* factors, const
   for (int j = 0; j < kTiles; ++j) {
     const int shift = j * kColumns + column;
     const Two two = *reinterpret_cast<const Two*>(factors + shift);
+    use(shift, sums.d[j][2 * half], two.first);
+    use(shift + 1, sums.d[j][2 * half + 1], two.second);
+  }
+}
+
+// use(half, shift, sum, factor) for each sum of a warp.
+template <typename Sums, typename Use>
+__device__ __forceinline__ void each_sum(Sums& sums, const float* factors, const Use& use) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      use(half, shift, sums.d[j][2 * half], two.first);
-      use(half, shift + 1, sums.d[j][2 * half + 1], two.second);
-    }
+  for (int half = 0; half < 2; ++half) {
+    each_sum_of(sums, half, factors,
+                [&](int shift, float& sum, float factor) { use(half, shift, sum, factor); });
   }
 }
 
@@ -130,11 +135,11 @@ __device__ __forceinline__ float score_of(float sum, float factor, float limit) 
 
 // Lists the scores of a warp that are at least least[half]. `Count` has the type of the counter,
 // which goes on beyond the capacity. One addition for all of a warp.
-template <int kTiles, typename Count>
-__device__ __forceinline__ void list_scores(const Sums<kTiles>& sums, const float* factors,
-                                            float limit, const float (&least)[2],
-                                            int first_template, int first_shift, Count* counter,
-                                            Count capacity, Found* list) {
+template <typename Sums, typename Count>
+__device__ __forceinline__ void list_scores(Sums& sums, const float* factors, float limit,
+                                            const float (&least)[2], int first_template,
+                                            int first_shift, Count* counter, Count capacity,
+                                            Found* list) {
   int mine = 0;
   each_sum(sums, factors, [&](int half, int, float sum, float factor) {
     mine += score_of(sum, factor, limit) >= least[half];
@@ -150,11 +155,12 @@ __device__ __forceinline__ void list_scores(const Sums<kTiles>& sums, const floa
   if (warp::lane() == warp::kSize - 1) slot = atomic_add(counter, static_cast<Count>(up_to));
   slot = warp::shuffle(slot, warp::kSize - 1) + static_cast<Count>(up_to - mine);
   if (mine == 0) return;
-  each_sum(sums, factors, [&](int half, int shift, float sum, float factor) {
+  // Opaque, so that the scores are computed again, not kept in registers since they were counted.
+  each_sum(sums, opaque(factors), [&](int half, int shift, float sum, float factor) {
     const float score = score_of(sum, factor, limit);
     if (!(score >= least[half])) return;
     if (slot < capacity) {
-      list[slot] = {first_template + row_of_lane(half), 0, first_shift + shift, score};
+      list[slot] = {first_template + sums.row(half), 0, first_shift + shift, score};
     }
     ++slot;
   });
@@ -184,16 +190,26 @@ __device__ __forceinline__ void each_tile(const Products& p, int tiles, const Ti
     }
   }
 }
-// The same for all tiles.
-template <typename Maths, int kTiles, typename Use>
-__device__ __forceinline__ void each_tile(const Products& p, const Use& use) {
-  each_tile<Maths, kTiles>(p, p.cut.tiles, [](int i) { return i; }, use);
-}
 
+// The products of all tiles by warps. An engine says what the sums of a warp are, and each() calls
+// use(sums, factors, first template, first shift) for each warp with shifts. `Shape` is what its
+// kernels need to know beside Products.
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
-    score_kernel(Products p, float* __restrict__ out) {
-  each_tile<Maths, kTiles>(p, [&](Sums<kTiles>& sums, const float* factors, int first, int shift) {
+struct WarpEngine {
+  static constexpr int kMostThreads = kMostWarps * warp::kSize;
+  static constexpr int kBlocks = kResidentBlocks<Maths, kTiles>;
+  struct Shape {};
+
+  template <typename Use>
+  __device__ static __forceinline__ void each(const Products& p, const Shape&, const Use& use) {
+    each_tile<Maths, kTiles>(p, p.cut.tiles, [](int i) { return i; }, use);
+  }
+};
+
+template <typename Engine>
+__global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
+    score_kernel(Products p, typename Engine::Shape shape, float* __restrict__ out) {
+  Engine::each(p, shape, [&](auto& sums, const float* factors, int first, int shift) {
     each_sum(sums, factors, [&](int, int, float& sum, float factor) {
       sum = score_of(sum, factor, p.asked.limit);
     });
@@ -202,19 +218,18 @@ __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTile
 }
 
 // Scores of at least `least`, for all templates.
-template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
-    above_kernel(Products p, float least) {
-  each_tile<Maths, kTiles>(
-      p, [&](const Sums<kTiles>& sums, const float* factors, int first, int shift) {
-        float of_row[2];
+template <typename Engine>
+__global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
+    above_kernel(Products p, typename Engine::Shape shape, float least) {
+  Engine::each(p, shape, [&](auto& sums, const float* factors, int first, int shift) {
+    float of_row[2];
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          of_row[half] = first + row_of_lane(half) < p.q.templates ? least : not_a_number();
-        }
-        list_scores(sums, factors, p.asked.limit, of_row, first, p.q.first + shift,
-                    &p.asked.header->count, p.asked.capacity, found_of(p.asked.header));
-      });
+    for (int half = 0; half < 2; ++half) {
+      of_row[half] = first + sums.row(half) < p.q.templates ? least : not_a_number();
+    }
+    list_scores(sums, factors, p.asked.limit, of_row, first, p.q.first + shift,
+                &p.asked.header->count, p.asked.capacity, found_of(p.asked.header));
+  });
 }
 
 }  // namespace xcorr::time_series

@@ -41,13 +41,13 @@ __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTile
   each_tile<Maths, kTiles>(
       p, tiles,
       [&](int i) { return static_cast<int>(static_cast<Index>(i) * p.cut.tiles / tiles); },
-      [&](const Sums<kTiles>& sums, const float* factors, int first, int) {
+      [&](Sums<kTiles>& sums, const float* factors, int first, int) {
         int below[2] = {};
         each_sum(sums, factors, [&](int half, int, float sum, float factor) {
           const float score = sum * factor;
           below[half] += score < 0;
           if (score == score) {
-            atomic_add(&bins[row_of_lane(half) * kSurveyPitch + Survey::bin(score)], 1u);
+            atomic_add(&bins[sums.row(half) * kSurveyPitch + Survey::bin(score)], 1u);
           }
         });
 #pragma unroll
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTile
           below[half] += warp::shuffle_xor(below[half], 2);
           if (warp::lane() % 4 == 0) {
             const double count = below[half];
-            atomic_add(&p.memory.spread[first + row_of_lane(half)], count * count);
+            atomic_add(&p.memory.spread[first + sums.row(half)], count * count);
           }
         }
       });
@@ -163,68 +163,66 @@ __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, M
   memory.brackets[row] = bracket;
 }
 
-template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
-    count_kernel(Products p) {
+template <typename Engine>
+__global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
+    count_kernel(Products p, typename Engine::Shape shape) {
   if (is_unknown(p.memory)) return;
   // Three words for each template of the group, as in Counts.
   XCORR_SHARED(std::uint32_t, of_group, 3 * kGroup);
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   for (int i = thread; i < 3 * kGroup; i += threads) of_group[i] = 0;
   block::barrier();
-  each_tile<Maths, kTiles>(
-      p, [&](const Sums<kTiles>& sums, const float* factors, int first, int shift) {
-        Bracket brackets[2];
-        float farthest[2];
-        std::uint32_t below[2] = {}, within[2] = {}, zeros[2] = {};
-        const int row = first + opaque(row_of_lane(0)), bins = p.memory.bins;
-        // The middle of the first histogram of the lane's first row.
-        std::uint32_t* const middle =
-            p.memory.histogram + (static_cast<Index>(row) * 3 * bins + bins / 2);
+  Engine::each(p, shape, [&](auto& sums, const float* factors, int first, int shift) {
+    const int bins = p.memory.bins;
+    bool any = false;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const float none = not_a_number();
-          brackets[half] = {none, none, none, none, none, none};
-          if (row + 8 * half < p.q.templates) brackets[half] = p.memory.brackets[row + 8 * half];
-          farthest[half] = -2;
+    for (int half = 0; half < 2; ++half) {
+      const int row = first + opaque(sums.row(half));
+      const float none = not_a_number();
+      Bracket bracket = {none, none, none, none, none, none};
+      if (row < p.q.templates) bracket = p.memory.brackets[row];
+      // The middle of the template's first histogram.
+      std::uint32_t* const middle =
+          p.memory.histogram + (static_cast<Index>(row) * 3 * bins + bins / 2);
+      std::uint32_t below = 0, within = 0, zeros = 0;
+      float farthest = -2;
+      each_sum_of(sums, half, factors, [&](int, float sum, float factor) {
+        // The distance from the rough median, and how much larger it is than the rough deviation.
+        const float distance = std::fma(sum, factor, -bracket.median);
+        const float beyond = std::fabs(distance) - bracket.deviation;
+        // The bit of the sign; it is 0 of a NaN.
+        below += bits_of(distance) >> 31;
+        within += bits_of(beyond) >> 31;
+        farthest = fmaxf(farthest, distance);
+        const bool at_median = std::fabs(distance) < bracket.near_median;
+        if (!at_median && !(std::fabs(beyond) < bracket.near_deviation)) return;
+        // Where a part of a signal is missing, many scores are 0, and all would be added to one bin.
+        if (distance == -bracket.median) {
+          ++zeros;
+          return;
         }
-        each_sum(sums, factors, [&](int half, int, float sum, float factor) {
-          const Bracket& bracket = brackets[half];
-          // The distance from the rough median, and how much larger it is than the rough deviation.
-          const float distance = std::fma(sum, factor, -bracket.median);
-          const float beyond = std::fabs(distance) - bracket.deviation;
-          // The bit of the sign; it is 0 of a NaN.
-          below[half] += bits_of(distance) >> 31;
-          within[half] += bits_of(beyond) >> 31;
-          farthest[half] = fmaxf(farthest[half], distance);
-          const bool at_median = std::fabs(distance) < bracket.near_median;
-          if (!at_median && !(std::fabs(beyond) < bracket.near_deviation)) return;
-          // Where a part of a signal is missing, many scores are 0, and all would be added to one bin.
-          if (distance == -bracket.median) {
-            ++zeros[half];
-            return;
-          }
-          const float place = (at_median ? distance : beyond) * p.asked.per_bin;
-          const int histogram = half * 8 * 3 + (at_median ? 0 : distance > 0 ? 1 : 2);
-          atomic_add(middle + (static_cast<int>(std::floor(place)) + histogram * bins), 1u);
-        });
-        bool any = false;
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const std::uint32_t counts[3] = {below[half], within[half], zeros[half]};
-#pragma unroll
-          for (int i = 0; i < 3; ++i) {
-            if (counts[i] > 0) atomic_add(&of_group[row_of_lane(half) * 3 + i], counts[i]);
-          }
-          // A score may be rounded in another way than its distance.
-          any |= farthest[half] + brackets[half].median >= brackets[half].cut - 0x1p-20f;
-        }
-        if (warp::any(any)) {
-          const float least[2] = {brackets[0].cut, brackets[1].cut};
-          list_scores(sums, factors, p.asked.limit, least, first, p.q.first + shift,
-                      &p.memory.state->candidates, p.memory.candidate_list, p.memory.candidates);
-        }
+        const float place = (at_median ? distance : beyond) * p.asked.per_bin;
+        const int histogram = at_median ? 0 : distance > 0 ? 1 : 2;
+        atomic_add(middle + (static_cast<int>(std::floor(place)) + histogram * bins), 1u);
       });
+      const std::uint32_t counts[3] = {below, within, zeros};
+#pragma unroll
+      for (int i = 0; i < 3; ++i) {
+        if (counts[i] > 0) atomic_add(&of_group[sums.row(half) * 3 + i], counts[i]);
+      }
+      // A score may be rounded in another way than its distance.
+      any |= farthest + bracket.median >= bracket.cut - 0x1p-20f;
+    }
+    if (warp::any(any)) {
+      float least[2];
+      for (int half = 0; half < 2; ++half) {
+        const int row = first + sums.row(half);
+        least[half] = row < p.q.templates ? p.memory.brackets[row].cut : not_a_number();
+      }
+      list_scores(sums, factors, p.asked.limit, least, first, p.q.first + shift,
+                  &p.memory.state->candidates, p.memory.candidate_list, p.memory.candidates);
+    }
+  });
   block::barrier();
   auto* const to = reinterpret_cast<std::uint32_t*>(p.memory.counts + first_template(p.cut));
   for (int i = thread; i < 3 * kGroup; i += threads) {

@@ -1,0 +1,39 @@
+// timeseries_tf32_detect with warpgroup products: all scores come from those of
+// timeseries_tf32_wgmma, spread over 8 shifts. The survey, and the passes where it misleads, are
+// products of warps as before, since a survey is too small for the large tiles of warpgroups.
+//
+// Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
+// channels, which are summed; tf32. Scores: product, ncc, zncc. Results: surface, above. No
+// parameters.
+// Limits: those of timeseries_tf32_wgmma; for scores and thresholds those of timeseries_tf32_detect.
+#include "algorithms/time_series/detection/plan.hpp"
+#include "algorithms/time_series/detection/warpgroup.hpp"
+#include "algorithms/time_series/tf32.hpp"
+#include "algorithms/time_series/warpgroup_tf32.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::time_series {
+namespace {
+
+constexpr int kShifts = static_cast<int>(small_if_emulated(96, 16));
+// As in timeseries_tf32_detect.
+constexpr BracketBins kBins = {4096, static_cast<float>(small_if_emulated(1 << 18, 1 << 13))};
+using Detection =
+    DetectionPlan<Tf32<Instruction::mma, true>, kShifts, kBins, WarpgroupEngine<WgmmaTf32, 8>, 4>;
+
+XCORR_VARIANT({
+    .summary = "timeseries_tf32_detect with warpgroup products",
+    .parent = "timeseries_tf32_detect",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .precisions = {Precision::tf32},
+    .forms = {Form::n_to_m},
+    .scores = {ScoreKind::product, ScoreKind::ncc, ScoreKind::zncc},
+    .results = {ResultKind::surface, ResultKind::above},
+    .supports = Detection::supports,
+    .workspace_bytes = Detection::workspace_bytes,
+    .plan = plan_detection<Detection>,
+});
+
+}  // namespace
+}  // namespace xcorr::time_series
