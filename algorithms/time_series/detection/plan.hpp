@@ -141,8 +141,10 @@ class DetectionPlan final : public DevicePlan<float> {
     return q.fields.result.kind == ResultKind::above && q.fields.result.of_deviations;
   }
   static bool is_surveyed(const Problem& q) {
+    // Places in histograms have 32 bits.
+    const Index bins = ceil_div<Index>(q.lefts, kGroup) * kGroup * 3 * kBins.count;
     return is_above_deviations(q) && is_normalised(q.fields.score.kind) &&
-           q.out_cols() >= kSurveyedShifts;
+           q.out_cols() >= kSurveyedShifts && bins < Index{1} << 31;
   }
 
   static void fill_memory(const PlanRequest& request, Layout& layout, Memory& memory) {

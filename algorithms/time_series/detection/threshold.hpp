@@ -174,6 +174,7 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
   block::barrier();
   Engine::each(p, shape, [&](auto& sums, const float* factors, int first, int shift) {
     const int bins = p.memory.bins;
+    std::uint32_t* const histograms = p.memory.histogram + bins / 2;  // their middles
     bool any = false;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -181,9 +182,6 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
       const float none = not_a_number();
       Bracket bracket = {none, none, none, none, none, none};
       if (row < p.q.templates) bracket = p.memory.brackets[row];
-      // The middle of the template's first histogram.
-      std::uint32_t* const middle =
-          p.memory.histogram + (static_cast<Index>(row) * 3 * bins + bins / 2);
       std::uint32_t below = 0, within = 0, zeros = 0;
       float farthest = -2;
       each_sum_of(sums, half, factors, [&](int, float sum, float factor) {
@@ -203,7 +201,8 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
         }
         const float place = (at_median ? distance : beyond) * p.asked.per_bin;
         const int histogram = at_median ? 0 : distance > 0 ? 1 : 2;
-        atomic_add(middle + (static_cast<int>(std::floor(place)) + histogram * bins), 1u);
+        atomic_add(histograms + (row * 3 + histogram) * bins + static_cast<int>(std::floor(place)),
+                   1u);
       });
       const std::uint32_t counts[3] = {below, within, zeros};
 #pragma unroll
