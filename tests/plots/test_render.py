@@ -62,33 +62,40 @@ def test_twice_the_same_bytes_and_in_another_process_too(tmp_path, capsys):
         assert str(first / path) in told or str(first / "tables" / path) in told
 
 
-def test_no_date_and_no_version_in_any_file(tmp_path):
-    folder = sets.write_set(tmp_path, small())
-    assert render.main(["--results", str(tmp_path)]) == 0
-    for path in folder.glob("figures/*"):
+OLD = ["comparison_n-to-m.svg", "fig15.pdf", "study_n_to_mn.png"]
+FOREIGN = ["notes.svg", "fig15b.svg", "study_of_mine.svg", "fig15.txt"]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory) -> Path:
+    """A set with a variant that is named nowhere, drawn once into a folder where other figures lay."""
+    results = tmp_path_factory.mktemp("drawn")
+    rows = small() + small(variants=[("brand_new", "new_family", ["k=1", "k=2"], 0.001)])
+    folder = sets.write_set(results, rows)
+    (folder / "figures").mkdir()
+    for name in (*OLD, *FOREIGN):
+        (folder / "figures" / name).write_text("a file")
+    assert render.main(["--results", str(results)]) == 0
+    return folder
+
+
+def test_no_date_and_no_version_in_any_file(drawn):
+    figures = [path for path in drawn.glob("figures/*") if path.name not in FOREIGN]
+    assert len(figures) > 8
+    for path in figures:
         data = path.read_bytes()
         for stamp in (b"CreationDate", b"Matplotlib v", b"Software", b"dc:date"):
             assert stamp not in data, path
 
 
-def test_figures_without_data_any_more_are_removed_and_foreign_files_stay(tmp_path):
-    folder = sets.write_set(tmp_path, small(sizes=[16]))
-    (folder / "figures").mkdir()
-    old = ["comparison_n-to-m.svg", "fig15.pdf", "study_n_to_mn.png"]
-    mine = ["notes.svg", "fig15b.svg", "study_of_mine.svg", "fig15.txt"]
-    for name in (*old, *mine):
-        (folder / "figures" / name).write_text("a file")
-    assert render.main(["--results", str(tmp_path)]) == 0
-    there = {path.name for path in (folder / "figures").iterdir()}
-    assert there & {*old, *mine} == set(mine)
+def test_figures_without_data_any_more_are_removed_and_foreign_files_stay(drawn):
+    there = {path.name for path in (drawn / "figures").iterdir()}
+    assert there & {*OLD, *FOREIGN} == set(FOREIGN)
 
 
-def test_an_unknown_variant_needs_no_edit(tmp_path):
-    rows = small() + small(variants=[("brand_new", "new_family", ["k=1", "k=2"], 0.001)])
-    folder = sets.write_set(tmp_path, rows)
-    assert render.main(["--results", str(tmp_path)]) == 0
-    assert "brand-new" in (folder / "report.html").read_text(encoding="utf-8")
-    assert "brand-new" in (folder / "tables" / "best_algorithm.md").read_text(encoding="utf-8")
+def test_an_unknown_variant_needs_no_edit(drawn):
+    assert "brand-new" in (drawn / "report.html").read_text(encoding="utf-8")
+    assert "brand-new" in (drawn / "tables" / "best_algorithm.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("family", ["new_family", "warp_shuffle", "cpu"])
