@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from xcorr.paths import ROOT
+
 FLAGS = "-std=c++20 -O0 -g1 -flto -ffat-lto-objects -fPIC -fopenmp -w -DXCORR_GRID_QUICK".split()
 # Types are compared where the units are merged; the code of the whole, which takes most of a link, is not made.
 LINK = "-r -flinker-output=rel -flto -O0 -Werror=odr -Werror=lto-type-mismatch".split()

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from cuda_names import names
 
-ROOT = Path(__file__).resolve().parents[2]
+from xcorr.paths import ROOT
+
 OLDEST = set((ROOT / "tests/support/fixtures/cuda_12_2_names.txt").read_text().split())
 FOLDERS = ["algorithms", "harness", "tests/harness", "tests/algorithms", "tests/stress"]
 SOURCE = {".cu", ".cuh", ".hpp", ".cpp"}

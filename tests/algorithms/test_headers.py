@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from xcorr.paths import ROOT
+
 ALGORITHMS = ROOT / "algorithms"
 UNIT, HEADER = {".cpp", ".cu"}, {".hpp"}
 VOCABULARY = {f"algorithms/device/{name}.hpp" for name in ("cuda", "launch", "memory", "matrix")}

@@ -15,8 +15,8 @@ import pytest
 
 from tests.mutants import ptx_rules
 from tests.mutants.mutants import Edit, Mutant, sources, write_overlay
+from xcorr.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests/support/fixtures"
 VOCABULARY, INTRINSICS = (FIXTURES / f"machine_code_{name}.cu" for name in ("vocabulary", "intrinsics"))
 NVCC = shutil.which("nvcc")

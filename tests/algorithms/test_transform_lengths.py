@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from xcorr.paths import ROOT
+
 UNITS = sorted((ROOT / "algorithms" / "fused_fft").rglob("*.cu"))
 LENGTHS = re.compile(r"^using (\w+) = Lengths<([\d, ]+)>;", re.MULTILINE)
 Shape = tuple[int, int]

@@ -20,9 +20,9 @@ from experiments.compare.equivalent import DIFFERENT, EQUAL, SAME, TOKENS, judge
 from experiments.driver import identity
 from experiments.driver.points import Variant
 from xcorr.errors import UserError
+from xcorr.paths import ROOT
 from xcorr.problem import Problem
 
-ROOT = Path(__file__).resolve().parents[2]
 NVCC = shutil.which("nvcc")
 
 

@@ -15,10 +15,10 @@ from stored import NEW, OLD, row, save
 from experiments.driver import identity, store
 from experiments.driver.identity import Identities, Line, add_lines, architecture, read_lines
 from xcorr.errors import UserError
+from xcorr.paths import ROOT
 
 __all__ = ["driver"]
 
-ROOT = Path(__file__).resolve().parents[2]
 A, B, C, D = ("a" * 16, "b" * 16, "c" * 16, "d" * 16)
 FIRST = fake_bench.VARIANTS[0]["id"]
 H200 = {"run": OLD, "before": {"device": "cuda:0", "compute_capability": "9.0"}}

@@ -13,8 +13,7 @@ from fixtures import published
 from experiments.driver import store
 from experiments.published import guard, importing
 from plots import render, tidy
-
-ROOT = Path(__file__).resolve().parents[2]
+from xcorr.paths import ROOT
 
 
 @pytest.fixture

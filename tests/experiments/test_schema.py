@@ -10,8 +10,8 @@ import pytest
 from experiments.driver import schema
 from xcorr import speeds
 from xcorr.errors import UserError
+from xcorr.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 GOOD = (schema.FOLDER / "one-to-many.toml").read_text()
 
 

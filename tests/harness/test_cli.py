@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from hangs import HANG_S
 
-ROOT = Path(__file__).resolve().parents[2]
+from xcorr.paths import ROOT
+
 BUILD = Path(os.environ.get("XCORR_BUILD", ROOT / "build"))
 PROGRAM = BUILD / "xcorr-bench"
 # The same program with variants that are wrong on purpose; built with the C++ tests.

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from xcorr.paths import ROOT
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(__file__).resolve().parent
 PLACES = ("cpu", "emulation", "ptx", "card")
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.mutants import mutants, run, table
 from tests.mutants.builds import CONFORMANCE, EMULATION
+from xcorr.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("XCORR_BUILD", ROOT / "build"))
 CPU_EDIT = {"file": "algorithms/cpu/cpu_definition.cpp", "find": "T sum = 0;", "replace": "T sum = 0; (void)sum;"}
 

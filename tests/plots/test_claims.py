@@ -7,7 +7,6 @@ import io
 import math
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from fixtures import sets
@@ -20,8 +19,8 @@ from plots.tables.claims.rows import Rows, parse_series
 from plots.tables.claims.values import DIFFERS, HOLDS, UNKNOWN, Found, Value, known, verdict
 from plots.tables.selection import parse
 from xcorr.errors import UserError
+from xcorr.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 # The claims of the paper and its thesis, and the observations on its data: all that there are.
 PAPER = (
     [f"P{n:02}" for n in range(1, 8)]

@@ -15,8 +15,7 @@ from plots import render, style, tidy
 from plots.figures import comparison
 from plots.sets import choose
 from xcorr.errors import UserError
-
-ROOT = Path(__file__).resolve().parents[2]
+from xcorr.paths import ROOT
 
 
 def small(**options):

@@ -17,8 +17,8 @@ from copied_tree import copy_tree
 from hangs import HANG_S
 
 from experiments.driver import store
+from xcorr.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/slurm_array.sh"
 FAKE_BENCH = ROOT / "tests/support/fake_bench.py"
 SELECTION = ("--experiments", "one-to-one,one-to-many", "--sizes", "16,32")

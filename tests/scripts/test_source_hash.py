@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from xcorr.paths import ROOT
+
 sys.path.insert(0, str(ROOT / "scripts" / "build"))
 from stamping import source_tokens  # noqa: E402
 from stamping.source_tokens import read_source, source_hash  # noqa: E402

@@ -16,8 +16,8 @@ from hangs import HANG_S
 
 from experiments.driver import run, store
 from experiments.published import publish
+from xcorr.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FAKE = Path(__file__).with_name("fake_bench.py")
 EXPERIMENT = """
 title = "Test"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from xcorr.paths import ROOT
+
 FACTS = '{"machine_key": "made-up-machine", "device": "cpu"}'
 # A program of this tree says its error itself, in one line; other programs that fail here say nothing at all.
 STUBS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from xcorr.paths import ROOT
 
 
 def tree() -> list[Path]:

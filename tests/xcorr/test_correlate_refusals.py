@@ -14,8 +14,7 @@ from scipy_library import ScipyLibrary, refused
 
 from xcorr import correlate, matrices
 from xcorr.library import LibraryError
-
-ROOT = Path(__file__).resolve().parents[2]
+from xcorr.paths import ROOT
 
 
 def xcorr(*argv, library=None):
