@@ -120,9 +120,14 @@ def test_a_header_lies_where_it_is_used(path: str) -> None:
         return
     if family(path) == "device":
         assert len(families) > 1, f"{path}: only {families} uses it; move it there"
-    elif len(PurePosixPath(path).parts) > 3:  # of one variant
+    elif len(PurePosixPath(path).parts) > 3:
         folder = PurePosixPath(path).parent.name
-        assert {PurePosixPath(unit).stem for unit in users} == {folder}, f"{path}: others than {folder} use it"
+        if folder in {PurePosixPath(unit).stem for unit in sources(UNIT)}:  # of one variant
+            assert {PurePosixPath(unit).stem for unit in users} == {folder}, f"{path}: others than {folder} use it"
+        else:  # a part that variants of the family share
+            beside = {one for one in sources(HEADER) if PurePosixPath(one).parent == PurePosixPath(path).parent}
+            all_users = {unit for unit in sources(UNIT) if beside & reached(unit)}
+            assert len(all_users) > 1, f"{path}: only {all_users} uses the folder; name it after that variant"
 
 
 @pytest.mark.parametrize("path", sources(UNIT))
