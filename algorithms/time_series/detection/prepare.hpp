@@ -174,13 +174,13 @@ __device__ __forceinline__ float inverse_root(double value) {
 // The factor of a shift: 0 where the window is constant up to rounding (docs/design.md, Fields of a
 // problem), NaN where it has an infinity or a NaN. `mean` is that of the whole signal. The rule asks
 // for the largest deviation from it. Where it applies, all samples of the window are almost equal,
-// and the deviation of their mean serves.
-__device__ __forceinline__ float factor_of(const WindowSums& sums, double terms, double pivot,
-                                           double mean, const Question& asked) {
+// and the deviation of their mean serves. `share` is 1 / `terms`.
+__device__ __forceinline__ float factor_of(const WindowSums& sums, double terms, double share,
+                                           double pivot, double mean, const Question& asked) {
   if (!(sums.squares - sums.squares == 0)) return not_a_number();
   if (!asked.normalised) return 1;
   if (!asked.centred) return sums.squares < 0x1p-1000 ? 0.0f : inverse_root(sums.squares);
-  const double window_mean = sums.values / terms;
+  const double window_mean = sums.values * share;
   const double squares = sums.squares - sums.values * window_mean;
   const double step = 8 * 0x1p-24 * (window_mean + pivot - mean);
   // Less than 2^-44 of the squares about the pivot is rounding of these sums.
@@ -220,7 +220,7 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
     }
     mean = all.count > 0 ? all.sum / all.count : 0.0;
   }
-  const double terms = static_cast<double>(q.channels) * q.length;
+  const double terms = static_cast<double>(q.channels) * q.length, share = 1 / terms;
   const int runs = q.length / kRun, rest = q.length % kRun;
 #pragma unroll 1
   for (Index tile = blockIdx.x; tile * kFactorTile < factors; tile += gridDim.x) {
@@ -286,8 +286,8 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int at = shift + thread * kRun + j + i;
-        four.of[i] =
-            at < q.shifts ? factor_of(windows[j + i], terms, pivot, mean, asked) : not_a_number();
+        four.of[i] = at < q.shifts ? factor_of(windows[j + i], terms, share, pivot, mean, asked)
+                                   : not_a_number();
         not_scores += at < q.shifts && !(four.of[i] == four.of[i]);
       }
       const int at = shift + thread * kRun + j;
