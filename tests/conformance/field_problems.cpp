@@ -139,6 +139,8 @@ std::vector<Problem> field_problems() {
     filter("3x33/3x290/5:1/valid/score=zncc:0.3" + result);
   }
   filter("1x32/1x30031/1:1/valid/score=zncc:0.3");
+  // Enough shifts for a threshold that is found from a sample of them first.
+  filter("1x33/1x65633/1:1/valid/score=zncc:0.3" + above("4mad"));
   // A signal for each template: moveouts.
   for (const std::string score : {"", "/score=zncc:0.3", "/score=ncc:0.3"}) {
     all.problems.push_back(
