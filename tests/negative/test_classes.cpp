@@ -212,6 +212,29 @@ TEST(Classes, AMeanThatIsRoundedWithTheSamplesIsFound) {
   EXPECT_FALSE(check(0).passed()) << "no mean";
 }
 
+// Scores have the bound of their class: a lost block of 8 of 256 samples is found in tf32, and tf32 in
+// place of float32 grade.
+TEST(Classes, ALostBlockOfAScoreIsFound) {
+  const Problem problem = parse_problem("n-to-m/1x256/1x1255/2:1/valid/score=zncc:0.3");
+  const std::unique_ptr<Device> device = open_cpu();
+  std::vector<float> left(512), right(1255);
+  for (const InputKind kind : {InputKind::zero_mean, InputKind::uniform, InputKind::offset}) {
+    const auto check = [&](Precision precision, const std::vector<float>& templates) {
+      const std::vector<float> out = rounded_zncc(problem, templates, right, std::nan(""));
+      const auto truth = device->truth(problem, precision, AlgorithmClass::definition, /*seed=*/1);
+      return truth->check(kind, out.data());
+    };
+    device->truth(problem, Precision::tf32, AlgorithmClass::definition, /*seed=*/1)
+        ->fill(kind, left.data(), right.data());
+    EXPECT_TRUE(check(Precision::tf32, left).passed()) << to_string(kind);
+    EXPECT_FALSE(check(Precision::three_tf32, left).passed()) << to_string(kind);
+    std::vector<float> lost = left;
+    const auto mean = std::accumulate(left.begin() + 256, left.end(), 0.0) / 256;
+    std::fill(lost.end() - 8, lost.end(), static_cast<float>(mean));
+    EXPECT_GT(check(Precision::tf32, lost).wrong, 0) << to_string(kind);
+  }
+}
+
 // The points of the program: outcome and reason.
 TEST(Classes, FaultsAreFoundInPoints) {
   const std::unique_ptr<Device> device = open_cpu();
