@@ -10,7 +10,7 @@
 // k, lane 4 g + t takes rows 4 t to 4 t + 3 of column g by one load of 16 bytes: two of them are its
 // rows of a first product, two of a second. The left matrix has its columns in the same order.
 //
-// Templates, factors of shifts and pivots are those of timeseries_tf32_detect, made for each pair.
+// Templates, factors of shifts and lines are those of timeseries_tf32_detect, made for each pair.
 //
 // Forms: n-to-mn with m = 1, each shift with the template inside the signal; rows are channels, which
 // are summed; dense matrices, or rows with an offset each; tf32. Scores: product, ncc, zncc. No result
@@ -40,7 +40,7 @@ __device__ __forceinline__ Memory memory_of(const Memory& memory, const Series& 
                                             int factors) {
   Memory own = memory;
   own.templates += static_cast<Index>(pair) * q.channels * q.length;
-  own.sums += pair;
+  own.units += pair;
   own.factors += static_cast<Index>(pair) * factors;
   own.means += static_cast<Index>(pair) * q.channels * memory.chunks;
   own.totals += static_cast<Index>(pair) * q.channels * memory.parts;
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kPrepareThreads, 4)
   const int pair = static_cast<int>(blockIdx.y);
   const Memory own = memory_of(memory, q, pair, 0);
   if (blockIdx.x == 0) {
-    prepare_template(q, asked, left.of(pair, q.channels), own.templates, own.sums);
+    prepare_template(q, asked, left.of(pair, q.channels), own.templates, own.units);
     return;
   }
   const int i = static_cast<int>(blockIdx.x) - 1, channel = i / memory.parts;
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kPrepareThreads, 4)
 }
 
 // grid: tiles (in a stride), pairs.
-__global__ void __launch_bounds__(kFactorThreads)
+__global__ void __launch_bounds__(kFactorThreads, 3)
     pair_factors_kernel(Series q, Question asked, Memory memory, int factors, Side right) {
   const int pair = static_cast<int>(blockIdx.y);
   make_factors(q, asked, memory_of(memory, q, pair, factors), factors, right.of(pair, q.channels));
@@ -93,9 +93,8 @@ __global__ void __launch_bounds__(kThreads, 3)
   const int block_shift = static_cast<int>(blockIdx.x) * kBlockShifts;
   const int warp_column = thread / warp::kSize * kWarpColumns;
   const Memory own = memory_of(memory, q, pair, factors);
-  const float pivot =
-      asked.normalised ? pivot_of(q, own, q.first + block_shift, kBlockShifts + q.length) : 0.0f;
-  const float start = asked.normalised && !asked.centred ? pivot * *own.sums : 0.0f;
+  const Line line = line_of_tile(q, asked, own, block_shift, kBlockShifts);
+  const float start = start_of(asked, own, line, 0);
   Sums<kTiles> sums;
 #pragma unroll
   for (int j = 0; j < kTiles; ++j) {
@@ -107,8 +106,8 @@ __global__ void __launch_bounds__(kThreads, 3)
 #pragma unroll 1
   for (int channel = 0; channel < q.channels; ++channel) {
     const float* const of_template = own.templates + static_cast<Index>(channel) * q.length;
-    const PivotedPart samples{right.of(pair, q.channels).row(channel), q.first + block_shift,
-                              q.pitch, pivot};
+    const LevelledPart samples{right.of(pair, q.channels).row(channel), q.first + block_shift,
+                               q.pitch, 0, line};
 #pragma unroll 1
     for (int begin = 0; begin < rows; begin += kPanelRows) {
       const int panel = smaller(kPanelRows, rows - begin);
@@ -165,7 +164,7 @@ struct MoveoutMemory {
     memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, kChunk));
     memory.parts = ceil_div(memory.chunks, kChunksOfBlock);
     memory.templates = layout.array<float>(q.left_elements());
-    memory.sums = layout.array<float>(q.lefts);
+    memory.units = layout.array<float>(q.lefts);
     memory.factors = layout.array<float>(q.lefts * tiles * kBlockShifts);
     memory.means = layout.array<float>(q.lefts * q.right.rows * memory.chunks);
     memory.totals = layout.array<Total>(q.lefts * q.right.rows * memory.parts);

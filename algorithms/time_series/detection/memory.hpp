@@ -90,7 +90,7 @@ struct Found {
 // groups.
 struct Memory {
   float* templates;  // [templates][channels][length], what is multiplied
-  float* sums;       // [templates]: of each of them; 0 for zncc
+  float* units;      // [templates]: what they make of ones; of zncc, of 0, 1, 2 and so on
   float* factors;    // [tiles of a block], of the sums of a shift
   float* means;      // [channels][chunks]
   Total* totals;     // [channels][parts]

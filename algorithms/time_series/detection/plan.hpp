@@ -22,6 +22,11 @@ inline constexpr Index kLeastList = small_if_emulated(Index{1} << 16, 100);
 inline constexpr Index kMostList = small_if_emulated(Index{1} << 22, 64);
 // Static shared memory of the kernels, at most.
 inline constexpr std::size_t kStaticShared = 34 * 1024;
+// Dynamic shared memory of a kernel that has `fixed` bytes of static shared memory, too. Both together
+// may have 48 KiB unless more is asked for, and a launch asks where the dynamic part alone is larger.
+inline std::size_t beside(std::size_t fixed, std::size_t bytes) {
+  return fixed + bytes <= kSharedWithoutAsking ? bytes : std::max(bytes, kSharedWithoutAsking + 16);
+}
 
 // Arrays one behind the other, each from a multiple of 256 bytes on.
 class Layout {
@@ -58,6 +63,7 @@ class DetectionPlan final : public DevicePlan<float> {
         threads_(threads(request)),
         cut_(cut(request)),
         bytes_(bytes(request)),
+        survey_bytes_(beside(kStaticShared, bytes_)),
         factors_(factors(request)) {
     Layout layout(request.workspace);
     fill_memory(request, layout, memory_);
@@ -71,12 +77,23 @@ class DetectionPlan final : public DevicePlan<float> {
     asked_.surveyed = is_surveyed(q);
     asked_.capacity = static_cast<unsigned long long>(result.capacity);
     survey_tiles_ = std::min(cut_.tiles, std::max(cut_.tiles / kSurveyShare, kLeastSurvey));
-    survey_blocks_ = blocks(survey_kernel<Maths, kTiles>, static_cast<unsigned>(threads_), bytes_,
-                            survey_tiles_);
+    survey_blocks_ = blocks(survey_kernel<Maths, kTiles>, static_cast<unsigned>(threads_),
+                            survey_bytes_, survey_tiles_);
+    factor_blocks_ = static_cast<unsigned>(
+        std::min<Index>(resident_blocks(reinterpret_cast<const void*>(factors_kernel<float>),
+                                        kFactorThreads, factor_bytes(q)),
+                        ceil_div(factors_, kFactorTile)));
     finish_blocks_ = static_cast<unsigned>(
         std::min<Index>(resident_blocks(reinterpret_cast<const void*>(finish_kernel<Maths, kTiles>),
-                                        threads_, bytes_),
+                                        threads_, survey_bytes_),
                         static_cast<Index>(cut_.tiles) * groups_));
+    if (q.fields.result.kind != ResultKind::above) {
+      main_blocks_ = main_blocks(score_kernel<Main>);
+    } else if (result.of_deviations) {
+      main_blocks_ = main_blocks(count_kernel<Main>);
+    } else {
+      main_blocks_ = main_blocks(above_kernel<Main>);
+    }
   }
 
   static Support supports(const PlanRequest& request) {
@@ -114,6 +131,27 @@ class DetectionPlan final : public DevicePlan<float> {
       count = std::max(count, ceil_div(shifts, Main::kTile) * Main::kTile);
     }
     return count;
+  }
+  typename Main::Shape shape() const {
+    if constexpr (kByWarpgroups) {
+      return Main::shape(SeriesShape(problem_));
+    } else {
+      return {};
+    }
+  }
+  unsigned main_threads() const {
+    return kByWarpgroups ? unsigned{Main::kMostThreads} : static_cast<unsigned>(threads_);
+  }
+  std::size_t main_bytes() const {
+    std::size_t bytes = bytes_;
+    if constexpr (kByWarpgroups) bytes = shape().bytes();
+    return beside(kCountBytes, bytes);
+  }
+  template <typename Kernel>
+  unsigned main_blocks(Kernel kernel) const {
+    Index tiles = cut_.tiles;
+    if constexpr (kByWarpgroups) tiles = shape().tiles;
+    return blocks(kernel, main_threads(), main_bytes(), tiles);
   }
   // Blocks of a group of templates that are on the device at once, at most `most`.
   template <typename Kernel>
@@ -155,7 +193,7 @@ class DetectionPlan final : public DevicePlan<float> {
     memory.parts = ceil_div(memory.chunks, kChunksOfBlock);
     memory.bins = kBins.count;
     memory.templates = layout.array<float>(q.left_elements());
-    memory.sums = layout.array<float>(q.lefts);
+    memory.units = layout.array<float>(q.lefts);
     memory.factors = layout.array<float>(factors(request));
     memory.means = layout.array<float>(q.right.rows * memory.chunks);
     memory.totals = layout.array<Total>(q.right.rows * memory.parts);
@@ -186,24 +224,12 @@ class DetectionPlan final : public DevicePlan<float> {
         static_cast<unsigned>(series_.templates + series_.channels * memory_.parts);
     launch(prepare_kernel<float>, dim3(preparing), dim3(kPrepareThreads), 0, stream, series_, asked,
            memory_, arrays.left, arrays.right);
-    launch(
-        factors_kernel<float>,
-        dim3(static_cast<unsigned>(std::min<Index>(ceil_div(factors_, kFactorTile), kMostBlocks))),
-        dim3(kFactorThreads), factor_bytes(q), stream, series_, asked, memory_, factors_,
-        arrays.right);
+    launch(factors_kernel<float>, dim3(factor_blocks_), dim3(kFactorThreads), factor_bytes(q),
+           stream, series_, asked, memory_, factors_, arrays.right);
     Products products{series_, cut_, asked, memory_, arrays.right};
     const auto over_all = [&](auto kernel, auto... arguments) {
-      const auto y = static_cast<unsigned>(groups_);
-      if constexpr (kByWarpgroups) {
-        const auto shape = Main::shape(SeriesShape(q));
-        constexpr unsigned kOfBlock = Main::kMostThreads;
-        launch(kernel, dim3(blocks(kernel, kOfBlock, shape.bytes(), shape.tiles), y),
-               dim3(kOfBlock), shape.bytes(), stream, products, shape, arguments...);
-      } else {
-        const auto of_block = static_cast<unsigned>(threads_);
-        launch(kernel, dim3(blocks(kernel, of_block, bytes_, cut_.tiles), y), dim3(of_block),
-               bytes_, stream, products, typename Main::Shape{}, arguments...);
-      }
+      launch(kernel, dim3(main_blocks_, static_cast<unsigned>(groups_)), dim3(main_threads()),
+             main_bytes(), stream, products, shape(), arguments...);
     };
     if (!above) {
       over_all(score_kernel<Main>, arrays.out);
@@ -215,7 +241,7 @@ class DetectionPlan final : public DevicePlan<float> {
     }
     if (asked.surveyed) {
       launch(survey_kernel<Maths, kTiles>, dim3(survey_blocks_, static_cast<unsigned>(groups_)),
-             dim3(static_cast<unsigned>(threads_)), bytes_, stream, products, survey_tiles_);
+             dim3(static_cast<unsigned>(threads_)), survey_bytes_, stream, products, survey_tiles_);
       const dim3 templates(static_cast<unsigned>(series_.templates));
       launch(brackets_kernel<kShifts>, templates, dim3(warp::kSize), 0, stream, asked, memory_);
       over_all(count_kernel<Main>);
@@ -223,7 +249,8 @@ class DetectionPlan final : public DevicePlan<float> {
              asked, memory_);
     }
     launch(LaunchAttributes{.cooperative = true}, finish_kernel<Maths, kTiles>,
-           dim3(finish_blocks_), dim3(static_cast<unsigned>(threads_)), bytes_, stream, products);
+           dim3(finish_blocks_), dim3(static_cast<unsigned>(threads_)), survey_bytes_, stream,
+           products);
   }
 
   // The smallest float that is at least `threshold`.
@@ -234,19 +261,17 @@ class DetectionPlan final : public DevicePlan<float> {
                : nearest;
   }
 
-  static constexpr Index kMostBlocks = 2048;
-
   const Series series_{SeriesShape(problem_)};
   const int groups_ = ceil_div(series_.templates, kGroup);
   int threads_;
   Cut cut_;
-  std::size_t bytes_;
+  std::size_t bytes_, survey_bytes_;  // survey_bytes_: of the kernels with much static memory
   int factors_;
   Memory memory_ = {};
   Question asked_ = {};
   int survey_tiles_ = 0;
-  unsigned survey_blocks_ = 1;  // of a group
-  unsigned finish_blocks_ = 1;
+  unsigned survey_blocks_ = 1, main_blocks_ = 1;  // of a group
+  unsigned factor_blocks_ = 1, finish_blocks_ = 1;
 };
 
 // .plan of a variant.

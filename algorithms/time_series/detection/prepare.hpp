@@ -47,10 +47,11 @@ __device__ __forceinline__ double sum_of_block(double value) {
 }
 
 // A template without its mean, divided by its norm; 0 where it is constant, as then nothing is left
-// of it. The mean is taken about the first sample, so that a constant leaves exactly 0.
+// of it. The mean is taken about the first sample, so that a constant leaves exactly 0. *unit is what
+// the template makes of a signal of ones, or, of zncc, which makes 0 of that, of 0, 1, 2 and so on.
 template <typename T>
 __device__ __forceinline__ void prepare_template(const Series& q, const Question& asked,
-                                                 const Rows<T>& rows, float* to, float* sum_of) {
+                                                 const Rows<T>& rows, float* to, float* unit) {
   const Index size = static_cast<Index>(q.channels) * q.length;
   const auto from = [&](Index i) {
     return static_cast<double>(rows.row(static_cast<int>(i / q.length))[i % q.length]);
@@ -75,10 +76,10 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
   for (Index i = threadIdx.x; i < size; i += kPrepareThreads) {
     const double value = (from(i) - first - mean) * factor;
     to[i] = static_cast<float>(value);
-    sum += value;
+    sum += asked.centred ? value * static_cast<double>(i % q.length) : value;
   }
   sum = sum_of_block(sum);
-  if (threadIdx.x == 0) *sum_of = asked.centred ? 0.0f : static_cast<float>(sum);
+  if (threadIdx.x == 0) *unit = static_cast<float>(sum);
 }
 
 // Each warp has a chunk. An infinity or a NaN is no part of a mean.
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(kPrepareThreads)
   if (block < q.templates) {
     const Index at = static_cast<Index>(block) * q.channels * q.length;
     prepare_template(q, asked, Rows<T>{left + at, q.length}, memory.templates + at,
-                     memory.sums + block);
+                     memory.units + block);
   } else {
     const int i = block - q.templates;
     const int channel = i / memory.parts;
@@ -140,6 +141,36 @@ __device__ __forceinline__ float pivot_of(const Series& q, const Memory& memory,
   }
   const int terms = q.channels * (to - from + 1);
   return terms > 0 ? sum / static_cast<float>(terms) : 0.0f;
+}
+
+// A line near a part of the signal, the same for all channels.
+struct Line {
+  float start, slope;  // at the first sample of the part, and from a sample to the next
+  // What is left of sample i of the part. The start goes first: the difference of two numbers that
+  // are near each other is exact, and what follows is small.
+  __device__ __forceinline__ float without(float value, int i) const {
+    return std::fma(-slope, static_cast<float>(i), value - start);
+  }
+};
+
+// Of the samples [first, first + count), from the mean of their chunks, and the slope from the chunks
+// around them.
+__device__ __forceinline__ Line line_of(const Series& q, const Memory& memory, int first,
+                                        int count) {
+  const int end = smaller(first + count, q.pitch), from = first / kChunk;
+  const int to = smaller((end - 1) / kChunk, memory.chunks - 1);
+  const int before = from > 0 ? from - 1 : 0, after = smaller(to + 1, memory.chunks - 1);
+  if (after <= before) return {pivot_of(q, memory, first, count), 0.0f};
+  float rise = 0;
+  for (int channel = 0; channel < q.channels; ++channel) {
+    const float* const means = memory.means + channel * memory.chunks;
+    rise += means[after] - means[before];
+  }
+  const float slope =
+      rise / (static_cast<float>(q.channels * kChunk) * static_cast<float>(after - before));
+  const float middle = 0.5f * static_cast<float>((from + to + 1) * kChunk);
+  return {std::fma(static_cast<float>(first) - middle, slope, pivot_of(q, memory, first, count)),
+          slope};
 }
 
 inline constexpr int kRun = 16;  // shifts of a thread
@@ -195,7 +226,9 @@ template <typename T>
 __device__ __forceinline__ void make_factors(const Series& q, const Question& asked,
                                              const Memory& memory, int factors,
                                              const Rows<T>& right) {
-  constexpr int kStaged = kFactorTile + 2 * kRun;
+  // All that a tile needs lies in shared memory at once where templates are short.
+  constexpr int kMore = static_cast<int>(small_if_emulated(512, 64)) + 2 * kRun;
+  constexpr int kStaged = kFactorTile + kMore;
   // A thread's samples begin in a bank of their own.
   const auto place = [](int i) { return i + i / kRun; };
   XCORR_SHARED(float, staged, kStaged + kStaged / kRun);
@@ -222,6 +255,8 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
   }
   const double terms = static_cast<double>(q.channels) * q.length, share = 1 / terms;
   const int runs = q.length / kRun, rest = q.length % kRun;
+  const bool once = (runs + 2) * kRun <= kMore;
+  const int staged_count = kFactorTile + (once ? runs + 2 : 2) * kRun;
 #pragma unroll 1
   for (Index tile = blockIdx.x; tile * kFactorTile < factors; tile += gridDim.x) {
     const int shift = static_cast<int>(tile) * kFactorTile;
@@ -233,47 +268,50 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
       const T* const samples = right.row(channel);
       const auto stage = [&](int from) {
         block::barrier();
-        for (int i = thread; i < kStaged; i += kFactorThreads) {
+        if (once && from > 0) return;
+#pragma unroll 8
+        for (int i = thread; i < staged_count; i += kFactorThreads) {
           staged[place(i)] = load_or_zero(samples, q.first + shift + from + i, q.pitch);
         }
         block::barrier();
       };
-      const auto sample = [&](int i) {
-        return static_cast<double>(staged[place(thread * kRun + i)]) - pivot;
+      // Sample i of the thread, of those from `from` on.
+      const auto sample = [&](int from, int i) {
+        return static_cast<double>(staged[place((once ? from : 0) + thread * kRun + i)]) - pivot;
       };
       if (runs == 0) {
         stage(0);
 #pragma unroll
         for (int j = 0; j < kRun; ++j) {
-          for (int i = 0; i < rest; ++i) windows[j].add(sample(j + i));
+          for (int i = 0; i < rest; ++i) windows[j].add(sample(0, j + i));
         }
         continue;
       }
 #pragma unroll 1
       for (int from = 0; from < kFactorTile + runs * kRun; from += kFactorTile) {
         stage(from);
+        const int number = from / kRun + thread;
         WindowSums run = {};
         if (from == 0) {
 #pragma unroll
           for (int j = kRun - 1; j >= 0; --j) {
-            run.add(sample(j));
+            run.add(sample(0, j));
             windows[j].add(run);
           }
-        } else {
+        } else if (number < kFactorTile / kRun + runs) {
 #pragma unroll
-          for (int j = 0; j < kRun; ++j) run.add(sample(j));
+          for (int j = 0; j < kRun; ++j) run.add(sample(from, j));
         }
-        const int number = from / kRun + thread;
         if (number < kFactorTile / kRun + runs) sums[number] = run;
       }
       stage(runs * kRun);
       WindowSums shared = {};
       for (int i = 1; i < runs; ++i) shared.add(sums[thread + i]);
-      for (int i = 0; i < rest; ++i) shared.add(sample(i));
+      for (int i = 0; i < rest; ++i) shared.add(sample(runs * kRun, i));
 #pragma unroll
       for (int j = 0; j < kRun; ++j) {
         windows[j].add(shared);
-        shared.add(sample(rest + j));
+        shared.add(sample(runs * kRun, rest + j));
       }
     }
     struct alignas(16) Four {
@@ -298,7 +336,7 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kFactorThreads)
+__global__ void __launch_bounds__(kFactorThreads, 3)
     factors_kernel(Series q, Question asked, Memory memory, int factors, const T* right) {
   make_factors(q, asked, memory, factors, Rows<T>{right, q.pitch});
 }

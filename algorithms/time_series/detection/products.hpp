@@ -5,12 +5,13 @@
 // A score is the sum of the products times the factor of its shift, since templates have norm 1.
 //
 // Rounding of a sample is in proportion to its size, and a mean may be 1e4 times what is looked for. So
-// the samples of a tile are taken about a pivot near them, before they are rounded:
+// the samples of a tile are taken about a line near them, before they are rounded:
 //
-//   sum of l r = sum of l (r - pivot) + pivot * sum of l
+//   sum of l r = sum of l (r - line) + sum of l line
 //
-// For zncc the last term is 0. For ncc the sums begin with it. One pivot for a whole signal would not
-// do: a drifting mean lies far from it, and rounded templates have a little of a sum.
+// The sums begin with the last term. For zncc the line may have a slope, since the sum of l is 0, and
+// so the term is the slope times the sum of i l[i], for every shift. For ncc it is a constant times the
+// sum of l. One line for a whole signal would not do: a drifting mean lies far from it.
 //
 // An infinity or a NaN of the signal is multiplied as 0. The factors of the shifts whose windows hold
 // it are NaN, and so only their scores are. Factors beyond the last shift are NaN, too: what counts
@@ -23,14 +24,15 @@
 
 namespace xcorr::time_series {
 
-// A channel of the signal about a pivot, 0 beyond its end.
-struct PivotedPart {
+// A channel of the signal about a line, 0 beyond its end. `from` is the first sample, counted from
+// where the line starts, and `first` the same in the channel.
+struct LevelledPart {
   const float* channel;
-  int first, length;
-  float pivot;
+  int first, length, from;
+  Line line;
   __device__ __forceinline__ float operator()(int i) const {
     const float value = load_or_zero(channel, first + i, length);
-    return is_finite(value) ? value - pivot : 0.0f;
+    return is_finite(value) ? line.without(value, from + i) : 0.0f;
   }
 };
 
@@ -43,10 +45,21 @@ struct Products {
   const float* right;
 };
 
-// Of the shifts from `shift` on.
-__device__ __forceinline__ float pivot_of_tile(const Products& p, int shift, int shifts) {
-  if (!p.asked.normalised) return 0.0f;
-  return pivot_of(p.q, p.memory, p.q.first + shift, shifts + p.q.length);
+// Of the shifts from `shift` on. Only of zncc a slope is taken away: what it adds to the sums of others
+// is not the same for all shifts.
+__device__ __forceinline__ Line line_of_tile(const Series& q, const Question& asked,
+                                             const Memory& memory, int shift, int shifts) {
+  if (!asked.normalised) return {0.0f, 0.0f};
+  const int first = q.first + shift, count = shifts + q.length;
+  if (asked.centred) return line_of(q, memory, first, count);
+  return {pivot_of(q, memory, first, count), 0.0f};
+}
+
+// What the sums of a template begin with: what it makes of the line.
+__device__ __forceinline__ float start_of(const Question& asked, const Memory& memory,
+                                          const Line& line, int row) {
+  if (!asked.normalised) return 0.0f;
+  return (asked.centred ? line.slope : line.start) * memory.units[row];
 }
 
 // What the sums of a tile are before any product.
@@ -54,12 +67,12 @@ template <int kTiles>
 __device__ __forceinline__ void start_sums(const Products& p, const Cut& cut, int shift, int shifts,
                                            Sums<kTiles>& sums) {
   sums.clear();
-  if (!p.asked.normalised || p.asked.centred) return;
-  const float pivot = pivot_of_tile(p, shift, shifts);
+  if (!p.asked.normalised) return;
+  const Line line = line_of_tile(p.q, p.asked, p.memory, shift, shifts);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = first_template(cut) + Sums<kTiles>::row(half);
-    const float start = row < p.q.templates ? pivot * p.memory.sums[row] : 0.0f;
+    const float start = row < p.q.templates ? start_of(p.asked, p.memory, line, row) : 0.0f;
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) sums.d[j][2 * half] = sums.d[j][2 * half + 1] = start;
   }
@@ -91,8 +104,8 @@ __device__ __forceinline__ void add_tile(const Maths& maths, const Products& p, 
       // Found anew for each part: kept over the products, it would take a register.
       const int shift = opaque(block_shift);
       maths.stage_signal(
-          PivotedPart{p.right + static_cast<Index>(channel) * q.pitch, q.first + shift + begin,
-                      q.pitch, pivot_of_tile(p, shift, block_shifts)},
+          LevelledPart{p.right + static_cast<Index>(channel) * q.pitch, q.first + shift + begin,
+                       q.pitch, begin, line_of_tile(q, p.asked, p.memory, shift, block_shifts)},
           block_shifts + steps * Maths::kStep, Copier());
       block::barrier();
       if (block_shift + from < q.shifts) maths.correlate(sums, from, steps);

@@ -163,12 +163,14 @@ __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, M
   memory.brackets[row] = bracket;
 }
 
+// Three words for each template of a group, as in Counts.
+inline constexpr std::size_t kCountBytes = 3 * kGroup * sizeof(std::uint32_t);
+
 template <typename Engine>
 __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
     count_kernel(Products p, typename Engine::Shape shape) {
   if (is_unknown(p.memory)) return;
-  // Three words for each template of the group, as in Counts.
-  XCORR_SHARED(std::uint32_t, of_group, 3 * kGroup);
+  XCORR_SHARED(std::uint32_t, of_group, kCountBytes / sizeof(std::uint32_t));
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   for (int i = thread; i < 3 * kGroup; i += threads) of_group[i] = 0;
   block::barrier();

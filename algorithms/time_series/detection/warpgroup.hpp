@@ -1,5 +1,5 @@
 // The products of detection by warpgroups (warpgroup_products.hpp). A block has a tile of
-// shifts, and one pivot for all of it.
+// shifts, and one line for all of it.
 #pragma once
 
 #include "algorithms/time_series/detection/products.hpp"
@@ -19,32 +19,31 @@ __device__ __forceinline__ void each_sum_of(WarpgroupSums<Maths, kSpread>& sums,
   }
 }
 
-// A part of the signal about its pivot, and what sums begin with.
-struct PivotedPartOfBlock {
+// A part of the signal about its line, and what sums begin with.
+struct LevelledPartOfBlock {
   const Products& p;
   int shift;
-  float pivot;
+  Line line;
   __device__ __forceinline__ float sample(int channel, int i) const {
-    return PivotedPart{p.right + static_cast<Index>(channel) * p.q.pitch, p.q.first + shift,
-                       p.q.pitch, pivot}(i);
+    return LevelledPart{p.right + static_cast<Index>(channel) * p.q.pitch, p.q.first + shift,
+                        p.q.pitch, 0, line}(i);
   }
   __device__ __forceinline__ float start(int row) const {
     const int of = first_of_block() + row;
-    const bool starts_at_zero = !p.asked.normalised || p.asked.centred || of >= p.q.templates;
-    return starts_at_zero ? 0.0f : pivot * p.memory.sums[of];
+    return of < p.q.templates ? start_of(p.asked, p.memory, line, of) : 0.0f;
   }
 };
 
-// Maths with a tile of one task: a pivot serves few samples, and a survey few shifts.
+// Smaller tiles: what is far from a line, as the samples around a step are, costs precision in its tile.
 template <typename Maths>
-struct SmallTiles : Maths {
-  static constexpr int kMostTileShifts = 1;
+struct LevelledTiles : Maths {
+  static constexpr int kMostTileShifts = 4096;
 };
 
 // As WarpEngine of products.hpp.
 template <typename LargeTiles, int kSpread>
 struct WarpgroupEngine {
-  using Maths = SmallTiles<LargeTiles>;
+  using Maths = LevelledTiles<LargeTiles>;
   static_assert(kBlockTemplates == kGroup);
   static constexpr int kMostThreads = kWarpgroups * kWarpgroup, kBlocks = 2;
   static constexpr int kTile = kTileShifts<Maths, kSpread>;
@@ -62,7 +61,9 @@ struct WarpgroupEngine {
                                               const Use& use) {
     each_task<Maths, kSpread>(
         shape, p.memory.templates,
-        [&](int shift) { return PivotedPartOfBlock{p, shift, pivot_of_tile(p, shift, kTile)}; },
+        [&](int shift) {
+          return LevelledPartOfBlock{p, shift, line_of_tile(p.q, p.asked, p.memory, shift, kTile)};
+        },
         [&](WarpgroupSums<Maths, kSpread>& sums, int shift) {
           use(sums, p.memory.factors + shift, first_of_block(), shift);
         });
