@@ -101,7 +101,12 @@ class Build:
                 link.append(word.replace("$ORIGIN/../..", str(self.folder)))
         program = out / "emulation-tests"
         run(with_output(link, program), self.folder)
-        return [str(program), "--gtest_filter=*Conformance*:*Detection*", "--gtest_break_on_failure", "--gtest_brief=1"]
+        return [
+            str(program),
+            "--gtest_filter=*Conformance*:*Detection*:Fields.*",
+            "--gtest_break_on_failure",
+            "--gtest_brief=1",
+        ]
 
     def _kernel_commands(self, unit: str) -> list[tuple[list[str], str]]:
         """nvcc's command of every part of a CUDA variant, without input and output, and the part's object."""
@@ -137,7 +142,10 @@ class Build:
             if object_ not in link:
                 raise Mistake(f"{object_}: not among the objects of libxcorr.so")
         library = out / "libxcorr.so"
-        run(with_output([replaced.get(word, word) for word in link], library), self.folder)
+        # First, so that of functions in headers that other units have too, the edited ones are linked.
+        at = next(i for i, word in enumerate(link) if word.endswith(".o"))
+        others = [word for word in link[at:] if word not in replaced]
+        run(with_output([*link[:at], *replaced.values(), *others], library), self.folder)
         # The program looks for the library beside itself, two folders up.
         program = out / CONFORMANCE
         program.parent.mkdir(parents=True, exist_ok=True)
