@@ -5,7 +5,7 @@
 // channels, which are summed; 3xtf32. Scores: product, ncc, zncc. Results: surface, above.
 // Parameters, run-time:
 //   warps_per_block  4, 8  warps that share the templates and the signal
-// Limits: those of timeseries_tf32_detect. It has run under the emulation and on no GPU yet.
+// Limits: those of timeseries_tf32_detect.
 #include "algorithms/time_series/detection/plan.hpp"
 #include "algorithms/time_series/three_tf32.hpp"
 #include "harness/variant.hpp"

@@ -14,7 +14,7 @@
 //   warps_per_block  4, 8  warps that share the templates and the signal
 // Limits: compute capability 8.0; templates of up to 200,000 samples. A score whose window has an
 // infinity or a NaN is NaN. Samples that differ by more than 2^20 from others of their tile and by less
-// among themselves are constant up to rounding. It has run under the emulation and on no GPU yet.
+// among themselves are constant up to rounding.
 #include "algorithms/time_series/detection/plan.hpp"
 #include "algorithms/time_series/tf32.hpp"
 #include "harness/variant.hpp"
