@@ -16,9 +16,10 @@
 // each sample once: part c of the parts of E samples is a plane, in which column u has place u, and
 // the rows that are E i further have place u + i.
 //
-// A block has two warpgroups, 16 templates and one tile of shifts after the other. A task of a warpgroup is the
-// products of 64 / E templates with E N shifts. A panel is as many columns of the left matrix as fit
-// in shared memory. Where one panel holds all, a warpgroup keeps it for the next task.
+// A block has two warpgroups, 16 templates and one tile of shifts after the other. A task of a
+// warpgroup is the products of 64 / E templates with E N shifts. A panel is as many columns of the
+// left matrix as fit in shared memory. Where one panel holds all, a warpgroup keeps it for the next
+// task.
 //
 // A variant is a class Maths, which says what the words of both operands and the product are:
 //   kStep               samples of a product's depth

@@ -1,5 +1,4 @@
-// The products of detection by warpgroups (warpgroup_products.hpp). A block has a tile of
-// shifts, and one line for all of it.
+// The products of detection by warpgroups (warpgroup_products.hpp), with a line for each tile.
 #pragma once
 
 #include "algorithms/time_series/detection/products.hpp"
