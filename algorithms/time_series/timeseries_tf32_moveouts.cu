@@ -17,8 +17,6 @@
 // but surfaces. No parameters.
 // Limits: compute capability 8.0; 65535 pairs; a factor of 4 bytes for each output in the workspace;
 // the others are those of timeseries_tf32_detect. It has run under the emulation and on no GPU yet.
-#include <limits>
-
 #include "algorithms/device/overlap_geometry.hpp"
 #include "algorithms/device/plan.hpp"
 #include "algorithms/time_series/detection/plan.hpp"
@@ -176,18 +174,12 @@ struct MoveoutMemory {
   std::size_t bytes;
 };
 
-std::size_t factor_bytes(const Problem& q) {
-  return static_cast<std::size_t>(kFactorTile + q.left.cols) / kRun * sizeof(WindowSums);
-}
-
 class MoveoutPlan final : public DevicePlan<float> {
  public:
-  explicit MoveoutPlan(const PlanRequest& request) : DevicePlan(request.problem), made_(request) {
-    const Problem& q = problem_;
-    asked_.normalised = is_normalised(q.fields.score.kind);
-    asked_.centred = q.fields.score.kind == ScoreKind::zncc;
-    asked_.limit = asked_.normalised ? 1.0f : std::numeric_limits<float>::infinity();
-  }
+  explicit MoveoutPlan(const PlanRequest& request)
+      : DevicePlan(request.problem),
+        made_(request),
+        asked_(question_of(request.problem.fields.score.kind)) {}
 
  private:
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
@@ -210,7 +202,7 @@ class MoveoutPlan final : public DevicePlan<float> {
 
   const Series series_{SeriesShape(problem_)};
   MoveoutMemory made_;
-  Question asked_ = {};
+  Question asked_;
 };
 
 Support supports(const PlanRequest& request) {

@@ -46,6 +46,20 @@ class Layout {
   std::size_t at_ = 0;
 };
 
+// Dynamic shared memory of the kernels that make factors.
+inline std::size_t factor_bytes(const Problem& q) {
+  return static_cast<std::size_t>(kFactorTile + q.left.cols) / kRun * sizeof(WindowSums);
+}
+
+// What a score asks of the products.
+inline Question question_of(ScoreKind score) {
+  Question asked = {};
+  asked.normalised = is_normalised(score);
+  asked.centred = score == ScoreKind::zncc;
+  asked.limit = asked.normalised ? 1.0f : std::numeric_limits<float>::infinity();
+  return asked;
+}
+
 // The bins of brackets, of a precision class: how many, and how many a unit of the score.
 struct BracketBins {
   int count;
@@ -69,9 +83,7 @@ class DetectionPlan final : public DevicePlan<float> {
     fill_memory(request, layout, memory_);
     const Problem& q = problem_;
     const Result& result = q.fields.result;
-    asked_.normalised = is_normalised(q.fields.score.kind);
-    asked_.centred = q.fields.score.kind == ScoreKind::zncc;
-    asked_.limit = asked_.normalised ? 1.0f : std::numeric_limits<float>::infinity();
+    asked_ = question_of(q.fields.score.kind);
     asked_.deviations = result.threshold;
     asked_.per_bin = kBins.per_unit;
     asked_.surveyed = is_surveyed(q);
@@ -171,9 +183,6 @@ class DetectionPlan final : public DevicePlan<float> {
   }
   static std::size_t bytes(const PlanRequest& request) {
     return Maths::words(cut(request).panel, block_shifts(request)) * sizeof(std::uint32_t);
-  }
-  static std::size_t factor_bytes(const Problem& q) {
-    return static_cast<std::size_t>(kFactorTile + q.left.cols) / kRun * sizeof(WindowSums);
   }
   static bool is_above_deviations(const Problem& q) {
     return q.fields.result.kind == ResultKind::above && q.fields.result.of_deviations;
