@@ -11,7 +11,7 @@
 //   workspace, where a first kernel stored it. For n-to-m the first kernel transforms every matrix
 //   once, and the second one does products and inverse transforms only. Stored spectra are in the
 //   order of the lanes that made them and will use them, 16 bytes a lane.
-// - A row or a column belongs to one warp from its first pass to its last (tile.hpp). A right costs
+// - A row or a column belongs to one warp from its first pass to its last (block_tile.hpp). A right costs
 //   two barriers of the block. Between them some warps compute while others load or store.
 // - The second kernel starts while the first one runs, and the first one starts while the call
 //   before ends (DependentLaunches in launch.hpp).

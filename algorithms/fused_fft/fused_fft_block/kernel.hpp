@@ -1,10 +1,10 @@
 // The kernel of fused_fft_block: a block takes matrices or pairs one after the other and does all
-// of each in its shared memory (tile.hpp).
+// of each in its shared memory (block_tile.hpp).
 #pragma once
 
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/launch.hpp"
-#include "algorithms/fused_fft/fused_fft_block/tile.hpp"
+#include "algorithms/fused_fft/block_tile.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "harness/variant.hpp"
 

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "algorithms/device/launch.hpp"
-#include "algorithms/fused_fft/fused_fft_warp/row_transforms.hpp"
 #include "algorithms/fused_fft/problem.hpp"
+#include "algorithms/fused_fft/row_transforms.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fused_fft {

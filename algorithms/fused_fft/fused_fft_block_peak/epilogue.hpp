@@ -1,0 +1,119 @@
+// What a block makes of the outputs in its tile: the record of their peak, or all of them in global
+// memory.
+#pragma once
+
+#include "algorithms/fused_fft/fused_fft_block_peak/rows.hpp"
+
+namespace xcorr::fused_fft {
+
+// Warps of a block: one for each unit of columns, but at 192, where each of the 48 units of rows then
+// has as long, and a thread more registers.
+template <int kN>
+inline constexpr int kPeakWarps = kN == 192 ? 24 : BlockTile<kN>::warps;
+
+// Shared memory of the epilogue.
+template <int kN>
+struct PeakScratch {
+  float tops[kN];                  // the largest output of each row of the window
+  float firsts[ceil_div(kN, 32)];  // local maxima of one row, by parts of 32 columns
+  float seconds[kPeakWarps<kN>];   // the largest of those that a warp has found
+  float moduli[kPeakWarps<kN>];    // the largest of products, of the score phase
+  std::uint32_t broken[kPeakWarps<kN>];
+};
+
+// The record of the pair, by all threads of the block, after a barrier behind which the tile and
+// `tops` are complete. Nobody reads the tile any more when it returns.
+//
+// Rows are searched for the second peak only where their largest output is larger than a second
+// peak that is known already: that of the row with the largest output away from the peak.
+template <int kN>
+__device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch<kN>& scratch,
+                                           const PeakRequest& request, WarpPlace my,
+                                           PeakRecord* to) {
+  // Every warp finds the peak.
+  PeakPlace top = place_of(no_number(), 0);
+#pragma unroll 1
+  for (int y = my.lane; y < s.rows; y += 32) top = first_of(top, place_of(scratch.tops[y], y));
+  top = first_of_lanes(top);
+  const bool exists = top.at != kNowhere;
+  const int peak_y = exists ? top.at : 0;
+  PeakPlace col = place_of(no_number(), 0);
+#pragma unroll 1
+  for (int x = my.lane; x < s.cols; x += 32) {
+    const float value = s.row(peak_y)[x];
+    col = first_of(col, place_of(value, x));
+  }
+  col = first_of_lanes(col);
+  const int peak_x = exists ? col.at : 0;
+
+  // The row with the largest output that is away from the peak's row.
+  PeakPlace far = place_of(no_number(), 0);
+#pragma unroll 1
+  for (int y = my.lane; y < s.rows; y += 32) {
+    if (y - peak_y > 2 || peak_y - y > 2) far = first_of(far, place_of(scratch.tops[y], y));
+  }
+  far = first_of_lanes(far);
+  const int far_y = far.at;
+  const int parts = ceil_div(s.cols, 32);
+#pragma unroll 1
+  for (int part = my.warp; part < parts; part += my.warps) {
+    const int x = 32 * part + my.lane;
+    float found = no_number();
+    if (far_y != kNowhere && x < s.cols) {
+      const float value = s.row(far_y)[x];
+      if (is_number(value) && is_local_maximum(s, far_y, x, value)) found = value;
+    }
+    found = largest_of_lanes(found);
+    if (my.lane == 0) scratch.firsts[part] = found;
+  }
+  block::barrier();
+  float known = no_number();
+#pragma unroll 1
+  for (int part = 0; part < parts; ++part) known = fmaxf(known, scratch.firsts[part]);
+
+  float second = known;
+#pragma unroll 1
+  for (int y = my.warp; y < s.rows; y += my.warps) {
+    if (scratch.tops[y] <= known) continue;  // the same for all lanes
+    second = fmaxf(second, second_of_row(s, y, my.lane, peak_y, peak_x, second));
+  }
+  second = largest_of_lanes(second);
+  if (my.lane == 0) scratch.seconds[my.warp] = second;
+  // Read before others may overwrite the tile.
+  PeakRecord record{};
+  if (my.warp == 0) {
+    bool broken = false;
+    for (int warp = my.lane; warp < my.warps; warp += 32) broken |= scratch.broken[warp] != 0;
+    broken = warp::any(broken);
+    if (my.lane == 0) {
+      record = peak_record(s, request, {top.value, exists ? 0 : kNowhere}, peak_y, peak_x,
+                           no_number(), !broken);
+    }
+  }
+  block::barrier();
+  if (my.warp == 0) {
+    float of_warps = no_number();
+    for (int warp = my.lane; warp < my.warps; warp += 32) {
+      of_warps = fmaxf(of_warps, scratch.seconds[warp]);
+    }
+    of_warps = largest_of_lanes(of_warps);
+    if (my.lane == 0) {
+      record.second = exists ? of_warps : no_number();
+      *to = record;
+    }
+  }
+}
+
+// All outputs, dense, between barriers as above.
+template <int kN>
+__device__ __forceinline__ void write_surface(const TileSurface<kN>& s, WarpPlace my, float* to) {
+#pragma unroll 1
+  for (int y = my.warp; y < s.rows; y += my.warps) {
+    const float* const from = s.row(y);
+#pragma unroll 1
+    for (int x = my.lane; x < s.cols; x += 32) to[y * s.cols + x] = from[x];
+  }
+  block::barrier();
+}
+
+}  // namespace xcorr::fused_fft

@@ -1,0 +1,175 @@
+// Peaks of correlations by transforms in the shared memory of one block: derived from
+// fused_fft_block, whose outputs go to global memory. Beyond the paper.
+//
+// Who measures displacements keeps 32 bytes of a surface of tens of thousands of outputs. Here the
+// last pass leaves the outputs in the tile, as float32 in the place of their spectra, and the block
+// makes the record of them (epilogue.hpp):
+//
+// - The last pass leaves the largest output of each row too. Every warp finds the peak from these and
+//   one row.
+// - The second peak is looked for only in rows whose largest output is larger than a second peak that
+//   is known already: at first the largest local maximum of the row with the largest output away
+//   from the peak.
+// - With boundary circular there is no padding: the transform is as long as the matrix.
+// - With score phase a block stores the products of its pair in the workspace, finds the largest
+//   modulus, and weights each product when it reads it again. A lane reads what it has stored, mostly
+//   from the L2 cache.
+// - The spectrum of each left lies in the workspace, for n-to-m those of the rights too
+//   (fused_fft_block with left_spectrum=workspace).
+//
+// Forms: all four; any shape and window with boundary zero, squares with boundary circular; scores
+// product and, circular, phase; results peak (parabola, gaussian) and surface; fp32. No parameters.
+// Compile time: the length, 32, 48, 64, 96, 128 or 192: with boundary zero the shortest that both
+// axes allow, with boundary circular that of the matrices.
+//
+// Limits: as those of fused_fft_block. peak:upsample is refused: it needs the surface.
+#include <type_traits>
+
+#include "algorithms/device/plan.hpp"
+#include "algorithms/fused_fft/fused_fft_block_peak/kernel.hpp"
+#include "algorithms/fused_fft/lengths.hpp"
+#include "algorithms/fused_fft/roots.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+namespace {
+
+using Squares = Lengths<32, 48, 64, 96, 128, 192>;
+
+bool has_phase(const Problem& q) { return q.fields.score.kind == ScoreKind::phase; }
+
+template <int kN>
+class PeakPlan final : public DevicePlan<float> {
+  using T = BlockTile<kN>;
+
+ public:
+  explicit PeakPlan(const PlanRequest& request) : DevicePlan(request.problem) {
+    const Problem& q = request.problem;
+    const bool n_to_m = q.form == Form::n_to_m;
+    auto* const roots = static_cast<Complex*>(request.workspace);
+    store_root_tables<Length<kN>, Length<kN>>(roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, roots);
+    a_.spectra = roots + 4 * kRootTable;
+    a_.lefts = static_cast<std::uint32_t>(q.lefts);
+    a_.items = static_cast<std::uint32_t>(q.pairs());
+    a_.rights_of_left = Divider(q.pairs() / q.lefts);
+    a_.rights_back = n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
+    a_.request = PeakRequest(q);
+    if (has_phase(q)) {
+      // Moduli are not to get small, and the weight has all scales.
+      a_.scale = 1;
+      a_.phase = PhaseWeights(q, double{kN} * kN, 4);
+      a_.phase.products = a_.spectra + spectra_of(q) * T::spectrum;
+    }
+    spectra_ = a_;
+    spectra_.items = static_cast<std::uint32_t>(spectra_of(q));
+    kernel_ = kernel_of(q);
+    blocks_ = blocks_of(q);
+  }
+
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(arrays);
+    spectra_.set(arrays);
+    const bool is_peak = problem_.fields.result.kind == ResultKind::peak;
+    a_.records = is_peak ? static_cast<PeakRecord*>(call.out) : nullptr;
+    launches_.begin(call);
+    call.phase("forward");
+    launches_.run(peak_kernel<kN, Work::spectra, false>, dim3(spectra_.items), dim3(kThreads),
+                  PeakShared<kN>::bytes, call.stream, spectra_);
+    call.phase("inverse");
+    launches_.run(kernel_, dim3(blocks_), dim3(kThreads), PeakShared<kN>::bytes, call.stream, a_);
+  }
+
+  static std::size_t workspace_bytes(const Problem& q) {
+    const Index spectra = spectra_of(q) + (has_phase(q) ? Index{blocks_of(q)} : 0);
+    return kRootBytes + static_cast<std::size_t>(spectra) * sizeof(Complex) * T::spectrum;
+  }
+
+ private:
+  using Kernel = void (*)(PeakArguments);
+  static constexpr unsigned kThreads = 32 * kPeakWarps<kN>;
+
+  static Index spectra_of(const Problem& q) {
+    return q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
+  }
+  static Kernel kernel_of(const Problem& q) {
+    if (q.form == Form::n_to_m) {
+      return has_phase(q) ? peak_kernel<kN, Work::pairs, true>
+                          : peak_kernel<kN, Work::pairs, false>;
+    }
+    return has_phase(q) ? peak_kernel<kN, Work::stored_left, true>
+                        : peak_kernel<kN, Work::stored_left, false>;
+  }
+  static unsigned blocks_of(const Problem& q) {
+    const Index resident = resident_blocks(reinterpret_cast<const void*>(kernel_of(q)), kThreads,
+                                           PeakShared<kN>::bytes);
+    return static_cast<unsigned>(std::min(resident, q.pairs()));
+  }
+
+  DependentLaunches launches_;
+  PeakArguments a_{}, spectra_{};
+  Kernel kernel_ = nullptr;
+  unsigned blocks_ = 0;
+};
+
+// Of the problem's transforms, 0 where the variant has none.
+int length_of(const Problem& q) {
+  if (q.fields.boundary == Boundary::zero) return Squares::square(q);
+  const Index n = q.right.rows;
+  const auto own = [&](auto length) { return n == decltype(length)::n && n == q.right.cols; };
+  return Squares::with(static_cast<int>(n), own) ? static_cast<int>(n) : 0;
+}
+
+// f(std::type_identity of the plan of the length).
+template <typename F>
+auto with_plan(const Problem& q, F f) {
+  return Squares::with(length_of(q), [&](auto length) {
+    return f(std::type_identity<PeakPlan<decltype(length)::n>>{});
+  });
+}
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = indices_fit(q); !fit) return fit;
+  if (const Support fit = peaks_fit(q); !fit) return fit;
+  if (length_of(q) == 0) {
+    return no(q.fields.boundary == Boundary::zero
+                  ? "a transform longer than 192"
+                  : "boundary circular: matrices are not squares of 32, 48, 64, 96, 128 or 192");
+  }
+  const std::size_t bytes = Squares::with(
+      length_of(q), [](auto length) { return PeakShared<decltype(length)::n>::bytes; });
+  // The device is asked for every size: the emulation's may have less than shared_fits() counts on.
+  if (bytes <= shared_limit()) return yes();
+  return no("transforms of " + std::to_string(length_of(q)) + ": " + std::to_string(bytes) +
+            " bytes of shared memory, and a block has " + std::to_string(shared_limit()));
+}
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  return with_plan(request.problem, [&](auto type) {
+    return decltype(type)::type::workspace_bytes(request.problem);
+  });
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  return with_plan(request.problem, [&](auto type) -> std::unique_ptr<Plan> {
+    return std::make_unique<typename decltype(type)::type>(request);
+  });
+}
+
+XCORR_VARIANT({
+    .summary = "FFT correlation in one block whose result is a peak: the surface stays on the chip",
+    .parent = "fused_fft_block",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .boundaries = {Boundary::zero, Boundary::circular},
+    .scores = {ScoreKind::product, ScoreKind::phase},
+    .results = {ResultKind::surface, ResultKind::peak},
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr::fused_fft

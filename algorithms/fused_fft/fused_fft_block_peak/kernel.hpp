@@ -1,0 +1,148 @@
+// The kernel of fused_fft_block_peak: that of fused_fft_block, whose outputs stay in the tile
+// (rows.hpp) until the record of the pair is made of them (epilogue.hpp).
+#pragma once
+
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/launch.hpp"
+#include "algorithms/fused_fft/block_tile.hpp"
+#include "algorithms/fused_fft/fused_fft_block_peak/epilogue.hpp"
+#include "algorithms/fused_fft/fused_fft_block_peak/rows.hpp"
+#include "algorithms/fused_fft/phase.hpp"
+#include "algorithms/fused_fft/problem.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+
+// Blocks that an SM is to hold.
+constexpr int peak_blocks(int n, bool phase) {
+  return n <= 48 ? 8 : n <= 64 ? 7 - phase : n <= 96 ? 4 : n <= 128 ? 2 : 1;
+}
+
+struct PeakArguments : FusedProblem {
+  Complex* spectra;     // in the workspace: lefts, then rights
+  std::uint32_t items;  // pairs, or matrices to transform
+  std::uint32_t lefts;
+  Divider rights_of_left;
+  std::uint32_t rights_back;
+  PeakRequest request;
+  PeakRecord* records;  // null where surfaces are asked for
+  PhaseWeights phase;
+};
+
+template <int kN>
+struct PeakShared {
+  using T = BlockTile<kN>;
+  static constexpr std::size_t tile = kN, scratch = tile + T::elements;  // in complex values
+  static constexpr std::size_t bytes = sizeof(Complex) * scratch + sizeof(PeakScratch<kN>);
+};
+
+template <int kN, Work kWork, bool kPhase>
+__global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
+    peak_kernel(PeakArguments a) {
+  using T = BlockTile<kN>;
+  using L = typename T::L;
+  static_assert(kWork != Work::shared_left && !(kPhase && kWork == Work::spectra));
+  constexpr bool kForward = kWork != Work::pairs;
+  Complex* const twiddles = dynamic_shared<Complex>();
+  Complex* const in_tile = twiddles + PeakShared<kN>::tile;
+  auto& scratch = *reinterpret_cast<PeakScratch<kN>*>(twiddles + PeakShared<kN>::scratch);
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int i = thread; i < kN; i += 32 * kPeakWarps<kN>) twiddles[i] = a.roots[i];
+  // Products of stored spectra need nothing of the launch before until they load these.
+  if constexpr (kForward) wait_for_previous();
+  // A kernel that fills the device does not call it.
+  if constexpr (kWork == Work::spectra) let_next_start();
+  const WarpPlace my{thread / 32, kPeakWarps<kN>, thread % 32};
+  const BlockTransform<kN> tile(in_tile, twiddles, my);
+  block::barrier();
+
+  bool waits = !kForward;
+#pragma unroll 1
+  for (std::uint32_t p = blockIdx.x; p < a.items; p += gridDim.x) {
+    if constexpr (kWork == Work::spectra) {
+      const bool is_left = p < a.lefts;
+      tile.forward_rows(is_left ? a.left_of(p) : a.right_of(p - a.lefts));
+      block::barrier();
+      Complex* const to = a.spectra + static_cast<Index>(p) * T::spectrum;
+      tile.template columns<true, false>(
+          is_left ? a.left_rows : a.right_rows, [&](auto& v, int at, int k1, int kx) {
+            if (is_left) a.as_left<L>(v, k1, kx, kN);
+#pragma unroll
+            for (int i = 0; i < L::second; i += 2) {
+              *reinterpret_cast<SpectrumPair*>(to + at + 32 * i) = {v[i], v[i + 1]};
+            }
+          });
+      block::barrier();
+    } else {
+      const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
+      if constexpr (kForward) {
+        tile.forward_rows(a.right_of(r));
+        block::barrier();
+      }
+      if (waits) wait_for_previous();
+      waits = false;
+      const Complex* const left = a.spectra + static_cast<Index>(l) * T::spectrum;
+      const Complex* const right = a.spectra + static_cast<Index>(a.lefts + r) * T::spectrum;
+      // v: values of the right where the tile has them; then of the product.
+      const auto multiply = [&](auto& v, int at) {
+#pragma unroll
+        for (int i = 0; i < L::second; i += 2) {
+          if constexpr (!kForward) {
+            const auto pair = *reinterpret_cast<const SpectrumPair*>(right + at + 32 * i);
+            v[i] = pair.a, v[i + 1] = pair.b;
+          }
+          const auto pair = *reinterpret_cast<const SpectrumPair*>(left + at + 32 * i);
+          v[i] = v[i] * pair.a;
+          v[i + 1] = v[i + 1] * pair.b;
+        }
+      };
+      if constexpr (kPhase) {
+        // The lane that stores a value of the product reads it again.
+        Complex* const cross = a.phase.products + static_cast<Index>(blockIdx.x) * T::spectrum;
+        float largest = 0;
+        tile.template columns<kForward, false>(a.right_rows, [&](auto& v, int at, int, int) {
+          multiply(v, at);
+#pragma unroll
+          for (int i = 0; i < L::second; i += 2) {
+            largest = fmaxf(largest, fmaxf(modulus_of(v[i]), modulus_of(v[i + 1])));
+            *reinterpret_cast<SpectrumPair*>(cross + at + 32 * i) = {v[i], v[i + 1]};
+          }
+        });
+        largest = largest_of_lanes(largest);
+        if (my.lane == 0) scratch.moduli[my.warp] = largest;
+        block::barrier();
+        for (int warp = 0; warp < my.warps; ++warp) {
+          largest = fmaxf(largest, scratch.moduli[warp]);
+        }
+        tile.template columns<false, true>(a.right_rows, [&](auto& v, int at, int, int) {
+#pragma unroll
+          for (int i = 0; i < L::second; i += 2) {
+            const auto pair = *reinterpret_cast<const SpectrumPair*>(cross + at + 32 * i);
+            v[i] = a.phase.weighted(pair.a, largest);
+            v[i + 1] = a.phase.weighted(pair.b, largest);
+          }
+          transform<L::second, Direction::inverse>(v);
+        });
+      } else {
+        tile.template columns<kForward, true>(a.right_rows, [&](auto& v, int at, int, int) {
+          multiply(v, at);
+          transform<L::second, Direction::inverse>(v);
+        });
+      }
+      block::barrier();
+      const SurfaceRows<kN> rows(in_tile, twiddles, my);
+      const bool broken = warp::any(rows.inverse(a.rows, a.cols, scratch.tops));
+      if (my.lane == 0) scratch.broken[my.warp] = broken;
+      block::barrier();
+      const TileSurface<kN> surface{&in_tile->re, a.rows.first, a.cols.first, a.rows.count,
+                                    a.cols.count};
+      if (a.records != nullptr) {
+        write_peak<kN>(surface, scratch, a.request, my, a.records + p);
+      } else {
+        write_surface<kN>(surface, my, a.out_of(p));
+      }
+    }
+  }
+}
+
+}  // namespace xcorr::fused_fft

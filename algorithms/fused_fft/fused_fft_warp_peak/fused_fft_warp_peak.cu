@@ -1,0 +1,103 @@
+// Peaks of correlations of up to 32 x 32 by transforms in the registers of a warp: derived from
+// fused_fft_warp, which keeps one left for many rights and writes surfaces. Beyond the paper.
+//
+// Sixteen thousand pairs of their own (n-to-mn with as many lefts as rights) are 131 MB, and a record
+// is 32 bytes: a kernel that is to run at the pace of memory has a few hundred cycles of an SM for a
+// pair. So a warp takes a pair whole:
+//
+// - Left and right are the two parts of one complex matrix, so that both are transformed at once
+//   (kernel.hpp). Each lane loads a column: 32 lanes read whole rows.
+// - A row or a column is one transform of 32 in the registers of a lane, with no tables. There are
+//   three exchanges between lanes, through the warp's own shared memory, and no barrier of the block.
+// - A real result has half a spectrum: half of the products are made, and the inverse transforms of
+//   16 columns are shared by 32 lanes.
+// - The outputs lie in the warp's shared memory in the order of the window, and the warp makes the
+//   record of them (epilogue.hpp). They are scaled in the record only.
+//
+// Forms: all four; with boundary zero shapes and windows whose transforms are 32 or shorter, with
+// boundary circular 32 x 32; scores product and, circular, phase; results peak (parabola, gaussian)
+// and surface; fp32. No parameters.
+//
+// Limits: transforms of 32 only. A left that many rights share is transformed with each of them.
+// peak:upsample is refused: it needs the surface.
+#include "algorithms/device/plan.hpp"
+#include "algorithms/fused_fft/fused_fft_warp_peak/kernel.hpp"
+#include "algorithms/fused_fft/lengths.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+namespace {
+
+using Squares = Lengths<32>;
+constexpr int kN = 32;
+
+class PairPlan final : public DevicePlan<float> {
+ public:
+  explicit PairPlan(const PlanRequest& request) : DevicePlan(request.problem) {
+    const Problem& q = request.problem;
+    const bool has_phase = q.fields.score.kind == ScoreKind::phase;
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, nullptr);
+    if (has_phase) a_.phase = PhaseWeights(q, kN * kN, 4);
+    if (has_phase) a_.scale = 1;
+    a_.pairs = static_cast<std::uint32_t>(q.pairs());
+    a_.rights_of_left = Divider(q.pairs() / q.lefts);
+    a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
+    a_.whole = q.left == Shape{kN, kN} && q.right == q.left;
+    a_.window = {a_.turn_y, a_.turn_x, a_.rows, a_.cols, 0};
+    for (int x = 0; x < a_.cols.count; ++x) {
+      a_.window.columns |= std::uint32_t{1} << (a_.cols.first + x + kN - a_.turn_x) % kN;
+    }
+    a_.request = PeakRequest(q);
+    kernel_ = has_phase ? pair_kernel<true> : pair_kernel<false>;
+    // As many rounds for each warp, of as few blocks as that takes.
+    const Index resident =
+        resident_blocks(reinterpret_cast<const void*>(kernel_), 32 * kPairWarps, kSharedBytes);
+    const Index rounds = ceil_div(q.pairs(), resident * kPairWarps);
+    blocks_ = static_cast<unsigned>(ceil_div(q.pairs(), rounds * kPairWarps));
+  }
+
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(arrays);
+    const bool is_peak = problem_.fields.result.kind == ResultKind::peak;
+    a_.records = is_peak ? static_cast<PeakRecord*>(call.out) : nullptr;
+    launches_.begin(call);
+    launches_.run(kernel_, dim3(blocks_), dim3(32 * kPairWarps), kSharedBytes, call.stream, a_);
+  }
+
+ private:
+  static constexpr std::size_t kSharedBytes = sizeof(Complex) * kPairWarps * PairTile::elements;
+
+  DependentLaunches launches_;
+  PairArguments a_{};
+  void (*kernel_)(PairArguments) = nullptr;
+  unsigned blocks_ = 0;
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = peaks_fit(q); !fit) return fit;
+  if (q.fields.boundary == Boundary::zero) return Squares::supports(q);
+  if (q.right != Shape{kN, kN}) return no("boundary circular: matrices are not 32 x 32");
+  return indices_fit(q);
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  return std::make_unique<PairPlan>(request);
+}
+
+XCORR_VARIANT({
+    .summary =
+        "FFT correlation of a pair in one warp whose result is a peak: both matrices at once",
+    .parent = "fused_fft_warp",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft_of_both,
+    .boundaries = {Boundary::zero, Boundary::circular},
+    .scores = {ScoreKind::product, ScoreKind::phase},
+    .results = {ResultKind::surface, ResultKind::peak},
+    .supports = supports,
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr::fused_fft

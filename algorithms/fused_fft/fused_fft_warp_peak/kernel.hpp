@@ -1,0 +1,155 @@
+// The kernel of fused_fft_warp_peak: a warp has a pair of matrices of up to 32 x 32, a lane a column
+// or a row of 32 values in its registers.
+//
+//   pass       a lane has                      makes
+//   load       column x of left + i right      transform over y
+//   ---- exchange
+//   spectrum   row ky of Z, all kx             transform over kx; with row -ky the product, kx <= 16
+//   ---- exchange
+//   back       half of the y of column kx      transform over ky of kx < 16
+//   ---- exchange
+//   row        row y, kx <= 16                 a real row of 32 outputs
+//
+// One complex transform has both matrices: with Z that of left + i right, 2 L = Z[k] + conj Z[-k] and
+// 2i R = Z[k] - conj Z[-k]. Columns 0 and 16 of the product are real after the transform over ky, so
+// they go through it as one.
+#pragma once
+
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/launch.hpp"
+#include "algorithms/fused_fft/fused_fft_warp_peak/epilogue.hpp"
+#include "algorithms/fused_fft/phase.hpp"
+#include "algorithms/fused_fft/problem.hpp"
+#include "algorithms/fused_fft/row_transforms.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+
+// Warps of a block, and blocks that an SM is to hold.
+inline constexpr int kPairWarps = 4, kPairBlocks = 4;
+
+struct PairArguments : FusedProblem {
+  std::uint32_t pairs;
+  Divider rights_of_left;
+  std::uint32_t rights_back;
+  bool whole;  // matrices of 32 x 32
+  PairWindow window;
+  PeakRequest request;
+  PeakRecord* records;  // null where surfaces are asked for
+  PhaseWeights phase;
+};
+
+// Column `lane` of the left and of the right matrix as one complex column.
+__device__ __forceinline__ void load_columns(const PairArguments& a, const Source& left,
+                                             const Source& right, int lane, Complex (&v)[32]) {
+  if (a.whole) {
+#pragma unroll
+    for (int y = 0; y < 32; ++y) v[y] = {left.data[32 * y + lane], right.data[32 * y + lane]};
+  } else {
+    const bool in_left = lane < left.cols, in_right = lane < right.cols;
+#pragma unroll
+    for (int y = 0; y < 32; ++y) {
+      v[y].re = in_left && y < left.rows ? left.data[y * left.cols + lane] : 0.0f;
+      v[y].im = in_right && y < right.rows ? right.data[y * right.cols + lane] : 0.0f;
+    }
+  }
+}
+
+// v: row `lane` of Z; product: four times the product's values kx < 16, the real parts of 0 and 16
+// as one value. Weighted where kPhase.
+template <bool kPhase>
+__device__ __forceinline__ void multiply_row(const PairArguments& a, int lane,
+                                             const Complex (&v)[32], Complex (&product)[16]) {
+  const int mirror = 32 - lane;  // of 0 it is 0 again, as shuffles count
+  Complex last;
+  for_each_constant<17>([&](auto index) {
+    constexpr int k = decltype(index)::value, kMirror = (32 - k) % 32;
+    const Complex z = v[k];
+    const Complex other = {warp::shuffle(v[kMirror].re, mirror),
+                           -warp::shuffle(v[kMirror].im, mirror)};
+    const Complex q = conj(z + other) * (z - other);
+    const Complex p = {q.im, -q.re};
+    if constexpr (k == 16) {
+      last = p;
+    } else {
+      product[k] = p;
+    }
+  });
+  if constexpr (kPhase) {
+    float largest = modulus_of(last);
+#pragma unroll
+    for (int k = 0; k < 16; ++k) largest = fmaxf(largest, modulus_of(product[k]));
+    largest = largest_of_lanes(largest);
+    last = a.phase.weighted(last, largest);
+#pragma unroll
+    for (int k = 0; k < 16; ++k) product[k] = a.phase.weighted(product[k], largest);
+  }
+  product[0] = {product[0].re - last.im, product[0].im + last.re};
+}
+
+// v[m] becomes value 2 m + of_half of the inverse transform of the 32 values from[0], from[1], ...
+__device__ __forceinline__ void half_of_inverse(const Complex* from, int of_half,
+                                                Complex (&v)[16]) {
+  const float sign = of_half ? -1.0f : 1.0f;
+#pragma unroll
+  for (int k = 0; k < 16; ++k) {
+    const Complex low = from[k], high = from[k + 16];
+    v[k] = {low.re + sign * high.re, low.im + sign * high.im};
+  }
+  if (of_half) {
+    for_each_constant<16>([&](auto index) {
+      constexpr int k = decltype(index)::value;
+      v[k] = turn_by<Direction::inverse, k, 32>(v[k]);
+    });
+  }
+  transform<16, Direction::inverse>(v);
+}
+
+template <bool kPhase>
+__global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(PairArguments a) {
+  constexpr int kPitch = PairTile::exchange;
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  Complex* const tile = dynamic_shared<Complex>() + warp * PairTile::elements;
+  const int of_half = lane / 16, kx = lane % 16;
+  wait_for_previous();
+#pragma unroll 1
+  for (std::uint32_t p = blockIdx.x * kPairWarps + static_cast<std::uint32_t>(warp); p < a.pairs;
+       p += gridDim.x * kPairWarps) {
+    const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
+    Complex v[32];
+    load_columns(a, a.left_of(l), a.right_of(r), lane, v);
+    transform<32, Direction::forward>(v);
+#pragma unroll
+    for (int ky = 0; ky < 32; ++ky) tile[ky * kPitch + lane] = v[ky];
+    warp::barrier();
+#pragma unroll
+    for (int x = 0; x < 32; ++x) v[x] = tile[lane * kPitch + x];
+    transform<32, Direction::forward>(v);
+    Complex half[16];
+    multiply_row<kPhase>(a, lane, v, half);
+    warp::barrier();
+#pragma unroll
+    for (int k = 0; k < 16; ++k) tile[k * kPitch + lane] = half[k];
+    warp::barrier();
+    half_of_inverse(tile + kx * kPitch, of_half, half);
+    warp::barrier();
+#pragma unroll
+    for (int m = 0; m < 16; ++m) tile[kx * kPitch + 2 * m + of_half] = half[m];
+    warp::barrier();
+#pragma unroll
+    for (int k = 0; k < 16; ++k) half[k] = tile[k * kPitch + lane];
+    tangle(half);
+    transform<16, Direction::inverse>(half);
+    warp::barrier();
+    const PairSurface surface = store_outputs(a.window, lane, half, tile);
+    warp::barrier();
+    if (a.records != nullptr) {
+      write_pair_peak(surface, a.window, a.request, a.scale, lane, half, a.records + p);
+    } else {
+      write_pair_surface(surface, a.scale, lane, a.out_of(p));
+    }
+    warp::barrier();  // the next pair's values take the place of the outputs
+  }
+}
+
+}  // namespace xcorr::fused_fft

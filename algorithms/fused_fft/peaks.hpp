@@ -1,0 +1,194 @@
+// The result `peak` of a surface that a warp or a block has at hand: which output is the peak, the
+// largest local maximum outside the 5 x 5 outputs around it, the fit between outputs, and the record.
+// The rules are those of harness/reduce_rules.hpp, in 32 bits; tests/emulation/test_peaks.cpp holds
+// both together.
+//
+// A surface is a type with
+//   int rows, cols;                                       of the window
+//   const float* row(int y) const;                        its outputs of row y, 0 <= y < rows
+// and NaN stands for "no number" wherever a value is optional: fmaxf leaves it out, and so do
+// comparisons that are written as "not larger".
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "algorithms/device/cuda.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+
+// As in harness/results.hpp.
+enum PeakFlag : std::uint32_t {
+  kBorder = 1,
+  kPlateau = 2,
+  kNotFinite = 4,
+};
+struct alignas(16) PeakRecord {
+  float value;
+  std::int32_t sy, sx;
+  float sub_sy, sub_sx;
+  float second;
+  std::uint32_t flags, spare;
+};
+static_assert(sizeof(PeakRecord) == 32);
+
+__device__ __forceinline__ float no_number() { return std::bit_cast<float>(0x7fc00000u); }
+__device__ __forceinline__ bool is_number(float value) { return value == value; }
+
+// An output that may be the peak, or a row by its largest output. `at` is a number in the order of
+// (sy, sx); kNowhere where there is none.
+inline constexpr int kNowhere = 0x7fffffff;
+struct PeakPlace {
+  float value;
+  int at;
+};
+__device__ __forceinline__ PeakPlace place_of(float value, int at) {
+  return is_number(value) ? PeakPlace{value, at} : PeakPlace{-HUGE_VALF, kNowhere};
+}
+// The larger value first, of equal ones the smaller place.
+__device__ __forceinline__ PeakPlace first_of(PeakPlace a, PeakPlace b) {
+  return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
+}
+// Over groups of kLanes consecutive lanes, for all of them.
+template <int kLanes = warp::kSize>
+__device__ __forceinline__ PeakPlace first_of_lanes(PeakPlace mine) {
+#pragma unroll
+  for (int by = kLanes / 2; by > 0; by /= 2) {
+    mine = first_of(mine, {warp::shuffle_xor(mine.value, by), warp::shuffle_xor(mine.at, by)});
+  }
+  return mine;
+}
+template <int kLanes = warp::kSize>
+__device__ __forceinline__ float largest_of_lanes(float mine) {
+#pragma unroll
+  for (int by = kLanes / 2; by > 0; by /= 2) mine = fmaxf(mine, warp::shuffle_xor(mine, by));
+  return mine;
+}
+
+// Whether output (y, x), whose value is a number, is at least as large as its neighbours in the
+// window and larger than those of them that come before it.
+template <typename Surface>
+__device__ __forceinline__ bool is_local_maximum(const Surface& s, int y, int x, float value) {
+  const bool left = x > 0, right = x + 1 < s.cols;
+  const auto largest_of_row = [&](int of, bool exists) {
+    if (!exists) return no_number();
+    const float* const at = s.row(of) + x;
+    return fmaxf(at[0], fmaxf(left ? at[-1] : no_number(), right ? at[1] : no_number()));
+  };
+  const float* const here = s.row(y) + x;
+  const float before = fmaxf(largest_of_row(y - 1, y > 0), left ? here[-1] : no_number());
+  const float after = fmaxf(largest_of_row(y + 1, y + 1 < s.rows), right ? here[1] : no_number());
+  return !(before >= value) && !(after > value);
+}
+
+// Whether output (y, x) is among the 5 x 5 around the peak.
+__device__ __forceinline__ bool is_around(int y, int x, int peak_y, int peak_x) {
+  return y - peak_y <= 2 && peak_y - y <= 2 && x - peak_x <= 2 && peak_x - x <= 2;
+}
+
+// The largest local maximum of row y outside the 5 x 5 around the peak, of those larger than `least`,
+// or NaN: of the columns that a lane has, of kLanes lanes. All lanes of the warp come here together,
+// with y beyond the rows where they have none.
+template <int kLanes = warp::kSize, typename Surface>
+__device__ __forceinline__ float second_of_row(const Surface& s, int y, int lane, int peak_y,
+                                               int peak_x, float least) {
+  float best = least;
+  bool found = false;
+#pragma unroll 1
+  for (int x = lane; x < s.cols; x += kLanes) {
+    if (y >= s.rows || is_around(y, x, peak_y, peak_x)) continue;
+    const float value = s.row(y)[x];
+    if (!is_number(value) || value <= best || !is_local_maximum(s, y, x, value)) continue;
+    best = value;
+    found = true;
+  }
+  return found ? best : no_number();
+}
+
+// Position of the maximum of the parabola through three values, the middle one the largest. Rounding
+// moves it by 2^-22 pixels at most.
+template <typename T>
+__device__ __forceinline__ T parabola_top(T before, T middle, T after) {
+  const T sides = (middle - before) + (middle - after);
+  return T(0.5) * ((middle - before) - (middle - after)) / sides;
+}
+// The same through the logarithms; differences of theirs need more than float32.
+__device__ __forceinline__ float gaussian_top(float before, float middle, float after) {
+  if (!(before > 0 && after > 0)) return parabola_top(before, middle, after);
+  const auto log_of = [](float value) { return log(static_cast<double>(value)); };
+  return static_cast<float>(parabola_top(log_of(before), log_of(middle), log_of(after)));
+}
+
+// What the fit along one axis adds to the shift, and its flags. A neighbour outside the window does
+// not exist.
+struct AxisFit {
+  float sub;
+  std::uint32_t flags;
+};
+__device__ __forceinline__ AxisFit fit_along(float before, float middle, float after,
+                                             bool has_before, bool has_after, bool gaussian) {
+  AxisFit fit{0.0f, 0};
+  if ((has_before && before == middle) || (has_after && after == middle)) fit.flags |= kPlateau;
+  if (!has_before || !has_after) {
+    fit.flags |= kBorder;
+    return fit;
+  }
+  // Of infinities the parabola is NaN, and their logarithms are.
+  if (!(before < middle && after < middle)) return fit;
+  const float top =
+      gaussian ? gaussian_top(before, middle, after) : parabola_top(before, middle, after);
+  if (top - top == 0) fit.sub = top;
+  return fit;
+}
+
+// What a problem says of its peaks.
+struct PeakRequest {
+  int first_sy, first_sx;  // shift of output (0, 0)
+  bool gaussian;
+
+  PeakRequest() = default;
+  explicit PeakRequest(const Problem& q)
+      : first_sy(static_cast<int>(q.window.sy.first)),
+        first_sx(static_cast<int>(q.window.sx.first)),
+        gaussian(q.fields.result.sub_pixel == SubPixel::gaussian) {}
+};
+// Whether the records of the family are what a problem asks for. Interpolation to 1/u pixel needs
+// the whole surface, in double.
+inline Support peaks_fit(const Problem& q) {
+  const bool interpolated =
+      q.fields.result.kind == ResultKind::peak && q.fields.result.sub_pixel == SubPixel::upsample;
+  return interpolated ? no("peak:upsample: take a variant that writes surfaces") : yes();
+}
+
+// The record of the peak at (y, x), by one thread; peak.at is kNowhere where no output is a number.
+template <typename Surface>
+__device__ __forceinline__ PeakRecord peak_record(const Surface& s, const PeakRequest& request,
+                                                  PeakPlace peak, int y, int x, float second,
+                                                  bool all_finite) {
+  PeakRecord record{};
+  record.second = second;
+  record.flags = all_finite ? 0u : std::uint32_t{kNotFinite};
+  record.sy = request.first_sy;
+  record.sx = request.first_sx;
+  if (peak.at == kNowhere) {
+    record.value = no_number();
+    return record;
+  }
+  record.value = peak.value;
+  record.sy += y;
+  record.sx += x;
+  const bool up = y > 0, down = y + 1 < s.rows, left = x > 0, right = x + 1 < s.cols;
+  const float* const here = s.row(y) + x;
+  const AxisFit along_y = fit_along(up ? s.row(y - 1)[x] : 0.0f, peak.value,
+                                    down ? s.row(y + 1)[x] : 0.0f, up, down, request.gaussian);
+  const AxisFit along_x = fit_along(left ? here[-1] : 0.0f, peak.value, right ? here[1] : 0.0f,
+                                    left, right, request.gaussian);
+  record.sub_sy = along_y.sub;
+  record.sub_sx = along_x.sub;
+  record.flags |= along_y.flags | along_x.flags;
+  return record;
+}
+
+}  // namespace xcorr::fused_fft
