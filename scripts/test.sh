@@ -9,7 +9,7 @@
 #   --gpu-arch LIST as scripts/build.sh has it
 #   --exhaustive    after the usual tests the steps that take hours. A failed step stops none of those after it:
 #                     random_problems          2,000 random problems on the CPU
-#                     random_properties        1,000 random problems, judged by linearity, shift, swap and window
+#                     random_properties        1,000 random problems, judged by linearity, shift, swap, window and symmetry
 #                     random_problems_on_gpu   100,000 on the GPU, where there is one
 #                     compile_time_points      the emulation of every compile-time point instead of a sample
 #                     mutants                  every mutant of a kernel must be caught

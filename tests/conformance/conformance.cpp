@@ -219,9 +219,10 @@ int start(int argc, char** argv) {
                                 "so many random cases: a variant, a point of its grid, a problem "
                                 "and an input, judged by the truth")
                      ->check(positive);
-  auto* laws = app.add_option("--properties", o.properties,
-                              "so many random cases, judged by linearity, shift, swap and window")
-                   ->check(positive);
+  auto* laws =
+      app.add_option("--properties", o.properties,
+                     "so many random cases, judged by linearity, shift, swap, window and symmetry")
+          ->check(positive);
   app.add_option("--property", o.property, "with --problem: judge it by this property");
   app.add_option("--largest-side", o.largest_side, "of drawn matrices; default 160, cuda 3000")
       ->check(positive);

@@ -124,8 +124,9 @@ Index amplitude_of(const Case& c, Index factor) {
 }
 
 Matrices matrices(const Case& c, const Problem& problem, Index amplitude) {
-  return {integers(c.seed, Side::left, problem.left_elements(), amplitude),
-          integers(c.seed, Side::right, problem.right_elements(), amplitude)};
+  Values left = integers(c.seed, Side::left, problem.left_elements(), amplitude);
+  if (problem.fields.same) return {left, left};
+  return {std::move(left), integers(c.seed, Side::right, problem.right_elements(), amplitude)};
 }
 
 std::string linearity(const Case& c, Device& device) {
@@ -203,12 +204,13 @@ std::string shift(const Case& c, Device& device) {
       {c, p, after}, [&](Index pair, Index sy, Index sx) { return Place{pair, sy + dy, sx + dx}; });
 }
 
+Shifts turned(Shifts s) { return {-s.last, -s.first}; }
+
 std::string swap(const Case& c, Device& device) {
   Problem p = c.problem;
   // One left for each right, so that each right has one left.
   if (p.form == Form::n_to_mn) p.rights = p.lefts;
   const Form form = p.form == Form::one_to_many ? Form::n_to_m : p.form;
-  const auto turned = [](Shifts s) { return Shifts{-s.last, -s.first}; };
   Window window = p.window;
   window.sy = turned(p.window.sy);
   window.sx = turned(p.window.sx);
@@ -227,7 +229,7 @@ std::string swap(const Case& c, Device& device) {
 
 std::string window(const Case& c, Device& device) {
   const Problem& p = c.problem;
-  const Problem full = make_problem(p.form, p.left, p.right, p.lefts, p.rights, "full");
+  const Problem full = make_problem(p.form, p.left, p.right, p.lefts, p.rights, "full", p.fields);
   if (full.out_elements() > kMostElements || full.fmas() > kMostFmas) {
     throw Refused{"the full output is too large"};
   }
@@ -241,7 +243,7 @@ std::string window(const Case& c, Device& device) {
       return std::to_string(first) + ".." + std::to_string(first + rng.below(s.last - first + 1));
     };
     const std::string text = "sy:" + drawn(full.window.sy) + ",sx:" + drawn(full.window.sx);
-    part = make_problem(p.form, p.left, p.right, p.lefts, p.rights, text);
+    part = make_problem(p.form, p.left, p.right, p.lefts, p.rights, text, p.fields);
   }
   const Matrices inputs = matrices(c, p, amplitude_of(of_full, 1));
   return compare_mapped(part, compute(c, part, inputs, device), {c, part, inputs}, full,
@@ -249,11 +251,33 @@ std::string window(const Case& c, Device& device) {
                         [](Index pair, Index sy, Index sx) { return Place{pair, sy, sx}; });
 }
 
+std::string symmetry(const Case& c, Device& device) {
+  Problem p = c.problem;
+  if (!p.fields.same) {
+    if (p.left != p.right || p.lefts != p.rights) throw Refused{"two arrays"};
+    p.fields.same = true;
+  }
+  Window window = p.window;
+  window.kind = Window::Kind::explicit_ranges;
+  window.sy = turned(p.window.sy);
+  window.sx = turned(p.window.sx);
+  const Problem opposite =
+      make_problem(p.form, p.left, p.right, p.lefts, p.rights, to_string(window), p.fields);
+  const Matrices inputs = matrices(c, p, amplitude_of(c, 1));
+  return compare_mapped(p, compute(c, p, inputs, device), {c, p, inputs}, opposite,
+                        compute(c, opposite, inputs, device), {c, opposite, inputs},
+                        [&](Index pair, Index sy, Index sx) {
+                          const auto [l, r] = p.pair(pair);
+                          const Index of = p.form == Form::n_to_m ? r * p.lefts + l : pair;
+                          return Place{of, -sy, -sx};
+                        });
+}
+
 }  // namespace
 
 const std::vector<Property>& properties() {
   static const std::vector<Property> all = {Property::linearity, Property::shift, Property::swap,
-                                            Property::window};
+                                            Property::window, Property::symmetry};
   return all;
 }
 
@@ -265,6 +289,8 @@ std::string_view to_string(Property property) {
       return "shift";
     case Property::swap:
       return "swap";
+    case Property::symmetry:
+      return "symmetry";
     default:
       return "window";
   }
@@ -274,15 +300,20 @@ Property parse_property(const std::string& text) {
   for (const Property property : properties()) {
     if (to_string(property) == text) return property;
   }
-  throw UserError("property '" + text + "': unknown; use linearity, shift, swap or window");
+  throw UserError("property '" + text +
+                  "': unknown; use linearity, shift, swap, window or "
+                  "symmetry");
 }
 
 Outcome run_property(Property property, const Case& c, Device& device) {
   return judged([&] {
+    const bool apart = property != Property::symmetry && property != Property::window;
+    if (c.problem.fields.same && apart) throw Refused{"one array: its sides do not change apart"};
     const auto of = property == Property::linearity ? linearity
                     : property == Property::shift   ? shift
                     : property == Property::swap    ? swap
-                                                    : window;
+                    : property == Property::window  ? window
+                                                    : symmetry;
     return of(c, device);
   });
 }

@@ -11,9 +11,10 @@ namespace xcorr::conformance {
 
 // linearity: of the left, c(L1 + 2 L2, R) = c(L1, R) + 2 c(L2, R). shift: a right moved inside its
 // matrix moves the output. swap: left and right exchanged mirror the output. window: a window is a
-// part of the full output. Inputs are integers: a definition has equal bits, a transform differs by
+// part of the full output. symmetry: of one array against itself, opposite shifts have equal
+// outputs. Inputs are integers: a definition has equal bits, a transform differs by
 // no more than the sum of both bounds.
-enum class Property { linearity, shift, swap, window };
+enum class Property { linearity, shift, swap, window, symmetry };
 const std::vector<Property>& properties();
 std::string_view to_string(Property property);
 Property parse_property(const std::string& text);

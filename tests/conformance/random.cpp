@@ -193,6 +193,24 @@ Problem draw_series(Rng& rng, const Limits& limits) {
   return make_problem(Form::n_to_m, left, right, templates, 1, window);
 }
 
+Problem with_one_array(Rng& rng, const Problem& plain, const Limits& limits) {
+  const Shape image = plain.left;
+  const Index count = plain.form == Form::one_to_many ? 1 : plain.lefts;
+  std::string window = draw_window(rng, {image, image}, 0);
+  if (rng.chance(0.6)) {
+    const Index y = rng.log_uniform(1, image.rows) - 1, x = rng.log_uniform(1, image.cols) - 1;
+    window = "sy:" + range({rng.chance(0.5) ? 0 : -y, y}) + ",sx:" + range({-x, x});
+  }
+  Fields fields;
+  fields.same = true;
+  const Problem problem = make_problem(plain.form, image, image, count, count, window, fields);
+  const bool fits = std::max(image.rows, image.cols) <= limits.side &&
+                    problem.fmas() <= limits.fmas && problem.max_overlap() <= limits.overlap &&
+                    static_cast<std::size_t>(problem.bytes(sizeof(double))) <= limits.bytes &&
+                    problem.pairs() <= limits.pairs;
+  return fits ? problem : plain;
+}
+
 Draws::Draws(std::uint64_t seed, std::vector<const Variant*> variants,
              std::optional<Precision> precision, Limits limits)
     : seed_(seed), limits_(limits) {
@@ -212,7 +230,7 @@ std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported
   // More of them where the variant refused many others: some take nothing else.
   constexpr int kSeriesFrom = 12;
   // A sequence of its own, so that the other draws do not depend on it.
-  Rng rng(seed_, number), series(~seed_, number);
+  Rng rng(seed_, number), series(~seed_, number), one_array(~seed_, ~number);
   Case c;
   c.seed = rng.next() >> 40;  // short to type
   for (int v = 0; v < kVariants; ++v) {
@@ -232,6 +250,9 @@ std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported
       if (std::count(forms.begin(), forms.end(), Form::n_to_m) > 0 &&
           series.chance(i < kSeriesFrom ? kSeries : 0.5)) {
         c.problem = draw_series(series, limits_);
+      }
+      if (i >= kSeriesFrom && one_array.chance(0.4)) {
+        c.problem = with_one_array(one_array, c.problem, limits_);
       }
       std::string reason;
       try {

@@ -48,6 +48,10 @@ Problem draw_problem(Rng& rng, const std::vector<Form>& forms, const Limits& lim
 // Templates along one signal, within the limits; a window inside `valid`.
 Problem draw_series(Rng& rng, const Limits& limits);
 
+// The left matrices of a problem against themselves: same=yes, in a window that is often symmetric.
+// The problem itself where this one is beyond the limits.
+Problem with_one_array(Rng& rng, const Problem& plain, const Limits& limits);
+
 class Draws {
  public:
   // `precision`: only this one. UserError where none of the variants has it.

@@ -62,10 +62,11 @@ std::string failure(const Variant& variant, const Params& params, Precision prec
     const std::unique_ptr<Plan> plan = variant.plan(request);
     for (const InputKind kind : {InputKind::integer, InputKind::integer, InputKind::zero_mean}) {
       truth.fill(kind, left.data(), right.data());
+      const void* const second = problem.fields.same ? left.data() : right.data();
       out.poison();
       set_order(++seed);
       const std::uint64_t before = threads_started();
-      plan->compute({left.data(), right.data(), out.data()});
+      plan->compute({left.data(), second, out.data()});
       if (const Check check = truth.check(kind, out.data()); !check.passed()) {
         return std::string(to_string(kind)) + ": " + check.first_wrong;
       }
@@ -178,6 +179,37 @@ std::vector<Problem> time_series_problems() {
   problems.push_back(make_problem(Form::n_to_mn, {2, 33}, {2, 600}, 3, 3, "valid"));
   problems.push_back(make_problem(Form::n_to_mn, {1, 8}, {1, 40}, 17, 17, "valid"));
   return problems;
+}
+
+std::vector<Problem> autocorrelation_problems() {
+  std::vector<Problem> problems;
+  for (const char* const id :
+       {"one-to-one/1x1/1x1/1:1/full", "one-to-one/1x7/1x7/1:1/full", "one-to-one/5x1/5x1/1:1/full",
+        "one-to-one/3x33/3x33/1:1/full", "one-to-one/17x16/17x16/1:1/sy:-9..16,sx:7..15",
+        "one-to-one/6x31/6x31/1:1/sy:0..5,sx:-30..30", "one-to-one/9x12/9x12/1:1/sy:-8..3,sx:-4..4",
+        "one-to-one/9x12/9x12/1:1/sy:-3..8,sx:-11..11",
+        "one-to-one/9x12/9x12/1:1/sy:-3..8,sx:-4..3", "one-to-one/9x12/9x12/1:1/sy:-8..-2,sx:-3..3",
+        // Two panels and more, one of them partial; chunks of shifts; several groups of lines.
+        "one-to-one/2x257/2x257/1:1/sy:-1..1,sx:-6..6", "one-to-one/3x290/3x290/1:1/full",
+        "one-to-one/2x530/2x530/1:1/sy:0..0,sx:-529..-500",
+        "one-to-one/90x9/90x9/1:1/sy:-2..2,sx:-2..2", "one-to-one/140x2/140x2/1:1/sy:0..3,sx:-1..1",
+        // Several images; more rows than a grid has blocks along y.
+        "n-to-mn/5x8/5x8/3:3/full", "n-to-mn/3x20/3x20/7:7/sy:0..2,sx:-5..5",
+        "n-to-mn/1x1/1x1/40:40/full"}) {
+    problems.push_back(parse_problem(std::string(id) + "/same=yes"));
+  }
+  return problems;
+}
+
+std::vector<Problem> of_one_array(const std::vector<Problem>& problems) {
+  std::vector<Problem> found;
+  for (Problem problem : problems) {
+    if (problem.left != problem.right) continue;
+    problem.rights = problem.lefts;
+    problem.fields.same = true;
+    found.push_back(problem);
+  }
+  return found;
 }
 
 std::vector<Problem> remainder_problems() {

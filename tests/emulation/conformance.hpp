@@ -33,6 +33,10 @@ std::vector<Problem> length_problems();
 // Of the family time_series: odd lengths, channels, several segments of a transform with a part of one
 // at the end, a window inside `valid`.
 std::vector<Problem> time_series_problems();
+// One array against itself (same=yes).
+std::vector<Problem> autocorrelation_problems();
+// Those of equal shapes, as problems of one array.
+std::vector<Problem> of_one_array(const std::vector<Problem>& problems);
 
 // Every form with shapes that no tile of several rows, columns or matrices divides.
 std::vector<Problem> remainder_problems();

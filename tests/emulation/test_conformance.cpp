@@ -22,6 +22,15 @@ std::vector<Variant> emulated() {
   return found;
 }
 
+// The problems of a list that the family of a variant takes: of some it takes no others.
+std::vector<Problem> fitting(const Variant& variant, const std::vector<Problem>& problems) {
+  return variant.family == "autocorrelation" ? of_one_array(problems) : problems;
+}
+std::vector<Problem> odd_problems_of(const Variant& variant) {
+  if (variant.family == "time_series") return time_series_problems();
+  return variant.family == "autocorrelation" ? autocorrelation_problems() : odd_problems();
+}
+
 bool has_form(const Variant& variant, Form form) {
   return std::find(variant.forms.begin(), variant.forms.end(), form) != variant.forms.end();
 }
@@ -54,7 +63,7 @@ TEST_P(Conformance, odd_problems) {
       ++turn;
     }
   }
-  for (const Problem& problem : series ? time_series_problems() : odd_problems()) {
+  for (const Problem& problem : odd_problems_of(variant)) {
     if (!has_form(variant, problem.form)) continue;
     const bool many_products = problem.fmas() > kManyProducts;
     const Effort effort = many_products ? Effort::brief : Effort::thorough_of_few;
@@ -118,11 +127,12 @@ TEST_P(Conformance, every_compile_time_point) {
     }
   };
   const bool time_series = variant.family == "time_series";
-  for (const Problem& problem : time_series ? time_series_problems() : remainder_problems()) {
+  for (const Problem& problem :
+       time_series ? time_series_problems() : fitting(variant, remainder_problems())) {
     if (is_definition(variant.algorithm_class) && problem.fmas() > kManyProducts) continue;
     if (has_form(variant, problem.form)) every_kernel(problem);
   }
-  for (const Problem& problem : many_matrices_problems()) {
+  for (const Problem& problem : fitting(variant, many_matrices_problems())) {
     if (!not_launched(variant).empty() && has_form(variant, problem.form)) every_kernel(problem);
   }
   for (const auto& [kernel, problems] : met) {
@@ -135,7 +145,7 @@ TEST_P(Conformance, large_problem) {
   const Variant& variant = GetParam();
   if (!has_form(variant, Form::one_to_one)) return;
   // The last point that is one of one-to-one, on the first problem that the variant takes.
-  for (const Problem& problem : large_problems()) {
+  for (const Problem& problem : fitting(variant, large_problems())) {
     std::vector<Params> points = emulated_points(variant);
     std::erase_if(points, [&](const Params& p) { return !variant.supports({problem, p}); });
     if (points.empty()) continue;
@@ -156,7 +166,7 @@ TEST_P(Conformance, little_shared_memory) {
   for (const std::size_t kib : {40, 48, 99, 163}) {
     const SharedMemoryOf memory(kib * 1024);
     std::size_t turn = 0;  // of the problem
-    for (const Problem& problem : panel_problems()) {
+    for (const Problem& problem : fitting(variant, panel_problems())) {
       if (!has_form(variant, problem.form)) continue;
       std::size_t at = turn++;
       for (const Params& params : emulated_points(variant)) {

@@ -1,0 +1,191 @@
+// The line kernel of the ISS paper (section 4.3, Listing 1, Fig. 8): a block has two lines of the
+// image in shared memory, y0 and y1 = y0 + Y0, a thread sums their products for its shift X0, and adds
+// the sum to the output by one atomic addition. The grid is lines x Y0. Derived from
+// autocorr_cuda_simple.
+//
+// Kept of the paper: the grid, the two lines, threads over X0, one addition a thread. Beyond it: any
+// R (chunks of shifts where a block has fewer threads), lines of any length (panels of 256 columns),
+// several lines in a block where the shifts are fewer than 256 threads, and rows of negative Y0 that
+// are mirrored where the window has both halves. The first value of each parameter is the paper's.
+//
+// Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only.
+// Parameters, compile-time:
+//   shifts_per_thread  1, 4, 8  neighbouring X0 of a thread. With 1 a product takes one access of
+//                               shared memory, and a fourth of one for the pixel at x. With 8 the
+//                               right line slides through registers: 64 products for 4 accesses of
+//                               16 bytes
+//   sums  float, integer        float: additions in float32, whatever the data are. integer: the
+//                               paper's additions of 32-bit integers, exact, for panels whose values
+//                               are whole numbers of at most 255 in size. The kernel looks at every
+//                               value that it loads, and adds panels with others in float32
+// Parameters, run-time:
+//   lines_per_thread  1, 4, 16  lines that a thread sums before its addition: fewer additions, fewer
+//                               blocks
+// Integers: products of 8-bit values and their sums over 256 columns are exact in float32, so that
+// they are made by the same instructions and then added to 32-bit integers. The paper adds all lines
+// into one 32-bit integer. At shift 0 an image of 1500 x 750 exceeds 2^32 if its root mean square is
+// above 61 of 255. Here an integer takes no more lines than fit, and a second kernel adds up.
+// Limits: `integer` takes lines of up to 33,025 columns. An infinity or a NaN may reach outputs whose
+// overlaps do not contain it.
+// What limits it: with 1 shift a thread, 5 accesses of shared memory for 4 products, so that at most a
+// fifth of the FMA rate is left; with 8, one issue slot in seven that is no product, the products
+// with zeros beside the image, and barriers: two for each panel.
+#include <array>
+#include <limits>
+
+#include "algorithms/autocorrelation/line_sums.hpp"
+
+namespace xcorr::autocorrelation {
+namespace {
+
+constexpr int kFinishThreads = 256;
+constexpr Index kSquare = 255 * 255;  // the largest product of 8-bit values
+constexpr Index kMostWhole = std::numeric_limits<int>::max();
+
+bool adds_integers(const PlanRequest& request) { return request.params.get("sums") == "integer"; }
+
+// Lines whose products of 8-bit values fit an integer.
+Index lines_of_an_integer(const Problem& q) { return kMostWhole / (kSquare * q.left.cols); }
+
+LineTasks tasks_of(const PlanRequest& request) {
+  const Params& params = request.params;
+  const Index most = adds_integers(request) ? lines_of_an_integer(request.problem) : kMostWhole;
+  return {request.problem, params.get_int("shifts_per_thread"), params.get_int("lines_per_thread"),
+          most};
+}
+
+// Groups of lines that share an integer, and how many integers an output has.
+struct Integers {
+  Integers(const Problem& q, const LineTasks& of)
+      : groups(static_cast<int>(
+            std::min<Index>(of.groups, std::max<Index>(1, lines_of_an_integer(q) / of.lines)))),
+        count(ceil_div(of.groups, groups)),
+        elements(q.out_elements()) {}
+  int groups, count;
+  Index elements;  // outputs: the integers of one group lie this far from those of the next
+};
+
+// grid: groups of lines x chunks of shifts, tasks (in a stride). `whole` is not used without kWhole.
+template <int kShifts, bool kWhole>
+__global__ void __launch_bounds__(kMostThreads, (kBlocksResident<kShifts, kWhole>))
+    autocorr_cuda_line_kernel(LineTasks q, Integers integers, const float* __restrict__ images,
+                              float* __restrict__ out, int* __restrict__ whole) {
+  float* const shared = dynamic_shared<float>();
+  for_each_task(q, 0, q.tasks, [&](Index task, int sy, int i, int group, int chunk) {
+    const Index pair = task / q.window_rows.computed();
+    const LineTotals<kShifts, kWhole> totals =
+        sum_lines<kShifts, kWhole>(q, images + pair * q.image_size, sy, group, chunk, shared);
+    const Index row = pair * q.out_size + static_cast<Index>(q.window_rows.row(i)) * q.out_cols;
+    if (totals.has_sums) {
+      give_sums<kShifts>(q, chunk, totals.sums, shared,
+                         [&](int col, float sum) { atomic_add(out + row + col, sum); });
+    }
+    if constexpr (kWhole) {
+      if (!totals.has_whole) return;
+      int* const mine = whole + group / integers.groups * integers.elements;
+      give_sums<kShifts>(q, chunk, totals.whole, reinterpret_cast<int*>(shared),
+                         [&](int col, int sum) { atomic_add(mine + row + col, sum); });
+    }
+  });
+}
+
+// Adds the integers of each computed output, and mirrors it. grid: columns, tasks (in a stride).
+__global__ void __launch_bounds__(kFinishThreads)
+    autocorr_cuda_line_finish(LineTasks q, Integers integers, const int* __restrict__ whole,
+                              float* __restrict__ out) {
+  const int col = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (col >= q.out_cols) return;
+  const int computed = q.window_rows.computed();
+  for (Index task = blockIdx.y; task < q.tasks; task += gridDim.y) {
+    const Index pair = task / computed;
+    const auto i = static_cast<int>(task - pair * computed);
+    float* const of_pair = out + pair * q.out_size;
+    const Index at = static_cast<Index>(q.window_rows.row(i)) * q.out_cols + col;
+    if (whole != nullptr) {
+      const int groups = q.groups_of(q.window_rows.sy(i));
+      long long sum = 0;
+      for (int n = 0; n * integers.groups < groups; ++n) {
+        sum += whole[n * integers.elements + pair * q.out_size + at];
+      }
+      of_pair[at] += static_cast<float>(sum);
+    }
+    if (const int mirror = q.window_rows.mirror(i); mirror >= 0) {
+      of_pair[static_cast<Index>(mirror + 1) * q.out_cols - 1 - col] = of_pair[at];
+    }
+  }
+}
+
+using Kernel = void (*)(LineTasks, Integers, const float*, float*, int*);
+template <bool kWhole>
+const std::array<ShiftsKernel<Kernel>, 3> kKernels = {{{1, autocorr_cuda_line_kernel<1, kWhole>},
+                                                       {4, autocorr_cuda_line_kernel<4, kWhole>},
+                                                       {8, autocorr_cuda_line_kernel<8, kWhole>}}};
+
+class LinePlan final : public DevicePlan<float> {
+ public:
+  explicit LinePlan(const PlanRequest& request)
+      : DevicePlan(request.problem, true),
+        tasks_(tasks_of(request)),
+        integers_(request.problem, tasks_),
+        kernel_(
+            kernel_of(adds_integers(request) ? kKernels<true> : kKernels<false>, request.params)),
+        whole_(adds_integers(request) ? static_cast<int*>(request.workspace) : nullptr) {}
+
+  static std::size_t workspace_bytes(const PlanRequest& request) {
+    if (!adds_integers(request)) return 0;
+    return bytes_of(Integers(request.problem, tasks_of(request)));
+  }
+
+ private:
+  static std::size_t bytes_of(const Integers& integers) {
+    return static_cast<std::size_t>(integers.count) * static_cast<std::size_t>(integers.elements) *
+           sizeof(int);
+  }
+
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    if (whole_ != nullptr) clear(whole_, bytes_of(integers_), call.stream);
+    const unsigned rows = grid_extent(tasks_.tasks);
+    launch(kernel_, dim3(tasks_.blocks_x(), rows), dim3(static_cast<unsigned>(tasks_.threads)),
+           tasks_.shared_bytes, call.stream, tasks_, integers_, arrays.left, arrays.out, whole_);
+    if (whole_ == nullptr && tasks_.window_rows.mirrored == 0) return;
+    const auto columns = static_cast<unsigned>(ceil_div(tasks_.out_cols, kFinishThreads));
+    launch(autocorr_cuda_line_finish, dim3(columns, rows), dim3(kFinishThreads), 0, call.stream,
+           tasks_, integers_, whole_, arrays.out);
+  }
+
+  LineTasks tasks_;
+  Integers integers_;
+  Kernel kernel_;
+  int* whole_;
+};
+
+Support supports(const PlanRequest& request) {
+  if (const Support support = line_support(request); !support) return support;
+  if (!adds_integers(request) || lines_of_an_integer(request.problem) > 0) return yes();
+  return no("sums=integer: a line of more than " + std::to_string(kMostWhole / kSquare) +
+            " products of 8-bit values does not fit 32 bits; use sums=float");
+}
+
+std::vector<Axis> axes() {
+  std::vector<Axis> axes = line_axes();
+  axes.push_back({"sums", {"float", "integer"}, true});
+  return axes;
+}
+
+XCORR_VARIANT({
+    .summary = "Autocorrelation: blocks have two lines in shared memory, threads shifts along them",
+    .parent = "autocorr_cuda_simple",
+    .source = "ISS paper, section 4.3",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::definition_atomic,
+    .forms = {Form::one_to_one, Form::n_to_mn},
+    .axes = axes(),
+    .supports = supports,
+    .workspace_bytes = LinePlan::workspace_bytes,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<LinePlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::autocorrelation

@@ -1,0 +1,59 @@
+// The simple C program of the ISS paper (section 4.1): two loops over the shifts X0 and Y0, and within
+// them two loops over the pixels x and y, one thread. Derived from cpu_definition. It differs in the
+// order of the loops, which the paper names as X0, Y0, x, y, so that the innermost one goes down a
+// column: "these two pixel values will reside in locations far away from each other". The order of
+// the pixel loops is an inference from that sentence and from what section 4.2 reorders. The paper
+// multiplies 8-bit grey values; here they are float32, as all inputs are.
+//
+// Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only.
+// No parameters. No symmetry: every shift of the window is computed.
+// Limits: each product waits for the addition before it, and both its values come from another cache
+// line than the last ones.
+#include "algorithms/autocorrelation/one_array.hpp"
+
+namespace xcorr::autocorrelation {
+namespace {
+
+class SimplePlan final : public Plan {
+ public:
+  explicit SimplePlan(const PlanRequest& request) : problem_(request.problem) {}
+
+  void compute(const Call& call) override {
+    const Problem& q = problem_;
+    const Index rows = q.left.rows, cols = q.left.cols;
+    for (Index p = 0; p < q.pairs(); ++p) {
+      const float* const image = call.lefts<float>() + p * q.left.size();
+      float* const out = call.outs<float>() + p * q.out_size();
+      for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) {
+        for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
+          const auto [first_x, width] = overlap(cols, cols, sx);
+          const auto [first_y, height] = overlap(rows, rows, sy);
+          float sum = 0;
+          for (Index x = first_x; x < first_x + width; ++x) {
+            for (Index y = first_y; y < first_y + height; ++y) {
+              sum += image[y * cols + x] * image[(y + sy) * cols + x + sx];
+            }
+          }
+          out[(sy - q.window.sy.first) * q.out_cols() + sx - q.window.sx.first] = sum;
+        }
+      }
+    }
+  }
+
+ private:
+  Problem problem_;
+};
+
+XCORR_VARIANT({
+    .summary = "Autocorrelation, simple C: loops over shifts, within them over pixels",
+    .parent = "cpu_definition",
+    .source = "ISS paper, section 4.1",
+    .forms = {Form::one_to_one, Form::n_to_mn},
+    .supports = of_one_array,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<SimplePlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::autocorrelation

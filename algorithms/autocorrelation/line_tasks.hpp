@@ -1,0 +1,105 @@
+// How the line kernels share a problem (ISS paper, section 4.3): a grid of lines x shifts sy, threads
+// over the shifts sx. Made on the host, given to kernels by value.
+#pragma once
+
+#include <array>
+
+#include "algorithms/autocorrelation/one_array.hpp"
+#include "algorithms/device/plan.hpp"
+
+namespace xcorr::autocorrelation {
+
+inline constexpr int kPanel = 256;  // columns of a line that are in shared memory at a time
+inline constexpr int kStep = 16;    // columns that a thread takes at a time: they divide kPanel
+inline constexpr int kMostThreads = 256;  // of a block
+
+// Blocks of an SM that a line kernel has registers for.
+template <int kShifts, bool kWhole>
+constexpr int kBlocksResident = kShifts == 8 && kWhole ? 3 : 4;
+
+// Of a right line in shared memory a thread with 8 shifts reads octets, its neighbour the next one.
+// Without 4 floats between each 32 of them every second thread would meet the banks of another.
+template <int kShifts>
+__host__ __device__ constexpr int padding_before(int octets) {
+  return kShifts == 8 ? octets & ~3 : 0;
+}
+template <int kShifts>
+__host__ __device__ constexpr int place_of(int column) {
+  return column + padding_before<kShifts>(column / 8);
+}
+
+// An image of rows x cols; `shifts` neighbouring sx a thread, `across` threads of a line, `at_once`
+// lines that the threads of a block have at the same time, `lines` of a block in all. A block has one
+// `chunk` of the shifts sx and one group of lines. A task is a computed row of shifts of a pair.
+struct LineTasks {
+  LineTasks(const Problem& q, int shifts, int lines_per_thread, Index most_lines)
+      : window_rows(q),
+        rows(static_cast<int>(q.left.rows)),
+        cols(static_cast<int>(q.left.cols)),
+        first_sx(static_cast<int>(q.window.sx.first)),
+        out_cols(static_cast<int>(q.out_cols())),
+        tasks(q.pairs() * window_rows.computed()),
+        image_size(q.left.size()),
+        out_size(q.out_size()) {
+    const int width = ceil_div(out_cols, shifts);
+    chunks = ceil_div(width, kMostThreads);
+    across = ceil_div(width, chunks);
+    right_span = kPanel + across * shifts;
+    right_pitch = right_span + 4 + (shifts == 8 ? (right_span / 8 & ~3) : 0);
+    const auto line_bytes = static_cast<int>(sizeof(float)) * (kPanel + right_pitch);
+    constexpr int kMostBytes = 40 * 1024;
+    at_once = std::max(1, std::min({kMostThreads / across, kMostBytes / line_bytes, rows}));
+    at_once = static_cast<int>(std::min<Index>(at_once, most_lines));
+    const Index most_turns = std::min<Index>(lines_per_thread, most_lines / at_once);
+    lines = at_once * static_cast<int>(most_turns);
+    groups = ceil_div(rows, lines);
+    threads = ceil_div(across * at_once, warp::kSize) * warp::kSize;
+    sums_pitch = across * shifts;
+    shared_bytes =
+        std::max<std::size_t>(at_once * line_bytes, at_once * sums_pitch * sizeof(float));
+  }
+
+  // The groups of lines that a row of shifts has.
+  __host__ __device__ constexpr int groups_of(Index sy) const {
+    const int overlapping = rows - static_cast<int>(sy < 0 ? -sy : sy);
+    return (overlapping + lines - 1) / lines;
+  }
+  unsigned blocks_x() const { return static_cast<unsigned>(groups * chunks); }
+
+  MirroredRows window_rows;
+  int rows, cols, first_sx, out_cols;
+  Index tasks, image_size, out_size;
+  int chunks, across, at_once, lines, groups, threads;
+  int right_span, right_pitch, sums_pitch;
+  std::size_t shared_bytes;
+};
+
+// A kernel for so many neighbouring shifts of a thread.
+template <typename Kernel>
+struct ShiftsKernel {
+  int shifts;
+  Kernel kernel;
+};
+template <typename Kernel, std::size_t kCount>
+Kernel kernel_of(const std::array<ShiftsKernel<Kernel>, kCount>& kernels, const Params& params) {
+  const int shifts = params.get_int("shifts_per_thread");
+  return std::find_if(kernels.begin(), kernels.end(),
+                      [&](const ShiftsKernel<Kernel>& one) { return one.shifts == shifts; })
+      ->kernel;
+}
+
+inline std::vector<Axis> line_axes() {
+  return {{"shifts_per_thread", {"1", "4", "8"}, true}, {"lines_per_thread", {"1", "4", "16"}}};
+}
+
+inline Support line_support(const PlanRequest& request) {
+  if (const Support support = of_one_array(request); !support) return support;
+  constexpr Index kMost = Index{1} << 26;
+  if (request.problem.left.size() > kMost * 64 || request.problem.left.cols > kMost ||
+      request.problem.left.rows > kMost) {
+    return no("more than 2^26 rows or columns");
+  }
+  return device::indices_fit(request.problem);
+}
+
+}  // namespace xcorr::autocorrelation

@@ -1,0 +1,119 @@
+// What the usual inputs do not reach of the line kernels: images with panels of 8-bit values beside
+// panels of others, and sums that one 32-bit integer does not hold.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <vector>
+
+#include "harness/registry.hpp"
+#include "tests/emulation/emulation.hpp"
+
+namespace xcorr::emulation {
+namespace {
+
+constexpr const char* kId = "emulated.autocorr_cuda_line";
+
+class LineKernel : public testing::Test {
+ protected:
+  // A program of one other unit has no such variant (tests/mutants).
+  void SetUp() override {
+    const auto& all = variants();
+    if (std::none_of(all.begin(), all.end(), [](const Variant& v) { return v.id == kId; })) {
+      GTEST_SKIP() << kId << " is not in this program";
+    }
+  }
+};
+
+std::vector<float> computed(const Problem& q, const std::string& params,
+                            const std::vector<float>& image) {
+  const Variant& variant = find_variant(kId);
+  PlanRequest request{q, parse_params(variant, params), Precision::fp32};
+  constexpr std::align_val_t kAlignment{256};
+  const std::size_t bytes = variant.workspace_bytes(request);
+  auto* const workspace = static_cast<unsigned char*>(::operator new(bytes, kAlignment));
+  std::fill_n(workspace, bytes, static_cast<unsigned char>(0xff));
+  request.workspace = workspace;
+  std::vector<float> out(static_cast<std::size_t>(q.out_elements()),
+                         std::numeric_limits<float>::quiet_NaN());
+  const auto plan = variant.plan(request);
+  for (std::uint64_t order = 1; order <= 2; ++order) {
+    set_order(order);
+    plan->compute({image.data(), image.data(), out.data()});
+  }
+  ::operator delete(workspace, kAlignment);
+  return out;
+}
+
+double expected(const Problem& q, const std::vector<float>& image, Index sy, Index sx) {
+  double sum = 0;
+  for (Index y = 0; y < q.left.rows; ++y) {
+    for (Index x = 0; x < q.left.cols; ++x) {
+      if (y + sy < 0 || y + sy >= q.left.rows || x + sx < 0 || x + sx >= q.left.cols) continue;
+      sum += static_cast<double>(image[static_cast<std::size_t>(y * q.left.cols + x)]) *
+             image[static_cast<std::size_t>((y + sy) * q.left.cols + x + sx)];
+    }
+  }
+  return sum;
+}
+
+void expect_exact(const char* id, const std::vector<float>& image) {
+  const Problem q = parse_problem(id);
+  for (const char* sums : {"float", "integer"}) {
+    for (const char* shifts : {"1", "4", "8"}) {
+      const std::string params =
+          std::string("lines_per_thread=1;shifts_per_thread=") + shifts + ";sums=" + sums;
+      const std::vector<float> out = computed(q, params, image);
+      std::size_t at = 0;
+      for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
+        for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx, ++at) {
+          EXPECT_EQ(out[at], static_cast<float>(expected(q, image, sy, sx)))
+              << params << " sy " << sy << " sx " << sx;
+        }
+      }
+    }
+  }
+}
+
+// Halves and numbers of nine bits; all sums are exact in float32.
+TEST_F(LineKernel, panels_of_other_values_are_added_too) {
+  std::vector<float> image(4 * 600);
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i % 7) - 2.0f;
+  image[600 + 20] = 0.5f;      // first panel of line 1
+  image[3 * 600 + 590] = 300;  // last panel of line 3
+  expect_exact("one-to-one/4x600/4x600/1:1/sy:-1..2,sx:-3..3/same=yes", image);
+}
+
+// Its square is 2^32.
+TEST_F(LineKernel, whole_numbers_beyond_eight_bits_are_no_integers) {
+  std::vector<float> image(3 * 40);
+  image[50] = 65536;
+  image[51] = 1;
+  expect_exact("one-to-one/3x40/3x40/1:1/sy:0..1,sx:-2..2/same=yes", image);
+}
+
+// 255^2 on 200 lines of 300 columns is 3.9e9, beyond 2^31.
+TEST_F(LineKernel, integers_take_no_more_lines_than_fit) {
+  const Problem q = parse_problem("one-to-one/200x300/200x300/1:1/sy:0..0,sx:0..0/same=yes");
+  const std::vector<float> out = computed(q, "lines_per_thread=16;shifts_per_thread=1;sums=integer",
+                                          std::vector<float>(60000, 255.0f));
+  EXPECT_EQ(out[0], static_cast<float>(60000.0 * 255 * 255));
+}
+
+TEST_F(LineKernel, lines_too_long_for_an_integer_are_refused) {
+  const Variant& variant = find_variant(kId);
+  const auto support = [&](const char* id, const std::string& sums) {
+    const Params params =
+        parse_params(variant, "lines_per_thread=1;shifts_per_thread=8;sums=" + sums);
+    return variant.supports({parse_problem(id), params, Precision::fp32}).reason;
+  };
+  EXPECT_EQ(support("one-to-one/1x33025/1x33025/1:1/full/same=yes", "integer"), "");
+  const char* const longer = "one-to-one/1x33026/1x33026/1:1/full/same=yes";
+  EXPECT_NE(support(longer, "integer").find("does not fit 32 bits"), std::string::npos);
+  EXPECT_EQ(support(longer, "float"), "");
+  EXPECT_NE(support("one-to-one/4x4/4x4/1:1/full", "float").find("same=yes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace xcorr::emulation
