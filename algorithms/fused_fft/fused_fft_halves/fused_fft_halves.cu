@@ -1,0 +1,178 @@
+// Correlation by transforms in the shared memory of one block, for padded lengths whose matrices do
+// not fit there: the even frequencies along x first, then the odd ones. Derived from
+// fused_fft_block, whose tiles end at 192. Beyond the paper.
+//
+// A pair leaves the SM nowhere between its input and its result, or (large windows) with half of its
+// outputs. Even and odd frequencies are transforms of half the length, and what both give is added up
+// (tile.hpp). Each half needs the whole matrix, which is read from memory once and from the L2 cache
+// once more.
+//
+// - A small window: the last passes of columns make 4 or 6 of every 16 rows, rows back are those of
+//   the window only, and its outputs lie in shared memory beside the tile. The length is that of
+//   the matrix and the reach of the window: 288 for 256 and +-32.
+// - A large one: outputs of the even half wait in the workspace, in the L2 cache. Then of the two
+//   real rows of a complex row the first lies where that row was in the tile, the second there.
+// - The largest output of each row is found in registers, while outputs are made. The search for the
+//   second maximum takes rows in the order of these and ends where none is larger than what it has
+//   found (scan.hpp). A surface is written only if the problem asks for it.
+// - The spectra of lefts (n-to-m: of all matrices) are made by a first kernel, two blocks each.
+//
+// Forms: all four, any shape and window; fp32; results surface and peak, without upsampling. Boundary
+// circular where matrices are square and their size is a length. No parameters.
+// Compile time: the length of both axes, 64, 256, 288 or 320: the shortest that both allow. 64 is for
+// small problems and tests; fused_fft_block is faster there.
+//
+// Limits: a block has 136, 170 or 210 KiB of shared memory for lengths of 256, 288 and 320, so an SM
+// has one block. A pair takes one SM: as many pairs as there are SMs, at least. In n-to-m every pair
+// reads the stored spectra of both matrices.
+//
+// What limits it (H200, estimate, docs/notebook/2026-11-peaks.md): issue slots and the pipe of shared
+// and global accesses, each about 24 us of a pair of 256 x 256.
+// Registers on sm_90: 96 at 64 and 256, 80 with 704 threads at 288, 124 at 320; no spills.
+#include <algorithm>
+#include <string>
+
+#include "algorithms/device/plan.hpp"
+#include "algorithms/fused_fft/fused_fft_halves/kernel.hpp"
+#include "algorithms/fused_fft/lengths.hpp"
+#include "algorithms/fused_fft/peaks.hpp"
+#include "algorithms/fused_fft/roots.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+namespace {
+
+using Squares = Lengths<64, 256, 288, 320>;
+
+bool is_circular(const Problem& q) { return q.fields.boundary == Boundary::circular; }
+int length_of(const Problem& q) {
+  return is_circular(q) ? static_cast<int>(q.left.rows) : Squares::square(q);
+}
+template <typename F>
+auto with_length(const Problem& q, F f) {
+  return Squares::with(length_of(q), [&](auto length) {
+    return f(std::integral_constant<int, decltype(length)::n>{});
+  });
+}
+
+// Whether the window's outputs have room beside the tile.
+template <int kN>
+bool is_small(const Problem& q) {
+  using T = HalvesTile<kN>;
+  return q.out_rows() <= T::kept_rows && q.out_cols() <= T::half &&
+         halves_shared_bytes<kN>(static_cast<std::size_t>(q.out_size())) <= shared_limit();
+}
+
+template <int kN>
+class HalvesPlan final : public DevicePlan<float> {
+  using T = HalvesTile<kN>;
+
+ public:
+  explicit HalvesPlan(const PlanRequest& request) : DevicePlan(request.problem) {
+    const Problem& q = request.problem;
+    const bool n_to_m = q.form == Form::n_to_m;
+    auto* const roots = static_cast<Complex*>(request.workspace);
+    store_root_tables<Length<kN>, Length<kN>>(roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, roots);
+    // The first output of the window comes first.
+    a_.turn_y = static_cast<int>((kN - q.window.sy.first) % kN);
+    a_.turn_x = static_cast<int>((kN - q.window.sx.first) % kN);
+    a_.rows.first = a_.cols.first = 0;
+    a_.lefts = static_cast<std::uint32_t>(q.lefts);
+    a_.items = static_cast<std::uint32_t>(q.pairs());
+    a_.rights_of_left = Divider(q.pairs() / q.lefts);
+    a_.rights_back = n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
+    a_.left_pairs = Divider(T::pairs_of(a_.left_rows));
+    a_.right_pairs = Divider(T::pairs_of(a_.right_rows));
+    a_.out_pairs = Divider(T::pairs_of(a_.rows.count));
+    a_.request = PeakRequest(q);
+    a_.spectra = roots + 4 * kRootTable;
+    spectra_ = static_cast<unsigned>(q.lefts + (n_to_m ? q.rights : 0));
+    a_.others = a_.spectra + static_cast<Index>(spectra_) * T::spectrum;
+    const bool small = is_small<kN>(q);
+    shared_ = halves_shared_bytes<kN>(small ? static_cast<std::size_t>(q.out_size()) : 0);
+    kernel_ = n_to_m  ? small ? halves_kernel<kN, Work::pairs, T::kept>
+                              : halves_kernel<kN, Work::pairs, 16>
+               : small ? halves_kernel<kN, Work::stored_left, T::kept>
+                      : halves_kernel<kN, Work::stored_left, 16>;
+    threads_ = threads_of_halves(kN, n_to_m ? Work::pairs : Work::stored_left);
+    const Index most = resident_blocks(reinterpret_cast<const void*>(kernel_), threads_, shared_);
+    blocks_ = static_cast<unsigned>(std::min({most, q.pairs(), kMostBlocks}));
+  }
+  static constexpr Index kMostBlocks = 256;  // of which the workspace has room for outputs
+
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(arrays);
+    a_.records = problem_.fields.result.kind == ResultKind::peak
+                     ? static_cast<PeakRecord*>(call.out)
+                     : nullptr;
+    launches_.begin(call);
+    call.phase("forward");
+    launches_.run(halves_kernel<kN, Work::spectra, 16>, dim3(2 * spectra_),
+                  dim3(threads_of_halves(kN, Work::spectra)), halves_shared_bytes<kN>(0),
+                  call.stream, a_);
+    call.phase("inverse");
+    launches_.run(kernel_, dim3(blocks_), dim3(static_cast<unsigned>(threads_)), shared_,
+                  call.stream, a_);
+  }
+
+ private:
+  DependentLaunches launches_;
+  HalvesArguments a_{};
+  void (*kernel_)(HalvesArguments) = nullptr;
+  std::size_t shared_ = 0;
+  int threads_ = 0;
+  unsigned spectra_ = 0, blocks_ = 0;
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = peaks_fit(q); !fit) return fit;
+  if (is_circular(q)) {
+    const bool is_length = Squares::with(length_of(q), [&](auto length) {
+      return decltype(length)::n == q.left.rows && q.left.rows == q.left.cols;
+    });
+    if (!is_length) return no("circular: squares of 64, 256, 288 and 320 rows only");
+    if (const Support fit = indices_fit(q); !fit) return fit;
+  } else if (const Support fit = Squares::supports(q); !fit) {
+    return fit;
+  }
+  const std::size_t bytes =
+      with_length(q, [](auto n) { return halves_shared_bytes<decltype(n)::value>(0); });
+  if (bytes <= shared_limit()) return yes();
+  return no("transforms of " + std::to_string(length_of(q)) + ": " + std::to_string(bytes) +
+            " bytes of shared memory, and a block has " + std::to_string(shared_limit()));
+}
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  return with_length(q, [&](auto n) {
+    constexpr int kN = decltype(n)::value;
+    using T = HalvesTile<kN>;
+    const Index spectra = q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
+    const Index others =
+        is_small<kN>(q) ? 0 : std::min(q.pairs(), HalvesPlan<kN>::kMostBlocks) * T::row_pairs;
+    return static_cast<std::size_t>(kRootBytes) +
+           sizeof(Complex) * static_cast<std::size_t>(spectra * T::spectrum + others * T::half);
+  });
+}
+
+XCORR_VARIANT({
+    .summary = "FFT correlation in one kernel, one half of the frequencies after the other; peaks",
+    .parent = "fused_fft_block",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .boundaries = {Boundary::zero, Boundary::circular},
+    .results = {ResultKind::surface, ResultKind::peak},
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return with_length(request.problem, [&](auto n) -> std::unique_ptr<Plan> {
+        return std::make_unique<HalvesPlan<decltype(n)::value>>(request);
+      });
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::fused_fft

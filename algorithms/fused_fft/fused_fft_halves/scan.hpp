@@ -1,0 +1,120 @@
+// The peak of a surface whose rows' largest outputs are known: by all warps of a block, each of
+// which looks at few rows.
+#pragma once
+
+#include "algorithms/device/cuda.hpp"
+#include "algorithms/fused_fft/fused_fft_halves/tile.hpp"
+#include "algorithms/fused_fft/peaks.hpp"
+
+namespace xcorr::fused_fft {
+
+// Outputs of a small window, dense.
+struct SmallSurface {
+  const float* data;
+  int rows, cols;
+  __device__ __forceinline__ const float* row(int y) const { return data + y * cols; }
+};
+// All outputs: of a complex row the first real one lies where the row was in the tile, the second one
+// in the workspace.
+template <int kN>
+struct WholeSurface {
+  const Complex *tile, *other;
+  int rows, cols;
+  __device__ __forceinline__ const float* row(int y) const {
+    using T = HalvesTile<kN>;
+    const int above = y / (2 * T::second), rest = y - above * (2 * T::second);
+    const bool is_first = rest < T::second;
+    const int pair = above * T::second + (is_first ? rest : rest - T::second);
+    const Complex* const in_tile = tile + pair * T::pitch;
+    const Complex* const in_other = other + pair * T::half;
+    return reinterpret_cast<const float*>(is_first ? in_tile : in_other);
+  }
+};
+
+// What the warps of a block tell each other of a surface.
+template <int kN>
+struct SurfaceFacts {
+  static constexpr int kMostWarps = 32;
+  float of_rows[kN];  // the largest outputs
+  float seconds[kMostWarps];
+  int not_finite[kMostWarps];
+  std::uint32_t pair, spare;
+};
+
+// The largest of some outputs of a lane, and whether all were finite: two instructions each.
+struct Seen {
+  float largest = no_number();
+  float zero = 0.0f;  // NaN once an output was NaN or infinite
+  __device__ __forceinline__ void see(float value) {
+    largest = fmaxf(largest, value);
+    zero += 0.0f * value;
+  }
+  __device__ __forceinline__ void see(float value, bool exists) {
+    largest = fmaxf(largest, exists ? value : no_number());
+    zero += exists ? 0.0f * value : 0.0f;
+  }
+};
+
+// The largest local maximum of row y outside the 5 x 5 around the peak, of those larger than `least`,
+// or `least`, in all lanes of a warp.
+template <typename Surface>
+__device__ __forceinline__ float second_in_row(const Surface& s, int y, int lane, int peak_y,
+                                               int peak_x, float least) {
+  const float* const row = s.row(y);
+#pragma unroll 1
+  for (int x = lane; x < s.cols; x += warp::kSize) {
+    const float value = row[x];
+    if (!(value > least) || is_around(y, x, peak_y, peak_x)) continue;
+    if (is_local_maximum(s, y, x, value)) least = value;
+  }
+  warp::barrier();
+  return largest_of_lanes(least);
+}
+
+// The record of a surface, by all threads of the block, which have met a barrier since of_rows and
+// not_finite were written.
+template <int kN, typename Surface>
+__device__ __forceinline__ void find_peak(const Surface& s, const PeakRequest& request,
+                                          SurfaceFacts<kN>& facts, PeakRecord* to) {
+  const int lane = static_cast<int>(threadIdx.x) % warp::kSize;
+  const int warp = static_cast<int>(threadIdx.x) / warp::kSize;
+  const int warps = static_cast<int>(blockDim.x) / warp::kSize;
+  PeakPlace peak{-HUGE_VALF, kNowhere};
+#pragma unroll 1
+  for (int y = lane; y < s.rows; y += warp::kSize) {
+    peak = first_of(peak, place_of(facts.of_rows[y], y));
+  }
+  peak = first_of_lanes(peak);
+  const bool exists = peak.at != kNowhere;
+  const int peak_y = exists ? peak.at : 0;
+  int peak_x = kNowhere;
+  {
+    const float* const row = s.row(peak_y);
+#pragma unroll 1
+    for (int x = s.cols - 1 - lane; x >= 0; x -= warp::kSize) {
+      if (row[x] == peak.value) peak_x = x;
+    }
+    warp::barrier();
+    peak_x = exists ? first_of_lanes(PeakPlace{0.0f, peak_x}).at : 0;
+  }
+  // Rows of a warp from the one with the largest output on, as long as it exceeds what was found.
+  float second = -HUGE_VALF;
+  const int mine = warp + warps * lane;
+  float of_mine = exists && mine < s.rows ? facts.of_rows[mine] : no_number();
+  while (warp::any(of_mine > second)) {
+    const PeakPlace next = first_of_lanes(place_of(of_mine, mine));
+    second = second_in_row(s, next.at, lane, peak_y, peak_x, second);
+    if (mine == next.at) of_mine = no_number();
+  }
+  if (lane == 0) facts.seconds[warp] = second;
+  const bool not_finite = warp::any(facts.not_finite[lane < warps ? lane : 0] != 0);
+  block::barrier();
+  if (warp != 0) return;
+  second = largest_of_lanes(facts.seconds[lane < warps ? lane : 0]);
+  if (lane != 0) return;
+  if (exists) peak.value = s.row(peak_y)[peak_x];
+  *to = peak_record(s, request, peak, peak_y, peak_x, second > -HUGE_VALF ? second : no_number(),
+                    !not_finite);
+}
+
+}  // namespace xcorr::fused_fft
