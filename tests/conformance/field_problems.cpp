@@ -138,6 +138,14 @@ std::vector<Problem> field_problems() {
   all.add("/same=yes/views=windows", false);
   all.add("/score=zncc:0.3/masks=both/result=peak/views=windows", true);
   all.add(circular + "/views=channels", false);
+  // Lengths of transforms that other shapes do not reach, with small windows and with large ones.
+  for (const char* const text :
+       {"one-to-many/64x64/64x64/1:2/full/boundary=circular",
+        "one-to-one/256x256/256x256/1:1/sy:-9..9,sx:-9..8/boundary=circular",
+        "one-to-one/256x256/256x256/1:1/sy:-60..59,sx:-1..1/boundary=circular",
+        "one-to-many/256x256/256x256/1:2/sy:-12..12,sx:-4..4"}) {
+    all.problems.push_back(parse_problem(text + std::string("/result=peak")));
+  }
   // Templates along one signal: a matched filter.
   const auto filter = [&](const std::string& text) {
     all.problems.push_back(parse_problem("n-to-m/" + text));

@@ -18,8 +18,9 @@ constexpr ShapePair kShapes[] = {
     {"1x9", "1x300"},   {"70x1", "9x1"},    {"1x1", "12x7"},    {"12x7", "1x1"}};
 // On a GPU only, with few pairs: every length of a transform written here, beyond one warp too.
 constexpr ShapePair kLargeShapes[] = {
-    {"60x60", "60x60"}, {"100x70", "100x70"}, {"140x190", "140x190"}, {"250x12", "250x12"},
-    {"1x90", "1x90"},   {"90x1", "90x1"},     {"12x120", "12x120"},   {"12x250", "12x250"}};
+    {"60x60", "60x60"},     {"100x70", "100x70"}, {"140x190", "140x190"}, {"250x12", "250x12"},
+    {"1x90", "1x90"},       {"90x1", "90x1"},     {"12x120", "12x120"},   {"12x250", "12x250"},
+    {"140x130", "140x130"}, {"155x20", "155x20"}};
 // These get every partial window: equal, left smaller, right smaller, crossing, single rows.
 constexpr ShapePair kWindowShapes[] = {{"33x33", "33x33"}, {"17x40", "17x40"}, {"8x9", "33x21"},
                                        {"33x21", "8x9"},   {"12x40", "40x12"}, {"1x9", "1x70"},

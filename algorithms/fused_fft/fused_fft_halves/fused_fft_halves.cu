@@ -55,7 +55,7 @@ auto with_length(const Problem& q, F f) {
   });
 }
 
-// Whether the window's outputs have room beside the tile.
+// Whether the window's outputs fit beside the tile.
 template <int kN>
 bool is_small(const Problem& q) {
   using T = HalvesTile<kN>;
