@@ -335,8 +335,11 @@ struct ScoreBounds {
   // Of the sums of products, with norms of the matrices; for covariance and zncc of the matrices
   // without their means, which are zero-mean data then, whatever they were.
   Bounds sums;
-  double
-      largest_error;  // of a normalised score, whatever the other bounds allow: largest_score_error
+  // Of a normalised score, whatever the other bounds allow: largest_score_error.
+  double largest_error;
+  // Inputs have few different values, also without their means: whole numbers, matrices of one value.
+  // All elements of a value are rounded in the same way.
+  bool few_values;
 
   struct OfPair {
     Bounds::OfPair sums;
@@ -420,7 +423,7 @@ struct ScoreBounds {
     }
     const double of_sums = std::max(reference, std::sqrt(scores / terms));
     const double u = sums.rounds.reduced ? sums.rounds.sum : sums.u;
-    const double one_direction = is_systematic(sums.kind) ? sums.rounds.product : 0.0;
+    const double one_direction = is_one_direction() ? sums.rounds.product : 0.0;
     const double inputs = sums.rounds.reduced ? 2.0 * sums.rounds.input * weight * l *
                                                     root_mean_square(r) * (is_centred() ? 1.5 : 1.0)
                                               : 0.0;
@@ -450,19 +453,20 @@ struct ScoreBounds {
     return (8.0 * sqrt(n) + 16.0) * (sums.u + kDoubleRoundoff);
   }
   // The same in a class that rounds the factors of the products more than their sums, as
-  // series_bound. Norms and the division have float32's rounding. With zncc the mean of the overlap
-  // differs for each output, so that a side is rounded about another number: the deviations that are
-  // rounded may be larger than those from the mean of the overlap, by the spread of the whole matrix.
+  // series_bound. Norms and the division have float32's rounding. A side is rounded about a number
+  // that is the same for many outputs, as a mean of a part of the signal: what is rounded may be
+  // larger than the elements of the overlap (ncc) or their deviations from their mean (zncc), by the
+  // spread of the whole matrix.
   XCORR_HD double reduced_score(const OfPair& pair, const ScoreElement& e) const {
     const SeriesRoundoff& rounds = sums.rounds;
     const double sum = rounds.sum + kDoubleRoundoff;
-    const double offset =
-        is_centred() ? sqrt(e.left_squares) * root_mean_square(pair.right_norm) * e.scale : 0.0;
+    const double offset = sqrt(e.left_squares) * root_mean_square(pair.right_norm) * e.scale;
     const double norm = sqrt(e.spread * e.spread + offset * offset);
     return series_bound(e.terms, norm, rounds.input, sum) + 16.0 * sum +
            (is_same_sign(sums.kind) ? definition_bound(e.terms, 1.0, sum) : 0.0) +
-           (is_systematic(sums.kind) ? rounds.product : 0.0);
+           (is_one_direction() ? rounds.product : 0.0);
   }
+  XCORR_HD bool is_one_direction() const { return is_systematic(sums.kind) || few_values; }
   // Of the elements of a right matrix with this norm.
   XCORR_HD double root_mean_square(double right_norm) const {
     return right_norm / sqrt(static_cast<double>(sums.problem.right.size()));
