@@ -53,11 +53,14 @@ def _sweep(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
     name = f"time_series_{key}"
     for column, value in spec["fixed"].items():
         points = points[points[column] == value]
-    if points[spec["x"]].nunique() < 2:
+    # A variant of one point only, as of Table 2, is no curve.
+    curve = ["variant", "family", "precision"]
+    points = points[points.groupby(curve)[spec["x"]].transform("nunique") > 1]
+    if points.empty:
         return Omitted(name, MISSING.format("time-series"), SECTION)
     metric = METRICS[spec["metric"]]
     points = points.assign(y=metric.of(points)).sort_values(spec["x"])
-    curves = list(points.groupby(["variant", "family", "precision"], sort=True))
+    curves = list(points.groupby(curve, sort=True))
     labels = [style.label(variant, precision) for (variant, _, precision), _ in curves]
     legend = _panels.legend_lines(labels, style.PAGE_IN)
     figure = Figure(figsize=(style.PAGE_IN, 2.6 + 0.14 * legend))
@@ -70,7 +73,7 @@ def _sweep(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
         (handles[label],) = axes.plot(own[spec["x"]], own["y"], **drawn)
     axes.set_xscale("log")
     measured = sorted(map(int, points[spec["x"]].unique()))
-    axes.set_xticks(measured, [f"{one:,}" for one in measured])
+    axes.set_xticks(measured, [f"{one / 1e6:g} M" if one >= 1e6 else f"{one:,}" for one in measured])
     axes.minorticks_off()
     axes.set_xlabel(LABELS[spec["x"]])
     axes.set_ylabel(metric.axis_label)
@@ -92,19 +95,22 @@ def _map(points: pd.DataFrame) -> Result:
     points = points[(points["shifts"] == MAP_SHIFTS) & (points["left_rows"] == 1)]
     if points["samples"].nunique() < 2:
         return Omitted(name, MISSING.format("time-series"), SECTION)
-    fastest = points.sort_values("compute_us", kind="stable").drop_duplicates(["class", "samples", "templates"])
-    samples, templates = (sorted(map(int, fastest[one].unique())) for one in ("samples", "templates"))
+    points = points.sort_values("compute_us", kind="stable")
+    samples, templates = (sorted(map(int, points[one].unique())) for one in ("samples", "templates"))
     panels = []
-    for one in sorted(set(fastest["class"]), key=time_series.ORDER.index):
+    for one in sorted(set(points["class"]), key=time_series.ORDER.index):
         cells = {}
-        for _, row in fastest[fastest["class"] == one].iterrows():
+        # Who is content with few digits may have more: otherwise transforms would be in one grid alone.
+        may = {one, time_series.GRADE} if one in TENSOR else {one}
+        fastest = points[points["class"].isin(may)].drop_duplicates(["samples", "templates"])
+        for _, row in fastest.iterrows():
             of = kind(row["variant"], row["family"], row["precision"])
             short = style.label(row["variant"]).removeprefix(PREFIX)
             text = f"{short}\n{si_time(row['compute_us'] * 1e-6)}"
             cells[str(row["templates"]), str(row["samples"])] = _cells.Cell(text, KINDS[of], HATCHES[of])
         panels.append(
             _cells.Panel(
-                f"{one}: templates (down), samples (across)",
+                f"{one if len(may) == 1 else f'{one} or {time_series.GRADE}'}: templates (down), samples (across)",
                 [str(n) for n in templates],
                 [str(t) for t in samples],
                 cells,
@@ -114,7 +120,8 @@ def _map(points: pd.DataFrame) -> Result:
         name=name,
         title=f"{TITLE}: which kind of algorithm is fastest",
         caption=(
-            "Fastest variant by number of templates (rows) and samples of a template (columns), at a million shifts, for each precision class. "
+            "Fastest variant by number of templates (rows) and samples of a template (columns), at a million shifts, for each precision class. A class of few digits may take "
+            "a variant of FP32 grade where that is faster. "
             f"White: sums on ordinary cores; blue, hatched: tensor cores; orange, dotted: transforms. Names are those of the variants without “{PREFIX}”."
         ),
         alt="Grids of the fastest variant by templates and samples, one for each precision class.",

@@ -142,7 +142,9 @@ def test_the_map_has_a_grid_for_each_class_and_names_the_kind():
     with style.context():
         drawing = figure.draw(result_set(sweep()))[-1]
     grids = {axes.get_title(loc="left").partition(":")[0]: axes for axes in drawing.figure.axes}
-    assert list(grids) == ["FP32 grade", "tf32"]
+    assert list(grids) == ["FP32 grade", "tf32 or FP32 grade"]
+    either = [text.get_text() for text in grids["tf32 or FP32 grade"].texts]
+    assert any("tf32" in one and "3xtf32" not in one for one in either) and any("fft" in one for one in either)
     texts = [text.get_text() for text in grids["FP32 grade"].texts]
     assert any("3xtf32" in one for one in texts) and any("fft" in one for one in texts)
     assert figure.kind("timeseries_fft", "time_series", "fp32") == "transform"
