@@ -14,6 +14,7 @@
 #                     compile_time_points      the emulation of every compile-time point instead of a sample
 #                     mutants                  every mutant of a kernel must be caught
 #                     architectures            CUDA variants compile for each GPU architecture, where nvcc is found
+#                     one_definition           kernels of all families, compiled as the emulation does, define a name once
 #   --only STEPS    comma-separated steps of --exhaustive, without the usual tests
 #   --seed N        of the random problems; default: a new one, which is printed
 # example: scripts/test.sh --fast -k schema
@@ -24,7 +25,7 @@ scripts=$(dirname "${BASH_SOURCE[0]}")
 source "$scripts/env.sh"
 
 # A new step: its function step_NAME below, its name here, its line in the help above.
-all_steps=(random_problems random_properties random_problems_on_gpu compile_time_points mutants architectures)
+all_steps=(random_problems random_properties random_problems_on_gpu compile_time_points mutants architectures one_definition)
 
 # Runs in a subshell without set -e: commands of a step are joined by &&, so that the first failure is its exit code.
 left_out=77
@@ -70,11 +71,13 @@ step_architectures() {
   XCORR_BUILD=$XCORR_BUILD-architectures "$scripts/build.sh" --cuda enabled --gpu-arch "${list#,}"
 }
 
-pytest_options=() build_options=() exhaustive='' only='' seed=''
+step_one_definition() { run_python -m pytest -m exhaustive tests/test_one_definition.py; }
+
+pytest_options=() leave_out_too='' build_options=() exhaustive='' only='' seed=''
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
-    --fast) pytest_options+=(-m 'not slow') ;;
+    --fast) leave_out_too=' and not slow' ;;
     --exhaustive) exhaustive=yes ;;
     -k | --gpu-arch | --only | --seed)
       if (($# < 2)); then refuse "$1: a value is missing; see scripts/test.sh --help"; fi
@@ -130,7 +133,8 @@ cpp_suites() {
 python_tests() {
   local processes
   processes=$(nproc)
-  run_python -m pytest -n "$((processes < 8 ? processes : 8))" --dist loadfile "${pytest_options[@]}" 2>&1 | tee "$XCORR_BUILD/python_tests.log"
+  run_python -m pytest -n "$((processes < 8 ? processes : 8))" --dist loadfile -m "not exhaustive$leave_out_too" \
+    "${pytest_options[@]}" 2>&1 | tee "$XCORR_BUILD/python_tests.log"
 }
 
 # What Meson, GoogleTest and pytest say that they skipped, one line each.

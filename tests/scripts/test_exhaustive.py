@@ -16,6 +16,7 @@ STEPS = [
     "compile_time_points",
     "mutants",
     "architectures",
+    "one_definition",
 ]
 USUAL = ["format", "C++ suites", "Python tests"]
 LOG = 'echo "$(basename "$0") $*" >>"$TMPDIR/log"'
@@ -55,7 +56,7 @@ def test_every_step_runs_after_the_usual_tests(logged):
         f"build folder {logged.build}",
         "format.sh --check",
         f"meson test -C {logged.build} --no-rebuild --print-errorlogs",
-        "python -m pytest -n 3 --dist loadfile",
+        "python -m pytest -n 3 --dist loadfile -m not exhaustive",
         "conformance --device cpu --random 2000 --seed 7",
         "conformance --device cpu --properties 1000 --seed 7",
         "conformance --device cuda --random 100000 --seed 7",
@@ -65,6 +66,7 @@ def test_every_step_runs_after_the_usual_tests(logged):
         f"python -m tests.mutants.run --where emulation,cpu,ptx --build {logged.build}",
         "build.sh --cuda enabled --gpu-arch 80,86,89,90,120",
         f"build folder {logged.build}-architectures",
+        "python -m pytest -m exhaustive tests/test_one_definition.py",
     ]
 
 
@@ -74,12 +76,13 @@ def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
         "format": ("format.sh", logged.root / "scripts", "--check"),
         "compile_time_points": ("build.sh", logged.root / "scripts", "--emulation-points"),
         "C++ suites": ("meson", logged.bin, "print-errorlogs"),
-        "Python tests": ("python", logged.bin, "-m pytest"),
+        "Python tests": ("python", logged.bin, "-m pytest -n"),
         "random_problems": ("conformance", logged.build / "tests/conformance", "--random 2000"),
         "random_properties": ("conformance", logged.build / "tests/conformance", "--properties"),
         "random_problems_on_gpu": ("conformance", logged.build / "tests/conformance", "--device cuda"),
         "mutants": ("python", logged.bin, "mutants"),
         "architectures": ("build.sh", logged.root / "scripts", "--gpu-arch"),
+        "one_definition": ("python", logged.bin, "test_one_definition"),
     }
     name, folder, word = broken[bad]
     body = (folder / name).read_text().partition("\n")[2]
