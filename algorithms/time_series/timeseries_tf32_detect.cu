@@ -3,10 +3,10 @@
 // makes: the score is formed from the sums while they are in registers.
 //
 // Templates lose their mean and are divided by their norm, once. The factor of a shift is 1 / the norm
-// of its window, in float64 (detection/prepare.hpp). The signal is taken about a pivot near each tile
-// of shifts before it is rounded to tf32 (detection/products.hpp). The threshold of `above:8mad` comes
-// from one pass over the products and a survey of every 32nd tile (detection/threshold.hpp), or, where
-// the survey misleads, from further passes (detection/finish.hpp).
+// of its window, in float32 where that says enough, else in float64 (detection/factors.hpp). The signal
+// is taken about a line near each tile of shifts before it is rounded to tf32 (detection/products.hpp).
+// The threshold of `above:8mad` comes from one pass over the products and a survey of every 32nd tile
+// (detection/survey.hpp), or, where the survey misleads, from further passes (detection/finish.hpp).
 //
 // Forms: n-to-m with one right matrix, each shift with the template inside the signal; rows are
 // channels, which are summed; tf32. Scores: product, ncc, zncc. Results: surface, above.
@@ -15,18 +15,13 @@
 // Limits: compute capability 8.0; templates of up to 200,000 samples. A score whose window has an
 // infinity or a NaN is NaN. Samples that differ by more than 2^20 from others of their tile and by less
 // among themselves are constant up to rounding.
-#include "algorithms/time_series/detection/plan.hpp"
-#include "algorithms/time_series/tf32.hpp"
+#include "algorithms/time_series/detection/tf32_plan.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::time_series {
 namespace {
 
-constexpr int kShifts = static_cast<int>(small_if_emulated(96, 16));
-// A threshold of 8 deviations is right to 9 halves of 2^-18, which is less than tf32's error of an
-// output.
-constexpr BracketBins kBins = {4096, static_cast<float>(small_if_emulated(1 << 18, 1 << 13))};
-using Detection = DetectionPlan<Tf32<Instruction::mma, true>, kShifts, kBins>;
+using Detection = DetectionPlan<Tf32Products, kTf32Shifts, kTf32Bins>;
 
 XCORR_VARIANT({
     .summary = "Matched filter on tensor cores, tf32: scores and detections, no surface in memory",

@@ -6,20 +6,16 @@
 // channels, which are summed; tf32. Scores: product, ncc, zncc. Results: surface, above. No
 // parameters.
 // Limits: those of timeseries_tf32_wgmma; for scores and thresholds those of timeseries_tf32_detect.
-#include "algorithms/time_series/detection/plan.hpp"
+#include "algorithms/time_series/detection/tf32_plan.hpp"
 #include "algorithms/time_series/detection/warpgroup.hpp"
-#include "algorithms/time_series/tf32.hpp"
 #include "algorithms/time_series/warpgroup_tf32.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::time_series {
 namespace {
 
-constexpr int kShifts = static_cast<int>(small_if_emulated(96, 16));
-// As in timeseries_tf32_detect.
-constexpr BracketBins kBins = {4096, static_cast<float>(small_if_emulated(1 << 18, 1 << 13))};
 using Detection =
-    DetectionPlan<Tf32<Instruction::mma, true>, kShifts, kBins, WarpgroupEngine<WgmmaTf32, 8>, 4>;
+    DetectionPlan<Tf32Products, kTf32Shifts, kTf32Bins, WarpgroupEngine<WgmmaTf32, 8>, 4>;
 
 XCORR_VARIANT({
     .summary = "timeseries_tf32_detect with warpgroup products",

@@ -321,6 +321,18 @@ TEST_P(Detection, thresholds_of_skewed_scores) {
   expect_detections(GetParam(), series, "ncc:0.3", 1, of_brackets(1));
 }
 
+// Nearly all scores lie near the borders of their brackets, so that the queues of those that go to
+// histograms are full. Windows that are shorter and longer than what a thread has of them.
+TEST_P(Detection, thresholds_of_scores_at_the_borders) {
+  for (const Index length : {12, 40}) {
+    Series series(9, 1, length, 2000, [](Index i) {
+      constexpr double kWave[] = {1, 3, -2, -2};
+      return kWave[i % 4] + 0.02 * noise(i);
+    });
+    expect_detections(GetParam(), series, "zncc:0.3", 1, of_brackets(1));
+  }
+}
+
 // The survey takes every second tile of 64 shifts. Windows of the others alone hold these oscillations,
 // which are like the first template: no bracket of its deviation holds its rank.
 TEST_P(Detection, thresholds_where_the_survey_misleads) {
@@ -341,6 +353,30 @@ TEST_P(Detection, more_detections_than_the_capacity) {
   few.plant(0, 100, 3);
   few.plant(1, 1900, 3);
   EXPECT_GE(expect_detections(GetParam(), few, "zncc:0.3", 5.5, of_brackets(5.5), 1), 2u);
+}
+
+// A spike leaves windows beside it whose mean is far from the pivot, and a signal so small or so large that
+// float32 does not hold its squares: scores are those of the same signal in units near 1.
+TEST_P(Detection, scores_do_not_depend_on_the_unit) {
+  Series series(2, 1, 40, 1500, [](Index i) { return noise(i) + (i == 700 ? 3e3 : 0); });
+  const std::vector<float> near_one = surface_of(GetParam(), series, "zncc:0.3");
+  for (Index s = 0; s < series.shifts(); ++s) {
+    if (s <= 700 && s + series.length > 700) continue;
+    ASSERT_NEAR(near_one[static_cast<std::size_t>(s)], series.score(0, s),
+                is_narrow() ? 1e-2 : 2e-5)
+        << s;
+  }
+  for (const float unit : {0x1p-20f, 0x1p+40f}) {
+    Series other = series;
+    for (float& value : other.right) value *= unit;
+    ASSERT_EQ(surface_of(GetParam(), other, "zncc:0.3"), near_one) << unit;
+  }
+  Series large = series;
+  for (float& value : large.right) value *= 0x1p+100f;
+  const std::vector<float> of_large = surface_of(GetParam(), large, "zncc:0.3");
+  for (std::size_t i = 0; i < of_large.size(); ++i) {
+    ASSERT_NEAR(of_large[i], near_one[i], 1e-6) << i;
+  }
 }
 
 // Gaps: their windows are constant, score 0 and count.

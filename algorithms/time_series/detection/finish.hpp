@@ -1,10 +1,10 @@
-// The last kernel of `above:8mad` (threshold.hpp): the listed candidates that reach their threshold,
+// The last kernel of `above:8mad` (survey.hpp): the listed candidates that reach their threshold,
 // or, where thresholds or some of the candidates are unknown, further passes over all products. All
 // its blocks are on the device at once and wait for each other.
 #pragma once
 
 #include "algorithms/device/memory.hpp"
-#include "algorithms/time_series/detection/threshold.hpp"
+#include "algorithms/time_series/detection/survey.hpp"
 
 namespace xcorr::time_series {
 
@@ -30,15 +30,15 @@ class GridMeeting {
 // use(sums, factors, first template, first shift) for each warp with shifts of all groups, and
 // after(first template) by all threads when the block has done a group's tiles.
 template <typename Maths, int kTiles, typename Use, typename After>
-__device__ __forceinline__ void each_tile_of_groups(const Products& p, const Use& use,
-                                                    const After& after) {
+__device__ __forceinline__ void each_tile_of_groups(const Products& p, const Cut& of_group,
+                                                    const Use& use, const After& after) {
   constexpr int kShifts = kTiles * kColumns;
   const int block_shifts = static_cast<int>(blockDim.x) / warp::kSize * kShifts;
   const int groups = ceil_div(p.q.templates, kGroup);
-  const Maths maths(dynamic_shared<std::uint32_t>(), p.cut.panel, block_shifts);
+  const Maths maths(dynamic_shared<std::uint32_t>(), of_group.panel, block_shifts);
 #pragma unroll 1
   for (int group = 0; group < groups; ++group) {
-    Cut cut = p.cut;
+    Cut cut = of_group;
     cut.first_group = group;  // blockIdx.y is 0
     // Blocks take turns also where a group has few tiles.
     const int turn =
@@ -51,7 +51,8 @@ __device__ __forceinline__ void each_tile_of_groups(const Products& p, const Use
       first = false;
       const int shift =
           tile * block_shifts + opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kShifts;
-      if (shift < p.q.shifts) use(sums, p.memory.factors + shift, group * kGroup, shift);
+      if (shift < p.q.shifts)
+        use(sums, GlobalFactors{p.memory.factors + shift}, group * kGroup, shift);
     }
     after(group * kGroup);
   }
@@ -121,12 +122,16 @@ __device__ __forceinline__ void select_digits(const Products& p, int shift, bool
   }
 }
 
+// Shared memory of finish_kernel behind that of the products: digits of two numbers of each template.
+inline constexpr int kDigitsPitch = kDigits + 1, kFinishWords = kGroup * 2 * kDigitsPitch;
+
 // The thresholds of all templates, as the mean of the two middle numbers says. A deviation is rounded
 // to float32.
 template <typename Maths, int kTiles>
-__device__ __forceinline__ void find_thresholds(const Products& p, GridMeeting& grid) {
-  constexpr int kPitch = kDigits + 1;
-  XCORR_SHARED(std::uint32_t, digits, kGroup * 2 * kPitch);
+__device__ __forceinline__ void find_thresholds(const Products& p, const WarpShape& shape,
+                                                GridMeeting& grid) {
+  constexpr int kPitch = kDigitsPitch;
+  std::uint32_t* const digits = dynamic_shared<std::uint32_t>() + shape.words;
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   for (int i = thread; i < kGroup * 2 * kPitch; i += threads) digits[i] = 0;
   block::barrier();
@@ -135,8 +140,8 @@ __device__ __forceinline__ void find_thresholds(const Products& p, GridMeeting& 
     const bool of_deviations = pass >= 4;
     const int shift = 24 - pass % 4 * 8;
     each_tile_of_groups<Maths, kTiles>(
-        p,
-        [&](Sums<kTiles>& sums, const float* factors, int first, int) {
+        p, shape.cut,
+        [&](Sums<kTiles>& sums, const GlobalFactors& factors, int first, int) {
           std::uint32_t found[2][2];
           double median[2];
 #pragma unroll
@@ -177,7 +182,8 @@ __device__ __forceinline__ void find_thresholds(const Products& p, GridMeeting& 
 }
 
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(kMostWarps * 32, 1) finish_kernel(Products p) {
+__global__ void __launch_bounds__(kMostWarps * 32, 1) finish_kernel(Products p, WarpShape shape) {
+  wait_for_previous();
   Header* const header = p.asked.header;
   const std::uint32_t candidates = p.memory.state->candidates;
   const bool unknown = !p.asked.surveyed || is_unknown(p.memory);
@@ -192,10 +198,10 @@ __global__ void __launch_bounds__(kMostWarps * 32, 1) finish_kernel(Products p) 
     return;
   }
   GridMeeting grid(&p.memory.state->arrived);
-  if (unknown) find_thresholds<Maths, kTiles>(p, grid);
+  if (unknown) find_thresholds<Maths, kTiles>(p, shape, grid);
   each_tile_of_groups<Maths, kTiles>(
-      p,
-      [&](Sums<kTiles>& sums, const float* factors, int first, int shift) {
+      p, shape.cut,
+      [&](Sums<kTiles>& sums, const GlobalFactors& factors, int first, int shift) {
         float least[2];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {

@@ -16,15 +16,17 @@ namespace xcorr::time_series {
 inline constexpr int kChunk = static_cast<int>(small_if_emulated(1024, 64));
 inline constexpr int kChunksOfBlock = 8;
 
-// The rough distribution: 16 bins for each power of two down to 2^-16, of either sign.
+// The rough distribution: 8 bins for each power of two down to 2^-14, of either sign. Within a bin scores
+// count as evenly spread: about a deviation of normal scores that is wrong by 0.1 % of it.
 struct Survey {
-  static constexpr int kLowest = (127 - 16) * 16;  // leading bits of 2^-16
-  static constexpr int kHalf = 16 * 16 + 1;        // bins of a sign, up to that of 1
+  static constexpr int kPowers = 14, kOfPower = 8;
+  static constexpr int kLowest = (127 - kPowers) * kOfPower;  // leading bits of 2^-14
+  static constexpr int kHalf = kPowers * kOfPower + 1;        // bins of a sign, up to that of 1
   static constexpr int kBins = 2 * kHalf;
 
   // Of a score in [-1, 1], or a little beyond.
   __device__ static __forceinline__ int bin(float score) {
-    const int leading = static_cast<int>((bits_of(score) & 0x7fffffffu) >> 19);
+    const int leading = static_cast<int>((bits_of(score) & 0x7fffffffu) >> 20);
     const int size = leading < kLowest ? 0 : leading - kLowest;
     const int bounded = size < kHalf ? size : kHalf - 1;
     return score < 0 ? kHalf - 1 - bounded : kHalf + bounded;
@@ -33,7 +35,7 @@ struct Survey {
   __device__ static __forceinline__ float edge(int bin) {
     const int size = bin < kHalf ? kHalf - bin : bin - kHalf;
     const float value =
-        size == 0 ? 0.0f : std::bit_cast<float>(static_cast<std::uint32_t>(size + kLowest) << 19);
+        size == 0 ? 0.0f : std::bit_cast<float>(static_cast<std::uint32_t>(size + kLowest) << 20);
     return bin < kHalf ? -value : value;
   }
 };
@@ -75,6 +77,10 @@ struct State {
 // The mean of the finite samples of a part of the signal.
 struct Total {
   double sum, count;
+  __device__ __forceinline__ void add(const Total& of) {
+    sum += of.sum;
+    count += of.count;
+  }
 };
 
 // As in harness/results.hpp.
@@ -95,14 +101,14 @@ struct Memory {
   float* means;      // [channels][chunks]
   Total* totals;     // [channels][parts]
   State* state;
-  std::uint32_t* survey;     // [padded][Survey::kBins]
-  double* spread;            // [padded]: sum of squares of scores below 0 of a warp
-  Counts* counts;            // [padded]
-  std::uint32_t* histogram;  // [padded][3][bins]: about the median, above it, below it
-  std::uint32_t* digits;     // [padded][2][kDigits]
-  Bracket* brackets;         // [padded]
-  Selection* selections;     // [padded]
-  Threshold* thresholds;     // [padded]
+  std::uint32_t* survey;       // [padded][Survey::kBins]
+  unsigned long long* spread;  // [padded]: sum of squares of scores below 0 of a warp
+  Counts* counts;              // [padded]
+  std::uint32_t* histogram;    // [padded][3][bins]: about the median, above it, below it
+  std::uint32_t* digits;       // [padded][2][kDigits]
+  Bracket* brackets;           // [padded]
+  Selection* selections;       // [padded]
+  Threshold* thresholds;       // [padded]
   Found* candidates;
   int chunks, parts;             // of a channel
   int bins;                      // of a bracket

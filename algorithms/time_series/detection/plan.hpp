@@ -7,7 +7,10 @@
 
 #include "algorithms/device/overlap_geometry.hpp"
 #include "algorithms/device/plan.hpp"
+#include "algorithms/time_series/detection/count.hpp"
+#include "algorithms/time_series/detection/factors.hpp"
 #include "algorithms/time_series/detection/finish.hpp"
+#include "algorithms/time_series/detection/threshold.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::time_series {
@@ -20,13 +23,6 @@ inline constexpr int kLeastSurvey = static_cast<int>(small_if_emulated(64, 2));
 // Candidates that have a place whatever the capacity of the result, and for how much of it.
 inline constexpr Index kLeastList = small_if_emulated(Index{1} << 16, 100);
 inline constexpr Index kMostList = small_if_emulated(Index{1} << 22, 64);
-// Static shared memory of the kernels, at most.
-inline constexpr std::size_t kStaticShared = 34 * 1024;
-// Dynamic shared memory of a kernel that has `fixed` bytes of static shared memory, too. Both together
-// may have 48 KiB unless more is asked for, and a launch asks where the dynamic part alone is larger.
-inline std::size_t beside(std::size_t fixed, std::size_t bytes) {
-  return fixed + bytes <= kSharedWithoutAsking ? bytes : std::max(bytes, kSharedWithoutAsking + 16);
-}
 
 // Arrays one behind the other, each from a multiple of 256 bytes on.
 class Layout {
@@ -45,11 +41,6 @@ class Layout {
   char* base_;
   std::size_t at_ = 0;
 };
-
-// Dynamic shared memory of the kernels that make factors.
-inline std::size_t factor_bytes(const Problem& q) {
-  return static_cast<std::size_t>(kFactorTile + q.left.cols) / kRun * sizeof(WindowSums);
-}
 
 // What a score asks of the products.
 inline Question question_of(ScoreKind score) {
@@ -73,12 +64,7 @@ template <typename Maths, int kShifts, BracketBins kBins,
 class DetectionPlan final : public DevicePlan<float> {
  public:
   explicit DetectionPlan(const PlanRequest& request)
-      : DevicePlan(request.problem),
-        threads_(threads(request)),
-        cut_(cut(request)),
-        bytes_(bytes(request)),
-        survey_bytes_(beside(kStaticShared, bytes_)),
-        factors_(factors(request)) {
+      : DevicePlan(request.problem), shapes_(request) {
     Layout layout(request.workspace);
     fill_memory(request, layout, memory_);
     const Problem& q = problem_;
@@ -88,23 +74,28 @@ class DetectionPlan final : public DevicePlan<float> {
     asked_.per_bin = kBins.per_unit;
     asked_.surveyed = is_surveyed(q);
     asked_.capacity = static_cast<unsigned long long>(result.capacity);
-    survey_tiles_ = std::min(cut_.tiles, std::max(cut_.tiles / kSurveyShare, kLeastSurvey));
-    survey_blocks_ = blocks(survey_kernel<Maths, kTiles>, static_cast<unsigned>(threads_),
-                            survey_bytes_, survey_tiles_);
-    factor_blocks_ = static_cast<unsigned>(
-        std::min<Index>(resident_blocks(reinterpret_cast<const void*>(factors_kernel<float>),
-                                        kFactorThreads, factor_bytes(q)),
-                        ceil_div(factors_, kFactorTile)));
-    finish_blocks_ = static_cast<unsigned>(
-        std::min<Index>(resident_blocks(reinterpret_cast<const void*>(finish_kernel<Maths, kTiles>),
-                                        threads_, survey_bytes_),
-                        static_cast<Index>(cut_.tiles) * groups_));
-    if (q.fields.result.kind != ResultKind::above) {
-      main_blocks_ = main_blocks(score_kernel<Main>);
+    const int tiles = shapes_.warps.tiles();
+    survey_tiles_ = std::min(tiles, std::max(tiles / kSurveyShare, kLeastSurvey));
+    survey_blocks_ =
+        blocks(survey_kernel<Maths, kTiles>, shapes_.warps, kSurveyWords, survey_tiles_);
+    finish_blocks_ = static_cast<unsigned>(std::min<Index>(
+        resident_blocks(reinterpret_cast<const void*>(finish_kernel<Maths, kTiles>),
+                        shapes_.warps.threads(), bytes(shapes_.warps, kFinishWords)),
+        static_cast<Index>(tiles) * groups_));
+    const int factor_tiles = ceil_div(shapes_.factors(), kFactorTile);
+    const Index factor_blocks =
+        resident_blocks(reinterpret_cast<const void*>(factors_kernel<float>), kFactorThreads,
+                        factor_bytes(q.left.cols));
+    // A block for each tile, unless the sums that each block makes of all parts became many.
+    factor_blocks_ =
+        static_cast<unsigned>(factor_tiles <= 4 * factor_blocks ? factor_tiles : factor_blocks);
+    if (result.kind != ResultKind::above) {
+      main_blocks_ = blocks(score_kernel<Main>, shapes_.main, 0, shapes_.main.tiles());
     } else if (result.of_deviations) {
-      main_blocks_ = main_blocks(count_kernel<Main>);
+      main_blocks_ =
+          blocks(count_kernel<Main>, shapes_.main, count_words(shapes_.main), shapes_.main.tiles());
     } else {
-      main_blocks_ = main_blocks(above_kernel<Main>);
+      main_blocks_ = blocks(above_kernel<Main>, shapes_.main, 0, shapes_.main.tiles());
     }
   }
 
@@ -114,12 +105,21 @@ class DetectionPlan final : public DevicePlan<float> {
     if (const Support is = supports_series(q); !is) return is;
     if (const Support fit = steps_fit(q); !fit) return fit;
     if (ceil_div<Index>(q.lefts, kGroup) > kGridLimitYZ) return no("more than 2^20 templates");
-    if constexpr (kByWarpgroups) {
-      if (const Support is = Main::supports(q, kStaticShared); !is) return is;
+    if (const Support is = Main::supports(q); !is) return is;
+    if (const Support fit = shared_fits("sums of windows", factor_bytes(q.left.cols)); !fit) {
+      return fit;
     }
-    if (const Support fit = shared_fits("sums of windows", factor_bytes(q)); !fit) return fit;
+    const Shapes shapes(request);
+    const bool deviations = is_above_deviations(q);
+    if (const Support fit =
+            shared_fits("a part of the signal, the templates of its products, and counts",
+                        bytes(shapes.main, deviations ? count_words(shapes.main) : 0));
+        !fit) {
+      return fit;
+    }
+    if (!deviations) return yes();
     return shared_fits("a panel of the templates and of the signal, and counts",
-                       bytes(request) + (is_above_deviations(q) ? kStaticShared : 0));
+                       bytes(shapes.warps, std::max(kSurveyWords, kFinishWords)));
   }
   static std::size_t workspace_bytes(const PlanRequest& request) {
     Layout layout(nullptr);
@@ -130,59 +130,35 @@ class DetectionPlan final : public DevicePlan<float> {
 
  private:
   static constexpr int kTiles = kShifts / kColumns;
-  static constexpr bool kByWarpgroups = requires { Main::kTile; };
+  using Warps = WarpEngine<Maths, kTiles>;
 
-  static int threads(const PlanRequest& request) {
-    return (kWarps > 0 ? kWarps : request.params.get_int("warps_per_block")) * warp::kSize;
-  }
-  // Of all tiles of shifts by both engines.
-  static int factors(const PlanRequest& request) {
-    int count = cut(request).tiles * block_shifts(request);
-    if constexpr (kByWarpgroups) {
-      const auto shifts = static_cast<int>(request.problem.out_cols());
-      count = std::max(count, ceil_div(shifts, Main::kTile) * Main::kTile);
+  struct Shapes {
+    explicit Shapes(const PlanRequest& request)
+        : warps(Warps::shape(request.problem, threads(request))),
+          main(Main::shape(request.problem, threads(request))) {}
+    static int threads(const PlanRequest& request) {
+      return (kWarps > 0 ? kWarps : request.params.get_int("warps_per_block")) * warp::kSize;
     }
-    return count;
+    // Of all tiles of shifts by both engines.
+    int factors() const { return static_cast<int>(std::max(warps.shifts(), main.shifts())); }
+    typename Warps::Shape warps;
+    typename Main::Shape main;
+  };
+
+  // Dynamic shared memory of a kernel that has `words` beside those of its products.
+  template <typename Shape>
+  static std::size_t bytes(const Shape& shape, int words) {
+    return static_cast<std::size_t>(shape.words + words) * sizeof(std::uint32_t);
   }
-  typename Main::Shape shape() const {
-    if constexpr (kByWarpgroups) {
-      return Main::shape(SeriesShape(problem_));
-    } else {
-      return {};
-    }
-  }
-  unsigned main_threads() const {
-    return kByWarpgroups ? unsigned{Main::kMostThreads} : static_cast<unsigned>(threads_);
-  }
-  std::size_t main_bytes() const {
-    std::size_t bytes = bytes_;
-    if constexpr (kByWarpgroups) bytes = shape().bytes();
-    return beside(kCountBytes, bytes);
-  }
-  template <typename Kernel>
-  unsigned main_blocks(Kernel kernel) const {
-    Index tiles = cut_.tiles;
-    if constexpr (kByWarpgroups) tiles = shape().tiles;
-    return blocks(kernel, main_threads(), main_bytes(), tiles);
+  static int count_words(const typename Main::Shape& shape) {
+    return CountMemory<Main>::words(shape.threads());
   }
   // Blocks of a group of templates that are on the device at once, at most `most`.
-  template <typename Kernel>
-  unsigned blocks(Kernel kernel, unsigned threads, std::size_t bytes, Index most) const {
-    const Index resident =
-        resident_blocks(reinterpret_cast<const void*>(kernel), static_cast<int>(threads), bytes);
+  template <typename Kernel, typename Shape>
+  unsigned blocks(Kernel kernel, const Shape& shape, int words, Index most) const {
+    const Index resident = resident_blocks(reinterpret_cast<const void*>(kernel), shape.threads(),
+                                           bytes(shape, words));
     return static_cast<unsigned>(std::clamp<Index>(resident / groups_, 1, most));
-  }
-  static int block_shifts(const PlanRequest& request) {
-    return threads(request) / warp::kSize * kShifts;
-  }
-  static Cut cut(const PlanRequest& request) {
-    const Problem& q = request.problem;
-    const Index panel = std::min<Index>(kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16);
-    return {static_cast<int>(panel),
-            static_cast<int>(ceil_div<Index>(q.out_cols(), block_shifts(request))), 0};
-  }
-  static std::size_t bytes(const PlanRequest& request) {
-    return Maths::words(cut(request).panel, block_shifts(request)) * sizeof(std::uint32_t);
   }
   static bool is_above_deviations(const Problem& q) {
     return q.fields.result.kind == ResultKind::above && q.fields.result.of_deviations;
@@ -203,7 +179,7 @@ class DetectionPlan final : public DevicePlan<float> {
     memory.bins = kBins.count;
     memory.templates = layout.array<float>(q.left_elements());
     memory.units = layout.array<float>(q.lefts);
-    memory.factors = layout.array<float>(factors(request));
+    memory.factors = layout.array<float>(Shapes(request).factors());
     memory.means = layout.array<float>(q.right.rows * memory.chunks);
     memory.totals = layout.array<Total>(q.right.rows * memory.parts);
     memory.brackets = layout.array<Bracket>(surveyed ? padded : 0);
@@ -215,7 +191,7 @@ class DetectionPlan final : public DevicePlan<float> {
     memory.candidates = layout.array<Found>(memory.candidate_list);
     memory.state = layout.array<State>(1);
     const std::size_t cleared = layout.bytes() - sizeof(State);
-    memory.spread = layout.array<double>(surveyed ? padded : 0);
+    memory.spread = layout.array<unsigned long long>(surveyed ? padded : 0);
     memory.survey = layout.array<std::uint32_t>(surveyed ? padded * Survey::kBins : 0);
     memory.counts = layout.array<Counts>(surveyed ? padded : 0);
     memory.histogram = layout.array<std::uint32_t>(surveyed ? padded * 3 * kBins.count : 0);
@@ -229,37 +205,44 @@ class DetectionPlan final : public DevicePlan<float> {
     Question asked = asked_;
     asked.header = above ? static_cast<Header*>(call.out) : nullptr;
     const auto stream = call.stream;
+    launches_.begin(call);
     const auto preparing =
         static_cast<unsigned>(series_.templates + series_.channels * memory_.parts);
-    launch(prepare_kernel<float>, dim3(preparing), dim3(kPrepareThreads), 0, stream, series_, asked,
-           memory_, arrays.left, arrays.right);
-    launch(factors_kernel<float>, dim3(factor_blocks_), dim3(kFactorThreads), factor_bytes(q),
-           stream, series_, asked, memory_, factors_, arrays.right);
-    Products products{series_, cut_, asked, memory_, arrays.right};
-    const auto over_all = [&](auto kernel, auto... arguments) {
-      launch(kernel, dim3(main_blocks_, static_cast<unsigned>(groups_)), dim3(main_threads()),
-             main_bytes(), stream, products, shape(), arguments...);
+    launches_.run(prepare_kernel<float>, dim3(preparing), dim3(kPrepareThreads), 0, stream, series_,
+                  asked, memory_, arrays.left, arrays.right);
+    launches_.run(factors_kernel<float>, dim3(factor_blocks_), dim3(kFactorThreads),
+                  factor_bytes(q.left.cols), stream, series_, asked, memory_, shapes_.factors(),
+                  arrays.right);
+    const Products products{series_, asked, memory_, arrays.right};
+    const auto over_all = [&](auto kernel, int words, auto... arguments) {
+      launches_.run(kernel, dim3(main_blocks_, static_cast<unsigned>(groups_)),
+                    dim3(static_cast<unsigned>(shapes_.main.threads())), bytes(shapes_.main, words),
+                    stream, products, shapes_.main, arguments...);
     };
     if (!above) {
-      over_all(score_kernel<Main>, arrays.out);
+      over_all(score_kernel<Main>, 0, arrays.out);
       return;
     }
     if (!q.fields.result.of_deviations) {
-      over_all(above_kernel<Main>, float_of(q.fields.result.threshold));
+      over_all(above_kernel<Main>, 0, float_of(q.fields.result.threshold));
       return;
     }
+    const auto warp_threads = static_cast<unsigned>(shapes_.warps.threads());
     if (asked.surveyed) {
-      launch(survey_kernel<Maths, kTiles>, dim3(survey_blocks_, static_cast<unsigned>(groups_)),
-             dim3(static_cast<unsigned>(threads_)), survey_bytes_, stream, products, survey_tiles_);
+      launches_.run(survey_kernel<Maths, kTiles>,
+                    dim3(survey_blocks_, static_cast<unsigned>(groups_)), dim3(warp_threads),
+                    bytes(shapes_.warps, kSurveyWords), stream, products, shapes_.warps,
+                    survey_tiles_);
       const dim3 templates(static_cast<unsigned>(series_.templates));
-      launch(brackets_kernel<kShifts>, templates, dim3(warp::kSize), 0, stream, asked, memory_);
-      over_all(count_kernel<Main>);
-      launch(threshold_kernel<kBins.count>, templates, dim3(kThresholdThreads), 0, stream, series_,
-             asked, memory_);
+      launches_.run(brackets_kernel<kShifts>, templates, dim3(warp::kSize), 0, stream, asked,
+                    memory_);
+      over_all(count_kernel<Main>, count_words(shapes_.main));
+      launches_.run(threshold_kernel<kBins.count>, templates, dim3(kThresholdThreads), 0, stream,
+                    series_, asked, memory_);
     }
-    launch(LaunchAttributes{.cooperative = true}, finish_kernel<Maths, kTiles>,
-           dim3(finish_blocks_), dim3(static_cast<unsigned>(threads_)), survey_bytes_, stream,
-           products);
+    finishes_.begin(call);
+    finishes_.run(finish_kernel<Maths, kTiles>, finish_blocks_, warp_threads,
+                  bytes(shapes_.warps, kFinishWords), stream, products, shapes_.warps);
   }
 
   // The smallest float that is at least `threshold`.
@@ -272,15 +255,14 @@ class DetectionPlan final : public DevicePlan<float> {
 
   const Series series_{SeriesShape(problem_)};
   const int groups_ = ceil_div(series_.templates, kGroup);
-  int threads_;
-  Cut cut_;
-  std::size_t bytes_, survey_bytes_;  // survey_bytes_: of the kernels with much static memory
-  int factors_;
+  const Shapes shapes_;
   Memory memory_ = {};
   Question asked_ = {};
   int survey_tiles_ = 0;
   unsigned survey_blocks_ = 1, main_blocks_ = 1;  // of a group
   unsigned factor_blocks_ = 1, finish_blocks_ = 1;
+  DependentLaunches launches_;
+  GridLaunches finishes_;  // blocks of finish_kernel wait for each other
 };
 
 // .plan of a variant.

@@ -1,6 +1,6 @@
 // The products of warp_products.hpp with scores in place of sums, and what is done with them while
 // they are in registers: they are stored (score_kernel), or those of at least a threshold are listed
-// (above_kernel), or they are counted (threshold.hpp).
+// (above_kernel), or they are counted (count.hpp).
 //
 // A score is the sum of the products times the factor of its shift, since templates have norm 1.
 //
@@ -18,9 +18,11 @@
 // scores needs no rule for the end.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "algorithms/time_series/detection/prepare.hpp"
+#include "harness/variant.hpp"
 
 namespace xcorr::time_series {
 
@@ -39,7 +41,6 @@ struct LevelledPart {
 // What the kernels of products are given by value.
 struct Products {
   Series q;
-  Cut cut;
   Question asked;
   Memory memory;
   const float* right;
@@ -113,11 +114,18 @@ __device__ __forceinline__ void add_tile(const Maths& maths, const Products& p, 
   }
 }
 
+// Factors of the shifts of a warp, in global memory.
+struct GlobalFactors {
+  const float* first;
+  // The same, but the compiler does not know it: what is made of them again is not kept meanwhile.
+  __device__ __forceinline__ GlobalFactors again() const { return {opaque(first)}; }
+};
+
 // use(shift, sum, factor) for each sum of template sums.row(half), `shift` counted from the warp's
 // first. One template after the other takes fewer registers than both at once.
 template <int kTiles, typename Use>
-__device__ __forceinline__ void each_sum_of(Sums<kTiles>& sums, int half, const float* factors,
-                                            const Use& use) {
+__device__ __forceinline__ void each_sum_of(Sums<kTiles>& sums, int half,
+                                            const GlobalFactors& factors, const Use& use) {
   struct alignas(8) Two {
     float first, second;
   };
@@ -125,15 +133,15 @@ __device__ __forceinline__ void each_sum_of(Sums<kTiles>& sums, int half, const 
 #pragma unroll
   for (int j = 0; j < kTiles; ++j) {
     const int shift = j * kColumns + column;
-    const Two two = *reinterpret_cast<const Two*>(factors + shift);
+    const Two two = *reinterpret_cast<const Two*>(factors.first + shift);
     use(shift, sums.d[j][2 * half], two.first);
     use(shift + 1, sums.d[j][2 * half + 1], two.second);
   }
 }
 
 // use(half, shift, sum, factor) for each sum of a warp.
-template <typename Sums, typename Use>
-__device__ __forceinline__ void each_sum(Sums& sums, const float* factors, const Use& use) {
+template <typename Sums, typename Factors, typename Use>
+__device__ __forceinline__ void each_sum(Sums& sums, const Factors& factors, const Use& use) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     each_sum_of(sums, half, factors,
@@ -148,8 +156,8 @@ __device__ __forceinline__ float score_of(float sum, float factor, float limit) 
 
 // Lists the scores of a warp that are at least least[half]. `Count` has the type of the counter,
 // which goes on beyond the capacity. One addition for all of a warp.
-template <typename Sums, typename Count>
-__device__ __forceinline__ void list_scores(Sums& sums, const float* factors, float limit,
+template <typename Sums, typename Factors, typename Count>
+__device__ __forceinline__ void list_scores(Sums& sums, const Factors& factors, float limit,
                                             const float (&least)[2], int first_template,
                                             int first_shift, Count* counter, Count capacity,
                                             Found* list) {
@@ -168,8 +176,8 @@ __device__ __forceinline__ void list_scores(Sums& sums, const float* factors, fl
   if (warp::lane() == warp::kSize - 1) slot = atomic_add(counter, static_cast<Count>(up_to));
   slot = warp::shuffle(slot, warp::kSize - 1) + static_cast<Count>(up_to - mine);
   if (mine == 0) return;
-  // Opaque, so that the scores are computed again, not kept in registers since they were counted.
-  each_sum(sums, opaque(factors), [&](int half, int shift, float sum, float factor) {
+  // The scores are computed again, not kept in registers since they were counted.
+  each_sum(sums, factors.again(), [&](int half, int shift, float sum, float factor) {
     const float score = score_of(sum, factor, limit);
     if (!(score >= least[half])) return;
     if (slot < capacity) {
@@ -183,49 +191,85 @@ __device__ __forceinline__ Found* found_of(Header* header) {
   return reinterpret_cast<Found*>(header + 1);
 }
 
+// What the kernels of the products of warps need to know beside Products. Made on the host.
+struct WarpShape {
+  Cut cut;
+  int block_threads, tile_shifts;
+  int words;  // of dynamic shared memory, a multiple of 4; what else a kernel needs lies behind
+
+  int threads() const { return block_threads; }
+  int tiles() const { return cut.tiles; }
+  Index shifts() const { return static_cast<Index>(cut.tiles) * tile_shifts; }  // of all tiles
+};
+
+template <typename Maths, int kTiles>
+WarpShape warp_shape(const Problem& q, int threads) {
+  const int tile_shifts = threads / warp::kSize * kTiles * kColumns;
+  const auto panel =
+      static_cast<int>(std::min<Index>(kMostPanel, ceil_div<Index>(q.left.cols, 16) * 16));
+  const auto tiles = static_cast<int>(ceil_div<Index>(q.out_cols(), tile_shifts));
+  const auto words =
+      static_cast<int>(ceil_div<std::size_t>(Maths::words(panel, tile_shifts), 4) * 4);
+  return {{panel, tiles, 0}, threads, tile_shifts, words};
+}
+
 // Blocks are whole warps. The tiles of shifts are along x, the groups of templates along y.
-// use(sums, factors, first template, first shift) for each warp with shifts. Tile number i of `tiles`
-// is tile tile_of(i).
+// use(sums, factors, first template, first shift) is called by all lanes of a warp with shifts. Tile
+// number i of `tiles` is tile tile_of(i).
 template <typename Maths, int kTiles, typename Use, typename TileOf>
-__device__ __forceinline__ void each_tile(const Products& p, int tiles, const TileOf& tile_of,
-                                          const Use& use) {
+__device__ __forceinline__ void each_tile(const Products& p, const Cut& cut, int tiles,
+                                          const TileOf& tile_of, const Use& use) {
   constexpr int kShifts = kTiles * kColumns;
   const int block_shifts = static_cast<int>(blockDim.x) / warp::kSize * kShifts;
-  const Maths maths(dynamic_shared<std::uint32_t>(), p.cut.panel, block_shifts);
+  const Maths maths(dynamic_shared<std::uint32_t>(), cut.panel, block_shifts);
 #pragma unroll 1
   for (int i = static_cast<int>(blockIdx.x); i < tiles; i += static_cast<int>(gridDim.x)) {
     Sums<kTiles> sums;
-    add_tile(maths, p, p.cut, tile_of(i), i == static_cast<int>(blockIdx.x), sums);
+    add_tile(maths, p, cut, tile_of(i), i == static_cast<int>(blockIdx.x), sums);
     const int shift = tile_of(opaque(i)) * block_shifts +
                       opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kShifts;
     if (shift < p.q.shifts) {
-      use(sums, p.memory.factors + shift, first_template(p.cut), shift);
+      use(sums, GlobalFactors{p.memory.factors + shift}, first_template(cut), shift);
     }
   }
 }
 
-// The products of all tiles by warps. An engine says what the sums of a warp are, and each() calls
-// use(sums, factors, first template, first shift) for each warp with shifts. `Shape` is what its
-// kernels need to know beside Products.
+// The products of all tiles by warps. An engine says what its blocks need and what the sums of a warp
+// are, and each() calls use(sums, factors, first template, first shift) for each warp with shifts.
 template <typename Maths, int kTiles>
 struct WarpEngine {
   static constexpr int kMostThreads = kMostWarps * warp::kSize;
   static constexpr int kBlocks = kResidentBlocks<Maths, kTiles>;
-  struct Shape {};
+  static constexpr int kSumsOfHalf = 2 * kTiles;
+  using Shape = WarpShape;
+  static Support supports(const Problem&) { return yes(); }
+  static Shape shape(const Problem& q, int threads) {
+    return warp_shape<Maths, kTiles>(q, threads);
+  }
 
   template <typename Use>
-  __device__ static __forceinline__ void each(const Products& p, const Shape&, const Use& use) {
-    each_tile<Maths, kTiles>(p, p.cut.tiles, [](int i) { return i; }, use);
+  __device__ static __forceinline__ void each(const Products& p, const Shape& shape,
+                                              const Use& use) {
+    each_tile<Maths, kTiles>(p, shape.cut, shape.cut.tiles, [](int i) { return i; }, use);
   }
 };
 
 template <typename Engine>
 __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
     score_kernel(Products p, typename Engine::Shape shape, float* __restrict__ out) {
-  Engine::each(p, shape, [&](auto& sums, const float* factors, int first, int shift) {
+  wait_for_previous();
+  const float limit = p.asked.limit;
+  Engine::each(p, shape, [&](auto& sums, const auto& factors, int first, int shift) {
+    float largest = 0;
     each_sum(sums, factors, [&](int, int, float& sum, float factor) {
-      sum = score_of(sum, factor, p.asked.limit);
+      sum *= factor;
+      largest = fmaxf(largest, std::fabs(sum));
     });
+    // Rounding alone makes a score too large, so that almost never one is.
+    if (warp::any(largest > limit)) {
+      each_sum(sums, factors,
+               [&](int, int, float& sum, float) { sum = score_of(sum, 1.0f, limit); });
+    }
     sums.store(out, p.q, first, shift);
   });
 }
@@ -234,7 +278,8 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
 template <typename Engine>
 __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
     above_kernel(Products p, typename Engine::Shape shape, float least) {
-  Engine::each(p, shape, [&](auto& sums, const float* factors, int first, int shift) {
+  wait_for_previous();
+  Engine::each(p, shape, [&](auto& sums, const auto& factors, int first, int shift) {
     float of_row[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {

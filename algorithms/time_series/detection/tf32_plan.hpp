@@ -1,0 +1,16 @@
+// What the detection in tf32 has whichever engine makes the products of all tiles.
+#pragma once
+
+#include "algorithms/time_series/detection/plan.hpp"
+#include "algorithms/time_series/tf32.hpp"
+
+namespace xcorr::time_series {
+
+inline constexpr int kTf32Shifts = static_cast<int>(small_if_emulated(96, 16));
+// A threshold of 8 deviations is right to 9 halves of 2^-18, which is less than tf32's error of an
+// output.
+inline constexpr BracketBins kTf32Bins = {4096,
+                                          static_cast<float>(small_if_emulated(1 << 18, 1 << 13))};
+using Tf32Products = Tf32<Instruction::mma, true>;
+
+}  // namespace xcorr::time_series
