@@ -59,6 +59,7 @@ struct Side {
 // grid: the template and the parts of the signal, pairs.
 __global__ void __launch_bounds__(kPrepareThreads, 3)
     prepare_pairs_kernel(Series q, Question asked, Memory memory, Side left, Side right) {
+  wait_for_previous();
   const int pair = static_cast<int>(blockIdx.y);
   const Memory own = memory_of(memory, q, pair, 0);
   if (blockIdx.x == 0) {
@@ -72,6 +73,7 @@ __global__ void __launch_bounds__(kPrepareThreads, 3)
 // grid: tiles (in a stride), pairs.
 __global__ void __launch_bounds__(kFactorThreads, 3)
     pair_factors_kernel(Series q, Question asked, Memory memory, int factors, Side right) {
+  wait_for_previous();
   const int pair = static_cast<int>(blockIdx.y);
   make_factors(q, asked, memory_of(memory, q, pair, factors), factors, right.of(pair, q.channels));
 }
@@ -85,6 +87,7 @@ constexpr int kSignalWords = kBlockShifts + kPanelRows;
 __global__ void __launch_bounds__(kThreads, 3)
     moveouts_kernel(Series q, Question asked, Memory memory, int factors, Side right,
                     float* __restrict__ out) {
+  wait_for_previous();
   auto* const words = dynamic_shared<std::uint32_t>();
   std::uint32_t* const signal = words + kTemplateWords;
   const int pair = static_cast<int>(blockIdx.y), thread = static_cast<int>(threadIdx.x);
@@ -188,21 +191,24 @@ class MoveoutPlan final : public DevicePlan<float> {
     const Memory& memory = made_.memory;
     const auto pairs = static_cast<unsigned>(series_.templates);
     const int factors = made_.tiles * kBlockShifts;
-    launch(prepare_pairs_kernel,
-           dim3(static_cast<unsigned>(1 + series_.channels * memory.parts), pairs),
-           dim3(kPrepareThreads), 0, call.stream, series_, asked_, memory, left, right);
-    launch(pair_factors_kernel,
-           dim3(static_cast<unsigned>(std::min(ceil_div(factors, kFactorTile), 2048)), pairs),
-           dim3(kFactorThreads), factor_bytes(problem_.left.cols), call.stream, series_, asked_,
-           memory, factors, right);
-    launch(moveouts_kernel, dim3(static_cast<unsigned>(made_.tiles), pairs), dim3(kThreads),
-           (kTemplateWords + kSignalWords) * sizeof(std::uint32_t), call.stream, series_, asked_,
-           memory, factors, right, arrays.out);
+    launches_.begin(call);
+    launches_.run(prepare_pairs_kernel,
+                  dim3(static_cast<unsigned>(1 + series_.channels * memory.parts), pairs),
+                  dim3(kPrepareThreads), 0, call.stream, series_, asked_, memory, left, right);
+    launches_.run(
+        pair_factors_kernel,
+        dim3(static_cast<unsigned>(std::min(ceil_div(factors, kFactorTile), 2048)), pairs),
+        dim3(kFactorThreads), factor_bytes(problem_.left.cols), call.stream, series_, asked_,
+        memory, factors, right);
+    launches_.run(moveouts_kernel, dim3(static_cast<unsigned>(made_.tiles), pairs), dim3(kThreads),
+                  (kTemplateWords + kSignalWords) * sizeof(std::uint32_t), call.stream, series_,
+                  asked_, memory, factors, right, arrays.out);
   }
 
   const Series series_{SeriesShape(problem_)};
   MoveoutMemory made_;
   Question asked_;
+  DependentLaunches launches_;
 };
 
 Support supports(const PlanRequest& request) {

@@ -172,7 +172,11 @@ UNITS: dict[str, dict] = {
     "fused_fft_warp": {"tables": ROOTS},
     "tiled_direct_split": {},
     "tiled_direct_unstaged": {},
+    "timeseries_3xtf32_detect": {},
     "timeseries_fft": {"tables": ROOTS},
+    "timeseries_tf32_detect": {},
+    "timeseries_tf32_moveouts": {},
+    "timeseries_tf32_wgmma_detect": {},
 }
 # Units whose kernels copy to shared memory asynchronously, or use that of other blocks (ptx_shared.py).
 SHARED = ("fused_fft_cluster", "tiled_direct_async", "tiled_direct_split")
