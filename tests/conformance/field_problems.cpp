@@ -146,6 +146,17 @@ std::vector<Problem> field_problems() {
         "one-to-many/256x256/256x256/1:2/sy:-12..12,sx:-4..4"}) {
     all.problems.push_back(parse_problem(text + std::string("/result=peak")));
   }
+  // Lengths that transforms without padding are compiled for.
+  for (const char* const shapes :
+       {"n-to-mn/32x32/32x32/3:6/full", "n-to-m/32x32/32x32/2:3/sy:-16..3,sx:-5..15",
+        "one-to-many/48x48/48x48/1:3/full", "n-to-m/64x64/64x64/2:2/sy:-32..-30,sx:-9..31",
+        "n-to-mn/96x96/96x96/2:2/sy:-4..4,sx:-48..-45",
+        "one-to-one/128x128/128x128/1:1/sy:0..5,sx:-2..4",
+        "one-to-many/192x192/192x192/1:2/sy:-3..3,sx:-3..3"}) {
+    for (const char* const fields : {"", "/result=peak", "/score=phase:0/result=peak:gaussian"}) {
+      all.problems.push_back(parse_problem(shapes + circular + fields));
+    }
+  }
   // Templates along one signal: a matched filter.
   const auto filter = [&](const std::string& text) {
     all.problems.push_back(parse_problem("n-to-m/" + text));

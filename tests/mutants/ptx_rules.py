@@ -167,9 +167,12 @@ class NotCompiled(Exception):
 ROOTS = frozenset({"0+24"})
 UNITS: dict[str, dict] = {
     "fused_fft_block": {"tables": ROOTS},
+    "fused_fft_block_peak": {"tables": ROOTS},
     "fused_fft_grid": {"tables": ROOTS, "known": {"1+0": 0}},
+    "fused_fft_halves": {"tables": ROOTS},
     "fused_fft_lanes": {"tables": ROOTS},
     "fused_fft_warp": {"tables": ROOTS},
+    "fused_fft_warp_peak": {},
     "tiled_direct_split": {},
     "tiled_direct_unstaged": {},
     "timeseries_3xtf32_detect": {},

@@ -52,13 +52,15 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
   if constexpr (kForward) wait_for_previous();
   // A kernel that fills the device does not call it.
   if constexpr (kWork == Work::spectra) let_next_start();
-  const WarpPlace my{thread / 32, kPeakWarps<kN>, thread % 32};
-  const BlockTransform<kN> tile(in_tile, twiddles, my);
   block::barrier();
 
   bool waits = !kForward;
 #pragma unroll 1
   for (std::uint32_t p = blockIdx.x; p < a.items; p += gridDim.x) {
+    // Opaque, so that no address is made ready before the loop: registers are short.
+    const int place = opaque(thread);
+    const WarpPlace my{place / 32, kPeakWarps<kN>, place % 32};
+    const BlockTransform<kN> tile(in_tile, twiddles, my);
     if constexpr (kWork == Work::spectra) {
       const bool is_left = p < a.lefts;
       tile.forward_rows(is_left ? a.left_of(p) : a.right_of(p - a.lefts));

@@ -49,11 +49,9 @@ class PairPlan final : public DevicePlan<float> {
     }
     a_.request = PeakRequest(q);
     kernel_ = has_phase ? pair_kernel<true> : pair_kernel<false>;
-    // As many rounds for each warp, of as few blocks as that takes.
     const Index resident =
         resident_blocks(reinterpret_cast<const void*>(kernel_), 32 * kPairWarps, kSharedBytes);
-    const Index rounds = ceil_div(q.pairs(), resident * kPairWarps);
-    blocks_ = static_cast<unsigned>(ceil_div(q.pairs(), rounds * kPairWarps));
+    blocks_ = static_cast<unsigned>(std::min(resident, ceil_div<Index>(q.pairs(), kPairWarps)));
   }
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {

@@ -26,7 +26,7 @@
 namespace xcorr::fused_fft {
 
 // Warps of a block, and blocks that an SM is to hold.
-inline constexpr int kPairWarps = 4, kPairBlocks = 4;
+inline constexpr int kPairWarps = 4, kPairBlocks = 5;
 
 struct PairArguments : FusedProblem {
   std::uint32_t pairs;
@@ -42,15 +42,19 @@ struct PairArguments : FusedProblem {
 // Column `lane` of the left and of the right matrix as one complex column.
 __device__ __forceinline__ void load_columns(const PairArguments& a, const Source& left,
                                              const Source& right, int lane, Complex (&v)[32]) {
+  const float* l = left.data + lane;
+  const float* r = right.data + lane;
   if (a.whole) {
 #pragma unroll
-    for (int y = 0; y < 32; ++y) v[y] = {left.data[32 * y + lane], right.data[32 * y + lane]};
+    for (int y = 0; y < 32; ++y) v[y] = {l[32 * y], r[32 * y]};
   } else {
     const bool in_left = lane < left.cols, in_right = lane < right.cols;
 #pragma unroll
     for (int y = 0; y < 32; ++y) {
-      v[y].re = in_left && y < left.rows ? left.data[y * left.cols + lane] : 0.0f;
-      v[y].im = in_right && y < right.rows ? right.data[y * right.cols + lane] : 0.0f;
+      v[y].re = in_left && y < left.rows ? *l : 0.0f;
+      v[y].im = in_right && y < right.rows ? *r : 0.0f;
+      l += left.cols;
+      r += right.cols;
     }
   }
 }
