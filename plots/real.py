@@ -11,8 +11,10 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-EBSD, PHOTO, SEISMIC, AMPLITUDES = "real-ebsd", "real-photo", "real-seismic", "series-amplitudes"  # the experiments
-TABLES = {SEISMIC: "detections", AMPLITUDES: "errors"}  # what the rows are called where they are no displacements
+EBSD, PHOTO, SEISMIC = "real-ebsd", "real-photo", "real-seismic"  # the experiments
+AMPLITUDES, AUTOCORRELATION = "series-amplitudes", "image-autocorrelation"
+# What the rows are called where they are no displacements.
+TABLES = {SEISMIC: "detections", AMPLITUDES: "errors", AUTOCORRELATION: "lengths"}
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from plots.report import front, page
 from plots.sets import choose
 from plots.tables import (
     accuracy,
+    autocorrelation,
     best_by_mode,
     best_table,
     beyond,
@@ -125,6 +126,7 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
         **fields.files(results),
         **time_series.files(results),
         **detections.files(results),
+        **autocorrelation.files(results),
     }
     for name, text in tables.items():
         store.write_atomic(out / "tables" / name, text.encode("utf-8"))

@@ -1,7 +1,7 @@
 // The simple CUDA program of the ISS paper (section 4.3, before its line kernel): a thread has one
 // shift (X0, Y0) and sums over the pixels with two loops. Derived from autocorr_simple: the loops over
 // shifts become threads. The paper binds the image to a texture; here the loads take the read-only
-// path, which the same cache serves.
+// path, which the same cache serves. A line has a sum of its own, as a column has in autocorr_simple.
 //
 // Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only.
 // No parameters: a block is 32 shifts sx wide and 4 shifts sy high. No symmetry.
@@ -34,7 +34,9 @@ __global__ void __launch_bounds__(kWidth* kHeight, kBlocksResident)
       const float* right = left + sy * q.left.cols + sx;
       float sum = 0;
       for (Index line = 0; line < y.count; ++line) {
-        for (int i = 0; i < static_cast<int>(x.count); ++i) sum += left[i] * right[i];
+        float of_line = 0;
+        for (int i = 0; i < static_cast<int>(x.count); ++i) of_line += left[i] * right[i];
+        sum += of_line;
         left += q.left.cols;
         right += q.left.cols;
       }

@@ -1,5 +1,5 @@
 """What the report opens with: the best algorithm by mode, Table 1 of the paper for this machine, the papers' claims, time
-series, and how accurate variants are.
+series, autocorrelations, and how accurate variants are.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from plots.tables import accuracy, amplitudes, best_by_mode, detections, table1, time_series
+from plots.tables import accuracy, amplitudes, autocorrelation, best_by_mode, detections, table1, time_series
 from plots.tables.claims import verdicts
 from plots.tidy import ResultSet
 
@@ -18,9 +18,9 @@ def chapters(results: ResultSet, cells: pd.DataFrame, claims: pd.DataFrame) -> l
     others unfold. `cells` are table1's, `claims` the verdicts' table. A set without a verified time has none."""
     if not (results.points["outcome"] == "passed").any():
         return []
-    own = (best_by_mode.chapter(results), _series(results), accuracy.chapter(results))
-    modes, series, errors = ([_plain(one) for one in chapters] for chapters in own)
-    return [*modes, _table1(cells), _claims(claims), *series, *errors]
+    own = (best_by_mode.chapter(results), _series(results), autocorrelation.chapter(results), accuracy.chapter(results))
+    modes, series, images, errors = ([_plain(one) for one in chapters] for chapters in own)
+    return [*modes, _table1(cells), _claims(claims), *series, *images, *errors]
 
 
 def _series(results: ResultSet) -> list[dict[str, Any]]:

@@ -51,9 +51,13 @@ SECTIONS = {
     **FORM_TITLES,
     "study": "Parameter studies",
     "series": "Time series",
+    "autocorrelation": "Autocorrelation of images",
     "beyond": "Beyond the paper's figures",
 }
-CHAPTERS = {"series": "time_series"}  # sections whose figures are in a chapter, where the page has it
+CHAPTERS = {
+    "series": "time_series",
+    "autocorrelation": "autocorrelation",
+}  # sections whose figures are in a chapter, where the page has it
 
 
 def machine_of(run: dict[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,8 @@ def table(results: tidy.ResultSet) -> pd.DataFrame:
     """One line per problem with fields and variant, see COLUMNS; `plain_us` is NaN where it was not measured. Times in
     microseconds."""
     points = results.with_fields
+    if len(points):  # of one array alone there is a table of its own (autocorrelation)
+        points = points[points["fields"] != "same=yes"]
     if points.empty:
         return pd.DataFrame(columns=COLUMNS)
     passed = [frame[frame["outcome"] == "passed"] for frame in (points, results.feeding(NAME))]

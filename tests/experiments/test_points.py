@@ -99,6 +99,7 @@ def test_order_is_by_experiment_then_work() -> None:
     names = list(dict.fromkeys(unit.experiment for unit in listed))
     assert names == [
         "auto-regret",
+        "autocorrelation",
         "off-grid",
         "one-to-one",
         "one-to-many",

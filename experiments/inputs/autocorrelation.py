@@ -1,0 +1,237 @@
+"""image-autocorrelation: does R_max of an image's autocorrelation equal the length that the image was made with?
+
+Images whose spectrum is a ring have a C1D that is a Bessel function, so that R_max is 1.117 wavelengths, exactly. Of 20
+images a wavelength: R_max with the mean removed, R_max raw, and the length from the peak of the spectrum, which the ISS
+paper calls less accurate. A run whose largest error with the mean removed exceeds TOLERANCE fails (exit code 1). Then a
+series whose pattern grows, by every variant of the family: all must give the same R_max. Last an array-language loop, as
+the paper's MATLAB program, beside the variants on the same image.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from experiments.inputs import common
+from xcorr import autocorrelation
+from xcorr.auto import Auto
+from xcorr.autocorrelation import J0_MAXIMUM
+from xcorr.library import Request, find_variant
+from xcorr.stream import Job
+
+EXPERIMENT, TITLE = "image-autocorrelation", "Length of a pattern by autocorrelation"
+TABLE = "lengths"
+COLUMNS = "case variant params rows cols radius wavelength seed mean known r_max index spectral seconds".split()
+FAMILY = "autocorrelation"
+LOOP = "array-language loop"  # in the place of a variant: numpy multiplies and sums, Python loops over the shifts
+TOLERANCE = 0.02
+TRUE = J0_MAXIMUM / (2 * np.pi)  # R_max in wavelengths
+SAME_PIXELS = 0.01  # that the R_max of two variants may differ by
+REACH = 1.6  # the largest shift, in R_max
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a preset computes. `truth` images of so many `wavelengths` and `seeds`; `frames` that grow; `loop_radius`: the
+    largest shift of the array-language loop on an image of `truth`."""
+
+    truth: tuple[int, int]
+    wavelengths: tuple[float, ...]
+    seeds: int
+    growing: tuple[int, int]
+    frames: int
+    loop_radius: int
+
+
+LARGE = (1500, 750)
+SIZES = {
+    "smoke": Size((300, 200), (20.0,), 2, (120, 100), 3, 1),
+    "quick": Size(LARGE, (20.0, 40.0, 80.0, 120.0), 20, (200, 160), 9, 5),
+    "paper": Size(LARGE, (20.0, 30.0, 40.0, 60.0, 80.0, 100.0, 120.0), 20, (400, 300), 16, 20),
+}
+FIRST_WAVELENGTH, GROWTH = 8.0, 3.0  # of the growing series: pixels, and pixels a frame
+FIGURE_WAVELENGTH = 80.0  # near the 88 pixels of the paper's Fig. 5
+FIGURE_RADIUS = 140
+
+
+def spectral_index(image: np.ndarray) -> float:
+    """Place of the peak of the power spectrum, averaged over directions, in cycles over the smaller side; to a fraction of
+    a bin by a parabola through the logarithms of three bins."""
+    side = min(image.shape)
+    values = image.astype(np.float64)
+    power = np.abs(np.fft.rfft2(values - values.mean())) ** 2
+    y, x = np.fft.fftfreq(image.shape[0])[:, np.newaxis], np.fft.rfftfreq(image.shape[1])
+    ring = np.rint(side * np.hypot(y, x)).astype(int)
+    mean = np.bincount(ring.ravel(), weights=power.ravel()) / np.maximum(np.bincount(ring.ravel()), 1)
+    peak = 1 + int(np.argmax(mean[1 : side // 2]))
+    low, top, high = np.log(np.maximum(mean[peak - 1 : peak + 2], 1e-300))
+    curvature = 2 * top - low - high
+    return peak + ((high - low) / (2 * curvature) if curvature > 0 else 0.0)
+
+
+def loop(image: np.ndarray, radius: int) -> np.ndarray:
+    """The half plane of outputs of an image by an array-language loop: whole-array products and sums, a shift at a time."""
+    rows, cols = image.shape
+    out = np.empty((radius + 1, 2 * radius + 1), np.float32)
+    for sy in range(radius + 1):
+        for sx in range(-radius, radius + 1):
+            left = image[: rows - sy, max(0, -sx) : cols - max(0, sx)]
+            right = image[sy:, max(0, sx) : cols + min(0, sx)]
+            out[sy, sx + radius] = np.sum(left * right)
+    return out
+
+
+def choose(context: common.Context, request: Request) -> tuple[Job, list[Job]]:
+    """What auto takes, or the first that was asked for; and with it every variant of the family on the device, or all that
+    were asked for."""
+    if context.requested:
+        jobs = [common.job_of(find_variant(context.variants, name), context.device) for name in context.requested]
+        return jobs[0], jobs
+    choice = Auto(context.library, context.device).choose(request)
+    first = Job(choice.variant, choice.params, "fp32", context.device)
+    backend = context.device.partition(":")[0]
+    own = [one for one in context.variants if one["family"] == FAMILY and one["backend"] == backend]
+    others = [common.job_of(one, context.device) for one in own if one["id"] != first.variant]
+    return first, [first, *others]
+
+
+def correlate(context: common.Context, job: Job, frames: np.ndarray, radius: int) -> np.ndarray:
+    """The half planes of float32 frames."""
+    request = autocorrelation.request_of((frames.shape[1], frames.shape[2]), len(frames), radius)
+    return job.correlate(context.library, request, frames, None)
+
+
+def lengths(context: common.Context, job: Job, images: np.ndarray, radius: int) -> dict[str, list[dict[str, Any]]]:
+    """What autocorrelation.of_planes finds of 8-bit images, with the mean `removed` and `raw`."""
+    kinds = {"removed": autocorrelation.without_mean(images), "raw": images.astype(np.float32)}
+    return {kind: autocorrelation.of_planes(correlate(context, job, frames, radius)) for kind, frames in kinds.items()}
+
+
+def radius_for(shape: tuple[int, int], wavelength: float) -> int:
+    return min(int(REACH * TRUE * wavelength) + 8, autocorrelation.largest_radius(shape))
+
+
+def truth(context: common.Context, size: Size, job: Job) -> list[dict[str, Any]]:
+    """A row a wavelength, seed and kind."""
+    rows = []
+    cases = [(wavelength, seed) for wavelength in size.wavelengths for seed in range(1, size.seeds + 1)]
+    for wavelength, seed in tqdm(cases, desc=EXPERIMENT, unit="image", disable=None, leave=False):
+        rng = np.random.default_rng([context.seed, seed, int(wavelength)])
+        image = autocorrelation.ring_image(size.truth, wavelength, rng)
+        radius = radius_for(size.truth, wavelength)
+        index = spectral_index(image)
+        for kind, (found,) in lengths(context, job, image[np.newaxis], radius).items():
+            spectral = TRUE * min(size.truth) / index
+            own = {"wavelength": wavelength, "seed": seed, "mean": kind, "known": TRUE * wavelength}
+            rows.append({**own, **shown(job, size.truth, radius), "r_max": found["r_max"], "index": index})
+            rows[-1] |= {"case": "truth", "spectral": spectral}
+    return rows
+
+
+def shown(job: Job, shape: tuple[int, int], radius: int) -> dict[str, Any]:
+    return {"variant": job.variant, "params": job.params, "rows": shape[0], "cols": shape[1], "radius": radius}
+
+
+def growth(context: common.Context, size: Size, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """A row a variant and frame of a series whose wavelength grows by GROWTH a frame; `seed` is the frame."""
+    wavelengths = [FIRST_WAVELENGTH + GROWTH * frame for frame in range(size.frames)]
+    images = np.stack(
+        [
+            autocorrelation.ring_image(size.growing, wavelength, np.random.default_rng([context.seed, 91, frame]))
+            for frame, wavelength in enumerate(wavelengths)
+        ]
+    )
+    radius = radius_for(size.growing, wavelengths[-1])
+    rows = []
+    for job in jobs:
+        (found,) = (lengths(context, job, images, radius)["removed"],)
+        for frame, (wavelength, one) in enumerate(zip(wavelengths, found), 1):
+            own = {"case": "growth", "wavelength": wavelength, "seed": frame, "mean": "removed"}
+            rows.append({**own, **shown(job, size.growing, radius), "known": TRUE * wavelength, "r_max": one["r_max"]})
+    return rows
+
+
+def peers(context: common.Context, size: Size, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """Seconds of the array-language loop and of each variant on one image: the least of ROUNDS, in which all take turns."""
+    rng = np.random.default_rng([context.seed, 5])
+    image = autocorrelation.ring_image(size.truth, 20.0, rng).astype(np.float32)
+    radius = size.loop_radius
+    calls = {LOOP: lambda: loop(image, radius)}
+    for job in jobs:
+        calls[job.variant] = lambda job=job: correlate(context, job, image[np.newaxis], radius)
+    least = dict.fromkeys(calls, np.inf)
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            least[name] = min(least[name], time.perf_counter() - start)
+    params = {job.variant: job.params for job in jobs}
+    facts = {"case": "loop", "rows": size.truth[0], "cols": size.truth[1], "radius": radius}
+    return [
+        {**facts, "variant": name, "params": params.get(name, ""), "seconds": seconds}
+        for name, seconds in least.items()
+    ]
+
+
+def previews(context: common.Context, size: Size, job: Job) -> dict[str, np.ndarray]:
+    """C2D and C1D of one image, for a figure."""
+    wavelength = min(FIGURE_WAVELENGTH, max(size.wavelengths))
+    image = autocorrelation.ring_image(size.truth, wavelength, np.random.default_rng([context.seed, 3]))
+    radius = min(FIGURE_RADIUS, radius_for(size.truth, wavelength))
+    kinds = {"removed": autocorrelation.without_mean(image[np.newaxis]), "raw": image[np.newaxis].astype(np.float32)}
+    planes = {kind: autocorrelation.normalised(correlate(context, job, own, radius)[0]) for kind, own in kinds.items()}
+    curves = {kind: autocorrelation.azimuthal_average(plane) for kind, plane in planes.items()}
+    return {
+        "plane": planes["removed"].astype(np.float32),
+        "radii": curves["raw"][0],
+        **{kind: c1d for kind, (_, c1d) in curves.items()},
+        "lengths": np.array([autocorrelation.r_max(*curves[kind]) for kind in ("removed", "raw")]),
+    }
+
+
+def wrong(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What must not be: one line each."""
+    found = []
+    for row in rows:
+        if row["case"] == "truth" and row["mean"] == "removed":
+            error = abs(row["r_max"] / row["known"] - 1)
+            if not error <= TOLERANCE:
+                found.append(
+                    f"wavelength {row['wavelength']:g}, seed {row['seed']}: R_max {row['r_max']:.4g} for {row['known']:.4g}"
+                )
+    for frame in {row["seed"] for row in rows if row["case"] == "growth"}:
+        own = [row["r_max"] for row in rows if row["case"] == "growth" and row["seed"] == frame]
+        if not max(own) - min(own) <= SAME_PIXELS:
+            found.append(f"frame {frame}: R_max from {min(own):.6g} to {max(own):.6g} pixels, by variant")
+    return found
+
+
+def compute(context: common.Context) -> int:
+    key = common.resume_key(context, {})
+    if common.is_done(context, key, TABLE):
+        return 0
+    size = SIZES[context.preset]
+    first, jobs = choose(context, autocorrelation.request_of(size.truth, 1, size.loop_radius))
+    rows = [*truth(context, size, first), *growth(context, size, jobs), *peers(context, size, jobs)]
+    if mistakes := wrong(rows):
+        print(f"error: {EXPERIMENT}: {len(mistakes)} wrong; {mistakes[0]}", file=sys.stderr)
+        return 1
+    facts = {"tolerance": TOLERANCE, "same_pixels": SAME_PIXELS, "prominence": autocorrelation.PROMINENCE}
+    cells = [[row.get(name, "") for name in COLUMNS] for row in rows]
+    common.write_artifacts(context, TITLE, key, COLUMNS, cells, [], previews(context, size, first), facts, TABLE)
+    return 0
+
+
+def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
+    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""Autocorrelation of images: the table, the curves, the figures of lengths, and the chapter, with and without rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from stored import OLD, row, save
+
+from experiments.driver import schema
+from plots import real, tidy
+from plots.drawing import Drawing, Omitted
+from plots.figures import autocorrelation as figure
+from plots.report import front
+from plots.tables import autocorrelation, table1
+from plots.tables.claims import verdicts
+
+IMAGE = {"left_rows": 1500, "left_cols": 750, "right_rows": 1500, "right_cols": 750, "same": "yes"}
+
+
+def half(radius: int) -> str:
+    return f"sy:0..{radius},sx:-{radius}..{radius}"
+
+
+def timed(variant, us, radius, params="", **cells):
+    given = {**IMAGE, "window": half(radius), "experiment": "autocorrelation", "family": "autocorrelation", **cells}
+    return row(variant=variant, params=params, compute_us=us, fmas=1_000_000 * radius, **given)
+
+
+def loaded(folder: Path, own):
+    save(folder, OLD, own)
+    return tidy.load(folder, "k", "local")
+
+
+@pytest.fixture
+def measured(tmp_path):
+    own = [
+        one
+        for radius in (10, 100)
+        for one in (
+            timed("autocorr_simple", 1000.0 * radius, radius),
+            timed("autocorr_simd", 100.0 * radius, radius, "threads=1"),
+            timed("autocorr_simd", 60.0 * radius, radius, "threads=all"),
+            timed(
+                "line",
+                2.0 * radius,
+                radius,
+                "sums=float",
+                backend="cuda",
+                upload_us=300.0,
+                download_us=30.0,
+                plan_us=5.0,
+            ),
+            timed("line", 3.0 * radius, radius, "sums=integer", backend="cuda"),
+        )
+    ]
+    return loaded(tmp_path, own + [row(compute_us=3.0)])
+
+
+@pytest.mark.parametrize(
+    "window, plane",
+    [
+        ("sy:0..16,sx:-16..16", ("half", 16)),
+        ("sy:-10..10,sx:-10..10", ("whole", 10)),
+        ("sy:0..16,sx:-16..15", ("", 0)),
+        ("sy:-3..16,sx:-16..16", ("", 0)),
+        ("full", ("", 0)),
+    ],
+)
+def test_a_window_of_all_shifts_up_to_r_is_known(window, plane):
+    assert autocorrelation.plane_of(window) == plane
+
+
+def test_a_variant_stands_once_a_number_of_threads_with_its_total_time(measured):
+    lines = autocorrelation.table(measured)
+    own = lines[lines["radius"] == 100]
+    assert own["variant"].tolist() == ["line", "autocorr_simd", "autocorr_simd", "autocorr_simple"]
+    assert own["threads"].tolist() == ["", "all", "1", "1"] and own["params"].iloc[0] == "sums=float"
+    fastest = own.iloc[0]
+    assert (fastest["time_us"], fastest["total_us"]) == (200, 535)
+    assert fastest["frames_per_s"] == pytest.approx(1e6 / 535) and fastest["tflops"] == pytest.approx(1)
+    shown = autocorrelation.readable(lines)
+    assert shown["Variant"].tolist()[1].endswith(", all threads") and shown["R"].tolist()[0] == "10"
+    assert set(autocorrelation.files(measured)) == {"autocorrelation.md", "autocorrelation.csv"}
+
+
+@pytest.mark.parametrize(
+    "cells", [{"same": ""}, {"mode": "latency"}, {"outcome": "incorrect"}, {"window": "full"}, {"result": "peak"}]
+)
+def test_other_rows_are_none_of_the_table(tmp_path, cells):
+    assert autocorrelation.table(loaded(tmp_path, [timed("a", 5.0, 10, **cells), row()])).empty
+
+
+def chapter_of(results):
+    chapters = front.chapters(results, table1.cells(results.points), verdicts.table(results))
+    (chapter,) = [one for one in chapters if one["id"] == "autocorrelation"]
+    return chapter
+
+
+def test_a_set_without_rows_says_what_measures_them(tmp_path):
+    results = loaded(tmp_path, [row()])
+    drawn = figure.draw(results)
+    assert len(drawn) == len(figure.data()["figures"]) + 3 and all(isinstance(one, Omitted) for one in drawn)
+    assert sum("--experiments autocorrelation" in one.reason for one in drawn) == len(figure.data()["figures"])
+    assert sum("experiments.inputs.autocorrelation" in one.reason for one in drawn) == 3
+    assert list(autocorrelation.files(results)) == ["autocorrelation.md"]
+    assert chapter_of(results)["notes"] == [autocorrelation.NONE]
+
+
+def test_curves_have_a_line_a_contender(measured):
+    drawn = {one.name: one for one in figure.draw(measured)}
+    for key in figure.data()["figures"]:
+        assert isinstance(drawn[f"autocorrelation_{key}"], Drawing), key
+        assert len(drawn[f"autocorrelation_{key}"].figure.axes[0].lines) == 4
+    assert len(chapter_of(measured)["tables"]) == 1
+
+
+def test_speedups_are_over_the_simple_program(measured):
+    found = figure.with_speedup(autocorrelation.points(measured))
+    own = found[found["radius"] == 100].set_index(["variant", "threads"])["speedup"]
+    assert own["autocorr_simple", "1"] == 1 and own["autocorr_simd", "all"] == pytest.approx(100 / 6)
+    assert own["line", ""] == pytest.approx(1e5 / 535)
+
+
+def lengths(folder: Path):
+    """A small image-autocorrelation of a set."""
+    rows = [
+        {"case": case, "variant": variant, "wavelength": 20.0 * seed, "seed": seed, "mean": mean}
+        | {"known": 22.34 * seed, "r_max": 22.3 * seed, "index": 37.5 / seed, "spectral": 22.0 * seed}
+        for case in ("truth", "growth")
+        for variant in ("autocorr_simd", "cpu_fft")
+        for seed in (1, 2)
+        for mean in ("removed", "raw")
+    ]
+    path = folder / f"{real.AUTOCORRELATION}.lengths.csv.gz"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    (folder / f"{real.AUTOCORRELATION}.summary.json").write_text("{}")
+    radii = np.arange(6.0)
+    arrays = {"plane": np.eye(11), "radii": radii, "removed": np.cos(radii), "raw": 1 - radii / 99}
+    np.savez_compressed(folder / f"{real.AUTOCORRELATION}.previews.npz", lengths=np.array([5.0, np.nan]), **arrays)
+
+
+def test_lengths_have_three_figures(tmp_path):
+    lengths(tmp_path)
+    drawn = {one.name: one for one in figure.draw(loaded(tmp_path, [row()]))}
+    for name in ("c1d", "growth", "lengths"):
+        assert isinstance(drawn[f"autocorrelation_{name}"], Drawing), name
+    assert "none raw" in drawn["autocorrelation_c1d"].caption
+
+
+def test_the_experiment_has_the_images_of_the_source():
+    found = schema.load_experiment(schema.FOLDER / "autocorrelation.toml")
+    problems = schema.grid(found, "")
+    planes = [autocorrelation.plane_of(one.window) for one in problems]
+    assert ("half", 100) in planes and ("half", 300) in planes and ("half", 1) in planes and ("whole", 10) in planes
+    assert all(one.fields.same == "yes" and plane for one, (plane, _) in zip(problems, planes))
+    assert {one.left for one in problems} == {(1500, 750), (480, 640)}

@@ -1,0 +1,168 @@
+"""xcorr autocorr: the azimuthal average C1D of each image against itself, and R_max, the length of its pattern."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xcorr import autocorrelation, matrices, stream
+from xcorr.auto import Auto
+from xcorr.errors import Parser, UserError
+from xcorr.files import replaced_file
+from xcorr.library import Library, LibraryError, Request, find_variant
+from xcorr.outputs import cell, write_lines
+from xcorr.variants import default_params
+
+COLUMNS = ("frame", "r", "c1d", "c1d_raw", "r_max", "r_max_raw")
+KINDS = ("mean removed", "raw")
+MOST_CURVES = 12  # that a figure shows
+DESCRIPTION = """\
+Correlates each image of FRAMES.npy (2D, or a stack) with itself at the shifts up to R, divides by the value at shift 0 and
+averages over directions. R_max, in pixels, is the first maximum of C1D after its first trough: the length of the pattern.
+Prints a line a frame and radius, once with the mean of each frame removed and once raw, and draws both."""
+EPILOG = f"""\
+columns: {", ".join(COLUMNS)}; r is the mean length of the shifts of a ring, a length that is not found is empty
+example:
+  xcorr autocorr frames.npy --radius 250 --output c1d.csv --figure c1d.svg"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = Parser(prog="xcorr autocorr", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
+    add = parser.add_argument
+    add("frames", type=Path, metavar="FRAMES.npy")
+    add("--radius", type=int, metavar="R", help="largest shift in pixels (default: a third of the smaller side)")
+    add(
+        "--prominence",
+        type=float,
+        default=autocorrelation.PROMINENCE,
+        metavar="P",
+        help="a trough or maximum counts where C1D then rises or falls by so much; C1D is 1 at 0 (default: %(default)s)",
+    )
+    add("--output", default="-", metavar="C1D.csv", help="the table; - is stdout (default)")
+    add(
+        "--figure",
+        type=Path,
+        metavar="FILE.svg",
+        help="the curves, as .svg, .png or .pdf (default: FRAMES.autocorr.svg beside FRAMES.npy)",
+    )
+    add("--no-figure", action="store_true", help="draw nothing")
+    add("--variant", default="auto", metavar="ID", help="from xcorr --list (default: auto, the fastest known)")
+    add("--device", default="cpu", help="cpu (default) or cuda:N")
+    add("--force", action="store_true", help="replace existing files")
+    return parser
+
+
+def main(argv: Sequence[str], library: Any | None = None) -> int:
+    """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
+    try:
+        return run(build_parser().parse_args(argv), library)
+    except (UserError, LibraryError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
+    targets = outputs(arguments)
+    header = matrices.read_header(arguments.frames)
+    frames = matrices.as_stack(str(arguments.frames), matrices.read_matrices(arguments.frames, header))
+    radius = radius_of(arguments, frames.shape[1:])
+    if not 0 < arguments.prominence < 2:
+        raise UserError(f"--prominence {arguments.prominence:g}: give a number above 0 and below 2")
+    library = library or Library()
+    raw = matrices.to_scalar(str(arguments.frames), frames, np.float32, False)
+    found = {}
+    for kind, own in zip(KINDS, (autocorrelation.without_mean(frames), raw)):
+        found[kind] = curves(library, arguments, own, radius)
+    if targets:
+        draw(targets[-1], found)
+    write(arguments.output, found)
+    return 0
+
+
+def outputs(arguments: argparse.Namespace) -> list[Path]:
+    """The figure's path, if one is drawn. UserError, before any work, where a file must not be written."""
+    figure = arguments.figure or arguments.frames.with_suffix(".autocorr.svg")
+    drawn = [] if arguments.no_figure else [figure]
+    table = [] if arguments.output == "-" else [Path(arguments.output)]
+    for target in (*table, *drawn):
+        if target.resolve() == arguments.frames.resolve() or (table and drawn and table[0] == drawn[0]):
+            raise UserError(f"{target}: is named twice; choose another output")
+        if target.exists() and not arguments.force:
+            raise UserError(f"{target}: exists; use --force to replace it")
+        with replaced_file(target, keep=False):
+            pass
+    if drawn and figure.suffix not in (".svg", ".png", ".pdf"):
+        raise UserError(f"--figure {figure}: end it with .svg, .png or .pdf")
+    return drawn
+
+
+def radius_of(arguments: argparse.Namespace, shape: tuple[int, ...]) -> int:
+    """R as asked for, else a third of the smaller side: beyond it few pixels overlap."""
+    largest = autocorrelation.largest_radius((shape[0], shape[1]))
+    radius = min(shape) // 3 if arguments.radius is None else arguments.radius
+    if not 1 <= radius <= largest:
+        raise UserError(f"--radius {radius}: images of {shape[0]}x{shape[1]} have shifts of 1 to {largest}")
+    return radius
+
+
+def curves(library: Any, arguments: argparse.Namespace, frames: np.ndarray, radius: int) -> list[dict[str, Any]]:
+    """`radii`, `c1d` and `r_max` of each frame."""
+    request = autocorrelation.request_of((frames.shape[1], frames.shape[2]), len(frames), radius)
+    job = job_of(library, arguments, request)
+    pair_bytes = (radius + 1) * (2 * radius + 1) * np.dtype(np.float32).itemsize
+    chunks = stream.plan_chunks(request, pair_bytes, stream.DEFAULT_CHUNK_BYTES)
+    found = []
+    for _, out in stream.run_chunks(library, request, job, frames, frames, chunks):
+        found += autocorrelation.of_planes(out, arguments.prominence)
+    return found
+
+
+def job_of(library: Any, arguments: argparse.Namespace, request: Request) -> stream.Job:
+    if arguments.variant == "auto":
+        choice = Auto(library, arguments.device).choose(request)
+        return stream.Job(choice.variant, choice.params, "fp32", arguments.device)
+    variant = find_variant(library.variants(), arguments.variant)
+    return stream.Job(variant["id"], default_params(variant), "fp32", arguments.device)
+
+
+def write(where: str, found: dict[str, list[dict[str, Any]]]) -> None:
+    """The table of COLUMNS."""
+    removed, raw = (found[kind] for kind in KINDS)
+    lines = (
+        [cell(value) for value in (number, r, c, c_raw, one["r_max"], other["r_max"])]
+        for number, (one, other) in enumerate(zip(removed, raw))
+        for r, c, c_raw in zip(one["radii"].tolist(), one["c1d"].tolist(), other["c1d"].tolist())
+    )
+    write_lines(where, COLUMNS, lines)
+
+
+def draw(target: Path, found: dict[str, list[dict[str, Any]]]) -> None:
+    """C1D of the frames (of many, MOST_CURVES of them), with and without the mean, and R_max by frame."""
+    from matplotlib.figure import Figure
+
+    frames = len(found[KINDS[0]])
+    shown = np.unique(np.linspace(0, frames - 1, min(frames, MOST_CURVES)).astype(int))
+    figure = Figure(figsize=(9.0, 3.0), layout="constrained")
+    axes = figure.subplots(1, 3)
+    for panel, kind in zip(axes, KINDS):
+        for place, number in enumerate(shown):
+            one = found[kind][number]
+            colour = str(0.75 * (1 - place / max(1, len(shown) - 1))) if len(shown) > 1 else "0"
+            panel.plot(one["radii"], one["c1d"], color=colour, linewidth=1)
+            if np.isfinite(one["r_max"]):
+                panel.plot(one["r_max"], np.interp(one["r_max"], one["radii"], one["c1d"]), "o", color="tab:blue")
+        panel.axhline(0, color="0.8", linewidth=0.5)
+        panel.set_xlabel("R [pixels]")
+        panel.set_ylabel(f"C1D, {kind}")
+    for kind, mark in zip(KINDS, ("o", "x")):
+        axes[2].plot(range(frames), [one["r_max"] for one in found[kind]], mark, label=kind)
+    axes[2].set_xlabel("Frame")
+    axes[2].set_ylabel("R_max [pixels]")
+    axes[2].legend()
+    with replaced_file(target) as file:
+        figure.savefig(file, format=target.suffix[1:])
