@@ -15,7 +15,8 @@ from plots.drawing import Drawing, Omitted
 from plots.figures import autocorrelation as figure
 from plots.report import front
 from plots.tables import autocorrelation, table1
-from plots.tables.claims import verdicts
+from plots.tables.claims import images, verdicts
+from xcorr.errors import UserError
 
 IMAGE = {"left_rows": 1500, "left_cols": 750, "right_rows": 1500, "right_cols": 750, "same": "yes"}
 
@@ -29,8 +30,10 @@ def timed(variant, us, radius, params="", **cells):
     return row(variant=variant, params=params, compute_us=us, fmas=1_000_000 * radius, **given)
 
 
-def loaded(folder: Path, own):
+def loaded(folder: Path, own, add=None):
     save(folder, OLD, own)
+    if add is not None:
+        add(folder)
     return tidy.load(folder, "k", "local")
 
 
@@ -124,16 +127,8 @@ def test_speedups_are_over_the_simple_program(measured):
     assert own["line", ""] == pytest.approx(1e5 / 535)
 
 
-def lengths(folder: Path):
-    """A small image-autocorrelation of a set."""
-    rows = [
-        {"case": case, "variant": variant, "wavelength": 20.0 * seed, "seed": seed, "mean": mean}
-        | {"known": 22.34 * seed, "r_max": 22.3 * seed, "index": 37.5 / seed, "spectral": 22.0 * seed}
-        for case in ("truth", "growth")
-        for variant in ("autocorr_simd", "cpu_fft")
-        for seed in (1, 2)
-        for mean in ("removed", "raw")
-    ]
+def stored(folder: Path, rows):
+    """Rows of image-autocorrelation in a set, and previews."""
     path = folder / f"{real.AUTOCORRELATION}.lengths.csv.gz"
     pd.DataFrame(rows).to_csv(path, index=False)
     (folder / f"{real.AUTOCORRELATION}.summary.json").write_text("{}")
@@ -142,12 +137,107 @@ def lengths(folder: Path):
     np.savez_compressed(folder / f"{real.AUTOCORRELATION}.previews.npz", lengths=np.array([5.0, np.nan]), **arrays)
 
 
+def spread(folder: Path):
+    """Images whose lengths from the spectrum spread ten times as far."""
+    size = {"case": "truth", "variant": "a", "mean": "removed", "rows": 1500, "cols": 750}
+    stored(
+        folder,
+        [
+            {**size, "wavelength": wavelength, "seed": seed, "known": 100.0, "r_max": 100 + seed, "index": 9}
+            | {"spectral": 100 + 10 * seed}
+            for wavelength in (20, 40, 80)
+            for seed in (1, 2, 3)
+        ],
+    )
+
+
+def lengths(folder: Path):
+    """A small image-autocorrelation of a set."""
+    rows = [
+        {"case": case, "variant": variant, "wavelength": 20.0 * seed, "seed": seed, "mean": mean}
+        | {
+            "known": 22.34 * seed,
+            "r_max": 22.3 * seed,
+            "index": 37.6 / seed,
+            "spectral": 22.0 * seed,
+            "rows": 1500,
+            "cols": 750,
+        }
+        for case in ("truth", "growth")
+        for variant in ("autocorr_simd", "cpu_fft")
+        for seed in (1, 2)
+        for mean in ("removed", "raw")
+    ]
+    loop = [{"case": "loop", "variant": "array-language loop", "seconds": 5.0}]
+    stored(folder, [*rows, *loop, {"case": "loop", "variant": "autocorr_simple", "seconds": 2.0}])
+
+
 def test_lengths_have_three_figures(tmp_path):
     lengths(tmp_path)
     drawn = {one.name: one for one in figure.draw(loaded(tmp_path, [row()]))}
     for name in ("c1d", "growth", "lengths"):
         assert isinstance(drawn[f"autocorrelation_{name}"], Drawing), name
     assert "none raw" in drawn["autocorrelation_c1d"].caption
+
+
+CLAIMS = [f"I{n:02}" for n in range(1, 14)]
+COMPARED = {"I01", "I02", "I05", "I13"}
+
+
+def verdicts_of(results):
+    lines = verdicts.table(results, CLAIMS)
+    return dict(zip(lines["id"], lines["verdict"])), dict(zip(lines["id"], lines["here"]))
+
+
+def test_claims_without_rows_are_not_measured(tmp_path):
+    found, _ = verdicts_of(loaded(tmp_path, [row()]))
+    assert {one for one in CLAIMS if found[one] == "not comparable"} == COMPARED
+    assert {found[one] for one in set(CLAIMS) - COMPARED} == {"not measured"}
+
+
+def test_claims_about_times(tmp_path):
+    paper = "lines_per_thread=1;shifts_per_thread=1;sums=float"
+    whole = {"window": "sy:-10..10,sx:-10..10"}
+    own = [
+        timed("autocorr_cuda_simple", 9000.0, 250, backend="cuda"),
+        timed("autocorr_cuda_line", 1000.0, 250, paper, backend="cuda"),
+        timed("autocorr_cuda_line", 250.0, 250, paper.replace("=1;sums", "=8;sums"), backend="cuda"),
+        timed("autocorr_cuda_two_kernels", 1200.0, 250, paper.removesuffix(";sums=float"), backend="cuda"),
+        *(
+            timed("autocorr_cuda_line", us, radius, paper, backend="cuda")
+            for radius, us in ((10, 20), (50, 60), (100, 105))
+        ),
+        timed("autocorr_simple", 800.0, 10, **whole),
+        timed("autocorr_reordered", 300.0, 10, **whole),
+        timed("autocorr_simd", 50.0, 10, "threads=1", **whole),
+        timed("autocorr_simd", 20.0, 10, "threads=all", **whole),
+        timed("autocorr_cuda_line", 900.0, 16, paper, backend="cuda", upload_us=100.0)
+        | {"left_rows": 480, "left_cols": 640, "right_rows": 480, "right_cols": 640},
+    ]
+    found, here = verdicts_of(loaded(tmp_path, own))
+    for one in ("I04", "I06", "I07", "I08", "I09"):
+        assert found[one] == "holds", (one, here[one])
+    assert here["I04"] == "reordered: 2.67; SIMD: 6" and here["I06"] == "9" and here["I07"] == "1.2"
+    assert here["I08"].endswith("grows, then saturates") and here["I09"] == "1e+03"
+
+
+def test_claims_about_lengths(tmp_path):
+    lengths(tmp_path)
+    found, here = verdicts_of(loaded(tmp_path, [row()]))
+    assert found["I12"] == "holds" and here["I12"] == "2 variants: 0"
+    assert found["I11"] == "differs here" and here["I11"] == "1.12"
+    assert found["I03"] == "differs here" and here["I03"] == "2.5"
+    assert found["I10"] == "not measured"  # of no wavelength two images differ in length
+    other = tmp_path / "other"
+    found, here = verdicts_of(loaded(other, [row()], spread))
+    assert found["I10"] == "holds" and here["I10"] == "wavelength 20: 10; wavelength 40: 10; wavelength 80: 10"
+
+
+def test_a_wrong_argument_of_a_claim_is_one_line(measured):
+    with pytest.raises(UserError, match="key variant: unknown; did you mean variants"):
+        images.points(measured, {"variant": ["a"], "radius": 10})
+    with pytest.raises(UserError, match="metric tim"):
+        images.value(measured, {"of": {"radius": 10}, "metric": "tim"})
 
 
 def test_the_experiment_has_the_images_of_the_source():

@@ -33,6 +33,7 @@ PAPER = (
     + [f"D{n:02}" for n in range(1, 5)]
     + [f"X{n:02}" for n in range(1, 15)]
     + [f"K{n:02}" for n in range(1, 11)]
+    + [f"I{n:02}" for n in range(1, 14)]
 )
 SPLIT_1 = "distribution=triangle;rows_per_thread=1;warps_per_block=4"
 GROUPED_8 = "left_rows=8;overlaps_per_thread=8;warps_per_block=4"
@@ -88,12 +89,12 @@ CELLS = {"form": "one-to-one", "counts": "1-to-1"}
 
 def test_every_claim_is_there_with_a_class_and_a_way_or_a_reason():
     claims = verdicts.catalogue().claims
-    assert len(PAPER) == 97 and list(dict.fromkeys(PAPER)) == PAPER
+    assert len(PAPER) == 110 and list(dict.fromkeys(PAPER)) == PAPER
     assert sorted(claims) == sorted(PAPER)
     for claim in claims.values():
         assert claim.kind in verdicts.CLASSES and claim.paper and claim.statement and claim.section
         assert claim.compute or claim.reason, claim.id
-        if claim.kind not in ("published", "series"):
+        if claim.kind not in ("published", "series", "image"):
             assert claim.compute, f"{claim.id}: what measuring or counting decides must be computed"
         if claim.kind == "machine":
             assert claim.experiments and claim.quantity, claim.id
@@ -102,7 +103,7 @@ def test_every_claim_is_there_with_a_class_and_a_way_or_a_reason():
 def test_claims_name_experiments_that_exist_and_are_no_experiment():
     there = set(schema.load_experiments())
     assert "claims" not in there
-    real = {"real-ebsd", "real-photo", "series-amplitudes", "series-fragments"}
+    real = {"real-ebsd", "real-photo", "series-amplitudes", "series-fragments", "image-autocorrelation"}
     for claim in verdicts.catalogue().claims.values():
         assert set(claim.experiments) <= there | real, claim.id
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 import experiments
 from experiments.driver.schema import load_toml
-from plots.tables.claims import counted, measured, series
+from plots.tables.claims import counted, images, measured, series
 from plots.tables.claims.rows import Rows, parse_series, predicted_too_long
 from plots.tables.claims.values import (
     ALL_VERDICTS,
@@ -35,7 +35,9 @@ CLASSES = {
     "static": "decidable by counting instructions or work",
     "published": "about the published data",
     "series": "about time series on tensor cores, decided by measuring",
+    "image": "about autocorrelations of images, decided by measuring",
 }
+OF_A_SET = ("series", "image")  # classes that look at more of a set than Rows, and have words of their own
 IMPORT = "about the published data; import them (scripts/import_published.py)"
 REQUIRED = ("id", "section", "statement", "class", "paper")
 KEYS = (*REQUIRED, "experiments", "quantity", "compute", "test", "verdict", "reason", "note")
@@ -44,6 +46,7 @@ COMPUTATIONS = {
     "static": counted.COMPUTATIONS,
     "published": measured.COMPUTATIONS,
     "series": series.COMPUTATIONS,
+    "image": images.COMPUTATIONS,
 }
 COLUMNS = ["id", "section", "class", "claim", "quantity", "paper", "here", "values", "verdict", "reason", "note"]
 
@@ -130,8 +133,8 @@ def found(claim: Claim, rows: Rows, results: ResultSet) -> Found:
     try:
         if claim.kind == "static":
             return counted.COMPUTATIONS[claim.compute["name"]](arguments)
-        if claim.kind == "series":
-            return series.COMPUTATIONS[claim.compute["name"]](results, arguments)
+        if claim.kind in OF_A_SET:
+            return COMPUTATIONS[claim.kind][claim.compute["name"]](results, arguments)
         return measured.COMPUTATIONS[claim.compute["name"]](rows, arguments)
     except KeyError as error:
         raise UserError(f"claim {claim.id}: argument {error}: missing; see its computation") from error
@@ -165,7 +168,7 @@ def decide(claim: Claim, rows: Rows, results: ResultSet) -> dict[str, str]:
 
 
 def _word(claim: Claim, said: str) -> str:
-    return SERIES_WORDS[said] if claim.kind == "series" else said
+    return SERIES_WORDS[said] if claim.kind in OF_A_SET else said
 
 
 def _reason(said: str, seen: Found) -> str:

@@ -1,0 +1,77 @@
+"""image-autocorrelation: the loop, the spectrum, a small run on a stand-in library, and what makes a run fail."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.signal
+from scipy_library import ScipyLibrary
+
+from experiments.inputs import autocorrelation as experiment
+from xcorr.autocorrelation import ring_image
+
+
+class OneArray(ScipyLibrary):
+    """Knows problems of one array, which have no right."""
+
+    def correlate(self, request, left, right, **how):
+        assert right is None and request.same == "yes"
+        return super().correlate(request, left, left, **how)
+
+
+def test_the_loop_is_the_definition():
+    image = np.random.default_rng(1).normal(size=(6, 9)).astype(np.float32)
+    full = scipy.signal.correlate2d(image, image, "full")
+    np.testing.assert_allclose(experiment.loop(image, 3), full[5:9, 5:12], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("cycles", [6.0, 9.3])
+def test_the_spectral_peak_lies_at_the_cycles_over_the_smaller_side(cycles):
+    image = ring_image((240, 160), 160 / cycles, np.random.default_rng(2))
+    assert experiment.spectral_index(image) == pytest.approx(cycles, abs=0.5)
+
+
+@pytest.fixture
+def run(tmp_path):
+    facts = tmp_path / "machine.json"
+    facts.write_text(json.dumps({"machine_key": "some-machine"}))
+
+    def start(library=None, **options):
+        argv = ["--preset", "smoke", "--results", str(tmp_path), "--machine-facts", str(facts)]
+        code = experiment.main(argv, library or OneArray())
+        return code, tmp_path / "local" / "some-machine" / experiment.EXPERIMENT / "artifacts"
+
+    return start
+
+
+def test_a_run_has_rows_of_every_case_and_is_kept(run, capsys):
+    code, folder = run()
+    assert code == 0
+    rows = pd.read_csv(folder / f"{experiment.EXPERIMENT}.lengths.csv.gz")
+    assert list(rows.columns) == experiment.COLUMNS
+    size = experiment.SIZES["smoke"]
+    assert (rows["case"] == "truth").sum() == 2 * size.seeds * len(size.wavelengths)
+    removed = rows[(rows["case"] == "truth") & (rows["mean"] == "removed")]
+    np.testing.assert_allclose(removed["r_max"], removed["known"], rtol=experiment.TOLERANCE)
+    assert (rows["case"] == "growth").sum() == size.frames
+    assert set(rows[rows["case"] == "loop"]["variant"]) > {experiment.LOOP}
+    with np.load(folder / f"{experiment.EXPERIMENT}.previews.npz") as arrays:
+        assert {"plane", "radii", "removed", "raw", "lengths"} == set(arrays.files)
+    assert run()[0] == 0 and "computed already" in capsys.readouterr().out
+
+
+def test_wrong_lengths_fail_the_run(run, capsys, monkeypatch):
+    monkeypatch.setattr(experiment, "TOLERANCE", 1e-9)
+    code, folder = run()
+    assert code == 1 and "wrong; wavelength 20" in capsys.readouterr().err
+    assert not (folder / f"{experiment.EXPERIMENT}.summary.json").exists()
+
+
+def test_variants_that_differ_are_wrong():
+    frame = {"case": "growth", "seed": 1, "r_max": 20.0}
+    assert experiment.wrong([frame, {**frame, "r_max": 20.009}]) == []
+    assert "frame 1" in experiment.wrong([frame, {**frame, "r_max": 20.02}])[0]
+    assert "nan" in experiment.wrong([frame, {**frame, "r_max": float("nan")}])[0]
