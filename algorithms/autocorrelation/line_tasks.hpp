@@ -48,17 +48,29 @@ struct LineTasks {
     right_pitch = right_span + 4 + (shifts == 8 ? (right_span / 8 & ~3) : 0);
     const auto line_bytes = static_cast<int>(sizeof(float)) * (kPanel + right_pitch);
     constexpr int kMostBytes = 40 * 1024;
-    at_once = std::max(1, std::min({kMostThreads / across, kMostBytes / line_bytes, rows}));
-    at_once = static_cast<int>(std::min<Index>(at_once, most_lines));
+    const int most = std::max(1, std::min({kMostThreads / across, kMostBytes / line_bytes, rows}));
+    at_once = filling(static_cast<int>(std::min<Index>(most, most_lines)));
     const Index most_turns = std::min<Index>(lines_per_thread, most_lines / at_once);
     lines = at_once * static_cast<int>(most_turns);
     groups = ceil_div(rows, lines);
-    threads = ceil_div(across * at_once, warp::kSize) * warp::kSize;
+    threads = threads_of(at_once);
     sums_pitch = across * shifts;
     shared_bytes =
         std::max<std::size_t>(at_once * line_bytes, at_once * sums_pitch * sizeof(float));
   }
 
+  int threads_of(int lines_at_once) const {
+    return ceil_div(across * lines_at_once, warp::kSize) * warp::kSize;
+  }
+  // More than half of `most` lines at the same time, as many as leave the fewest threads of whole
+  // warps idle.
+  int filling(int most) const {
+    int best = most;
+    for (int n = most; 2 * n > most; --n) {
+      if (n * threads_of(best) > best * threads_of(n)) best = n;
+    }
+    return best;
+  }
   // The groups of lines that a row of shifts has.
   __host__ __device__ constexpr int groups_of(Index sy) const {
     const int overlapping = rows - static_cast<int>(sy < 0 ? -sy : sy);

@@ -76,7 +76,7 @@ def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
         (handles[label],) = axes.plot(own["radius"], own["y"], **drawn)
     axes.set_xscale("log")
     measured = sorted(map(int, points["radius"].unique()))
-    axes.set_xticks(measured, [str(one) for one in measured])
+    axes.set_xticks(measured, _apart(measured))
     axes.minorticks_off()
     axes.set_xlabel("Largest shift R [pixels]")
     axes.set_ylabel(spec["label"])
@@ -90,6 +90,15 @@ def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
         figure=figure,
         section=SECTION,
     )
+
+
+def _apart(values: list[int]) -> list[str]:
+    """Labels of ticks on a log axis; one that is too near to the label before has none."""
+    labels, last = [], 0.0
+    for value in values:
+        labels.append(str(value) if value >= 1.4 * last else "")
+        last = value if labels[-1] else last
+    return labels
 
 
 def _c1d(lengths: real.RealData) -> Result:
