@@ -179,15 +179,19 @@ __device__ __forceinline__ PeakRecord peak_record(const Surface& s, const PeakRe
   record.value = peak.value;
   record.sy += y;
   record.sx += x;
-  const bool up = y > 0, down = y + 1 < s.rows, left = x > 0, right = x + 1 < s.cols;
-  const float* const here = s.row(y) + x;
-  const AxisFit along_y = fit_along(up ? s.row(y - 1)[x] : 0.0f, peak.value,
-                                    down ? s.row(y + 1)[x] : 0.0f, up, down, request.gaussian);
-  const AxisFit along_x = fit_along(left ? here[-1] : 0.0f, peak.value, right ? here[1] : 0.0f,
-                                    left, right, request.gaussian);
-  record.sub_sy = along_y.sub;
-  record.sub_sx = along_x.sub;
-  record.flags |= along_y.flags | along_x.flags;
+  // One axis after the other: a division is a call, and its code is long.
+#pragma unroll 1
+  for (int axis = 0; axis < 2; ++axis) {
+    const bool is_y = axis == 0;
+    const int place = is_y ? y : x;
+    const bool has_before = place > 0, has_after = place + 1 < (is_y ? s.rows : s.cols);
+    const float before = has_before ? s.row(is_y ? y - 1 : y)[is_y ? x : x - 1] : 0.0f;
+    const float after = has_after ? s.row(is_y ? y + 1 : y)[is_y ? x : x + 1] : 0.0f;
+    const AxisFit fit =
+        fit_along(before, peak.value, after, has_before, has_after, request.gaussian);
+    (is_y ? record.sub_sy : record.sub_sx) = fit.sub;
+    record.flags |= fit.flags;
+  }
   return record;
 }
 

@@ -193,7 +193,7 @@ std::int64_t noise(Side side, Index i) {
       mix(static_cast<std::uint64_t>(i) * 2 + (side == Side::left ? 1 : 0)) >> 33);
 }
 
-class Reduced : public Peaks {
+class ReducedPeaks : public Peaks {
  protected:
   void expect_all(const std::function<float(Side, Index, const Problem&)>& value) {
     Index met = 0;
@@ -208,12 +208,13 @@ class Reduced : public Peaks {
     EXPECT_GT(met, 0);
   }
 };
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Reduced);
-INSTANTIATE_TEST_SUITE_P(Variants, Reduced, testing::ValuesIn(with_peaks()), [](const auto& info) {
-  return info.param.id.substr(info.param.id.find('.') + 1);
-});
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ReducedPeaks);
+INSTANTIATE_TEST_SUITE_P(Variants, ReducedPeaks, testing::ValuesIn(with_peaks()),
+                         [](const auto& info) {
+                           return info.param.id.substr(info.param.id.find('.') + 1);
+                         });
 
-TEST_P(Reduced, noise_with_and_without_an_offset) {
+TEST_P(ReducedPeaks, noise_with_and_without_an_offset) {
   expect_all([](Side side, Index i, const Problem&) {
     return static_cast<float>(noise(side, i) % 2001 - 1000) / 1000;
   });
@@ -225,7 +226,7 @@ TEST_P(Reduced, noise_with_and_without_an_offset) {
 
 // Products with one element of 1 are the other matrix, to the bit in most transforms: levels of it
 // are equal outputs, next to each other and far apart.
-TEST_P(Reduced, equal_outputs) {
+TEST_P(ReducedPeaks, equal_outputs) {
   for (const int levels : {1, 2, 3}) {
     expect_all([=](Side side, Index i, const Problem& q) {
       const Index size = side == Side::left ? q.left.size() : q.right.size();
@@ -236,7 +237,7 @@ TEST_P(Reduced, equal_outputs) {
 }
 
 // Surfaces that are a single point, a row or a column, and ones that fall from a corner.
-TEST_P(Reduced, ridges_and_corners) {
+TEST_P(ReducedPeaks, ridges_and_corners) {
   for (const int kind : {0, 1, 2, 3}) {
     expect_all([=](Side side, Index i, const Problem& q) {
       const Shape shape = side == Side::left ? q.left : q.right;
@@ -250,7 +251,7 @@ TEST_P(Reduced, ridges_and_corners) {
   }
 }
 
-TEST_P(Reduced, outputs_that_are_no_numbers) {
+TEST_P(ReducedPeaks, outputs_that_are_no_numbers) {
   for (const float odd :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 3e38f}) {
     expect_all([=](Side side, Index i, const Problem& q) {
@@ -260,6 +261,38 @@ TEST_P(Reduced, outputs_that_are_no_numbers) {
     });
   }
   expect_all([](Side, Index, const Problem&) { return 0.0f; });
+}
+
+// Five waves have all of the power. Were the other bins, which hold rounding errors, divided by their
+// own moduli, or by the largest one of some of them, they would be most of the surface.
+TEST_P(Peaks, phase_leaves_empty_bins_alone) {
+  for (const char* const size : {"32x32", "48x48", "64x64", "96x96"}) {
+    const Problem q = parse_problem("n-to-m/" + std::string(size) + "/" + size +
+                                    "/2:1/full/boundary=circular/score=phase:0");
+    if (!takes(q)) continue;
+    const Index n = q.left.rows;
+    const auto wave = [n](Index at) {
+      return std::cos(2 * 3.14159265358979323846 * static_cast<double>(at) /
+                      static_cast<double>(n));
+    };
+    Bytes left(floats(q.left_elements())), right(floats(q.right_elements()));
+    for (Index i = 0; i < q.left_elements(); ++i) {
+      left.get<float>()[i] = static_cast<float>(1 + wave(i / n) + wave(i));
+    }
+    for (Index i = 0; i < n * n; ++i) {
+      right.get<float>()[i] = static_cast<float>(1 + wave(i / n - 3) + wave(i - 5));
+    }
+    Planned planned(GetParam(), q);
+    const auto* const out = static_cast<const float*>(planned.compute(left.get(), right.get()));
+    double worst = 0;
+    for (Index i = 0; i < q.out_elements(); ++i) {
+      const Index sy = q.window.sy.first + i / n % n, sx = q.window.sx.first + i % n;
+      const double want = 1 + 2 * wave(sy - 3) + 2 * wave(sx - 5);
+      worst = std::max(worst,
+                       std::abs(static_cast<double>(out[i]) * static_cast<double>(n * n) - want));
+    }
+    EXPECT_LT(worst, 0.5) << q.id();
+  }
 }
 
 TEST_P(Peaks, interpolation_is_refused) {

@@ -14,6 +14,8 @@ inline constexpr int kPeakWarps = kN == 192 ? 24 : BlockTile<kN>::warps;
 // Shared memory of the epilogue.
 template <int kN>
 struct PeakScratch {
+  static constexpr int kParts = ceil_div(kN, 32);
+  static_assert(kParts <= kPeakWarps<kN> && kPeakWarps<kN> <= 32);
   float tops[kN];                  // the largest output of each row of the window
   float firsts[ceil_div(kN, 32)];  // local maxima of one row, by parts of 32 columns
   float seconds[kPeakWarps<kN>];   // the largest of those that a warp has found
@@ -54,22 +56,22 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   }
   far = first_of_lanes(far);
   const int far_y = far.at;
-  const int parts = ceil_div(s.cols, 32);
-#pragma unroll 1
-  for (int part = my.warp; part < parts; part += my.warps) {
-    const int x = 32 * part + my.lane;
+  if (my.warp < PeakScratch<kN>::kParts) {
+    const int x = 32 * my.warp + my.lane;
     float found = no_number();
     if (far_y != kNowhere && x < s.cols) {
       const float value = s.row(far_y)[x];
       if (is_number(value) && is_local_maximum(s, far_y, x, value)) found = value;
     }
     found = largest_of_lanes(found);
-    if (my.lane == 0) scratch.firsts[part] = found;
+    if (my.lane == 0) scratch.firsts[my.warp] = found;
   }
   block::barrier();
   float known = no_number();
-#pragma unroll 1
-  for (int part = 0; part < parts; ++part) known = fmaxf(known, scratch.firsts[part]);
+#pragma unroll
+  for (int part = 0; part < PeakScratch<kN>::kParts; ++part) {
+    known = fmaxf(known, scratch.firsts[part]);
+  }
 
   float second = known;
 #pragma unroll 1
@@ -82,9 +84,7 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   // Read before others may overwrite the tile.
   PeakRecord record{};
   if (my.warp == 0) {
-    bool broken = false;
-    for (int warp = my.lane; warp < my.warps; warp += 32) broken |= scratch.broken[warp] != 0;
-    broken = warp::any(broken);
+    const bool broken = warp::any(my.lane < kPeakWarps<kN> && scratch.broken[my.lane] != 0);
     if (my.lane == 0) {
       record = peak_record(s, request, {top.value, exists ? 0 : kNowhere}, peak_y, peak_x,
                            no_number(), !broken);
@@ -92,10 +92,7 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   }
   block::barrier();
   if (my.warp == 0) {
-    float of_warps = no_number();
-    for (int warp = my.lane; warp < my.warps; warp += 32) {
-      of_warps = fmaxf(of_warps, scratch.seconds[warp]);
-    }
+    float of_warps = my.lane < kPeakWarps<kN> ? scratch.seconds[my.lane] : no_number();
     of_warps = largest_of_lanes(of_warps);
     if (my.lane == 0) {
       record.second = exists ? of_warps : no_number();

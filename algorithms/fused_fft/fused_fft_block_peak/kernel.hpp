@@ -48,13 +48,11 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
   auto& scratch = *reinterpret_cast<PeakScratch<kN>*>(twiddles + PeakShared<kN>::scratch);
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < kN; i += 32 * kPeakWarps<kN>) twiddles[i] = a.roots[i];
-  // Products of stored spectra need nothing of the launch before until they load these.
-  if constexpr (kForward) wait_for_previous();
+  wait_for_previous();
   // A kernel that fills the device does not call it.
   if constexpr (kWork == Work::spectra) let_next_start();
   block::barrier();
 
-  bool waits = !kForward;
 #pragma unroll 1
   for (std::uint32_t p = blockIdx.x; p < a.items; p += gridDim.x) {
     // Opaque, so that no address is made ready before the loop: registers are short.
@@ -81,8 +79,6 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
         tile.forward_rows(a.right_of(r));
         block::barrier();
       }
-      if (waits) wait_for_previous();
-      waits = false;
       const Complex* const left = a.spectra + static_cast<Index>(l) * T::spectrum;
       const Complex* const right = a.spectra + static_cast<Index>(a.lefts + r) * T::spectrum;
       // v: values of the right where the tile has them; then of the product.

