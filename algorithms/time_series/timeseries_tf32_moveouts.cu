@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(kFactorThreads, 3)
     pair_factors_kernel(Series q, Question asked, Memory memory, int factors, Side right) {
   wait_for_previous();
   const int pair = static_cast<int>(blockIdx.y);
-  make_factors(q, asked, memory_of(memory, q, pair, factors), factors, right.of(pair, q.channels));
+  make_factors(q, asked, memory_of(memory, q, pair, factors), factors, right.of(pair, q.channels),
+               static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
 }
 
 // Dynamic shared memory: the words of a panel of the template, with 16 before it, and those of the
@@ -195,11 +196,12 @@ class MoveoutPlan final : public DevicePlan<float> {
     launches_.run(prepare_pairs_kernel,
                   dim3(static_cast<unsigned>(1 + series_.channels * memory.parts), pairs),
                   dim3(kPrepareThreads), 0, call.stream, series_, asked_, memory, left, right);
-    launches_.run(
-        pair_factors_kernel,
-        dim3(static_cast<unsigned>(std::min(ceil_div(factors, kFactorTile), 2048)), pairs),
-        dim3(kFactorThreads), factor_bytes(problem_.left.cols), call.stream, series_, asked_,
-        memory, factors, right);
+    launches_.run(pair_factors_kernel,
+                  dim3(static_cast<unsigned>(
+                           std::min(ceil_div(factors, FactorMemory::tile(kFactorThreads)), 2048)),
+                       pairs),
+                  dim3(kFactorThreads), FactorMemory::bytes(problem_.left.cols, kFactorThreads),
+                  call.stream, series_, asked_, memory, factors, right);
     launches_.run(moveouts_kernel, dim3(static_cast<unsigned>(made_.tiles), pairs), dim3(kThreads),
                   (kTemplateWords + kSignalWords) * sizeof(std::uint32_t), call.stream, series_,
                   asked_, memory, factors, right, arrays.out);
@@ -223,7 +225,7 @@ Support supports(const PlanRequest& request) {
   if (const Support is = supports_series(one); !is) return is;
   if (const Support fit = steps_fit(q); !fit) return fit;
   if (q.lefts > kGridLimitYZ) return no("more than 65535 pairs");
-  return shared_fits("sums of windows", factor_bytes(q.left.cols));
+  return shared_fits("sums of windows", FactorMemory::bytes(q.left.cols, kFactorThreads));
 }
 
 XCORR_VARIANT({

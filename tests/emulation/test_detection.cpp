@@ -226,8 +226,8 @@ double median_of(std::vector<double> values) {
                 : (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-// What `above` lists is what the variant's own surface says, but for scores within `near` of the
-// threshold. The number of detections that are certain.
+// What `above` lists is what the variant's own surface says, but for rounding (tiles may differ, and with them
+// pivots) and for scores within `near` of the threshold. The number of detections that are certain.
 std::size_t expect_detections(const Detecting& what, const Series& of, const std::string& score,
                               double deviations, double near, Index capacity = 100000) {
   const std::vector<float> surface = surface_of(what, of, score);
@@ -244,7 +244,7 @@ std::size_t expect_detections(const Detecting& what, const Series& of, const std
     EXPECT_TRUE(listed.insert({found[i].pair, found[i].sx}).second) << "twice";
     EXPECT_NEAR(found[i].value,
                 surface[static_cast<std::size_t>(found[i].pair * of.shifts() + found[i].sx)],
-                by_warpgroups(what) ? 1e-3 : 0.0);
+                by_warpgroups(what) ? 1e-3 : 1e-6);
   }
   std::size_t certain = 0, possible = 0, missing = 0, wrong = 0;
   for (Index t = 0; t < of.templates; ++t) {
@@ -321,15 +321,13 @@ TEST_P(Detection, thresholds_of_skewed_scores) {
   expect_detections(GetParam(), series, "ncc:0.3", 1, of_brackets(1));
 }
 
-// Nearly all scores lie near the borders of their brackets, so that the queues of those that go to
-// histograms are full. Windows that are shorter and longer than what a thread has of them.
-TEST_P(Detection, thresholds_of_scores_at_the_borders) {
-  for (const Index length : {12, 40}) {
-    Series series(9, 1, length, 2000, [](Index i) {
-      constexpr double kWave[] = {1, 3, -2, -2};
-      return kWave[i % 4] + 0.02 * noise(i);
-    });
-    expect_detections(GetParam(), series, "zncc:0.3", 1, of_brackets(1));
+// A survey of 1000 scores leaves wide brackets: half of all scores are noted for histograms, more than a
+// queue takes of both templates of a lane. Windows shorter and longer than the shifts of a thread.
+TEST_P(Detection, thresholds_from_full_queues) {
+  for (const Index length : {12, 24}) {
+    Series series(9, 1, length, 2000, noise);
+    series.plant(8, 500, 3);
+    EXPECT_GE(expect_detections(GetParam(), series, "zncc:0.3", 2, of_brackets(2)), 100u);
   }
 }
 

@@ -16,7 +16,7 @@ template <typename Engine>
 struct CountMemory {
   static constexpr int kCounts = 3;  // words for each template of a group, as in Counts
   // Scores of the first template that may stay in a queue while those of the second one are noted.
-  static constexpr int kPending = static_cast<int>(small_if_emulated(8, 1));
+  static constexpr int kPending = static_cast<int>(small_if_emulated(8, 3));
   static constexpr int kPlaces = Engine::kSumsOfHalf + kPending;  // of the queue of a lane
   static constexpr int kBracketWords = sizeof(Bracket) / sizeof(float);
 

@@ -22,7 +22,6 @@ namespace xcorr::time_series {
 
 inline constexpr int kRun = 16;  // shifts of a thread
 inline constexpr int kFactorThreads = static_cast<int>(small_if_emulated(128, 32));
-inline constexpr int kFactorTile = kRun * kFactorThreads;
 
 template <typename T>
 struct WindowSums {
@@ -37,10 +36,35 @@ struct WindowSums {
   }
 };
 
-// Dynamic shared memory of kernels that make factors.
-inline std::size_t factor_bytes(Index length) {
-  return static_cast<std::size_t>(kFactorTile + length) / kRun * sizeof(WindowSums<float>);
+// A thread's samples begin in a bank of their own.
+__host__ __device__ constexpr int sample_place(int i) {
+  return i + static_cast<int>(static_cast<unsigned>(i) / kRun);
 }
+
+// Dynamic shared memory of blocks that make factors. A tile is the shifts of a block. All samples that it
+// needs lie there at once where templates are short.
+struct FactorMemory {
+  static constexpr int kMore = static_cast<int>(small_if_emulated(512, 64)) + 2 * kRun;
+
+  static constexpr int tile(int threads) { return kRun * threads; }
+  // In words, all even.
+  static constexpr int staged_words(int threads) {
+    return ceil_div(sample_place(tile(threads) + kMore), 4) * 4;
+  }
+  static constexpr int words(Index length, int threads) {
+    return staged_words(threads) + 2 + 2 * static_cast<int>((tile(threads) + length) / kRun);
+  }
+  static constexpr std::size_t bytes(Index length, int threads) {
+    return static_cast<std::size_t>(words(length, threads)) * sizeof(float);
+  }
+  __device__ FactorMemory(float* words, int threads)
+      : staged(words),
+        mean(reinterpret_cast<double*>(words + staged_words(threads))),
+        sums(reinterpret_cast<WindowSums<float>*>(mean + 1)) {}
+  float* staged;
+  double* mean;             // of the signal
+  WindowSums<float>* sums;  // of 16 samples
+};
 
 // 1 / sqrt(value) to about 2^-22, of a number whose square root and its reciprocal are far from the
 // smallest and the largest numbers. A guess from half the exponent, off by at most 3.5 %, and three steps
@@ -106,35 +130,44 @@ __device__ __forceinline__ float quick_factor_of(const WindowSums<float>& sums, 
   return asked.normalised ? factor : is_finite ? 1.0f : kUnknownFactor;
 }
 
+// The factor of one window, from sums in float64. channel_of(c)(i) is sample i of channel c less the
+// pivot.
+template <typename ChannelOf>
+__device__ __forceinline__ float exact_factor(const Series& q, const Question& asked, double pivot,
+                                              double mean, const ChannelOf& channel_of, int first) {
+  const double terms = static_cast<double>(q.channels) * q.length;
+  WindowSums<double> window = {};
+#pragma unroll 1
+  for (int channel = 0; channel < q.channels; ++channel) {
+    const auto sample = channel_of(channel);
+#pragma unroll 1
+    for (int i = 0; i < q.length; ++i) window.add(sample(first + i));
+  }
+  return factor_of(window, terms, 1 / terms, pivot, mean, asked);
+}
+
+inline constexpr int kExactRun = 8;
+
 // Factors of `count` neighbouring shifts, at most kExactRun, from sums in float64, to `to`.
 // channel_of(c)(i) is sample i of channel c less the pivot, counted from the first shift. The number of
 // factors that are NaN.
-inline constexpr int kExactRun = 8;
 template <typename ChannelOf>
 __device__ __forceinline__ std::uint32_t exact_factors(const Series& q, const Question& asked,
                                                        double pivot, double mean, int count,
                                                        const ChannelOf& channel_of, float* to) {
-  const double terms = static_cast<double>(q.channels) * q.length, share = 1 / terms;
   std::uint32_t not_scores = 0;
-  const auto put = [&](int j, const WindowSums<double>& window) {
-    const float factor = factor_of(window, terms, share, pivot, mean, asked);
+  const auto put = [&](int j, float factor) {
     to[j] = factor;
     not_scores += !(factor == factor);
   };
   if (q.length < kExactRun) {
 #pragma unroll 1
     for (int j = 0; j < smaller(count, kExactRun); ++j) {
-      WindowSums<double> window = {};
-#pragma unroll 1
-      for (int channel = 0; channel < q.channels; ++channel) {
-        const auto sample = channel_of(channel);
-#pragma unroll 1
-        for (int i = 0; i < q.length; ++i) window.add(sample(j + i));
-      }
-      put(j, window);
+      put(j, exact_factor(q, asked, pivot, mean, channel_of, j));
     }
     return not_scores;
   }
+  const double terms = static_cast<double>(q.channels) * q.length, share = 1 / terms;
   WindowSums<double> windows[kExactRun] = {};
 #pragma unroll 1
   for (int channel = 0; channel < q.channels; ++channel) {
@@ -156,7 +189,7 @@ __device__ __forceinline__ std::uint32_t exact_factors(const Series& q, const Qu
   }
 #pragma unroll
   for (int j = 0; j < kExactRun; ++j) {
-    if (j < count) put(j, windows[j]);
+    if (j < count) put(j, factor_of(windows[j], terms, share, pivot, mean, asked));
   }
   return not_scores;
 }
@@ -172,38 +205,32 @@ __device__ __forceinline__ double mean_of_signal(const Series& q, const Memory& 
   return count > 0 ? sum / count : 0.0;
 }
 
-// A block has tiles of kFactorTile shifts. Factors beyond the last shift, up to `factors`, are NaN.
-// Dynamic shared memory: sums of 16 samples, as factor_bytes() says.
+// The factors of tiles `first_tile`, `first_tile` + `stride` and so on. Those beyond the last shift, up to
+// `factors`, are NaN. Dynamic shared memory from its start: FactorMemory.
 template <typename T>
 __device__ __forceinline__ void make_factors(const Series& q, const Question& asked,
                                              const Memory& memory, int factors,
-                                             const Rows<T>& right) {
+                                             const Rows<T>& right, int first_tile, int stride) {
   using Sums = WindowSums<float>;
-  // All that a tile needs lies in shared memory at once where templates are short.
-  constexpr int kMore = static_cast<int>(small_if_emulated(512, 64)) + 2 * kRun;
-  constexpr int kStaged = kFactorTile + kMore;
-  // A thread's samples begin in a bank of their own.
-  const auto place = [](int i) { return i + static_cast<int>(static_cast<unsigned>(i) / kRun); };
-  XCORR_SHARED(float, staged, kStaged + kStaged / kRun);
-  XCORR_SHARED(double, mean, 1);
-  auto* const sums = dynamic_shared<Sums>();
-  const int thread = static_cast<int>(threadIdx.x);
+  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  const int tile_shifts = FactorMemory::tile(threads);
+  const FactorMemory shared(dynamic_shared<float>(), threads);
   if (asked.centred && thread < warp::kSize) {
     const double of_signal = mean_of_signal(q, memory);
-    if (thread == 0) mean[0] = of_signal;
+    if (thread == 0) *shared.mean = of_signal;
   }
   if (q.length < kRun) block::barrier();  // else there are others before it is read
   const float terms = static_cast<float>(q.channels) * static_cast<float>(q.length);
   const float share = 1 / terms;
   const int runs = q.length / kRun, rest = q.length % kRun;
-  const bool once = (runs + 2) * kRun <= kMore;
-  const int staged_count = kFactorTile + (once ? runs + 2 : 2) * kRun;
+  const bool once = (runs + 2) * kRun <= FactorMemory::kMore;
+  const int staged_count = tile_shifts + (once ? runs + 2 : 2) * kRun;
   bool begun = false;
 #pragma unroll 1
-  for (Index tile = blockIdx.x; tile * kFactorTile < factors; tile += gridDim.x) {
-    const int shift = static_cast<int>(tile) * kFactorTile;
+  for (Index tile = first_tile; tile * tile_shifts < factors; tile += stride) {
+    const int shift = static_cast<int>(tile) * tile_shifts;
     const float pivot =
-        asked.centred ? pivot_of(q, memory, q.first + shift, kFactorTile + q.length) : 0.0f;
+        asked.centred ? pivot_of(q, memory, q.first + shift, tile_shifts + q.length) : 0.0f;
     Sums windows[kRun] = {};
 #pragma unroll 1
     for (int channel = 0; channel < q.channels && runs > 0; ++channel) {
@@ -214,44 +241,48 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
         begun = true;
         if (once && from > 0) return;
         const int at = q.first + shift + from + thread;
-#pragma unroll 8
-        for (int i = 0; i < kStaged; i += kFactorThreads) {
-          if (i + thread >= staged_count) break;
-          staged[place(thread) + place(i)] = load_or_zero(samples, at + i, q.pitch) - pivot;
+        constexpr int kMost =
+            ceil_div(FactorMemory::tile(kFactorThreads) + FactorMemory::kMore, kFactorThreads);
+#pragma unroll 7
+        for (int i = 0; i < kMost; ++i) {
+          if (i * threads + thread < staged_count) {
+            shared.staged[sample_place(thread) + i * sample_place(threads)] =
+                load_or_zero(samples, at + i * threads, q.pitch) - pivot;
+          }
         }
         block::barrier();
       };
       // Sample i of the thread, of those from `from` on.
       const auto sample = [&](int from, int i) {
-        return staged[place(once ? from : 0) + thread * (kRun + 1) + place(i)];
+        return shared.staged[sample_place(once ? from : 0) + thread * (kRun + 1) + sample_place(i)];
       };
 #pragma unroll 1
-      for (int from = 0; from < kFactorTile + runs * kRun; from += kFactorTile) {
+      for (int from = 0; from < tile_shifts + runs * kRun; from += tile_shifts) {
         stage(from);
         const int number = from / kRun + thread;
-        if (number >= kFactorTile / kRun + runs) continue;
+        if (number >= threads + runs) continue;
         Sums run = {};
 #pragma unroll
         for (int j = kRun - 1; j >= 0; --j) {
           run.add(sample(from, j));
           if (from == 0) windows[j].add(run);
         }
-        sums[number] = run;
+        shared.sums[number] = run;
       }
       stage(runs * kRun);
-      Sums shared = {};
-      for (int i = 1; i < runs; ++i) shared.add(sums[thread + i]);
-      for (int i = 0; i < rest; ++i) shared.add(sample(runs * kRun, i));
+      Sums common = {};
+      for (int i = 1; i < runs; ++i) common.add(shared.sums[thread + i]);
+      for (int i = 0; i < rest; ++i) common.add(sample(runs * kRun, i));
 #pragma unroll
       for (int j = 0; j < kRun; ++j) {
-        windows[j].add(shared);
-        shared.add(sample(runs * kRun, rest + j));
+        windows[j].add(common);
+        common.add(sample(runs * kRun, rest + j));
       }
     }
     struct alignas(16) Four {
       float of[4];
     };
-    const double of_signal = asked.centred ? mean[0] : 0.0;
+    const double of_signal = asked.centred ? *shared.mean : 0.0;
     const auto from_mean = static_cast<float>(pivot - of_signal);
     const int first = shift + thread * kRun, known = q.shifts - first;
     std::uint32_t unknown = 0;  // a bit for each kExactRun shifts
@@ -288,7 +319,8 @@ template <typename T>
 __global__ void __launch_bounds__(kFactorThreads, 5)
     factors_kernel(Series q, Question asked, Memory memory, int factors, const T* right) {
   wait_for_previous();
-  make_factors(q, asked, memory, factors, Rows<T>{right, q.pitch});
+  make_factors(q, asked, memory, factors, Rows<T>{right, q.pitch}, static_cast<int>(blockIdx.x),
+               static_cast<int>(gridDim.x));
 }
 
 }  // namespace xcorr::time_series

@@ -16,17 +16,17 @@ namespace xcorr::time_series {
 inline constexpr int kChunk = static_cast<int>(small_if_emulated(1024, 64));
 inline constexpr int kChunksOfBlock = 8;
 
-// The rough distribution: 8 bins for each power of two down to 2^-14, of either sign. Within a bin scores
-// count as evenly spread: about a deviation of normal scores that is wrong by 0.1 % of it.
+// The rough distribution: 16 bins for each power of two down to 2^-12, of either sign. With 8 bins for
+// each, scores of 0.94 that vary by 0.04 would lie in one bin.
 struct Survey {
-  static constexpr int kPowers = 14, kOfPower = 8;
-  static constexpr int kLowest = (127 - kPowers) * kOfPower;  // leading bits of 2^-14
+  static constexpr int kPowers = 12, kOfPower = 16;
+  static constexpr int kLowest = (127 - kPowers) * kOfPower;  // leading bits of 2^-12
   static constexpr int kHalf = kPowers * kOfPower + 1;        // bins of a sign, up to that of 1
   static constexpr int kBins = 2 * kHalf;
 
   // Of a score in [-1, 1], or a little beyond.
   __device__ static __forceinline__ int bin(float score) {
-    const int leading = static_cast<int>((bits_of(score) & 0x7fffffffu) >> 20);
+    const int leading = static_cast<int>((bits_of(score) & 0x7fffffffu) >> 19);
     const int size = leading < kLowest ? 0 : leading - kLowest;
     const int bounded = size < kHalf ? size : kHalf - 1;
     return score < 0 ? kHalf - 1 - bounded : kHalf + bounded;
@@ -35,7 +35,7 @@ struct Survey {
   __device__ static __forceinline__ float edge(int bin) {
     const int size = bin < kHalf ? kHalf - bin : bin - kHalf;
     const float value =
-        size == 0 ? 0.0f : std::bit_cast<float>(static_cast<std::uint32_t>(size + kLowest) << 20);
+        size == 0 ? 0.0f : std::bit_cast<float>(static_cast<std::uint32_t>(size + kLowest) << 19);
     return bin < kHalf ? -value : value;
   }
 };

@@ -75,20 +75,25 @@ class DetectionPlan final : public DevicePlan<float> {
     asked_.surveyed = is_surveyed(q);
     asked_.capacity = static_cast<unsigned long long>(result.capacity);
     const int tiles = shapes_.warps.tiles();
-    survey_tiles_ = std::min(tiles, std::max(tiles / kSurveyShare, kLeastSurvey));
-    survey_blocks_ =
-        blocks(survey_kernel<Maths, kTiles>, shapes_.warps, kSurveyWords, survey_tiles_);
+    survey_ = survey(q, shapes_);
+    survey_.blocks = static_cast<int>(blocks(survey_kernel<Maths, kTiles>, shapes_.warps,
+                                             survey_.bytes(q.left.cols), survey_.tiles));
     finish_blocks_ = static_cast<unsigned>(std::min<Index>(
         resident_blocks(reinterpret_cast<const void*>(finish_kernel<Maths, kTiles>),
                         shapes_.warps.threads(), bytes(shapes_.warps, kFinishWords)),
         static_cast<Index>(tiles) * groups_));
-    const int factor_tiles = ceil_div(shapes_.factors(), kFactorTile);
-    const Index factor_blocks =
-        resident_blocks(reinterpret_cast<const void*>(factors_kernel<float>), kFactorThreads,
-                        factor_bytes(q.left.cols));
     // A block for each tile, unless the sums that each block makes of all parts became many.
-    factor_blocks_ =
-        static_cast<unsigned>(factor_tiles <= 4 * factor_blocks ? factor_tiles : factor_blocks);
+    const auto factor_blocks = [&](auto kernel, int threads, std::size_t shared_bytes) {
+      const Index factor_tiles = ceil_div(shapes_.factors(), FactorMemory::tile(threads));
+      const Index resident =
+          resident_blocks(reinterpret_cast<const void*>(kernel), threads, shared_bytes);
+      return static_cast<unsigned>(factor_tiles <= 8 * resident ? factor_tiles : resident);
+    };
+    factor_blocks_ = survey_.factors > 0
+                         ? factor_blocks(survey_kernel<Maths, kTiles>, shapes_.warps.threads(),
+                                         survey_.bytes(q.left.cols))
+                         : factor_blocks(factors_kernel<float>, kFactorThreads,
+                                         FactorMemory::bytes(q.left.cols, kFactorThreads));
     if (result.kind != ResultKind::above) {
       main_blocks_ = blocks(score_kernel<Main>, shapes_.main, 0, shapes_.main.tiles());
     } else if (result.of_deviations) {
@@ -106,9 +111,6 @@ class DetectionPlan final : public DevicePlan<float> {
     if (const Support fit = steps_fit(q); !fit) return fit;
     if (ceil_div<Index>(q.lefts, kGroup) > kGridLimitYZ) return no("more than 2^20 templates");
     if (const Support is = Main::supports(q); !is) return is;
-    if (const Support fit = shared_fits("sums of windows", factor_bytes(q.left.cols)); !fit) {
-      return fit;
-    }
     const Shapes shapes(request);
     const bool deviations = is_above_deviations(q);
     if (const Support fit =
@@ -117,9 +119,13 @@ class DetectionPlan final : public DevicePlan<float> {
         !fit) {
       return fit;
     }
-    if (!deviations) return yes();
-    return shared_fits("a panel of the templates and of the signal, and counts",
-                       bytes(shapes.warps, std::max(kSurveyWords, kFinishWords)));
+    if (!deviations) {
+      return shared_fits("sums of windows", FactorMemory::bytes(q.left.cols, kFactorThreads));
+    }
+    return shared_fits(
+        "a panel of the templates and of the signal, and counts",
+        std::max({bytes(shapes.warps, kFinishWords), survey(q, shapes).bytes(q.left.cols),
+                  FactorMemory::bytes(q.left.cols, kFactorThreads)}));
   }
   static std::size_t workspace_bytes(const PlanRequest& request) {
     Layout layout(nullptr);
@@ -153,12 +159,23 @@ class DetectionPlan final : public DevicePlan<float> {
   static int count_words(const typename Main::Shape& shape) {
     return CountMemory<Main>::words(shape.threads());
   }
+  // But for the number of its blocks.
+  static SurveyShape survey(const Problem& q, const Shapes& shapes) {
+    const int tiles = shapes.warps.tiles();
+    const bool makes_factors = is_surveyed(q) && q.left.cols <= kMostOwnLength;
+    return {shapes.warps, std::min(tiles, std::max(tiles / kSurveyShare, kLeastSurvey)), 1,
+            makes_factors ? shapes.factors() : 0};
+  }
   // Blocks of a group of templates that are on the device at once, at most `most`.
   template <typename Kernel, typename Shape>
-  unsigned blocks(Kernel kernel, const Shape& shape, int words, Index most) const {
-    const Index resident = resident_blocks(reinterpret_cast<const void*>(kernel), shape.threads(),
-                                           bytes(shape, words));
+  unsigned blocks(Kernel kernel, const Shape& shape, std::size_t shared_bytes, Index most) const {
+    const Index resident =
+        resident_blocks(reinterpret_cast<const void*>(kernel), shape.threads(), shared_bytes);
     return static_cast<unsigned>(std::clamp<Index>(resident / groups_, 1, most));
+  }
+  template <typename Kernel>
+  unsigned main_blocks(Kernel kernel, int words) const {
+    return blocks(kernel, shapes_.main, bytes(shapes_.main, words), shapes_.main.tiles());
   }
   static bool is_above_deviations(const Problem& q) {
     return q.fields.result.kind == ResultKind::above && q.fields.result.of_deviations;
@@ -210,9 +227,11 @@ class DetectionPlan final : public DevicePlan<float> {
         static_cast<unsigned>(series_.templates + series_.channels * memory_.parts);
     launches_.run(prepare_kernel<float>, dim3(preparing), dim3(kPrepareThreads), 0, stream, series_,
                   asked, memory_, arrays.left, arrays.right);
-    launches_.run(factors_kernel<float>, dim3(factor_blocks_), dim3(kFactorThreads),
-                  factor_bytes(q.left.cols), stream, series_, asked, memory_, shapes_.factors(),
-                  arrays.right);
+    if (survey_.factors == 0) {
+      launches_.run(factors_kernel<float>, dim3(factor_blocks_), dim3(kFactorThreads),
+                    FactorMemory::bytes(q.left.cols, kFactorThreads), stream, series_, asked,
+                    memory_, shapes_.factors(), arrays.right);
+    }
     const Products products{series_, asked, memory_, arrays.right};
     const auto over_all = [&](auto kernel, int words, auto... arguments) {
       launches_.run(kernel, dim3(main_blocks_, static_cast<unsigned>(groups_)),
@@ -229,10 +248,11 @@ class DetectionPlan final : public DevicePlan<float> {
     }
     const auto warp_threads = static_cast<unsigned>(shapes_.warps.threads());
     if (asked.surveyed) {
-      launches_.run(survey_kernel<Maths, kTiles>,
-                    dim3(survey_blocks_, static_cast<unsigned>(groups_)), dim3(warp_threads),
-                    bytes(shapes_.warps, kSurveyWords), stream, products, shapes_.warps,
-                    survey_tiles_);
+      const unsigned making = survey_.factors > 0 ? factor_blocks_ : 0;
+      launches_.run(
+          survey_kernel<Maths, kTiles>,
+          dim3(static_cast<unsigned>(survey_.blocks) + making, static_cast<unsigned>(groups_)),
+          dim3(warp_threads), survey_.bytes(q.left.cols), stream, products, survey_);
       const dim3 templates(static_cast<unsigned>(series_.templates));
       launches_.run(brackets_kernel<kShifts>, templates, dim3(warp::kSize), 0, stream, asked,
                     memory_);
@@ -258,8 +278,8 @@ class DetectionPlan final : public DevicePlan<float> {
   const Shapes shapes_;
   Memory memory_ = {};
   Question asked_ = {};
-  int survey_tiles_ = 0;
-  unsigned survey_blocks_ = 1, main_blocks_ = 1;  // of a group
+  SurveyShape survey_ = {};
+  unsigned main_blocks_ = 1;  // of a group
   unsigned factor_blocks_ = 1, finish_blocks_ = 1;
   DependentLaunches launches_;
   GridLaunches finishes_;  // blocks of finish_kernel wait for each other

@@ -20,6 +20,7 @@
 // If only the list is too short, one further pass lists.
 #pragma once
 
+#include "algorithms/time_series/detection/factors.hpp"
 #include "algorithms/time_series/detection/products.hpp"
 
 namespace xcorr::time_series {
@@ -29,47 +30,174 @@ __device__ __forceinline__ bool is_unknown(const Memory& memory) {
   return memory.state->unknown != 0;
 }
 
-// Shared memory of survey_kernel behind that of the products: bins, whose rows lie in different banks,
-// and the sum of squares of each template.
-inline constexpr int kSurveyPitch = Survey::kBins + 1;
-inline constexpr int kSurveyWords = kGroup * (kSurveyPitch + 1);
+// Templates whose surveyed tiles have their factors made by the survey: at the same time other blocks of its
+// kernel make all factors, which nobody reads before the scores are counted.
+inline constexpr int kMostOwnLength = FactorMemory::kMore - 2 * kRun;
+
+// What survey_kernel needs to know beside Products. Made on the host.
+struct SurveyShape {
+  WarpShape warps;
+  int tiles, blocks;  // that it surveys, and by how many blocks; those behind make factors
+  int factors;        // of all tiles; 0 where they are there
+
+  // Bins, whose rows lie in different banks, and the sum of squares of each template.
+  static constexpr int kPitch = Survey::kBins + 1;
+  static constexpr int kBinWords = kGroup * (kPitch + 1);
+  // The samples that a tile needs, sums of 16 of them, and the tile's factors.
+  static constexpr int samples(int tile_shifts) {
+    return ceil_div(tile_shifts + kMostOwnLength, 2 * kRun) * 2 * kRun;
+  }
+  static constexpr int own_words(int tile_shifts) {
+    const int count = samples(tile_shifts);
+    return sample_place(count) + 2 * count / kRun + tile_shifts;
+  }
+  std::size_t bytes(Index length) const {
+    const int own = factors > 0 ? own_words(warps.tile_shifts) : 0;
+    const std::size_t words = static_cast<std::size_t>(warps.words + kBinWords + own);
+    return std::max(words * sizeof(std::uint32_t),
+                    factors > 0 ? FactorMemory::bytes(length, warps.threads()) : 0);
+  }
+};
+
+// The factors of the tile that begins with `shift`, to `to`. They may differ from those of make_factors()
+// by what rounding does to another pivot. A tile has kOfThread shifts for each thread, or fewer shifts
+// than threads. All threads of a block call it. `samples` has the words of SurveyShape::own_words() but
+// those of the factors.
+template <int kOfThread>
+__device__ __forceinline__ void make_own_factors(const Products& p, int shift, int tile_shifts,
+                                                 float* samples, float* to) {
+  using Sums = WindowSums<float>;
+  const Series& q = p.q;
+  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  const int count = tile_shifts + q.length;
+  auto* const runs =
+      reinterpret_cast<Sums*>(samples + sample_place(SurveyShape::samples(tile_shifts)));
+  const bool centred = p.asked.centred;
+  const float pivot = centred ? pivot_of(q, p.memory, q.first + shift, count) : 0.0f;
+  const double mean = centred ? mean_of_signal(q, p.memory) : 0.0;
+  Sums windows[kOfThread] = {};
+#pragma unroll 1
+  for (int channel = 0; channel < q.channels; ++channel) {
+    const float* const of_channel = p.right + static_cast<Index>(channel) * q.pitch;
+    block::barrier();  // those before may still be read
+#pragma unroll 4
+    for (int i = thread; i < count; i += threads) {
+      samples[sample_place(i)] = load_or_zero(of_channel, q.first + shift + i, q.pitch) - pivot;
+    }
+    block::barrier();
+    for (int run = thread; run < count / kRun; run += threads) {
+      Sums sums = {};
+#pragma unroll
+      for (int i = 0; i < kRun; ++i) sums.add(samples[run * (kRun + 1) + i]);
+      runs[run] = sums;
+    }
+    block::barrier();
+    // The same for all of a thread, since their distance is a multiple of 16.
+    if (thread >= tile_shifts) continue;
+    const int end = thread + q.length, head = smaller(ceil_div(thread, kRun) * kRun, end);
+    const int last = end / kRun * kRun, tail = last > head ? last : head;
+    const auto add_samples = [&](int from, int to) {
+#pragma unroll 1
+      for (int i = from; i < to; ++i) {
+#pragma unroll
+        for (int j = 0; j < kOfThread; ++j) {
+          windows[j].add(samples[sample_place(i) + j * sample_place(threads)]);
+        }
+      }
+    };
+    add_samples(thread, head);
+#pragma unroll 1
+    for (int run = head / kRun; run < tail / kRun; ++run) {
+#pragma unroll
+      for (int j = 0; j < kOfThread; ++j) windows[j].add(runs[run + j * (threads / kRun)]);
+    }
+    add_samples(tail, end);
+  }
+  const float terms = static_cast<float>(q.channels) * static_cast<float>(q.length);
+  const auto from_mean = static_cast<float>(pivot - mean);
+#pragma unroll 1
+  for (int j = 0; j < kOfThread && thread < tile_shifts; ++j) {
+    const int at = thread + j * threads;
+    float factor = not_a_number();
+    if (shift + at < q.shifts) {
+      Sums window = windows[0];
+#pragma unroll
+      for (int k = 1; k < kOfThread; ++k) window = j == k ? windows[k] : window;
+      factor = quick_factor_of(window, terms, 1 / terms, from_mean, p.asked);
+      if (factor == kUnknownFactor) {
+        const auto channel_of = [&](int channel) {
+          return [of_channel = p.right + static_cast<Index>(channel) * q.pitch,
+                  first = q.first + shift + at, &q, pivot](int i) {
+            return static_cast<double>(load_or_zero(of_channel, first + i, q.pitch)) - pivot;
+          };
+        };
+        factor = exact_factor(q, p.asked, pivot, mean, channel_of, 0);
+      }
+    }
+    to[at] = factor;
+  }
+  block::barrier();
+}
 
 template <typename Maths, int kTiles>
 __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
-    survey_kernel(Products p, WarpShape shape, int tiles) {
+    survey_kernel(Products p, SurveyShape shape) {
   wait_for_previous();
-  std::uint32_t* const bins = dynamic_shared<std::uint32_t>() + shape.words;
-  std::uint32_t* const spread = bins + kGroup * kSurveyPitch;
+  const int block = static_cast<int>(blockIdx.x) - shape.blocks;
+  if (block >= 0) {
+    if (blockIdx.y > 0) return;
+    make_factors(p.q, p.asked, p.memory, shape.factors, Rows<float>{p.right, p.q.pitch}, block,
+                 static_cast<int>(gridDim.x) - shape.blocks);
+    return;
+  }
+  constexpr int kPitch = SurveyShape::kPitch;
+  const WarpShape& warps = shape.warps;
+  std::uint32_t* const bins = dynamic_shared<std::uint32_t>() + warps.words;
+  std::uint32_t* const spread = bins + kGroup * kPitch;
+  auto* const own_factors = reinterpret_cast<float*>(bins + SurveyShape::kBinWords);
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-  for (int i = thread; i < kSurveyWords; i += threads) bins[i] = 0;
+  for (int i = thread; i < SurveyShape::kBinWords; i += threads) bins[i] = 0;
   block::barrier();
-  each_tile<Maths, kTiles>(
-      p, shape.cut, tiles,
-      [&](int i) { return static_cast<int>(static_cast<Index>(i) * shape.cut.tiles / tiles); },
-      [&](Sums<kTiles>& sums, const GlobalFactors& factors, int, int) {
-        int below[2] = {};
-        each_sum(sums, factors, [&](int half, int, float sum, float factor) {
-          const float score = sum * factor;
-          below[half] += score < 0;
-          if (score == score) {
-            atomic_add(&bins[sums.row(half) * kSurveyPitch + Survey::bin(score)], 1u);
-          }
-        });
+  const Maths maths(dynamic_shared<std::uint32_t>(), warps.cut.panel, warps.tile_shifts);
+  const auto tile_of = [&](int i) {
+    return static_cast<int>(static_cast<Index>(i) * warps.cut.tiles / shape.tiles);
+  };
+#pragma unroll 1
+  for (int i = static_cast<int>(blockIdx.x); i < shape.tiles; i += shape.blocks) {
+    if (shape.factors > 0) {
+      make_own_factors<ceil_div(kTiles * kColumns, warp::kSize)>(
+          p, tile_of(i) * warps.tile_shifts, warps.tile_shifts, own_factors + warps.tile_shifts,
+          own_factors);
+    }
+    Sums<kTiles> sums;
+    add_tile(maths, p, warps.cut, tile_of(i), i == static_cast<int>(blockIdx.x), sums);
+    const int of_warp = opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kTiles * kColumns;
+    const int shift = tile_of(opaque(i)) * warps.tile_shifts;
+    if (shift + of_warp >= p.q.shifts) continue;
+    const float* const factors = shape.factors > 0 ? own_factors : p.memory.factors + shift;
+    int below[2] = {};
+    each_sum(sums, GlobalFactors{factors + of_warp}, [&](int half, int, float sum, float factor) {
+      const float score = sum * factor;
+      below[half] += score < 0;
+      if (score == score) {
+        atomic_add(&bins[sums.row(half) * kPitch + Survey::bin(score)], 1u);
+      }
+    });
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          below[half] += warp::shuffle_xor(below[half], 1);
-          below[half] += warp::shuffle_xor(below[half], 2);
-          if (warp::lane() % 4 == 0) {
-            const auto count = static_cast<std::uint32_t>(below[half]);
-            atomic_add(&spread[sums.row(half)], count * count);
-          }
-        }
-      });
+    for (int half = 0; half < 2; ++half) {
+      below[half] += warp::shuffle_xor(below[half], 1);
+      below[half] += warp::shuffle_xor(below[half], 2);
+      if (warp::lane() % 4 == 0) {
+        const auto count = static_cast<std::uint32_t>(below[half]);
+        atomic_add(&spread[sums.row(half)], count * count);
+      }
+    }
+  }
   block::barrier();
-  const Index group = first_template(shape.cut);
+  const Index group = first_template(warps.cut);
   std::uint32_t* const to = p.memory.survey + group * Survey::kBins;
   for (int i = thread; i < kGroup * Survey::kBins; i += threads) {
-    const std::uint32_t count = bins[i / Survey::kBins * kSurveyPitch + i % Survey::kBins];
+    const std::uint32_t count = bins[i / Survey::kBins * kPitch + i % Survey::kBins];
     if (count > 0) atomic_add(&to[i], count);
   }
   for (int i = thread; i < kGroup; i += threads) {

@@ -76,6 +76,9 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
   constexpr int kPlanes = kSpread / Maths::kPart;
   constexpr int kAtOnce = Maths::kAtOnce;
   using Left = std::uint32_t[1][4];  // of a lane, for a step
+  struct alignas(8) Two {
+    std::uint32_t of[2];
+  };
 
   const WarpgroupLayout& q = shape.layout;
   // What follows from a thread's number is computed where it is used: kept over the products, it would
@@ -186,7 +189,7 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
               for (int at = thread(); at < row_words; at += kWarpgroup) {
                 std::uint32_t words[1];
                 Maths::template_words(of_template, begin * Maths::kStep - kSpread + at, words);
-                panel()[i * row_words + at] = words[0];
+                panel()[(i / 2 * row_words + at) * 2 + i % 2] = words[0];
               }
             }
             wait_for_warpgroup();
@@ -203,21 +206,22 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
             }
           }
 
-          // Of the lane: its two rows, the second is 8 below, from column 0 on.
-          const std::uint32_t* rows[2];
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            const int row = WarpgroupSums<Maths, kSpread>::product_row(half);
-            rows[half] = panel() + row / kSpread * row_words + kSpread - row % kSpread +
-                         opaque(warp::lane()) % 4 * (Maths::kStep / 8);
-          }
+          // Of the lane: its two rows, the second is 8 below, from column 0 on. Their templates are
+          // neighbours, whose words lie side by side.
+          static_assert(kSpread == 8);
+          const int row = WarpgroupSums<Maths, kSpread>::product_row(0);
+          const Two* const rows = reinterpret_cast<const Two*>(panel()) +
+                                  (row / 16 * row_words + kSpread - row % kSpread +
+                                   opaque(warp::lane()) % 4 * (Maths::kStep / 8));
           Left a[2][kAtOnce];
           const auto load = [&](Left(&of)[kAtOnce], int step, int count) {
 #pragma unroll
             for (int s = 0; s < count; ++s) {
 #pragma unroll
-              for (int i = 0; i < 4; ++i) {
-                of[s][0][i] = rows[i % 2][(step + s) * Maths::kStep + i / 2 * (Maths::kStep / 2)];
+              for (int i = 0; i < 2; ++i) {
+                const Two two = rows[(step + s) * Maths::kStep + i * (Maths::kStep / 2)];
+                of[s][0][2 * i] = two.of[0];
+                of[s][0][2 * i + 1] = two.of[1];
               }
             }
           };
