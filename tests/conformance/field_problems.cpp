@@ -160,7 +160,7 @@ std::vector<Problem> field_problems() {
   const auto filter = [&](const std::string& text) {
     all.problems.push_back(parse_problem("n-to-m/" + text));
   };
-  for (const std::string result : {std::string(), above("8mad"), above("0.5")}) {
+  for (const std::string& result : {std::string(), above("8mad"), above("0.5")}) {
     filter("1x64/1x487/3:1/valid/score=zncc:0.3" + result);
     filter("3x65/3x320/2:1/valid/score=ncc:0.3" + result);
     filter("1x31/1x1054/5:1/valid/score=ncc:0.3" + result);

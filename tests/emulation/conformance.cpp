@@ -2,37 +2,16 @@
 
 #include <omp.h>
 
-#include <cstring>
-#include <new>
-
 #include "harness/registry.hpp"
 #include "harness/verdict.hpp"
 #include "tests/emulation/emulation.hpp"
+#include "tests/emulation/global_memory.hpp"
 #include "tests/emulation/sample.hpp"
 
 namespace xcorr::emulation {
 namespace {
 
-constexpr std::align_val_t kAlignment{256};  // the contract's, of the workspace
 constexpr std::size_t kKeepBytes = std::size_t{1} << 30;
-
-class GlobalMemory {
- public:
-  explicit GlobalMemory(std::size_t bytes)
-      : bytes_(bytes), data_(::operator new(bytes, kAlignment)) {
-    poison();
-  }
-  GlobalMemory(const GlobalMemory&) = delete;
-  GlobalMemory& operator=(const GlobalMemory&) = delete;
-  ~GlobalMemory() { ::operator delete(data_, kAlignment); }
-
-  void* data() const { return data_; }
-  void poison() { std::memset(data_, 0xff, bytes_); }  // NaN
-
- private:
-  std::size_t bytes_;
-  void* data_;
-};
 
 constexpr std::uint64_t kManyThreads = 1024;
 std::uint64_t plans_not_in_sample = 0, checks_that_were_brief = 0;
@@ -55,22 +34,22 @@ std::string failure(const Variant& variant, const Params& params, Precision prec
   if (const Support support = variant.supports(request); !support) return "";
   GlobalMemory left(bytes(problem.left_elements())), right(bytes(problem.right_elements()));
   GlobalMemory out(bytes(problem.out_elements())), workspace(variant.workspace_bytes(request));
-  request.workspace = workspace.data();
+  request.workspace = workspace.get();
   HostTruth truth(problem, precision, variant.algorithm_class, seed, kKeepBytes);
   try {
     set_order(seed);
     const std::unique_ptr<Plan> plan = variant.plan(request);
     for (const InputKind kind : {InputKind::integer, InputKind::integer, InputKind::zero_mean}) {
-      truth.fill(kind, left.data(), right.data());
-      const void* const second = problem.fields.same ? left.data() : right.data();
+      truth.fill(kind, left.get(), right.get());
+      const void* const second = problem.fields.same ? left.get() : right.get();
       out.poison();
       set_order(++seed);
       const std::uint64_t before = threads_started();
-      plan->compute({left.data(), second, out.data()});
-      if (const Check check = truth.check(kind, out.data()); !check.passed()) {
+      plan->compute({left.get(), second, out.get()});
+      if (const Check check = truth.check(kind, out.get()); !check.passed()) {
         return std::string(to_string(kind)) + ": " + check.first_wrong;
       }
-      if (std::string what = truth.changed_inputs(kind, left.data(), right.data()); !what.empty()) {
+      if (std::string what = truth.changed_inputs(kind, left.get(), right.get()); !what.empty()) {
         return what;
       }
       if (effort == Effort::brief) break;

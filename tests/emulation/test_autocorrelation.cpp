@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 #include <vector>
 
 #include "harness/registry.hpp"
 #include "tests/emulation/emulation.hpp"
+#include "tests/emulation/global_memory.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -30,11 +30,8 @@ std::vector<float> computed(const Problem& q, const std::string& params,
                             const std::vector<float>& image) {
   const Variant& variant = find_variant(kId);
   PlanRequest request{q, parse_params(variant, params), Precision::fp32};
-  constexpr std::align_val_t kAlignment{256};
-  const std::size_t bytes = variant.workspace_bytes(request);
-  auto* const workspace = static_cast<unsigned char*>(::operator new(bytes, kAlignment));
-  std::fill_n(workspace, bytes, static_cast<unsigned char>(0xff));
-  request.workspace = workspace;
+  const GlobalMemory workspace(variant.workspace_bytes(request));
+  request.workspace = workspace.get();
   std::vector<float> out(static_cast<std::size_t>(q.out_elements()),
                          std::numeric_limits<float>::quiet_NaN());
   const auto plan = variant.plan(request);
@@ -42,7 +39,6 @@ std::vector<float> computed(const Problem& q, const std::string& params,
     set_order(order);
     plan->compute({image.data(), image.data(), out.data()});
   }
-  ::operator delete(workspace, kAlignment);
   return out;
 }
 

@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <new>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,31 +18,10 @@
 #include "harness/results.hpp"
 #include "harness/views.hpp"
 #include "tests/emulation/emulation.hpp"
+#include "tests/emulation/global_memory.hpp"
 
 namespace xcorr::emulation {
 namespace {
-
-// Memory of exactly `bytes` bytes, full of NaN.
-class Bytes {
- public:
-  explicit Bytes(std::size_t bytes)
-      : size_(bytes), data_(static_cast<unsigned char*>(::operator new(bytes, kAlignment))) {
-    poison();
-  }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-  ~Bytes() { ::operator delete(data_, kAlignment); }
-  void poison() { std::fill_n(data_, size_, static_cast<unsigned char>(0xff)); }
-  template <typename T = void>
-  T* get() const {
-    return reinterpret_cast<T*>(data_);
-  }
-
- private:
-  static constexpr std::align_val_t kAlignment{256};
-  std::size_t size_;
-  unsigned char* data_;
-};
 
 struct Detecting {
   const Variant* variant;
@@ -116,7 +94,7 @@ class Planned {
   }
   Problem problem_;
   PlanRequest request_;
-  Bytes workspace_, out_;
+  GlobalMemory workspace_, out_;
   std::unique_ptr<Plan> plan_;
   std::uint64_t order_ = 0;
 };
@@ -140,7 +118,7 @@ TEST_P(Detection, results_are_right_by_the_verdict) {
       const Problem q = parse_problem(shapes + fields);
       const auto truth = device->truth(q, GetParam().precision, variant().algorithm_class, 1);
       Planned planned(GetParam(), q, turn % 2 ? "4" : "8");
-      Bytes left(static_cast<std::size_t>(q.left_elements()) * sizeof(float)),
+      GlobalMemory left(static_cast<std::size_t>(q.left_elements()) * sizeof(float)),
           right(static_cast<std::size_t>(q.right_elements()) * sizeof(float));
       for (const InputKind kind : {InputKind::zero_mean, kKinds[turn++ % std::size(kKinds)]}) {
         truth->fill(kind, left.get(), right.get());
@@ -430,7 +408,7 @@ TEST(MoveoutDetection, scores_are_right_by_the_verdict) {
           return View{of.offsets.empty() ? nullptr : of.offsets.data(), of.pitch};
         };
         Planned planned(what, q, "4");
-        Bytes left(static_cast<std::size_t>(left_layout.elements) * sizeof(float)),
+        GlobalMemory left(static_cast<std::size_t>(left_layout.elements) * sizeof(float)),
             right(static_cast<std::size_t>(right_layout.elements) * sizeof(float));
         // In a view the drift has steps, where no pivot is near all samples of a window.
         const InputKind other = fields.empty()  ? InputKind::integer

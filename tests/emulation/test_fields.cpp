@@ -6,7 +6,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "harness/registry.hpp"
 #include "harness/views.hpp"
 #include "tests/emulation/emulation.hpp"
+#include "tests/emulation/global_memory.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -32,23 +32,6 @@ class Fields : public testing::Test {
       GTEST_SKIP() << "overlap_wise is not in this program";
     }
   }
-};
-
-// Uninitialised memory of exactly `bytes` bytes, aligned as a workspace is, full of NaN.
-class Workspace {
- public:
-  explicit Workspace(std::size_t bytes)
-      : data_(static_cast<unsigned char*>(::operator new(bytes, kAlignment))) {
-    std::fill_n(data_, bytes, static_cast<unsigned char>(0xff));
-  }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
-  ~Workspace() { ::operator delete(data_, kAlignment); }
-  void* get() const { return data_; }
-
- private:
-  static constexpr std::align_val_t kAlignment{256};
-  unsigned char* data_;
 };
 
 // One side of a problem in memory: what its matrices are, whatever the view.
@@ -196,7 +179,7 @@ constexpr Precision kPrecision = sizeof(T) == sizeof(float) ? Precision::fp32 : 
 template <typename T>
 std::vector<std::vector<T>> computed(const Problem& q, const std::vector<Sides<T>>& operands) {
   PlanRequest request{q, {}, kPrecision<T>};
-  const Workspace workspace(overlap_wise().workspace_bytes(request));
+  const GlobalMemory workspace(overlap_wise().workspace_bytes(request));
   request.workspace = workspace.get();
   const auto plan = overlap_wise().plan(request);
   std::vector<std::vector<T>> outs;

@@ -9,7 +9,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "harness/registry.hpp"
 #include "harness/results.hpp"
 #include "tests/emulation/emulation.hpp"
+#include "tests/emulation/global_memory.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -36,27 +36,6 @@ class Halves : public testing::Test {
   }
 };
 
-// Memory of exactly `bytes` bytes, full of NaN.
-class Bytes {
- public:
-  explicit Bytes(std::size_t bytes)
-      : size_(bytes), data_(static_cast<unsigned char*>(::operator new(bytes, kAlignment))) {
-    poison();
-  }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-  ~Bytes() { ::operator delete(data_, kAlignment); }
-  void poison() { std::fill_n(data_, size_, static_cast<unsigned char>(0xff)); }
-  template <typename T = void>
-  T* get() const {
-    return reinterpret_cast<T*>(data_);
-  }
-
- private:
-  static constexpr std::align_val_t kAlignment{256};
-  std::size_t size_;
-  unsigned char* data_;
-};
 std::size_t floats(Index count) { return static_cast<std::size_t>(count) * sizeof(float); }
 
 // Plans a problem and computes it any number of times.
@@ -71,7 +50,7 @@ class Planned {
     request_.workspace = workspace_.get();
     plan_ = find_variant(kId).plan(request_);
   }
-  const Bytes& compute(const Bytes& left, const Bytes& right) {
+  const GlobalMemory& compute(const GlobalMemory& left, const GlobalMemory& right) {
     out_.poison();
     set_order(++order_);
     Call call;
@@ -84,7 +63,7 @@ class Planned {
 
  private:
   PlanRequest request_;
-  Bytes workspace_, out_;
+  GlobalMemory workspace_, out_;
   std::unique_ptr<Plan> plan_;
   std::uint64_t order_ = 0;
 };
@@ -97,15 +76,15 @@ struct Operands {
     for (Index i = 0; i < q.left_elements(); ++i) left.get<float>()[i] = of_left(i);
     for (Index i = 0; i < q.right_elements(); ++i) right.get<float>()[i] = of_right(i);
   }
-  Bytes left, right;
+  GlobalMemory left, right;
 };
 
 // The peaks of a problem twice: as compute writes them, and reduced by the host.
 void expect_peaks_of_surface(const Problem& q, Operands& in) {
   const Problem surface = q.surface();
   Planned peaks(q), surfaces(surface);
-  const Bytes& got = peaks.compute(in.left, in.right);
-  const Bytes& outputs = surfaces.compute(in.left, in.right);
+  const GlobalMemory& got = peaks.compute(in.left, in.right);
+  const GlobalMemory& outputs = surfaces.compute(in.left, in.right);
   std::vector<Peak> want(static_cast<std::size_t>(q.pairs()));
   reduce_on_cpu(q, Precision::fp32, outputs.get(), nullptr, want.data());
   for (std::size_t p = 0; p < want.size(); ++p) {
@@ -245,7 +224,7 @@ TEST_F(Halves, calls_are_apart) {
     in.fill(q, noise, [](Index i) { return noise(i + 5); });
     other.fill(q, [](Index i) { return -noise(i); }, [](Index) { return 1e20f; });
     const std::size_t bytes = static_cast<std::size_t>(q.result_bytes(sizeof(float)));
-    const Bytes& out = planned.compute(in.left, in.right);
+    const GlobalMemory& out = planned.compute(in.left, in.right);
     const std::vector<unsigned char> first(out.get<unsigned char>(),
                                            out.get<unsigned char>() + bytes);
     planned.compute(other.left, other.right);

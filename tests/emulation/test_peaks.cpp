@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "harness/registry.hpp"
 #include "harness/results.hpp"
 #include "tests/emulation/emulation.hpp"
+#include "tests/emulation/global_memory.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -49,28 +49,6 @@ INSTANTIATE_TEST_SUITE_P(Variants, Peaks, testing::ValuesIn(with_peaks()), [](co
   return info.param.id.substr(info.param.id.find('.') + 1);
 });
 
-// Memory of exactly `bytes` bytes, full of NaN.
-class Bytes {
- public:
-  explicit Bytes(std::size_t bytes)
-      : size_(bytes), data_(static_cast<unsigned char*>(::operator new(bytes, kAlignment))) {
-    poison();
-  }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-  ~Bytes() { ::operator delete(data_, kAlignment); }
-  void poison() { std::fill_n(data_, size_, static_cast<unsigned char>(0xff)); }
-  template <typename T = void>
-  T* get() const {
-    return reinterpret_cast<T*>(data_);
-  }
-
- private:
-  static constexpr std::align_val_t kAlignment{256};
-  std::size_t size_;
-  unsigned char* data_;
-};
-
 // Plans a problem and computes it any number of times.
 class Planned {
  public:
@@ -90,7 +68,7 @@ class Planned {
 
  private:
   PlanRequest request_;
-  Bytes workspace_, out_;
+  GlobalMemory workspace_, out_;
   std::unique_ptr<Plan> plan_;
   std::uint64_t order_ = 0;
 };
@@ -125,7 +103,7 @@ TEST_P(Peaks, are_right_by_the_verdict) {
       ++met;
       const auto truth = device->truth(q, Precision::fp32, GetParam().algorithm_class, 1);
       Planned planned(GetParam(), q);
-      Bytes left(floats(q.left_elements())), right(floats(q.right_elements()));
+      GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
       const bool phase = q.fields.score.kind == ScoreKind::phase;
       const InputKind other = phase ? InputKind::integer : kKinds[turn++ % std::size(kKinds)];
       for (const InputKind kind : {InputKind::zero_mean, other}) {
@@ -146,7 +124,7 @@ bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b));
 // The records of a problem are those that the harness makes of the variant's surface.
 void expect_reduced(const Variant& variant, const Problem& q,
                     const std::function<float(Side, Index)>& value) {
-  Bytes left(floats(q.left_elements())), right(floats(q.right_elements()));
+  GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
   for (Index i = 0; i < q.left_elements(); ++i) left.get<float>()[i] = value(Side::left, i);
   for (Index i = 0; i < q.right_elements(); ++i) right.get<float>()[i] = value(Side::right, i);
   Planned surfaces(variant, q.surface()), peaks(variant, q);
@@ -275,7 +253,7 @@ TEST_P(Peaks, phase_leaves_empty_bins_alone) {
       return std::cos(2 * 3.14159265358979323846 * static_cast<double>(at) /
                       static_cast<double>(n));
     };
-    Bytes left(floats(q.left_elements())), right(floats(q.right_elements()));
+    GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
     for (Index i = 0; i < q.left_elements(); ++i) {
       left.get<float>()[i] = static_cast<float>(1 + wave(i / n) + wave(i));
     }
