@@ -108,7 +108,8 @@ def source(house: House) -> Path:
 def test_a_tree_without_it_measures_the_others(house: House):
     outcomes = house.measure()
     assert outcomes and ID not in outcomes
-    assert set().union(*outcomes.values()) == {"passed"}
+    # Variants of problems of one array refuse two.
+    assert {"passed"} <= set().union(*outcomes.values()) <= {"passed", "not_supported"}
     assert house.measure() == {}
 
 

@@ -55,12 +55,15 @@ TestProblem::TestProblem(nlohmann::json request, std::uint64_t seed)
     return request_.at(shape).at(0).get<std::size_t>() *
            request_.at(shape).at(1).get<std::size_t>() * at(count);
   };
+  const bool same = request_.contains("same");
+  if (same) name_ += "/same=yes";
   nlohmann::json reference = request_;
+  reference.erase("same");
   reference["method"] = facts.at("fmas").get<double>() <= kByDefinition ? "definition" : "fft";
   const std::string of_truth = reference.dump();
   for (Data& data : data_) {
     data.left = values(4 * seed, elements("left", "lefts"));
-    data.right = values(4 * seed + 1, elements("right", "rights"));
+    data.right = same ? data.left : values(4 * seed + 1, elements("right", "rights"));
     seed += 1;
     const std::vector<double> left(data.left.begin(), data.left.end()),
         right(data.right.begin(), data.right.end());
@@ -110,7 +113,9 @@ std::vector<nlohmann::json> requests(bool small) {
       request("one-to-one", 1, 60, 1, 90, 1, 1),
       request("one-to-one", 5, 9, 12, 7, 1, 1, "sy:-2..3,sx:-4..1"),
       request("n-to-m", 2, 21, 2, 300, 3, 1, "valid"),
+      request("one-to-one", 9, 14, 9, 14, 1, 1, "sy:0..5,sx:-6..6"),
   };
+  result.back()["same"] = "yes";
   if (small) return result;
   for (const int side : {32, 64, 96, 128, 256}) {
     result.push_back(request("one-to-one", side, side, side, side, 1, 1));
