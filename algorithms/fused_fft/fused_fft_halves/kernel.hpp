@@ -34,10 +34,6 @@ constexpr std::size_t halves_shared_bytes(std::size_t small_outputs) {
 template <int kN, Work kWork, int kKept>
 __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
     halves_kernel(HalvesArguments a) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  // No block of these GPUs has so much shared memory, and the code would use local memory.
-  if constexpr (kN > 256) return;
-#endif
   using T = HalvesTile<kN>;
   using Half = HalfTransform<kN>;
   constexpr bool kForward = kWork != Work::pairs;
