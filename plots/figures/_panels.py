@@ -197,3 +197,19 @@ def tick_text(unit: str) -> Formatter:
     if unit == "x":
         return FuncFormatter(lambda v, _: f"{v:g}x")
     return EngFormatter(sep="")
+
+
+def curve_axes(labels: Sequence[str]) -> tuple[Figure, Axes]:
+    """A figure of one panel as wide as a page, with room for a legend of these curves below it."""
+    legend = legend_lines(labels, style.PAGE_IN)
+    figure = Figure(figsize=(style.PAGE_IN, 2.6 + 0.14 * legend))
+    axes = figure.subplots()
+    figure.subplots_adjust(left=0.11, right=0.98, top=0.97, bottom=(0.55 + 0.15 * legend) / figure.get_figheight())
+    return figure, axes
+
+
+def log_ticks(axes: Axes, places: Sequence[int], texts: Sequence[str]) -> None:
+    """A logarithmic x axis with ticks at what was measured, and nowhere else."""
+    axes.set_xscale("log")
+    axes.set_xticks(places, texts)
+    axes.minorticks_off()

@@ -65,19 +65,14 @@ def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
     points = points.assign(y=spec["scale"] * points[spec["metric"]]).sort_values("radius")
     curves = list(points.groupby(["variant", "family", "threads"], sort=True))
     labels = [autocorrelation.label(variant, threads) for (variant, _, threads), _ in curves]
-    legend = _panels.legend_lines(labels, style.PAGE_IN)
-    figure = Figure(figsize=(style.PAGE_IN, 2.6 + 0.14 * legend))
-    axes = figure.subplots()
-    figure.subplots_adjust(left=0.11, right=0.98, top=0.97, bottom=(0.55 + 0.15 * legend) / figure.get_figheight())
+    figure, axes = _panels.curve_axes(labels)
     handles: dict[str, object] = {}
     for label, ((variant, family, threads), own) in zip(labels, curves):
         look = style.look(variant, family)
         drawn = {"color": look.colour, "marker": look.marker, "linestyle": DASHES[threads], "label": label}
         (handles[label],) = axes.plot(own["radius"], own["y"], **drawn)
-    axes.set_xscale("log")
     measured = sorted(map(int, points["radius"].unique()))
-    axes.set_xticks(measured, _apart(measured))
-    axes.minorticks_off()
+    _panels.log_ticks(axes, measured, _apart(measured))
     axes.set_xlabel("Largest shift R [pixels]")
     axes.set_ylabel(spec["label"])
     _panels.log_axis(axes, points["y"].to_numpy(dtype=float), _panels.tick_text(spec["unit"]))

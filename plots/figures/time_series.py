@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from experiments.driver.schema import load_toml
 from plots import style
@@ -62,19 +61,14 @@ def _sweep(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
     points = points.assign(y=metric.of(points)).sort_values(spec["x"])
     curves = list(points.groupby(curve, sort=True))
     labels = [style.label(variant, precision) for (variant, _, precision), _ in curves]
-    legend = _panels.legend_lines(labels, style.PAGE_IN)
-    figure = Figure(figsize=(style.PAGE_IN, 2.6 + 0.14 * legend))
-    axes = figure.subplots()
-    figure.subplots_adjust(left=0.11, right=0.98, top=0.97, bottom=(0.55 + 0.15 * legend) / figure.get_figheight())
+    figure, axes = _panels.curve_axes(labels)
     handles: dict[str, object] = {}
     for label, ((variant, family, precision), own) in zip(labels, curves):
         look = style.look(variant, family, precision)
         drawn = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": label}
         (handles[label],) = axes.plot(own[spec["x"]], own["y"], **drawn)
-    axes.set_xscale("log")
     measured = sorted(map(int, points[spec["x"]].unique()))
-    axes.set_xticks(measured, [f"{one / 1e6:g} M" if one >= 1e6 else f"{one:,}" for one in measured])
-    axes.minorticks_off()
+    _panels.log_ticks(axes, measured, [f"{one / 1e6:g} M" if one >= 1e6 else f"{one:,}" for one in measured])
     axes.set_xlabel(LABELS[spec["x"]])
     axes.set_ylabel(metric.axis_label)
     _panels.log_axis(axes, points["y"].to_numpy(dtype=float), _panels.tick_text(metric.unit))
