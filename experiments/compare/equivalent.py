@@ -114,7 +114,7 @@ def parser() -> Parser:
 
 def compare(before: Tree, after: Tree, variants: Sequence[str], grid: str, arch: str, jobs: int) -> list[Verdict]:
     """A verdict for every variant that both trees have."""
-    old, new = before.hashes(), after.hashes()
+    old, new = before.hashes()[0], after.hashes()[0]
     names = list(variants) or sorted(old.keys() & new.keys())
     for name in names:
         if name not in old or name not in new:
@@ -193,14 +193,16 @@ def judge_kernels(before: list[Kernel], after: list[Kernel], calls: Compared, gr
 
 def row_table(folders: Iterable[Path]) -> tuple[str, bool]:
     """Rows by variant whose source is the one here, an equivalent one or another; whether none is another."""
-    now, known = Tree(ROOT, ROOT).hashes(), identities()
+    (variants, reductions), known = Tree(ROOT, ROOT).hashes(), identities()
     body, good = [], True
     for folder in folders:
         runs = store.read_runs(folder)
         counts: dict[str, Counter[str]] = {}
         for row in store.read_rows(folder):
             where = architecture(row["backend"], runs.get(row["run"], {}).get("before") or {})
-            mine = now.get(row["variant"], "")
+            mine = variants.get(row["variant"], "")
+            if "+" in row["source_hash"]:
+                mine += "+" + reductions.get(row["backend"], "")
             kind = "current" if row["source_hash"] == mine else "stale"
             if kind == "stale" and store.source_of(row) == known.of(row["variant"], mine, where):
                 kind = "equivalent"

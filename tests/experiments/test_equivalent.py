@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stored import NEW, row, save
 
 from experiments.compare import equivalent
 from experiments.compare.equivalence import times
@@ -288,6 +289,16 @@ def test_mistakes_are_one_line(
     assert equivalent.main(words) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and says in error and error.count("\n") == 1
+
+
+def test_rows_of_the_tree_equivalent_ones_and_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identity, "EQUIVALENT", tmp_path / "equivalent.csv")
+    identity.add_lines(tmp_path / "equivalent.csv", [identity.Line("v", "b", "a", "cpu", "gcc", "tokens")])
+    monkeypatch.setattr(Tree, "hashes", lambda _: ({"v": "a"}, {"cpu": "1"}))
+    hashes = ["a", "a+1", "b", "b+1", "c", "a+2"]
+    save(tmp_path / "s", NEW, [row(variant="v", left_rows=i, source_hash=one) for i, one in enumerate(hashes, 1)])
+    table, good = equivalent.row_table([tmp_path / "s"])
+    assert table.splitlines()[-1].split() == ["s", "v", "2", "2", "2"] and not good
 
 
 # Times.

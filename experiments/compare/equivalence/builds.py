@@ -18,6 +18,7 @@ from xcorr.errors import UserError
 from xcorr.paths import ROOT
 
 HASH = re.compile(r'^#define XCORR_SOURCE_HASH "(\w+)"$', re.MULTILINE)
+REDUCTION_HASH = re.compile(r'^#define XCORR_REDUCTION_HASH_(\w+) "(\w+)"$', re.MULTILINE)
 BUILD = "build-equivalent"
 
 
@@ -36,16 +37,20 @@ class Tree:
             found[name] = (path, units.split(","))
         return found
 
-    def hashes(self) -> dict[str, str]:
-        """source_hash by variant, as the tree's own script stamps it: what its rows have."""
+    def hashes(self) -> tuple[dict[str, str], dict[str, str]]:
+        """source_hash by variant, and the hash of the reduction of surfaces by backend (none in a tree without one), as
+        the tree's own script stamps them: what its rows have."""
         units = self.units()
         with tempfile.TemporaryDirectory() as folder:
             lines = [f"{path}:{','.join(names)}" for path, names in units.values()]
             _run(self._script(), "stamp", self.root, folder, *lines)
-            return {
+            variants = {
                 variant: HASH.findall((Path(folder) / names[0]).read_text(encoding="utf-8"))[0]
                 for variant, (_, names) in units.items()
             }
+            header = Path(folder) / "reduction_hash.hpp"
+            text = header.read_text(encoding="utf-8") if header.is_file() else ""
+        return variants, {backend.lower(): one for backend, one in REDUCTION_HASH.findall(text)}
 
     def tokens(self) -> dict[str, str]:
         """The hash of the tokens by variant, as this repository's script sees them."""
