@@ -56,6 +56,7 @@ nlohmann::json describe(const Variant& v) {
           {"results", names(v.results)},
           {"reduced_results", names(reduced)},
           {"views", names(v.views)},
+          {"same_only", v.same_only},
           {"axes", axes},
           {"drops", drops},
           {"points", points},

@@ -68,6 +68,7 @@ Support Device::runs(const Variant& variant, const PlanRequest& request) const {
   if (!has(variant.scores, fields.score.kind)) return only("score", listed(variant.scores));
   if (fields.masks != Masks::none && !variant.masks) return only("masks", "none");
   if (!has(variant.views, fields.views)) return only("views", listed(variant.views));
+  if (variant.same_only && !fields.same) return only("same", "yes");
   return variant.supports(variant_request(variant, request));
 }
 

@@ -169,12 +169,13 @@ struct Variant {
   // What the variant computes beside the surface of products of dense matrices (docs/design.md,
   // Fields of a problem). The harness reduces surfaces to every other result (harness/reduce.hpp),
   // so that `results` lists only what the variant writes itself. `same` needs no declaration, since
-  // inputs are never written.
+  // inputs are never written, but for a variant that takes nothing else.
   std::vector<Boundary> boundaries = {Boundary::zero};
   std::vector<ScoreKind> scores = {ScoreKind::product};
   bool masks = false;
   std::vector<ResultKind> results = {ResultKind::surface};
   std::vector<Views> views = {Views::dense};
+  bool same_only = false;  // needs same=yes: left and right are one array
   // False for library calls and for kernels with instructions that the emulation lacks
   // (docs/design.md, Emulation).
   bool emulated = true;

@@ -180,6 +180,7 @@ XCORR_VARIANT({
     .algorithm_class = AlgorithmClass::definition_atomic,
     .forms = {Form::one_to_one, Form::n_to_mn},
     .axes = axes(),
+    .same_only = true,
     .supports = supports,
     .workspace_bytes = LinePlan::workspace_bytes,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {

@@ -8,7 +8,6 @@
 // Limits: at most 2^31 - 1 rows and columns. A product takes two loads from the L1 cache. Half a plane
 // up to R = 100 has 20,301 shifts, fewer threads than a GPU holds, and each of them sums a million
 // products one after the other.
-#include "algorithms/autocorrelation/one_array.hpp"
 #include "algorithms/device/plan.hpp"
 
 namespace xcorr::autocorrelation {
@@ -65,11 +64,8 @@ XCORR_VARIANT({
     .source = "ISS paper, section 4.3",
     .backend = Backend::cuda,
     .forms = {Form::one_to_one, Form::n_to_mn},
-    .supports =
-        [](const PlanRequest& request) {
-          const Support support = of_one_array(request);
-          return support ? indices_fit(request.problem) : support;
-        },
+    .same_only = true,
+    .supports = [](const PlanRequest& request) { return indices_fit(request.problem); },
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<SimplePlan>(request);
     },

@@ -134,6 +134,7 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .forms = {Form::one_to_one, Form::n_to_mn},
     .axes = line_axes(),
+    .same_only = true,
     .supports = line_support,
     .workspace_bytes = TwoKernelsPlan::workspace_bytes,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {

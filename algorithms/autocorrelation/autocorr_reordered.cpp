@@ -23,7 +23,7 @@ XCORR_VARIANT({
     .parent = "autocorr_simple",
     .source = "ISS paper, section 4.2",
     .forms = {Form::one_to_one, Form::n_to_mn},
-    .supports = of_one_array,
+    .same_only = true,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<LineLoopsPlan>(request, sum_in_order, 1);
     },

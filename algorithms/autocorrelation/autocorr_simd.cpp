@@ -74,7 +74,7 @@ XCORR_VARIANT({
     .source = "ISS paper, section 4.2",
     .forms = {Form::one_to_one, Form::n_to_mn},
     .axes = {{"threads", {"1", "all"}}},
-    .supports = of_one_array,
+    .same_only = true,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       const int threads = request.params.get("threads") == "1" ? 1 : omp_get_max_threads();
       return std::make_unique<LineLoopsPlan>(request, fastest_sum(), threads);

@@ -12,7 +12,7 @@
 // No parameters. No symmetry: every shift of the window is computed.
 // Limits: each product waits for the addition before it, and both its values come from another cache
 // line than the last ones.
-#include "algorithms/autocorrelation/one_array.hpp"
+#include "harness/variant.hpp"
 
 namespace xcorr::autocorrelation {
 namespace {
@@ -54,7 +54,7 @@ XCORR_VARIANT({
     .parent = "cpu_definition",
     .source = "ISS paper, section 4.1",
     .forms = {Form::one_to_one, Form::n_to_mn},
-    .supports = of_one_array,
+    .same_only = true,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<SimplePlan>(request);
     },

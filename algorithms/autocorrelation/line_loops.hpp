@@ -5,7 +5,7 @@
 
 #include <omp.h>
 
-#include "algorithms/autocorrelation/one_array.hpp"
+#include "algorithms/autocorrelation/mirrored_rows.hpp"
 
 namespace xcorr::autocorrelation {
 

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "algorithms/autocorrelation/one_array.hpp"
+#include "algorithms/autocorrelation/mirrored_rows.hpp"
 #include "algorithms/device/plan.hpp"
 
 namespace xcorr::autocorrelation {
@@ -105,7 +105,6 @@ inline std::vector<Axis> line_axes() {
 }
 
 inline Support line_support(const PlanRequest& request) {
-  if (const Support support = of_one_array(request); !support) return support;
   constexpr Index kMost = Index{1} << 26;
   if (request.problem.left.size() > kMost * 64 || request.problem.left.cols > kMost ||
       request.problem.left.rows > kMost) {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.driver import source_tree
-from experiments.driver.schema import Experiment, Restriction, grid
+from experiments.driver.schema import Experiment, Restriction, grid, modes_by_problem
 from experiments.driver.store import Key
 from xcorr.errors import UserError, choose, nearest
 from xcorr.problem import FORMS, Problem, format_shape, parse_size
@@ -147,7 +147,7 @@ def expand(
         chosen = wanted & select_variants(experiment.variants, variants, f"experiment {name}: variant", built=False)
         params = experiment.presets.get(preset, Restriction()).params
         _check_params(params, variants, f"experiment {name}, preset {preset}")
-        for problem in grid(experiment, preset):
+        for problem, modes in modes_by_problem(experiment, preset).items():
             if problem.form not in forms:
                 continue
             if sizes is not None and (problem.left, problem.right) not in sizes:
@@ -155,7 +155,7 @@ def expand(
             for variant in sorted(variants, key=lambda v: v.id):
                 if variant.id not in chosen or not _on_device(variant, device):
                     continue
-                if problem.form not in variant.forms:
+                if problem.form not in variant.forms or (variant.same_only and problem.fields.same != "yes"):
                     continue
                 points = select_points(variant.points, params)
                 if not points:
@@ -164,7 +164,7 @@ def expand(
                     Unit(name, problem, variant, precision, mode, experiment.input, points, float(experiment.energy_s))
                     for precision in experiment.precisions
                     if precision in variant.precisions
-                    for mode in experiment.modes
+                    for mode in modes
                     if mode in variant.modes
                 ]
     if not units:

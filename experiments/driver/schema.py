@@ -32,7 +32,7 @@ Precision = Literal[PRECISIONS]  # type: ignore[valid-type]
 Input = Literal["uniform", "zero-mean", "integer"]
 Size = Union[StrictInt, StrictStr]
 Number = Union[StrictInt, StrictFloat]
-Texts = Union[StrictStr, list[StrictStr], None]  # of a field of a problem: a value or several
+Texts = Union[StrictStr, list[StrictStr], None]  # of a field of a problem, or windows: a value or several
 
 
 class Base(BaseModel, extra="forbid"):
@@ -51,12 +51,13 @@ class WithFields(Base):
 
 
 class Problems(WithFields):
-    """A grid of sizes x counts x fields. `form`, `window` and fields replace those of the experiment."""
+    """A grid of sizes x counts x windows x fields. `form`, `window`, `modes` and fields replace those of the experiment."""
 
     sizes: list[Size]
     counts: list[StrictStr]
     form: Union[Form, None] = None
-    window: Union[StrictStr, None] = None
+    window: Texts = None
+    modes: Union[list[Mode], None] = None
 
 
 class Restriction(Base):
@@ -85,7 +86,7 @@ class Experiment(WithFields):
     variants: list[StrictStr] = ["*"]
     precisions: list[Precision] = ["fp32"]
     modes: list[Mode] = ["stream"]
-    window: StrictStr = "full"
+    window: Texts = "full"
     input: Input = "uniform"
     study: StrictBool = False  # a side study: its rows never replace those of other experiments
     energy_s: Number = 0  # for so long the energy of each point is counted; 0: it is not
@@ -194,7 +195,7 @@ ALLOWED = {
     "problems_a_process": "a positive integer",
     "params": "a list of values for each parameter, as in { warps_per_block = [4] }",
     "title": "a string",
-    "window": 'a string: "full", "valid" or "sy:a..b,sx:c..d"',
+    "window": '"full", "valid" or "sy:a..b,sx:c..d", or a list of them',
     "repetitions": "a positive integer",
     **dict.fromkeys(FIELDS, 'a value of the field or a list of them, as "zncc" or ["product", "zncc"]'),
 }
@@ -286,22 +287,30 @@ def _check_ranges(raw: Any, path: Path, place: tuple[str, ...] = ()) -> None:
 
 def grid(experiment: Experiment, preset: str) -> list[Problem]:
     """Every problem of an experiment under a preset, ascending by work, each once."""
+    return list(modes_by_problem(experiment, preset))
+
+
+def modes_by_problem(experiment: Experiment, preset: str) -> dict[Problem, list[str]]:
+    """The problems of `grid`, each with the modes that it is measured in: those of all blocks that have it."""
     limit = experiment.presets.get(preset, Restriction())
     sizes = None if limit.sizes is None else {parse_size(size) for size in limit.sizes}
     counts = None if limit.counts is None else {parse_counts(pair) for pair in limit.counts}
-    problems: dict[str, Problem] = {}
+    found: dict[Problem, list[str]] = {}
     for block in experiment.problems:
-        for size, pair, fields in itertools.product(block.sizes, block.counts, _fields(block, experiment)):
+        windows = _listed(experiment.window if block.window is None else block.window)
+        for size, pair, window, fields in itertools.product(
+            block.sizes, block.counts, windows, _fields(block, experiment)
+        ):
             left, right = parse_size(size)
             lefts, rights = parse_counts(pair)
             if sizes is not None and (left, right) not in sizes:
                 continue
             if counts is not None and (lefts, rights) not in counts:
                 continue
-            window = block.window or experiment.window
             problem = Problem(block.form or experiment.form, left, right, lefts, rights, window, fields)
-            problems[problem.id] = problem
-    return sorted(problems.values(), key=lambda problem: (problem.fmas, problem.id))
+            modes = experiment.modes if block.modes is None else block.modes
+            found[problem] = list(dict.fromkeys([*found.get(problem, []), *modes]))
+    return dict(sorted(found.items(), key=lambda item: (item[0].fmas, item[0].id)))
 
 
 def _fields(block: Problems, experiment: Experiment) -> list[Fields]:
@@ -310,8 +319,12 @@ def _fields(block: Problems, experiment: Experiment) -> list[Fields]:
     for name in FIELDS:
         own = getattr(block, name)
         given = getattr(experiment, name) if own is None else own
-        texts.append([getattr(PLAIN, name)] if given is None else [given] if isinstance(given, str) else given)
+        texts.append([getattr(PLAIN, name)] if given is None else _listed(given))
     return [Fields(*values) for values in itertools.product(*texts)]
+
+
+def _listed(given: Texts) -> list[str]:
+    return [given] if isinstance(given, str) else given or []
 
 
 def _resolve_points(raw: dict[str, Any], path: Path) -> None:
@@ -344,9 +357,13 @@ def load_experiment(path: Path) -> Experiment:
             raise UserError(f"{path}: key presets.{name}.best: {best} is not allowed; give {ALLOWED['best']}")
         if experiment.presets[name].points and best is None:
             raise UserError(f"{path}: key presets.{name}.points: without best it would change nothing; add best")
-    for key in ("feeds", "problems", "variants", "precisions", "modes"):
+    for key in ("feeds", "problems", "variants", "precisions"):
         if not getattr(experiment, key):
             raise UserError(f"{path}: key {key}: empty; give {ALLOWED[key]}")
+    for place, table in (("", experiment), *((f"problems.#{i}.", one) for i, one in enumerate(experiment.problems))):
+        for key in ("window", "modes", *FIELDS):
+            if getattr(table, key) == []:
+                raise UserError(f"{path}: key {place}{key}: empty; give {ALLOWED[key]}")
     try:
         everything = grid(experiment, "")
         for name in experiment.presets:

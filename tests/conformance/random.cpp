@@ -251,9 +251,11 @@ std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported
           series.chance(i < kSeriesFrom ? kSeries : 0.5)) {
         c.problem = draw_series(series, limits_);
       }
-      if (i >= kSeriesFrom && one_array.chance(0.4)) {
+      const bool same_only = c.variant->same_only;
+      if (same_only || (i >= kSeriesFrom && one_array.chance(0.4))) {
         c.problem = with_one_array(one_array, c.problem, limits_);
       }
+      if (same_only && !c.problem.fields.same) continue;  // one array is larger than the limits
       std::string reason;
       try {
         reason = supported(c).reason;

@@ -31,6 +31,7 @@ std::string failure(const Variant& variant, const Params& params, Precision prec
   // Threads that wait for each other cost more than these small references.
   omp_set_num_threads(1);
   PlanRequest request{problem, params, precision};
+  if (variant.same_only && !problem.fields.same) return "";
   if (const Support support = variant.supports(request); !support) return "";
   GlobalMemory left(bytes(problem.left_elements())), right(bytes(problem.right_elements()));
   GlobalMemory out(bytes(problem.out_elements())), workspace(variant.workspace_bytes(request));

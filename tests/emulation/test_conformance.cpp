@@ -24,13 +24,13 @@ std::vector<Variant> emulated() {
   return found;
 }
 
-// The problems of a list that the family of a variant takes: of some it takes no others.
+// The problems of a list that a variant takes: some take no others.
 std::vector<Problem> fitting(const Variant& variant, const std::vector<Problem>& problems) {
-  return variant.family == "autocorrelation" ? of_one_array(problems) : problems;
+  return variant.same_only ? of_one_array(problems) : problems;
 }
 std::vector<Problem> odd_problems_of(const Variant& variant) {
   if (variant.family == "time_series") return time_series_problems();
-  return variant.family == "autocorrelation" ? autocorrelation_problems() : odd_problems();
+  return variant.same_only ? autocorrelation_problems() : odd_problems();
 }
 
 bool has_form(const Variant& variant, Form form) {

@@ -11,7 +11,7 @@ import pytest
 
 from experiments.driver import source_tree
 from experiments.driver.points import Filters, Unit, Variant, expand, parse_shard, select_points, take_shard
-from experiments.driver.schema import load_experiments
+from experiments.driver.schema import grid, load_experiments
 from xcorr.errors import UserError
 from xcorr.fields import Fields
 from xcorr.problem import Problem, parse_counts, parse_size
@@ -176,6 +176,33 @@ def test_values_of_variants_that_are_not_built_may_be_named(tmp_path: Path, monk
     for value, *ids in ((7,), (24,), (1024, "unbuilt")):
         with pytest.raises(UserError, match=f"a = {value}: no variant has it; choose from 1, 2"):
             expanded(value, *ids)
+
+
+def test_variants_of_one_array_are_asked_for_no_other_problem() -> None:
+    one_array = Variant.from_list({**fake_bench.variant("one_array"), "same_only": True})
+    taken = [
+        unit for unit in expand(load_experiments(), [*VARIANTS, one_array], "quick", "cpu") if unit.variant.same_only
+    ]
+    assert not any(unit.problem.fields.same == "no" for unit in taken)
+    listed = units()
+    assert any(unit.problem.fields.same == "no" for unit in listed) and any(
+        unit.problem.fields.same == "yes" for unit in listed
+    )
+
+
+def test_windows_may_be_a_list(tmp_path: Path) -> None:
+    head = 'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n'
+    block = '[[problems]]\nsizes = [{size}]\ncounts = ["1:1"]\nwindow = {window}\n'
+    both = ["full", "sy:0..1,sx:-1..1"]
+    (tmp_path / "list.toml").write_text(head + block.format(size=4, window=both).replace("'", '"'))
+    apart = (block.format(size=4, window=f'"{one}"') for one in both)
+    (tmp_path / "apart.toml").write_text(head + "".join(apart))
+    loaded = load_experiments(tmp_path)
+    ids = {name: [problem.id for problem in grid(one, "")] for name, one in loaded.items()}
+    assert ids["list"] == ids["apart"] and len(ids["list"]) == 2
+    every = tmp_path / "every.toml"
+    every.write_text(head + 'window = ["full", "valid"]\n[[problems]]\nsizes = [4]\ncounts = ["1:1"]\n')
+    assert len(grid(load_experiments(tmp_path)["every"], "")) == 2
 
 
 def test_device_decides_the_backend() -> None:

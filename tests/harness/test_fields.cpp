@@ -161,6 +161,9 @@ TEST(Fields, AVariantIsAskedForNoFieldThatItDoesNotDeclare) {
   variant.scores.push_back(ScoreKind::zncc);
   EXPECT_EQ(reason(kPlain + "/score=zncc/masks=left"),
             "masks left: the variant computes only none");
+  variant.same_only = true;
+  EXPECT_EQ(reason(kPlain), "same no: the variant computes only yes");
+  EXPECT_EQ(reason("n-to-mn/4x6/4x6/3:3/full/same=yes"), "");
 }
 
 TEST(Views, LieInTheirArrayAndOverlap) {

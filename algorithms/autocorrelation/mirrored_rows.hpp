@@ -1,5 +1,4 @@
-// What all variants of the family share: which problems they take, and which rows of a window other
-// rows hold turned around.
+// What the variants share that mirror: which rows of a window other rows hold turned around.
 #pragma once
 
 #include <algorithm>
@@ -7,12 +6,6 @@
 #include "harness/variant.hpp"
 
 namespace xcorr::autocorrelation {
-
-// Yes, or why not: left and right must be one array.
-inline Support of_one_array(const PlanRequest& request) {
-  if (request.problem.fields.same) return yes();
-  return no("left and right are two arrays: an autocorrelation needs same=yes");
-}
 
 // One array against itself has out[-sy][-sx] = out[sy][sx]. Where the window has as many columns
 // left of 0 as right of it, a row of a shift sy < 0 so holds the row of -sy in reverse order. Such a
