@@ -234,12 +234,15 @@ def test_nothing_names_this_machine_or_a_registry():
 def test_every_experiment_feeds_a_figure_or_a_table_and_the_reverse():
     tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
     fed, measured = set(), set()
+    claims = tomllib.loads(text(Path("experiments/claims.toml")))["claims"]
+    claimed = {name for claim in claims for name in claim.get("experiments", [])}
     for path in TREE:
         if path.parent == Path("experiments") and path.suffix == ".toml":
             data = tomllib.loads(text(path))
             if "problems" in data:
                 assert data.get("feeds"), f"{path} feeds nothing"
                 fed |= set(data["feeds"])
+                assert "claims" not in data["feeds"] or path.stem in claimed, f"{path}: no claim names it"
                 measured.add(path.stem)
     # The paper's figures, of which there are dozens, name their experiments instead.
     paper = tomllib.loads(text(Path("plots/figures/paper.toml")))
@@ -255,7 +258,7 @@ def test_every_experiment_feeds_a_figure_or_a_table_and_the_reverse():
     }
     assert not modules & set(paper), f"drawn by data and by code: {sorted(modules & set(paper))}"
     tables = {path.stem for path in TREE if path.parent == Path("plots/tables")}
-    outputs = modules | set(paper) - {"selections"} | tables
+    outputs = modules | set(paper) - {"selections"} | tables | {"claims"}
     assert fed <= outputs, f"fed, but not drawn: {sorted(fed - outputs)}"
     by_code = {name for name in modules if draws_real_input(name)}
     unfed = modules - by_code - tables - fed  # a figure of a table has the table's rows

@@ -11,10 +11,11 @@ import sys
 import pytest
 from fixtures import sets
 
+from experiments.compare import counters
 from experiments.driver import schema
 from plots import tidy
 from plots.tables.claims import __main__ as check_claims
-from plots.tables.claims import counted, measured, values, verdicts
+from plots.tables.claims import counted, later, measured, values, verdicts
 from plots.tables.claims.rows import Rows, parse_series
 from plots.tables.claims.values import DIFFERS, HOLDS, UNKNOWN, Found, Value, known, verdict
 from plots.tables.selection import parse
@@ -34,6 +35,8 @@ PAPER = (
     + [f"X{n:02}" for n in range(1, 15)]
     + [f"K{n:02}" for n in range(1, 11)]
     + [f"I{n:02}" for n in range(1, 14)]
+    + [f"J{n:02}" for n in range(1, 6)]
+    + [f"H{n:02}" for n in range(1, 5)]
 )
 SPLIT_1 = "distribution=triangle;rows_per_thread=1;warps_per_block=4"
 GROUPED_8 = "left_rows=8;overlaps_per_thread=8;warps_per_block=4"
@@ -89,7 +92,7 @@ CELLS = {"form": "one-to-one", "counts": "1-to-1"}
 
 def test_every_claim_is_there_with_a_class_and_a_way_or_a_reason():
     claims = verdicts.catalogue().claims
-    assert len(PAPER) == 110 and list(dict.fromkeys(PAPER)) == PAPER
+    assert len(PAPER) == 119 and list(dict.fromkeys(PAPER)) == PAPER
     assert sorted(claims) == sorted(PAPER)
     for claim in claims.values():
         assert claim.kind in verdicts.CLASSES and claim.paper and claim.statement and claim.section
@@ -104,6 +107,7 @@ def test_claims_name_experiments_that_exist_and_are_no_experiment():
     there = set(schema.load_experiments())
     assert "claims" not in there
     real = {"real-ebsd", "real-photo", "series-amplitudes", "series-fragments", "image-autocorrelation"}
+    real |= {counters.EXPERIMENT}
     for claim in verdicts.catalogue().claims.values():
         assert set(claim.experiments) <= there | real, claim.id
 
@@ -242,6 +246,54 @@ def test_paired_compares_points_that_differ_in_one_parameter():
     assert measured.paired(rows_of(rows), args).values == [known("16", 2.5, "1-to-1")]
     lacking = measured.paired(rows_of(rows), {**args, "values": ["a", "c"]})
     assert not lacking.values and "m=a and m=c" in lacking.missing[0]
+
+
+def test_matching_counts_cells_where_two_parameters_agree():
+    rows = point("alpha", 16, 9, "l=1;o=2") + point("alpha", 16, 8, "l=2;o=2")
+    rows += point("alpha", 16, 5, "l=2;o=4") + point("alpha", 16, 7, "l=4;o=4")
+    args = {**CELLS, "sizes": [16], "series": "a", "parameter": "l", "to": "o", "values": [2, 4]}
+    found = measured.matching(rows_of(rows), args)
+    assert found.values == [known("1 of 2", 0.5)] and not found.missing
+    tie = [{**one, "compute_us": 5.01} if one["params"] == "l=4;o=4" else one for one in rows]
+    assert measured.matching(rows_of(tie), args).values == [known("2 of 2", 1.0)]
+    lacking = measured.matching(rows_of(rows), {**args, "values": [2, 8]})
+    assert lacking.values == [known("1 of 1", 1.0)] and "o=8" in lacking.missing[0]
+    none = measured.matching(rows_of(rows), {**args, "sizes": [64]})
+    assert not none.values and none.missing
+
+
+def test_growth_is_of_one_series_over_another():
+    rows = point("alpha", 16, 10) + point("alpha", 17, 30) + point("beta", 16, 4) + point("beta", 17, 6)
+    args = {**CELLS, "of": "a", "to": "b", "steps": [[16, 17], [32, 33]]}
+    found = measured.growth(rows_of(rows), args)
+    assert found.values == [known("16 to 17: 3 and 1.5, ratio", 2.0)] and "32" in found.missing[0]
+    assert verdict(found, {"at_least": 3}) == DIFFERS and verdict(found, {"at_least": 1}) == UNKNOWN
+
+
+def test_several_computations_are_one():
+    rows = point("alpha", 16, 10) + point("beta", 16, 4)
+    parts = [
+        {"label": text, "name": "ratio", "of": of, "to": "b", **CELLS, "sizes": [16]}
+        for text, of in (("x", "a"), ("y", "c"))
+    ]
+    found = measured.several(rows_of(rows), {"parts": parts})
+    assert found.values == [known("x 16", 2.5, "1-to-1")] and "gamma" in found.missing[0]
+
+
+def test_a_cpu_and_a_gpu_cross_where_the_gpus_transfers_pay(tmp_path):
+    gpu = {"backend": "cuda", "upload_us": 10.0, "download_us": 9.0}
+    fast = [row for size in (16, 32, 64) for row in point("alpha", size, 1, **gpu)]
+    fast += point("alpha", 128, 0.1, backend="cuda")  # no transfers: does not count
+    sets.write_set(
+        tmp_path, [row for size, us in ((16, 10), (32, 20), (64, 40)) for row in point("beta", size, us)], "few-cores"
+    )
+    args = {**CELLS, "cpu": "few-cores", "sizes": [16, 32, 64, 128]}
+    here = result_set(fast, tmp_path / "published" / sets.KEY)
+    found = later.cpu_crossing(here, args)
+    assert found.values[0].low == pytest.approx(32) and not found.missing
+    nobody = later.cpu_crossing(here, {**args, "cpu": "nobody"})
+    assert not nobody.values and nobody.missing == ["times of nobody (one-to-one 1-to-1)"]
+    assert "times of a GPU" in later.cpu_crossing(result_set([sets.row()], here.folder), args).missing[0]
 
 
 def test_spread_noise_and_interpolation():

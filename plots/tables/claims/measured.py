@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,60 @@ def paired(rows: Rows, args: Arguments) -> Found:
     return Found(values, rows.take_missing())
 
 
+def matching(rows: Rows, args: Arguments) -> Found:
+    """Share of the cells and of `values` of the parameter `to` at which the fastest point of `series` has the same value of
+    `parameter`, or ties with one that has."""
+    name, to = args["parameter"], args["to"]
+    equal, count = 0, 0
+    choices = rows.choices(args["series"])
+    for cell in grid(args):
+        here = rows.at(cell)
+        own = here[of_any(choices, here)].rename(columns={"compute_us": "time_us"}).sort_values("time_us")
+        for value in map(str, args["values"]):
+            params = [assignments(text) for text in own["params"]]
+            at = own[np.array([one.get(to) == value for one in params], dtype=bool)]
+            seen = {assignments(text).get(name) for text in at["params"]}
+            if value not in seen or len(seen) < 2:
+                wanted = " or ".join(choice.describe() for choice in choices)
+                rows.note(f"{wanted}, {to}={value} with several values of {name}", cell)
+                continue
+            first = at.iloc[0]
+            tied = [
+                assignments(p["params"])[name]
+                for _, p in at.iterrows()
+                if p["time_us"] - first["time_us"] <= noise_us(first, p)
+            ]
+            equal, count = equal + (value in tied), count + 1
+    values = [known(f"{equal} of {count}", equal / count)] if count else []
+    return Found(values, rows.take_missing())
+
+
+def growth(rows: Rows, args: Arguments) -> Found:
+    """For each of `steps`, two sizes: how many times as long the second takes with `of`, over how many with `to`."""
+    of, to = side_of(args["of"], args), side_of(args["to"], args)
+    values = []
+    for small, large in args["steps"]:
+        for cell in grid({**args, "sizes": small}):
+            places = [cell, Cell(cell.form, cell.counts, large)]
+            times = [[rows.value(side, place) for place in places] for side in (of, to)]
+            if None not in (*times[0], *times[1]):
+                ratios = [after / before for before, after in times]
+                text = f"{small} to {large}: {ratios[0]:.3g} and {ratios[1]:.3g}, ratio"
+                values.append(known(text, ratios[0] / ratios[1]))
+    return Found(values, rows.take_missing())
+
+
+def several(rows: Rows, args: Arguments) -> Found:
+    """The values of each of `parts`: a computation by name with its arguments and a `label`."""
+    values, missing, hints = [], [], []
+    for part in args["parts"]:
+        own = {key: one for key, one in part.items() if key not in ("name", "label")}
+        found = COMPUTATIONS[part["name"]](rows, own)
+        values += [replace(one, label=f"{part['label']} {one.label}") for one in found.values]
+        missing, hints = missing + found.missing, hints + found.hints
+    return Found(values, missing, hints)
+
+
 def spread(rows: Rows, args: Arguments) -> Found:
     """Largest over smallest value of a side over all cells."""
     of = side_of(args["of"], args)
@@ -216,5 +271,8 @@ def accuracy(rows: Rows, args: Arguments) -> Found:
 
 COMPUTATIONS = {
     one.__name__: one
-    for one in (ratio, times, crossing, fastest, beating, paired, spread, value, noise, interpolated, winners, accuracy)
+    for one in (
+        *(ratio, times, crossing, fastest, beating, paired, matching, growth, several, spread, value, noise),
+        *(interpolated, winners, accuracy),
+    )
 }

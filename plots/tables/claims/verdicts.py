@@ -12,7 +12,7 @@ import pandas as pd
 
 import experiments
 from experiments.driver.schema import load_toml
-from plots.tables.claims import counted, images, measured, series
+from plots.tables.claims import counted, images, later, measured, series
 from plots.tables.claims.rows import Rows, parse_series, predicted_too_long
 from plots.tables.claims.values import (
     ALL_VERDICTS,
@@ -36,8 +36,9 @@ CLASSES = {
     "published": "about the published data",
     "series": "about time series on tensor cores, decided by measuring",
     "image": "about autocorrelations of images, decided by measuring",
+    "later": "of the first paper and the thesis, found later, decided by measuring",
 }
-OF_A_SET = ("series", "image")  # classes that look at more of a set than Rows, and have words of their own
+OF_A_SET = ("series", "image", "later")  # classes that may look at more of a set than Rows, and have words of their own
 IMPORT = "about the published data; import them (scripts/import_published.py)"
 REQUIRED = ("id", "section", "statement", "class", "paper")
 KEYS = (*REQUIRED, "experiments", "quantity", "compute", "test", "verdict", "reason", "note")
@@ -47,6 +48,7 @@ COMPUTATIONS = {
     "published": measured.COMPUTATIONS,
     "series": series.COMPUTATIONS,
     "image": images.COMPUTATIONS,
+    "later": {**measured.COMPUTATIONS, **later.COMPUTATIONS},
 }
 COLUMNS = ["id", "section", "class", "claim", "quantity", "paper", "here", "values", "verdict", "reason", "note"]
 
@@ -133,9 +135,9 @@ def found(claim: Claim, rows: Rows, results: ResultSet) -> Found:
     try:
         if claim.kind == "static":
             return counted.COMPUTATIONS[claim.compute["name"]](arguments)
-        if claim.kind in OF_A_SET:
-            return COMPUTATIONS[claim.kind][claim.compute["name"]](results, arguments)
-        return measured.COMPUTATIONS[claim.compute["name"]](rows, arguments)
+        computation = COMPUTATIONS[claim.kind][claim.compute["name"]]
+        of_rows = computation is measured.COMPUTATIONS.get(claim.compute["name"])
+        return computation(rows if of_rows else results, arguments)
     except KeyError as error:
         raise UserError(f"claim {claim.id}: argument {error}: missing; see its computation") from error
     except UserError as error:

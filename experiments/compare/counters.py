@@ -1,0 +1,210 @@
+"""Profiler counters of a few launches, taken once with ncu and stored, from which claims H02 and H03 are decided.
+
+baselines/counters.toml names the launches and the counters. Each launch is one process of xcorr-bench under ncu, whose CSV
+is checked and kept; --read takes CSV files that are there already, NAME.csv for each launch.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.driver.bench import program
+from xcorr.errors import Parser, UserError, command, nearest
+from xcorr.files import load_toml, replaced_file
+from xcorr.library import LibraryError, machine
+from xcorr.problem import Problem, format_shape
+
+EXPERIMENT = "profiler-counters"
+DATA = Path(__file__).resolve().parent / "baselines" / "counters.toml"
+SCHEMA = 1
+LIMIT_S = 600
+REFUSED = "ERR_NVGPUCTRPERM"  # ncu's word where a user may not read counters
+LONG = ("Metric Name", "Metric Value")  # columns of --page details, which has a line for each counter
+KERNEL = "Kernel Name"
+EPILOG = """example:
+  python3 -m experiments.compare.counters                     runs ncu for every launch and stores the counters
+  python3 -m experiments.compare.counters --print             prints the commands, for another machine or another user
+  python3 -m experiments.compare.counters --read FOLDER       takes FOLDER/simplified.csv and so on, as these commands wrote them
+
+Counters of a GPU are often for administrators only: run it as root there. Publish the set afterwards with
+python3 -m experiments.published.publish KEY --experiments profiler-counters."""
+
+
+def data() -> dict[str, Any]:
+    """Tables `metrics` and `points` of counters.toml."""
+    return dict(load_toml(DATA))
+
+
+def metrics() -> dict[str, dict[str, Any]]:
+    """By name of a counter: `metric` of ncu, and `most`, if no value can be larger."""
+    return dict(data()["metrics"])
+
+
+def bench_words(point: dict[str, Any], path: str) -> list[str]:
+    """The command that makes the launch, once for its check and a few times more."""
+    problem = Problem.of_id(point["problem"])
+    return [
+        *(path, "--device", "cuda:0", "--variant", point["variant"], "--params", point["params"]),
+        *("--form", problem.form, "--window", problem.window),
+        *("--left", format_shape(problem.left), "--right", format_shape(problem.right)),
+        *("--lefts", str(problem.lefts), "--rights", str(problem.rights)),
+        *("--repetitions", "1", "--min-time", "0.001"),
+    ]
+
+
+def ncu_words(point: dict[str, Any], path: str, ncu: str = "ncu") -> list[str]:
+    """The command that profiles the first launch of the point's kernel and ends."""
+    names = ",".join(one["metric"] for one in metrics().values())
+    chosen = ["--kernel-name", f"regex:{point['kernel']}", "--launch-count", "1", "--kill", "yes"]
+    return [ncu, "--csv", "--page", "raw", "--metrics", names, *chosen, *bench_words(point, path)]
+
+
+def table(text: str, where: str) -> list[dict[str, str]]:
+    """Lines of the CSV in what ncu printed, without its messages. UserError where there is none."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    if REFUSED in text:
+        raise UserError(f"{where}: the driver gives counters to administrators only; run it as root")
+    if not lines or KERNEL not in next(csv.reader(lines[:1])):
+        said = next((line for line in text.splitlines() if "==ERROR==" in line), "no line of CSV in it")
+        raise UserError(f"{where}: {said.strip()}; it must be what ncu --csv prints")
+    return [dict(row) for row in csv.DictReader(lines)]
+
+
+def _of_kernels(rows: Iterable[dict[str, str]]) -> list[tuple[str, dict[str, str]]]:
+    """(name, value by metric) of each kernel: a line of --page raw, or the lines of one id of --page details."""
+    kernels: dict[str, tuple[str, dict[str, str]]] = {}
+    for row in rows:
+        name = row.get(KERNEL) or ""
+        if not name:  # the line of units
+            continue
+        if all(column in row for column in LONG):
+            kernels.setdefault(row.get("ID", ""), (name, {}))[1][row[LONG[0]]] = row[LONG[1]]
+        else:
+            kernels[row.get("ID", "")] = (name, row)
+    return list(kernels.values())
+
+
+def read(text: str, point: dict[str, Any], where: str) -> dict[str, float]:
+    """The counters of the point's kernel by name. UserError for no or several such kernels, a counter that is not there, and
+    a value that cannot be."""
+    found = [values for name, values in _of_kernels(table(text, where)) if point["kernel"] in name]
+    if len(found) != 1:
+        raise UserError(f"{where}: {len(found)} launches of {point['kernel']}; profile exactly one, as --print says")
+    counters = {}
+    for name, asked in metrics().items():
+        cell = found[0].get(asked["metric"])
+        if cell is None:
+            raise UserError(f"{where}: no counter {asked['metric']}; profile with the command that --print prints")
+        try:
+            value = float(cell.replace(",", ""))
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= asked.get("most", math.inf):
+            raise UserError(f"{where}: {asked['metric']} is '{cell}', which cannot be; profile again")
+        counters[name] = value
+    return counters
+
+
+def stored(folder: Path) -> dict[str, Any] | None:
+    """The file of the set at `folder`, published or local; None where there is none. UserError for another schema."""
+    for path in (folder / f"{EXPERIMENT}.json", folder / EXPERIMENT / "artifacts" / f"{EXPERIMENT}.json"):
+        if path.exists():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if found.get("schema") != SCHEMA:
+                raise UserError(f"{path}: schema {found.get('schema')}, not {SCHEMA}; take the counters again")
+            return found
+    return None
+
+
+def store(points: dict[str, Any], folder: Path, facts: dict[str, Any]) -> Path:
+    """Writes the file of the set at `folder`: the launches with their counters, and what made them."""
+    path = folder / EXPERIMENT / "artifacts" / f"{EXPERIMENT}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = {name: one["metric"] for name, one in metrics().items()}
+    found = {"schema": SCHEMA, "experiment": EXPERIMENT, **facts, "metrics": names, "points": points}
+    with replaced_file(path) as file:
+        file.write((json.dumps(found, indent=1) + "\n").encode())
+    return path
+
+
+def _profiled(point: dict[str, Any], ncu: str) -> str:
+    words = ncu_words(point, str(program()), ncu)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UserError(f"{ncu}: {error}; --print prints the commands") from None
+    return done.stdout + done.stderr  # the exit code is that of a program which --kill has ended
+
+
+def _tool() -> str:
+    places = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/cuda/bin"])
+    found = shutil.which("ncu", path=places)
+    if found is None:
+        raise UserError("ncu: not found; install Nsight Compute, or run --print's commands elsewhere and give --read")
+    return found
+
+
+def _sources(points: dict[str, Any]) -> dict[str, str]:
+    """The source hash of each variant of the build, empty where it cannot be asked."""
+    try:
+        done = subprocess.run(
+            [str(program()), "--list=json"], capture_output=True, text=True, check=True, timeout=LIMIT_S
+        )
+        listed = {one["id"]: one["source_hash"] for one in json.loads(done.stdout)["variants"]}
+    except (UserError, OSError, subprocess.SubprocessError, ValueError, KeyError):
+        listed = {}
+    return {name: listed.get(point["variant"], "") for name, point in points.items()}
+
+
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError."""
+    parser = Parser(prog="python3 -m experiments.compare.counters", description=__doc__, epilog=EPILOG)
+    parser.add_argument("--read", type=Path, metavar="FOLDER", help="CSV files that ncu has written, NAME.csv a launch")
+    parser.add_argument("--print", action="store_true", help="print the command of each launch, then stop")
+    parser.add_argument("--machine-key", metavar="KEY", help="of the set (default: xcorr-bench is asked)")
+    parser.add_results()
+    options = parser.parse_args(argv)
+    points = data()["points"]
+    if options.print:
+        for name, point in points.items():
+            words = ncu_words(point, "build/xcorr-bench")
+            print(" ".join(f"'{one}'" if any(c in one for c in ";:|") else one for one in words), f"> {name}.csv")
+        return 0
+    try:
+        key = options.machine_key or machine("cuda")["machine_key"]
+    except LibraryError as error:
+        raise UserError(str(error)) from None
+    tool = "" if options.read else _tool()
+    sources, found = _sources(points), {}
+    for name, point in points.items():
+        if options.read:
+            path = options.read / f"{name}.csv"
+            if not path.is_file():
+                here = [one.stem for one in options.read.glob("*.csv")]
+                raise UserError(f"{path}: not there; {nearest(name, here) if here else 'the folder has no CSV'}")
+            text, where = path.read_text(encoding="utf-8"), str(path)
+        else:
+            text, where = _profiled(point, tool), f"ncu of {name}"
+        counters = read(text, point, where)
+        found[name] = {**point, "source_hash": sources[name], "counters": counters}
+        print(f"{name}: {', '.join(f'{one} {value:g}' for one, value in counters.items())}")
+    print(f"stored: {store(found, options.results / 'local' / key, {'machine_key': key})}")
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line."""
+    return command(run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
