@@ -33,6 +33,7 @@ struct Shifts {
   Index first = 0;
   Index last = 0;
   constexpr Index count() const { return last - first + 1; }
+  constexpr bool has(Index shift) const { return first <= shift && shift <= last; }
   constexpr bool operator==(const Shifts&) const = default;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "harness/bounds.hpp"
 #include "harness/registry.hpp"
@@ -73,6 +74,38 @@ TEST(Verdict, ALostRowAt256IsSeenWhereAWorstCaseBoundSeesNothing) {
       EXPECT_LT(std::abs(sample.out[32] - before), 1.1 * worst_case)
           << "else the bound is not needed";
     }
+  }
+}
+
+// The output at a shift as one register adds it up.
+float summed_in_turn(const Problem& q, const Sample& sample, Index sy, Index sx) {
+  const Overlap ys = overlap(q.left.rows, q.right.rows, sy);
+  const Overlap xs = overlap(q.left.cols, q.right.cols, sx);
+  float sum = 0;
+  for (Index y = ys.first; y < ys.first + ys.count; ++y) {
+    for (Index x = xs.first; x < xs.first + xs.count; ++x) {
+      sum += sample.left[static_cast<std::size_t>(y * q.left.cols + x)] *
+             sample.right[static_cast<std::size_t>((y + sy) * q.right.cols + x + sx)];
+    }
+  }
+  return sum;
+}
+
+TEST(Verdict, SumsOfSquaresMayLoseWhatTheirSmallTermsAre) {
+  const Problem problem = parse_problem("one-to-one/1500x750/1500x750/1:1/sy:0..1,sx:-1..1/same=yes");
+  HostTruth truth = truth_of(problem, AlgorithmClass::definition);
+  for (const InputKind kind : {InputKind::zero_mean, InputKind::uniform}) {
+    Sample sample(problem, truth, kind);
+    for (std::size_t at = 0; at < sample.out.size(); ++at) {
+      const auto [sy, sx] = std::pair(static_cast<Index>(at) / 3, static_cast<Index>(at) % 3 - 1);
+      sample.out[at] = summed_in_turn(problem, sample, sy, sx);
+    }
+    const Check check = truth.check(kind, sample.out.data());
+    EXPECT_TRUE(check.passed()) << named(check);
+    EXPECT_GT(check.rel_l2_error, 1e-5) << "one register loses more than random errors";
+    // Beside shift 0 nothing more is allowed: a row.
+    sample.out[2] += sample.out[1] / 1500;
+    EXPECT_FALSE(truth.check(kind, sample.out.data()).passed());
   }
 }
 
