@@ -1,13 +1,13 @@
-// The result `peak` of a surface that a warp or a block has at hand: which output is the peak, the
-// largest local maximum outside the 5 x 5 outputs around it, the fit between outputs, and the record.
-// The rules are those of harness/reduce_rules.hpp, in 32 bits; tests/emulation/test_peaks.cpp holds
-// both together.
+// The result `peak`, from a surface that a warp or a block holds: where the peak (the largest output)
+// is; the second peak, which is the largest local maximum outside the 5 x 5 outputs around the peak;
+// the fit between outputs; and the record of all this. The rules are those of
+// harness/reduce_rules.hpp, in 32 bits; tests/emulation/test_peaks.cpp compares the two.
 //
 // A surface is a type with
 //   int rows, cols;                                       of the window
 //   const float* row(int y) const;                        its outputs of row y, 0 <= y < rows
-// and NaN stands for "no number" wherever a value is optional: fmaxf leaves it out, and so do
-// comparisons that are written as "not larger".
+// NaN stands for "no number" wherever a value may be missing. fmaxf ignores it, and a comparison with
+// it is false. So is_local_maximum() asks !(neighbour > value): a missing neighbour changes nothing.
 #pragma once
 
 #include <bit>
@@ -37,8 +37,8 @@ static_assert(sizeof(PeakRecord) == 32);
 __device__ __forceinline__ float no_number() { return std::bit_cast<float>(0x7fc00000u); }
 __device__ __forceinline__ bool is_number(float value) { return value == value; }
 
-// An output that may be the peak, or a row by its largest output. `at` is a number in the order of
-// (sy, sx); kNowhere where there is none.
+// What may be the peak: an output, or a row with the value of its largest output. `at` says which
+// output or row, counted in the order of (sy, sx); kNowhere where there is none.
 inline constexpr int kNowhere = 0x7fffffff;
 struct PeakPlace {
   float value;
@@ -47,11 +47,11 @@ struct PeakPlace {
 __device__ __forceinline__ PeakPlace place_of(float value, int at) {
   return is_number(value) ? PeakPlace{value, at} : PeakPlace{-HUGE_VALF, kNowhere};
 }
-// The larger value first, of equal ones the smaller place.
+// The one with the larger value; of equal values the one with the smaller `at`.
 __device__ __forceinline__ PeakPlace first_of(PeakPlace a, PeakPlace b) {
   return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
 }
-// Over groups of kLanes consecutive lanes, for all of them.
+// The first of the places of kLanes consecutive lanes; all of these lanes get it.
 template <int kLanes = warp::kSize>
 __device__ __forceinline__ PeakPlace first_of_lanes(PeakPlace mine) {
 #pragma unroll
@@ -88,9 +88,9 @@ __device__ __forceinline__ bool is_around(int y, int x, int peak_y, int peak_x) 
   return y - peak_y <= 2 && peak_y - y <= 2 && x - peak_x <= 2 && peak_x - x <= 2;
 }
 
-// The largest local maximum of row y outside the 5 x 5 around the peak, of those larger than `least`,
-// or NaN: of the columns that a lane has, of kLanes lanes. All lanes of the warp come here together,
-// with y beyond the rows where they have none.
+// The largest local maximum of row y that lies outside the 5 x 5 around the peak and is larger than
+// `least`; NaN if there is none. A lane looks only at every kLanes-th column, from column `lane` on.
+// All lanes of the warp call it together, a lane that has no row with y >= s.rows.
 template <int kLanes = warp::kSize, typename Surface>
 __device__ __forceinline__ float second_of_row(const Surface& s, int y, int lane, int peak_y,
                                                int peak_x, float least) {
@@ -107,14 +107,16 @@ __device__ __forceinline__ float second_of_row(const Surface& s, int y, int lane
   return found ? best : no_number();
 }
 
-// Position of the maximum of the parabola through three values, the middle one the largest. Rounding
-// moves it by 2^-22 pixels at most.
+// Position of the maximum of the parabola through three neighbouring values, the middle one the
+// largest: in pixels (steps of a shift) from the middle one. In float32 its five roundings move it by
+// less than 2^-22 pixels (2.5 x 2^-24 in all).
 template <typename T>
 __device__ __forceinline__ T parabola_top(T before, T middle, T after) {
   const T sides = (middle - before) + (middle - after);
   return T(0.5) * ((middle - before) - (middle - after)) / sides;
 }
-// The same through the logarithms; differences of theirs need more than float32.
+// The same through the logarithms of the values, in double: differences of logarithms lose too many
+// digits in float32.
 __device__ __forceinline__ float gaussian_top(float before, float middle, float after) {
   if (!(before > 0 && after > 0)) return parabola_top(before, middle, after);
   const auto log_of = [](float value) { return log(static_cast<double>(value)); };
@@ -135,15 +137,15 @@ __device__ __forceinline__ AxisFit fit_along(float before, float middle, float a
     fit.flags |= kBorder;
     return fit;
   }
-  // Of infinities the parabola is NaN, and their logarithms are.
   if (!(before < middle && after < middle)) return fit;
   const float top =
       gaussian ? gaussian_top(before, middle, after) : parabola_top(before, middle, after);
+  // With an infinity among the three values `top` is NaN, and there is no fit.
   if (top - top == 0) fit.sub = top;
   return fit;
 }
 
-// What a problem says of its peaks.
+// What kernels need to know of a problem to write the records of its peaks.
 struct PeakRequest {
   int first_sy, first_sx;  // shift of output (0, 0)
   bool gaussian;
@@ -154,8 +156,8 @@ struct PeakRequest {
         first_sx(static_cast<int>(q.window.sx.first)),
         gaussian(q.fields.result.sub_pixel == SubPixel::gaussian) {}
 };
-// Whether the records of the family are what a problem asks for. Interpolation to 1/u pixel needs
-// the whole surface, in double.
+// Whether this header can write the records that a problem asks for. It cannot interpolate to 1/u
+// pixel (peak:upsample=u), which needs the whole surface, in double.
 inline Support peaks_fit(const Problem& q) {
   const bool interpolated =
       q.fields.result.kind == ResultKind::peak && q.fields.result.sub_pixel == SubPixel::upsample;
@@ -179,7 +181,7 @@ __device__ __forceinline__ PeakRecord peak_record(const Surface& s, const PeakRe
   record.value = peak.value;
   record.sy += y;
   record.sx += x;
-  // One axis after the other: a division is a call, and its code is long.
+  // A loop that is not unrolled, so that the long code of a division is there once for both axes.
 #pragma unroll 1
   for (int axis = 0; axis < 2; ++axis) {
     const bool is_y = axis == 0;

@@ -14,15 +14,15 @@
 //
 // Forms: all; fp32.
 // Parameters, compile-time:
-//   overlap_tile  4x4, 4x8, 8x4  shifts of a thread, sy x sx: 21, 32, 43 FMAs for each access of 16
-//                                bytes, and 24, 16, 16 warps on an SM
+//   overlap_tile  4x4, 4x8, 8x4  shifts of a thread, sy x sx. In this order they give 21, 32, 43 FMAs
+//                                for each 16-byte access to shared memory, and 24, 16, 16 warps on
+//                                an SM
 // Parameters, run-time:
 //   pairs_per_warp  1, 8, 32  pairs of a warp. In n-to-m, 32 are 4 lefts x 8 rights, or more lefts
-//                             where there are at most 4 rights. With fewer pairs, panels are wider,
-//                             and a problem of few pairs still makes enough blocks to fill a GPU
-//   warps_across    1, 4, 8   how many of the 8 warps of a block lie side by side along sx. With
-//                             more, a block writes longer runs of an output row, but its panels
-//                             are narrower
+//                             where there are at most 4 rights. Low values make wider panels and
+//                             more blocks, so that a problem with few pairs also fills a GPU
+//   warps_across    1, 4, 8   how many of the 8 warps of a block lie side by side along sx. High
+//                             values write longer runs of an output row, but from narrower panels
 // Limits: an infinity or a NaN may reach outputs whose overlaps do not contain it.
 // Measured (H200, 128:128 n-to-m, 64 x 64, tile 4x8): 37 TFLOP/s of useful work. The FMA pipe is
 // busy in 57 % of the cycles, and instructions are issued in 68 %. Barriers cause more stall cycles

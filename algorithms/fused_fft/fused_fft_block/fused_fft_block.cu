@@ -1,11 +1,12 @@
 // Correlation by transforms with everything between input and output in the shared memory of one
-// block: derived from cufft, whose five kernels carry every spectrum through global memory. Beyond
-// the paper.
+// block: derived from cufft, whose five kernels write every spectrum to global memory and read it
+// again. Beyond the paper.
 //
 // A block pads a real matrix while it reads it, transforms it in place, multiplies it by the
-// conjugated spectrum of a left, transforms it back and writes the outputs of the window in the
-// definition's layout. A padded matrix (a "tile") takes half the memory of a complex one
-// (README.md), so tiles of up to 192 x 192 fit a block of 227 KB.
+// conjugated spectrum of a left, transforms it back and writes the outputs of the window, row by row
+// in the order of shifts. A padded matrix (a "tile") takes half the memory of a complex one
+// (README.md of the folder above), so tiles of up to 192 x 192 fit the 227 KB of shared memory of a
+// block.
 //
 // - The spectrum of a left serves all its rights. It lies in the block's shared memory, or in the
 //   workspace, where a first kernel stored it. For n-to-m the first kernel transforms every matrix
@@ -15,26 +16,29 @@
 //   two barriers of the block. Between them some warps compute while others load or store.
 // - The second kernel starts while the first one runs, and the first one starts while the call
 //   before ends (DependentLaunches in launch.hpp).
-// - Rows of padding are not transformed. Where matrices fill at most half of their padding, as
-//   equal shapes do, first passes have half the inputs.
-// - The left's spectrum carries phases that rotate the result, so that the window is one piece of
-//   it.
+// - Rows of padding are not transformed. Where a matrix fills at most half of the padded length, as
+//   equal shapes do with the full window, the first passes read only half of their inputs.
+// - The result of transforms is circular: negative shifts lie at its end. The left's spectrum is
+//   multiplied by complex phases that rotate the result, so that the window is one rectangle of it.
 //
 // Forms: all four, any shape and window; fp32.
 //
 // Parameter, run time:
-//   left_spectrum  shared:    beside the tile of the block. One launch, and every block transforms
-//                             its left: for few pairs.
-//                  workspace: two launches, but half the shared memory, so more blocks on an SM:
-//                             for many pairs.
-// Compile time: the length, 32, 48, 64, 96, 128 or 192: the shortest that both axes allow.
+//   left_spectrum  where the spectrum of a left lies
+//                  shared:    in shared memory, beside the tile. One launch, and every block
+//                             transforms its left: for few pairs.
+//                  workspace: in the workspace. Two launches, but half the shared memory, so more
+//                             blocks on an SM: for many pairs.
+// Chosen by the plan: the length of the transforms along both axes, the shortest of 32, 48, 64, 96,
+// 128 and 192 that is long enough for both. Kernels are compiled for each of these lengths.
 //
 // Limits: transforms are square. The tile, and with left_spectrum=shared a spectrum beside it, must
-// fit the shared memory of a block: on an H200 shared ends at length 128.
+// fit the shared memory of a block: on an H200, shared is possible up to length 128.
 //
 // What limits it (H200): the pipe of shared and global accesses is 65 to 85 % busy, issue slots 56
-// to 67 %. Registers on sm_90: 48 at length 64 (eight blocks an SM), 72 from 96 on. Kernels that
-// have a left and transform rights keep 16 bytes a thread on the stack at 128 and 192.
+// to 67 %. Registers of a thread on sm_90: 48 at length 64 (eight blocks on an SM), 72 from 96 on.
+// At 128 and 192 the kernels that transform rights and multiply them by a left (Work::shared_left,
+// Work::stored_left) keep 16 bytes a thread on the stack.
 #include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_block/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"

@@ -16,9 +16,9 @@ constexpr int resident(int n) { return n <= 64 ? 8 : n <= 96 ? 4 : n <= 128 ? 3 
 struct BlockArguments : FusedProblem {
   Complex* spectra;                    // in the workspace: lefts, then rights
   std::uint32_t items;                 // pairs, or matrices to transform
-  std::uint32_t lefts, chunks, chunk;  // blocks of a left, rights of one of them
+  std::uint32_t lefts, chunks, chunk;  // lefts; blocks of each left; rights of each block
   Divider rights_of_left;
-  std::uint32_t rights_back;
+  std::uint32_t rights_back;  // the right of pair p of left l is p - l * rights_back
 };
 
 template <int kN, Work kWork>
@@ -31,15 +31,15 @@ __global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
   Complex* const left_spectrum = twiddles + kN;
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < kN; i += 32 * T::warps) twiddles[i] = a.roots[i];
-  // Products of stored spectra need nothing of the launch before until they load these.
+  // Work::pairs waits for the launch before only when it loads spectra, below.
   if constexpr (kWork != Work::pairs) wait_for_previous();
-  // A kernel that fills the device does not call it.
+  // Kernels that fill the device do not let the next launch start (launch.hpp says why).
   if constexpr (kWork == Work::shared_left || kWork == Work::spectra) let_next_start();
   const BlockTransform<kN> tile(left_spectrum + (kWork == Work::shared_left ? T::spectrum : 0),
                                 twiddles, {thread / 32, T::warps, thread % 32});
   block::barrier();
 
-  // A spectrum goes out in pairs of values, a left's ready for products.
+  // Stores a spectrum, two values at a time: that of a left conjugated, scaled and rotated.
   const auto store = [&](Complex* to, bool is_left) {
     return [=, &a](auto& v, int at, int k1, int kx) {
       if (is_left) a.as_left<L>(v, k1, kx, kN);
@@ -101,7 +101,8 @@ __global__ void __launch_bounds__(32 * BlockTile<kN>::warps, resident(kN))
       });
       block::barrier();
       tile.inverse_rows(a.rows, a.cols, a.out_of(p));
-      // The next right's rows are written by the warps that read them here, its columns are not.
+      // The next matrix begins with rows, which the warps that have just read them overwrite: no
+      // barrier. Work::pairs begins with columns, which other warps overwrite.
       if constexpr (!kForward) block::barrier();
     }
   }
