@@ -61,11 +61,13 @@ def draw(results: ResultSet) -> list[Result]:
             name="summary",
             title="Time against matrix size",
             caption=(
-                "Lower is better; both scales are logarithmic. “Paper's best” is the fastest algorithm of the paper. “cuFFT” "
-                "is our fastest use of that library. “This project” is the fastest of all variants. The floor is what the "
-                "measured limits of the machine (empty launch, memory, arithmetic) allow a call that waits for the one "
-                "before it. Calls are launched back to back, and plans are kept between calls. Each form is shown with the "
-                "number of matrices that was measured at most sizes, and of several such numbers with the largest."
+                "Lower is better; both scales are logarithmic. A time is of one call, which computes all pairs of the problem. "
+                "“Paper's best” is the fastest algorithm of the paper, in our version or, where it was timed on this machine, in "
+                "the program that its authors published. “cuFFT” is our fastest use of that library. “This project” is the "
+                "fastest of all variants. The floor is the shortest time that the measured limits of the machine (empty "
+                "launch, memory, arithmetic) allow for a call that starts after the previous one has ended. "
+                "Calls are launched back to back, and plans are kept between calls. Of each form, only one number of matrices "
+                "is shown: the one that was measured at the most sizes, or the largest of several such numbers."
             ),
             alt=(
                 "Line charts, one per form: time of the paper's best algorithm, of cuFFT, of the fastest variant of this project, "

@@ -41,8 +41,8 @@ def _measured(passed: pd.DataFrame) -> str:
     sides = passed.sort_values("side")["size"]
     problems = len(passed.drop_duplicates(["form", "size", "counts", "window"]))
     return (
-        f"The time of {_many(passed['variant'].nunique(), 'variant')} of two-dimensional cross-correlation on "
-        f"{_many(problems, 'problem')}: {', '.join(forms)}, matrices from {sides.iloc[0]} to {sides.iloc[-1]}. "
+        f"The time of {_many(passed['variant'].nunique(), 'variant')} on {_many(problems, 'problem')}: "
+        f"{', '.join(forms)}, matrices from {sides.iloc[0]} to {sides.iloc[-1]} (left:right where the sizes differ). "
         "A variant either computes the sums of products directly or uses fast Fourier transforms (FFT)."
     )
 
@@ -60,7 +60,8 @@ def _fastest(results: ResultSet, own: pd.DataFrame) -> str:
     names = ", ".join(f"{style.label(name)} on {wins[name]}" for name in order[:NAMED])
     rest = f", {_many(len(order) - NAMED, 'other variant')} on the others" if len(order) > NAMED else ""
     text = (
-        f"Fastest variant on {_many(len(own), 'problem')} (full window, calls back to back, plans kept): {names}{rest}."
+        f"Fastest variant on the {_many(len(own), 'problem')} with all shifts (fp32, calls launched back to back, plans kept "
+        f"between calls): {names}{rest}."
     )
     found = beyond.of_set(results)
     return f"{text} {beyond.speedup_sentence(found)}".strip()
@@ -77,9 +78,10 @@ def _floor(results: ResultSet) -> str:
         return "Not known: no verified time in the usual conditions."
     mean = math.exp(distances["factor"].map(math.log).mean())
     return (
-        f"On {_many(len(distances), 'problem')}, the fastest time is {mean:.2f} times the floor (geometric mean), and "
-        f"{distances['factor'].max():.1f} times at most. The floor is the shortest time that the measured limits of this "
-        "machine (empty launch, memory, arithmetic) allow for a call that waits for the previous call."
+        f"On the {_many(len(distances), 'problem')} of the figure “Best time over the floor”, the fastest time is "
+        f"{mean:.2f} times the floor (geometric mean), and {distances['factor'].max():.1f} times at most. The floor is the "
+        "shortest time that the measured limits of this machine (empty launch, memory, arithmetic) allow for a call that "
+        "starts after the previous one has ended. Calls that overlap can be faster."
     )
 
 

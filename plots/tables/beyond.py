@@ -229,18 +229,24 @@ def mode_line(modes: pd.DataFrame) -> str:
 
 
 def speedup_sentence(found: Beyond) -> str:
-    """`On 53 problems, the fastest variant is 2.20 times as fast ...`; empty without a problem of the baseline."""
+    """`On the 53 problems that ..., the fastest variant is 2.20 times as fast ...`; empty without a problem of the
+    baseline."""
     lines = found.lines
     known = lines[lines["speedup"].notna()]
     if known.empty:
         return ""
-    of = f" of {len(lines)}" if len(known) < len(lines) else ""
+    of = f" of the {len(lines)}" if len(known) < len(lines) else ""
     least = known["speedup"].min()
-    worst = "It is never slower." if least >= 1 else f"At worst it is {least:.2f} times as fast."
+    worst = (
+        "It is never slower: where an algorithm of the paper is the fastest, the factor is 1."
+        if least >= 1
+        else f"At worst it is {least:.2f} times as fast."
+    )
     mean = _mean(known["speedup"])
     return (
-        f"On {len(known)}{of} problems, the fastest variant, which may be one of the paper's, is {mean:.2f} times as fast "
-        f"(geometric mean) as the paper's fastest algorithm. {worst} Calls are launched back to back."
+        f"On {len(known)}{of} problems that the paper's published program was timed on, the fastest variant is {mean:.2f} "
+        "times as fast (geometric mean) as the paper's best, which is the faster of that program and our versions of its "
+        f"algorithms. {worst}"
     )
 
 
@@ -251,8 +257,9 @@ def sentences(found: Beyond) -> str:
     if not said or far.empty:
         return said or summary(found)[0]
     return (
-        f"{said} Its time is {_mean(far):.2f} times the floor (geometric mean). The floor is the shortest time that the "
-        "measured limits of the machine allow for a call that waits for the previous call."
+        f"{said} On these problems the time of the fastest variant is {_mean(far):.2f} times the floor (geometric mean). The "
+        "floor is the shortest time that the measured limits of the machine (empty launch, memory, arithmetic) allow for a "
+        "call that starts after the previous one has ended. Calls that overlap can be faster."
     )
 
 
