@@ -11,47 +11,25 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from xcorr import speeds, table
 from xcorr.errors import Parser, UserError, command, nearest
+from xcorr.estimates import Estimate, by_speeds, estimates
 from xcorr.fields import NAMES, PLAIN, Fields
 from xcorr.library import Library, LibraryError, Request
 from xcorr.paths import RESULTS
 from xcorr.precisions import PRECISIONS
+from xcorr.prediction import REACH, Predicted, distance, neighbours, predict, reached, rests_on
 from xcorr.problem import FORMS, Problem, parse_counts, parse_size
-from xcorr.table import Point, Source, Times
-from xcorr.variants import Variant, assignments
-
-# How a time is predicted. Of the nearest problems that were measured a plane is fitted through log time, weighted by
-# 1 / distance^2, over log FMAs and log compulsory bytes: in them a launch (slopes 0 and 0), traffic (0 and 1) and
-# arithmetic (1 and 0) are planes. Few neighbours do not settle both slopes, which a ridge therefore pulls to the
-# middle of the three. Any count from 4 to 8 and ridge from 0.1 to 1 leaves about the same regret.
-NEIGHBOURS = 6
-SLOPES = np.array([0.5, 0.5])
-RIDGE = 0.3
-# Octaves of data. Two: half or twice both sides, a quarter or four times the matrices. Beyond REACH another machine's
-# rows that lie nearer say more than one's own, such as those of the preset smoke.
-NEAR, REACH = 2.0, 4.0
+from xcorr.table import Point, Source
+from xcorr.variants import Variant
 
 # What may be computed by definition where an FFT would lose the small outputs: nobody waits longer for it unasked.
 FEASIBLE_US = 60e6
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """A point's time on a problem; `spread` is the relative misfit of its neighbours, 0 when it was measured."""
-
-    point: Point
-    us: float
-    spread: float
 
 
 @dataclass(frozen=True)
@@ -63,71 +41,6 @@ class Choice:
     us: float
     why: str
     warning: str = ""
-
-
-@lru_cache(maxsize=None)
-def coordinates(problem: Problem) -> np.ndarray:
-    """Of a problem: log2 of sides, outputs and counts, such that a euclidean distance is in octaves of data (twice
-    both sides: 2, twice the matrices: 1)."""
-    sides = np.log2([*problem.left, *problem.right, *problem.output])
-    counts = np.log2([problem.lefts, problem.pairs / problem.lefts])
-    return np.concatenate([sides * math.sqrt(4 / len(sides)), counts])
-
-
-def distance(one: Problem, other: Problem) -> float:
-    """Octaves of data between two problems of one form."""
-    return float(np.linalg.norm(coordinates(one) - coordinates(other)))
-
-
-def is_near(octaves: float) -> bool:
-    """Whether a problem that far away still tells what is fast: at most NEAR, but for rounding."""
-    return octaves < NEAR + 0.01
-
-
-def neighbours(problem: Problem, times: Times) -> list[Problem]:
-    """The nearest measured problems of the form, the nearest first, those left out on which only a few variants
-    were measured: what is absent there was not found slow."""
-    same = [one for one in times if one.form == problem.form and times[one]]
-    variants = {one: len({variant for variant, _ in times[one]}) for one in same}
-    enough = [one for one in same if 2 * variants[one] >= max(variants.values())]
-    return sorted(enough, key=lambda one: (distance(problem, one), one.id))[:NEIGHBOURS]
-
-
-def predict(problem: Problem, times: Times) -> list[Predicted]:
-    """Every point that was measured on this problem or on one of the nearest with its time here, the fastest first."""
-    own = times.get(problem, {})
-    found = [Predicted(point, us, 0.0) for point, us in own.items()]
-    near = neighbours(problem, times)
-    if near:
-        points = [point for point in _candidates(problem, near, times) if point not in own]
-        found += [_fitted(problem, point, near, times) for point in points]
-    return sorted(found, key=lambda one: (one.us, one.point))
-
-
-def _candidates(problem: Problem, near: Sequence[Problem], times: Times) -> list[Point]:
-    """Points of the nearest problem, and those of no other that lies beyond NEAR if they were measured on two or more:
-    a sweep leaves points out where they are known to be slow, which a fit to few and far ones would not know."""
-    within = [one for one in near[1:] if is_near(distance(problem, one))]
-    often = Counter(point for one in near for point in times[one])
-    return list(dict.fromkeys([*times[near[0]], *(p for one in within for p in times[one] if often[p] >= 2)]))
-
-
-def _fitted(problem: Problem, point: Point, near: Sequence[Problem], times: Times) -> Predicted:
-    own = [one for one in near if point in times[one]]
-    weights = np.array([1 / (distance(problem, one) ** 2 + 0.01) for one in own])
-    weights /= weights.sum()
-    work = np.array([_work(one) for one in own]) - _work(problem)
-    logs = np.log([times[one][point] for one in own]) - work @ SLOPES
-    terms = np.column_stack([np.ones(len(own)), work])
-    square = terms.T @ (terms * weights[:, None]) + np.diag([1e-9, RIDGE, RIDGE])
-    plane = np.linalg.solve(square, terms.T @ (weights * logs))
-    misfit = math.sqrt(float(weights @ (logs - terms @ plane) ** 2))
-    return Predicted(point, math.exp(plane[0]), math.expm1(misfit))
-
-
-@lru_cache(maxsize=None)
-def _work(problem: Problem) -> np.ndarray:
-    return np.log([max(problem.fmas, 1), problem.bytes(4)])
 
 
 def ordered(problem: Problem, sources: Iterable[Source]) -> list[Source]:
@@ -154,18 +67,8 @@ def pick(problem: Problem, source: Source, fits: Callable[[Point], str]) -> Choi
 
 
 def _why(problem: Problem, source: Source, best: Predicted, second: Predicted | None) -> str:
-    if best.point in source.times.get(problem, {}):
-        rests = f"measured {best.us:.3g} us"
-    else:
-        near = [one for one in neighbours(problem, source.times) if best.point in source.times[one]]
-        off = distance(problem, near[0])
-        sure = "near" if is_near(off) else "far, a guess"
-        rests = (
-            f"predicted {best.us:.3g} us within {best.spread:.0%} from {len(near)} measured problems, the nearest "
-            f"{near[0].id}, {off:.2g} octaves of data away ({sure})"
-        )
     rival = f"; next {second.point[0]} at {second.us / best.us:.2f} x" if second else ""
-    return f"{rests}; {source.where}{rival}"
+    return f"{rests_on(problem, source.times, best)}; {source.where}{rival}"
 
 
 def by_rule(
@@ -186,21 +89,14 @@ def by_rule(
     return None
 
 
-def in_order(
-    problem: Problem, variants: Iterable[Variant], machine: Mapping[str, Any], fits: Callable[[Point], str]
-) -> Choice | None:
-    """Of a problem with fields, of which there is no table of times: the first variant that computes it, those of a family
-    for such problems first, transforms before definitions, then by id, with a point of all threads if it has one."""
-    shipped, cores = speeds.shipped(), max(1, int(machine.get("cores") or 1))
-    families = shipped["families"]
-    for variant in sorted(variants, key=lambda one: (one.family not in families, one.algorithm_class != "fft", one.id)):
-        for params in sorted(variant.points, key=lambda point: assignments(point).get("threads") != "all"):
-            if not fits((variant.id, params)):
-                why = (
-                    f"auto has times of plain problems only; with {problem.fields.text} it takes the first that computes it, "
-                    "families for such problems before others, transforms before definitions"
-                )
-                return Choice(variant.id, params, speeds.launch_s(shipped, variant, params, problem, cores) * 1e6, why)
+def _first_that_fits(ranked: Sequence[Estimate], fits: Callable[[Point], str]) -> Choice | None:
+    """The fastest that fits, and the next variant."""
+    for place, best in enumerate(ranked):
+        if not fits(best.point):
+            others = (one for one in ranked[place + 1 :] if one.point[0] != best.point[0] and not fits(one.point))
+            second = next(others, None)
+            rival = f"; next {second.point[0]} at {second.us / best.us:.2f} x" if second else ""
+            return Choice(*best.point, best.us, best.why + rival)
     return None
 
 
@@ -227,7 +123,7 @@ class Auto:
         """
         sizes = (tuple(request.left), tuple(request.right), request.lefts, request.rights)
         problem = Problem(request.form, *sizes, request.window, request.fields)
-        if problem.is_plain:  # one array twice takes as long as two
+        if problem.is_plain and not self._knows(problem, precision):  # one array twice takes as long as two
             problem = replace(problem, fields=PLAIN)
         if (problem, precision, False) not in self._known:
             self._known[problem, precision, False] = self._must_choose(request, problem, precision)
@@ -272,21 +168,45 @@ class Auto:
             )
 
         if problem.fields != PLAIN:
-            return in_order(problem, here, self._machine, fits)
+            choice = self._with_fields(problem, here, precision, fits)
+        else:
+            known = ordered(problem, self._known_to(problem, here, precision, fits))
+            found = (pick(problem, source, fits) for source in known)
+            choice = next(filter(None, found), None) or by_rule(problem, here, self._machine, fits)
+        return replace(choice, why=f"{choice.why}; {self._outdated}") if choice and self._outdated else choice
+
+    def _knows(self, problem: Problem, precision: str) -> bool:
+        """Whether a source has times of problems with such fields, near."""
+        return problem.fields != PLAIN and any(reached(problem, one.times) for one in self._of(precision))
+
+    def _of(self, precision: str) -> list[Source]:
         if precision not in self._sources:
             self._sources[precision] = list(table.sources(self._machine, self._device, precision, self._results))
-        found = (
-            pick(problem, source, fits) for source in ordered(problem, self._known_to(problem, here, precision, fits))
-        )
-        choice = next(filter(None, found), None) or by_rule(problem, here, self._machine, fits)
-        return replace(choice, why=f"{choice.why}; {self._outdated}") if choice and self._outdated else choice
+        return self._sources[precision]
+
+    def _with_fields(
+        self, problem: Problem, here: Sequence[Variant], precision: str, fits: Callable[[Point], str]
+    ) -> Choice | None:
+        """The fastest by the first source that tells of a point which fits: measured with such fields, or estimated; else by
+        speeds. Families for such problems come before others."""
+        fields, sources = problem.fields.text, ordered(problem, self._of(precision))
+        own = [one for one in here if one.family in speeds.shipped()["families"]]
+        special = [one for one in own if not all(map(fits, ((one.id, params) for params in one.points)))]
+        for source in sources:
+            choice = _first_that_fits(estimates(problem, source, special or here), fits)
+            if choice is not None:
+                told = "" if reached(problem, source.times) else f"nothing near was measured with {fields}; "
+                return replace(choice, why=f"{told}{choice.why}; {source.where}")
+        cores = max(1, int(self._machine.get("cores") or 1))
+        choice = _first_that_fits(by_speeds(problem, special or here, cores), fits)
+        return choice and replace(choice, why=f"nothing was measured; by rule with {fields}, {choice.why}")
 
     def _known_to(
         self, problem: Problem, here: Sequence[Variant], precision: str, fits: Callable[[Point], str]
     ) -> list[Source]:
         """The sources whose times say something of the problem. Where a family for such problems takes it (speeds.toml), those
         that have its variants on a problem within REACH: times of other problems do not know them."""
-        sources = self._sources[precision]
+        sources = self._of(precision)
         own = [one for one in here if one.family in speeds.shipped()["families"]]
         special = {one.id for one in own if not all(map(fits, ((one.id, params) for params in one.points)))}
         if not special:

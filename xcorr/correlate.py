@@ -26,7 +26,7 @@ from xcorr.files import replaced_file
 from xcorr.library import Description, Library, LibraryError, Request
 from xcorr.outputs import check_finite, find_peaks, write_peaks
 from xcorr.problem import FORMS
-from xcorr.variants import default_params
+from xcorr.variants import Variant, default_params
 
 AUTO = "auto"
 AUTOCORR = "autocorr"  # a command of its own, in the place of LEFT.npy
@@ -41,7 +41,8 @@ forms, as pair p -> left, right (m rights a left; R rights in all):
 peaks (CSV): sy, sx of the largest value; sub_sy, sub_sx by a parabola through three points, an axis
   at a time (on the border of the window the integer shift is kept and border is 1); peak_to_second
   = peak over the second local peak outside the 3 x 3 neighbourhood, empty where none is positive.
-  Of --result peak: sub_sy, sub_sx as there, second = the largest local peak outside 5 x 5.
+  Of --result peak: sub_sy, sub_sx as there, second = the largest local peak outside 5 x 5. It needs no
+  surface where the variant writes peaks itself, and no surface is copied from the device.
 examples:
   xcorr reference.npy deformed.npy                                     peak on stdout
   xcorr template.npy frames.npy --window valid --output maps.npy       every value
@@ -89,7 +90,14 @@ def build_parser() -> argparse.ArgumentParser:
         help="write --output even where sums overflow to inf or NaN (default: refused, nothing is written)",
     )
     add("--force", action="store_true", help="replace existing output files")
-    add("--chunk-mib", type=_positive, default=256, metavar="N", help="output kept in memory at a time (default 256)")
+    add(
+        "--chunk-mib",
+        type=_positive,
+        default=256,
+        metavar="N",
+        help="surfaces kept in memory at a time (default 256); of a variant that "
+        "writes the records of --result itself: its matrices and records",
+    )
     add("--quiet", action="store_true", help="no progress bar, no description")
     add("--list", action="store_true", help="the variants of this build")
     return parser
@@ -142,13 +150,24 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     library = library or Library()
     request = make_request(arguments, *headers)
     facts = library.describe(request)
-    job, chunks, choose = choose_job(library, arguments, request, facts)
-    check_space(arguments, headers, request, facts, job, chunks)
-    inputs = read_inputs(arguments, headers, request, job)
+    ready = prepare(library, arguments, request, facts)
+    check_space(arguments, headers, request, facts, ready)
+    inputs = read_inputs(arguments, headers, request, ready.job)
     masks = scored.read_masks(arguments, request)
-    job, remarks = settle(library, request, facts, job, inputs, choose)
-    compute(library, arguments, request, facts, job, inputs, masks, chunks, remarks)
+    job, remarks = settle(library, request, facts, ready.job, inputs, ready.choose)
+    compute(library, arguments, request, facts, job, inputs, masks, ready.chunks, remarks)
     return 0
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run before the data are read. Of auto the job has no variant, and `choose` gives the choice for the largest chunk once
+    the risk of the data is known (fft_range.risk). `held`: bytes of each pair of a chunk that are in memory for its output."""
+
+    job: stream.Job
+    chunks: list[stream.Chunk]
+    held: int
+    choose: Callable[[str], Choice] | None = None
 
 
 @dataclass(frozen=True)
@@ -179,32 +198,57 @@ def settle(
     return replace(job, variant=choice.variant, params=choice.params), Remarks(choice.why, choice.warning)
 
 
-def choose_job(
-    library: Any, arguments: argparse.Namespace, request: Request, facts: Description
-) -> tuple[stream.Job, list[stream.Chunk], Callable[[str], Choice] | None]:
-    """The variant asked for with its default precision and parameters, and the chunks. For auto a job without a
-    variant, and what chooses one for the largest chunk once the risk of the data is known (fft_range.risk)."""
+def prepare(library: Any, arguments: argparse.Namespace, request: Request, facts: Description) -> Prepared:
+    """The variant asked for with its default precision and parameters, and the chunks; or what auto needs.
+
+    Where the variant writes the records of the result itself, no surface is made, and chunks are as large as their matrices
+    and records allow. auto is asked for such chunks first.
+    """
     limit = arguments.chunk_mib << 20
     if arguments.variant != AUTO:
         job = named_job(library.variant(arguments.variant), arguments)
-        return job, stream.plan_chunks(request, pair_bytes(facts, job), limit), None
+        return Prepared(job, *chunks_of(request, facts, job, limit, writes_itself(library, job.variant, request)))
     if arguments.params:
         raise UserError("--params: are of one variant, auto chooses them; name a --variant")
     job = stream.Job(AUTO, "", arguments.precision or "fp32", arguments.device)
-    chunks = stream.plan_chunks(request, pair_bytes(facts, job), limit)
     known = sorted({one for variant in library.variants() for one in variant["precisions"]})
     if job.precision not in known:
         raise UserError(f"precision '{job.precision}': this build has {', '.join(known)}; choose one")
-    largest = max(chunks, key=lambda chunk: chunk.pairs)
-    counts = (part.stop - part.start for part in (largest.lefts, largest.rights))
-    part = replace(request, **dict(zip(("lefts", "rights"), counts)))
     chooser = Auto(library, arguments.device)
-    fastest = chooser.choose(part, job.precision)  # refuses before anything is read
+    for records in (True, False) if request.fields.result_kind != "surface" else (False,):
+        chunks, held = chunks_of(request, facts, job, limit, records)
+        part = part_of(request, max(chunks, key=lambda chunk: chunk.pairs))
+        fastest = chooser.choose(part, job.precision)  # refuses before anything is read
+        if not records or writes_itself(library, fastest.variant, request):
+            break
 
     def choose(risk: str) -> Choice:
         return chooser.choose(part, job.precision, risk) if risk else fastest
 
-    return job, chunks, choose
+    return Prepared(job, chunks, held, choose)
+
+
+def part_of(request: Request, chunk: stream.Chunk) -> Request:
+    """The problem of a chunk."""
+    counts = (part.stop - part.start for part in (chunk.lefts, chunk.rights))
+    return replace(request, **dict(zip(("lefts", "rights"), counts)))
+
+
+def writes_itself(library: Any, variant: str, request: Request) -> bool:
+    """Whether the variant makes the records of the request without a surface."""
+    result = request.fields.result
+    return result != "surface" and not Variant.from_list(library.variant(variant)).is_reduced(result)
+
+
+def chunks_of(
+    request: Request, facts: Description, job: stream.Job, limit: int, records: bool
+) -> tuple[list[stream.Chunk], int]:
+    """Chunks of at most `limit` bytes, and what of each pair is held for the output: its surface, or with `records` these."""
+    surface = pair_bytes(facts, job)
+    if not records:
+        return stream.plan_chunks(request, surface, limit), surface
+    held = -(-facts.result_bytes // facts.pairs)
+    return stream.plan_chunks(request, min(surface, stream.input_bytes(request, job.scalar) + held), limit), held
 
 
 def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.Job:
@@ -251,20 +295,19 @@ def check_space(
     headers: Sequence[matrices.Header],
     request: Request,
     facts: Description,
-    job: stream.Job,
-    chunks: list[stream.Chunk],
+    ready: Prepared,
 ) -> None:
     """UserError naming the bytes where memory or disk cannot hold the run."""
+    job = ready.job
     elements = sum(int(np.prod(header.shape, dtype=object)) for header in headers)
     as_read = sum(int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize for header in headers)
-    one_pair = pair_bytes(facts, job)
-    chunk = max(chunk.pairs for chunk in chunks) * one_pair
+    chunk = max(chunk.pairs for chunk in ready.chunks) * ready.held
     matrices.check_memory(
         "correlation",
         {"input files": as_read, "inputs": elements * np.dtype(job.scalar).itemsize, "output at a time": chunk},
     )
     if arguments.output is not None:
-        needed = facts.pairs * one_pair if request.fields.result == "surface" else facts.result_bytes
+        needed = facts.pairs * pair_bytes(facts, job) if request.fields.result == "surface" else facts.result_bytes
         free = shutil.disk_usage(arguments.output.parent).free
         if needed > free:
             raise UserError(

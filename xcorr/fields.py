@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 from xcorr.errors import UserError
@@ -77,6 +78,18 @@ class Fields:
     def text(self) -> str:
         """`name=value` of each field that does not have its default, separated by `/`: the end of a problem's id."""
         return "/".join(f"{name}={value}" for name, value in self.given.items())
+
+    @cached_property
+    def alike(self) -> Fields:
+        """The same for fields of which a call takes as long: without thresholds, counts and exponents."""
+        kind, _, rest = self.result.partition(":")
+        result = {"peaks": "peaks:1", "above": "above:8mad:1" if "mad" in rest else "above:0:1", "peak": "peak"}.get(
+            kind, kind
+        )
+        score = {"phase": "phase:0"}.get(self.score_kind, self.score_kind)
+        if rest.startswith("upsample"):
+            result = "peak:upsample=2"
+        return Fields(self.boundary, score, self.masks, result, self.same, self.views)
 
     @property
     def score_kind(self) -> str:

@@ -244,8 +244,10 @@ class Problem:
 
     @cached_property
     def fft_work(self) -> float:
-        """N^2 log N of a padded FFT pipeline, summed over its transforms."""
+        """N^2 log N of an FFT pipeline, padded unless the boundary is circular, summed over its transforms."""
         padded = (self.left[0] + self.right[0] - 1) * (self.left[1] + self.right[1] - 1)
+        if self.fields.boundary == "circular":
+            padded = math.prod(self.left)
         return (self.lefts + self.rights + self.pairs) * padded * math.log2(padded + 1)
 
 

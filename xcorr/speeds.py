@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,3 +45,9 @@ def launch_s(speeds: Mapping[str, Any], variant: Variant, params: str, problem: 
     speed = of_variant(speeds, variant)
     work = work_of(problem, variant.algorithm_class)
     return float(speed["launch_us"]) * 1e-6 + work / per_second(speed, params, cores)
+
+
+def reduction_s(speeds: Mapping[str, Any], backend: str, problem: Problem) -> float:
+    """Seconds in which the harness reduces the surface of the problem to its result."""
+    speed = speeds["reduction"][backend]
+    return float(speed["launch_us"]) * 1e-6 + problem.pairs * math.prod(problem.output) / float(speed["per_s"])

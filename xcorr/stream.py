@@ -7,6 +7,7 @@ runs it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,6 +88,14 @@ def plan_chunks(request: Request, pair_bytes: int, limit: int) -> list[Chunk]:
                 Chunk(left * each + start, end - start, slice(left, left + 1), slice(base + start, base + end))
             )
     return chunks
+
+
+def input_bytes(request: Request, scalar: type) -> int:
+    """Bytes of matrices of one pair of a chunk; what several pairs share is divided among them."""
+    each, size = rights_of_a_left(request), np.dtype(scalar).itemsize
+    left, right = math.prod(request.left) / each, math.prod(request.right)
+    shared = request.lefts if request.form == "n-to-m" else 1
+    return math.ceil(size * (left + right / shared))
 
 
 def run_chunks(

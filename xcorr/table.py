@@ -29,7 +29,7 @@ COMMAND = "python3 -m experiments.published.auto_table"
 
 Point = tuple[str, str]  # variant, canonical parameters
 Times = Mapping[Problem, Mapping[Point, float]]  # microseconds
-# By precision and form: {"points": [[variant, params], ...], "problems": {id: [us or null, ...]}}.
+# By precision and group, which is a form and the fields of the problem: {"points": [[variant, params], ...], "problems": {id: [us or null, ...]}}.
 Digest = dict[str, dict[str, Any]]
 
 
@@ -41,14 +41,19 @@ class Source:
     times: Times
 
 
+def group_of(problem: Problem) -> str:
+    """Form and fields of a problem: `n-to-mn`, or `n-to-mn/boundary=circular/result=peak`."""
+    return "/".join(filter(None, (problem.form, problem.fields.text)))
+
+
 def digest(times: Mapping[str, Times]) -> Digest:
     """Times by precision as JSON, four digits each; `undigest` is the inverse."""
     made: Digest = {}
     for precision, all_forms in sorted(times.items()):
-        for form in sorted({problem.form for problem in all_forms}):
-            own = {problem: all_forms[problem] for problem in all_forms if problem.form == form}
+        for group in sorted(set(map(group_of, all_forms))):
+            own = {problem: all_forms[problem] for problem in all_forms if group_of(problem) == group}
             points = sorted({point for found in own.values() for point in found})
-            made.setdefault(precision, {})[form] = {
+            made.setdefault(precision, {})[group] = {
                 "points": [list(point) for point in points],
                 "problems": {
                     problem.id: [float(f"{found[p]:.4g}") if p in found else None for p in points]

@@ -25,6 +25,7 @@ class Variant:
     source_hash: str
     results: tuple[str, ...] = ("surface",)  # that the variant writes itself; the harness reduces surfaces to others
     reduction_hash: str = ""
+    parent: str = ""
     same_only: bool = False  # it needs same=yes: left and right are one array
 
     def is_reduced(self, result: str) -> bool:
@@ -46,6 +47,7 @@ class Variant:
                 source_hash=entry["source_hash"],
                 results=tuple(entry.get("results", ("surface",))),
                 reduction_hash=entry.get("reduction_hash", ""),
+                parent=entry.get("parent", ""),
                 same_only=entry.get("same_only", False),
             )
         except (KeyError, TypeError) as error:

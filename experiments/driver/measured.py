@@ -19,13 +19,13 @@ FACTS = ("backend", "compute_capability", "cores")
 
 
 def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
-    """Medians of all repetitions that passed in mode stream on uniform inputs, by precision; outdated sources left out,
-    side experiments where another one has the point, and problems with a field that has not its default."""
+    """Medians of all repetitions that passed in mode stream on uniform inputs, by precision; outdated sources left out, and
+    side experiments where another one has the point."""
     samples: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in without_studies(store.newest_sources(list(rows))):
         usual = row["mode"] == "stream" and row["input"] == "uniform"
-        if row["outcome"] == "passed" and usual and row["compute_us"] and not any(row[name] for name in FIELDS):
-            cells = (row[name] for name in ("precision", "variant", "params", *GEOMETRY))
+        if row["outcome"] == "passed" and usual and row["compute_us"]:
+            cells = (row[name] for name in ("precision", "variant", "params", *GEOMETRY, *FIELDS))
             samples[tuple(cells)].append(float(row["compute_us"]))
     found: dict[str, dict[Problem, dict[Point, float]]] = defaultdict(lambda: defaultdict(dict))
     for (precision, variant, params, *cells), values in samples.items():

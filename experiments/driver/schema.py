@@ -158,6 +158,7 @@ class Rates(Base):
 
     classes: dict[str, dict[str, Rate]]
     families: dict[str, dict[str, dict[str, Rate]]] = {}
+    reduction: dict[str, Rate] = {}  # of surfaces to records, by backend
     variants: dict[str, Rate] = {}
     verification: dict[str, Verification]
 

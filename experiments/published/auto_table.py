@@ -7,7 +7,7 @@
     python3 -m experiments.published.auto_table --local KEY  only the table of that local set, whose rows changed without a
                                                              run, as when they were copied here
 
-The shipped table keeps, of each published set and form, the points that lead somewhere: of each problem the fastest
+The shipped table keeps, of each published set and group (form and fields), the points that lead somewhere: of each problem the fastest
 point of each of its three fastest variants, with their times on every problem.
 """
 
@@ -37,15 +37,15 @@ Sets = list[dict[str, Any]]  # as measured.read gives them
 
 
 def leaders(times: Times) -> Times:
-    """Of each form the points that lead somewhere, on every problem."""
+    """Of each form, with the same fields, the points that lead somewhere, on every problem."""
     kept: dict[str, set[Point]] = defaultdict(set)
     for problem, found in times.items():
         best: dict[str, Point] = {}
         for point in sorted(found, key=lambda one: (found[one], one)):
             best.setdefault(point[0], point)
-        kept[problem.form] |= set(list(best.values())[:LEADERS])
+        kept[table.group_of(problem)] |= set(list(best.values())[:LEADERS])
     return {
-        problem: {point: us for point, us in found.items() if point in kept[problem.form]}
+        problem: {point: us for point, us in found.items() if point in kept[table.group_of(problem)]}
         for problem, found in times.items()
     }
 

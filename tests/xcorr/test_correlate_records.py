@@ -1,0 +1,113 @@
+"""The command xcorr with --result: where a variant writes records itself, memory is bounded by matrices and records, and no
+surface is made; elsewhere by surfaces, which the library reduces."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy_library import ScipyLibrary, scipy_correlation
+
+from xcorr import correlate, results, stream, table
+from xcorr.library import Request
+
+SIDE, TILES, PATTERNS = 48, 4, 40  # a surface of 95 x 95 has 36 KB, a matrix 9 KB, a record 32 bytes
+
+
+class Library(ScipyLibrary):
+    """cpu_fft makes surfaces only, cpu_peak writes peaks too."""
+
+    def variants(self):
+        found = super().variants()
+        own = {**found[1], "id": "cpu_peak", "parent": "cpu_fft", "results": ["surface", "peak"], "source_hash": "peak"}
+        return [*found, own]
+
+    def describe(self, request):
+        facts = super().describe(request)
+        size = {"peak": 32, "surface": 4 * facts.out_rows * facts.out_cols}[request.fields.result_kind]
+        return replace(facts, result_bytes=facts.pairs * size)
+
+    def correlate(self, request, left, right, *, variant, out=None, **_):
+        self.calls.append((request, variant, out))
+        surface = scipy_correlation(request, left, right)
+        if request.fields.result_kind == "surface":
+            out[:] = surface
+            return out
+        found = np.zeros(len(surface), results.PEAK)
+        at = [np.unravel_index(one.argmax(), one.shape) for one in surface]
+        found["sy"], found["sx"] = (np.array(at) - (SIDE - 1)).T
+        found["value"] = surface.max(axis=(1, 2))
+        return found
+
+
+@pytest.fixture
+def arrays(tmp_path):
+    """Files of tiles and of patterns, which are the tiles turned round by (3, -5)."""
+    rng = np.random.default_rng(4)
+    tiles = rng.standard_normal((TILES, SIDE, SIDE)).astype(np.float32)
+    moved = np.repeat(np.roll(tiles, (3, -5), (1, 2)), PATTERNS, axis=0)
+    np.save(tmp_path / "tiles.npy", tiles)
+    np.save(tmp_path / "patterns.npy", moved)
+    return [str(tmp_path / "tiles.npy"), str(tmp_path / "patterns.npy"), "--form", "n-to-mn", "--right-order", "tile"]
+
+
+def run(library, capsys, *words):
+    assert correlate.main([*words, "--quiet"], library) == 0
+    return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+
+
+def test_records_bound_the_memory_of_a_variant_that_writes_them(arrays, capsys):
+    library = Library()
+    lines = run(library, capsys, *arrays, "--variant", "cpu_peak", "--result", "peak", "--chunk-mib", "2")
+    assert [(one["sy"], one["sx"]) for one in lines] == [("3", "-5")] * (TILES * PATTERNS)
+    assert len(library.calls) == 1, "1.5 MB of matrices and 5 KB of records; its surfaces would be 5.8 MB"
+    ((request, _, out),) = library.calls
+    assert request.fields.result == "peak" and out is None, "no surface is asked for or made"
+
+
+def test_surfaces_bound_the_memory_of_a_variant_whose_surfaces_are_reduced(arrays, capsys):
+    library = Library()
+    lines = run(library, capsys, *arrays, "--variant", "cpu_fft", "--result", "peak", "--chunk-mib", "2")
+    assert len(lines) == TILES * PATTERNS and len(library.calls) == 4
+    assert all(request.rights <= (2 << 20) // (4 * 95 * 95) for request, _, _ in library.calls)
+
+
+def test_auto_is_asked_for_the_chunk_that_its_choice_allows(arrays, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(table, "SHIPPED", tmp_path / "empty.json")
+    table.SHIPPED.write_text("[]")
+    library = Library()
+    run(library, capsys, *arrays, "--result", "peak", "--chunk-mib", "2")
+    assert [variant for _, variant, _ in library.calls] == ["cpu_peak"]
+    library = Library()
+    library.refuses = {"cpu_peak": "not here"}
+    run(library, capsys, *arrays, "--result", "peak", "--chunk-mib", "2")
+    assert len(library.calls) == 4 and {variant for _, variant, _ in library.calls} <= {"cpu_fft", "cpu_row_streaming"}
+
+
+def test_memory_that_is_refused_is_that_of_records_where_no_surface_is_made(arrays, capsys, monkeypatch):
+    told = []
+
+    def note(what, parts):
+        told.extend(parts[name] for name in ("output at a time",) if name in parts)
+
+    monkeypatch.setattr(correlate.matrices, "check_memory", note)
+    for variant in ("cpu_peak", "cpu_fft"):
+        run(Library(), capsys, *arrays, "--variant", variant, "--result", "peak", "--chunk-mib", "2")
+    assert told == [TILES * PATTERNS * 32, PATTERNS * 4 * 95 * 95]
+
+
+@pytest.mark.parametrize(
+    ("form", "lefts", "rights", "matrices"),
+    [
+        ("one-to-one", 1, 1, 2),
+        ("one-to-many", 1, 8, 1 + 1 / 8),
+        ("n-to-mn", 2, 8, 1 + 1 / 4),
+        ("n-to-m", 4, 8, 1 / 4 + 1 / 8),
+    ],
+)
+def test_matrices_that_pairs_share_are_divided_among_them(form, lefts, rights, matrices):
+    request = Request(form, (8, 8), (8, 8), lefts, rights)
+    assert stream.input_bytes(request, np.float32) == 4 * 64 * matrices

@@ -1,0 +1,216 @@
+"""auto with fields: times of problems with such fields decide; without them a variant that writes the result itself is weighed
+against a surface and its reduction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fixtures import sets
+from scipy_library import ScipyLibrary
+
+from experiments.driver import measured, store
+from xcorr import auto, estimates, speeds, table
+from xcorr.fields import Fields
+from xcorr.library import Request
+from xcorr.problem import Problem
+from xcorr.variants import Variant
+
+FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
+
+
+def entry(name, results=("surface",), parent="", algorithm_class="fft", points=("",)):
+    return {
+        **{"id": name, "family": "f", "backend": "cuda", "algorithm_class": algorithm_class, "parent": parent},
+        **{
+            "precisions": ["fp32"],
+            "forms": FORMS,
+            "points": list(points),
+            "modes": ["stream"],
+            "results": list(results),
+        },
+        **{"source_hash": name, "summary": "made up"},
+    }
+
+
+BLOCK, LANES, PEAK = entry("block"), entry("lanes"), entry("block_peak", ("surface", "peak"), "block")
+DIRECT = entry("direct", algorithm_class="definition", points=("a=1", "a=2"))
+
+
+class Library(ScipyLibrary):
+    """Variants of a GPU that do not exist."""
+
+    def __init__(self, *entries):
+        super().__init__()
+        self.entries = entries
+
+    def variants(self):
+        return list(self.entries)
+
+
+def square(side, **fields):
+    return Problem("n-to-mn", (side, side), (side, side), 4, 64, "full", Fields(**fields))
+
+
+def source(times):
+    return auto.Source("made up", times)
+
+
+def listed(*entries):
+    return [Variant.from_list(one) for one in entries]
+
+
+def first(problem, times, *entries):
+    return estimates.estimates(problem, source(times), listed(*entries))[0]
+
+
+def reduction_us(problem):
+    return 1e6 * speeds.reduction_s(speeds.shipped(), "cuda", problem)
+
+
+def test_measured_times_with_such_fields_decide_and_no_others():
+    peaks = {square(64, result="peak"): {("lanes", ""): 50.0, ("block", ""): 70.0}}
+    plain = {square(64): {("lanes", ""): 90.0, ("block", ""): 10.0}}
+    best = first(square(64, result="peak"), {**peaks, **plain}, BLOCK, LANES)
+    assert best.point == ("lanes", "") and best.why == "measured 50 us"
+    near = first(square(56, result="peak"), {**peaks, **plain}, BLOCK, LANES)
+    assert near.point == ("lanes", "") and "nearest n-to-mn/64x64/64x64/4:64/full/result=peak" in near.why
+    assert auto.pick(square(64), source({**peaks, **plain}), lambda _: "").variant == "block"
+    assert auto.pick(square(56), source(peaks), lambda _: "") is None, "times of peaks say nothing of surfaces"
+
+
+def test_a_variant_without_such_a_time_is_weighed_against_those_that_have_one():
+    problem = square(64, result="peak")
+    times = {problem: {("lanes", ""): 50.0}, square(64): {("lanes", ""): 30.0, ("block", ""): 40.0}}
+    best = first(problem, times, BLOCK, LANES, PEAK)
+    assert best.point == ("block_peak", "") and best.us == 40, "that of its parent"
+    slow = {**times, square(64): {("lanes", ""): 30.0, ("block", ""): 60.0}}
+    assert first(problem, slow, BLOCK, LANES, PEAK).point == ("lanes", "")
+
+
+def test_who_writes_the_result_meets_surface_and_reduction():
+    problem = square(64, result="peak")
+    reduction = reduction_us(problem)
+    times = {square(64): {("lanes", ""): 100.0, ("block_peak", ""): 100 + 0.9 * reduction}}
+    best = first(problem, times, LANES, PEAK)
+    assert best.point == ("block_peak", "") and best.us == pytest.approx(100 + 0.9 * reduction)
+    assert "or less, since it writes peak itself; its surface: measured" in best.why
+    times[square(64)]["block_peak", ""] = 100 + 1.1 * reduction
+    best = first(problem, times, LANES, PEAK)
+    assert best.point == ("lanes", "") and best.us == pytest.approx(100 + reduction)
+    assert "to reduce its surface to peak; its surface: measured 100 us" in best.why
+
+
+def test_surfaces_with_the_fields_count_before_plain_ones():
+    problem = square(64, boundary="circular", result="peak")
+    times = {square(64): {("lanes", ""): 10.0, ("block", ""): 20.0}}
+    assert first(problem, times, BLOCK, LANES).point == ("lanes", "")
+    times[square(64, boundary="circular")] = {("block", ""): 5.0, ("lanes", ""): 6.0}
+    best = first(problem, times, BLOCK, LANES)
+    assert best.point == ("block", "") and best.us == pytest.approx(5 + reduction_us(problem))
+
+
+def test_the_boundary_changes_the_work_of_each_class_by_its_own_measure():
+    problem, plain = square(64, boundary="circular"), square(64)
+    times = {plain: {("lanes", ""): 100.0, ("direct", "a=1"): 100.0, ("direct", "a=2"): 90.0}}
+    found = {one.point: one for one in estimates.estimates(problem, source(times), listed(LANES, DIRECT))}
+    assert found["lanes", ""].us == pytest.approx(100 * problem.fft_work / plain.fft_work)
+    assert found["direct", "a=1"].us == pytest.approx(100 * problem.fmas / plain.fmas)
+    assert problem.fmas == plain.fmas, "64^2 outputs of 64^2 products, or 127^2 of fewer"
+    assert (
+        found["direct", "a=2"].us == pytest.approx(90)
+        and "for the work with boundary circular" in found["lanes", ""].why
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ({"score": "zncc:0.3"}, {"score": "zncc:0.1"}, True),
+        ({"result": "peak"}, {"result": "peak:gaussian"}, True),
+        ({"result": "peak"}, {"result": "peak:upsample=20"}, False),
+        ({"result": "peaks:2"}, {"result": "peaks:9"}, True),
+        ({"result": "above:0.5:10"}, {"result": "above:0.7:99"}, True),
+        ({"result": "above:8mad:10"}, {"result": "above:0.7:99"}, False),
+        ({"result": "peak"}, {"result": "sum"}, False),
+        ({"score": "ncc"}, {"score": "zncc"}, False),
+        ({"same": "yes"}, {}, False),
+        ({"boundary": "circular", "score": "phase:0"}, {"boundary": "circular", "score": "phase:0.5"}, True),
+    ],
+)
+def test_fields_of_which_a_call_takes_as_long(one, other, alike):
+    assert (Fields(**one).alike == Fields(**other).alike) is alike
+    assert Fields(**one).alike.alike == Fields(**one).alike
+
+
+def chosen(results, problem, *entries, **machine):
+    library = Library(*entries)
+    request = Request(
+        *(problem.form, problem.left, problem.right, problem.lefts, problem.rights, problem.window),
+        **problem.fields.given,
+    )
+    return auto.Auto(library, "cuda", results).choose(request)
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """An empty results folder; nothing is shipped."""
+    monkeypatch.setattr(table, "SHIPPED", tmp_path / "empty.json")
+    table.SHIPPED.write_text("[]")
+    return tmp_path / "results"
+
+
+def cells(variant, side, us, **given):
+    shape = dict.fromkeys(("left_rows", "left_cols", "right_rows", "right_cols"), side)
+    counts = {"form": "n-to-mn", "lefts": 4, "rights": 64}
+    return sets.row(variant=variant, compute_us=us, backend="cuda", **shape, **counts, **given)
+
+
+def test_auto_reads_such_times_from_tables_and_says_what_they_are(results):
+    key = ScipyLibrary().machine("cuda")["machine_key"]
+    rows = [cells("lanes", 64, 100.0), cells("block", 64, 110.0), cells("lanes", 64, 190.0, result="peak")]
+    measured.write(sets.write_set(results, rows, key, "local"))
+    best = chosen(results, square(64, result="peak"), BLOCK, LANES, PEAK)
+    assert best.variant == "block_peak" and "local rows of this machine" in best.why and "\n" not in best.why
+    rows.append(cells("block_peak", 64, 500.0, result="peak"))
+    measured.write(sets.write_set(results, rows, key, "local"))
+    best = chosen(results, square(64, result="peak"), BLOCK, LANES, PEAK)
+    assert best.variant == "block" and "next lanes" in best.why, (
+        "110 and a reduction; block_peak was measured to be slow"
+    )
+    assert chosen(results, square(64), BLOCK, LANES, PEAK).variant == "lanes"
+
+
+def test_by_rule_too_who_writes_the_result_comes_first(results):
+    best = chosen(results, square(64, result="peak"), LANES, PEAK)
+    assert best.variant == "block_peak" and "nothing was measured; by rule with result=peak" in best.why
+    assert "speeds.toml" in best.why and best.us > 0
+
+
+def test_one_array_counts_where_it_was_measured_and_is_two_elsewhere(results):
+    key = ScipyLibrary().machine("cuda")["machine_key"]
+    twice = {"lefts": 4, "rights": 4}
+    rows = [
+        {**cells("lanes", 64, 100.0), **twice},
+        {**cells("block", 64, 110.0), **twice},
+        {**cells("line", 64, 20.0, same="yes"), **twice},
+    ]
+    measured.write(sets.write_set(results, rows, key, "local"))
+    line = {**entry("line", algorithm_class="definition"), "same_only": True}
+    problem = replace(square(64, same="no"), rights=4)
+    same = replace(problem, fields=Fields(same="yes"))
+    assert chosen(results, same, BLOCK, LANES, line).variant == "line"
+    large = Problem("n-to-mn", (900, 900), (900, 900), 4, 4, "full", Fields(same="yes"))
+    best = chosen(results, large, BLOCK, LANES)
+    assert best.variant == "lanes" and "/same=yes" not in best.why
+
+
+def test_groups_of_a_table_leave_plain_problems_as_they_were():
+    rows = [cells("lanes", 64, 100.0), cells("block", 32, 9.0)]
+    text = [{name: store.text_of(value) for name, value in one.items()} for one in rows]
+    plain = table.digest(measured.times_of(text))
+    other = {name: store.text_of(value) for name, value in cells("block_peak", 64, 50.0, result="peak").items()}
+    both = table.digest(measured.times_of([*text, other]))
+    assert both["fp32"]["n-to-mn"] == plain["fp32"]["n-to-mn"]
+    assert both["fp32"]["n-to-mn/result=peak"]["points"] == [["block_peak", ""]]
+    assert table.undigest(both) == measured.times_of([*text, other])

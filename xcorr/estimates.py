@@ -1,0 +1,114 @@
+"""How long points take on a problem with fields: a score, a boundary, a result.
+
+Where such a problem was measured near, that decides (xcorr/prediction.py). A variant without such a time is estimated: the
+time of its surface, with the fields if it was measured so, else that of the plain problem in proportion to its work;
+and where the variant does not write the result itself, the reduction of the surface after it. A variant that writes the
+result takes its surface's time at most. One that was never measured takes that of its parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from xcorr import speeds
+from xcorr.errors import UserError
+from xcorr.fields import PLAIN
+from xcorr.prediction import neighbours, predict, reached, rests_on
+from xcorr.problem import Problem
+from xcorr.table import Point, Source, Times
+from xcorr.variants import Variant
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A point's time on a problem, and in words what it rests on."""
+
+    point: Point
+    us: float
+    why: str
+
+
+def estimates(problem: Problem, source: Source, variants: Sequence[Variant]) -> list[Estimate]:
+    """The points of `variants` of which the source tells anything, the fastest first; `problem` has fields."""
+    found, own = [], set()
+    if reached(problem, source.times):
+        for one in predict(problem, source.times):
+            found.append(Estimate(one.point, one.us, rests_on(problem, source.times, one)))
+            own.add(one.point[0])
+    surfaces = _surfaces(problem, source.times, {one.id: one for one in variants})
+    for variant in variants:
+        if variant.id in own:
+            continue
+        for params in variant.points:
+            surface = (
+                surfaces.get((variant.id, params))
+                or surfaces.get((variant.id, ""))
+                or surfaces.get((variant.parent, ""))
+            )
+            if surface:
+                found.append(_with_result(problem, variant, params, *surface))
+    return sorted(found, key=lambda one: (one.us, one.point))
+
+
+def by_speeds(problem: Problem, variants: Sequence[Variant], cores: int) -> list[Estimate]:
+    """Every point of `variants` by the speeds of speeds.toml, the fastest first; points of all threads before others."""
+    shipped, found = speeds.shipped(), []
+    for variant in variants:
+        known = shipped["variants"]
+        of = replace(variant, id=variant.parent) if variant.id not in known and variant.parent in known else variant
+        for params in variant.points:
+            us = 1e6 * speeds.launch_s(shipped, of, params, problem, cores)
+            found.append(_with_result(problem, variant, params, us, "by the speeds of xcorr/speeds.toml"))
+    return sorted(found, key=lambda one: (one.us, one.point))
+
+
+def _surfaces(problem: Problem, times: Times, variants: Mapping[str, Variant]) -> dict[Point, tuple[float, str]]:
+    """By point the time of its surface and what that rests on; by (variant, "") that of the variant's fastest."""
+    found: dict[Point, tuple[float, str]] = {}
+    for base in _bases(problem, times):
+        seen: set[str] = set()
+        for one in predict(base, times):
+            variant, us = variants.get(one.point[0]), one.us
+            why = rests_on(base, times, one)
+            work = _work_ratio(problem, base, variant)
+            if work != 1:
+                us, why = us * work, f"{why}, times {work:.2g} for the work with boundary {problem.fields.boundary}"
+            entry = (us, why)
+            found[one.point] = entry
+            if one.point[0] not in seen:  # the fastest of the variant, and of the better base where both have it
+                seen.add(one.point[0])
+                found[one.point[0], ""] = entry
+    return found
+
+
+def _bases(problem: Problem, times: Times) -> list[Problem]:
+    """Problems whose surfaces tell something of the problem's, the better last: the plain one, and that with its fields."""
+    try:
+        plain = replace(problem, fields=PLAIN)
+    except UserError:  # its window has no meaning there
+        plain = problem.surface
+    found = [plain, replace(problem.surface, fields=replace(problem.surface.fields, same="no"))]
+    return [one for place, one in enumerate(found) if one not in found[:place] and neighbours(one, times)]
+
+
+def _work_ratio(problem: Problem, base: Problem, variant: Variant | None) -> float:
+    if variant is None or problem.fields.boundary == base.fields.boundary:
+        return 1.0
+    kinds = [speeds.work_of(one, variant.algorithm_class) for one in (problem, base)]
+    return kinds[0] / kinds[1]
+
+
+def _with_result(problem: Problem, variant: Variant, params: str, us: float, why: str) -> Estimate:
+    """The estimate of a point whose surface takes `us`."""
+    point, result = (variant.id, params), problem.fields.result
+    if problem.fields.result_kind == "surface":
+        return Estimate(point, us, f"estimated at {us:.3g} us; {why}")
+    if not variant.is_reduced(result):
+        return Estimate(
+            point, us, f"estimated at {us:.3g} us or less, since it writes {result} itself; its surface: {why}"
+        )
+    reduction = 1e6 * speeds.reduction_s(speeds.shipped(), variant.backend, problem)
+    total = us + reduction
+    text = f"estimated at {total:.3g} us, {reduction:.3g} of it to reduce its surface to {result}; its surface: {why}"
+    return Estimate(point, total, text)
