@@ -17,7 +17,7 @@ from experiments.driver.run_records import read_runs
 from experiments.driver.schema import Experiment, Restriction
 from experiments.driver.store import Row
 from experiments.driver.studies import without_studies
-from xcorr.auto import distance
+from xcorr.prediction import distance
 from xcorr.problem import COLUMNS, Problem
 from xcorr.variants import assignments
 

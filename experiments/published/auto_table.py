@@ -23,10 +23,10 @@ from typing import Any
 from experiments.driver import measured, store
 from experiments.driver.schema import FOLDER, Experiment, grid, parse
 from xcorr import table
-from xcorr.auto import predict
 from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.files import load_toml
 from xcorr.paths import RESULTS
+from xcorr.prediction import predict
 from xcorr.table import Point, Times
 
 REGRET = FOLDER / "auto-regret.toml"
