@@ -1,0 +1,230 @@
+// What the CPU variants of the family make of one matrix before they correlate it: float64 planes
+// without view, mask, scale and mean, and the integral images of a tile (Crow 1984).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "harness/variant.hpp"
+
+namespace xcorr::template_matching {
+
+// All matrices of one side of a call.
+template <typename T>
+struct CallSide {
+  const T* matrices;
+  const std::uint8_t* mask;  // null: all pixels are valid
+  View view;
+  Views views;
+  Shape shape;
+
+  const T* row(Index i, Index y) const {
+    switch (views) {
+      case Views::windows:
+        return matrices + view.offsets[i] + y * view.pitch;
+      case Views::channels:
+        return matrices + view.offsets[i * shape.rows + y];
+      default:
+        return matrices + (i * shape.rows + y) * shape.cols;
+    }
+  }
+  const std::uint8_t* mask_row(Index i, Index y) const {
+    return mask ? mask + (i * shape.rows + y) * shape.cols : nullptr;
+  }
+};
+
+template <typename T>
+CallSide<T> left_side(const Call& call, const Problem& q) {
+  return {call.lefts<T>(), call.left_mask, call.left_view, q.fields.views, q.left};
+}
+template <typename T>
+CallSide<T> right_side(const Call& call, const Problem& q) {
+  return {call.rights<T>(), call.right_mask, call.right_view, q.fields.views, q.right};
+}
+
+// A part of a matrix: `rows` x `cols` elements from (y, x) on.
+struct Part {
+  Index y, x, rows, cols;
+};
+
+// Dense planes of a part, row-major. `values` is 0 where a pixel is not valid; `valid` is 1 or 0;
+// `squares` are those of `values`.
+enum Plane { kValues, kValid, kSquares, kPlanes };
+struct Planes {
+  double* plane[kPlanes];  // null: not wanted
+};
+
+// use(place in the planes, whether the pixel is valid)
+template <typename T, typename Use>
+void each_pixel(const CallSide<T>& side, Index i, Part part, const Use& use) {
+  for (Index y = 0; y < part.rows; ++y) {
+    const std::uint8_t* mask = side.mask_row(i, part.y + y);
+    const Index first = y * part.cols;
+    if (!mask) {
+      for (Index x = 0; x < part.cols; ++x) use(first + x, true);
+    } else {
+      for (Index x = 0; x < part.cols; ++x) use(first + x, mask[part.x + x] != 0);
+    }
+  }
+}
+
+// What was removed: value = pixel * 2^-exponent - pivot.
+struct Facts {
+  int exponent;     // only where the score does not depend on a factor, else 0
+  double pivot;     // about which values are: the mean of the valid pixels, or 0
+  double count;     // of valid pixels
+  double largest;   // |value|
+  double centre;    // the value of the pixel from which deviations count (docs/design.md)
+  double farthest;  // at least |value - centre| of every valid pixel
+};
+
+// The sum of term(i) and the largest of size(i), i below n, in lanes that do not wait for each other.
+template <typename Term>
+double sum_of(Index n, const Term& term) {
+  constexpr Index kLanes = 8;
+  double lanes[kLanes] = {};
+  Index i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (Index k = 0; k < kLanes; ++k) lanes[k] += term(i + k);
+  }
+  for (; i < n; ++i) lanes[0] += term(i);
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+         ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+template <typename Size>
+double largest_of(Index n, const Size& size) {
+  constexpr Index kLanes = 8;
+  double lanes[kLanes] = {};
+  Index i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (Index k = 0; k < kLanes; ++k) {
+      const double one = size(i + k);
+      lanes[k] = one > lanes[k] ? one : lanes[k];
+    }
+  }
+  for (; i < n; ++i) lanes[0] = std::max(lanes[0], size(i));
+  return *std::max_element(lanes, lanes + kLanes);
+}
+
+// Values are the pixels over a power of two, so that the products of float32 neither overflow nor
+// underflow, without their mean if `score` is centred. `mean` is that of the whole matrix; a part
+// has a pivot of its own, so that an offset that drifts through the matrix costs no digits.
+template <typename T>
+Facts copy_part(const CallSide<T>& side, Index i, Part part, ScoreKind score, double mean,
+                const Planes& to) {
+  Facts facts{};
+  double* values = to.plane[kValues];
+  const Index pixels = part.rows * part.cols;
+  facts.count = static_cast<double>(pixels);
+  for (Index y = 0; y < part.rows; ++y) {
+    const T* row = side.row(i, part.y + y) + part.x;
+    for (Index x = 0; x < part.cols; ++x) {
+      values[y * part.cols + x] = static_cast<double>(row[x]);
+    }
+  }
+  if (to.plane[kValid]) {
+    double* valid = to.plane[kValid];
+    each_pixel(side, i, part, [&](Index k, bool is) { valid[k] = is ? 1 : 0; });
+    // Not a product: an invalid pixel may be NaN.
+    for (Index k = 0; k < pixels; ++k) values[k] = valid[k] != 0 ? values[k] : 0;
+    facts.count = sum_of(pixels, [&](Index k) { return valid[k]; });
+  }
+  const bool normalised = is_normalised(score);
+  if (normalised) {
+    const double largest = largest_of(pixels, [&](Index k) { return std::abs(values[k]); });
+    if (largest > 0 && std::isfinite(largest)) facts.exponent = std::ilogb(largest);
+  }
+  const double scale = std::ldexp(1.0, -facts.exponent);
+  if ((score == ScoreKind::covariance || score == ScoreKind::zncc) && facts.count > 0) {
+    const double sum = sum_of(pixels, [&](Index k) { return values[k]; });
+    facts.pivot = sum * scale / facts.count;
+  }
+  facts.centre = score == ScoreKind::zncc ? mean * scale - facts.pivot : 0;
+  const auto subtract = [&](double number, double factor) {
+    const double* valid = to.plane[kValid];
+    if (valid) {
+      for (Index k = 0; k < pixels; ++k) {
+        values[k] = valid[k] != 0 ? values[k] * factor - number : 0;
+      }
+    } else {
+      for (Index k = 0; k < pixels; ++k) values[k] = values[k] * factor - number;
+    }
+  };
+  subtract(facts.pivot, scale);
+  // In float64 the rounding error of the mean counts too: it is the mean of what is left.
+  if (sizeof(T) == sizeof(double) && facts.pivot != 0) {
+    subtract(sum_of(pixels, [&](Index k) { return values[k]; }) / facts.count, 1);
+  }
+  if (normalised) {
+    facts.largest = largest_of(pixels, [&](Index k) { return std::abs(values[k]); });
+    facts.farthest = facts.largest + std::abs(facts.centre);
+  }
+  if (to.plane[kSquares]) {
+    for (Index k = 0; k < pixels; ++k) to.plane[kSquares][k] = values[k] * values[k];
+  }
+  return facts;
+}
+
+// The mean of the valid pixels of a matrix, as copy_part makes it.
+template <typename T>
+double mean_of(const CallSide<T>& side, Index i) {
+  double sum = 0, count = 0;
+  for (Index y = 0; y < side.shape.rows; ++y) {
+    const T* row = side.row(i, y);
+    const std::uint8_t* mask = side.mask_row(i, y);
+    const auto value = [&](Index x) { return static_cast<double>(row[x]); };
+    const Index cols = side.shape.cols;
+    if (!mask) {
+      sum += sum_of(cols, value);
+      count += static_cast<double>(cols);
+    } else {
+      sum += sum_of(cols, [&](Index x) { return mask[x] != 0 ? value(x) : 0.0; });
+      count += sum_of(cols, [&](Index x) { return mask[x] != 0 ? 1.0 : 0.0; });
+    }
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+// Sums over rectangles of a plane of one tile, in four reads.
+class IntegralImage {
+ public:
+  static Index doubles(Index rows, Index cols) { return (rows + 1) * (cols + 1); }
+
+  IntegralImage() = default;
+  explicit IntegralImage(double* memory) : sums_(memory) {}
+
+  void make(const double* plane, Index rows, Index cols) {
+    sum_up(plane, rows, cols, [](double value) { return value; });
+  }
+  void make_of_squares(const double* plane, Index rows, Index cols) {
+    sum_up(plane, rows, cols, [](double value) { return value * value; });
+  }
+
+  // Over `rows` x `cols` elements from (y, x) on.
+  double sum(Index y, Index x, Index rows, Index cols) const {
+    const double* top = sums_ + y * pitch_ + x;
+    const double* bottom = top + rows * pitch_;
+    return (bottom[cols] - top[cols]) - (bottom[0] - top[0]);
+  }
+
+ private:
+  template <typename Of>
+  void sum_up(const double* plane, Index rows, Index cols, const Of& of) {
+    pitch_ = cols + 1;
+    std::fill_n(sums_, pitch_, 0.0);
+    for (Index y = 0; y < rows; ++y) {
+      const double* row = plane + y * cols;
+      const double* above = sums_ + y * pitch_ + 1;
+      double* here = sums_ + (y + 1) * pitch_ + 1;
+      double of_row = 0;
+      here[-1] = 0;
+      for (Index x = 0; x < cols; ++x) here[x] = above[x] + (of_row += of(row[x]));
+    }
+  }
+
+  double* sums_ = nullptr;
+  Index pitch_ = 0;
+};
+
+}  // namespace xcorr::template_matching

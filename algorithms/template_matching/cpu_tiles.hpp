@@ -1,0 +1,521 @@
+// What both CPU variants of the family share: the surface of a pair is divided into tiles, and all that
+// a tile needs is made once and serves every template that meets it.
+//
+//   tile of the right matrix: copied about a pivot of its own, so that an offset of the frame costs no
+//   digits; integral images of its values and squares in float64; what the correlator makes of it.
+//   template: without its mean, so that the mean of the window cancels in the numerator:
+//   sum (l - mean l)(r - mean r) = sum (l - mean l)(r - any number).
+//   score: numerator / sqrt(sum (l - mean l)^2 (sum r^2 - (sum r)^2 / n)).
+//
+// With a mask of the left side the sums of a window are correlations with that mask (two more than the
+// numerator), with one of the right side those of the template are (two more), with both all are,
+// and the count of pixels too (six: Padfield 2012). All of them are float64 then.
+//
+// A Correlator makes numerators:
+//   Correlator<C>(request, tiling, threads, memory); doubles(...)         C: float or double
+//   left(slot, plane, values)             prepares a plane of a template
+//   right(thread, plane, values, part)    prepares a plane of a tile
+//   correlate(thread, slot, left plane, right plane, tile, out)    every output of a tile
+//   correlate_in_double(...)              the same again in float64, from the planes themselves
+// Around a plane of a template lie kSlackRows rows of zeros, behind one of a tile as many rows and
+// kSlack elements that may be read, and behind the outputs as many rows that may be written.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "algorithms/template_matching/cpu_planes.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::template_matching {
+
+// How a surface is divided. All shifts are inside `valid`, or there is one tile.
+struct Tiling {
+  bool inside;                    // the template lies in the right matrix at every shift
+  Index out_rows, out_cols;       // outputs of a tile; the last ones have fewer
+  Index down, across;             // tiles
+  Index rows, cols;               // of the right matrix that a tile reads
+  Index tiles() const { return down * across; }
+};
+
+inline bool is_inside(const Problem& q) {
+  return q.fields.boundary == Boundary::zero && q.window.sy.first >= 0 && q.window.sy.last <= q.right.rows - q.left.rows &&
+         q.window.sx.first >= 0 && q.window.sx.last <= q.right.cols - q.left.cols;
+}
+
+inline Tiling make_tiling(const Problem& q, Index out_rows, Index out_cols) {
+  if (!is_inside(q)) {
+    return {false, q.out_rows(), q.out_cols(), 1, 1, q.right.rows, q.right.cols};
+  }
+  out_rows = std::min(out_rows, q.out_rows());
+  out_cols = std::min(out_cols, q.out_cols());
+  return {true,
+          out_rows,
+          out_cols,
+          (q.out_rows() + out_rows - 1) / out_rows,
+          (q.out_cols() + out_cols - 1) / out_cols,
+          out_rows + q.left.rows - 1,
+          out_cols + q.left.cols - 1};
+}
+
+// A tile: its outputs, and the part of the right matrix that they need.
+struct Tile {
+  Part outputs, input;
+};
+
+inline Tile tile_of(const Problem& q, const Tiling& tiling, Index number) {
+  const Index y = number / tiling.across * tiling.out_rows;
+  const Index x = number % tiling.across * tiling.out_cols;
+  const Index rows = std::min(tiling.out_rows, q.out_rows() - y);
+  const Index cols = std::min(tiling.out_cols, q.out_cols() - x);
+  if (!tiling.inside) return {{y, x, rows, cols}, {0, 0, q.right.rows, q.right.cols}};
+  return {{y, x, rows, cols},
+          {q.window.sy.first + y, q.window.sx.first + x, rows + q.left.rows - 1,
+           cols + q.left.cols - 1}};
+}
+
+// Why the family's CPU variants do not take a problem, or yes. `everywhere`: covariance at any shift.
+inline Support takes(const PlanRequest& request, bool everywhere) {
+  const Problem& q = request.problem;
+  Problem plain = q;
+  plain.fields = {};
+  if (is_normalised(q.fields.score.kind) && plain.is_time_series()) {
+    return no("templates along signals: the family time_series takes them");
+  }
+  if (is_inside(q) || (everywhere && q.fields.score.kind == ScoreKind::covariance)) return yes();
+  return no("window: the left matrix is a template inside the right one at every shift; use valid");
+}
+
+inline int thread_count(const PlanRequest& request) {
+  return request.params.get("threads") == "1" ? 1 : omp_get_max_threads();
+}
+
+// The correlations of a problem: of a left with a right plane each.
+enum Sum { kProducts, kLeftSum, kLeftSquares, kRightSum, kRightSquares, kCount, kSums };
+struct Term {
+  bool wanted;
+  Plane left, right;
+};
+inline std::array<Term, kSums> terms_of(Masks masks) {
+  const bool left = masks_left(masks), right = masks_right(masks);
+  return {{{true, kValues, kValues},
+           {right, kValues, kValid},
+           {right, kSquares, kValid},
+           {left, kValid, kValues},
+           {left, kValid, kSquares},
+           {left && right, kValid, kValid}}};
+}
+
+// The constant rule of docs/design.md for squares `s` of `n` elements: 0 beyond this, a score above.
+inline double constant_limit(double farthest, double n) {
+  const double deviation = 8 * 0x1p-24 * farthest;
+  return deviation * deviation * n;
+}
+
+template <typename T, typename C, template <typename> class CorrelatorOf>
+class TilesPlan final : public Plan {
+  using Correlator = CorrelatorOf<C>;
+  // A template that is ready.
+  struct Template {
+    Facts facts;
+    double squares;
+    bool constant;
+  };
+
+ public:
+  TilesPlan(const PlanRequest& request, const Tiling& tiling)
+      : problem_(request.problem),
+        tiling_(tiling),
+        terms_(terms_of(problem_.fields.masks)),
+        at_(request, tiling),
+        threads_(thread_count(request)),
+        memory_(static_cast<double*>(request.workspace)),
+        correlator_(request, tiling, at_.slots, threads_, memory_ + at_.correlator) {
+    std::fill_n(memory_, at_.correlator, 0.0);
+  }
+
+  static std::size_t workspace_bytes(const PlanRequest& request, const Tiling& tiling) {
+    return static_cast<std::size_t>(Layout(request, tiling).total) * sizeof(double);
+  }
+
+  void compute(const Call& call) override {
+    const Problem& q = problem_;
+    const auto lefts = left_side<T>(call, q);
+    const auto rights = right_side<T>(call, q);
+    call.phase("build");
+    if (q.fields.score.kind == ScoreKind::zncc) {
+#pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1)
+      for (Index r = 0; r < q.rights; ++r) memory_[at_.means + r] = mean_of(rights, r);
+    }
+    call.phase("forward");
+    if (q.form == Form::n_to_mn) return each_tile(call, lefts, rights, 0, 0);
+    for (Index first = 0; first < q.lefts; first += at_.slots) {
+      const Index count = std::min(at_.slots, q.lefts - first);
+#pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1)
+      for (Index l = 0; l < count; ++l) make_template(lefts, first + l, l);
+      each_tile(call, lefts, rights, first, count);
+    }
+  }
+
+ private:
+  // Where everything lies in the workspace, in doubles.
+  struct Layout {
+    Index means = 0, most = 0, templates = 0, slot = 0, threads = 0, thread = 0, correlator = 0;
+    Index plane = 0, image = 0, surface = 0;  // of a thread
+    Index template_plane = 0;
+    Index slots = 0;  // templates that are ready at a time; in n-to-mn one a thread
+    Index total = 0;
+
+    Layout(const PlanRequest& request, const Tiling& tiling) {
+      const Problem& q = request.problem;
+      const Index threads_in_use = thread_count(request);
+      const auto line = [](Index doubles) { return (doubles + 31) / 32 * 32; };
+      const bool masked = q.fields.masks != Masks::none;
+      template_plane = line((q.left.rows + 2 * Correlator::kSlackRows) * q.left.cols);
+      slot = line(sizeof(Template) / sizeof(double) + 1) + (masked ? 3 : 1) * template_plane;
+      constexpr Index kTemplateDoubles = Index{1} << 23;  // 64 MB of templates and what is made of them
+      const Index each = slot + Correlator::template_doubles(request, tiling);
+      slots = q.form == Form::n_to_mn
+                  ? threads_in_use
+                  : std::clamp<Index>(kTemplateDoubles / each, std::min<Index>(q.lefts, 4), q.lefts);
+      plane = line((tiling.rows + Correlator::kSlackRows) * tiling.cols + Correlator::kSlack);
+      image = line(IntegralImage::doubles(tiling.rows, tiling.cols));
+      surface = line((tiling.out_rows + Correlator::kSlackRows) * Correlator::pitch(tiling));
+      const bool normalised = is_normalised(q.fields.score.kind);
+      thread = (masked ? 3 : 1) * plane + (normalised ? (masked ? 3 : 2) * image : 0) +
+               (masked ? kSums + 2 : 3) * surface;
+      Index at = 0;
+      const auto take = [&](Index doubles) {
+        const Index first = at;
+        at += line(doubles);
+        return first;
+      };
+      means = take(q.rights);
+      most = take(masks_right(q.fields.masks) ? q.pairs() : 0);
+      templates = take(slots * slot);
+      threads = take(threads_in_use * thread);
+      correlator = take(Correlator::doubles(request, tiling, slots, threads_in_use));
+      total = at;
+    }
+  };
+
+  // What one thread holds of a tile.
+  struct Scratch {
+    Planes planes;
+    std::array<IntegralImage, kPlanes> images;
+    C* surface[kSums];
+    double* exact;     // products in float64, where `offset`
+    double* inverses;  // make_inverses
+    bool offset;
+    Facts facts;
+    Tile tile;
+  };
+
+  bool masked() const { return problem_.fields.masks != Masks::none; }
+  bool right_masked() const { return masks_right(problem_.fields.masks); }
+  bool left_masked() const { return masks_left(problem_.fields.masks); }
+
+  Scratch scratch(int thread) const {
+    Scratch s{};
+    double* at = memory_ + at_.threads + thread * at_.thread;
+    const auto take = [&](Index doubles) { return std::exchange(at, at + doubles); };
+    for (int p = 0; p < (masked() ? 3 : 1); ++p) s.planes.plane[p] = take(at_.plane);
+    if (is_normalised(problem_.fields.score.kind)) {
+      s.images[kValues] = IntegralImage(take(at_.image));
+      s.images[kSquares] = IntegralImage(take(at_.image));
+      if (masked()) s.images[kValid] = IntegralImage(take(at_.image));
+    }
+    for (int t = 0; t < (masked() ? kSums : 1); ++t) {
+      s.surface[t] = reinterpret_cast<C*>(take(at_.surface));
+    }
+    s.exact = take(at_.surface);
+    s.inverses = take(at_.surface);
+    return s;
+  }
+  Template& ready(Index slot) const {
+    return *reinterpret_cast<Template*>(memory_ + at_.templates + slot * at_.slot);
+  }
+  Planes template_planes(Index slot) const {
+    double* first = memory_ + at_.templates + (slot + 1) * at_.slot - (masked() ? 3 : 1) * at_.template_plane;
+    Planes planes{};
+    for (int p = 0; p < (masked() ? 3 : 1); ++p) {
+      planes.plane[p] = first + p * at_.template_plane + Correlator::kSlackRows * problem_.left.cols;
+    }
+    return planes;
+  }
+
+  void make_template(const CallSide<T>& lefts, Index i, Index slot) {
+    const Problem& q = problem_;
+    const Planes planes = template_planes(slot);
+    const ScoreKind kind = q.fields.score.kind;
+    Template& made = ready(slot);
+    // The pivot of the whole matrix is its mean, so that deviations are the values themselves.
+    made.facts = copy_part(lefts, i, {0, 0, q.left.rows, q.left.cols}, kind, 0, planes);
+    made.facts.centre = 0;
+    made.facts.farthest = made.facts.largest;
+    made.squares = 0;
+    for (Index k = 0; k < q.left.size(); ++k) {
+      made.squares += planes.plane[kValues][k] * planes.plane[kValues][k];
+    }
+    made.constant = made.squares <= constant_limit(made.facts.largest, made.facts.count);
+    std::array<bool, kPlanes> used{};
+    for (const Term& term : terms_) used[term.left] |= term.wanted;
+    for (int p = 0; p < kPlanes; ++p) {
+      if (used[p]) correlator_.left(slot, Plane(p), planes.plane[p]);
+    }
+  }
+
+  // Every tile of every right matrix against `count` templates from `first` on; in n-to-mn against
+  // the one that belongs to the right matrix.
+  void each_tile(const Call& call, const CallSide<T>& lefts, const CallSide<T>& rights, Index first,
+                 Index count) {
+    const Problem& q = problem_;
+    const Index tiles = tiling_.tiles(), tasks = q.rights * tiles;
+    if (right_masked()) find_most(lefts, rights, first, count);
+    // Few tiles are shared by threads, each with a part of the templates.
+    const Index groups =
+        q.form == Form::n_to_mn ? 1 : std::clamp<Index>(2 * threads_ / tasks, 1, count);
+#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+    {
+      const int thread = omp_get_thread_num();
+      Index made = -1;  // n-to-mn: the template in this thread's slot
+#pragma omp for schedule(dynamic)
+      for (Index task = 0; task < tasks * groups; ++task) {
+        const Index r = task / groups / tiles, group = task % groups;
+        const Tile tile = tile_of(q, tiling_, task / groups % tiles);
+        Scratch s = scratch(thread);
+        prepare(rights, r, tile, thread, s);
+        if (q.form == Form::n_to_mn) {
+          const Index l = q.pair(r).left;
+          if (l != made) make_template(lefts, l, thread);
+          made = l;
+          score(call, thread, thread, r, s);
+        } else {
+          for (Index l = count * group / groups; l < count * (group + 1) / groups; ++l) {
+            score(call, thread, l, q.form == Form::n_to_m ? (first + l) * q.rights + r : r, s);
+          }
+        }
+      }
+    }
+  }
+
+  // The largest number of valid pixels of each pair over all shifts.
+  void find_most(const CallSide<T>& lefts, const CallSide<T>& rights, Index first, Index count) {
+    const Problem& q = problem_;
+    double* most = memory_ + at_.most;
+#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+    {
+      const int thread = omp_get_thread_num();
+#pragma omp for schedule(dynamic)
+      for (Index r = 0; r < q.rights; ++r) {
+        const bool own = q.form == Form::n_to_mn;
+        if (own) make_template(lefts, q.pair(r).left, thread);
+        for (Index l = 0; l < (own ? 1 : count); ++l) {
+          const Index slot = own ? thread : l;
+          double largest = 0;
+          for (Index t = 0; t < tiling_.tiles(); ++t) {
+            const Tile tile = tile_of(q, tiling_, t);
+            Scratch s = scratch(thread);
+            s.tile = tile;
+            s.facts = copy_part(rights, r, tile.input, q.fields.score.kind, 0, s.planes);
+            s.images[kValid].make(s.planes.plane[kValid], tile.input.rows, tile.input.cols);
+            if (left_masked()) {
+              correlator_.right(thread, kValid, s.planes.plane[kValid], tile.input);
+              correlator_.correlate(thread, slot, kValid, kValid, tile, s.surface[kCount]);
+            }
+            for (Index y = 0; y < tile.outputs.rows; ++y) {
+              for (Index x = 0; x < tile.outputs.cols; ++x) {
+                largest = std::max(largest, count_at(s, y, x));
+              }
+            }
+          }
+          most[q.form == Form::n_to_m ? (first + l) * q.rights + r : r] = largest;
+        }
+      }
+    }
+  }
+
+  double count_at(const Scratch& s, Index y, Index x) const {
+    if (!right_masked()) return 0;
+    if (!left_masked()) return s.images[kValid].sum(y, x, problem_.left.rows, problem_.left.cols);
+    return std::nearbyint(static_cast<double>(s.surface[kCount][y * Correlator::pitch(tiling_) + x]));
+  }
+
+  void prepare(const CallSide<T>& rights, Index r, const Tile& tile, int thread, Scratch& s) {
+    const ScoreKind kind = problem_.fields.score.kind;
+    const Index rows = tile.input.rows, cols = tile.input.cols;
+    s.tile = tile;
+    const double mean = kind == ScoreKind::zncc ? memory_[at_.means + r] : 0;
+    s.facts = copy_part(rights, r, tile.input, kind, mean, s.planes);
+    if (is_normalised(kind) && !left_masked()) {
+      s.images[kValues].make(s.planes.plane[kValues], rows, cols);
+      s.images[kSquares].make_of_squares(s.planes.plane[kValues], rows, cols);
+      if (right_masked()) s.images[kValid].make(s.planes.plane[kValid], rows, cols);
+    }
+    s.offset = is_normalised(kind) && !masked() && make_inverses(s);
+    std::array<bool, kPlanes> used{};
+    for (const Term& term : terms_) used[term.right] |= term.wanted;
+    for (int p = 0; p < kPlanes; ++p) {
+      if (used[p]) correlator_.right(thread, Plane(p), s.planes.plane[p], tile.input);
+    }
+  }
+
+  // The outputs of one tile and one template.
+  void score(const Call& call, int thread, Index slot, Index pair, const Scratch& s) {
+    const Problem& q = problem_;
+    const Tile& tile = s.tile;
+    const bool exact = s.offset;
+    if (exact) {
+      correlator_.correlate_in_double(template_planes(slot), s.planes, tile, s.exact);
+    }
+    for (int t = 0; t < kSums && !exact; ++t) {
+      const Term& term = terms_[t];
+      if (term.wanted) {
+        correlator_.correlate(thread, slot, term.left, term.right, tile, s.surface[t]);
+      }
+    }
+    T* out = call.outs<T>() + pair * q.out_size() + tile.outputs.y * q.out_cols() + tile.outputs.x;
+    const Index pitch = Correlator::pitch(tiling_);
+    for (Index y = 0; y < tile.outputs.rows; ++y) {
+      T* to = out + y * q.out_cols();
+      if (q.fields.score.kind == ScoreKind::covariance) {
+        std::copy_n(s.surface[kProducts] + y * pitch, tile.outputs.cols, to);
+      } else if (masked()) {
+        for (Index x = 0; x < tile.outputs.cols; ++x) to[x] = masked_score(s, slot, pair, y, x);
+      } else if (exact) {
+        score_row(s, slot, y, s.exact + y * pitch, to);
+      } else {
+        score_row(s, slot, y, s.surface[kProducts] + y * pitch, to);
+      }
+    }
+  }
+
+  // Without masks, once a tile for all templates: 1 / norm of each window, or NaN where its squares
+  // are those of a constant or have too few digits. True where the mean of a window is too far from
+  // the pivot for products in float32.
+  bool make_inverses(const Scratch& s) const {
+    const Problem& q = problem_;
+    const double n = static_cast<double>(q.left.size());
+    const double scale = q.fields.score.kind == ScoreKind::zncc ? 1 / n : 0;
+    const double least = uncertain(s.facts, n);
+    bool offset = false;
+    for (Index y = 0; y < s.tile.outputs.rows; ++y) {
+      double* inverses = s.inverses + y * tiling_.out_cols;
+      for (Index x = 0; x < s.tile.outputs.cols; ++x) {
+        const double sum = s.images[kValues].sum(y, x, q.left.rows, q.left.cols);
+        const double all = s.images[kSquares].sum(y, x, q.left.rows, q.left.cols);
+        const double squares = all - sum * sum * scale;
+        const bool sure = squares > least;
+        inverses[x] = sure ? 1 / std::sqrt(squares) : std::numeric_limits<double>::quiet_NaN();
+        offset |= sure && all > Correlator::kLargestOffset * squares;
+      }
+    }
+    return offset;
+  }
+
+  // A row of scores from products in float32 or float64.
+  template <typename P>
+  void score_row(const Scratch& s, Index slot, Index y, const P* products, T* to) const {
+    const Template& left = ready(slot);
+    const Index cols = s.tile.outputs.cols;
+    if (left.constant) {
+      std::fill_n(to, cols, T{0});
+      return;
+    }
+    const double* inverses = s.inverses + y * tiling_.out_cols;
+    const double inverse = 1 / std::sqrt(left.squares);
+    int unsure = 0;
+    for (Index x = 0; x < cols; ++x) {
+      const double score = static_cast<double>(products[x]) * inverse * inverses[x];
+      unsure |= inverses[x] == inverses[x] ? 0 : 1;
+      to[x] = static_cast<T>(score > 1 ? 1 : score < -1 ? -1 : score);
+    }
+    for (Index x = 0; unsure && x < cols; ++x) {
+      if (inverses[x] != inverses[x]) to[x] = static_cast<T>(by_definition(s, slot, y, x));
+    }
+  }
+
+  // The sum of squares from which on it has 20 bits and is that of no constant: constant_limit with a
+  // margin of 4.
+  double uncertain(const Facts& facts, double n) const {
+    const double pixels = static_cast<double>(tiling_.rows * tiling_.cols);
+    return std::max(0x1p-26 * pixels * facts.largest * facts.largest,
+                    4 * constant_limit(facts.farthest, n));
+  }
+
+  // The score of one window in two passes, with the constant rule.
+  double by_definition(const Scratch& s, Index slot, Index y, Index x) const {
+    const Problem& q = problem_;
+    const Template& left = ready(slot);
+    const Planes own = template_planes(slot);
+    const bool centred = q.fields.score.kind == ScoreKind::zncc;
+    const auto each = [&](const auto& use) {
+      for (Index i = 0; i < q.left.rows; ++i) {
+        for (Index j = 0; j < q.left.cols; ++j) {
+          const Index l = i * q.left.cols + j, r = (y + i) * s.tile.input.cols + x + j;
+          if (masked() && (own.plane[kValid][l] == 0 || s.planes.plane[kValid][r] == 0)) continue;
+          use(own.plane[kValues][l], s.planes.plane[kValues][r]);
+        }
+      }
+    };
+    double n = 0, l_mean = 0, r_mean = 0, l_farthest = 0, r_farthest = 0;
+    each([&](double l, double r) {
+      ++n;
+      l_mean += l;
+      r_mean += r;
+      l_farthest = std::max(l_farthest, std::abs(l - left.facts.centre));
+      r_farthest = std::max(r_farthest, std::abs(r - s.facts.centre));
+    });
+    l_mean = centred ? l_mean / n : 0;
+    r_mean = centred ? r_mean / n : 0;
+    double product = 0, l_squares = 0, r_squares = 0;
+    each([&](double l, double r) {
+      product += (l - l_mean) * (r - r_mean);
+      l_squares += (l - l_mean) * (l - l_mean);
+      r_squares += (r - r_mean) * (r - r_mean);
+    });
+    if (l_squares <= constant_limit(l_farthest, n) || r_squares <= constant_limit(r_farthest, n)) {
+      return 0;
+    }
+    return std::clamp(product / (std::sqrt(l_squares) * std::sqrt(r_squares)), -1.0, 1.0);
+  }
+
+  T masked_score(const Scratch& s, Index slot, Index pair, Index y, Index x) const {
+    const Problem& q = problem_;
+    const Template& left = ready(slot);
+    const Index at = y * Correlator::pitch(tiling_) + x;
+    const bool by_left = left_masked(), by_right = right_masked();
+    const double n = by_right ? count_at(s, y, x) : left.facts.count;
+    const double most = by_right ? memory_[at_.most + pair] : left.facts.count;
+    if (n < std::max(1.0, q.fields.score.min_overlap * most)) return 0;
+    const auto of = [&](Sum sum) { return static_cast<double>(s.surface[sum][at]); };
+    const auto box = [&](Plane p) { return s.images[p].sum(y, x, q.left.rows, q.left.cols); };
+    const double l = by_right ? of(kLeftSum) : 0, ll = by_right ? of(kLeftSquares) : left.squares;
+    const double r = by_left ? of(kRightSum) : box(kValues);
+    const double rr = by_left ? of(kRightSquares) : box(kSquares);
+    const double scale = q.fields.score.kind == ScoreKind::zncc ? 1 / n : 0;
+    const double left_squares = ll - l * l * scale, right_squares = rr - r * r * scale;
+    if (!(left_squares > uncertain(left.facts, n)) || !(right_squares > uncertain(s.facts, n))) {
+      return static_cast<T>(by_definition(s, slot, y, x));
+    }
+    const double score =
+        (of(kProducts) - l * r * scale) / (std::sqrt(left_squares) * std::sqrt(right_squares));
+    return static_cast<T>(std::clamp(score, -1.0, 1.0));
+  }
+
+  Problem problem_;
+  Tiling tiling_;
+  std::array<Term, kSums> terms_;
+  Layout at_;
+  int threads_;
+  double* memory_;
+  Correlator correlator_;
+};
+
+}  // namespace xcorr::template_matching

@@ -1,0 +1,270 @@
+// Templates by the transform theorem on FFTW, beside integral images in float64: derived from cpu_fft,
+// which makes every score in float64, pair by pair, on transforms of the whole frame.
+//
+//   - the mean of the window cancels in the numerator, so that the sliding-window paper's "prevents an
+//     efficient frequency domain implementation" does not hold: a score is one product of spectra and
+//     one transform back;
+//   - the frame is divided into tiles, of which each has its own pivot (cpu_tiles.hpp). So transforms
+//     may be float32 and stay in a cache; the spectrum of a tile serves all templates, and that of a
+//     template all tiles and frames. A tile has the sides, of those that transform fast, for which
+//     the whole frame is predicted to take least.
+//   - with masks each sum is a product of spectra too, in float64.
+//
+// Covariance, at any shifts and with either boundary, is one transform of the whole matrices: of their
+// own size where they are circular. That is the problem of particle image velocimetry, with views.
+//
+// Forms: all; fp32, fp64. Scores zncc, ncc, covariance; masks; views. Plans are FFTW_ESTIMATE, so that
+// all plans of a problem give the same bits.
+// Parameters, run-time:
+//   threads  1, all  over tiles, and templates where there are few tiles
+// Limits: zncc and ncc need the template inside the frame at every shift (window `valid` or a part of
+// it). Templates along one signal are refused (family time_series).
+#include <fftw3.h>
+
+#include <bit>
+#include <complex>
+#include <mutex>
+
+#include "algorithms/device/fftw.hpp"
+#include "algorithms/device/padding.hpp"
+#include "algorithms/device/precision.hpp"
+#include "algorithms/template_matching/cpu_tiles.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::template_matching {
+namespace {
+
+template <typename C>
+struct Transforms {
+  static constexpr auto plan_forward =
+      device::pick<C>(fftwf_plan_dft_r2c_2d, fftw_plan_dft_r2c_2d);
+  static constexpr auto plan_inverse =
+      device::pick<C>(fftwf_plan_dft_c2r_2d, fftw_plan_dft_c2r_2d);
+};
+
+// Points of the transforms of a tile.
+Shape points_of(const Problem& q, const Tiling& tiling) {
+  if (q.fields.boundary == Boundary::circular) return q.right;
+  if (tiling.inside) return {device::smooth_size(tiling.rows), device::smooth_size(tiling.cols)};
+  return {device::smooth_size(device::padded_size(q.left.rows, q.right.rows, q.window.sy)),
+          device::smooth_size(device::padded_size(q.left.cols, q.right.cols, q.window.sx))};
+}
+
+// product = conj(left) * right over n complex numbers; product may be right.
+template <typename C>
+[[gnu::always_inline]] inline void multiply_conj(const C* left, const C* right, C* product,
+                                                 Index n) {
+  for (Index i = 0; i < 2 * n; i += 2) {
+    const C real = left[i] * right[i] + left[i + 1] * right[i + 1];
+    const C imaginary = left[i] * right[i + 1] - left[i + 1] * right[i];
+    product[i] = real;
+    product[i + 1] = imaginary;
+  }
+}
+#if defined(__x86_64__)
+template <typename C>
+[[gnu::target("avx2,fma")]] void multiply_avx2(const C* left, const C* right, C* product, Index n) {
+  multiply_conj(left, right, product, n);
+}
+#endif
+template <typename C>
+void multiply_baseline(const C* left, const C* right, C* product, Index n) {
+  multiply_conj(left, right, product, n);
+}
+template <typename C>
+auto choose_multiply() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_avx2<C>;
+#endif
+  return multiply_baseline<C>;
+}
+
+}  // namespace
+
+// The Correlator of cpu_tiles.hpp.
+// Not in the unnamed namespace, since TilesPlan, of a header, has a member of this type.
+template <typename C>
+class TileTransforms {
+ public:
+  static constexpr Index kSlackRows = 0, kSlack = 0;
+  static constexpr double kLargestOffset = std::numeric_limits<double>::infinity();
+
+  static Index pitch(const Tiling& tiling) { return tiling.out_cols; }
+  static Index template_doubles(const PlanRequest& request, const Tiling& tiling) {
+    return planes(request) * Sizes(request, tiling).spectrum;
+  }
+  static Index doubles(const PlanRequest& request, const Tiling& tiling, Index slots,
+                       Index threads) {
+    const Sizes sizes(request, tiling);
+    return slots * planes(request) * sizes.spectrum +
+           threads * ((planes(request) + 1) * sizes.spectrum + sizes.image);
+  }
+
+  TileTransforms(const PlanRequest& request, const Tiling& tiling, Index slots, int threads,
+                 double* memory)
+      : problem_(request.problem),
+        points_(points_of(problem_, tiling)),
+        sizes_(request, tiling),
+        planes_(planes(request)),
+        cols_(pitch(tiling)),
+        inside_(tiling.inside),
+        lefts_(memory),
+        rights_(lefts_ + slots * planes_ * sizes_.spectrum),
+        products_(rights_ + threads * planes_ * sizes_.spectrum),
+        images_(products_ + threads * sizes_.spectrum) {
+    const std::lock_guard lock(device::fftw_planner);
+    const int rows = static_cast<int>(points_.rows), cols = static_cast<int>(points_.cols);
+    forward_ = Transforms<C>::plan_forward(rows, cols, image(0), raw(products_), FFTW_ESTIMATE);
+    inverse_ = Transforms<C>::plan_inverse(rows, cols, raw(products_), image(0), FFTW_ESTIMATE);
+  }
+  ~TileTransforms() {
+    const std::lock_guard lock(device::fftw_planner);
+    device::Fftw<C>::destroy(forward_);
+    device::Fftw<C>::destroy(inverse_);
+  }
+  TileTransforms(const TileTransforms&) = delete;
+  TileTransforms& operator=(const TileTransforms&) = delete;
+
+  void left(Index slot, Plane plane, const double* values) {
+    forward(values, problem_.left, spectrum(lefts_, slot, plane));
+  }
+  void right(Index thread, Plane plane, const double* values, const Part& part) {
+    forward(values, {part.rows, part.cols}, spectrum(rights_, thread, plane));
+  }
+  void correlate(Index thread, Index slot, Plane left, Plane right, const Tile& tile,
+                 C* out) const {
+    double* product = products_ + thread * sizes_.spectrum;
+    multiply_(real(spectrum(lefts_, slot, left)), real(spectrum(rights_, thread, right)),
+              real(product), points_.rows * (points_.cols / 2 + 1));
+    C* at = image(thread);
+    device::Fftw<C>::c2r(inverse_, raw(product), at);
+    const C scale = C{1} / static_cast<C>(points_.size());
+    // Of a tile shift 0 is its first output; else shifts below 0 lie at the end.
+    const Index sy = inside_ ? 0 : problem_.window.sy.first;
+    const Index sx = inside_ ? 0 : problem_.window.sx.first;
+    const Index cols = tile.outputs.cols, negative = std::clamp<Index>(-sx, 0, cols);
+    for (Index y = 0; y < tile.outputs.rows; ++y) {
+      const C* row = at + wrapped(y, sy, points_.rows) * points_.cols;
+      C* to = out + y * cols_;
+      for (Index x = 0; x < negative; ++x) to[x] = scale * row[points_.cols + sx + x];
+      for (Index x = negative; x < cols; ++x) to[x] = scale * row[sx + x];
+    }
+  }
+  void correlate_in_double(const Planes&, const Planes&, const Tile&, double*) const {}
+
+ private:
+  // In doubles.
+  struct Sizes {
+    Index spectrum, image;
+    Sizes(const PlanRequest& request, const Tiling& tiling) {
+      const Shape points = points_of(request.problem, tiling);
+      const auto lines = [](Index scalars) {
+        return (scalars * Index{sizeof(C)} + 255) / 256 * 32;
+      };
+      spectrum = lines(2 * points.rows * (points.cols / 2 + 1));
+      image = lines(points.size());
+    }
+  };
+  static Index planes(const PlanRequest& request) {
+    return request.problem.fields.masks == Masks::none ? 1 : kPlanes;
+  }
+  static typename device::Fftw<C>::Complex raw(double* at) {
+    return reinterpret_cast<typename device::Fftw<C>::Complex>(at);
+  }
+  static C* real(double* at) { return reinterpret_cast<C*>(at); }
+  C* image(Index thread) const { return real(images_ + thread * sizes_.image); }
+  double* spectrum(double* of, Index i, Plane plane) const {
+    return of + (i * planes_ + (planes_ == 1 ? 0 : plane)) * sizes_.spectrum;
+  }
+
+  void forward(const double* values, Shape shape, double* to) const {
+    C* at = image(omp_get_thread_num());
+    for (Index y = 0; y < shape.rows; ++y) {
+      std::copy_n(values + y * shape.cols, shape.cols, at + y * points_.cols);
+      std::fill_n(at + y * points_.cols + shape.cols, points_.cols - shape.cols, C{0});
+    }
+    std::fill(at + shape.rows * points_.cols, at + points_.size(), C{0});
+    device::Fftw<C>::r2c(forward_, at, raw(to));
+  }
+
+  Problem problem_;
+  Shape points_;
+  Sizes sizes_;
+  Index planes_, cols_;
+  bool inside_;
+  double *lefts_, *rights_, *products_, *images_;
+  void (*multiply_)(const C*, const C*, C*, Index) = choose_multiply<C>();
+  typename device::Fftw<C>::Handle forward_, inverse_;
+};
+
+namespace {
+
+// The sides of a tile with the least predicted time of the frame. A transform that leaves the second
+// cache takes about 1.5 times as long per point.
+Tiling tiling(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  const Tiling whole = make_tiling(q, q.out_rows(), q.out_cols());
+  if (!whole.inside) return whole;
+  constexpr Index kSides[] = {16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024};
+  const Index bytes = q.fields.masks == Masks::none ? 8 : 32;
+  Tiling best = whole;
+  const auto cost = [&](const Tiling& made) {
+    const Shape points = points_of(q, made);
+    const double n = static_cast<double>(points.size());
+    const double cache = points.size() * bytes > (Index{3} << 19) ? 1.5 : 1.0;
+    return static_cast<double>(made.tiles()) * n * (std::log2(n) + 8) * cache;
+  };
+  double least = cost(whole);
+  for (const Index rows : kSides) {
+    for (const Index cols : kSides) {
+      if (rows < q.left.rows || cols < q.left.cols) continue;
+      const Tiling made = make_tiling(q, rows - q.left.rows + 1, cols - q.left.cols + 1);
+      if (const double own = cost(made); own < least) best = made, least = own;
+    }
+  }
+  return best;
+}
+
+template <typename T>
+using MaskedPlan = TilesPlan<T, double, TileTransforms>;
+template <typename T>
+using UnmaskedPlan = TilesPlan<T, T, TileTransforms>;
+
+Support supports(const PlanRequest& request) { return takes(request, true); }
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  return device::with_scalar(request.precision, [&]<typename T>(T) {
+    return request.problem.fields.masks == Masks::none
+               ? UnmaskedPlan<T>::workspace_bytes(request, tiling(request))
+               : MaskedPlan<T>::workspace_bytes(request, tiling(request));
+  });
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  return device::with_scalar(request.precision, [&]<typename T>(T) -> std::unique_ptr<Plan> {
+    if (request.problem.fields.masks == Masks::none) {
+      return std::make_unique<UnmaskedPlan<T>>(request, tiling(request));
+    }
+    return std::make_unique<MaskedPlan<T>>(request, tiling(request));
+  });
+}
+
+XCORR_VARIANT({
+    .summary = "Scores of templates on FFTW: float32 tiles with pivots of their own, float64 "
+               "integral images, spectra used again; covariance of any windows",
+    .parent = "cpu_fft",
+    .source = "Adaptable sliding window; section 3.1",
+    .algorithm_class = AlgorithmClass::fft,
+    .precisions = {Precision::fp32, Precision::fp64},
+    .axes = {{"threads", {"1", "all"}}},
+    .boundaries = {Boundary::zero, Boundary::circular},
+    .scores = {ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc},
+    .masks = true,
+    .views = {Views::dense, Views::windows, Views::channels},
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr::template_matching

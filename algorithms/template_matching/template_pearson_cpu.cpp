@@ -1,0 +1,299 @@
+// The CPU rival of the sliding-window paper ("a multi-threaded C implementation", section Current
+// Performance), made strong: Pearson's correlation of templates at every position in a frame, by its
+// definition. Derived from cpu_row_streaming in three steps:
+//
+//   - the mean of the window cancels in the numerator, so that scores need one correlation, with the
+//     template without its mean, where cpu_row_streaming makes six;
+//   - the sums of a window are those of integral images, in float64;
+//   - products are float32, in SIMD blocks of outputs that stay in registers (below).
+//
+// A surface is divided into tiles (cpu_tiles.hpp). What a tile needs is made once and serves all
+// templates, as the paper's averages and frame denominators do. A tile has its own pivot. Where the
+// mean of a window is far from this pivot compared with its deviation, float32 would lose digits:
+// products of that tile are made again in float64.
+//
+// SIMD by row streaming: a vector of a row of the frame meets a template element in all lanes, for
+// kRows rows of outputs at once. The template lies between rows of zeros, so that the loop over the
+// rows of the frame has no branch. Lanes and rows beyond the tile are computed and dropped. AVX-512,
+// AVX2 with FMA or the baseline of the architecture, chosen at run time.
+//
+// Forms: all; fp32, fp64. Scores zncc, ncc and covariance, masks (all sums are correlations then, in
+// float64, three for one mask and six for two), views.
+// Parameters, run-time:
+//   threads  1, all  over tiles, and templates where there are few tiles
+// Limits: the left matrix is the template and lies inside the right one at every shift (window
+// `valid` or a part of it). Templates along one signal are refused (family time_series).
+// Measured limit: about 80 % of the multiply-adds of one core's peak at 64 x 64; small search areas
+// fill the vectors badly.
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "algorithms/device/precision.hpp"
+#include "algorithms/template_matching/cpu_tiles.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::template_matching {
+namespace {
+
+constexpr int kMostRows = 8;
+constexpr Index kMostCols = 48;  // outputs of a block: three vectors of AVX-512 in float32
+
+// A block of kRows x kVectors vectors of outputs. `left` lies between kRows - 1 rows of zeros.
+template <typename T, int kBytes, int kRows, int kVectors>
+[[gnu::always_inline]] inline void correlate_block(const T* left, Shape shape, const T* right,
+                                                   Index pitch, T* out, Index out_pitch) {
+  constexpr int kLanes = kBytes / sizeof(T);
+  typedef T Vector __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
+  Vector sum[kRows][kVectors] = {};
+  for (Index row = 0; row < shape.rows + kRows - 1; ++row) {
+    const T* at = right + row * pitch;
+    const T* of_row = left + row * shape.cols;
+    for (Index x = 0; x < shape.cols; ++x) {
+      Vector r[kVectors];
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) {
+        r[v] = *reinterpret_cast<const Vector*>(at + x + v * kLanes);
+      }
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i) {
+        const T l = of_row[x - i * shape.cols];
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v) sum[i][v] += l * r[v];
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      *reinterpret_cast<Vector*>(out + i * out_pitch + v * kLanes) = sum[i][v];
+    }
+  }
+}
+
+}  // namespace
+
+// Not in the unnamed namespace, since TilesPlan, of a header, has a member that holds them.
+template <typename T>
+struct Block {
+  void (*run)(const T* left, Shape shape, const T* right, Index pitch, T* out, Index out_pitch);
+  int rows, cols;
+};
+// By rows (all and half of them) and vectors (1, 2, 3).
+template <typename T>
+using Blocks = std::array<std::array<Block<T>, 3>, 2>;
+
+namespace {
+
+#if defined(__x86_64__)
+template <typename T, int kRows, int kVectors>
+[[gnu::target("avx2,fma")]] void block_avx2(const T* left, Shape shape, const T* right, Index pitch,
+                                            T* out, Index out_pitch) {
+  correlate_block<T, 32, kRows, kVectors>(left, shape, right, pitch, out, out_pitch);
+}
+template <typename T, int kRows, int kVectors>
+[[gnu::target("avx512f")]] void block_avx512(const T* left, Shape shape, const T* right,
+                                             Index pitch, T* out, Index out_pitch) {
+  correlate_block<T, 64, kRows, kVectors>(left, shape, right, pitch, out, out_pitch);
+}
+#endif
+template <typename T, int kRows, int kVectors>
+void block_baseline(const T* left, Shape shape, const T* right, Index pitch, T* out,
+                    Index out_pitch) {
+  correlate_block<T, 16, kRows, kVectors>(left, shape, right, pitch, out, out_pitch);
+}
+
+template <typename T>
+Blocks<T> choose_blocks() {
+  constexpr int kScalar = sizeof(T);
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    constexpr int c = 64 / kScalar;
+    return {{{{{block_avx512<T, 8, 1>, 8, c},
+               {block_avx512<T, 8, 2>, 8, 2 * c},
+               {block_avx512<T, 8, 3>, 8, 3 * c}}},
+             {{{block_avx512<T, 4, 1>, 4, c},
+               {block_avx512<T, 4, 2>, 4, 2 * c},
+               {block_avx512<T, 4, 3>, 4, 3 * c}}}}};
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    constexpr int c = 32 / kScalar;
+    return {{{{{block_avx2<T, 4, 1>, 4, c},
+               {block_avx2<T, 4, 2>, 4, 2 * c},
+               {block_avx2<T, 4, 3>, 4, 3 * c}}},
+             {{{block_avx2<T, 2, 1>, 2, c},
+               {block_avx2<T, 2, 2>, 2, 2 * c},
+               {block_avx2<T, 2, 3>, 2, 3 * c}}}}};
+  }
+#endif
+  constexpr int c = 16 / kScalar;
+  return {{{{{block_baseline<T, 4, 1>, 4, c},
+             {block_baseline<T, 4, 2>, 4, 2 * c},
+             {block_baseline<T, 4, 3>, 4, 3 * c}}},
+           {{{block_baseline<T, 2, 1>, 2, c},
+             {block_baseline<T, 2, 2>, 2, 2 * c},
+             {block_baseline<T, 2, 3>, 2, 3 * c}}}}};
+}
+
+// Every output of a tile, in blocks: `left` and `right` as cpu_tiles.hpp has planes.
+template <typename T>
+void correlate_tile(const Blocks<T>& blocks, const T* left, Shape shape, const T* right,
+                    const Tile& tile, T* out, Index out_pitch) {
+  for (Index y = 0; y < tile.outputs.rows;) {
+    const auto& sizes = blocks[tile.outputs.rows - y <= blocks[1][0].rows ? 1 : 0];
+    for (Index x = 0; x < tile.outputs.cols;) {
+      const Block<T>* block = &sizes[0];
+      while (block != &sizes[2] && tile.outputs.cols - x > block->cols) ++block;
+      block->run(left, shape, right + y * tile.input.cols + x, tile.input.cols,
+                 out + y * out_pitch + x, out_pitch);
+      x += block->cols;
+    }
+    y += sizes[0].rows;
+  }
+}
+
+}  // namespace
+
+// The Correlator of cpu_tiles.hpp. In float64 it reads the planes of the tile as they are.
+template <typename C>
+class RowStreaming {
+ public:
+  static constexpr Index kSlackRows = kMostRows - 1, kSlack = 2 * kMostCols;
+  // Of the squares of a window about the pivot over those about its mean. Products of float32 then
+  // err by 0.3 sqrt(n) roundings times 10.
+  static constexpr double kLargestOffset =
+      sizeof(C) == sizeof(float) ? 100 : std::numeric_limits<double>::infinity();
+
+  static Index pitch(const Tiling& tiling) { return tiling.out_cols + kMostCols; }
+  static Index template_doubles(const PlanRequest& request, const Tiling&) {
+    const Shape shape = request.problem.left;
+    const Index copied = (shape.rows + 2 * kSlackRows) * shape.cols;
+    return copies() ? lines(copied) : 0;
+  }
+  static Index tile_doubles(const Tiling& tiling) {
+    return copies() ? lines((tiling.rows + kSlackRows) * tiling.cols + kSlack) : 0;
+  }
+  static Index doubles(const PlanRequest& request, const Tiling& tiling, Index slots,
+                       Index threads) {
+    return slots * template_doubles(request, tiling) + threads * tile_doubles(tiling);
+  }
+
+  RowStreaming(const PlanRequest& request, const Tiling& tiling, Index slots, Index threads,
+               double* memory)
+      : shape_(request.problem.left),
+        pitch_(pitch(tiling)),
+        template_(template_doubles(request, tiling)),
+        tile_(tile_doubles(tiling)),
+        templates_(memory),
+        tiles_(memory + slots * template_) {
+    std::fill_n(memory, slots * template_ + threads * tile_, 0.0);
+    left_.resize(static_cast<std::size_t>(slots));
+    right_.resize(static_cast<std::size_t>(threads));
+  }
+
+  void left(Index slot, Plane plane, const double* values) {
+    if constexpr (copies()) {
+      C* to = reinterpret_cast<C*>(templates_ + slot * template_) + kSlackRows * shape_.cols;
+      std::copy_n(values, shape_.size(), to);
+      left_[static_cast<std::size_t>(slot)].plane[plane] = to;
+    } else {
+      left_[static_cast<std::size_t>(slot)].plane[plane] = values;
+    }
+  }
+  void right(Index thread, Plane plane, const double* values, const Part& part) {
+    if constexpr (copies()) {
+      C* to = reinterpret_cast<C*>(tiles_ + thread * tile_);
+      std::copy_n(values, part.rows * part.cols, to);
+      right_[static_cast<std::size_t>(thread)].plane[plane] = to;
+    } else {
+      right_[static_cast<std::size_t>(thread)].plane[plane] = values;
+    }
+  }
+  void correlate(Index thread, Index slot, Plane left, Plane right, const Tile& tile,
+                 C* out) const {
+    correlate_tile(blocks_, left_[static_cast<std::size_t>(slot)].plane[left], shape_,
+                   right_[static_cast<std::size_t>(thread)].plane[right], tile, out, pitch_);
+  }
+  void correlate_in_double(const Planes& left, const Planes& right, const Tile& tile,
+                           double* out) const {
+    correlate_tile(exact_, static_cast<const double*>(left.plane[kValues]), shape_,
+                   static_cast<const double*>(right.plane[kValues]), tile, out, pitch_);
+  }
+
+ private:
+  struct Copies {
+    const C* plane[kPlanes] = {};
+  };
+  static constexpr bool copies() { return sizeof(C) == sizeof(float); }
+  static Index lines(Index elements) { return (elements * Index{sizeof(C)} + 255) / 256 * 32; }
+
+  Shape shape_;
+  Index pitch_, template_, tile_;
+  double *templates_, *tiles_;
+  std::vector<Copies> left_, right_;
+  Blocks<C> blocks_ = choose_blocks<C>();
+  Blocks<double> exact_ = choose_blocks<double>();
+};
+
+namespace {
+
+// Tiles of 96 x 96 outputs keep a tile in the second cache; where they are fewer than the threads
+// need, they become lower.
+Tiling tiling(const PlanRequest& request) {
+  constexpr Index kOutputs = 96;
+  const Problem& q = request.problem;
+  const Index wanted = 2 * thread_count(request);
+  Index rows = kOutputs;
+  const auto tasks = [&] {
+    const Tiling made = make_tiling(q, rows, kOutputs);
+    return made.tiles() * q.rights * (q.form == Form::n_to_m ? q.lefts : 1);
+  };
+  rows = std::min(rows, (q.out_rows() + kMostRows - 1) / kMostRows * kMostRows);
+  while (thread_count(request) > 1 && tasks() < wanted && rows > kMostRows) {
+    rows = (rows / 2 + kMostRows - 1) / kMostRows * kMostRows;
+  }
+  return make_tiling(q, rows, kOutputs);
+}
+
+template <typename T>
+using MaskedPlan = TilesPlan<T, double, RowStreaming>;
+template <typename T>
+using UnmaskedPlan = TilesPlan<T, T, RowStreaming>;
+
+Support supports(const PlanRequest& request) { return takes(request, false); }
+
+std::size_t workspace_bytes(const PlanRequest& request) {
+  return device::with_scalar(request.precision, [&]<typename T>(T) {
+    return request.problem.fields.masks == Masks::none
+               ? UnmaskedPlan<T>::workspace_bytes(request, tiling(request))
+               : MaskedPlan<T>::workspace_bytes(request, tiling(request));
+  });
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  return device::with_scalar(request.precision, [&]<typename T>(T) -> std::unique_ptr<Plan> {
+    if (request.problem.fields.masks == Masks::none) {
+      return std::make_unique<UnmaskedPlan<T>>(request, tiling(request));
+    }
+    return std::make_unique<MaskedPlan<T>>(request, tiling(request));
+  });
+}
+
+XCORR_VARIANT({
+    .summary = "Pearson's score of templates by definition: one correlation and integral images a "
+               "tile, SIMD by row streaming, threads",
+    .parent = "cpu_row_streaming",
+    .source = "Adaptable sliding window, Current Performance",
+    .precisions = {Precision::fp32, Precision::fp64},
+    .axes = {{"threads", {"1", "all"}}},
+    .scores = {ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc},
+    .masks = true,
+    .views = {Views::dense, Views::windows, Views::channels},
+    .supports = supports,
+    .workspace_bytes = workspace_bytes,
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr::template_matching
