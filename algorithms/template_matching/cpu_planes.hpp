@@ -12,7 +12,7 @@ namespace xcorr::template_matching {
 
 // All matrices of one side of a call.
 template <typename T>
-struct CallSide {
+struct MatrixSide {
   const T* matrices;
   const std::uint8_t* mask;  // null: all pixels are valid
   View view;
@@ -35,11 +35,11 @@ struct CallSide {
 };
 
 template <typename T>
-CallSide<T> left_side(const Call& call, const Problem& q) {
+MatrixSide<T> left_side(const Call& call, const Problem& q) {
   return {call.lefts<T>(), call.left_mask, call.left_view, q.fields.views, q.left};
 }
 template <typename T>
-CallSide<T> right_side(const Call& call, const Problem& q) {
+MatrixSide<T> right_side(const Call& call, const Problem& q) {
   return {call.rights<T>(), call.right_mask, call.right_view, q.fields.views, q.right};
 }
 
@@ -57,7 +57,7 @@ struct Planes {
 
 // use(place in the planes, whether the pixel is valid)
 template <typename T, typename Use>
-void each_pixel(const CallSide<T>& side, Index i, Part part, const Use& use) {
+void each_pixel(const MatrixSide<T>& side, Index i, Part part, const Use& use) {
   for (Index y = 0; y < part.rows; ++y) {
     const std::uint8_t* mask = side.mask_row(i, part.y + y);
     const Index first = y * part.cols;
@@ -111,7 +111,7 @@ double largest_of(Index n, const Size& size) {
 // underflow, without their mean if `score` is centred. `mean` is that of the whole matrix; a part
 // has a pivot of its own, so that an offset that drifts through the matrix costs no digits.
 template <typename T>
-Facts copy_part(const CallSide<T>& side, Index i, Part part, ScoreKind score, double mean,
+Facts copy_part(const MatrixSide<T>& side, Index i, Part part, ScoreKind score, double mean,
                 const Planes& to) {
   Facts facts{};
   double* values = to.plane[kValues];
@@ -168,7 +168,7 @@ Facts copy_part(const CallSide<T>& side, Index i, Part part, ScoreKind score, do
 
 // The mean of the valid pixels of a matrix, as copy_part makes it.
 template <typename T>
-double mean_of(const CallSide<T>& side, Index i) {
+double mean_of(const MatrixSide<T>& side, Index i) {
   double sum = 0, count = 0;
   for (Index y = 0; y < side.shape.rows; ++y) {
     const T* row = side.row(i, y);

@@ -12,7 +12,7 @@
 // and the count of pixels too (six: Padfield 2012). All of them are float64 then.
 //
 // A Correlator makes numerators:
-//   Correlator<C>(request, tiling, threads, memory); doubles(...)         C: float or double
+//   Correlator<C>(request, grid, threads, memory); doubles(...)         C: float or double
 //   left(slot, plane, values)             prepares a plane of a template
 //   right(thread, plane, values, part)    prepares a plane of a tile
 //   correlate(thread, slot, left plane, right plane, tile, out)    every output of a tile
@@ -30,93 +30,11 @@
 #include <limits>
 #include <utility>
 
+#include "algorithms/template_matching/cpu_grid.hpp"
 #include "algorithms/template_matching/cpu_planes.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::template_matching {
-
-// How a surface is divided. All shifts are inside `valid`, or there is one tile.
-struct Tiling {
-  bool inside;                    // the template lies in the right matrix at every shift
-  Index out_rows, out_cols;       // outputs of a tile; the last ones have fewer
-  Index down, across;             // tiles
-  Index rows, cols;               // of the right matrix that a tile reads
-  Index tiles() const { return down * across; }
-};
-
-inline bool is_inside(const Problem& q) {
-  return q.fields.boundary == Boundary::zero && q.window.sy.first >= 0 && q.window.sy.last <= q.right.rows - q.left.rows &&
-         q.window.sx.first >= 0 && q.window.sx.last <= q.right.cols - q.left.cols;
-}
-
-inline Tiling make_tiling(const Problem& q, Index out_rows, Index out_cols) {
-  if (!is_inside(q)) {
-    return {false, q.out_rows(), q.out_cols(), 1, 1, q.right.rows, q.right.cols};
-  }
-  out_rows = std::min(out_rows, q.out_rows());
-  out_cols = std::min(out_cols, q.out_cols());
-  return {true,
-          out_rows,
-          out_cols,
-          (q.out_rows() + out_rows - 1) / out_rows,
-          (q.out_cols() + out_cols - 1) / out_cols,
-          out_rows + q.left.rows - 1,
-          out_cols + q.left.cols - 1};
-}
-
-// A tile: its outputs, and the part of the right matrix that they need.
-struct Tile {
-  Part outputs, input;
-};
-
-inline Tile tile_of(const Problem& q, const Tiling& tiling, Index number) {
-  const Index y = number / tiling.across * tiling.out_rows;
-  const Index x = number % tiling.across * tiling.out_cols;
-  const Index rows = std::min(tiling.out_rows, q.out_rows() - y);
-  const Index cols = std::min(tiling.out_cols, q.out_cols() - x);
-  if (!tiling.inside) return {{y, x, rows, cols}, {0, 0, q.right.rows, q.right.cols}};
-  return {{y, x, rows, cols},
-          {q.window.sy.first + y, q.window.sx.first + x, rows + q.left.rows - 1,
-           cols + q.left.cols - 1}};
-}
-
-// Why the family's CPU variants do not take a problem, or yes. `everywhere`: covariance at any shift.
-inline Support takes(const PlanRequest& request, bool everywhere) {
-  const Problem& q = request.problem;
-  Problem plain = q;
-  plain.fields = {};
-  if (is_normalised(q.fields.score.kind) && plain.is_time_series()) {
-    return no("templates along signals: the family time_series takes them");
-  }
-  if (is_inside(q) || (everywhere && q.fields.score.kind == ScoreKind::covariance)) return yes();
-  return no("window: the left matrix is a template inside the right one at every shift; use valid");
-}
-
-inline int thread_count(const PlanRequest& request) {
-  return request.params.get("threads") == "1" ? 1 : omp_get_max_threads();
-}
-
-// The correlations of a problem: of a left with a right plane each.
-enum Sum { kProducts, kLeftSum, kLeftSquares, kRightSum, kRightSquares, kCount, kSums };
-struct Term {
-  bool wanted;
-  Plane left, right;
-};
-inline std::array<Term, kSums> terms_of(Masks masks) {
-  const bool left = masks_left(masks), right = masks_right(masks);
-  return {{{true, kValues, kValues},
-           {right, kValues, kValid},
-           {right, kSquares, kValid},
-           {left, kValid, kValues},
-           {left, kValid, kSquares},
-           {left && right, kValid, kValid}}};
-}
-
-// The constant rule of docs/design.md for squares `s` of `n` elements: 0 beyond this, a score above.
-inline double constant_limit(double farthest, double n) {
-  const double deviation = 8 * 0x1p-24 * farthest;
-  return deviation * deviation * n;
-}
 
 template <typename T, typename C, template <typename> class CorrelatorOf>
 class TilesPlan final : public Plan {
@@ -129,19 +47,19 @@ class TilesPlan final : public Plan {
   };
 
  public:
-  TilesPlan(const PlanRequest& request, const Tiling& tiling)
+  TilesPlan(const PlanRequest& request, const TileGrid& grid)
       : problem_(request.problem),
-        tiling_(tiling),
+        grid_(grid),
         terms_(terms_of(problem_.fields.masks)),
-        at_(request, tiling),
+        at_(request, grid),
         threads_(thread_count(request)),
         memory_(static_cast<double*>(request.workspace)),
-        correlator_(request, tiling, at_.slots, threads_, memory_ + at_.correlator) {
+        correlator_(request, grid, at_.slots, threads_, memory_ + at_.correlator) {
     std::fill_n(memory_, at_.correlator, 0.0);
   }
 
-  static std::size_t workspace_bytes(const PlanRequest& request, const Tiling& tiling) {
-    return static_cast<std::size_t>(Layout(request, tiling).total) * sizeof(double);
+  static std::size_t workspace_bytes(const PlanRequest& request, const TileGrid& grid) {
+    return static_cast<std::size_t>(Layout(request, grid).total) * sizeof(double);
   }
 
   void compute(const Call& call) override {
@@ -172,21 +90,22 @@ class TilesPlan final : public Plan {
     Index slots = 0;  // templates that are ready at a time; in n-to-mn one a thread
     Index total = 0;
 
-    Layout(const PlanRequest& request, const Tiling& tiling) {
+    Layout(const PlanRequest& request, const TileGrid& grid) {
       const Problem& q = request.problem;
       const Index threads_in_use = thread_count(request);
       const auto line = [](Index doubles) { return (doubles + 31) / 32 * 32; };
       const bool masked = q.fields.masks != Masks::none;
       template_plane = line((q.left.rows + 2 * Correlator::kSlackRows) * q.left.cols);
       slot = line(sizeof(Template) / sizeof(double) + 1) + (masked ? 3 : 1) * template_plane;
-      constexpr Index kTemplateDoubles = Index{1} << 23;  // 64 MB of templates and what is made of them
-      const Index each = slot + Correlator::template_doubles(request, tiling);
-      slots = q.form == Form::n_to_mn
-                  ? threads_in_use
-                  : std::clamp<Index>(kTemplateDoubles / each, std::min<Index>(q.lefts, 4), q.lefts);
-      plane = line((tiling.rows + Correlator::kSlackRows) * tiling.cols + Correlator::kSlack);
-      image = line(IntegralImage::doubles(tiling.rows, tiling.cols));
-      surface = line((tiling.out_rows + Correlator::kSlackRows) * Correlator::pitch(tiling));
+      constexpr Index kTemplateDoubles = Index{1}
+                                         << 23;  // 64 MB of templates and what is made of them
+      const Index each = slot + Correlator::template_doubles(request, grid);
+      slots = q.form == Form::n_to_mn ? threads_in_use
+                                      : std::clamp<Index>(kTemplateDoubles / each,
+                                                          std::min<Index>(q.lefts, 4), q.lefts);
+      plane = line((grid.rows + Correlator::kSlackRows) * grid.cols + Correlator::kSlack);
+      image = line(IntegralImage::doubles(grid.rows, grid.cols));
+      surface = line((grid.out_rows + Correlator::kSlackRows) * Correlator::pitch(grid));
       const bool normalised = is_normalised(q.fields.score.kind);
       thread = (masked ? 3 : 1) * plane + (normalised ? (masked ? 3 : 2) * image : 0) +
                (masked ? kSums + 2 : 3) * surface;
@@ -200,7 +119,7 @@ class TilesPlan final : public Plan {
       most = take(masks_right(q.fields.masks) ? q.pairs() : 0);
       templates = take(slots * slot);
       threads = take(threads_in_use * thread);
-      correlator = take(Correlator::doubles(request, tiling, slots, threads_in_use));
+      correlator = take(Correlator::doubles(request, grid, slots, threads_in_use));
       total = at;
     }
   };
@@ -242,15 +161,17 @@ class TilesPlan final : public Plan {
     return *reinterpret_cast<Template*>(memory_ + at_.templates + slot * at_.slot);
   }
   Planes template_planes(Index slot) const {
-    double* first = memory_ + at_.templates + (slot + 1) * at_.slot - (masked() ? 3 : 1) * at_.template_plane;
+    double* first =
+        memory_ + at_.templates + (slot + 1) * at_.slot - (masked() ? 3 : 1) * at_.template_plane;
     Planes planes{};
     for (int p = 0; p < (masked() ? 3 : 1); ++p) {
-      planes.plane[p] = first + p * at_.template_plane + Correlator::kSlackRows * problem_.left.cols;
+      planes.plane[p] =
+          first + p * at_.template_plane + Correlator::kSlackRows * problem_.left.cols;
     }
     return planes;
   }
 
-  void make_template(const CallSide<T>& lefts, Index i, Index slot) {
+  void make_template(const MatrixSide<T>& lefts, Index i, Index slot) {
     const Problem& q = problem_;
     const Planes planes = template_planes(slot);
     const ScoreKind kind = q.fields.score.kind;
@@ -273,10 +194,10 @@ class TilesPlan final : public Plan {
 
   // Every tile of every right matrix against `count` templates from `first` on; in n-to-mn against
   // the one that belongs to the right matrix.
-  void each_tile(const Call& call, const CallSide<T>& lefts, const CallSide<T>& rights, Index first,
-                 Index count) {
+  void each_tile(const Call& call, const MatrixSide<T>& lefts, const MatrixSide<T>& rights,
+                 Index first, Index count) {
     const Problem& q = problem_;
-    const Index tiles = tiling_.tiles(), tasks = q.rights * tiles;
+    const Index tiles = grid_.tiles(), tasks = q.rights * tiles;
     if (right_masked()) find_most(lefts, rights, first, count);
     // Few tiles are shared by threads, each with a part of the templates.
     const Index groups =
@@ -288,7 +209,7 @@ class TilesPlan final : public Plan {
 #pragma omp for schedule(dynamic)
       for (Index task = 0; task < tasks * groups; ++task) {
         const Index r = task / groups / tiles, group = task % groups;
-        const Tile tile = tile_of(q, tiling_, task / groups % tiles);
+        const Tile tile = tile_of(q, grid_, task / groups % tiles);
         Scratch s = scratch(thread);
         prepare(rights, r, tile, thread, s);
         if (q.form == Form::n_to_mn) {
@@ -306,7 +227,8 @@ class TilesPlan final : public Plan {
   }
 
   // The largest number of valid pixels of each pair over all shifts.
-  void find_most(const CallSide<T>& lefts, const CallSide<T>& rights, Index first, Index count) {
+  void find_most(const MatrixSide<T>& lefts, const MatrixSide<T>& rights, Index first,
+                 Index count) {
     const Problem& q = problem_;
     double* most = memory_ + at_.most;
 #pragma omp parallel num_threads(threads_) if (threads_ > 1)
@@ -319,8 +241,8 @@ class TilesPlan final : public Plan {
         for (Index l = 0; l < (own ? 1 : count); ++l) {
           const Index slot = own ? thread : l;
           double largest = 0;
-          for (Index t = 0; t < tiling_.tiles(); ++t) {
-            const Tile tile = tile_of(q, tiling_, t);
+          for (Index t = 0; t < grid_.tiles(); ++t) {
+            const Tile tile = tile_of(q, grid_, t);
             Scratch s = scratch(thread);
             s.tile = tile;
             s.facts = copy_part(rights, r, tile.input, q.fields.score.kind, 0, s.planes);
@@ -344,10 +266,10 @@ class TilesPlan final : public Plan {
   double count_at(const Scratch& s, Index y, Index x) const {
     if (!right_masked()) return 0;
     if (!left_masked()) return s.images[kValid].sum(y, x, problem_.left.rows, problem_.left.cols);
-    return std::nearbyint(static_cast<double>(s.surface[kCount][y * Correlator::pitch(tiling_) + x]));
+    return std::nearbyint(static_cast<double>(s.surface[kCount][y * Correlator::pitch(grid_) + x]));
   }
 
-  void prepare(const CallSide<T>& rights, Index r, const Tile& tile, int thread, Scratch& s) {
+  void prepare(const MatrixSide<T>& rights, Index r, const Tile& tile, int thread, Scratch& s) {
     const ScoreKind kind = problem_.fields.score.kind;
     const Index rows = tile.input.rows, cols = tile.input.cols;
     s.tile = tile;
@@ -381,7 +303,7 @@ class TilesPlan final : public Plan {
       }
     }
     T* out = call.outs<T>() + pair * q.out_size() + tile.outputs.y * q.out_cols() + tile.outputs.x;
-    const Index pitch = Correlator::pitch(tiling_);
+    const Index pitch = Correlator::pitch(grid_);
     for (Index y = 0; y < tile.outputs.rows; ++y) {
       T* to = out + y * q.out_cols();
       if (q.fields.score.kind == ScoreKind::covariance) {
@@ -406,7 +328,7 @@ class TilesPlan final : public Plan {
     const double least = uncertain(s.facts, n);
     bool offset = false;
     for (Index y = 0; y < s.tile.outputs.rows; ++y) {
-      double* inverses = s.inverses + y * tiling_.out_cols;
+      double* inverses = s.inverses + y * grid_.out_cols;
       for (Index x = 0; x < s.tile.outputs.cols; ++x) {
         const double sum = s.images[kValues].sum(y, x, q.left.rows, q.left.cols);
         const double all = s.images[kSquares].sum(y, x, q.left.rows, q.left.cols);
@@ -428,7 +350,7 @@ class TilesPlan final : public Plan {
       std::fill_n(to, cols, T{0});
       return;
     }
-    const double* inverses = s.inverses + y * tiling_.out_cols;
+    const double* inverses = s.inverses + y * grid_.out_cols;
     const double inverse = 1 / std::sqrt(left.squares);
     int unsure = 0;
     for (Index x = 0; x < cols; ++x) {
@@ -444,7 +366,7 @@ class TilesPlan final : public Plan {
   // The sum of squares from which on it has 20 bits and is that of no constant: constant_limit with a
   // margin of 4.
   double uncertain(const Facts& facts, double n) const {
-    const double pixels = static_cast<double>(tiling_.rows * tiling_.cols);
+    const double pixels = static_cast<double>(grid_.rows * grid_.cols);
     return std::max(0x1p-26 * pixels * facts.largest * facts.largest,
                     4 * constant_limit(facts.farthest, n));
   }
@@ -489,7 +411,7 @@ class TilesPlan final : public Plan {
   T masked_score(const Scratch& s, Index slot, Index pair, Index y, Index x) const {
     const Problem& q = problem_;
     const Template& left = ready(slot);
-    const Index at = y * Correlator::pitch(tiling_) + x;
+    const Index at = y * Correlator::pitch(grid_) + x;
     const bool by_left = left_masked(), by_right = right_masked();
     const double n = by_right ? count_at(s, y, x) : left.facts.count;
     const double most = by_right ? memory_[at_.most + pair] : left.facts.count;
@@ -510,7 +432,7 @@ class TilesPlan final : public Plan {
   }
 
   Problem problem_;
-  Tiling tiling_;
+  TileGrid grid_;
   std::array<Term, kSums> terms_;
   Layout at_;
   int threads_;

@@ -36,16 +36,14 @@ namespace {
 
 template <typename C>
 struct Transforms {
-  static constexpr auto plan_forward =
-      device::pick<C>(fftwf_plan_dft_r2c_2d, fftw_plan_dft_r2c_2d);
-  static constexpr auto plan_inverse =
-      device::pick<C>(fftwf_plan_dft_c2r_2d, fftw_plan_dft_c2r_2d);
+  static constexpr auto plan_forward = device::pick<C>(fftwf_plan_dft_r2c_2d, fftw_plan_dft_r2c_2d);
+  static constexpr auto plan_inverse = device::pick<C>(fftwf_plan_dft_c2r_2d, fftw_plan_dft_c2r_2d);
 };
 
 // Points of the transforms of a tile.
-Shape points_of(const Problem& q, const Tiling& tiling) {
+Shape points_of(const Problem& q, const TileGrid& grid) {
   if (q.fields.boundary == Boundary::circular) return q.right;
-  if (tiling.inside) return {device::smooth_size(tiling.rows), device::smooth_size(tiling.cols)};
+  if (grid.inside) return {device::smooth_size(grid.rows), device::smooth_size(grid.cols)};
   return {device::smooth_size(device::padded_size(q.left.rows, q.right.rows, q.window.sy)),
           device::smooth_size(device::padded_size(q.left.cols, q.right.cols, q.window.sx))};
 }
@@ -89,25 +87,25 @@ class TileTransforms {
   static constexpr Index kSlackRows = 0, kSlack = 0;
   static constexpr double kLargestOffset = std::numeric_limits<double>::infinity();
 
-  static Index pitch(const Tiling& tiling) { return tiling.out_cols; }
-  static Index template_doubles(const PlanRequest& request, const Tiling& tiling) {
-    return planes(request) * Sizes(request, tiling).spectrum;
+  static Index pitch(const TileGrid& grid) { return grid.out_cols; }
+  static Index template_doubles(const PlanRequest& request, const TileGrid& grid) {
+    return planes(request) * Sizes(request, grid).spectrum;
   }
-  static Index doubles(const PlanRequest& request, const Tiling& tiling, Index slots,
+  static Index doubles(const PlanRequest& request, const TileGrid& grid, Index slots,
                        Index threads) {
-    const Sizes sizes(request, tiling);
+    const Sizes sizes(request, grid);
     return slots * planes(request) * sizes.spectrum +
            threads * ((planes(request) + 1) * sizes.spectrum + sizes.image);
   }
 
-  TileTransforms(const PlanRequest& request, const Tiling& tiling, Index slots, int threads,
+  TileTransforms(const PlanRequest& request, const TileGrid& grid, Index slots, int threads,
                  double* memory)
       : problem_(request.problem),
-        points_(points_of(problem_, tiling)),
-        sizes_(request, tiling),
+        points_(points_of(problem_, grid)),
+        sizes_(request, grid),
         planes_(planes(request)),
-        cols_(pitch(tiling)),
-        inside_(tiling.inside),
+        cols_(pitch(grid)),
+        inside_(grid.inside),
         lefts_(memory),
         rights_(lefts_ + slots * planes_ * sizes_.spectrum),
         products_(rights_ + threads * planes_ * sizes_.spectrum),
@@ -156,8 +154,8 @@ class TileTransforms {
   // In doubles.
   struct Sizes {
     Index spectrum, image;
-    Sizes(const PlanRequest& request, const Tiling& tiling) {
-      const Shape points = points_of(request.problem, tiling);
+    Sizes(const PlanRequest& request, const TileGrid& grid) {
+      const Shape points = points_of(request.problem, grid);
       const auto lines = [](Index scalars) {
         return (scalars * Index{sizeof(C)} + 255) / 256 * 32;
       };
@@ -201,14 +199,14 @@ namespace {
 
 // The sides of a tile with the least predicted time of the frame. A transform that leaves the second
 // cache takes about 1.5 times as long per point.
-Tiling tiling(const PlanRequest& request) {
+TileGrid grid(const PlanRequest& request) {
   const Problem& q = request.problem;
-  const Tiling whole = make_tiling(q, q.out_rows(), q.out_cols());
+  const TileGrid whole = make_grid(q, q.out_rows(), q.out_cols());
   if (!whole.inside) return whole;
   constexpr Index kSides[] = {16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024};
   const Index bytes = q.fields.masks == Masks::none ? 8 : 32;
-  Tiling best = whole;
-  const auto cost = [&](const Tiling& made) {
+  TileGrid best = whole;
+  const auto cost = [&](const TileGrid& made) {
     const Shape points = points_of(q, made);
     const double n = static_cast<double>(points.size());
     const double cache = points.size() * bytes > (Index{3} << 19) ? 1.5 : 1.0;
@@ -218,7 +216,7 @@ Tiling tiling(const PlanRequest& request) {
   for (const Index rows : kSides) {
     for (const Index cols : kSides) {
       if (rows < q.left.rows || cols < q.left.cols) continue;
-      const Tiling made = make_tiling(q, rows - q.left.rows + 1, cols - q.left.cols + 1);
+      const TileGrid made = make_grid(q, rows - q.left.rows + 1, cols - q.left.cols + 1);
       if (const double own = cost(made); own < least) best = made, least = own;
     }
   }
@@ -235,17 +233,17 @@ Support supports(const PlanRequest& request) { return takes(request, true); }
 std::size_t workspace_bytes(const PlanRequest& request) {
   return device::with_scalar(request.precision, [&]<typename T>(T) {
     return request.problem.fields.masks == Masks::none
-               ? UnmaskedPlan<T>::workspace_bytes(request, tiling(request))
-               : MaskedPlan<T>::workspace_bytes(request, tiling(request));
+               ? UnmaskedPlan<T>::workspace_bytes(request, grid(request))
+               : MaskedPlan<T>::workspace_bytes(request, grid(request));
   });
 }
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   return device::with_scalar(request.precision, [&]<typename T>(T) -> std::unique_ptr<Plan> {
     if (request.problem.fields.masks == Masks::none) {
-      return std::make_unique<UnmaskedPlan<T>>(request, tiling(request));
+      return std::make_unique<UnmaskedPlan<T>>(request, grid(request));
     }
-    return std::make_unique<MaskedPlan<T>>(request, tiling(request));
+    return std::make_unique<MaskedPlan<T>>(request, grid(request));
   });
 }
 

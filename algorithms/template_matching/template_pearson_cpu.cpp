@@ -165,26 +165,26 @@ class RowStreaming {
   static constexpr double kLargestOffset =
       sizeof(C) == sizeof(float) ? 100 : std::numeric_limits<double>::infinity();
 
-  static Index pitch(const Tiling& tiling) { return tiling.out_cols + kMostCols; }
-  static Index template_doubles(const PlanRequest& request, const Tiling&) {
+  static Index pitch(const TileGrid& grid) { return grid.out_cols + kMostCols; }
+  static Index template_doubles(const PlanRequest& request, const TileGrid&) {
     const Shape shape = request.problem.left;
     const Index copied = (shape.rows + 2 * kSlackRows) * shape.cols;
     return copies() ? lines(copied) : 0;
   }
-  static Index tile_doubles(const Tiling& tiling) {
-    return copies() ? lines((tiling.rows + kSlackRows) * tiling.cols + kSlack) : 0;
+  static Index tile_doubles(const TileGrid& grid) {
+    return copies() ? lines((grid.rows + kSlackRows) * grid.cols + kSlack) : 0;
   }
-  static Index doubles(const PlanRequest& request, const Tiling& tiling, Index slots,
+  static Index doubles(const PlanRequest& request, const TileGrid& grid, Index slots,
                        Index threads) {
-    return slots * template_doubles(request, tiling) + threads * tile_doubles(tiling);
+    return slots * template_doubles(request, grid) + threads * tile_doubles(grid);
   }
 
-  RowStreaming(const PlanRequest& request, const Tiling& tiling, Index slots, Index threads,
+  RowStreaming(const PlanRequest& request, const TileGrid& grid, Index slots, Index threads,
                double* memory)
       : shape_(request.problem.left),
-        pitch_(pitch(tiling)),
-        template_(template_doubles(request, tiling)),
-        tile_(tile_doubles(tiling)),
+        pitch_(pitch(grid)),
+        template_(template_doubles(request, grid)),
+        tile_(tile_doubles(grid)),
         templates_(memory),
         tiles_(memory + slots * template_) {
     std::fill_n(memory, slots * template_ + threads * tile_, 0.0);
@@ -240,20 +240,20 @@ namespace {
 
 // Tiles of 96 x 96 outputs keep a tile in the second cache; where they are fewer than the threads
 // need, they become lower.
-Tiling tiling(const PlanRequest& request) {
+TileGrid grid(const PlanRequest& request) {
   constexpr Index kOutputs = 96;
   const Problem& q = request.problem;
   const Index wanted = 2 * thread_count(request);
   Index rows = kOutputs;
   const auto tasks = [&] {
-    const Tiling made = make_tiling(q, rows, kOutputs);
+    const TileGrid made = make_grid(q, rows, kOutputs);
     return made.tiles() * q.rights * (q.form == Form::n_to_m ? q.lefts : 1);
   };
   rows = std::min(rows, (q.out_rows() + kMostRows - 1) / kMostRows * kMostRows);
   while (thread_count(request) > 1 && tasks() < wanted && rows > kMostRows) {
     rows = (rows / 2 + kMostRows - 1) / kMostRows * kMostRows;
   }
-  return make_tiling(q, rows, kOutputs);
+  return make_grid(q, rows, kOutputs);
 }
 
 template <typename T>
@@ -266,17 +266,17 @@ Support supports(const PlanRequest& request) { return takes(request, false); }
 std::size_t workspace_bytes(const PlanRequest& request) {
   return device::with_scalar(request.precision, [&]<typename T>(T) {
     return request.problem.fields.masks == Masks::none
-               ? UnmaskedPlan<T>::workspace_bytes(request, tiling(request))
-               : MaskedPlan<T>::workspace_bytes(request, tiling(request));
+               ? UnmaskedPlan<T>::workspace_bytes(request, grid(request))
+               : MaskedPlan<T>::workspace_bytes(request, grid(request));
   });
 }
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   return device::with_scalar(request.precision, [&]<typename T>(T) -> std::unique_ptr<Plan> {
     if (request.problem.fields.masks == Masks::none) {
-      return std::make_unique<UnmaskedPlan<T>>(request, tiling(request));
+      return std::make_unique<UnmaskedPlan<T>>(request, grid(request));
     }
-    return std::make_unique<MaskedPlan<T>>(request, tiling(request));
+    return std::make_unique<MaskedPlan<T>>(request, grid(request));
   });
 }
 

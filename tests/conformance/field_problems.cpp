@@ -162,6 +162,7 @@ std::vector<Problem> field_problems() {
         "one-to-one/5x6/23x205/1:1/sy:2..17,sx:1..190/score=zncc:0.3/masks=both",
         "one-to-many/4x7/120x21/1:2/valid/score=ncc:0.9/masks=right",
         "n-to-mn/5x6/23x205/2:4/valid/score=zncc:0.3/masks=left/views=windows",
+        "n-to-mn/1x1/5x6/2:2/valid/score=zncc:0.3",
         "n-to-m/5x6/120x20/1:2/sy:3..110,sx:0..14/score=covariance/result=peak"}) {
     all.problems.push_back(parse_problem(text));
   }
