@@ -33,6 +33,7 @@ from plots.tables import (
     table1,
     time_series,
 )
+from plots.tables import results as not_surfaces
 from plots.tables.claims import verdicts
 from xcorr.errors import Parser, UserError, nearest
 
@@ -127,6 +128,7 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
         **time_series.files(results),
         **detections.files(results),
         **autocorrelation.files(results),
+        **not_surfaces.files(results),
     }
     for name, text in tables.items():
         store.write_atomic(out / "tables" / name, text.encode("utf-8"))

@@ -1,5 +1,5 @@
 """What the report opens with: the best algorithm by mode, Table 1 of the paper for this machine, the papers' claims, time
-series, autocorrelations, and how accurate variants are.
+series, autocorrelations, results that are no surfaces, and how accurate variants are.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from plots.tables import accuracy, amplitudes, autocorrelation, best_by_mode, detections, table1, time_series
+from plots.tables import results as not_surfaces
 from plots.tables.claims import verdicts
 from plots.tidy import ResultSet
 
@@ -18,9 +19,9 @@ def chapters(results: ResultSet, cells: pd.DataFrame, claims: pd.DataFrame) -> l
     others unfold. `cells` are table1's, `claims` the verdicts' table. A set without a verified time has none."""
     if not (results.points["outcome"] == "passed").any():
         return []
-    own = (best_by_mode.chapter(results), _series(results), autocorrelation.chapter(results), accuracy.chapter(results))
-    modes, series, images, errors = ([_plain(one) for one in chapters] for chapters in own)
-    return [*modes, _table1(cells), _claims(claims), *series, *images, *errors]
+    own = (_series(results), autocorrelation.chapter(results), not_surfaces.chapter(results), accuracy.chapter(results))
+    modes, *others = ([_plain(one) for one in chapters] for chapters in (best_by_mode.chapter(results), *own))
+    return [*modes, _table1(cells), _claims(claims), *(one for some in others for one in some)]
 
 
 def _series(results: ResultSet) -> list[dict[str, Any]]:

@@ -52,11 +52,13 @@ SECTIONS = {
     "study": "Parameter studies",
     "series": "Time series",
     "autocorrelation": "Autocorrelation of images",
+    "results": "Results that are not surfaces",
     "beyond": "Beyond the paper's figures",
 }
 CHAPTERS = {
     "series": "time_series",
     "autocorrelation": "autocorrelation",
+    "results": "results",
 }  # sections whose figures are in a chapter, where the page has it
 
 
