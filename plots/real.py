@@ -35,7 +35,10 @@ class RealData:
         return own if variant is None else own[own["variant"] == variant]
 
     def main_variant(self, dataset: str) -> str:
-        """The variant that covers most pairs (of several, the first by name): the one drawn."""
+        """The one drawn: that which the data set names, else the one that covers most pairs (of several, the first by name)."""
+        named = next((str(one.get("main") or "") for one in self.datasets() if one["dataset"] == dataset), "")
+        if named:
+            return named
         counts = self.of(dataset)["variant"].value_counts()
         return sorted(counts.index, key=lambda name: (-counts[name], name))[0]
 

@@ -26,7 +26,7 @@ from xcorr.files import replaced_file
 from xcorr.library import Description, Library, LibraryError, Request
 from xcorr.outputs import check_finite, find_peaks, write_peaks
 from xcorr.problem import FORMS
-from xcorr.variants import Variant, default_params
+from xcorr.variants import default_params
 
 AUTO = "auto"
 AUTOCORR = "autocorr"  # a command of its own, in the place of LEFT.npy
@@ -207,7 +207,9 @@ def prepare(library: Any, arguments: argparse.Namespace, request: Request, facts
     limit = arguments.chunk_mib << 20
     if arguments.variant != AUTO:
         job = named_job(library.variant(arguments.variant), arguments)
-        return Prepared(job, *chunks_of(request, facts, job, limit, writes_itself(library, job.variant, request)))
+        return Prepared(
+            job, *stream.chunks_of(request, facts, job, limit, stream.writes_itself(library, job.variant, request))
+        )
     if arguments.params:
         raise UserError("--params: are of one variant, auto chooses them; name a --variant")
     job = stream.Job(AUTO, "", arguments.precision or "fp32", arguments.device)
@@ -216,10 +218,10 @@ def prepare(library: Any, arguments: argparse.Namespace, request: Request, facts
         raise UserError(f"precision '{job.precision}': this build has {', '.join(known)}; choose one")
     chooser = Auto(library, arguments.device)
     for records in (True, False) if request.fields.result_kind != "surface" else (False,):
-        chunks, held = chunks_of(request, facts, job, limit, records)
+        chunks, held = stream.chunks_of(request, facts, job, limit, records)
         part = part_of(request, max(chunks, key=lambda chunk: chunk.pairs))
         fastest = chooser.choose(part, job.precision)  # refuses before anything is read
-        if not records or writes_itself(library, fastest.variant, request):
+        if not records or stream.writes_itself(library, fastest.variant, request):
             break
 
     def choose(risk: str) -> Choice:
@@ -232,23 +234,6 @@ def part_of(request: Request, chunk: stream.Chunk) -> Request:
     """The problem of a chunk."""
     counts = (part.stop - part.start for part in (chunk.lefts, chunk.rights))
     return replace(request, **dict(zip(("lefts", "rights"), counts)))
-
-
-def writes_itself(library: Any, variant: str, request: Request) -> bool:
-    """Whether the variant makes the records of the request without a surface."""
-    result = request.fields.result
-    return result != "surface" and not Variant.from_list(library.variant(variant)).is_reduced(result)
-
-
-def chunks_of(
-    request: Request, facts: Description, job: stream.Job, limit: int, records: bool
-) -> tuple[list[stream.Chunk], int]:
-    """Chunks of at most `limit` bytes, and what of each pair is held for the output: its surface, or with `records` these."""
-    surface = pair_bytes(facts, job)
-    if not records:
-        return stream.plan_chunks(request, surface, limit), surface
-    held = -(-facts.result_bytes // facts.pairs)
-    return stream.plan_chunks(request, min(surface, stream.input_bytes(request, job.scalar) + held), limit), held
 
 
 def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.Job:
@@ -286,10 +271,6 @@ def summary(arguments: argparse.Namespace, request: Request, facts: Description,
     )
 
 
-def pair_bytes(facts: Description, job: stream.Job) -> int:
-    return facts.out_rows * facts.out_cols * np.dtype(job.scalar).itemsize
-
-
 def check_space(
     arguments: argparse.Namespace,
     headers: Sequence[matrices.Header],
@@ -307,7 +288,9 @@ def check_space(
         {"input files": as_read, "inputs": elements * np.dtype(job.scalar).itemsize, "output at a time": chunk},
     )
     if arguments.output is not None:
-        needed = facts.pairs * pair_bytes(facts, job) if request.fields.result == "surface" else facts.result_bytes
+        needed = (
+            facts.pairs * stream.pair_bytes(facts, job) if request.fields.result == "surface" else facts.result_bytes
+        )
         free = shutil.disk_usage(arguments.output.parent).free
         if needed > free:
             raise UserError(

@@ -17,6 +17,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from xcorr import results
+
 
 @dataclass(frozen=True)
 class Peaks:
@@ -34,6 +36,19 @@ class Peaks:
 def concatenate(parts: Sequence[Peaks]) -> Peaks:
     """One `Peaks` from the parts, in order."""
     return Peaks(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Peaks)))
+
+
+def of_records(records: np.ndarray) -> Peaks:
+    """The peaks of a result `peak` (xcorr.results.PEAK). `peak_to_second` has the second peak of the records, which lies
+    outside 5 x 5. ValueError naming the pair where a correlation is not finite."""
+    spoiled = records["flags"] & results.NOT_FINITE != 0
+    if spoiled.any():
+        raise ValueError(f"pair {int(np.argmax(spoiled))}: the correlation is not finite")
+    value, second = records["value"].astype(np.float64), records["second"].astype(np.float64)
+    ratio = np.divide(value, second, out=np.full(len(records), np.nan), where=second > 0)
+    at = [records[axis] + records[f"sub_{axis}"].astype(np.float64) for axis in ("sy", "sx")]
+    border = (records["flags"] & results.AT_BORDER != 0).astype(np.int8)
+    return Peaks(records["sy"].astype(np.int64), records["sx"].astype(np.int64), value, *at, ratio, border)
 
 
 def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:

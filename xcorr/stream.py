@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from xcorr.library import Request
+from xcorr.library import Description, Request
 from xcorr.precisions import scalar_type
 from xcorr.problem import rights_of_a_left
+from xcorr.variants import Variant
 
 DEFAULT_CHUNK_BYTES = 256 << 20
 
@@ -88,6 +89,26 @@ def plan_chunks(request: Request, pair_bytes: int, limit: int) -> list[Chunk]:
                 Chunk(left * each + start, end - start, slice(left, left + 1), slice(base + start, base + end))
             )
     return chunks
+
+
+def pair_bytes(facts: Description, job: Job) -> int:
+    """Bytes of the surface of a pair."""
+    return facts.out_rows * facts.out_cols * np.dtype(job.scalar).itemsize
+
+
+def writes_itself(library: Any, variant: str, request: Request) -> bool:
+    """Whether the variant makes the records of the request without a surface."""
+    result = request.fields.result
+    return result != "surface" and not Variant.from_list(library.variant(variant)).is_reduced(result)
+
+
+def chunks_of(request: Request, facts: Description, job: Job, limit: int, records: bool) -> tuple[list[Chunk], int]:
+    """Chunks of at most `limit` bytes, and what of each pair is held for the output: its surface, or with `records` these."""
+    surface = pair_bytes(facts, job)
+    if not records:
+        return plan_chunks(request, surface, limit), surface
+    held = -(-facts.result_bytes // facts.pairs)
+    return plan_chunks(request, min(surface, input_bytes(request, job.scalar) + held), limit), held
 
 
 def input_bytes(request: Request, scalar: type) -> int:

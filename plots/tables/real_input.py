@@ -35,7 +35,7 @@ def _table(name: str, data: real.RealData) -> dict[str, Any]:
         "title": TITLES[name],
         "notes": notes,
         "table": {"columns": filled, "rows": [[row[c] for c in filled] for row in rows]},
-        "numeric": tuple(filled[2:]),
+        "numeric": tuple(one for one in filled[2:] if one != "Result"),
     }
 
 
@@ -54,6 +54,7 @@ def _row(dataset: dict[str, Any], variant: dict[str, Any]) -> dict[str, str]:
     return {
         "Data set": str(dataset["dataset"]),
         "Variant": style.label(str(variant["variant"]), str(variant.get("precision", "fp32"))),
+        "Result": str(variant.get("result", "")),
         "Pairs": _number(variant.get("pairs")),
         "Time": si_time(float(seconds)) if isinstance(seconds, (int, float)) else "–",
         "Median error [px]": _number(error.get("median")),

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import scipy.signal
 
-from xcorr import correlate
+from xcorr import correlate, peaks, results
 from xcorr.library import Description, LibraryError, find_variant
 from xcorr.precisions import scalar_type
 from xcorr.problem import pair_indices
@@ -42,6 +42,15 @@ def scipy_correlation(request, left, right) -> np.ndarray:
         for l, r in zip(*pair_indices(request))
     ]
     return np.stack(out)
+
+
+def peak_records(surfaces: np.ndarray, origin: list[int]) -> np.ndarray:
+    """What the library returns for the result `peak`, but for the flag of plateaus."""
+    found, records = peaks.find_peaks(surfaces, tuple(origin)), np.zeros(len(surfaces), results.PEAK)
+    records["value"], records["sy"], records["sx"] = found.value, found.sy, found.sx
+    records["sub_sy"], records["sub_sx"] = found.sub_sy - found.sy, found.sub_sx - found.sx
+    records["second"], records["flags"] = found.value / found.peak_to_second, found.border * results.AT_BORDER
+    return records
 
 
 class ScipyLibrary:
@@ -92,6 +101,8 @@ class ScipyLibrary:
         self.calls.append((request, variant, params, precision, device))
         assert left.dtype == right.dtype == scalar_type(precision)
         result = scipy_correlation(request, left, right).astype(scalar_type(precision))
+        if request.fields.result_kind == "peak":
+            return peak_records(result, [one[0] for one in window_of(request)])
         if out is None:
             return result
         out[:] = result

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy_library import peak_records
 
+from xcorr import peaks, results
 from xcorr.peaks import find_peaks
 
 
@@ -105,3 +107,18 @@ def test_values_that_are_not_finite_are_refused(value):
     out[1, 2, 3] = value
     with pytest.raises(ValueError, match="pair 1"):
         find_peaks(out, (0, 0))
+
+
+def test_peaks_of_records_are_those_of_surfaces():
+    rng = np.random.default_rng(7)
+    surfaces = rng.standard_normal((6, 9, 11)).astype(np.float32)
+    surfaces[0, 0, 3] = 9  # on the border
+    expected = peaks.find_peaks(surfaces, (-4, -5))
+    found = peaks.of_records(peak_records(surfaces, [-4, -5]))
+    assert expected.border.any() and not expected.border.all()
+    for name in ("sy", "sx", "value", "sub_sy", "sub_sx", "peak_to_second", "border"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-6, atol=1e-6)
+    spoiled = peak_records(surfaces, [-4, -5])
+    spoiled["flags"][2] |= results.NOT_FINITE
+    with pytest.raises(ValueError, match="pair 2: the correlation is not finite"):
+        peaks.of_records(spoiled)
