@@ -22,6 +22,7 @@ from plots.report import front, page
 from plots.sets import choose
 from plots.tables import (
     accuracy,
+    application,
     autocorrelation,
     best_by_mode,
     best_table,
@@ -129,6 +130,7 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
         **detections.files(results),
         **autocorrelation.files(results),
         **not_surfaces.files(results),
+        **application.files(results),
     }
     for name, text in tables.items():
         store.write_atomic(out / "tables" / name, text.encode("utf-8"))

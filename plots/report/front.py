@@ -8,7 +8,16 @@ from typing import Any
 
 import pandas as pd
 
-from plots.tables import accuracy, amplitudes, autocorrelation, best_by_mode, detections, table1, time_series
+from plots.tables import (
+    accuracy,
+    amplitudes,
+    application,
+    autocorrelation,
+    best_by_mode,
+    detections,
+    table1,
+    time_series,
+)
 from plots.tables import results as not_surfaces
 from plots.tables.claims import verdicts
 from plots.tidy import ResultSet
@@ -19,7 +28,7 @@ def chapters(results: ResultSet, cells: pd.DataFrame, claims: pd.DataFrame) -> l
     others unfold. `cells` are table1's, `claims` the verdicts' table. A set without a verified time has none."""
     if not (results.points["outcome"] == "passed").any():
         return []
-    own = (_series(results), autocorrelation.chapter(results), not_surfaces.chapter(results), accuracy.chapter(results))
+    own = (_series(results), autocorrelation.chapter(results), _not_surfaces(results), accuracy.chapter(results))
     modes, *others = ([_plain(one) for one in chapters] for chapters in (best_by_mode.chapter(results), *own))
     return [*modes, _table1(cells), _claims(claims), *(one for some in others for one in some)]
 
@@ -30,6 +39,13 @@ def _series(results: ResultSet) -> list[dict[str, Any]]:
     for notes, tables in (detections.chapter_parts(results), amplitudes.chapter_parts(results)):
         chapter = {**chapter, "notes": [*chapter["notes"], *notes], "tables": [*chapter["tables"], *tables]}
     return [chapter]
+
+
+def _not_surfaces(results: ResultSet) -> list[dict[str, Any]]:
+    """The chapter on peaks in place of surfaces, with the application of the first paper."""
+    (chapter,) = not_surfaces.chapter(results)
+    notes, tables = application.chapter_parts(results)
+    return [{**chapter, "notes": [*chapter["notes"], *notes], "tables": [*chapter["tables"], *tables]}]
 
 
 def _plain(chapter: dict[str, Any]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def points(results: tidy.ResultSet) -> pd.DataFrame:
     )
     if found.empty:
         return found
-    found = found.assign(output=[_output(*one) for one in zip(found["fields"], found["source_hash"])])
+    found = found.assign(output=[output_of(*one) for one in zip(found["fields"], found["source_hash"])])
     found = found[found["output"] != ""]
     surface = 4.0 * found["pairs"] * found["outputs"]
     reduced = found["output"].str.startswith(REDUCED)
@@ -52,7 +52,7 @@ def _of(frame: pd.DataFrame, fed: set[str]) -> pd.DataFrame:
     return frame[pd.Series(own, frame.index, dtype=bool) & (frame["outcome"] == "passed")]
 
 
-def _output(fields: str, source_hash: str) -> str:
+def output_of(fields: str, source_hash: str) -> str:
     """One of OUTPUTS by the fields of a point; the hash of a point whose surface the harness reduces has two parts."""
     own = Fields.of_text(fields)
     if (own.score, own.masks, own.same, own.views) != ("product", "none", "no", "dense"):

@@ -10,8 +10,8 @@ from plots import tidy
 from plots.drawing import Drawing, Omitted
 from plots.figures import results as figure
 from plots.report import front
+from plots.tables import application, table1
 from plots.tables import results as table
-from plots.tables import table1
 from plots.tables.claims import verdicts
 from xcorr.problem import Problem
 
@@ -143,7 +143,7 @@ def test_without_energy_the_panel_says_so(tmp_path):
 
 
 def test_the_chapter_stands_in_the_report_with_and_without_rows(measured, tmp_path):
-    for results, tables in ((measured, 1), (loaded(tmp_path / "none", [row()]), 0)):
+    for results, tables in ((measured, 2), (loaded(tmp_path / "none", [row()]), 0)):
         found = front.chapters(results, table1.cells(results.points), verdicts.table(results, ["J01"]))
         (chapter,) = (one for one in found if one["id"] == table.NAME)
         assert len(chapter["tables"]) == tables
@@ -157,3 +157,30 @@ def test_the_experiment_measures_every_output():
     outputs = {(one.fields.boundary, one.fields.result) for one in latency}
     assert outputs == {(b, r) for b in ("zero", "circular") for r in ("surface", "peak")}
     assert experiment.energy_s >= 1 and experiment.study
+
+
+def test_the_application_has_the_paper_every_family_and_peaks(tmp_path):
+    surfaces = (
+        rows_of(PROBLEM, {"surface": 7900.0})
+        + rows_of(PROBLEM, {"surface": 9000.0})
+        + rows_of(PROBLEM, {"surface": 600.0})
+    )
+    for one, family in zip(surfaces, ("tiled", "tiled", "fft")):
+        one.update(family=family, variant=f"of_{one['compute_us']}", experiment="n-to-mn")
+    own = rows_of(PROBLEM, {"surface + reduction": 1000.0, "fused peak": 395.0, "fused peak, circular": 158.0})
+    results = loaded(tmp_path, [*surfaces, *own])
+    shown = application.readable(application.table(results))
+    assert list(zip(shown["Family"], shown["Output"])) == [
+        ("the paper", "surface"),
+        ("tiled", "surface"),
+        ("fused_fft", "surface + reduction"),
+        ("fft", "surface"),
+        ("fused_fft", "fused peak"),
+        ("fused_fft", "fused peak, circular"),
+    ]
+    assert list(shown["Time"])[:2] == ["79.0 ms", "7.90 ms"] and list(shown["Speed-up over the paper"])[-1] == "500x"
+    text = application.files(results)["application.md"]
+    assert "Not measured: surface, circular; surface + reduction, circular." in text
+    nothing = loaded(tmp_path / "none", [row()])
+    assert application.COMMAND in application.files(nothing)["application.md"]
+    assert application.chapter_parts(nothing) == ([application.NONE], [])
