@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.mutants.mutants import Mistake
 
 EMULATION = "tests/emulation/emulation-tests"
+KERNELS = "tests/emulation/libemulation-kernels.a.p"
 CONFORMANCE = "tests/conformance/conformance"
 
 
@@ -89,15 +90,16 @@ class Build:
 
     def emulation_program(self, unit: str, overlay: Path, out: Path) -> list[str]:
         """Compiles the emulated unit and links it with the tests that need no other; the program's command."""
-        output = f"{EMULATION}.p/meson-generated_.._{unit}_emulated.cpp.o"
+        output = f"{KERNELS}/meson-generated_.._{unit}_emulated.cpp.o"
         made = out / f"{unit}.o"
         compile_ = self._making(self._emulation, output)
         run(with_output(without_depfile(first_included(compile_, overlay)), made), self.folder)
         link = []
         for word in self._making(self._emulation, EMULATION):
-            if word == output:
+            if word.endswith(".o") and str(made) not in link:
+                # First, so that of functions in headers that the tests have too, the edited ones are linked.
                 link.append(str(made))
-            elif not word.startswith(f"{EMULATION}.p/"):  # the other kernels
+            if not word.startswith(f"{KERNELS}/"):  # the other kernels
                 link.append(word.replace("$ORIGIN/../..", str(self.folder)))
         program = out / "emulation-tests"
         run(with_output(link, program), self.folder)
