@@ -15,6 +15,7 @@
 #                     mutants                  every mutant of a kernel must be caught
 #                     architectures            CUDA variants compile for each GPU architecture, where nvcc is found
 #                     one_definition           kernels of all families, compiled as the emulation does, define a name once
+#                     peers                    values against OpenCV and openpiv-python, where they can be imported
 #   --only STEPS    comma-separated steps of --exhaustive, without the usual tests
 #   --seed N        of the random problems; default: a new one, which is printed
 # example: scripts/test.sh --fast -k schema
@@ -25,7 +26,7 @@ scripts=$(dirname "${BASH_SOURCE[0]}")
 source "$scripts/env.sh"
 
 # A new step: its function step_NAME below, its name here, its line in the help above.
-all_steps=(random_problems random_properties random_problems_on_gpu compile_time_points mutants architectures one_definition)
+all_steps=(random_problems random_properties random_problems_on_gpu compile_time_points mutants architectures one_definition peers)
 
 # Runs in a subshell without set -e: commands of a step are joined by &&, so that the first failure is its exit code.
 left_out=77
@@ -69,6 +70,10 @@ step_architectures() {
   done
   [[ -n $list ]] || leave_out "this nvcc knows none of the architectures"
   XCORR_BUILD=$XCORR_BUILD-architectures "$scripts/build.sh" --cuda enabled --gpu-arch "${list#,}"
+}
+
+step_peers() {
+  run_python -m pytest -rs -m exhaustive tests/harness/test_templates_vs_peers.py tests/xcorr/test_piv_vs_openpiv.py
 }
 
 step_one_definition() { run_python -m pytest -m exhaustive tests/test_one_definition.py; }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,15 @@ import numpy as np
 
 class LibraryError(Exception):
     """What the library, or its loading, refuses; one line, fit for the user."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The matrices of one side as windows of a frame, which are not copied: `offsets` are the places of their first
+    elements in the frame of rows x cols, y * cols + x each. A stack of frames is one frame of many rows."""
+
+    frame: np.ndarray
+    offsets: np.ndarray
 
 
 def whole(name: str, value: Any) -> int:
@@ -63,6 +73,31 @@ def mask_of(side: str, array: Any, shape: tuple[int, int, int], wanted: bool) ->
     if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 1):
         raise LibraryError(f"{name}: values from {array.min()} to {array.max()}; give 0 and 1")
     return np.require(array, np.uint8, ["C", "A"]).reshape(shape)
+
+
+def windows(
+    name: str, given: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Frame and offsets as the library reads them; LibraryError for what it would read as something else. That each window
+    lies in the memory of the frame is checked by the library, that it lies in its columns here."""
+    if not isinstance(given, Windows):
+        raise LibraryError(f"{name}: views windows; give xcorr.arguments.Windows(frame, offsets)")
+    frame = np.asarray(given.frame)
+    if frame.ndim not in (2, 3) or frame.size == 0:
+        raise LibraryError(f"{name}: a frame of shape {frame.shape}; give rows x cols, or a stack of such")
+    frame = frame.reshape(-1, frame.shape[-1])
+    made = dense(name, frame[np.newaxis], (1, *frame.shape), scalar, allow_nonfinite)[0]
+    offsets = np.asarray(given.offsets)
+    if offsets.dtype.kind not in "iu" or offsets.shape != shape[:1]:
+        raise LibraryError(f"{name}: offsets {offsets.dtype} {offsets.shape}; give {shape[0]} integers")
+    outside = (offsets < 0) | (offsets % frame.shape[1] + shape[2] > frame.shape[1])
+    if outside.any():
+        place = int(np.argmax(outside))
+        raise LibraryError(
+            f"{name}: window {place} at offset {offsets[place]} leaves the {frame.shape[1]} columns of the frame; "
+            "use an offset of y * cols + x"
+        )
+    return made, np.require(offsets, np.int64, ["C", "A"])
 
 
 def dense(name: str, array: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool) -> np.ndarray:

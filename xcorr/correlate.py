@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from xcorr import autocorr, fft_range, matrices, peaks, scored, stream
+from xcorr import autocorr, fft_range, matrices, peaks, piv, scored, stream
 from xcorr.auto import Auto, Choice
 from xcorr.errors import Parser, UserError
 from xcorr.fields import PLAIN
@@ -29,7 +29,7 @@ from xcorr.problem import FORMS
 from xcorr.variants import default_params
 
 AUTO = "auto"
-AUTOCORR = "autocorr"  # a command of its own, in the place of LEFT.npy
+COMMANDS = {"autocorr": autocorr.main, "piv": piv.main}  # of their own, in the place of LEFT.npy
 DESCRIPTION = """\
 Cross-correlates matrices of .npy files: float32, float64 or integers; 2D: one matrix, 3D: a stack,
 4D (RIGHT only): tiles x patterns x rows x cols.
@@ -52,6 +52,7 @@ examples:
   xcorr still.npy moved.npy --boundary circular --score phase:0 --result peak:upsample=20
   xcorr noise.npy --same                                               autocorrelation
   xcorr autocorr frames.npy                                            C1D and R_max; see xcorr autocorr --help
+  xcorr piv first.npy second.npy                                       displacements of particles; see xcorr piv --help
   xcorr a.npy b.npy --form n-to-m --window sy:-8..8,sx:-8..8 --variant cpu_row_streaming --peaks -
   xcorr --list"""
 
@@ -116,8 +117,8 @@ _positive.__name__ = "positive integer"
 def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
     """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
     argv = sys.argv[1:] if argv is None else argv
-    if argv and argv[0] == AUTOCORR:
-        return autocorr.main(argv[1:], library)
+    if argv and argv[0] in COMMANDS:
+        return COMMANDS[argv[0]](argv[1:], library)
     try:
         return run(build_parser().parse_args(argv), library)
     except (UserError, LibraryError) as error:

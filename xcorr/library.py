@@ -11,6 +11,8 @@ a problem too (docs/design.md, Fields of a problem):
     request = Request("n-to-m", (h, w), (H, W), 3, 8, "valid", score="zncc", result="peak")
     peaks = library.correlate(request, templates, frames, variant="cpu_fft")    # xcorr.results.PEAK, one a pair
 
+With `views="windows"` a side is an xcorr.arguments.Windows(frame, offsets): its matrices are windows of a frame that is not copied.
+
 Inputs are real and, unless `allow_nonfinite`, finite also in the scalar type of the precision: one NaN or infinity
 spoils every output of a variant that transforms, and only those whose overlap holds it of the others. Outputs are not
 looked at: sums beyond the range of the type are infinite.
@@ -34,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from xcorr import results
-from xcorr.arguments import LibraryError, check_out, dense, mask_of, shape_of, whole
+from xcorr.arguments import LibraryError, check_out, dense, mask_of, shape_of, whole, windows
 from xcorr.errors import UserError, nearest
 from xcorr.fields import NAMES, Fields
 from xcorr.paths import ROOT, build_directory
@@ -181,7 +183,8 @@ class Session:
         return inputs.into(self._compute, self._shape, out)
 
     def _compute(self, inputs: _Inputs, out: np.ndarray) -> None:
-        arrays = _Arrays(*(None if one is None else one.ctypes.data for one in (*inputs.stacks, out, *inputs.masks)))
+        given = (*inputs.stacks, out, *inputs.masks, *inputs.offsets)
+        arrays = _Arrays(*(None if one is None else one.ctypes.data for one in given), *inputs.pitches_and_sizes)
         with self._lock:
             if self._handle is None:
                 raise LibraryError("session: closed; open another one")
@@ -204,20 +207,33 @@ class _Inputs:
         self, request: Request, scalar: type, stacks: tuple[Any, Any], masks: tuple[Any, Any], allow_nonfinite: bool
     ) -> None:
         self.fields, self.scalar = request.fields, scalar
-        if self.fields.views != "dense":
-            raise LibraryError(f"views '{self.fields.views}': the C API takes them; give dense arrays")
+        if self.fields.views == "channels":
+            raise LibraryError("views 'channels': the C API takes them; give dense arrays")
         shapes = ((int(request.lefts), *map(int, request.left)), (int(request.rights), *map(int, request.right)))
         sides = tuple(zip(("left", "right"), stacks, masks, shapes))
         if self.fields.same == "yes":
             if stacks[1] is not None and stacks[1] is not stacks[0]:
                 raise LibraryError("right: with same yes there is one array; give left only")
             sides = sides[:1]
-        self.stacks = [dense(name, one, shape, scalar, allow_nonfinite) for name, one, _, shape in sides]
+        self.offsets: list[np.ndarray | None] = [None, None]
+        if self.fields.views == "windows":
+            made = [windows(name, one, shape, scalar, allow_nonfinite) for name, one, _, shape in sides]
+            self.stacks = [frame for frame, _ in made]
+            self.offsets = [offsets for _, offsets in made] + [None] * (2 - len(made))
+        else:
+            self.stacks = [dense(name, one, shape, scalar, allow_nonfinite) for name, one, _, shape in sides]
         self.stacks += [None] * (2 - len(self.stacks))
         named = self.fields.masked_sides
         self.masks = [
             mask_of(side, one, shape, side in named) for side, one, shape in zip(("left", "right"), masks, shapes)
         ]
+
+    @property
+    def pitches_and_sizes(self) -> list[int]:
+        """Of views: columns of the left and the right frame, and their elements; else 0."""
+        frames = self.stacks if self.fields.views == "windows" else []
+        frames = [*frames, *[None] * (2 - len(frames))]
+        return [0 if one is None else size(one) for size in (lambda f: f.shape[1], np.size) for one in frames]
 
     def into(
         self, compute: Callable[[_Inputs, np.ndarray], None], surface: tuple[int, int, int], out: Any
@@ -381,6 +397,8 @@ class Library:
             raise LibraryError(f"method '{method}': unknown; use definition or fft")
         if request.fields.result != "surface":
             raise LibraryError(f"result '{request.result}': the reference computes surfaces; use result surface")
+        if request.fields.views != "dense":
+            raise LibraryError(f"views '{request.views}': the reference takes dense matrices; leave views out")
         shape = self.describe(request).out_shape
         inputs = _Inputs(request, np.float64, (left, right), (left_mask, right_mask), allow_nonfinite)
         asked = json.dumps({"method": method, **request.as_dict()}).encode()

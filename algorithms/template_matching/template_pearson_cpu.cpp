@@ -161,9 +161,9 @@ class RowStreaming {
  public:
   static constexpr Index kSlackRows = kMostRows - 1, kSlack = 2 * kMostCols;
   // Of the squares of a window about the pivot over those about its mean. Products of float32 then
-  // err by 0.3 sqrt(n) roundings times 10.
+  // err by 0.3 sqrt(n) roundings times 5.
   static constexpr double kLargestOffset =
-      sizeof(C) == sizeof(float) ? 100 : std::numeric_limits<double>::infinity();
+      sizeof(C) == sizeof(float) ? 25 : std::numeric_limits<double>::infinity();
 
   static Index pitch(const TileGrid& grid) { return grid.out_cols + kMostCols; }
   static Index template_doubles(const PlanRequest& request, const TileGrid&) {

@@ -103,6 +103,16 @@ SEISMOGRAMS = Dataset(
     "Seismological Research Letters 81(3), 2010, doi:10.1785/gssrl.81.3.530",
 )
 
+PARTICLES = Dataset(
+    "particles",
+    "two frames of particles of OpenPIV's first test, 369x511 pixels",
+    "openpiv==0.25.3",
+    ("openpiv/data/test1/exp1_001_a.bmp", "openpiv/data/test1/exp1_001_b.bmp"),
+    "d829545d5c43545807d58dc80e1b86d9b8663a91b63a07f14a6302af5e55377c",
+    "GPLv3, the licence of OpenPIV; no other is stated for its test data",
+    "A. Liberzon et al., OpenPIV, as shipped with openpiv-python, doi:10.5281/zenodo.3930343",
+)
+
 
 def cache_directory(chosen: Path | None = None) -> Path:
     """`chosen`, or xcorr-bench in the user's cache folder (XDG_CACHE_HOME, else ~/.cache)."""
@@ -248,6 +258,16 @@ def seismograms(content: bytes) -> tuple[np.ndarray, np.ndarray]:
     quiet = np.array(inflated.decompress(content).split(), np.float64)
     event = np.array(inflated.unused_data.split(), np.float64)
     return quiet, event.reshape(3, -1)
+
+
+def particle_frames(content: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """The two frames of PARTICLES, rows x cols uint8: 8-bit grey BMP files of one size, their last rows first."""
+    frames = []
+    for half in (content[: len(content) // 2], content[len(content) // 2 :]):
+        start, cols, rows = (int.from_bytes(half[at : at + 4], "little") for at in (10, 18, 22))
+        pitch = -(-cols // 4) * 4
+        frames.append(np.frombuffer(half, np.uint8, pitch * rows, start).reshape(rows, pitch)[::-1, :cols])
+    return frames[0], frames[1]
 
 
 def grey_photo(content: bytes) -> np.ndarray:

@@ -17,6 +17,7 @@ STEPS = [
     "mutants",
     "architectures",
     "one_definition",
+    "peers",
 ]
 USUAL = ["format", "C++ suites", "Python tests"]
 LOG = 'echo "$(basename "$0") $*" >>"$TMPDIR/log"'
@@ -67,6 +68,7 @@ def test_every_step_runs_after_the_usual_tests(logged):
         "build.sh --cuda enabled --gpu-arch 80,86,89,90,120",
         f"build folder {logged.build}-architectures",
         "python -m pytest -m exhaustive tests/test_one_definition.py",
+        "python -m pytest -rs -m exhaustive tests/harness/test_templates_vs_peers.py tests/xcorr/test_piv_vs_openpiv.py",
     ]
 
 
@@ -83,6 +85,7 @@ def test_a_failure_hides_no_other_step_and_fails_the_whole(logged, bad):
         "mutants": ("python", logged.bin, "mutants"),
         "architectures": ("build.sh", logged.root / "scripts", "--gpu-arch"),
         "one_definition": ("python", logged.bin, "test_one_definition"),
+        "peers": ("python", logged.bin, "test_piv_vs_openpiv"),
     }
     name, folder, word = broken[bad]
     body = (folder / name).read_text().partition("\n")[2]

@@ -1,0 +1,178 @@
+"""xcorr piv: particle image velocimetry, the displacements between two frames on a grid of windows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xcorr import matrices, velocimetry
+from xcorr.auto import Auto
+from xcorr.errors import Parser, UserError
+from xcorr.files import replaced_file
+from xcorr.library import Library, LibraryError, Request, find_variant
+from xcorr.outputs import cell, write_lines
+from xcorr.stream import Job
+from xcorr.variants import default_params
+
+COLUMNS = ("y", "x", "dy", "dx", "value", "signal_to_noise", "residual", "outlier")
+MOST_ARROWS = 48  # along a side of a figure
+DESCRIPTION = """\
+Finds by how much the particles of FIRST.npy have moved in SECOND.npy (2D, one shape): a displacement for each window of a
+grid, by the peak of the covariance of two windows, fitted by a Gaussian. Prints a line a window and draws the field."""
+EPILOG = f"""\
+columns: {", ".join(COLUMNS)}; y, x: middle of the window; dy, dx: displacement in pixels, y down;
+  signal_to_noise: the peak over the largest other one, empty where there is no peak; residual: of the normalised median
+  test; outlier: 1 where dy, dx are the median of the neighbours, since the residual is above the threshold
+  or the peak lies on the border
+example:
+  xcorr piv first.npy second.npy --window 32 --overlap 16 --output vectors.csv --figure vectors.svg"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = Parser(prog="xcorr piv", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
+    add = parser.add_argument
+    add("first", type=Path, metavar="FIRST.npy")
+    add("second", type=Path, metavar="SECOND.npy")
+    add("--window", type=int, default=32, metavar="N", help="side of the windows: 16, 32 (default), 64 or any other")
+    add("--overlap", type=int, metavar="N", help="pixels that neighbouring windows share (default: half a window)")
+    add("--boundary", choices=("circular", "zero"), default="circular", help="circular (default) or zero padding")
+    add("--passes", type=int, default=2, metavar="N", help="each after the first one shifts the windows (default: 2)")
+    add(
+        "--threshold",
+        type=float,
+        default=velocimetry.THRESHOLD,
+        metavar="R",
+        help="a residual of the normalised median test above it is an outlier (default: %(default)g)",
+    )
+    add("--output", default="-", metavar="FILE.csv", help="the table; - is stdout (default)")
+    add(
+        "--figure",
+        type=Path,
+        metavar="FILE.svg",
+        help="the arrows, as .svg, .png or .pdf (default: FIRST.piv.svg beside FIRST.npy)",
+    )
+    add("--no-figure", action="store_true", help="draw nothing")
+    add("--variant", default="auto", metavar="ID", help="from xcorr --list (default: auto, the fastest known)")
+    add("--device", default="cpu", help="cpu (default) or cuda:N")
+    add("--force", action="store_true", help="replace existing files")
+    return parser
+
+
+def main(argv: Sequence[str], library: Any | None = None) -> int:
+    """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
+    try:
+        return run(build_parser().parse_args(argv), library)
+    except (UserError, LibraryError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except MemoryError:
+        print("error: memory: exhausted; use smaller frames or a smaller --overlap", file=sys.stderr)
+        return 2
+
+
+def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
+    targets = outputs(arguments)
+    if not arguments.threshold > 0:
+        raise UserError(f"--threshold {arguments.threshold:g}: give a number above 0")
+    first, second = (read_frame(path) for path in (arguments.first, arguments.second))
+    if first.shape != second.shape:
+        shapes = (f"{one.shape[0]}x{one.shape[1]}" for one in (first, second))
+        raise UserError(f"{arguments.second}: {' and '.join(shapes)} pixels; give two frames of one shape")
+    library = library or Library()
+    field = velocimetry.displacements(
+        library,
+        first,
+        second,
+        window=arguments.window,
+        overlap=arguments.overlap,
+        boundary=arguments.boundary,
+        passes=arguments.passes,
+        threshold=arguments.threshold,
+        choose=chooser(library, arguments.variant, arguments.device),
+    )
+    if targets:
+        draw(targets[-1], first, field)
+    write(arguments.output, field)
+    return 0
+
+
+def read_frame(path: Path) -> np.ndarray:
+    header = matrices.read_header(path)
+    if len(header.shape) != 2:
+        raise UserError(f"{path}: {len(header.shape)} dimensions; give one frame, rows x cols")
+    stack = matrices.as_stack(str(path), matrices.read_matrices(path, header))
+    return matrices.to_scalar(str(path), stack, np.float32, False)[0]
+
+
+def outputs(arguments: argparse.Namespace) -> list[Path]:
+    """The figure's path, if one is drawn. UserError, before any work, where a file must not be written."""
+    figure = arguments.figure or arguments.first.with_suffix(".piv.svg")
+    drawn = [] if arguments.no_figure else [figure]
+    table = [] if arguments.output == "-" else [Path(arguments.output)]
+    inputs = {arguments.first.resolve(), arguments.second.resolve()}
+    for target in (*table, *drawn):
+        if target.resolve() in inputs or (table and drawn and table[0].resolve() == drawn[0].resolve()):
+            raise UserError(f"{target}: is named twice; choose another output")
+        if target.exists() and not arguments.force:
+            raise UserError(f"{target}: exists; use --force to replace it")
+        with replaced_file(target, keep=False):
+            pass
+    if drawn and figure.suffix not in (".svg", ".png", ".pdf"):
+        raise UserError(f"--figure {figure}: end it with .svg, .png or .pdf")
+    return drawn
+
+
+def chooser(library: Any, variant: str, device: str) -> Callable[[Request], Job]:
+    """What runs a request: the variant, or the choice of auto for each kind of request."""
+    if variant != "auto":
+        known = find_variant(library.variants(), variant)
+        return lambda request: Job(known["id"], default_params(known), "fp32", device)
+    auto = Auto(library, device)
+
+    def choose(request: Request) -> Job:
+        choice = auto.choose(request)
+        return Job(choice.variant, choice.params, "fp32", device)
+
+    return choose
+
+
+def write(where: str, field: velocimetry.Field) -> None:
+    """The table of COLUMNS, a line a window."""
+    y, x = np.meshgrid(field.y, field.x, indexing="ij")
+    columns = [y, x, field.dy, field.dx, field.value, field.signal_to_noise, field.residual]
+    lines = zip(*(one.astype(np.float64).ravel().tolist() for one in columns), field.outlier.ravel().tolist())
+    write_lines(where, COLUMNS, ([*map(cell, line[:-1]), str(int(line[-1]))] for line in lines))
+
+
+def draw(target: Path, frame: np.ndarray, field: velocimetry.Field) -> None:
+    """Arrows over the first frame, coloured by their length; outliers are red. Of a fine grid only some are drawn."""
+    from matplotlib.figure import Figure
+
+    step = -(-max(field.dy.shape) // MOST_ARROWS)
+    part = (slice(step // 2, None, step),) * 2
+    y, x = np.meshgrid(field.y, field.x, indexing="ij")
+    rows, cols = frame.shape
+    figure = Figure(figsize=(7.0, min(10.0, 0.6 + 6.0 * rows / cols)), layout="constrained")
+    axes = figure.subplots()
+    small = frame[:: max(1, rows // 512), :: max(1, cols // 512)]
+    low, high = np.percentile(small, (1, 99.5))
+    extent = (-0.5, cols - 0.5, rows - 0.5, -0.5)
+    axes.imshow(small, cmap="gray", vmin=low, vmax=low + 2 * max(high - low, 1e-9), extent=extent)
+    dy, dx, outlier = field.dy[part], field.dx[part], field.outlier[part]
+    # Arrows are as long in the figure as they may be without meeting: a fraction of the distance of two.
+    spacing = step * float(np.diff(field.x[:2]).sum() or np.diff(field.y[:2]).sum() or max(rows, cols))
+    longest = float(np.nanmax(np.hypot(dy, dx), initial=0)) or 1.0
+    shown = {"angles": "xy", "scale_units": "xy", "scale": longest / spacing, "width": 0.002}
+    kept = ~outlier
+    arrows = axes.quiver(x[part][kept], y[part][kept], dx[kept], dy[kept], np.hypot(dy, dx)[kept], **shown)
+    axes.quiver(x[part][outlier], y[part][outlier], dx[outlier], dy[outlier], color="red", **shown)
+    figure.colorbar(arrows, ax=axes, label="Displacement [pixels]")
+    axes.set_xlabel("x [pixels]")
+    axes.set_ylabel("y [pixels]")
+    with replaced_file(target) as file:
+        figure.savefig(file, format=target.suffix[1:])
