@@ -200,9 +200,7 @@ def particle_pair(
     )
 
 
-def _particles(
-    shape: tuple[int, int], y: np.ndarray, x: np.ndarray, bright: np.ndarray, width: float
-) -> np.ndarray:
+def _particles(shape: tuple[int, int], y: np.ndarray, x: np.ndarray, bright: np.ndarray, width: float) -> np.ndarray:
     reach = int(np.ceil(4 * width)) + 1
     steps = np.arange(-reach, reach + 1)
     inside = (y > -reach) & (y < shape[0] + reach - 1) & (x > -reach) & (x < shape[1] + reach - 1)

@@ -83,7 +83,9 @@ def test_constant_windows_score_0(library, variants):
 @pytest.mark.parametrize("case", CASES)
 def test_scores_of_photographs_are_those_of_opencv(library, variants, case):
     cv2 = pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
-    frame, template, place = (one.astype(np.float32) if isinstance(one, np.ndarray) else one for one in photograph(case))
+    frame, template, place = (
+        one.astype(np.float32) if isinstance(one, np.ndarray) else one for one in photograph(case)
+    )
     expected = cv2.matchTemplate(frame, template, cv2.TM_CCOEFF_NORMED)
     for variant in variants:
         out = library.correlate(request_of(template, frame), template, frame, variant=variant)[0]
