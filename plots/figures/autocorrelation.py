@@ -103,7 +103,7 @@ def _c1d(lengths: real.RealData) -> Result:
         return Omitted(name, f"{real.AUTOCORRELATION}: has no preview of C1D", SECTION)
     figure = Figure(figsize=(style.PAGE_IN, 2.5))
     image, axes = figure.subplots(1, 2, width_ratios=(1, 1.6))
-    figure.subplots_adjust(left=0.08, right=0.98, top=0.95, bottom=0.18, wspace=0.3)
+    figure.subplots_adjust(left=0.08, right=0.98, top=0.91, bottom=0.18, wspace=0.3)
     plane, radii = arrays["plane"], arrays["radii"]
     reach = float(radii[-1])
     limit = float(np.abs(plane[np.isfinite(plane)]).max()) / 3
@@ -123,7 +123,7 @@ def _c1d(lengths: real.RealData) -> Result:
     axes.axhline(0, color=GREY, linewidth=0.5)
     axes.set_xlabel("R [pixels]")
     axes.set_ylabel("C1D(R)")
-    axes.legend()
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=2, borderaxespad=0.2)  # the curves cross the panel
     found = [f"{one:.1f} pixels" if np.isfinite(one) else "none" for one in arrays["lengths"]]
     return Drawing(
         name=name,

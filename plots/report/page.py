@@ -7,7 +7,7 @@ from typing import Any
 
 import jinja2
 import pandas as pd
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from plots import imported, noise, style
 from plots.drawing import Drawing, Omitted, by_reason
@@ -188,6 +188,16 @@ def sections(drawings: list[Drawing]) -> list[tuple[str, list[dict[str, Any]]]]:
     return [(SECTIONS.get(name, name), figures) for name, figures in ordered]
 
 
+def prose(text: str) -> Markup:
+    """A sentence as HTML: what stands between backticks is code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one that is not closed
+        return Markup(escape(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
+    )
+
+
 def _figure(drawing: Drawing) -> dict[str, Any]:
     return {
         "name": drawing.name,
@@ -233,6 +243,7 @@ def build(
     )
     environment.globals["svg"] = lambda name, alt: Markup(inline(svgs[name], f"fig-{name}", alt))
     environment.globals["label"] = style.label
+    environment.filters["prose"] = prose
     first = opening.figure_of(drawings)
     real_drawings = [d for d in drawings if d.section == "real"]
     in_chapters = [d for d in drawings if d.section in CHAPTERS and CHAPTERS[d.section] in {one["id"] for one in front}]

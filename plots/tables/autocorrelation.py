@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from plots import style
+from plots import real, style
 from plots.metrics import si_time
 from plots.tables.text import csv, markdown
 from plots.tidy import PROBLEM, ResultSet
@@ -22,6 +22,12 @@ ABOUT = (
     "plan, upload, computation and download, as the ISS paper counts the time of its program; a variant on a CPU has no transfers. TFLOP/s count the useful "
     "work of the window, two operations a product. On a CPU each variant stands once with one thread and once with all."
 )
+ERRORS = (
+    "R_max is the first maximum of C1D after its first trough. Images whose spectrum is a ring have a known one, 1.117 wavelengths. Errors are relative, their "
+    "mean and standard deviation over images of other seeds: from C1D with the mean of the image removed and raw, as Eq. 1 is printed, and from the peak "
+    "of the spectrum."
+)
+NO_ERRORS = "R_max was not compared with images of known length in this set. `python3 -m experiments.inputs.autocorrelation` does that."
 HALF, WHOLE = "half", "whole"  # planes
 WINDOW = re.compile(r"sy:(?P<low>-?\d+)\.\.(?P<sy>\d+),sx:-(?P<sx>\d+)\.\.(?P<right>\d+)")
 COLUMNS = [*PROBLEM, "plane", "radius", "variant", "threads", "params", "time_us", "total_us", "frames_per_s", "tflops"]
@@ -103,9 +109,68 @@ def readable(lines: pd.DataFrame) -> pd.DataFrame:
             "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
             "Total": [si_time(us * 1e-6) for us in lines["total_us"]],
             "Frames a second": [f"{one:,.0f}" if one >= 100 else f"{one:.3g}" for one in lines["frames_per_s"]],
-            "TFLOP/s": [f"{one:.3g}" for one in lines["tflops"]],
+            "TFLOP/s": [f"{one:,.0f}" if one >= 1000 else f"{one:.3g}" for one in lines["tflops"]],
         }
     )
+
+
+def by_radius(lines: pd.DataFrame) -> pd.DataFrame:
+    """Times of half planes of one image, of the size that was measured at most R: a line a contender, the fastest at the largest R
+    last, a column each R. Empty where no size has two."""
+    own = lines[(lines["lefts"] == 1) & (lines["plane"] == HALF)]
+    counts = own.groupby(["left_rows", "left_cols"])["radius"].nunique()
+    if counts.empty or counts.max() < 2:
+        return pd.DataFrame()
+    rows, cols = counts.idxmax()
+    own = own[(own["left_rows"] == rows) & (own["left_cols"] == cols)]
+    names = [label(*one) for one in zip(own["variant"], own["threads"])]
+    times = own.assign(name=names).pivot(index="name", columns="radius", values="time_us")
+    times = times.sort_values(list(times.columns[::-1]), ascending=False, kind="stable")
+    shown = times.apply(lambda column: [si_time(us * 1e-6) if us > 0 else "–" for us in column])
+    shown.columns = [f"R = {radius}" for radius in times.columns]
+    return shown.rename_axis(f"{rows}x{cols}").reset_index()
+
+
+def errors(results: ResultSet) -> pd.DataFrame:
+    """Of images whose length is known, by wavelength: how many, and mean and SD of the relative error in percent of R_max with
+    the mean removed and raw, and of the length from the spectrum. `found`: images that have an R_max. Empty where not run."""
+    data = real.load(results.folder, real.AUTOCORRELATION)
+    if isinstance(data, str):
+        return pd.DataFrame()
+    rows = data.rows[data.rows["case"] == "truth"]
+    lines = []
+    for wavelength, own in rows.groupby("wavelength"):
+        line: dict[str, Any] = {"wavelength": float(wavelength)}
+        for name, mean, column in (
+            ("removed", "removed", "r_max"),
+            ("raw", "raw", "r_max"),
+            ("spectral", "removed", "spectral"),
+        ):
+            some = own[own["mean"] == mean]
+            error = 100 * (some[column] / some["known"] - 1)
+            line |= {"images": len(some), f"{name}_found": int(error.notna().sum()), f"{name}_mean": error.mean()}
+            line[f"{name}_sd"] = error.std(ddof=1)
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def readable_errors(lines: pd.DataFrame) -> pd.DataFrame:
+    """The errors as a reader sees them: mean and SD in percent, and how many images have a value, where not all do."""
+
+    def text(line: pd.Series, name: str) -> str:
+        found, count = int(line[f"{name}_found"]), int(line["images"])
+        if not found:
+            return "none found"
+        spread = f" (SD {line[f'{name}_sd']:.2f})" if found > 1 else ""
+        return f"{line[f'{name}_mean']:+.2f}{spread}" + (f", {found} of {count}" if found < count else "")
+
+    columns = {"removed": "C1D, mean removed [%]", "raw": "C1D, raw [%]", "spectral": "spectrum [%]"}
+    shown = {title: [text(line, name) for _, line in lines.iterrows()] for name, title in columns.items()}
+    wavelengths = {
+        "Wavelength [pixels]": [f"{one:g}" for one in lines["wavelength"]],
+        "Images": lines["images"].astype(int),
+    }
+    return pd.DataFrame({**wavelengths, **shown})
 
 
 def files(results: ResultSet) -> dict[str, str]:
@@ -113,12 +178,17 @@ def files(results: ResultSet) -> dict[str, str]:
     lines = table(results)
     if lines.empty:
         return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n"}
-    return {f"{NAME}.md": f"# {TITLE}\n\n{ABOUT}\n\n{markdown(readable(lines))}", f"{NAME}.csv": csv(lines)}
+    known = errors(results)
+    more = "" if known.empty else f"\n{ERRORS}\n\n{markdown(readable_errors(known))}"
+    return {f"{NAME}.md": f"# {TITLE}\n\n{ABOUT}\n\n{markdown(readable(lines))}{more}", f"{NAME}.csv": csv(lines)}
 
 
 def chapter(results: ResultSet) -> list[dict[str, Any]]:
     """The chapter of the report (see plots.report.front)."""
-    lines = table(results)
-    notes = [NONE] if lines.empty else [ABOUT]
-    tables = [] if lines.empty else [("Time by largest shift", readable(lines), True)]
+    lines, known = table(results), errors(results)
+    notes = [NONE if lines.empty else ABOUT, NO_ERRORS if known.empty else ERRORS]
+    tables = [] if lines.empty else [("Every problem: time, total time, frames a second", readable(lines), False)]
+    short = pd.DataFrame() if lines.empty else by_radius(lines)
+    tables = [*([] if short.empty else [("Time of half a plane by largest shift", short, True)]), *tables]
+    tables += [] if known.empty else [("Errors of R_max", readable_errors(known), True)]
     return [{"id": NAME, "title": TITLE, "notes": notes, "tables": tables}]

@@ -109,7 +109,7 @@ def test_a_set_without_rows_says_what_measures_them(tmp_path):
     assert sum("--experiments autocorrelation" in one.reason for one in drawn) == len(figure.data()["figures"])
     assert sum("experiments.inputs.autocorrelation" in one.reason for one in drawn) == 3
     assert list(autocorrelation.files(results)) == ["autocorrelation.md"]
-    assert chapter_of(results)["notes"] == [autocorrelation.NONE]
+    assert chapter_of(results)["notes"] == [autocorrelation.NONE, autocorrelation.NO_ERRORS]
 
 
 def test_curves_have_a_line_a_contender(measured):
@@ -117,7 +117,48 @@ def test_curves_have_a_line_a_contender(measured):
     for key in figure.data()["figures"]:
         assert isinstance(drawn[f"autocorrelation_{key}"], Drawing), key
         assert len(drawn[f"autocorrelation_{key}"].figure.axes[0].lines) == 4
-    assert len(chapter_of(measured)["tables"]) == 1
+    assert [one["open"] for one in chapter_of(measured)["tables"]] == [True, False]
+
+
+def test_the_short_table_has_a_line_a_contender_and_a_column_a_radius(measured):
+    shown = autocorrelation.by_radius(autocorrelation.table(measured))
+    assert list(shown.columns) == ["1500x750", "R = 10", "R = 100"]
+    assert (
+        list(shown["1500x750"])[0].startswith("autocorr") and list(shown["R = 100"])[-1] == "200 µs" and len(shown) == 4
+    )
+    one = autocorrelation.table(measured)
+    assert autocorrelation.by_radius(one[one["radius"] == 10]).empty
+
+
+def test_errors_of_known_lengths_are_a_table(tmp_path):
+    def add(folder):
+        cases = [("removed", 22.0, 24.0), ("removed", 24.0, 25.0), ("raw", 20.0, np.nan), ("raw", np.nan, np.nan)]
+        common = {
+            "case": "truth",
+            "variant": "v",
+            "wavelength": 20.0,
+            "known": 22.0,
+            "rows": 9,
+            "cols": 9,
+            "index": 1.0,
+            "seed": 1,
+        }
+        stored(folder, [{**common, "mean": mean, "r_max": one, "spectral": two} for mean, one, two in cases])
+
+    results = loaded(tmp_path, [row(), timed("line", 5.0, 10)], add)
+    (line,) = autocorrelation.readable_errors(autocorrelation.errors(results)).to_dict("records")
+    assert line == {
+        "Wavelength [pixels]": "20",
+        "Images": 2,
+        "C1D, mean removed [%]": "+4.55 (SD 6.43)",
+        "C1D, raw [%]": "-9.09, 1 of 2",
+        "spectrum [%]": "+11.36 (SD 3.21)",
+    }
+    assert [one["title"] for one in chapter_of(results)["tables"]] == [
+        "Every problem: time, total time, frames a second",
+        "Errors of R_max",
+    ]
+    assert "C1D, raw [%]" in autocorrelation.files(results)["autocorrelation.md"]
 
 
 def test_speedups_are_over_the_simple_program(measured):

@@ -232,3 +232,8 @@ def test_no_horizontal_overflow(page, tmp_path, width):
     found = re.search(r"<title>found (\d+);(\d+);([^<]*)</title>", done.stdout)
     assert found, done.stderr[-500:]
     assert int(found[1]) >= width - 20 and int(found[2]) <= int(found[1]) and found[3] == ""
+
+
+def test_code_in_a_sentence_is_code():
+    assert str(report_page.prose("Run `a --b <c>` & wait")) == "Run <code>a --b &lt;c&gt;</code> &amp; wait"
+    assert str(report_page.prose("one ` alone")) == "one ` alone"
