@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "harness/problem.hpp"
+#include "harness/results.hpp"
 
 namespace xcorr {
 

@@ -18,7 +18,7 @@
 #include "harness/results.hpp"
 #include "harness/views.hpp"
 #include "tests/emulation/emulation.hpp"
-#include "tests/emulation/global_memory.hpp"
+#include "tests/emulation/planned.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -58,46 +58,11 @@ INSTANTIATE_TEST_SUITE_P(Variants, Detection, testing::ValuesIn(detecting()), []
   return info.param.variant->id.substr(info.param.variant->id.find('.') + 1);
 });
 
-// Plans a problem and computes it any number of times.
-class Planned {
- public:
-  Planned(const Detecting& what, const Problem& problem, const char* warps)
-      : problem_(problem),
-        request_(request(what, problem, warps)),
-        workspace_(what.variant->workspace_bytes(request_)),
-        out_(static_cast<std::size_t>(problem.result_bytes(sizeof(float)))) {
-    const Support support = what.variant->supports(request_);
-    if (!support) throw std::runtime_error(support.reason);
-    request_.workspace = workspace_.get();
-    plan_ = what.variant->plan(request_);
-  }
-  // The result, as compute wrote it.
-  const void* compute(const void* left, const void* right, View left_view = {},
-                      View right_view = {}) {
-    out_.poison();
-    set_order(++order_);
-    Call call;
-    call.left = left;
-    call.right = right;
-    call.out = out_.get();
-    call.left_view = left_view;
-    call.right_view = right_view;
-    plan_->compute(call);
-    return out_.get();
-  }
-
- private:
-  static PlanRequest request(const Detecting& what, const Problem& problem, const char* warps) {
-    PlanRequest of{problem, {}, what.precision};
-    of.params.set("warps_per_block", warps);
-    return of;
-  }
-  Problem problem_;
-  PlanRequest request_;
-  GlobalMemory workspace_, out_;
-  std::unique_ptr<Plan> plan_;
-  std::uint64_t order_ = 0;
-};
+Planned plan_of(const Detecting& what, const Problem& problem, const char* warps) {
+  Params params;
+  params.set("warps_per_block", warps);
+  return Planned(*what.variant, problem, params, what.precision);
+}
 
 TEST_P(Detection, results_are_right_by_the_verdict) {
   const std::unique_ptr<Device> device = open_cpu();
@@ -117,9 +82,8 @@ TEST_P(Detection, results_are_right_by_the_verdict) {
       if (++field % (is_narrow() ? 2 : 5) != 0) continue;
       const Problem q = parse_problem(shapes + fields);
       const auto truth = device->truth(q, GetParam().precision, variant().algorithm_class, 1);
-      Planned planned(GetParam(), q, turn % 2 ? "4" : "8");
-      GlobalMemory left(static_cast<std::size_t>(q.left_elements()) * sizeof(float)),
-          right(static_cast<std::size_t>(q.right_elements()) * sizeof(float));
+      Planned planned = plan_of(GetParam(), q, turn % 2 ? "4" : "8");
+      GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
       for (const InputKind kind : {InputKind::zero_mean, kKinds[turn++ % std::size(kKinds)]}) {
         truth->fill(kind, left.get(), right.get());
         const Check check = truth->check(kind, planned.compute(left.get(), right.get()));
@@ -191,7 +155,7 @@ struct Series {
 
 std::vector<float> surface_of(const Detecting& what, const Series& of, const std::string& score) {
   const Problem q = of.problem("score=" + score);
-  Planned planned(what, q, "4");
+  Planned planned = plan_of(what, q, "4");
   const auto* const out =
       static_cast<const float*>(planned.compute(of.left.data(), of.right.data()));
   return {out, out + q.out_elements()};
@@ -212,7 +176,7 @@ std::size_t expect_detections(const Detecting& what, const Series& of, const std
   std::string text = std::to_string(deviations);
   const Problem q =
       of.problem("score=" + score + "/result=above:" + text + "mad:" + std::to_string(capacity));
-  Planned planned(what, q, "4");
+  Planned planned = plan_of(what, q, "4");
   const void* const out = planned.compute(of.left.data(), of.right.data());
   const auto* const header = static_cast<const AboveHeader*>(out);
   const auto* const found = reinterpret_cast<const xcorr::Detection*>(header + 1);
@@ -407,9 +371,8 @@ TEST(MoveoutDetection, scores_are_right_by_the_verdict) {
         const auto view = [](const ViewLayout& of) {
           return View{of.offsets.empty() ? nullptr : of.offsets.data(), of.pitch};
         };
-        Planned planned(what, q, "4");
-        GlobalMemory left(static_cast<std::size_t>(left_layout.elements) * sizeof(float)),
-            right(static_cast<std::size_t>(right_layout.elements) * sizeof(float));
+        Planned planned = plan_of(what, q, "4");
+        GlobalMemory left(floats(left_layout.elements)), right(floats(right_layout.elements));
         // In a view the drift has steps, where no pivot is near all samples of a window.
         const InputKind other = fields.empty()  ? InputKind::integer
                                 : views.empty() ? InputKind::drift

@@ -18,7 +18,7 @@
 #include "harness/registry.hpp"
 #include "harness/results.hpp"
 #include "tests/emulation/emulation.hpp"
-#include "tests/emulation/global_memory.hpp"
+#include "tests/emulation/planned.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -36,37 +36,7 @@ class Halves : public testing::Test {
   }
 };
 
-std::size_t floats(Index count) { return static_cast<std::size_t>(count) * sizeof(float); }
-
-// Plans a problem and computes it any number of times.
-class Planned {
- public:
-  explicit Planned(const Problem& q)
-      : request_{q, {}, Precision::fp32},
-        workspace_(find_variant(kId).workspace_bytes(request_)),
-        out_(static_cast<std::size_t>(q.result_bytes(sizeof(float)))) {
-    const Support support = find_variant(kId).supports(request_);
-    if (!support) throw std::runtime_error(q.id() + ": " + support.reason);
-    request_.workspace = workspace_.get();
-    plan_ = find_variant(kId).plan(request_);
-  }
-  const GlobalMemory& compute(const GlobalMemory& left, const GlobalMemory& right) {
-    out_.poison();
-    set_order(++order_);
-    Call call;
-    call.left = left.get();
-    call.right = right.get();
-    call.out = out_.get();
-    plan_->compute(call);
-    return out_;
-  }
-
- private:
-  PlanRequest request_;
-  GlobalMemory workspace_, out_;
-  std::unique_ptr<Plan> plan_;
-  std::uint64_t order_ = 0;
-};
+Planned plan_of(const Problem& q) { return Planned(find_variant(kId), q); }
 
 struct Operands {
   explicit Operands(const Problem& q)
@@ -82,13 +52,13 @@ struct Operands {
 // The peaks of a problem twice: as compute writes them, and reduced by the host.
 void expect_peaks_of_surface(const Problem& q, Operands& in) {
   const Problem surface = q.surface();
-  Planned peaks(q), surfaces(surface);
-  const GlobalMemory& got = peaks.compute(in.left, in.right);
-  const GlobalMemory& outputs = surfaces.compute(in.left, in.right);
+  Planned peaks = plan_of(q), surfaces = plan_of(surface);
+  const auto* const got = static_cast<const Peak*>(peaks.compute(in.left.get(), in.right.get()));
+  const void* const outputs = surfaces.compute(in.left.get(), in.right.get());
   std::vector<Peak> want(static_cast<std::size_t>(q.pairs()));
-  reduce_on_cpu(q, Precision::fp32, outputs.get(), nullptr, want.data());
+  reduce_on_cpu(q, Precision::fp32, outputs, nullptr, want.data());
   for (std::size_t p = 0; p < want.size(); ++p) {
-    const Peak& a = got.get<Peak>()[p];
+    const Peak& a = got[p];
     const Peak& b = want[p];
     // Kernels fit in float32.
     const bool fits =
@@ -141,11 +111,11 @@ TEST_F(Halves, surfaces_are_right_by_the_verdict) {
   for (const std::string& text : problems()) {
     const Problem q = parse_problem(text);
     const auto truth = device->truth(q, Precision::fp32, AlgorithmClass::fft, 1);
-    Planned planned(q);
+    Planned planned = plan_of(q);
     Operands in(q);
     for (const InputKind kind : {InputKind::integer, InputKind::flat_spectrum}) {
       truth->fill(kind, in.left.get(), in.right.get());
-      const Check check = truth->check(kind, planned.compute(in.left, in.right).get());
+      const Check check = truth->check(kind, planned.compute(in.left.get(), in.right.get()));
       EXPECT_TRUE(check.passed()) << q.id() << " " << to_string(kind) << ": " << check.first_wrong;
     }
   }
@@ -157,11 +127,11 @@ TEST_F(Halves, peaks_are_right_by_the_verdict) {
   for (const std::string& text : problems()) {
     const Problem q = parse_problem(text + (++turn % 2 ? "/result=peak" : "/result=peak:gaussian"));
     const auto truth = device->truth(q, Precision::fp32, AlgorithmClass::fft, 1);
-    Planned planned(q);
+    Planned planned = plan_of(q);
     Operands in(q);
     truth->fill(InputKind::zero_mean, in.left.get(), in.right.get());
     const Check check =
-        truth->check(InputKind::zero_mean, planned.compute(in.left, in.right).get());
+        truth->check(InputKind::zero_mean, planned.compute(in.left.get(), in.right.get()));
     EXPECT_TRUE(check.passed()) << q.id() << ": " << check.first_wrong;
   }
 }
@@ -219,17 +189,17 @@ TEST_F(Halves, what_is_no_number) {
 TEST_F(Halves, calls_are_apart) {
   for (const char* text : kFew) {
     const Problem q = parse_problem(std::string(text) + "/result=peak");
-    Planned planned(q);
+    Planned planned = plan_of(q);
     Operands in(q), other(q);
     in.fill(q, noise, [](Index i) { return noise(i + 5); });
     other.fill(q, [](Index i) { return -noise(i); }, [](Index) { return 1e20f; });
     const std::size_t bytes = static_cast<std::size_t>(q.result_bytes(sizeof(float)));
-    const GlobalMemory& out = planned.compute(in.left, in.right);
-    const std::vector<unsigned char> first(out.get<unsigned char>(),
-                                           out.get<unsigned char>() + bytes);
-    planned.compute(other.left, other.right);
-    planned.compute(in.left, in.right);
-    EXPECT_EQ(std::memcmp(first.data(), out.get(), bytes), 0) << q.id();
+    const auto* const out =
+        static_cast<const unsigned char*>(planned.compute(in.left.get(), in.right.get()));
+    const std::vector<unsigned char> first(out, out + bytes);
+    planned.compute(other.left.get(), other.right.get());
+    planned.compute(in.left.get(), in.right.get());
+    EXPECT_EQ(std::memcmp(first.data(), out, bytes), 0) << q.id();
   }
 }
 

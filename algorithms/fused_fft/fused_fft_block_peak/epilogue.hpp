@@ -1,8 +1,9 @@
 // What a block makes of the outputs in its tile: the record of their peak, or all of them in global
-// memory.
+// memory. ../row_results.hpp has the other results.
 #pragma once
 
 #include "algorithms/fused_fft/fused_fft_block_peak/rows.hpp"
+#include "algorithms/fused_fft/row_results.hpp"
 
 namespace xcorr::fused_fft {
 
@@ -21,6 +22,8 @@ struct PeakScratch {
   float seconds[kPeakWarps<kN>];   // the largest of those that a warp has found
   float moduli[kPeakWarps<kN>];    // the largest of products, of the score phase
   std::uint32_t broken[kPeakWarps<kN>];
+  TeamScratch team;
+  std::uint32_t pair;  // that the block has
 };
 
 // The record of the pair, by all threads of the block, after a barrier behind which the tile and
@@ -30,8 +33,7 @@ struct PeakScratch {
 // peak that is known already: that of the row with the largest output away from the peak.
 template <int kN>
 __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch<kN>& scratch,
-                                           const PeakRequest& request, WarpPlace my,
-                                           PeakRecord* to) {
+                                           const ResultRequest& request, WarpPlace my, Peak* to) {
   // Every warp finds the peak.
   PeakPlace top = place_of(no_number(), 0);
 #pragma unroll 1
@@ -82,12 +84,12 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   second = largest_of_lanes(second);
   if (my.lane == 0) scratch.seconds[my.warp] = second;
   // Read before others may overwrite the tile.
-  PeakRecord record{};
+  Peak record{};
   if (my.warp == 0) {
     const bool broken = warp::any(my.lane < kPeakWarps<kN> && scratch.broken[my.lane] != 0);
     if (my.lane == 0) {
-      record = peak_record(s, request, {top.value, exists ? 0 : kNowhere}, peak_y, peak_x,
-                           no_number(), !broken);
+      record = peak_record(s, request, request.sub_pixel, {top.value, exists ? 0 : kNowhere},
+                           peak_y, peak_x, no_number(), !broken);
     }
   }
   block::barrier();
@@ -96,9 +98,24 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
     of_warps = largest_of_lanes(of_warps);
     if (my.lane == 0) {
       record.second = exists ? of_warps : no_number();
-      *to = record;
+      store_record(to, record);
     }
   }
+}
+
+// The result sum, above or peaks, between barriers as above.
+template <int kN>
+__device__ __forceinline__ void write_rows_result(const TileSurface<kN>& s,
+                                                  PeakScratch<kN>& scratch,
+                                                  const ResultRequest& request, Index pair) {
+  static_assert(kN <= 32 * kPeakWarps<kN>);
+  // Opaque, so that nothing is made ready before the passes: registers are short.
+  const int thread = opaque(static_cast<int>(threadIdx.x));
+  const int lane = thread % warp::kSize, warp = thread / warp::kSize;
+  const int y = warp + kPeakWarps<kN> * lane;
+  const bool broken = warp::any(lane < kPeakWarps<kN> && scratch.broken[lane] != 0);
+  write_result(s, BlockTeam{lane, warp, kPeakWarps<kN>, &scratch.team}, y,
+               y < s.rows ? scratch.tops[y] : no_number(), !broken, 1.0f, request, pair);
 }
 
 // All outputs, dense, between barriers as above.

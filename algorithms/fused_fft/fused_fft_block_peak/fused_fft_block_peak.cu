@@ -14,18 +14,22 @@
 // - With score phase a block stores the products of its pair in the workspace, finds the largest
 //   modulus, and weights each product when it reads it again. A lane reads what it has stored, mostly
 //   from the L2 cache.
+// - peaks:k, above and sum take the outputs from the tile likewise (../row_results.hpp): lists only look
+//   into rows whose largest output is large enough.
 // - The spectrum of each left lies in the workspace, for n-to-m those of the rights too
 //   (fused_fft_block with left_spectrum=workspace).
 //
 // Forms: all four; any shape and window with boundary zero, squares with boundary circular; scores
-// product and, circular, phase; results peak (parabola, gaussian) and surface; fp32. No parameters.
+// product and, circular, phase; results peak (parabola, gaussian), peaks:k, above:t:c, sum and surface;
+// fp32. No parameters.
 // Compile time: the length, 32, 48, 64, 96, 128 or 192: with boundary zero the shortest that both
 // axes allow, with boundary circular that of the matrices.
 //
-// Limits: as those of fused_fft_block. peak:upsample is refused: it needs the surface.
+// Limits: as those of fused_fft_block. peak:upsample is refused: it needs the surface; above with a
+// threshold of deviations, too: its medians need all outputs before one can be listed.
 //
-// Registers on sm_90: 56 to 71 up to length 96, 80 at 192. No spills, but for the number of the pair at
-// length 192 in n-to-m.
+// Registers on sm_90: 56 to 71 up to length 96, 80 at 192. No spills, but for 4 bytes once a pair at
+// length 192.
 #include <type_traits>
 
 #include "algorithms/device/plan.hpp"
@@ -57,7 +61,7 @@ class PeakPlan final : public DevicePlan<float> {
     a_.items = static_cast<std::uint32_t>(q.pairs());
     a_.rights_of_left = Divider(q.pairs() / q.lefts);
     a_.rights_back = n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
-    a_.request = PeakRequest(q);
+    a_.request = ResultRequest(q);
     if (has_phase(q)) {
       // Moduli are not to get small, and the weight has all scales.
       a_.scale = 1;
@@ -73,8 +77,7 @@ class PeakPlan final : public DevicePlan<float> {
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(arrays);
     spectra_.set(arrays);
-    const bool is_peak = problem_.fields.result.kind == ResultKind::peak;
-    a_.records = is_peak ? static_cast<PeakRecord*>(call.out) : nullptr;
+    a_.request.out = spectra_.request.out = call.out;
     launches_.begin(call);
     call.phase("forward");
     launches_.run(peak_kernel<kN, Work::spectra, false>, dim3(spectra_.items), dim3(kThreads),
@@ -134,7 +137,7 @@ auto with_plan(const Problem& q, F f) {
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = indices_fit(q); !fit) return fit;
-  if (const Support fit = peaks_fit(q); !fit) return fit;
+  if (const Support fit = results_fit(q); !fit) return fit;
   if (length_of(q) == 0) {
     return no(q.fields.boundary == Boundary::zero
                   ? "a transform longer than 192"
@@ -168,7 +171,8 @@ XCORR_VARIANT({
     .algorithm_class = AlgorithmClass::fft,
     .boundaries = {Boundary::zero, Boundary::circular},
     .scores = {ScoreKind::product, ScoreKind::phase},
-    .results = {ResultKind::surface, ResultKind::peak},
+    .results = {ResultKind::surface, ResultKind::peak, ResultKind::peaks, ResultKind::above,
+                ResultKind::sum},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
     .plan = plan,

@@ -24,8 +24,7 @@ struct PeakArguments : FusedProblem {
   std::uint32_t lefts;
   Divider rights_of_left;
   std::uint32_t rights_back;
-  PeakRequest request;
-  PeakRecord* records;  // null where surfaces are asked for
+  ResultRequest request;
   PhaseWeights phase;
 };
 
@@ -50,7 +49,10 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
   for (int i = thread; i < kN; i += 32 * kPeakWarps<kN>) twiddles[i] = a.roots[i];
   wait_for_previous();
   // A kernel that fills the device does not call it.
-  if constexpr (kWork == Work::spectra) let_next_start();
+  if constexpr (kWork == Work::spectra) {
+    clear_header(a.request);
+    let_next_start();
+  }
   block::barrier();
 
 #pragma unroll 1
@@ -74,6 +76,8 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
           });
       block::barrier();
     } else {
+      // Taken from there at the end, not from a register, of which the passes take all.
+      if (place == 0) scratch.pair = p;
       const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
       if constexpr (kForward) {
         tile.forward_rows(a.right_of(r));
@@ -132,12 +136,15 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
       const bool broken = warp::any(rows.inverse(a.rows, a.cols, scratch.tops));
       if (my.lane == 0) scratch.broken[my.warp] = broken;
       block::barrier();
+      p = scratch.pair;
       const TileSurface<kN> surface{&in_tile->re, a.rows.first, a.cols.first, a.rows.count,
                                     a.cols.count};
-      if (a.records != nullptr) {
-        write_peak<kN>(surface, scratch, a.request, my, a.records + p);
-      } else {
+      if (a.request.kind == ResultKind::peak) {
+        write_peak<kN>(surface, scratch, a.request, my, a.request.peaks_of(p));
+      } else if (a.request.kind == ResultKind::surface) {
         write_surface<kN>(surface, my, a.out_of(p));
+      } else {
+        write_rows_result<kN>(surface, scratch, a.request, p);
       }
     }
   }

@@ -7,8 +7,8 @@
 //   store       tile, times twiddles      first(x) back         tile: outputs; largest of each row
 #pragma once
 
+#include "algorithms/device/peaks.hpp"
 #include "algorithms/fused_fft/block_tile.hpp"
-#include "algorithms/fused_fft/peaks.hpp"
 
 namespace xcorr::fused_fft {
 

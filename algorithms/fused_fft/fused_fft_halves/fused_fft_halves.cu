@@ -17,8 +17,9 @@
 //   found (scan.hpp). A surface is written only if the problem asks for it.
 // - The spectra of lefts (n-to-m: of all matrices) are made by a first kernel, two blocks each.
 //
-// Forms: all four, any shape and window; fp32; results surface and peak, without upsampling. Boundary
-// circular where matrices are square and their size is a length. No parameters.
+// Forms: all four, any shape and window; fp32; results surface, peak without upsampling, peaks:k,
+// above:t:c and sum (../row_results.hpp), above not with a threshold of deviations. Boundary circular
+// where matrices are square and their size is a length. No parameters.
 // Compile time: the length of both axes, 64, 256, 288 or 320: the shortest that both allow. 64 is for
 // small problems and tests; fused_fft_block is faster there.
 //
@@ -32,10 +33,10 @@
 #include <algorithm>
 #include <string>
 
+#include "algorithms/device/peaks.hpp"
 #include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_halves/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
-#include "algorithms/fused_fft/peaks.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "harness/variant.hpp"
 
@@ -85,7 +86,7 @@ class HalvesPlan final : public DevicePlan<float> {
     a_.left_pairs = Divider(T::pairs_of(a_.left_rows));
     a_.right_pairs = Divider(T::pairs_of(a_.right_rows));
     a_.out_pairs = Divider(T::pairs_of(a_.rows.count));
-    a_.request = PeakRequest(q);
+    a_.request = ResultRequest(q);
     a_.spectra = roots + 4 * kRootTable;
     spectra_ = static_cast<unsigned>(q.lefts + (n_to_m ? q.rights : 0));
     a_.others = a_.spectra + static_cast<Index>(spectra_) * T::spectrum;
@@ -103,9 +104,7 @@ class HalvesPlan final : public DevicePlan<float> {
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(arrays);
-    a_.records = problem_.fields.result.kind == ResultKind::peak
-                     ? static_cast<PeakRecord*>(call.out)
-                     : nullptr;
+    a_.request.out = call.out;
     launches_.begin(call);
     call.phase("forward");
     launches_.run(halves_kernel<kN, Work::spectra, 16>, dim3(2 * spectra_),
@@ -127,7 +126,7 @@ class HalvesPlan final : public DevicePlan<float> {
 
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
-  if (const Support fit = peaks_fit(q); !fit) return fit;
+  if (const Support fit = results_fit(q); !fit) return fit;
   if (is_circular(q)) {
     const bool is_length = Squares::with(length_of(q), [&](auto length) {
       return decltype(length)::n == q.left.rows && q.left.rows == q.left.cols;
@@ -164,7 +163,8 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,
     .boundaries = {Boundary::zero, Boundary::circular},
-    .results = {ResultKind::surface, ResultKind::peak},
+    .results = {ResultKind::surface, ResultKind::peak, ResultKind::peaks, ResultKind::above,
+                ResultKind::sum},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {

@@ -5,9 +5,9 @@
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/device/memory.hpp"
+#include "algorithms/device/peaks.hpp"
 #include "algorithms/fused_fft/fused_fft_halves/scan.hpp"
 #include "algorithms/fused_fft/fused_fft_halves/tile.hpp"
-#include "algorithms/fused_fft/peaks.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 
 namespace xcorr::fused_fft {
@@ -20,8 +20,7 @@ struct HalvesArguments : FusedProblem {
   Divider rights_of_left;
   std::uint32_t rights_back;
   Divider left_pairs, right_pairs, out_pairs;  // complex rows with data, with outputs
-  PeakRequest request;
-  PeakRecord* records;  // null: outputs are wanted
+  ResultRequest request;
 };
 
 template <int kN>
@@ -44,7 +43,10 @@ __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
   float* const outputs = reinterpret_cast<float*>(facts + 1);
   Half::store_tables(tables, a.roots + 2 * kRootTable, a.roots + 3 * kRootTable);
   wait_for_previous();
-  if constexpr (kWork == Work::spectra) let_next_start();
+  if constexpr (kWork == Work::spectra) {
+    clear_header(a.request);
+    let_next_start();
+  }
   block::barrier();
 
   const auto forward = [&](const Half& half, const Source& from, const Divider& pairs) {
@@ -199,8 +201,10 @@ __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
       }
       p = facts->pair;
       const auto finish = [&](const auto& surface) {
-        if (a.records != nullptr) {
-          find_peak(surface, a.request, *facts, a.records + p);
+        if (a.request.kind == ResultKind::peak) {
+          find_peak(surface, a.request, *facts, a.request.peaks_of(p));
+        } else if (a.request.kind != ResultKind::surface) {
+          find_rows_result(surface, a.request, *facts, p);
         } else {
           float* const out = a.out_of(p);
           const int thread = static_cast<int>(threadIdx.x), lane = thread % warp::kSize;
@@ -214,7 +218,7 @@ __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
           }
         }
         // The next pair's rows come where outputs of a large window are.
-        if (!kSmall || a.records == nullptr) block::barrier();
+        if (!kSmall || a.request.kind == ResultKind::surface) block::barrier();
       };
       if constexpr (kSmall) {
         finish(SmallSurface{outputs, a.rows.count, a.cols.count});

@@ -1,10 +1,11 @@
 // The peak of a surface whose rows' largest outputs are known: by all warps of a block, each of
-// which looks at few rows.
+// which looks at few rows. ../row_results.hpp has the other results.
 #pragma once
 
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/device/peaks.hpp"
 #include "algorithms/fused_fft/fused_fft_halves/tile.hpp"
-#include "algorithms/fused_fft/peaks.hpp"
+#include "algorithms/fused_fft/row_results.hpp"
 
 namespace xcorr::fused_fft {
 
@@ -39,6 +40,7 @@ struct SurfaceFacts {
   float seconds[kMostWarps];
   int not_finite[kMostWarps];
   std::uint32_t pair, spare;
+  TeamScratch team;
 };
 
 // The largest of some outputs of a lane, and whether all were finite: two instructions each.
@@ -74,8 +76,8 @@ __device__ __forceinline__ float second_in_row(const Surface& s, int y, int lane
 // The record of a surface, by all threads of the block, which have met a barrier since of_rows and
 // not_finite were written.
 template <int kN, typename Surface>
-__device__ __forceinline__ void find_peak(const Surface& s, const PeakRequest& request,
-                                          SurfaceFacts<kN>& facts, PeakRecord* to) {
+__device__ __forceinline__ void find_peak(const Surface& s, const ResultRequest& request,
+                                          SurfaceFacts<kN>& facts, Peak* to) {
   const int lane = static_cast<int>(threadIdx.x) % warp::kSize;
   const int warp = static_cast<int>(threadIdx.x) / warp::kSize;
   const int warps = static_cast<int>(blockDim.x) / warp::kSize;
@@ -113,8 +115,22 @@ __device__ __forceinline__ void find_peak(const Surface& s, const PeakRequest& r
   second = largest_of_lanes(facts.seconds[lane < warps ? lane : 0]);
   if (lane != 0) return;
   if (exists) peak.value = s.row(peak_y)[peak_x];
-  *to = peak_record(s, request, peak, peak_y, peak_x, second > -HUGE_VALF ? second : no_number(),
-                    !not_finite);
+  store_record(to, peak_record(s, request, request.sub_pixel, peak, peak_y, peak_x,
+                               second > -HUGE_VALF ? second : no_number(), !not_finite));
+}
+
+// The result sum, above or peaks, by all threads likewise.
+template <int kN, typename Surface>
+__device__ __forceinline__ void find_rows_result(const Surface& s, const ResultRequest& request,
+                                                 SurfaceFacts<kN>& facts, Index pair) {
+  // Opaque, so that nothing is made ready before the passes: they take all registers.
+  const int thread = opaque(static_cast<int>(threadIdx.x));
+  const int lane = thread % warp::kSize, warp = thread / warp::kSize;
+  const int warps = static_cast<int>(blockDim.x) / warp::kSize;
+  const bool not_finite = warp::any(facts.not_finite[lane < warps ? lane : 0] != 0);
+  const int y = warp + warps * lane;
+  write_result(s, BlockTeam{lane, warp, warps, &facts.team}, y,
+               y < s.rows ? facts.of_rows[y] : no_number(), !not_finite, 1.0f, request, pair);
 }
 
 }  // namespace xcorr::fused_fft

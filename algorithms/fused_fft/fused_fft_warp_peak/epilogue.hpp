@@ -3,8 +3,9 @@
 #pragma once
 
 #include "algorithms/device/memory.hpp"
-#include "algorithms/fused_fft/peaks.hpp"
+#include "algorithms/device/peaks.hpp"
 #include "algorithms/fused_fft/problem.hpp"
+#include "algorithms/fused_fft/row_results.hpp"
 
 namespace xcorr::fused_fft {
 
@@ -71,10 +72,10 @@ __device__ __forceinline__ int lowest_bit(std::uint32_t bits) {
   return static_cast<int>(bits_of(static_cast<float>(bits & (0u - bits))) >> 23) - 127;
 }
 
-// The record of a pair by its warp. v as in store_outputs.
-__device__ __forceinline__ void write_pair_peak(const PairSurface& s, const PairWindow& w,
-                                                const PeakRequest& request, float scale, int lane,
-                                                const Complex (&v)[16], PeakRecord* to) {
+// The result of a pair by its warp. v as in store_outputs.
+__device__ __forceinline__ void write_pair_result(const PairSurface& s, const PairWindow& w,
+                                                  const ResultRequest& request, float scale,
+                                                  int lane, const Complex (&v)[16], Index pair) {
   // The largest output of the lane's row, and whether all of the row are finite: then all products
   // with 0 are 0.
   const int y = (lane + w.turn_y) % 32 - w.rows.first;
@@ -96,6 +97,10 @@ __device__ __forceinline__ void write_pair_peak(const PairSurface& s, const Pair
   }
   if (!has_row) top = no_number(), zero = 0;
   const bool broken = warp::any(zero != 0);
+  if (request.kind != ResultKind::peak) {
+    write_result(s, WarpTeam{lane}, has_row ? y : s.rows, top, !broken, scale, request, pair);
+    return;
+  }
 
   const float value = largest_of_lanes(top);
   const int first = smallest_of_lanes(top == value ? y : kNowhere);
@@ -123,11 +128,11 @@ __device__ __forceinline__ void write_pair_peak(const PairSurface& s, const Pair
   }
   second = largest_of_lanes(second);
   if (lane != 0) return;
-  PeakRecord record = peak_record(s, request, {value, exists ? 0 : kNowhere}, peak_y, peak_x,
-                                  exists ? second : no_number(), !broken);
+  Peak record = peak_record(s, request, request.sub_pixel, {value, exists ? 0 : kNowhere}, peak_y,
+                            peak_x, exists ? second : no_number(), !broken);
   record.value *= scale;
   record.second *= scale;
-  *to = record;
+  store_record(request.peaks_of(pair), record);
 }
 
 // All outputs, dense.

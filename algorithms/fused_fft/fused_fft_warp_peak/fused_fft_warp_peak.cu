@@ -15,11 +15,13 @@
 //   record of them (epilogue.hpp). They are scaled in the record only.
 //
 // Forms: all four; with boundary zero shapes and windows whose transforms are 32 or shorter, with
-// boundary circular 32 x 32; scores product and, circular, phase; results peak (parabola, gaussian)
-// and surface; fp32. No parameters.
+// boundary circular 32 x 32; scores product and, circular, phase; results peak (parabola, gaussian),
+// peaks:k, above:t:c, sum (../row_results.hpp) and surface; fp32. No parameters.
 //
 // Limits: transforms of 32 only. A left that many rights share is transformed with each of them.
-// peak:upsample is refused: it needs the surface. Registers on sm_90: 95, no spills; 20 warps an SM.
+// peak:upsample is refused: it needs the surface; above with a threshold of deviations, too: its
+// medians need all outputs before one can be listed. Before above a clear sets the count to 0, so that
+// its calls do not overlap. Registers on sm_90: 95, no spills; 20 warps an SM.
 #include "algorithms/device/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_warp_peak/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
@@ -47,7 +49,7 @@ class PairPlan final : public DevicePlan<float> {
     for (int x = 0; x < a_.cols.count; ++x) {
       a_.window.columns |= std::uint32_t{1} << (a_.cols.first + x + kN - a_.turn_x) % kN;
     }
-    a_.request = PeakRequest(q);
+    a_.request = ResultRequest(q);
     kernel_ = has_phase ? pair_kernel<true> : pair_kernel<false>;
     const Index resident =
         resident_blocks(reinterpret_cast<const void*>(kernel_), 32 * kPairWarps, kSharedBytes);
@@ -56,10 +58,17 @@ class PairPlan final : public DevicePlan<float> {
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(arrays);
-    const bool is_peak = problem_.fields.result.kind == ResultKind::peak;
-    a_.records = is_peak ? static_cast<PeakRecord*>(call.out) : nullptr;
+    a_.request.out = call.out;
     launches_.begin(call);
-    launches_.run(kernel_, dim3(blocks_), dim3(32 * kPairWarps), kSharedBytes, call.stream, a_);
+    const dim3 threads(32 * kPairWarps);
+    if (a_.request.kind != ResultKind::above) {
+      launches_.run(kernel_, dim3(blocks_), threads, kSharedBytes, call.stream, a_);
+      return;
+    }
+    // The kernel has no launch before it that could set the count to 0, and must not start before.
+    clear(call.out, sizeof(AboveHeader), call.stream);
+    launch(kernel_, dim3(blocks_), threads, kSharedBytes, call.stream, a_);
+    launches_.launched();
   }
 
  private:
@@ -73,7 +82,7 @@ class PairPlan final : public DevicePlan<float> {
 
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
-  if (const Support fit = peaks_fit(q); !fit) return fit;
+  if (const Support fit = results_fit(q); !fit) return fit;
   if (q.fields.boundary == Boundary::zero) return Squares::supports(q);
   if (q.right != Shape{kN, kN}) return no("boundary circular: matrices are not 32 x 32");
   return indices_fit(q);
@@ -92,7 +101,8 @@ XCORR_VARIANT({
     .algorithm_class = AlgorithmClass::fft_of_both,
     .boundaries = {Boundary::zero, Boundary::circular},
     .scores = {ScoreKind::product, ScoreKind::phase},
-    .results = {ResultKind::surface, ResultKind::peak},
+    .results = {ResultKind::surface, ResultKind::peak, ResultKind::peaks, ResultKind::above,
+                ResultKind::sum},
     .supports = supports,
     .plan = plan,
 });

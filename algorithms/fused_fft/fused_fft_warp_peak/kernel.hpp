@@ -34,8 +34,7 @@ struct PairArguments : FusedProblem {
   std::uint32_t rights_back;
   bool whole;  // matrices of 32 x 32
   PairWindow window;
-  PeakRequest request;
-  PeakRecord* records;  // null where surfaces are asked for
+  ResultRequest request;
   PhaseWeights phase;
 };
 
@@ -147,10 +146,10 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
     warp::barrier();
     const PairSurface surface = store_outputs(a.window, lane, half, tile);
     warp::barrier();
-    if (a.records != nullptr) {
-      write_pair_peak(surface, a.window, a.request, a.scale, lane, half, a.records + p);
-    } else {
+    if (a.request.kind == ResultKind::surface) {
       write_pair_surface(surface, a.scale, lane, a.out_of(p));
+    } else {
+      write_pair_result(surface, a.window, a.request, a.scale, lane, half, p);
     }
     warp::barrier();  // the next pair's values take the place of the outputs
   }

@@ -1,0 +1,319 @@
+// Results that are no surfaces, of a surface that a warp or a block has at hand: the peak with the
+// largest local maximum outside the 5 x 5 outputs around it and the fit between outputs, the largest
+// local maxima, the outputs above a threshold, the sum. The rules are those of
+// harness/reduce_rules.hpp, in 32 bits; tests/emulation/test_peaks.cpp holds both together.
+//
+// A surface is a type with
+//   int rows, cols;                                       of the window
+//   const float* row(int y) const;                        its outputs of row y, 0 <= y < rows
+// and NaN stands for "no number" wherever a value is optional: fmaxf leaves it out, and so do
+// comparisons that are written as "not larger".
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "algorithms/device/cuda.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::device {
+
+__device__ __forceinline__ float no_number() { return std::bit_cast<float>(0x7fc00000u); }
+__device__ __forceinline__ bool is_number(float value) { return value == value; }
+
+// An output that may be the peak, or a row by its largest output. `at` is a number in the order of
+// (sy, sx); kNowhere where there is none.
+inline constexpr int kNowhere = 0x7fffffff;
+struct PeakPlace {
+  float value;
+  int at;
+};
+__device__ __forceinline__ PeakPlace no_place() { return {-HUGE_VALF, kNowhere}; }
+__device__ __forceinline__ PeakPlace place_of(float value, int at) {
+  return is_number(value) ? PeakPlace{value, at} : no_place();
+}
+// The larger value first, of equal ones the smaller place.
+__device__ __forceinline__ PeakPlace first_of(PeakPlace a, PeakPlace b) {
+  return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
+}
+// Over groups of kLanes consecutive lanes, for all of them.
+template <int kLanes = warp::kSize>
+__device__ __forceinline__ PeakPlace first_of_lanes(PeakPlace mine) {
+#pragma unroll
+  for (int by = kLanes / 2; by > 0; by /= 2) {
+    mine = first_of(mine, {warp::shuffle_xor(mine.value, by), warp::shuffle_xor(mine.at, by)});
+  }
+  return mine;
+}
+template <int kLanes = warp::kSize>
+__device__ __forceinline__ float largest_of_lanes(float mine) {
+#pragma unroll
+  for (int by = kLanes / 2; by > 0; by /= 2) mine = fmaxf(mine, warp::shuffle_xor(mine, by));
+  return mine;
+}
+
+// The warps that share a surface: a single one.
+struct WarpTeam {
+  int lane;
+  static constexpr int warp = 0, warps = 1;
+  __device__ __forceinline__ PeakPlace first_of_all(PeakPlace of_warp, int) const {
+    return of_warp;
+  }
+  __device__ __forceinline__ double sum_of_all(double of_warp) const { return of_warp; }
+  __device__ __forceinline__ void meet() const { warp::barrier(); }
+};
+
+// All warps of a block, 32 at most, and what they tell each other.
+struct TeamScratch {
+  PeakPlace places[2][warp::kSize];
+  double sums[warp::kSize];
+};
+struct BlockTeam {
+  int lane, warp, warps;
+  TeamScratch* scratch;
+
+  // The first of all warps, for all threads; `turn` is another one than that of the call before.
+  __device__ __forceinline__ PeakPlace first_of_all(PeakPlace of_warp, int turn) const {
+    PeakPlace* const places = scratch->places[turn % 2];
+    if (lane == 0) places[warp] = of_warp;
+    block::barrier();
+    return first_of_lanes(lane < warps ? places[lane] : no_place());
+  }
+  // For the lanes of warp 0, once between two calls of meet().
+  __device__ __forceinline__ double sum_of_all(double of_warp) const {
+    if (lane == 0) scratch->sums[warp] = of_warp;
+    block::barrier();
+    if (warp != 0) return of_warp;
+    return warp::reduce_add(lane < warps ? scratch->sums[lane] : 0.0);
+  }
+  __device__ __forceinline__ void meet() const { block::barrier(); }
+};
+
+// Whether output (y, x), whose value is a number, is at least as large as its neighbours in the
+// window and larger than those of them that come before it.
+template <typename Surface>
+__device__ __forceinline__ bool is_local_maximum(const Surface& s, int y, int x, float value) {
+  const bool left = x > 0, right = x + 1 < s.cols;
+  const auto largest_of_row = [&](int of, bool exists) {
+    if (!exists) return no_number();
+    const float* const at = s.row(of) + x;
+    return fmaxf(at[0], fmaxf(left ? at[-1] : no_number(), right ? at[1] : no_number()));
+  };
+  const float* const here = s.row(y) + x;
+  const float before = fmaxf(largest_of_row(y - 1, y > 0), left ? here[-1] : no_number());
+  const float after = fmaxf(largest_of_row(y + 1, y + 1 < s.rows), right ? here[1] : no_number());
+  return !(before >= value) && !(after > value);
+}
+
+// Whether an output comes after another one in the order of peaks.
+__device__ __forceinline__ bool comes_after(PeakPlace here, PeakPlace previous) {
+  return here.value < previous.value || (here.value == previous.value && here.at > previous.at);
+}
+// Before all outputs.
+__device__ __forceinline__ PeakPlace before_all() { return {HUGE_VALF, -1}; }
+
+// Whether output (y, x) is among the 5 x 5 around the peak.
+__device__ __forceinline__ bool is_around(int y, int x, int peak_y, int peak_x) {
+  return y - peak_y <= 2 && peak_y - y <= 2 && x - peak_x <= 2 && peak_x - x <= 2;
+}
+
+// The largest local maximum of row y outside the 5 x 5 around the peak, of those larger than `least`,
+// or NaN: of the columns that a lane has, of kLanes lanes. All lanes of the warp come here together,
+// with y beyond the rows where they have none.
+template <int kLanes = warp::kSize, typename Surface>
+__device__ __forceinline__ float second_of_row(const Surface& s, int y, int lane, int peak_y,
+                                               int peak_x, float least) {
+  float best = least;
+  bool found = false;
+#pragma unroll 1
+  for (int x = lane; x < s.cols; x += kLanes) {
+    if (y >= s.rows || is_around(y, x, peak_y, peak_x)) continue;
+    const float value = s.row(y)[x];
+    if (!is_number(value) || value <= best || !is_local_maximum(s, y, x, value)) continue;
+    best = value;
+    found = true;
+  }
+  return found ? best : no_number();
+}
+
+// Position of the maximum of the parabola through three values, the middle one the largest. Rounding
+// moves it by 2^-22 pixels at most.
+template <typename T>
+__device__ __forceinline__ T parabola_top(T before, T middle, T after) {
+  const T sides = (middle - before) + (middle - after);
+  return T(0.5) * ((middle - before) - (middle - after)) / sides;
+}
+// The same through the logarithms; differences of theirs need more than float32.
+__device__ __forceinline__ float gaussian_top(float before, float middle, float after) {
+  if (!(before > 0 && after > 0)) return parabola_top(before, middle, after);
+  const auto log_of = [](float value) { return log(static_cast<double>(value)); };
+  return static_cast<float>(parabola_top(log_of(before), log_of(middle), log_of(after)));
+}
+
+// What the fit along one axis adds to the shift, and its flags. A neighbour outside the window does
+// not exist. With upsample the fit is 0, and what interpolates sets it.
+struct AxisFit {
+  float sub;
+  std::uint32_t flags;
+};
+__device__ __forceinline__ AxisFit fit_along(float before, float middle, float after,
+                                             bool has_before, bool has_after, SubPixel sub_pixel) {
+  AxisFit fit{0.0f, 0};
+  if ((has_before && before == middle) || (has_after && after == middle)) {
+    fit.flags |= kPeakOnPlateau;
+  }
+  if (!has_before || !has_after) {
+    fit.flags |= kPeakAtBorder;
+    return fit;
+  }
+  // Of infinities the parabola is NaN, and their logarithms are.
+  if (!(before < middle && after < middle) || sub_pixel == SubPixel::upsample) return fit;
+  const float top = sub_pixel == SubPixel::gaussian ? gaussian_top(before, middle, after)
+                                                    : parabola_top(before, middle, after);
+  if (top - top == 0) fit.sub = top;
+  return fit;
+}
+
+// The smallest float that is at least `value`.
+inline float least_float(double value) {
+  const auto nearest = static_cast<float>(value);
+  return static_cast<double>(nearest) < value
+             ? std::nextafter(nearest, std::numeric_limits<float>::infinity())
+             : nearest;
+}
+
+// What a problem asks of its outputs. Made on the host, given to kernels by value.
+struct ResultRequest {
+  ResultRequest() = default;
+  explicit ResultRequest(const Problem& q)
+      : kind(q.fields.result.kind),
+        sub_pixel(q.fields.result.sub_pixel),
+        first_sy(static_cast<int>(q.window.sy.first)),
+        first_sx(static_cast<int>(q.window.sx.first)),
+        count(q.fields.result.count),
+        least(least_float(q.fields.result.threshold)),
+        capacity(static_cast<unsigned long long>(q.fields.result.capacity)) {}
+
+  // Of pair p, of which peaks:k has `count`.
+  __device__ __forceinline__ Peak* peaks_of(Index p) const {
+    return static_cast<Peak*>(out) + (kind == ResultKind::peaks ? p * count : p);
+  }
+  __device__ __forceinline__ double* sum_of(Index p) const { return static_cast<double*>(out) + p; }
+  __device__ __forceinline__ AboveHeader* header() const { return static_cast<AboveHeader*>(out); }
+
+  ResultKind kind = ResultKind::surface;
+  SubPixel sub_pixel = SubPixel::parabola;
+  int first_sy = 0, first_sx = 0;  // shift of output (0, 0)
+  int count = 0;                   // of peaks:k
+  float least = 0;                 // of above
+  unsigned long long capacity = 0;
+  void* out = nullptr;  // the records of a call
+};
+
+// Whether the records are what a problem asks for, of a family that keeps no whole surface.
+inline Support results_fit(const Problem& q) {
+  const Result& result = q.fields.result;
+  if (result.kind == ResultKind::peak && result.sub_pixel == SubPixel::upsample) {
+    return no("peak:upsample: take a variant that writes surfaces");
+  }
+  if (result.kind == ResultKind::above && result.of_deviations) {
+    return no(
+        "above with a threshold of deviations needs the medians of all outputs first: take a "
+        "variant that writes surfaces");
+  }
+  return yes();
+}
+
+// A record by accesses of 16 bytes.
+template <typename Record>
+struct RecordParts {
+  struct alignas(16) Part {
+    float of[4];
+  };
+  Part parts[sizeof(Record) / sizeof(Part)];
+};
+template <typename Record>
+__device__ __forceinline__ void store_record(Record* to, const Record& record) {
+  *reinterpret_cast<RecordParts<Record>*>(to) = std::bit_cast<RecordParts<Record>>(record);
+}
+template <typename Record>
+__device__ __forceinline__ Record load_record(const Record* from) {
+  return std::bit_cast<Record>(*reinterpret_cast<const RecordParts<Record>*>(from));
+}
+
+// The record of the peak at (y, x), by one thread; peak.at is kNowhere where no output is a number.
+template <typename Surface>
+__device__ __forceinline__ Peak peak_record(const Surface& s, const ResultRequest& request,
+                                            SubPixel sub_pixel, PeakPlace peak, int y, int x,
+                                            float second, bool all_finite) {
+  Peak record{};
+  record.second = second;
+  record.flags = all_finite ? 0u : std::uint32_t{kPeakNotFinite};
+  record.sy = request.first_sy;
+  record.sx = request.first_sx;
+  if (peak.at == kNowhere) {
+    record.value = no_number();
+    return record;
+  }
+  record.value = peak.value;
+  record.sy += y;
+  record.sx += x;
+  // One axis after the other: a division is a call, and its code is long.
+#pragma unroll 1
+  for (int axis = 0; axis < 2; ++axis) {
+    const bool is_y = axis == 0;
+    const int place = is_y ? y : x;
+    const bool has_before = place > 0, has_after = place + 1 < (is_y ? s.rows : s.cols);
+    const float before = has_before ? s.row(is_y ? y - 1 : y)[is_y ? x : x - 1] : 0.0f;
+    const float after = has_after ? s.row(is_y ? y + 1 : y)[is_y ? x : x + 1] : 0.0f;
+    const AxisFit fit = fit_along(before, peak.value, after, has_before, has_after, sub_pixel);
+    (is_y ? record.sub_sy : record.sub_sx) = fit.sub;
+    record.flags |= fit.flags;
+  }
+  return record;
+}
+
+// Of the result above: sets the count to 0, by one thread of a kernel before the one that lists.
+__device__ __forceinline__ void clear_header(const ResultRequest& request) {
+  if (request.kind != ResultKind::above || blockIdx.x + blockIdx.y + blockIdx.z != 0) return;
+  if (threadIdx.x == 0) store_record(request.header(), AboveHeader{0, 0});
+}
+
+// Lists the outputs of columns [begin, end) of row y that are at least the threshold, by all lanes of
+// a warp. Outputs are `scale` times what the surface has. The count goes on beyond the capacity: that
+// is the error of which the caller is told. One addition for all of a warp.
+template <typename Surface>
+__device__ __forceinline__ void list_row(const Surface& s, int y, int begin, int end, int lane,
+                                         float scale, const ResultRequest& request, Index pair) {
+  const float* const row = s.row(y);
+  int mine = 0;
+#pragma unroll 1
+  for (int x = begin + lane; x < end; x += warp::kSize) mine += scale * row[x] >= request.least;
+  if (!warp::any(mine > 0)) return;
+  int up_to = mine;  // of this lane and those before it
+#pragma unroll
+  for (int by = 1; by < warp::kSize; by *= 2) {
+    const int other = warp::shuffle_up(up_to, by);
+    up_to += lane >= by ? other : 0;
+  }
+  auto* const count = reinterpret_cast<unsigned long long*>(&request.header()->count);
+  unsigned long long slot = 0;
+  if (lane == warp::kSize - 1) slot = atomic_add(count, static_cast<unsigned long long>(up_to));
+  slot = warp::shuffle(slot, warp::kSize - 1) + static_cast<unsigned long long>(up_to - mine);
+  if (mine == 0) return;
+  auto* const detections = reinterpret_cast<Detection*>(request.header() + 1);
+#pragma unroll 1
+  for (int x = begin + lane; x < end; x += warp::kSize) {
+    const float value = scale * row[x];
+    if (!(value >= request.least)) continue;
+    if (slot < request.capacity) {
+      store_record(detections + slot, Detection{static_cast<std::int32_t>(pair),
+                                                request.first_sy + y, request.first_sx + x, value});
+    }
+    ++slot;
+  }
+}
+
+}  // namespace xcorr::device

@@ -1,0 +1,134 @@
+// Records of pairs whose surfaces span several rectangles, of what the rectangles left: a warp a pair.
+#pragma once
+
+#include "algorithms/device/peaks.hpp"
+#include "algorithms/tiled/tiled_direct_peak/rectangles.hpp"
+
+namespace xcorr::tiled {
+
+inline constexpr int kCombineWarps = 8;
+
+struct CombineArguments {
+  ResultRequest request;
+  Rectangles rectangles;
+  Index pairs;
+  int out_cols;
+  const char* lists;
+  Index list_bytes;
+};
+
+// Of a rectangle that leaves records: its first one. NaN where it has no local maximum.
+__device__ __forceinline__ const Peak* records_of(const CombineArguments& a, Index pair,
+                                                  int rectangle) {
+  const Index at = (pair * a.rectangles.count + rectangle) * a.list_bytes;
+  return reinterpret_cast<const Peak*>(a.lists + at);
+}
+__device__ __forceinline__ PeakPlace place_in_surface(const CombineArguments& a,
+                                                      const Peak& record) {
+  const int y = record.sy - a.request.first_sy, x = record.sx - a.request.first_sx;
+  return place_of(record.value, y * a.out_cols + x);
+}
+
+// Of a pair without any more local maxima.
+__device__ __forceinline__ Peak missing_record(const CombineArguments& a, std::uint32_t flags) {
+  return {no_number(), a.request.first_sy, a.request.first_sx, 0, 0, no_number(), flags, 0};
+}
+
+// The record of a pair: its peak is the first of those of the rectangles.
+__device__ __forceinline__ void combine_peak(const CombineArguments& a, Index pair, int lane,
+                                             std::uint32_t flags) {
+  PeakPlace mine = no_place();
+  int from = 0;
+#pragma unroll 1
+  for (int r = lane; r < a.rectangles.count; r += warp::kSize) {
+    const PeakPlace here = place_in_surface(a, load_record(records_of(a, pair, r)));
+    if (first_of(mine, here).at == mine.at) continue;
+    mine = here;
+    from = r;
+  }
+  const PeakPlace top = first_of_lanes(mine);
+  const int top_y = top.at / a.out_cols, top_x = top.at % a.out_cols;
+  float second = no_number();
+#pragma unroll 1
+  for (int r = lane; r < a.rectangles.count; r += warp::kSize) {
+    const auto* const list = reinterpret_cast<const RectangleMaxima*>(records_of(a, pair, r));
+    PeakPlace next = place_in_surface(a, load_record(&list->first));
+#pragma unroll 1
+    for (int rank = 0; next.at != kNowhere; ++rank) {
+      if (!is_around(next.at / a.out_cols, next.at % a.out_cols, top_y, top_x)) {
+        second = fmaxf(second, next.value);
+        break;
+      }
+      if (rank == kMostListed - 1) break;
+      next = list->more[rank];
+    }
+  }
+  second = largest_of_lanes(second);
+  const bool exists = top.at != kNowhere;
+  if (exists ? mine.at != top.at : lane != 0) return;
+  Peak record = missing_record(a, 0);
+  if (exists) record = load_record(records_of(a, pair, from));
+  record.second = second;
+  record.flags |= flags;
+  store_record(a.request.peaks_of(pair), record);
+}
+
+// The first of the records of all rectangles, then the first of those after it, and so on.
+__device__ __forceinline__ void combine_peaks(const CombineArguments& a, Index pair, int lane,
+                                              std::uint32_t flags) {
+  Peak* const to = a.request.peaks_of(pair);
+  PeakPlace previous = before_all();
+#pragma unroll 1
+  for (int rank = 0; rank < a.request.count; ++rank) {
+    PeakPlace mine = no_place();
+    Peak record = missing_record(a, 0);
+#pragma unroll 1
+    for (int r = lane; r < a.rectangles.count; r += warp::kSize) {
+      const Peak* const list = records_of(a, pair, r);
+#pragma unroll 1
+      for (int i = 0; i < a.rectangles.listed; ++i) {
+        const Peak candidate = load_record(list + i);
+        const PeakPlace here = place_in_surface(a, candidate);
+        if (here.at == kNowhere) break;
+        if (!comes_after(here, previous)) continue;
+        if (first_of(mine, here).at != mine.at) mine = here, record = candidate;
+        break;
+      }
+    }
+    previous = first_of_lanes(mine);
+    if (previous.at == kNowhere ? lane == 0 : mine.at == previous.at) {
+      record.flags |= flags;
+      store_record(to + rank, record);
+    }
+  }
+}
+
+static __global__ void __launch_bounds__(kCombineWarps* warp::kSize, 4)
+    combine_kernel(CombineArguments a) {
+  const int lane = static_cast<int>(threadIdx.x) % warp::kSize;
+  const Index pair =
+      static_cast<Index>(blockIdx.x) * kCombineWarps + static_cast<int>(threadIdx.x) / warp::kSize;
+  if (pair >= a.pairs) return;  // a whole warp
+  if (a.request.kind == ResultKind::sum) {
+    const auto* const sums = reinterpret_cast<const double*>(a.lists) + pair * a.rectangles.count;
+    double sum = 0;
+#pragma unroll 1
+    for (int r = lane; r < a.rectangles.count; r += warp::kSize) sum += sums[r];
+    sum = warp::reduce_add(sum);
+    if (lane == 0) *a.request.sum_of(pair) = sum;
+    return;
+  }
+  bool finite = true;
+#pragma unroll 1
+  for (int r = lane; r < a.rectangles.count; r += warp::kSize) {
+    finite &= (records_of(a, pair, r)->flags & kPeakNotFinite) == 0;
+  }
+  const std::uint32_t flags = warp::any(!finite) ? std::uint32_t{kPeakNotFinite} : 0u;
+  if (a.request.kind == ResultKind::peak) {
+    combine_peak(a, pair, lane, flags);
+  } else {
+    combine_peaks(a, pair, lane, flags);
+  }
+}
+
+}  // namespace xcorr::tiled

@@ -1,0 +1,220 @@
+// What a block makes of its rectangle of each pair, in shared memory: the records of the pair where the
+// surface is one rectangle, else what combine.hpp makes them of.
+#pragma once
+
+#include "algorithms/device/peaks.hpp"
+#include "algorithms/tiled/tile_walk.hpp"
+#include "algorithms/tiled/tiled_direct_peak/rectangles.hpp"
+
+namespace xcorr::tiled {
+
+// The outputs of a rectangle that lie in the window. Those of `own` belong to no other rectangle. Its
+// edges are those of the window where `own` ends there.
+struct Rectangle {
+  const float* data;
+  int pitch, rows, cols;
+  Part own;
+  int first_row, first_col;  // of the surface
+
+  __device__ __forceinline__ const float* row(int y) const { return data + y * pitch; }
+  // Of an output in the surface, from its number here.
+  __device__ __forceinline__ int place(int at, int out_cols) const {
+    return (first_row + at / kPitch) * out_cols + first_col + at % kPitch;
+  }
+  static constexpr int kPitch = 4096;  // of numbers: a rectangle has fewer columns
+};
+
+// Calls use(y, x) for the outputs of `own`, by all threads of a team.
+template <typename Team, typename Use>
+__device__ __forceinline__ void each_own(const Rectangle& s, const Team& team, const Use& use) {
+  const int threads = team.warps * warp::kSize, thread = team.warp * warp::kSize + team.lane;
+  // The pitch is a power of two.
+  const int width = smaller(s.pitch, threads), down = threads / width;
+#pragma unroll 1
+  for (int y = s.own.first_row + thread / width; y < s.own.end_row; y += down) {
+#pragma unroll 1
+    for (int x = s.own.first_col + (thread & (width - 1)); x < s.own.end_col; x += width) use(y, x);
+  }
+}
+
+// The first local maximum of `own` that comes after `previous`, for all threads.
+template <typename Team>
+__device__ __forceinline__ PeakPlace next_maximum(const Rectangle& s, const Team& team,
+                                                  PeakPlace previous, int turn) {
+  PeakPlace best = no_place();
+  each_own(s, team, [&](int y, int x) {
+    const PeakPlace here = {s.row(y)[x], y * Rectangle::kPitch + x};
+    if (!comes_after(here, previous)) return;
+    if (best.at != kNowhere && here.value <= best.value) return;
+    if (is_local_maximum(s, y, x, here.value)) best = here;
+  });
+  return team.first_of_all(first_of_lanes(best), turn);
+}
+
+// Whether all outputs of `own` are finite, for the lanes of warp 0.
+template <typename Team>
+__device__ __forceinline__ bool is_all_finite(const Rectangle& s, const Team& team) {
+  float zero = 0;  // NaN after an infinity or a NaN
+  each_own(s, team, [&](int y, int x) { zero += 0.0f * s.row(y)[x]; });
+  return !(team.sum_of_all(warp::any(zero != 0) ? 1.0 : 0.0) > 0);
+}
+
+// The record of the surface that is this rectangle (`list` is null), or the list of a rectangle.
+template <typename Team>
+__device__ __forceinline__ void list_peak(const Rectangle& s, const Team& team,
+                                          const ResultRequest& request, int out_cols, Peak* record,
+                                          RectangleMaxima* list) {
+  const bool finite = is_all_finite(s, team), writes = team.warp == 0 && team.lane == 0;
+  // How near to another rectangle the peak of the pair may exclude a local maximum of this one.
+  const Part deep = {s.own.first_row > 0 ? s.own.first_row + 2 : 0,
+                     s.own.end_row < s.rows ? s.own.end_row - 2 : s.rows,
+                     s.own.first_col > 0 ? s.own.first_col + 2 : 0,
+                     s.own.end_col < s.cols ? s.own.end_col - 2 : s.cols};
+  PeakPlace next = next_maximum(s, team, before_all(), 0);
+  const int top = next.at, top_y = top / Rectangle::kPitch, top_x = top % Rectangle::kPitch;
+  Peak first{};
+  if (writes) {
+    const bool exists = top != kNowhere;
+    first = peak_record(s, request, request.sub_pixel, next, exists ? top_y : 0, exists ? top_x : 0,
+                        no_number(), finite);
+    if (list != nullptr) store_record(&list->first, first);
+  }
+  int rank = 1;
+#pragma unroll 1
+  while (next.at != kNowhere && rank < kMostListed) {
+    next = next_maximum(s, team, next, rank);
+    if (list != nullptr && writes) {
+      list->more[rank - 1] = {next.value,
+                              next.at == kNowhere ? kNowhere : s.place(next.at, out_cols)};
+    }
+    const int y = next.at / Rectangle::kPitch, x = next.at % Rectangle::kPitch;
+    ++rank;
+    // Wherever the peak of the pair is, this one is outside its 5 x 5.
+    if (next.at != kNowhere && !is_around(y, x, top_y, top_x) && y >= deep.first_row &&
+        y < deep.end_row && x >= deep.first_col && x < deep.end_col) {
+      first.second = next.value;
+      break;
+    }
+  }
+  if (!writes) return;
+  if (list == nullptr) {
+    store_record(record, first);
+  } else if (rank < kMostListed) {
+    list->more[rank - 1].at = kNowhere;
+  }
+}
+
+// The first `count` local maxima of `own` with their records. Behind them a record of NaN, if the list
+// is that of a rectangle; as many as are missing, if it is that of the surface.
+template <typename Team>
+__device__ __forceinline__ void list_peaks(const Rectangle& s, const Team& team,
+                                           const ResultRequest& request, Peak* to, bool is_whole) {
+  const bool finite = is_all_finite(s, team);
+  PeakPlace next = before_all();
+#pragma unroll 1
+  for (int rank = 0; rank < request.count; ++rank) {
+    next = next_maximum(s, team, next, rank);
+    const bool exists = next.at != kNowhere;
+    if (team.warp == 0 && team.lane == 0) {
+      store_record(to + rank,
+                   peak_record(s, request, SubPixel::parabola, next,
+                               exists ? next.at / Rectangle::kPitch : 0,
+                               exists ? next.at % Rectangle::kPitch : 0, no_number(), finite));
+    }
+    if (!exists && !is_whole) break;
+  }
+}
+
+// The rectangle of one pair, by a team that has met since it was complete. `list` is where the
+// rectangle leaves what combine.hpp needs, null where the surface is one rectangle.
+template <typename Team>
+__device__ __forceinline__ void finish_rectangle(const Rectangle& s, const Team& team,
+                                                 const ResultRequest& request, int out_cols,
+                                                 Index pair, void* list) {
+  if (request.kind == ResultKind::peak) {
+    list_peak(s, team, request, out_cols, request.peaks_of(pair),
+              static_cast<RectangleMaxima*>(list));
+  } else if (request.kind == ResultKind::peaks) {
+    list_peaks(s, team, request, list ? static_cast<Peak*>(list) : request.peaks_of(pair),
+               list == nullptr);
+  } else if (request.kind == ResultKind::above) {
+#pragma unroll 1
+    for (int y = s.own.first_row + team.warp; y < s.own.end_row; y += team.warps) {
+      list_row(s, y, s.own.first_col, s.own.end_col, team.lane, 1.0f, request, pair);
+    }
+  } else {
+    double sum = 0;
+    each_own(s, team, [&](int y, int x) { sum += static_cast<double>(s.row(y)[x]); });
+    sum = team.sum_of_all(warp::reduce_add(sum));
+    if (team.warp == 0 && team.lane == 0) {
+      *(list ? static_cast<double*>(list) : request.sum_of(pair)) = sum;
+    }
+  }
+}
+
+// Stages the tiles of a block, pair after pair, as write_tiles() does, and finishes each pair.
+template <int kRows, int kCols>
+__device__ __forceinline__ void finish_tiles(const DeviceProblem& q, const Tiling& t,
+                                             const Rectangles& rectangles, const LanePairs& pairs,
+                                             const TilePosition<kRows, kCols>& at, int row, int col,
+                                             const RegisterTile<kRows, kCols>& tile, float* shared,
+                                             TeamScratch* scratch, ResultRequest request,
+                                             char* lists, Index list_bytes) {
+  const int pitch = at.block_rows * at.block_cols + 1;
+  const int pair_lanes_log = t.pairs.right_lanes_log + t.pairs.left_lanes_log;
+  block::barrier();
+  {
+    const int slot = (at.left_lane << t.pairs.right_lanes_log) + at.right_lane;
+    float* const mine =
+        shared + slot * pitch + (at.my_sy - at.block_sy) * at.block_cols + (at.my_sx - at.block_sx);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < kCols; ++j) {
+        mine[(at.down ? i : kRows - 1 - i) * at.block_cols + j] = tile.sums[i][j];
+      }
+    }
+  }
+  block::barrier();
+  // Rows and columns of the rectangle in the window, then those of them that are its own.
+  const int from_row = larger(q.first_sy - at.block_sy, 0);
+  const int from_col = larger(q.first_sx - at.block_sx, 0);
+  const int end_row = smaller(q.first_sy + q.out_rows - at.block_sy, at.block_rows);
+  const int end_col = smaller(q.first_sx + q.out_cols - at.block_sx, at.block_cols);
+  Rectangle s;
+  s.pitch = at.block_cols;
+  s.rows = end_row - from_row;
+  s.cols = end_col - from_col;
+  const int half_rows = rectangles.shared_rows / 2, half_cols = rectangles.shared_cols / 2;
+  s.own.first_row = row > 0 ? larger(half_rows - from_row, 0) : 0;
+  s.own.first_col = col > 0 ? larger(half_cols - from_col, 0) : 0;
+  s.own.end_row =
+      row + 1 < t.rows_count ? smaller(at.block_rows - half_rows, end_row) - from_row : s.rows;
+  s.own.end_col =
+      col + 1 < t.cols_count ? smaller(at.block_cols - half_cols, end_col) - from_col : s.cols;
+  s.first_row = at.block_sy + from_row - q.first_sy;
+  s.first_col = at.block_sx + from_col - q.first_sx;
+  request.first_sy = at.block_sy + from_row;
+  request.first_sx = at.block_sx + from_col;
+  const auto finish = [&](const auto& team, int slot) {
+    const int l = slot >> t.pairs.right_lanes_log;
+    const int right_number = slot - (l << t.pairs.right_lanes_log);
+    if (right_number >= pairs.right_count || l >= pairs.left_lanes) return;
+    const Index pair = pairs.first_pair + static_cast<Index>(l) * q.rights + right_number;
+    s.data = shared + slot * pitch + from_row * at.block_cols + from_col;
+    char* const list =
+        lists ? lists + (pair * rectangles.count + row * t.cols_count + col) * list_bytes : nullptr;
+    finish_rectangle(s, team, request, q.out_cols, pair, list);
+  };
+  const int lane = at.thread % warp::kSize, warp_number = at.thread / warp::kSize;
+  if (pair_lanes_log == 0) {
+    finish(BlockTeam{lane, warp_number, kTileWarps, scratch}, 0);
+  } else {
+#pragma unroll 1
+    for (int slot = warp_number; slot < 1 << pair_lanes_log; slot += kTileWarps) {
+      finish(WarpTeam{lane}, slot);
+    }
+  }
+}
+
+}  // namespace xcorr::tiled

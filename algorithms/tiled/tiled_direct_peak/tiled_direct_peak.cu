@@ -1,0 +1,221 @@
+// Direct correlation with register tiles whose result is a peak, or another one that is no surface.
+// Derived from tiled_direct, whose outputs go to global memory. Beyond the paper.
+//
+// A thread has a tile of neighbouring shifts, and a block a rectangle of them for one, 8 or 32 pairs,
+// as in tiled_direct. The tiles meet in shared memory, from where tiled_direct writes runs of rows. Here
+// the block finishes each pair instead (epilogue.hpp): one warp a pair, or all warps where the block
+// has one pair.
+//
+// Where the surface of a pair is one rectangle, its record is written at once. A surface of several
+// rectangles is never written either:
+//
+// - Neighbouring rectangles share two rows, or four columns, which both compute. So each output belongs
+//   to one rectangle in which it has all its neighbours, and that one knows whether it is a local
+//   maximum and fits between outputs (rectangles.hpp).
+// - peak: a rectangle leaves the record of its first local maximum, and so many of those that follow
+//   that one of them must be outside the 5 x 5 outputs around the peak of the pair, wherever that is:
+//   mostly one or two, ten at most, in 112 bytes. A warp for each pair then takes the first of the
+//   records, and the largest local maximum outside its 5 x 5 (combine.hpp).
+// - peaks:k: a rectangle leaves its k first local maxima with their records, which are merged.
+// - sum: a rectangle leaves a sum. Nothing is shared.
+// - above: each rectangle lists its outputs. Nothing is shared, and nothing is left to combine.
+//
+// What is shared costs FMAs: of a rectangle of 32 x 256 shifts 8 %, of 16 x 16 (32 pairs a warp) 34 %.
+// Where surfaces are small, the point whose rectangle holds one whole is the fastest.
+//
+// Forms: all; fp32; boundary zero; any window; scores product and covariance, for which a first kernel
+// stores the matrices without their means; results peak (parabola, gaussian), peaks:k, above, sum, and
+// surface, as tiled_direct writes it.
+// Parameters, compile-time:
+//   overlap_tile  4x8, 8x4  shifts of a thread, sy x sx, as in tiled_direct
+// Parameters, run-time: pairs_per_warp and warps_across, as in tiled_direct.
+// Limits: as those of tiled_direct. peak:upsample is refused: it needs the surface. above with a
+// threshold of deviations is refused: its medians need all outputs before one can be listed.
+// peaks:k of more than 32 is refused where a surface spans several blocks: their lists would be as large
+// as the surface. Not measured yet (docs/notebook/2026-11-peaks.md).
+#include <array>
+
+#include "algorithms/tiled/staging.hpp"
+#include "algorithms/tiled/tile_walk.hpp"
+#include "algorithms/tiled/tiled_direct_peak/centre.hpp"
+#include "algorithms/tiled/tiled_direct_peak/combine.hpp"
+#include "algorithms/tiled/tiled_direct_peak/epilogue.hpp"
+#include "algorithms/tiled/tiled_direct_peak/rectangles.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::tiled {
+namespace {
+
+constexpr int kResidentBlocks = 2;
+
+struct PeakArguments {
+  Rectangles rectangles;
+  ResultRequest request;
+  char* lists;  // in the workspace; null where the surface of a pair is one rectangle
+  Index list_bytes;
+  int scratch_at;  // bytes of shared memory before what warps tell each other
+};
+
+template <int kRows, int kCols>
+__global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
+    tiled_direct_peak_kernel(DeviceProblem q, Tiling t, PeakArguments a,
+                             const float* __restrict__ left, const float* __restrict__ right,
+                             float* __restrict__ out) {
+  float* const shared = dynamic_shared<float>();
+  const TileBlock block(t, blockIdx.x);
+  const LanePairs pairs(q, t.pairs, block.group);
+  const int row = centre_out(block.row, t.rows_count, t.rows_centre);
+  const int col = centre_out(static_cast<int>(block.shift), t.cols_count, t.cols_centre);
+  // Rectangles begin earlier by what they share with those before them.
+  Tiling sharing = t;
+  sharing.sy_base -= row * a.rectangles.shared_rows;
+  sharing.sx_base -= col * a.rectangles.shared_cols;
+  const TilePosition<kRows, kCols> at(q, sharing, pairs, block, shared);
+
+  StageSource lefts = {left + pairs.left_first * q.left_size, q.left_size, q.left_cols};
+  StageSource rights = {right + pairs.right_first * q.right_size, q.right_size, q.right_cols};
+  lefts.aligned = t.left_aligned;
+  rights.aligned = t.right_aligned;
+  rights.end_row = q.right_rows;
+  RegisterTile<kRows, kCols> tile;
+#pragma unroll 1
+  for (int y0 = at.first_y; y0 < at.end_y; y0 += t.panel_rows) {
+    const int y1 = smaller(y0 + t.panel_rows, at.end_y);
+    lefts.first_row = y0;
+    lefts.end_row = y1;
+    const int pad_cols = at.col_lanes * kCols;
+    const TileRows<kRows, kCols> rows(q, t, at, y0, y1);
+#pragma unroll 1
+    for (int x0 = at.first_x; x0 < at.end_x; x0 += t.panel_cols) {
+      const int x1 = smaller(x0 + t.panel_cols, at.end_x);
+      const int right_col = larger(x0 + at.block_sx, -pad_cols);
+      const int right_col_end = smaller(x0 + chunk_up(x1 - x0) + at.block_sx + at.block_cols,
+                                        chunk_up(q.right_cols) + pad_cols);
+      block::barrier();
+      const int chunks = chunk_up(x1 - x0) / kChunk;
+      const int right_chunks = (right_col_end - right_col) / kChunk;
+      const auto copy = [&](const StageSource& source, const Stage<4>::Target& target) {
+        Stage<4> stage(source, target, at.thread, kTileThreads,
+                       [&](unsigned n) { return n / static_cast<unsigned>(target.chunks); });
+        while (stage.more()) stage.load(), stage.store();
+      };
+      copy(lefts, {shared, t.left_stride, t.left_pitch, pairs.left_count, y0 - (kRows - 1),
+                   y1 - y0 + 2 * (kRows - 1), x0, chunks});
+      copy(rights, {shared + t.rights_at, t.right_stride, t.right_pitch, pairs.right_count,
+                    rows.right_row, rows.right_end - rows.right_row, right_col, right_chunks});
+      block::barrier();
+      if (!at.works || rows.steps <= 0) continue;
+      rows.add(tile, q, at, x0, x1, rows.left,
+               [&](int x) { return rows.right + (x + at.my_sx - right_col); });
+    }
+  }
+  if (a.request.kind == ResultKind::surface) {
+    write_tiles(q, t, pairs, at, tile, shared, out);
+  } else {
+    auto* const scratch =
+        reinterpret_cast<TeamScratch*>(reinterpret_cast<char*>(shared) + a.scratch_at);
+    finish_tiles(q, t, a.rectangles, pairs, at, row, col, tile, shared, scratch, a.request, a.lists,
+                 a.list_bytes);
+  }
+}
+
+using Kernel = void (*)(DeviceProblem, Tiling, PeakArguments, const float*, const float*, float*);
+template <int kRows, int kCols>
+TileKernel<Kernel> make_kernel(const char* name) {
+  return {name, {kRows, kCols, kResidentBlocks}, tiled_direct_peak_kernel<kRows, kCols>};
+}
+const std::array<TileKernel<Kernel>, 2> kKernels = {make_kernel<4, 8>("4x8"),
+                                                    make_kernel<8, 4>("8x4")};
+
+bool is_centred(const Problem& q) { return q.fields.score.kind == ScoreKind::covariance; }
+// Elements of matrices without their means, from one multiple of 256 bytes to another.
+Index centred_elements(const Problem& q, Index of_matrices) {
+  return is_centred(q) ? ceil_div<Index>(of_matrices, 64) * 64 : 0;
+}
+std::size_t centred_bytes(const Problem& q) {
+  return sizeof(float) * static_cast<std::size_t>(centred_elements(q, q.left_elements()) +
+                                                  centred_elements(q, q.right_elements()));
+}
+
+class DirectPeakPlan final : public DevicePlan<float> {
+ public:
+  explicit DirectPeakPlan(const PlanRequest& request)
+      : DevicePlan(request.problem),
+        kernel_(kernel_of(kKernels, request)),
+        tiles_(request, kernel_.shape, shared_limit()),
+        centred_(static_cast<float*>(request.workspace)) {
+    a_.rectangles = tiles_.rectangles;
+    a_.request = ResultRequest(problem_);
+    a_.list_bytes = static_cast<Index>(tiles_.list_bytes());
+    a_.scratch_at = static_cast<int>(tiles_.scratch_at);
+    if (tiles_.is_combined()) {
+      a_.lists = static_cast<char*>(request.workspace) + centred_bytes(problem_);
+    }
+  }
+
+  static std::size_t workspace_bytes(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    const RectanglePlan tiles(request, kernel_of(kKernels, request).shape, shared_limit());
+    return centred_bytes(q) + tiles.list_bytes() * static_cast<std::size_t>(q.pairs()) *
+                                  static_cast<std::size_t>(tiles.rectangles.count);
+  }
+
+ private:
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    const Problem& q = problem_;
+    const float *left = arrays.left, *right = arrays.right;
+    if (is_centred(q)) {
+      call.phase("build");
+      const Index matrices = q.lefts + q.rights;
+      float* const rights = centred_ + centred_elements(q, q.left_elements());
+      launch(centre_kernel, dim3(static_cast<unsigned>(std::min<Index>(matrices, kGridLimitYZ))),
+             dim3(kCentreWarps * warp::kSize), 0, call.stream, left, right, centred_, rights,
+             q.lefts, q.left.size(), matrices, q.right.size());
+      left = centred_;
+      right = rights;
+      call.phase("rest");
+    }
+    a_.request.out = call.out;
+    if (a_.request.kind == ResultKind::above) {
+      clear(call.out, sizeof(AboveHeader), call.stream);
+    }
+    launch(kernel_.kernel, dim3(static_cast<unsigned>(tiles_.blocks)), dim3(kTileThreads),
+           tiles_.shared_bytes, call.stream, DeviceProblem(q), tiles_.t, a_, left, right,
+           arrays.out);
+    if (!tiles_.is_combined()) return;
+    const CombineArguments combine{a_.request, a_.rectangles,
+                                   q.pairs(),  static_cast<int>(q.out_cols()),
+                                   a_.lists,   a_.list_bytes};
+    launch(combine_kernel, dim3(static_cast<unsigned>(ceil_div<Index>(q.pairs(), kCombineWarps))),
+           dim3(kCombineWarps * warp::kSize), 0, call.stream, combine);
+  }
+
+  TileKernel<Kernel> kernel_;
+  RectanglePlan tiles_;
+  float* centred_;
+  PeakArguments a_{};
+};
+
+XCORR_VARIANT({
+    .summary = "tiled_direct whose result is a peak: surfaces are not written",
+    .parent = "tiled_direct",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .axes = {{"overlap_tile", {"4x8", "8x4"}, true},
+             {"pairs_per_warp", {"1", "8", "32"}},
+             {"warps_across", {"1", "4", "8"}}},
+    .scores = {ScoreKind::product, ScoreKind::covariance},
+    .results = {ResultKind::surface, ResultKind::peak, ResultKind::peaks, ResultKind::above,
+                ResultKind::sum},
+    .supports =
+        [](const PlanRequest& request) {
+          return RectanglePlan::supports(request, kernel_of(kKernels, request).shape);
+        },
+    .workspace_bytes = DirectPeakPlan::workspace_bytes,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<DirectPeakPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::tiled
