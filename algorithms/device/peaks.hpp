@@ -212,10 +212,11 @@ struct ResultRequest {
   void* out = nullptr;  // the records of a call
 };
 
-// Whether the records are what a problem asks for, of a family that keeps no whole surface.
-inline Support results_fit(const Problem& q) {
+// Whether the records are what a problem asks for, of a variant that keeps no whole surface, or none
+// for long: no medians, and no interpolation unless it says so.
+inline Support results_fit(const Problem& q, bool interpolates = false) {
   const Result& result = q.fields.result;
-  if (result.kind == ResultKind::peak && result.sub_pixel == SubPixel::upsample) {
+  if (!interpolates && result.kind == ResultKind::peak && result.sub_pixel == SubPixel::upsample) {
     return no("peak:upsample: take a variant that writes surfaces");
   }
   if (result.kind == ResultKind::above && result.of_deviations) {

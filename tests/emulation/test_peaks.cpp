@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -384,6 +385,35 @@ TEST_P(Peaks, phase_leaves_empty_bins_alone) {
                        std::abs(static_cast<double>(out[i]) * static_cast<double>(n * n) - want));
     }
     EXPECT_LT(worst, 0.5) << q.id();
+  }
+}
+
+// The peaks of problems that another program gives (tests/xcorr/test_upsample_vs_skimage.py): a line
+// "number id" for each in the file `problems`, with matrices in number.left and number.right.
+TEST_P(Peaks, DISABLED_peaks_of_files) {
+  const char* const folder = std::getenv("XCORR_PEAKS_OF_FILES");
+  ASSERT_NE(folder, nullptr) << "set XCORR_PEAKS_OF_FILES to a folder";
+  const std::string in = std::string(folder) + "/";
+  std::ifstream problems(in + "problems");
+  ASSERT_TRUE(problems) << in << "problems";
+  std::string number, id;
+  while (problems >> number >> id) {
+    const Problem q = parse_problem(id);
+    const std::vector<Params> point = next_point(q);
+    if (point.empty()) continue;
+    GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
+    const auto read = [&](const char* side, const GlobalMemory& to, Index elements) {
+      std::ifstream file(in + number + "." + side, std::ios::binary);
+      file.read(to.get<char>(), static_cast<std::streamsize>(floats(elements)));
+      EXPECT_TRUE(file) << number << "." << side;
+    };
+    read("left", left, q.left_elements());
+    read("right", right, q.right_elements());
+    Planned planned(GetParam(), q, point.front());
+    std::ofstream out(in + number + ".peak." + GetParam().id, std::ios::binary);
+    out.write(static_cast<const char*>(planned.compute(left.get(), right.get())),
+              q.result_bytes(sizeof(float)));
+    EXPECT_TRUE(out) << number;
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "algorithms/fused_fft/fused_fft_block_peak/rows.hpp"
+#include "algorithms/fused_fft/fused_fft_block_peak/upsample.hpp"
 #include "algorithms/fused_fft/row_results.hpp"
 
 namespace xcorr::fused_fft {
@@ -27,13 +28,15 @@ struct PeakScratch {
 };
 
 // The record of the pair, by all threads of the block, after a barrier behind which the tile and
-// `tops` are complete. Nobody reads the tile any more when it returns.
+// `tops` are complete. Nobody reads the tile any more when it returns. Behind `scratch` lies what
+// interpolation needs.
 //
 // Rows are searched for the second peak only where their largest output is larger than a second
 // peak that is known already: that of the row with the largest output away from the peak.
 template <int kN>
 __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch<kN>& scratch,
-                                           const ResultRequest& request, WarpPlace my, Peak* to) {
+                                           const ResultRequest& request, const Upsample& upsample,
+                                           WarpPlace my, Peak* to) {
   // Every warp finds the peak.
   PeakPlace top = place_of(no_number(), 0);
 #pragma unroll 1
@@ -101,6 +104,13 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
       store_record(to, record);
     }
   }
+  if (request.sub_pixel != SubPixel::upsample || !exists) return;
+  const int thread = opaque(static_cast<int>(threadIdx.x));
+  const int lane = thread % warp::kSize, warp = thread / warp::kSize;
+  if (warp::any(lane < kPeakWarps<kN> && scratch.broken[lane] != 0)) return;  // all warps alike
+  interpolate_peak(s, upsample, peak_y, peak_x,
+                   BlockTeam{lane, warp, kPeakWarps<kN>, &scratch.team},
+                   reinterpret_cast<float*>(&scratch + 1), to);
 }
 
 // The result sum, above or peaks, between barriers as above.

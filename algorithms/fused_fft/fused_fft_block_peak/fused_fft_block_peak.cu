@@ -16,20 +16,21 @@
 //   from the L2 cache.
 // - peaks:k, above and sum take the outputs from the tile likewise (../row_results.hpp): lists only look
 //   into rows whose largest output is large enough.
+// - peak:upsample=u is a product of three matrices, the outputs in the middle, in float32
+//   (upsample.hpp).
 // - The spectrum of each left lies in the workspace, for n-to-m those of the rights too
 //   (fused_fft_block with left_spectrum=workspace).
 //
 // Forms: all four; any shape and window with boundary zero, squares with boundary circular; scores
-// product and, circular, phase; results peak (parabola, gaussian), peaks:k, above:t:c, sum and surface;
-// fp32. No parameters.
+// product and, circular, phase; results peak, peaks:k, above:t:c, sum and surface; fp32. No parameters.
 // Compile time: the length, 32, 48, 64, 96, 128 or 192: with boundary zero the shortest that both
 // axes allow, with boundary circular that of the matrices.
 //
-// Limits: as those of fused_fft_block. peak:upsample is refused: it needs the surface; above with a
-// threshold of deviations, too: its medians need all outputs before one can be listed.
+// Limits: as those of fused_fft_block. above with a threshold of deviations is refused: its medians need
+// all outputs before one can be listed. peak:upsample=20 takes longer than the transforms.
 //
-// Registers on sm_90: 56 to 71 up to length 96, 80 at 192. No spills, but for 4 bytes once a pair at
-// length 192.
+// Registers on sm_90: 56 to 71 up to length 96, 80 at 192. No spills, but for 4 bytes (n-to-m: 8) once
+// a pair at length 192.
 #include <type_traits>
 
 #include "algorithms/device/plan.hpp"
@@ -68,6 +69,17 @@ class PeakPlan final : public DevicePlan<float> {
       a_.phase = PhaseWeights(q, double{kN} * kN, 4);
       a_.phase.products = a_.spectra + spectra_of(q) * T::spectrum;
     }
+    if (is_upsampled(q)) {
+      const Index products = has_phase(q) ? blocks_of(q) * Index{T::spectrum} : 0;
+      auto* const tables =
+          reinterpret_cast<float*>(a_.spectra + spectra_of(q) * T::spectrum + products);
+      a_.upsample = Upsample(q);
+      a_.upsample.of_rows = tables;
+      float* const of_columns = tables + table_size(a_.upsample, q.out_rows());
+      a_.upsample.of_columns = of_columns;
+      store_weights(a_.upsample, q.out_rows(), tables, request.stream);
+      store_weights(a_.upsample, q.out_cols(), of_columns, request.stream);
+    }
     spectra_ = a_;
     spectra_.items = static_cast<std::uint32_t>(spectra_of(q));
     kernel_ = kernel_of(q);
@@ -83,12 +95,16 @@ class PeakPlan final : public DevicePlan<float> {
     launches_.run(peak_kernel<kN, Work::spectra, false>, dim3(spectra_.items), dim3(kThreads),
                   PeakShared<kN>::bytes, call.stream, spectra_);
     call.phase("inverse");
-    launches_.run(kernel_, dim3(blocks_), dim3(kThreads), PeakShared<kN>::bytes, call.stream, a_);
+    launches_.run(kernel_, dim3(blocks_), dim3(kThreads), PeakShared<kN>::bytes_of(problem_),
+                  call.stream, a_);
   }
 
   static std::size_t workspace_bytes(const Problem& q) {
     const Index spectra = spectra_of(q) + (has_phase(q) ? Index{blocks_of(q)} : 0);
-    return kRootBytes + static_cast<std::size_t>(spectra) * sizeof(Complex) * T::spectrum;
+    const auto table = [up = Upsample(q)](Index length) { return table_size(up, length); };
+    const Index weights = is_upsampled(q) ? table(q.out_rows()) + table(q.out_cols()) : 0;
+    return kRootBytes + static_cast<std::size_t>(spectra) * sizeof(Complex) * T::spectrum +
+           static_cast<std::size_t>(weights) * sizeof(float);
   }
 
  private:
@@ -108,7 +124,7 @@ class PeakPlan final : public DevicePlan<float> {
   }
   static unsigned blocks_of(const Problem& q) {
     const Index resident = resident_blocks(reinterpret_cast<const void*>(kernel_of(q)), kThreads,
-                                           PeakShared<kN>::bytes);
+                                           PeakShared<kN>::bytes_of(q));
     return static_cast<unsigned>(std::min(resident, q.pairs()));
   }
 
@@ -137,14 +153,14 @@ auto with_plan(const Problem& q, F f) {
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = indices_fit(q); !fit) return fit;
-  if (const Support fit = results_fit(q); !fit) return fit;
+  if (const Support fit = results_fit(q, true); !fit) return fit;
   if (length_of(q) == 0) {
     return no(q.fields.boundary == Boundary::zero
                   ? "a transform longer than 192"
                   : "boundary circular: matrices are not squares of 32, 48, 64, 96, 128 or 192");
   }
   const std::size_t bytes = Squares::with(
-      length_of(q), [](auto length) { return PeakShared<decltype(length)::n>::bytes; });
+      length_of(q), [&](auto length) { return PeakShared<decltype(length)::n>::bytes_of(q); });
   // The device is asked for every size: the emulation's may have less than shared_fits() counts on.
   if (bytes <= shared_limit()) return yes();
   return no("transforms of " + std::to_string(length_of(q)) + ": " + std::to_string(bytes) +

@@ -26,6 +26,7 @@ struct PeakArguments : FusedProblem {
   std::uint32_t rights_back;
   ResultRequest request;
   PhaseWeights phase;
+  Upsample upsample;
 };
 
 template <int kN>
@@ -33,6 +34,11 @@ struct PeakShared {
   using T = BlockTile<kN>;
   static constexpr std::size_t tile = kN, scratch = tile + T::elements;  // in complex values
   static constexpr std::size_t bytes = sizeof(Complex) * scratch + sizeof(PeakScratch<kN>);
+  // With what the result of a problem needs.
+  static std::size_t bytes_of(const Problem& q) {
+    const Index line = is_upsampled(q) ? q.out_rows() * Upsample::kTogether : 0;
+    return bytes + sizeof(float) * static_cast<std::size_t>(line);
+  }
 };
 
 template <int kN, Work kWork, bool kPhase>
@@ -140,7 +146,7 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
       const TileSurface<kN> surface{&in_tile->re, a.rows.first, a.cols.first, a.rows.count,
                                     a.cols.count};
       if (a.request.kind == ResultKind::peak) {
-        write_peak<kN>(surface, scratch, a.request, my, a.request.peaks_of(p));
+        write_peak<kN>(surface, scratch, a.request, a.upsample, my, a.request.peaks_of(p));
       } else if (a.request.kind == ResultKind::surface) {
         write_surface<kN>(surface, my, a.out_of(p));
       } else {

@@ -1,0 +1,145 @@
+// peak:upsample=u of a surface that lies in the tile. The surface is taken as one period and
+// interpolated by its Fourier series at multiples of 1 / u in a region of 1.5 pixels around the peak
+// (Guizar-Sicairos et al. 2008):
+//
+//   sum over y, x of  D(y - peak_y - dy)  out[y][x]  D(x - peak_x - dx),
+//
+// with D the Dirichlet kernel. That is the product of three matrices, of which the outer two depend on
+// the distance from the peak alone: the plan makes tables of them. A block makes 32 columns of points at
+// a time, first of all rows of the surface, then of all rows of points.
+#pragma once
+
+#include <cmath>
+
+#include "algorithms/device/peaks.hpp"
+#include "algorithms/fused_fft/fused_fft_block_peak/rows.hpp"
+#include "algorithms/fused_fft/roots.hpp"
+
+namespace xcorr::fused_fft {
+
+// Made on the host, given to kernels by value.
+struct Upsample {
+  Upsample() = default;
+  explicit Upsample(const Problem& q)
+      : factor(q.fields.result.upsample),
+        points((3 * factor + 1) / 2),
+        pitch(ceil_div(points, kTogether) * kTogether) {}
+
+  static constexpr int kTogether = 32;  // points along x
+  int factor = 1;
+  int points = 0, pitch = 0;          // along an axis; of a line of the tables
+  const float* of_rows = nullptr;     // [distance along y][pitch]
+  const float* of_columns = nullptr;  // [distance along x][pitch]
+
+  // What point i adds to the shift of the peak along an axis of `length` outputs.
+  __device__ __forceinline__ float offset(int i, int length) const {
+    if (length == 1) return 0.0f;
+    return static_cast<float>(static_cast<double>(i - points / 2) / factor);
+  }
+};
+
+inline bool is_upsampled(const Problem& q) {
+  return q.fields.result.kind == ResultKind::peak &&
+         q.fields.result.sub_pixel == SubPixel::upsample;
+}
+
+// Numbers of the table of an axis of `length` outputs: whole pieces.
+inline Index table_size(const Upsample& up, Index length) {
+  constexpr Index kPiece = sizeof(RootPiece) / sizeof(float);
+  return ceil_div(length * up.pitch, kPiece) * kPiece;
+}
+// Weight of the output that lies `distance` after the peak.
+inline double weight_of(const Upsample& up, Index length, Index distance, Index point) {
+  constexpr double kPi = 3.14159265358979323846;
+  // How far the output lies from the point, in units of 1 / factor: without rounding.
+  const Index steps = distance * up.factor - (point - up.points / 2);
+  if (steps % (length * up.factor) == 0) return 1;
+  if (steps % up.factor == 0) return 0;
+  const double x = static_cast<double>(steps) / up.factor, n = static_cast<double>(length);
+  const double weight = std::sin(kPi * x) / (n * std::sin(kPi * x / n));
+  // Of an even length the highest frequency has half of its coefficient on either side.
+  return length % 2 == 0 ? weight * std::cos(kPi * x / n) : weight;
+}
+inline void store_weights(const Upsample& up, Index length, float* to, void* stream) {
+  RootPiece piece{};
+  for (Index e = 0; e < table_size(up, length); ++e) {
+    const Index distance = e / up.pitch, point = e % up.pitch;
+    const bool exists = distance < length && point < up.points;
+    const auto weight = exists ? static_cast<float>(weight_of(up, length, distance, point)) : 0.0f;
+    Complex& two = piece.w[e / 2 % 256];
+    (e % 2 ? two.im : two.re) = weight;
+    if (e % 512 == 511) {
+      launch(store_roots, dim3(1), dim3(128), 0, stream, piece,
+             reinterpret_cast<Complex*>(to + e - 511));
+    }
+  }
+}
+
+// Four neighbouring numbers of a table.
+struct alignas(16) FourWeights {
+  float of[4];
+};
+
+// Sets the fit of a record, by all threads of the block, which have met since the tile was complete.
+// Nobody reads the tile any more when it returns. `along` has rows x kTogether numbers.
+template <int kN>
+__device__ __forceinline__ void interpolate_peak(const TileSurface<kN>& s, const Upsample& up,
+                                                 int peak_y, int peak_x, const BlockTeam& team,
+                                                 float* along, Peak* to) {
+  constexpr int kTogether = Upsample::kTogether, kRows = 4;
+  const int lane = team.lane;
+  // Distances from the peak begin with that of the first row or column.
+  const int first_y = peak_y > 0 ? s.rows - peak_y : 0;
+  const int first_x = peak_x > 0 ? s.cols - peak_x : 0;
+  PeakPlace best = no_place();
+#pragma unroll 1
+  for (int first = 0; first < up.pitch; first += kTogether) {
+#pragma unroll 1
+    for (int y = kRows * team.warp; y < s.rows; y += kRows * team.warps) {
+      const float* row[kRows];
+      float sum[kRows] = {};
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) row[k] = s.row(y + k < s.rows ? y + k : y);
+      int distance = first_x;
+#pragma unroll 1
+      for (int x = 0; x < s.cols; ++x) {
+        const float weight = up.of_columns[distance * up.pitch + first + lane];
+#pragma unroll
+        for (int k = 0; k < kRows; ++k) sum[k] += weight * row[k][x];
+        distance = distance + 1 < s.cols ? distance + 1 : 0;
+      }
+#pragma unroll
+      for (int k = 0; k < kRows; ++k) {
+        if (y + k < s.rows) along[(y + k) * kTogether + lane] = sum[k];
+      }
+    }
+    block::barrier();
+#pragma unroll 1
+    for (int i = 4 * team.warp; i < up.points; i += 4 * team.warps) {
+      float sum[4] = {};
+      int distance = first_y;
+#pragma unroll 1
+      for (int y = 0; y < s.rows; ++y) {
+        const auto weights =
+            *reinterpret_cast<const FourWeights*>(up.of_rows + distance * up.pitch + i);
+        const float value = along[y * kTogether + lane];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) sum[k] += weights.of[k] * value;
+        distance = distance + 1 < s.rows ? distance + 1 : 0;
+      }
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        if (i + k >= up.points || first + lane >= up.points) continue;
+        best = first_of(best, place_of(sum[k], (i + k) * up.points + first + lane));
+      }
+    }
+    block::barrier();  // the next points come where these were
+  }
+  best = team.first_of_all(first_of_lanes(best), 0);
+  if (team.warp == 0 && lane == 0 && best.at != kNowhere) {
+    to->sub_sy = up.offset(best.at / up.points, s.rows);
+    to->sub_sx = up.offset(best.at % up.points, s.cols);
+  }
+}
+
+}  // namespace xcorr::fused_fft
