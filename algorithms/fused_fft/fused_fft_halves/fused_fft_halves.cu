@@ -29,7 +29,8 @@
 //
 // What limits it (H200, estimate, docs/notebook/2026-11-peaks.md): issue slots and the pipe of shared
 // and global accesses, each about 24 us of a pair of 256 x 256.
-// Registers on sm_90: 96 at 64 and 256, 80 with 704 threads at 288, 124 at 320; no spills.
+// Registers on sm_90: 96 at 64 and 256, 80 with 704 threads at 288, 124 at 320. No spills, but for
+// 4 bytes once a pair at 288.
 #include <algorithm>
 #include <string>
 

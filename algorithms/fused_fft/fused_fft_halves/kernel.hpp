@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(threads_of_halves(kN, kWork), 1)
           find_rows_result(surface, a.request, *facts, p);
         } else {
           float* const out = a.out_of(p);
-          const int thread = static_cast<int>(threadIdx.x), lane = thread % warp::kSize;
+          const int thread = opaque(static_cast<int>(threadIdx.x)), lane = thread % warp::kSize;
 #pragma unroll 1
           for (int y = thread / warp::kSize; y < surface.rows;
                y += static_cast<int>(blockDim.x) / warp::kSize) {

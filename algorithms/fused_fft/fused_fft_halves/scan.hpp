@@ -78,8 +78,9 @@ __device__ __forceinline__ float second_in_row(const Surface& s, int y, int lane
 template <int kN, typename Surface>
 __device__ __forceinline__ void find_peak(const Surface& s, const ResultRequest& request,
                                           SurfaceFacts<kN>& facts, Peak* to) {
-  const int lane = static_cast<int>(threadIdx.x) % warp::kSize;
-  const int warp = static_cast<int>(threadIdx.x) / warp::kSize;
+  // Opaque, so that nothing is made ready before the passes: they take all registers.
+  const int thread = opaque(static_cast<int>(threadIdx.x));
+  const int lane = thread % warp::kSize, warp = thread / warp::kSize;
   const int warps = static_cast<int>(blockDim.x) / warp::kSize;
   PeakPlace peak{-HUGE_VALF, kNowhere};
 #pragma unroll 1
@@ -123,8 +124,7 @@ __device__ __forceinline__ void find_peak(const Surface& s, const ResultRequest&
 template <int kN, typename Surface>
 __device__ __forceinline__ void find_rows_result(const Surface& s, const ResultRequest& request,
                                                  SurfaceFacts<kN>& facts, Index pair) {
-  // Opaque, so that nothing is made ready before the passes: they take all registers.
-  const int thread = opaque(static_cast<int>(threadIdx.x));
+  const int thread = opaque(static_cast<int>(threadIdx.x));  // as above
   const int lane = thread % warp::kSize, warp = thread / warp::kSize;
   const int warps = static_cast<int>(blockDim.x) / warp::kSize;
   const bool not_finite = warp::any(facts.not_finite[lane < warps ? lane : 0] != 0);
