@@ -16,6 +16,7 @@
 #include <limits>
 
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/device/records.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::device {
@@ -227,23 +228,6 @@ inline Support results_fit(const Problem& q, bool interpolates = false) {
   return yes();
 }
 
-// A record by accesses of 16 bytes.
-template <typename Record>
-struct RecordParts {
-  struct alignas(16) Part {
-    float of[4];
-  };
-  Part parts[sizeof(Record) / sizeof(Part)];
-};
-template <typename Record>
-__device__ __forceinline__ void store_record(Record* to, const Record& record) {
-  *reinterpret_cast<RecordParts<Record>*>(to) = std::bit_cast<RecordParts<Record>>(record);
-}
-template <typename Record>
-__device__ __forceinline__ Record load_record(const Record* from) {
-  return std::bit_cast<Record>(*reinterpret_cast<const RecordParts<Record>*>(from));
-}
-
 // The record of the peak at (y, x), by one thread; peak.at is kNowhere where no output is a number.
 template <typename Surface>
 __device__ __forceinline__ Peak peak_record(const Surface& s, const ResultRequest& request,
@@ -299,12 +283,12 @@ __device__ __forceinline__ void list_row(const Surface& s, int y, int begin, int
     const int other = warp::shuffle_up(up_to, by);
     up_to += lane >= by ? other : 0;
   }
-  auto* const count = reinterpret_cast<unsigned long long*>(&request.header()->count);
+  unsigned long long* const count = counter_of(request.header());
   unsigned long long slot = 0;
   if (lane == warp::kSize - 1) slot = atomic_add(count, static_cast<unsigned long long>(up_to));
   slot = warp::shuffle(slot, warp::kSize - 1) + static_cast<unsigned long long>(up_to - mine);
   if (mine == 0) return;
-  auto* const detections = reinterpret_cast<Detection*>(request.header() + 1);
+  Detection* const detections = detections_of(request.header());
 #pragma unroll 1
   for (int x = begin + lane; x < end; x += warp::kSize) {
     const float value = scale * row[x];

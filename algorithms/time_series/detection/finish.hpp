@@ -184,16 +184,16 @@ __device__ __forceinline__ void find_thresholds(const Products& p, const WarpSha
 template <typename Maths, int kTiles>
 __global__ void __launch_bounds__(kMostWarps * 32, 1) finish_kernel(Products p, WarpShape shape) {
   wait_for_previous();
-  Header* const header = p.asked.header;
+  AboveHeader* const header = p.asked.header;
   const std::uint32_t candidates = p.memory.state->candidates;
   const bool unknown = !p.asked.surveyed || is_unknown(p.memory);
   if (!unknown && candidates <= p.memory.candidate_list) {
     for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < candidates;
          i += gridDim.x * blockDim.x) {
-      const Found candidate = p.memory.candidates[i];
+      const Detection candidate = p.memory.candidates[i];
       if (!(candidate.value >= p.memory.thresholds[candidate.pair].least)) continue;
-      const unsigned long long slot = atomic_add(&header->count, 1ull);
-      if (slot < p.asked.capacity) found_of(header)[slot] = candidate;
+      const unsigned long long slot = atomic_add(counter_of(header), 1ull);
+      if (slot < p.asked.capacity) detections_of(header)[slot] = candidate;
     }
     return;
   }
@@ -208,8 +208,8 @@ __global__ void __launch_bounds__(kMostWarps * 32, 1) finish_kernel(Products p, 
           const int row = first + opaque(sums.row(half));
           least[half] = row < p.q.templates ? p.memory.thresholds[row].least : not_a_number();
         }
-        list_scores(sums, factors, p.asked.limit, least, first, p.q.first + shift, &header->count,
-                    p.asked.capacity, found_of(header));
+        list_scores(sums, factors, p.asked.limit, least, first, p.q.first + shift,
+                    counter_of(header), p.asked.capacity, detections_of(header));
       },
       [](int) {});
 }

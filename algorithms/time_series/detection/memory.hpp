@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "algorithms/device/records.hpp"
 #include "algorithms/time_series/warp_products.hpp"
 
 namespace xcorr::time_series {
@@ -83,15 +84,6 @@ struct Total {
   }
 };
 
-// As in harness/results.hpp.
-struct Header {
-  unsigned long long count, spare;
-};
-struct Found {
-  std::int32_t pair, sy, sx;
-  float value;
-};
-
 // Made on the host, given to kernels by value. Arrays of templates have `padded` elements, whole
 // groups.
 struct Memory {
@@ -109,7 +101,7 @@ struct Memory {
   Bracket* brackets;           // [padded]
   Selection* selections;       // [padded]
   Threshold* thresholds;       // [padded]
-  Found* candidates;
+  Detection* candidates;
   int chunks, parts;             // of a channel
   int bins;                      // of a bracket
   std::uint32_t candidate_list;  // capacity
@@ -118,13 +110,13 @@ struct Memory {
 
 // What is asked of the products.
 struct Question {
-  bool centred;       // zncc
-  bool normalised;    // ncc, zncc: the signal is taken about pivots
-  float limit;        // no score is larger
-  double deviations;  // of `above:8mad`
-  float per_bin;      // bins of a unit of the score
-  bool surveyed;      // thresholds come from brackets, if they hold
-  Header* header;     // null for surfaces
+  bool centred;         // zncc
+  bool normalised;      // ncc, zncc: the signal is taken about pivots
+  float limit;          // no score is larger
+  double deviations;    // of `above:8mad`
+  float per_bin;        // bins of a unit of the score
+  bool surveyed;        // thresholds come from brackets, if they hold
+  AboveHeader* header;  // null for surfaces
   unsigned long long capacity;
 };
 

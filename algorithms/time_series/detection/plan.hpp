@@ -205,7 +205,7 @@ class DetectionPlan final : public DevicePlan<float> {
     const Index list =
         std::min(q.out_elements(), kLeastList + 2 * std::min(q.fields.result.capacity, kMostList));
     memory.candidate_list = static_cast<std::uint32_t>(surveyed ? list : 0);
-    memory.candidates = layout.array<Found>(memory.candidate_list);
+    memory.candidates = layout.array<Detection>(memory.candidate_list);
     memory.state = layout.array<State>(1);
     const std::size_t cleared = layout.bytes() - sizeof(State);
     memory.spread = layout.array<unsigned long long>(surveyed ? padded : 0);
@@ -220,7 +220,7 @@ class DetectionPlan final : public DevicePlan<float> {
     const Problem& q = problem_;
     const bool above = q.fields.result.kind == ResultKind::above;
     Question asked = asked_;
-    asked.header = above ? static_cast<Header*>(call.out) : nullptr;
+    asked.header = above ? static_cast<AboveHeader*>(call.out) : nullptr;
     const auto stream = call.stream;
     launches_.begin(call);
     const auto preparing =

@@ -160,7 +160,7 @@ template <typename Sums, typename Factors, typename Count>
 __device__ __forceinline__ void list_scores(Sums& sums, const Factors& factors, float limit,
                                             const float (&least)[2], int first_template,
                                             int first_shift, Count* counter, Count capacity,
-                                            Found* list) {
+                                            Detection* list) {
   int mine = 0;
   each_sum(sums, factors, [&](int half, int, float sum, float factor) {
     mine += score_of(sum, factor, limit) >= least[half];
@@ -185,10 +185,6 @@ __device__ __forceinline__ void list_scores(Sums& sums, const Factors& factors, 
     }
     ++slot;
   });
-}
-
-__device__ __forceinline__ Found* found_of(Header* header) {
-  return reinterpret_cast<Found*>(header + 1);
 }
 
 // What the kernels of the products of warps need to know beside Products. Made on the host.
@@ -286,7 +282,7 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
       of_row[half] = first + sums.row(half) < p.q.templates ? least : not_a_number();
     }
     list_scores(sums, factors, p.asked.limit, of_row, first, p.q.first + shift,
-                &p.asked.header->count, p.asked.capacity, found_of(p.asked.header));
+                counter_of(p.asked.header), p.asked.capacity, detections_of(p.asked.header));
   });
 }
 
