@@ -1,13 +1,13 @@
-// Results that are no surfaces, of a surface that a warp or a block has at hand: the peak with the
-// largest local maximum outside the 5 x 5 outputs around it and the fit between outputs, the largest
-// local maxima, the outputs above a threshold, the sum. The rules are those of
-// harness/reduce_rules.hpp, in 32 bits; tests/emulation/test_peaks.cpp holds both together.
+// Results that are no surfaces, from a surface that a warp or a block holds: where the peak (the largest
+// output) is; the second peak, which is the largest local maximum outside the 5 x 5 outputs around the
+// peak; the fit between outputs; the records of peaks, and lists of the outputs above a threshold. The
+// rules are those of harness/reduce_rules.hpp, in 32 bits; tests/emulation/test_peaks.cpp compares the two.
 //
 // A surface is a type with
 //   int rows, cols;                                       of the window
 //   const float* row(int y) const;                        its outputs of row y, 0 <= y < rows
-// and NaN stands for "no number" wherever a value is optional: fmaxf leaves it out, and so do
-// comparisons that are written as "not larger".
+// NaN stands for "no number" wherever a value may be missing. fmaxf ignores it, and a comparison with
+// it is false. So is_local_maximum() asks !(neighbour > value): a missing neighbour changes nothing.
 #pragma once
 
 #include <bit>
@@ -24,8 +24,8 @@ namespace xcorr::device {
 __device__ __forceinline__ float no_number() { return std::bit_cast<float>(0x7fc00000u); }
 __device__ __forceinline__ bool is_number(float value) { return value == value; }
 
-// An output that may be the peak, or a row by its largest output. `at` is a number in the order of
-// (sy, sx); kNowhere where there is none.
+// What may be the peak: an output, or a row with the value of its largest output. `at` says which
+// output or row, counted in the order of (sy, sx); kNowhere where there is none.
 inline constexpr int kNowhere = 0x7fffffff;
 struct PeakPlace {
   float value;
@@ -35,11 +35,11 @@ __device__ __forceinline__ PeakPlace no_place() { return {-HUGE_VALF, kNowhere};
 __device__ __forceinline__ PeakPlace place_of(float value, int at) {
   return is_number(value) ? PeakPlace{value, at} : no_place();
 }
-// The larger value first, of equal ones the smaller place.
+// The one with the larger value; of equal values the one with the smaller `at`.
 __device__ __forceinline__ PeakPlace first_of(PeakPlace a, PeakPlace b) {
   return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
 }
-// Over groups of kLanes consecutive lanes, for all of them.
+// The first of the places of kLanes consecutive lanes; all of these lanes get it.
 template <int kLanes = warp::kSize>
 __device__ __forceinline__ PeakPlace first_of_lanes(PeakPlace mine) {
 #pragma unroll
@@ -120,9 +120,9 @@ __device__ __forceinline__ bool is_around(int y, int x, int peak_y, int peak_x) 
   return y - peak_y <= 2 && peak_y - y <= 2 && x - peak_x <= 2 && peak_x - x <= 2;
 }
 
-// The largest local maximum of row y outside the 5 x 5 around the peak, of those larger than `least`,
-// or NaN: of the columns that a lane has, of kLanes lanes. All lanes of the warp come here together,
-// with y beyond the rows where they have none.
+// The largest local maximum of row y that lies outside the 5 x 5 around the peak and is larger than
+// `least`; NaN if there is none. A lane looks only at every kLanes-th column, from column `lane` on.
+// All lanes of the warp call it together, a lane that has no row with y >= s.rows.
 template <int kLanes = warp::kSize, typename Surface>
 __device__ __forceinline__ float second_of_row(const Surface& s, int y, int lane, int peak_y,
                                                int peak_x, float least) {
@@ -139,14 +139,16 @@ __device__ __forceinline__ float second_of_row(const Surface& s, int y, int lane
   return found ? best : no_number();
 }
 
-// Position of the maximum of the parabola through three values, the middle one the largest. Rounding
-// moves it by 2^-22 pixels at most.
+// Position of the maximum of the parabola through three neighbouring values, the middle one the
+// largest: in pixels (steps of a shift) from the middle one. In float32 its five roundings move it by
+// less than 2^-22 pixels (2.5 x 2^-24 in all).
 template <typename T>
 __device__ __forceinline__ T parabola_top(T before, T middle, T after) {
   const T sides = (middle - before) + (middle - after);
   return T(0.5) * ((middle - before) - (middle - after)) / sides;
 }
-// The same through the logarithms; differences of theirs need more than float32.
+// The same through the logarithms of the values, in double: differences of logarithms lose too many
+// digits in float32.
 __device__ __forceinline__ float gaussian_top(float before, float middle, float after) {
   if (!(before > 0 && after > 0)) return parabola_top(before, middle, after);
   const auto log_of = [](float value) { return log(static_cast<double>(value)); };
@@ -169,10 +171,10 @@ __device__ __forceinline__ AxisFit fit_along(float before, float middle, float a
     fit.flags |= kPeakAtBorder;
     return fit;
   }
-  // Of infinities the parabola is NaN, and their logarithms are.
   if (!(before < middle && after < middle) || sub_pixel == SubPixel::upsample) return fit;
   const float top = sub_pixel == SubPixel::gaussian ? gaussian_top(before, middle, after)
                                                     : parabola_top(before, middle, after);
+  // With an infinity among the three values `top` is NaN, and there is no fit.
   if (top - top == 0) fit.sub = top;
   return fit;
 }
@@ -185,7 +187,8 @@ inline float least_float(double value) {
              : nearest;
 }
 
-// What a problem asks of its outputs. Made on the host, given to kernels by value.
+// What kernels need to know of a problem to write its records. Made on the host, given to kernels by
+// value.
 struct ResultRequest {
   ResultRequest() = default;
   explicit ResultRequest(const Problem& q)
@@ -213,8 +216,8 @@ struct ResultRequest {
   void* out = nullptr;  // the records of a call
 };
 
-// Whether the records are what a problem asks for, of a variant that keeps no whole surface, or none
-// for long: no medians, and no interpolation unless it says so.
+// Whether this header can write the records that a problem asks for. It has no medians, and cannot
+// interpolate to 1/u pixel (peak:upsample=u); a variant that can says so.
 inline Support results_fit(const Problem& q, bool interpolates = false) {
   const Result& result = q.fields.result;
   if (!interpolates && result.kind == ResultKind::peak && result.sub_pixel == SubPixel::upsample) {
@@ -245,7 +248,7 @@ __device__ __forceinline__ Peak peak_record(const Surface& s, const ResultReques
   record.value = peak.value;
   record.sy += y;
   record.sx += x;
-  // One axis after the other: a division is a call, and its code is long.
+  // A loop that is not unrolled, so that the long code of a division is there once for both axes.
 #pragma unroll 1
   for (int axis = 0; axis < 2; ++axis) {
     const bool is_y = axis == 0;
