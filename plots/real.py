@@ -13,8 +13,9 @@ import pandas as pd
 
 EBSD, PHOTO, SEISMIC = "real-ebsd", "real-photo", "real-seismic"  # the experiments
 AMPLITUDES, AUTOCORRELATION = "series-amplitudes", "image-autocorrelation"
+VELOCIMETRY, TRACKING = "particle-velocimetry", "template-tracking"
 # What the rows are called where they are no displacements.
-TABLES = {SEISMIC: "detections", AMPLITUDES: "errors", AUTOCORRELATION: "lengths"}
+TABLES = {SEISMIC: "detections", AMPLITUDES: "errors", AUTOCORRELATION: "lengths", VELOCIMETRY: "fields", TRACKING: "places"}
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,8 @@ if ((${#selection[@]} == 0)); then
   run_python -m experiments.inputs.photo "${common[@]}" || status=1
   run_python -m experiments.inputs.seismic "${common[@]}" || status=1
   run_python -m experiments.inputs.amplitudes "${common[@]}" || status=1
+  run_python -m experiments.inputs.velocimetry "${common[@]}" || status=1
+  run_python -m experiments.inputs.tracking "${common[@]}" || status=1
   if [[ $on == cuda* ]]; then
     run_python -m experiments.compare.fragments --machine-key "$key" --results "$results" ||
       echo "fragments were not read back from the GPU, see the line above; claim K09 is then not decided"

@@ -1,0 +1,177 @@
+"""template-tracking: is a template that moves through a sequence of frames followed within a fraction of a pixel?
+
+The frames are views of a photograph that moves by fractions of a pixel, with noise, and whose brightness and contrast
+change. In the case `shift` it does nothing else; in the case `rotation` it also turns about the template. The template is cut
+from the first frame. Its score zncc is computed at the shifts within REACH of where it was last, and the peak, to a fraction
+of a pixel by a parabola, is its new place. A run whose error exceeds that of TOLERANCES fails (exit code 1).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from experiments.inputs import common, datasets
+from experiments.inputs.datasets import CAMERA, Unavailable
+from xcorr.arguments import Windows
+from xcorr.auto import Auto
+from xcorr.library import Request, find_variant
+from xcorr.stream import Job
+
+EXPERIMENT, TITLE = "template-tracking", "Tracking of a template"
+TABLE = "places"
+COLUMNS = "dataset substituted case variant params frame known_y known_x angle y x score error seconds".split()
+FRAME = (240, 320)
+TEMPLATE = (64, 64)
+REACH = 9  # pixels that the template may move from a frame to the next, either way
+NOISE = 4.0  # standard deviation, of 255
+TURN = 1.0  # degrees at most, in the case `rotation`
+# Pixels, root mean square of the distances. What stands out of the template lies beside its middle, by 22 pixels, so that a
+# turn by a degree moves the best place by 0.4 pixels.
+TOLERANCES = {"shift": 0.15, "rotation": 0.4}
+FRAMES = {"smoke": 40, "quick": 200, "paper": 600}
+START = (110.0, 150.0)  # of the middle of the template in the first frame
+
+
+@dataclass(frozen=True)
+class Motion:
+    """By frame: the middle of the template, its angle in degrees, contrast and brightness."""
+
+    y: np.ndarray
+    x: np.ndarray
+    angle: np.ndarray
+    gain: np.ndarray
+    offset: np.ndarray
+
+
+def motion(case: str, frames: int) -> Motion:
+    """A closed curve of 30 x 44 pixels in 120 frames, at most 2.4 pixels a frame."""
+    t = 2 * np.pi * np.arange(frames) / 120
+    y = START[0] + 15 * np.sin(2 * t) + 0.37 * np.sin(11 * t)
+    x = START[1] + 22 * (np.cos(t) - 1)
+    angle = TURN * np.sin(1.5 * t) * (case == "rotation")
+    return Motion(y, x, angle, 1 + 0.3 * np.sin(0.7 * t), 25 * np.sin(0.9 * t))
+
+
+def render(photo: np.ndarray, path: Motion, frame: int, rng: np.random.Generator) -> np.ndarray:
+    """A frame, FRAME pixels, float32: the photograph by cubic splines where the motion has brought it."""
+    from scipy import ndimage
+
+    y, x = np.mgrid[: FRAME[0], : FRAME[1]].astype(np.float64)
+    down, right = y - path.y[frame], x - path.x[frame]
+    angle = np.deg2rad(path.angle[frame])
+    middle = [extent / 2 for extent in photo.shape]
+    places = (
+        middle[0] + np.cos(angle) * down - np.sin(angle) * right,
+        middle[1] + np.sin(angle) * down + np.cos(angle) * right,
+    )
+    clean = ndimage.map_coordinates(photo, places, order=3, mode="mirror")
+    noisy = path.gain[frame] * clean + path.offset[frame] + NOISE * rng.normal(size=FRAME)
+    return np.clip(np.rint(noisy), 0, 255).astype(np.float32)
+
+
+def request_of() -> Request:
+    """The scores of a template in its search window, a view of the frame."""
+    search = (TEMPLATE[0] + 2 * REACH, TEMPLATE[1] + 2 * REACH)
+    return Request("one-to-one", TEMPLATE, search, window="valid", score="zncc", result="peak", views="windows")
+
+
+def follow(context: common.Context, job: Job, frames: Sequence[np.ndarray]) -> list[dict[str, float]]:
+    """Place, score and seconds of each frame after the first one; places are of the middle of the template."""
+    request, half = request_of(), [(extent - 1) / 2 for extent in TEMPLATE]
+    first = [int(round(start - middle)) for start, middle in zip(START, half)]
+    template = np.ascontiguousarray(frames[0][tuple(slice(a, a + n) for a, n in zip(first, TEMPLATE))])
+    left = Windows(template, np.zeros(1, np.int64))
+    # Where the template was cut is not exactly where its middle was to be.
+    offset = [start - (corner + middle) for start, corner, middle in zip(START, first, half)]
+    corner, found = list(first), []
+    for frame in frames[1:]:
+        origin = [
+            int(np.clip(at - REACH, 0, extent - size)) for at, extent, size in zip(corner, FRAME, request.right)
+        ]
+        start = time.perf_counter()
+        right = Windows(frame, np.array([origin[0] * FRAME[1] + origin[1]]))
+        peak = job.correlate(context.library, request, left, right)[0]
+        seconds = time.perf_counter() - start
+        corner = [origin[0] + int(peak["sy"]), origin[1] + int(peak["sx"])]
+        y, x = (
+            at + float(peak[name]) + middle + more
+            for at, name, middle, more in zip(corner, ("sub_sy", "sub_sx"), half, offset)
+        )
+        found.append({"y": y, "x": x, "score": float(peak["value"]), "seconds": seconds})
+    return found
+
+
+def choose(context: common.Context) -> list[Job]:
+    """What auto takes, or all that were asked for."""
+    if context.requested:
+        return [common.job_of(find_variant(context.variants, name), context.device) for name in context.requested]
+    choice = Auto(context.library, context.device).choose(request_of())
+    return [Job(choice.variant, choice.params, "fp32", context.device)]
+
+
+def compute(context: common.Context) -> int:
+    try:
+        photo, note = datasets.grey_photo(datasets.fetch(CAMERA, context.cache, context.offline)), ""
+    except Unavailable as reason:
+        photo, note = datasets.photo_twin(context.seed), str(reason)
+    key = common.resume_key(context, {CAMERA.name: "synthetic" if note else CAMERA.sha256})
+    if common.is_done(context, key, TABLE):
+        return 0
+    count, jobs = FRAMES[context.preset], choose(context)
+    rows, variants, mistakes, previews = [], [], [], {}
+    for number, (case, tolerance) in enumerate(TOLERANCES.items()):
+        path = motion(case, count)
+        rng = np.random.default_rng([context.seed, 23, number])
+        frames = [render(photo, path, frame, rng) for frame in range(count)]
+        for job in jobs:
+            job_rows = follow(context, job, frames)
+            for frame, one in enumerate(job_rows, 1):
+                one["error"] = float(np.hypot(one["y"] - path.y[frame], one["x"] - path.x[frame]))
+                facts = {"dataset": CAMERA.name, "substituted": int(bool(note)), "case": case, "variant": job.variant}
+                known = {"known_y": path.y[frame], "known_x": path.x[frame], "angle": path.angle[frame]}
+                rows.append({**facts, "params": job.params, "frame": frame, **known, **one})
+            errors = np.array([one["error"] for one in job_rows])
+            rms = float(np.sqrt(np.mean(errors**2)))
+            # The first call plans.
+            seconds = float(np.median([one["seconds"] for one in job_rows[1:]]))
+            own = {"case": case, "variant": job.variant, "params": job.params, "precision": job.precision}
+            own |= {"frames": len(job_rows), "rms": rms, "largest": float(errors.max()), "tolerance": tolerance}
+            variants.append({**own, "frames_per_second": 1 / seconds})
+            if not rms < tolerance:
+                mistakes.append(f"{case}, {job.variant}: the error is {rms:.3g} pixels, {tolerance} are allowed")
+        shown = count // 2
+        previews[f"{case}_frame"] = frames[shown].astype(np.uint8)
+        previews[f"{case}_place"] = np.array([path.y[shown], path.x[shown], path.angle[shown]])
+    if mistakes:
+        print(f"error: {EXPERIMENT}: {len(mistakes)} wrong; {mistakes[0]}", file=sys.stderr)
+        return 1
+    summary = {
+        "dataset": CAMERA.name,
+        "title": CAMERA.title,
+        "substituted": bool(note),
+        "note": note,
+        **{name: getattr(CAMERA, name) for name in ("source", "licence", "citation", "sha256")},
+        "variants": variants,
+    }
+    facts = {"template": TEMPLATE, "search": request_of().right, "frame": FRAME, "noise": NOISE, "turn": TURN}
+    cells = [[row[name] for name in COLUMNS] for row in rows]
+    common.write_artifacts(context, TITLE, key, COLUMNS, cells, [summary], previews, facts, TABLE)
+    for one in variants:
+        print(
+            f"{EXPERIMENT}: {one['case']}, {one['variant']}: {one['rms']:.3g} pixels, {one['frames_per_second']:.0f} frames/s"
+        )
+    return 0
+
+
+def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
+    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""particle-velocimetry: are displacements of particles found within 0.1 pixel, and do they agree with openpiv-python?
+
+Synthetic pairs of frames whose field is known, a vortex and a shear, by windows of 16, 32 and 64, with either boundary, in
+one pass and in two. A run whose error with windows of 32 and two passes reaches TOLERANCE fails (exit code 1). Then a real
+pair of frames that the package openpiv ships, without a twin: where openpiv can be imported its own displacements and time
+stand beside ours.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from experiments.inputs import common, datasets
+from experiments.inputs.datasets import PARTICLES, Unavailable
+from xcorr import velocimetry
+from xcorr.auto import Auto
+from xcorr.library import Request, find_variant
+from xcorr.stream import Job
+
+EXPERIMENT, TITLE = "particle-velocimetry", "Particle image velocimetry"
+TABLE = "fields"
+COLUMNS = (
+    "case variant params rows cols window boundary passes vectors rms bias_y bias_x largest outliers signal_to_noise seconds "
+    "peer_difference peer_seconds"
+).split()
+TOLERANCE = 0.1  # pixels, root mean square of the distances, at 32 x 32 in two passes
+PEER_TOLERANCE = 0.1  # pixels, the median distance from openpiv-python
+DENSITY = 0.05  # particles a pixel
+SIDES = {"smoke": 256, "quick": 512, "paper": 1024}
+ROUNDS = 2  # of each call the last one counts: the first one plans
+METHODS = {"circular": "circular", "zero": "linear"}  # what openpiv calls our boundaries
+
+FieldOf = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Setting:
+    window: int
+    boundary: str
+    passes: int
+
+
+def fields(side: int) -> dict[str, FieldOf]:
+    """The known fields. Vortex: a Gaussian one of 2 pixels at most; shear: 4 pixels between the upper and the lower
+    border, about 3.4 sideways, and 0.6 up."""
+
+    def vortex(y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        down, right, radius = y - side / 2, x - side / 2, 0.3125 * side
+        turn = 2 / radius * np.exp(0.5 - (down**2 + right**2) / (2 * radius**2))
+        return turn * right, -turn * down
+
+    def shear(y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.full_like(y, -0.6), 4 * (y / side - 0.5) + 3.4
+
+    return {"vortex": vortex, "shear": shear}
+
+
+def settings(preset: str) -> list[Setting]:
+    """All windows and boundaries in two passes, and windows of 32 in one."""
+    windows = (16, 32, 64)
+    both = [Setting(window, boundary, 2) for window in windows for boundary in METHODS]
+    return [*both, *(Setting(32, boundary, 1) for boundary in METHODS)]
+
+
+def chooser(context: common.Context) -> Callable[[Request], Job]:
+    """The first variant that was asked for, else what auto takes."""
+    if context.requested:
+        named = find_variant(context.variants, context.requested[0])
+        return lambda request: common.job_of(named, context.device)
+    auto = Auto(context.library, context.device)
+
+    def choose(request: Request) -> Job:
+        choice = auto.choose(request)
+        return Job(choice.variant, choice.params, "fp32", context.device)
+
+    return choose
+
+
+def measured(
+    context: common.Context,
+    frames: tuple[np.ndarray, np.ndarray],
+    setting: Setting,
+    choose: Callable[[Request], Job],
+    threshold: float = velocimetry.THRESHOLD,
+) -> tuple[velocimetry.Field, dict[str, Any]]:
+    """The field and what a row has of it without truth. `seconds`: the whole of one call, transfers included."""
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        found = velocimetry.displacements(
+            context.library,
+            *frames,
+            window=setting.window,
+            boundary=setting.boundary,
+            passes=setting.passes,
+            threshold=threshold,
+            choose=choose,
+        )
+        seconds = time.perf_counter() - start
+    job = choose(velocimetry.request_of(setting.window, found.dy.size, setting.boundary))
+    finite = found.signal_to_noise[np.isfinite(found.signal_to_noise)]
+    return found, {
+        "variant": job.variant,
+        "params": job.params,
+        "rows": frames[0].shape[0],
+        "cols": frames[0].shape[1],
+        "window": setting.window,
+        "boundary": setting.boundary,
+        "passes": setting.passes,
+        "vectors": found.dy.size,
+        "outliers": int(found.outlier.sum()),
+        "signal_to_noise": float(np.median(finite)) if finite.size else "",
+        "seconds": seconds,
+    }
+
+
+def against(found: velocimetry.Field, truth: FieldOf) -> dict[str, float]:
+    """Errors of every vector, replaced ones included."""
+    y, x = np.meshgrid(found.y, found.x, indexing="ij")
+    known_y, known_x = truth(y, x)
+    down, right = found.dy - known_y, found.dx - known_x
+    return {
+        "rms": float(np.sqrt(np.mean(down**2 + right**2))),
+        "bias_y": float(down.mean()),
+        "bias_x": float(right.mean()),
+        "largest": float(np.hypot(down, right).max()),
+    }
+
+
+def peer(frames: tuple[np.ndarray, np.ndarray], setting: Setting) -> tuple[np.ndarray, np.ndarray, float] | str:
+    """dy, dx and seconds of openpiv-python, or why there are none."""
+    try:
+        from openpiv import pyprocess
+    except ImportError:
+        return "openpiv cannot be imported"
+    whole = [frame.astype(np.int32) for frame in frames]
+    start = time.perf_counter()
+    right, down, _ = pyprocess.extended_search_area_piv(
+        *whole,
+        window_size=setting.window,
+        overlap=setting.window // 2,
+        search_area_size=setting.window,
+        sig2noise_method="peak2peak",
+        correlation_method=METHODS[setting.boundary],
+        normalized_correlation=False,
+    )
+    return down, right, time.perf_counter() - start
+
+
+def real(
+    context: common.Context, content: bytes, choose: Callable[[Request], Job]
+) -> tuple[list[dict[str, Any]], velocimetry.Field, np.ndarray, str]:
+    """Rows of the real pair, its field in two passes, its first frame, and why there is no peer, if there is none."""
+    eight_bit = datasets.particle_frames(content)
+    frames = (eight_bit[0].astype(np.float32), eight_bit[1].astype(np.float32))
+    rows, note = [], ""
+    for boundary in METHODS:
+        setting = Setting(32, boundary, 1)
+        found, row = measured(context, frames, setting, choose, threshold=np.inf)
+        beside = peer(frames, setting)
+        if isinstance(beside, str):
+            note = beside
+        else:
+            row["peer_difference"] = float(np.median(np.hypot(found.dy - beside[0], found.dx - beside[1])))
+            row["peer_seconds"] = beside[2]
+        rows.append({"case": PARTICLES.name, **row})
+    setting = Setting(32, "circular", 2)
+    found, row = measured(context, frames, setting, choose)
+    rows.append({"case": PARTICLES.name, **row})
+    return rows, found, eight_bit[0], note
+
+
+def arrows(name: str, found: velocimetry.Field) -> dict[str, np.ndarray]:
+    y, x = np.meshgrid(found.y, found.x, indexing="ij")
+    return {f"{name}_vectors": np.stack([y, x, found.dy, found.dx, found.outlier]).astype(np.float32)}
+
+
+def wrong(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What must not be: one line each."""
+    found = []
+    for row in rows:
+        at = f"{row['case']}, windows of {row['window']}, {row['boundary']}, {row['passes']} passes"
+        if "rms" in row and row["window"] == 32 and row["passes"] == 2 and not row["rms"] < TOLERANCE:
+            found.append(f"{at}: the error is {row['rms']:.3g} pixels, {TOLERANCE} are allowed")
+        if "peer_difference" in row and not row["peer_difference"] < PEER_TOLERANCE:
+            found.append(f"{at}: {row['peer_difference']:.3g} pixels from openpiv, {PEER_TOLERANCE} are allowed")
+    return found
+
+
+def compute(context: common.Context) -> int:
+    try:
+        content, note = datasets.fetch(PARTICLES, context.cache, context.offline), ""
+    except Unavailable as reason:
+        content, note = b"", str(reason)
+    key = common.resume_key(context, {PARTICLES.name: PARTICLES.sha256 if content else "absent"})
+    if common.is_done(context, key, TABLE):
+        return 0
+    side, choose = SIDES[context.preset], chooser(context)
+    rows, previews = [], {}
+    for number, (name, truth) in enumerate(fields(side).items()):
+        rng = np.random.default_rng([context.seed, 19, number])
+        frames = velocimetry.particle_pair((side, side), truth, rng, DENSITY)
+        for setting in settings(context.preset):
+            found, row = measured(context, frames, setting, choose)
+            rows.append({"case": name, **row, **against(found, truth)})
+            if setting == Setting(32, "circular", 2):
+                previews |= arrows(name, found)
+    summaries = []
+    if content:
+        own, found, frame, note = real(context, content, choose)
+        rows += own
+        previews |= arrows(PARTICLES.name, found)
+        previews[f"{PARTICLES.name}_frame"], previews[f"{PARTICLES.name}_scale"] = common.preview(frame)
+        facts = {"dataset": PARTICLES.name, "title": PARTICLES.title, "substituted": False, "note": note}
+        named = {name: getattr(PARTICLES, name) for name in ("source", "licence", "citation", "sha256")}
+        summaries.append({**facts, **named})
+        print(f"{EXPERIMENT}: {PARTICLES.credit}")
+    if note:
+        print(f"{EXPERIMENT}: {'no peer' if content else 'no real frames'}: {note}")
+    if mistakes := wrong(rows):
+        print(f"error: {EXPERIMENT}: {len(mistakes)} wrong; {mistakes[0]}", file=sys.stderr)
+        return 1
+    cells = [[row.get(name, "") for name in COLUMNS] for row in rows]
+    extra = {"tolerance": TOLERANCE, "peer_tolerance": PEER_TOLERANCE, "missing": note}
+    common.write_artifacts(context, TITLE, key, COLUMNS, cells, summaries, previews, extra, TABLE)
+    return 0
+
+
+def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
+    return common.run_main(EXPERIMENT, __doc__ or "", compute, argv, library)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

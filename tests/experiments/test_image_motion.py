@@ -1,0 +1,119 @@
+"""Velocimetry and tracking: errors of known motion are asserted, and a wrong result fails the run."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+
+import numpy as np
+import pytest
+from built_library import built_library
+
+from experiments.inputs import common, datasets, tracking, velocimetry
+from plots import real
+from xcorr import velocimetry as product
+from xcorr.paths import build_directory
+
+
+@pytest.fixture(scope="module")
+def library():
+    return built_library()
+
+
+@pytest.fixture
+def arguments(tmp_path, library):
+    facts = tmp_path / "facts.json"
+    facts.write_text(json.dumps({"machine_key": "here"}))
+    return ["--preset", "smoke", "--results", str(tmp_path), "--machine-facts", str(facts), "--cache", str(tmp_path)]
+
+
+def rows_of(tmp_path, experiment, table):
+    path = tmp_path / "local/here" / experiment / "artifacts" / f"{experiment}.{table}.csv.gz"
+    return list(csv.DictReader(gzip.open(path, "rt")))
+
+
+def test_tracking_follows_the_template_within_its_tolerance(tmp_path, arguments, library, capsys):
+    assert tracking.main(["--offline", *arguments], library) == 0, capsys.readouterr().err
+    rows = rows_of(tmp_path, tracking.EXPERIMENT, tracking.TABLE)
+    assert len(rows) == 2 * (tracking.FRAMES["smoke"] - 1)
+    for case, tolerance in tracking.TOLERANCES.items():
+        own = np.array([float(row["error"]) for row in rows if row["case"] == case])
+        assert 0 < np.sqrt(np.mean(own**2)) < tolerance
+    assert max(abs(float(row["angle"])) for row in rows if row["case"] == "rotation") > 0.5 * tracking.TURN
+    (summary,) = real.load(tmp_path / "local/here", tracking.EXPERIMENT).datasets()
+    assert [one["case"] for one in summary["variants"]] == list(tracking.TOLERANCES)
+    assert all(one["frames_per_second"] > 0 for one in summary["variants"])
+    assert tracking.main(["--offline", *arguments], library) == 0
+    assert "computed already" in capsys.readouterr().out
+
+
+def test_a_template_that_is_lost_fails_the_run(tmp_path, arguments, library, capsys, monkeypatch):
+    monkeypatch.setattr(tracking, "REACH", 0)
+    assert tracking.main(["--offline", *arguments], library) == 1
+    assert "shift" in capsys.readouterr().err
+    assert not list(tmp_path.glob("**/*.summary.json"))
+
+
+def test_the_photograph_moves_as_the_motion_says():
+    """A bright spot in the middle of the photograph lies where the motion says, at any angle."""
+    photo = np.zeros((512, 512))
+    photo[255:258, 255:258] = 200
+    for case in tracking.TOLERANCES:
+        path = tracking.motion(case, 60)
+        for frame in (0, 17, 41):
+            image = tracking.render(photo, path, frame, np.random.default_rng(1))
+            y, x = np.unravel_index(image.argmax(), image.shape)
+            assert abs(y - path.y[frame]) < 2.1 and abs(x - path.x[frame]) < 2.1
+
+
+def test_velocimetry_finds_the_known_fields_without_the_real_pair(tmp_path, arguments, library, capsys):
+    assert velocimetry.main(["--offline", *arguments], library) == 0, capsys.readouterr().err
+    out = capsys.readouterr().out
+    rows = rows_of(tmp_path, velocimetry.EXPERIMENT, velocimetry.TABLE)
+    cases = {row["case"] for row in rows}
+    if datasets.PARTICLES.name not in cases:
+        assert "no real frames: " in out
+    judged = [row for row in rows if row["case"] != datasets.PARTICLES.name]
+    assert len(judged) == 2 * len(velocimetry.settings("smoke"))
+    for row in judged:
+        if row["window"] == "32" and row["passes"] == "2":
+            assert float(row["rms"]) < velocimetry.TOLERANCE
+        assert abs(float(row["bias_y"])) < 0.1 and abs(float(row["bias_x"])) < 0.1
+
+
+def test_an_error_of_a_tenth_of_a_pixel_is_wrong():
+    row = {"case": "vortex", "window": 32, "boundary": "zero", "passes": 2, "rms": 0.11}
+    assert "0.11 pixels" in velocimetry.wrong([row])[0]
+    assert velocimetry.wrong([{**row, "rms": 0.09}, {**row, "window": 64}, {**row, "passes": 1}]) == []
+    assert velocimetry.wrong([{**row, "rms": float("nan")}])
+    real_row = {"case": "particles", "window": 32, "boundary": "zero", "passes": 1, "peer_difference": 0.2}
+    assert "from openpiv" in velocimetry.wrong([real_row])[0]
+
+
+def test_errors_are_those_of_the_field():
+    y = x = np.array([10.0, 20.0])
+    zeros = np.zeros((2, 2))
+    field = product.Field(y, x, zeros + 1, zeros, zeros, zeros, zeros, zeros > 0)
+    errors = velocimetry.against(field, lambda y, x: (0 * y + 0.7, 0 * x + 0.4))
+    assert errors == pytest.approx({"rms": 0.5, "bias_y": 0.3, "bias_x": -0.4, "largest": 0.5})
+
+
+def test_the_bytes_of_two_bmp_files_are_two_frames():
+    frames = [np.arange(15, dtype=np.uint8).reshape(3, 5) + 100 * number for number in range(2)]
+    content = b""
+    for frame in frames:
+        header = bytearray(54 + 1024)
+        for at, value in ((10, len(header)), (18, 5), (22, 3)):
+            header[at : at + 4] = value.to_bytes(4, "little")
+        padded = np.zeros((3, 8), np.uint8)
+        padded[:, :5] = frame[::-1]
+        content += bytes(header) + padded.tobytes()
+    for one, other in zip(datasets.particle_frames(content), frames):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_artifacts_are_named_as_the_reader_expects():
+    for module in (tracking, velocimetry):
+        assert real.TABLES[module.EXPERIMENT] == module.TABLE
+        assert common.SCHEMA == 1 and build_directory()
