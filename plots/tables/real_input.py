@@ -7,6 +7,7 @@ from typing import Any
 
 from plots import real, style
 from plots.metrics import si_time
+from plots.tables import image_motion
 
 TITLES = {real.EBSD: "Electron backscatter patterns", real.PHOTO: "Two crops of a photograph"}
 
@@ -14,7 +15,8 @@ TITLES = {real.EBSD: "Electron backscatter patterns", real.PHOTO: "Two crops of 
 def tables(folder: Path) -> list[dict[str, Any]]:
     """Template data of every real-input experiment of the set at `folder`; none where not run."""
     loaded = [(name, real.load(folder, name)) for name in TITLES]
-    return [_table(name, data) for name, data in loaded if isinstance(data, real.RealData)]
+    own = [_table(name, data) for name, data in loaded if isinstance(data, real.RealData)]
+    return [*own, *image_motion.tables(folder)]
 
 
 def _table(name: str, data: real.RealData) -> dict[str, Any]:
