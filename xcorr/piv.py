@@ -26,7 +26,7 @@ Finds by how much the particles of FIRST.npy have moved in SECOND.npy (2D, one s
 grid, by the peak of the covariance of two windows, fitted by a Gaussian. Prints a line a window and draws the field."""
 EPILOG = f"""\
 columns: {", ".join(COLUMNS)}; y, x: middle of the window; dy, dx: displacement in pixels, y down;
-  signal_to_noise: the peak over the largest other one, empty where there is no peak; residual: of the normalised median
+  signal_to_noise: the peak over the largest other one (inf: there is none; empty: no peak); residual: of the normalised median
   test; outlier: 1 where dy, dx are the median of the neighbours, since the residual is above the threshold
   or the peak lies on the border
 example:

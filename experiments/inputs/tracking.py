@@ -34,7 +34,7 @@ TURN = 1.0  # degrees at most, in the case `rotation`
 # Pixels, root mean square of the distances. What stands out of the template lies beside its middle, by 22 pixels, so that a
 # turn by a degree moves the best place by 0.4 pixels.
 TOLERANCES = {"shift": 0.15, "rotation": 0.4}
-FRAMES = {"smoke": 40, "quick": 200, "paper": 600}
+FRAMES = {"smoke": 30, "quick": 200, "paper": 600}
 START = (110.0, 150.0)  # of the middle of the template in the first frame
 
 

@@ -39,6 +39,7 @@ def _velocimetry(data: real.RealData) -> Result:
     figure.subplots_adjust(left=0.07, right=0.98, top=0.9, bottom=0.17, wspace=0.3)
     for one, name in zip(axes, shown):
         _field(one, data, name)
+    axes[0].set_ylabel("y [pixels]")
     own = data.rows[(data.rows["window"] == 32) & (data.rows["passes"] == 2) & data.rows["rms"].notna()]
     errors = ", ".join(f"{row['case']} ({row['boundary']}) {row['rms']:.2g}" for _, row in own.iterrows())
     return Drawing(
@@ -74,7 +75,6 @@ def _field(axes: Axes, data: real.RealData, name: str) -> None:
     axes.grid(False)
     axes.set_title(NAMES[name])
     axes.set_xlabel("x [pixels]")
-    axes.set_ylabel("y [pixels]")
 
 
 def _tracking(data: real.RealData) -> Result:
