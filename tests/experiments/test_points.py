@@ -130,7 +130,7 @@ def test_filters() -> None:
         ({"variants": ["cpu_fftt"]}, "did you mean cpu_fft?"),
         ({"experiments": ["n-to-n"]}, "did you mean n-to-mn?|did you mean n-to-m?"),
         ({"forms": ["one-to-any"]}, "did you mean one-to-many?"),
-        ({"sizes": ["17"]}, "choose from .*16x16"),
+        ({"sizes": ["19"]}, "choose from .*16x16"),
         ({"experiments": ["n-to-m"], "forms": ["one-to-one"]}, "nothing to measure"),
     ],
 )
