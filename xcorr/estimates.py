@@ -30,8 +30,10 @@ class Estimate:
 
 
 def estimates(problem: Problem, source: Source, variants: Sequence[Variant]) -> list[Estimate]:
-    """The points of `variants` of which the source tells anything, the fastest first; `problem` has fields."""
-    found, own = [], set()
+    """The points of `variants` of which the source tells anything, the fastest first; `problem` has fields. A variant that
+    computes scores only has no plain times: it borrows those of its parent, and comes before it, since it was made to be
+    faster there."""
+    found, own, of_scores = [], set(), {one.id for one in variants if one.is_of_scores}
     if reached(problem, source.times):
         for one in predict(problem, source.times):
             found.append(Estimate(one.point, one.us, rests_on(problem, source.times, one)))
@@ -44,23 +46,24 @@ def estimates(problem: Problem, source: Source, variants: Sequence[Variant]) -> 
             surface = (
                 surfaces.get((variant.id, params))
                 or surfaces.get((variant.id, ""))
+                or surfaces.get((variant.parent, params))
                 or surfaces.get((variant.parent, ""))
             )
             if surface:
                 found.append(_with_result(problem, variant, params, *surface))
-    return sorted(found, key=lambda one: (one.us, one.point))
+    return sorted(found, key=lambda one: (one.us, one.point[0] not in of_scores, one.point))
 
 
 def by_speeds(problem: Problem, variants: Sequence[Variant], cores: int) -> list[Estimate]:
     """Every point of `variants` by the speeds of speeds.toml, the fastest first; points of all threads before others."""
-    shipped, found = speeds.shipped(), []
+    shipped, found, of_scores = speeds.shipped(), [], {one.id for one in variants if one.is_of_scores}
     for variant in variants:
         known = shipped["variants"]
         of = replace(variant, id=variant.parent) if variant.id not in known and variant.parent in known else variant
         for params in variant.points:
             us = 1e6 * speeds.launch_s(shipped, of, params, problem, cores)
             found.append(_with_result(problem, variant, params, us, "by the speeds of xcorr/speeds.toml"))
-    return sorted(found, key=lambda one: (one.us, one.point))
+    return sorted(found, key=lambda one: (one.us, one.point[0] not in of_scores, one.point))
 
 
 def _surfaces(problem: Problem, times: Times, variants: Mapping[str, Variant]) -> dict[Point, tuple[float, str]]:

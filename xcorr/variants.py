@@ -27,6 +27,12 @@ class Variant:
     reduction_hash: str = ""
     parent: str = ""
     same_only: bool = False  # it needs same=yes: left and right are one array
+    scores: tuple[str, ...] = ("product",)
+
+    @property
+    def is_of_scores(self) -> bool:
+        """Whether the variant computes scores only, and no plain problem."""
+        return "product" not in self.scores
 
     def is_reduced(self, result: str) -> bool:
         """Whether the harness makes a result such as `peaks:5` of the variant's surface."""
@@ -49,6 +55,7 @@ class Variant:
                 reduction_hash=entry.get("reduction_hash", ""),
                 parent=entry.get("parent", ""),
                 same_only=entry.get("same_only", False),
+                scores=tuple(entry.get("scores", ("product",))),
             )
         except (KeyError, TypeError) as error:
             raise UserError(f"xcorr-bench --list: {error} is missing; build again") from error

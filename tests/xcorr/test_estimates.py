@@ -214,3 +214,17 @@ def test_groups_of_a_table_leave_plain_problems_as_they_were():
     assert both["fp32"]["n-to-mn"] == plain["fp32"]["n-to-mn"]
     assert both["fp32"]["n-to-mn/result=peak"]["points"] == [["block_peak", ""]]
     assert table.undigest(both) == measured.times_of([*text, other])
+
+
+def test_a_variant_of_scores_only_borrows_the_times_of_its_parent_and_comes_before_it():
+    made_for = entry("a_later_name", parent="a_block", points=("threads=1", "threads=all")) | {"scores": ["zncc"]}
+    parent = entry("a_block", points=("threads=1", "threads=all")) | {"scores": ["product", "zncc"]}
+    plain, scored = square(64), square(64, score="zncc:0.3")
+    times = {plain: {("a_block", "threads=1"): 9.0, ("a_block", "threads=all"): 4.0}}
+    found = estimates.estimates(scored, source(times), listed(parent, made_for))
+    assert [one.point for one in found] == [
+        (name, params) for params in ("threads=all", "threads=1") for name in ("a_later_name", "a_block")
+    ]
+    assert found[0].us == found[1].us < found[2].us
+    by_speed = estimates.by_speeds(scored, listed(parent, made_for), 1)
+    assert by_speed[0].point[0] == "a_later_name"
