@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include <algorithm>
+
 #include "harness/registry.hpp"
 #include "harness/verdict.hpp"
 #include "tests/emulation/emulation.hpp"
@@ -161,6 +163,38 @@ std::vector<Problem> time_series_problems() {
   problems.push_back(make_problem(Form::n_to_mn, {2, 33}, {2, 600}, 3, 3, "valid"));
   problems.push_back(make_problem(Form::n_to_mn, {1, 8}, {1, 40}, 17, 17, "valid"));
   return problems;
+}
+
+std::vector<Problem> template_problems() {
+  std::vector<Problem> problems;
+  for (const char* const counts :
+       {"one-to-one 1:1", "one-to-many 1:3", "n-to-mn 2:6", "n-to-m 3:2"}) {
+    const std::string words = counts, form = words.substr(0, words.find(' ')),
+                      number = words.substr(words.find(' ') + 1);
+    for (const char* const shapes :
+         {"1x1/1x1/ /valid", "1x1/5x9/ /valid", "3x5/9x33/ /valid", "9x33/9x33/ /valid",
+          "1x8/1x150/ /valid", "40x3/41x3/ /valid", "5x4/37x21/ /valid", "2x3/130x3/ /valid",
+          "6x19/9x47/ /sy:1..3,sx:3..20", "17x18/30x37/ /valid", "3x6/20x70/ /sy:7..7,sx:1..62"}) {
+      const std::string text = shapes;
+      const std::size_t at = text.find(' ');
+      problems.push_back(
+          parse_problem(form + "/" + text.substr(0, at) + number + text.substr(at + 1)));
+    }
+  }
+  problems.push_back(parse_problem("one-to-one/24x17/70x49/1:1/valid"));
+  problems.push_back(parse_problem("n-to-m/33x70/36x90/2:1/valid"));
+  problems.push_back(parse_problem("n-to-m/2x5/3x40/5:1/valid"));
+  return problems;
+}
+
+bool takes_templates_only(const Variant& variant) {
+  const std::vector<Params> points = emulated_points(variant);
+  const auto takes = [&](const char* id) {
+    return std::any_of(points.begin(), points.end(), [&](const Params& point) {
+      return bool(variant.supports({parse_problem(id), point}));
+    });
+  };
+  return takes("one-to-one/2x3/4x7/1:1/valid") && !takes("one-to-one/2x3/4x7/1:1/full");
 }
 
 std::vector<Problem> autocorrelation_problems() {

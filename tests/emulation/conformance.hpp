@@ -33,6 +33,11 @@ std::vector<Problem> length_problems();
 // Of the family time_series: odd lengths, channels, several segments of a transform with a part of one
 // at the end, a window inside `valid`.
 std::vector<Problem> time_series_problems();
+// Templates in frames: every form, windows inside `valid` of frames that contain the template, several
+// tiles of a transform, one shift. The last ones take panels of shared memory.
+std::vector<Problem> template_problems();
+// Whether a variant takes templates in frames that contain them, and no other shifts.
+bool takes_templates_only(const Variant& variant);
 // One array against itself (same=yes).
 std::vector<Problem> autocorrelation_problems();
 // Those of equal shapes, as problems of one array.

@@ -26,10 +26,12 @@ std::vector<Variant> emulated() {
 
 // The problems of a list that a variant takes: some take no others.
 std::vector<Problem> fitting(const Variant& variant, const std::vector<Problem>& problems) {
+  if (takes_templates_only(variant)) return template_problems();
   return variant.same_only ? of_one_array(problems) : problems;
 }
 std::vector<Problem> odd_problems_of(const Variant& variant) {
   if (variant.family == "time_series") return time_series_problems();
+  if (takes_templates_only(variant)) return template_problems();
   return variant.same_only ? autocorrelation_problems() : odd_problems();
 }
 

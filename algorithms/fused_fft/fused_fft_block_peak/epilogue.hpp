@@ -2,9 +2,9 @@
 // memory. ../row_results.hpp has the other results.
 #pragma once
 
-#include "algorithms/fused_fft/fused_fft_block_peak/rows.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/upsample.hpp"
 #include "algorithms/fused_fft/row_results.hpp"
+#include "algorithms/fused_fft/surface_rows.hpp"
 
 namespace xcorr::fused_fft {
 

@@ -6,9 +6,9 @@
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/block_tile.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/epilogue.hpp"
-#include "algorithms/fused_fft/fused_fft_block_peak/rows.hpp"
 #include "algorithms/fused_fft/phase.hpp"
 #include "algorithms/fused_fft/problem.hpp"
+#include "algorithms/fused_fft/surface_rows.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fused_fft {

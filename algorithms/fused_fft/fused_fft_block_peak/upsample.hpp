@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include "algorithms/device/peaks.hpp"
-#include "algorithms/fused_fft/fused_fft_block_peak/rows.hpp"
+#include "algorithms/fused_fft/surface_rows.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 
 namespace xcorr::fused_fft {

@@ -1,0 +1,213 @@
+// The result `peak` of surfaces that lie in global memory, each searched by many blocks: a peak of one
+// large surface is to use a whole GPU. The rules are those of peaks.hpp.
+//
+//   tops_kernel     the first largest output of each part of a surface; a kernel that makes outputs may
+//                   write these instead
+//   seconds_kernel  the largest local maximum of each part that is not near the peak
+//   records_kernel  a warp a pair: the record
+#pragma once
+
+#include <algorithm>
+
+#include "algorithms/device/launch.hpp"
+#include "algorithms/device/peaks.hpp"
+#include "algorithms/device/plan.hpp"
+
+namespace xcorr::device {
+
+inline constexpr int kSearchThreads = static_cast<int>(small_if_emulated(256, 64));
+// Outputs that a block searches, and the most blocks of a surface.
+inline constexpr Index kSearchPart = small_if_emulated(8192, 200);
+inline constexpr Index kMostSearchParts = small_if_emulated(1024, 7);
+
+// The first largest output of some outputs, and whether one of them is NaN or infinite.
+struct alignas(16) PartTop {
+  float value;
+  int at;
+  std::uint32_t broken, spare;
+  __device__ __forceinline__ void see(float output, int place) {
+    broken |= !(output - output == 0);
+    const PeakPlace first = first_of({value, at}, place_of(output, place));
+    value = first.value;
+    at = first.at;
+  }
+  __device__ __forceinline__ void add(const PartTop& other) {
+    broken |= other.broken;
+    const PeakPlace first = first_of({value, at}, {other.value, other.at});
+    value = first.value;
+    at = first.at;
+  }
+};
+__device__ __forceinline__ PartTop no_top() { return {-HUGE_VALF, kNowhere, 0, 0}; }
+__device__ __forceinline__ PartTop top_of_lanes(PartTop mine) {
+#pragma unroll
+  for (int by = warp::kSize / 2; by > 0; by /= 2) {
+    mine.add({warp::shuffle_xor(mine.value, by), warp::shuffle_xor(mine.at, by),
+              warp::shuffle_xor(mine.broken, by), 0});
+  }
+  return mine;
+}
+// Of all threads of a block of at most 32 warps, for thread 0.
+__device__ __forceinline__ PartTop top_of_threads(PartTop mine, int threads) {
+  XCORR_SHARED(PartTop, of_warp, 32);
+  mine = top_of_lanes(mine);
+  block::barrier();
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = mine;
+  block::barrier();
+  if (thread == 0) {
+    for (int i = 1; i < threads / warp::kSize; ++i) mine.add(of_warp[i]);
+  }
+  return mine;
+}
+
+// By value to the kernels.
+struct PeakSearch {
+  const float* surfaces;  // [pairs][rows][cols]
+  int rows, cols, pairs;
+  PartTop* tops;  // [pairs][top_parts]
+  int top_parts;
+  float* seconds;  // [pairs][parts]
+  int parts;
+  ResultRequest request;
+
+  __device__ __forceinline__ const float* surface_of(int pair) const {
+    return surfaces + static_cast<Index>(pair) * rows * cols;
+  }
+  // Of a pair, by all lanes of a warp.
+  __device__ __forceinline__ PartTop top_of(int pair) const {
+    const PartTop* const of_pair = tops + static_cast<Index>(pair) * top_parts;
+    PartTop top = no_top();
+#pragma unroll 2
+    for (int i = warp::lane(); i < top_parts; i += warp::kSize) top.add(of_pair[i]);
+    return top_of_lanes(top);
+  }
+};
+
+// A surface in global memory, as peaks.hpp reads it.
+struct StoredSurface {
+  const float* data;
+  int rows, cols;
+  __device__ __forceinline__ const float* row(int y) const {
+    return data + static_cast<Index>(y) * cols;
+  }
+};
+
+// grid: parts, pairs (in a stride).
+static __global__ void __launch_bounds__(kSearchThreads) tops_kernel(PeakSearch search) {
+  wait_for_previous();
+  const int size = search.rows * search.cols, stride = static_cast<int>(gridDim.x) * kSearchThreads;
+  const int first = static_cast<int>(blockIdx.x * kSearchThreads + threadIdx.x);
+#pragma unroll 1
+  for (int pair = static_cast<int>(blockIdx.y); pair < search.pairs;
+       pair += static_cast<int>(gridDim.y)) {
+    const float* const outputs = search.surface_of(pair);
+    PartTop top = no_top();
+#pragma unroll 4
+    for (int i = first; i < size; i += stride) top.see(outputs[i], i);
+    top = top_of_threads(top, kSearchThreads);
+    if (threadIdx.x == 0) {
+      search.tops[static_cast<Index>(pair) * search.top_parts + blockIdx.x] = top;
+    }
+  }
+}
+
+static __global__ void __launch_bounds__(kSearchThreads, 4) seconds_kernel(PeakSearch search) {
+  wait_for_previous();
+  XCORR_SHARED(float, of_warp, 32);
+  const int size = search.rows * search.cols, stride = static_cast<int>(gridDim.x) * kSearchThreads;
+  const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll 1
+  for (int pair = static_cast<int>(blockIdx.y); pair < search.pairs;
+       pair += static_cast<int>(gridDim.y)) {
+    const PartTop top = search.top_of(pair);
+    const StoredSurface s{search.surface_of(pair), search.rows, search.cols};
+    const int peak = top.at == kNowhere ? 0 : top.at;
+    const int peak_y = peak / s.cols, peak_x = peak % s.cols;
+    float best = no_number();
+#pragma unroll 4
+    for (int i = static_cast<int>(blockIdx.x) * kSearchThreads + thread; i < size; i += stride) {
+      const float value = s.data[i];
+      if (!is_number(value) || value <= best) continue;
+      const int y = i / s.cols, x = i - y * s.cols;
+      if (!is_around(y, x, peak_y, peak_x) && is_local_maximum(s, y, x, value)) best = value;
+    }
+    best = largest_of_lanes(best);
+    block::barrier();
+    if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = best;
+    block::barrier();
+    if (thread == 0) {
+      for (int i = 1; i < kSearchThreads / warp::kSize; ++i) best = fmaxf(best, of_warp[i]);
+      search.seconds[static_cast<Index>(pair) * search.parts + blockIdx.x] = best;
+    }
+  }
+}
+
+static __global__ void __launch_bounds__(warp::kSize) records_kernel(PeakSearch search) {
+  wait_for_previous();
+  const int lane = warp::lane();
+#pragma unroll 1
+  for (int pair = static_cast<int>(blockIdx.x); pair < search.pairs;
+       pair += static_cast<int>(gridDim.x)) {
+    const PartTop top = search.top_of(pair);
+    float second = no_number();
+    for (int i = lane; i < search.parts; i += warp::kSize) {
+      second = fmaxf(second, search.seconds[static_cast<Index>(pair) * search.parts + i]);
+    }
+    second = largest_of_lanes(second);
+    if (lane != 0) continue;
+    const StoredSurface s{search.surface_of(pair), search.rows, search.cols};
+    const bool exists = top.at != kNowhere;
+    const int peak = exists ? top.at : 0;
+    *search.request.peaks_of(pair) =
+        peak_record(s, search.request, {top.value, top.at}, peak / s.cols, peak % s.cols,
+                    exists ? second : no_number(), top.broken == 0);
+  }
+}
+
+// The search as a problem needs it: memory in the workspace, and the launches.
+class PeakSearchPlan {
+ public:
+  PeakSearchPlan() = default;
+  // `pieces` lays out the workspace (template_factors.hpp). `top_parts`: how many tops of a surface
+  // a kernel before writes; 0: tops_kernel is launched.
+  template <typename Pieces>
+  PeakSearchPlan(const Problem& q, Index top_parts, Pieces& pieces) : own_tops_(top_parts == 0) {
+    search_.rows = static_cast<int>(q.out_rows());
+    search_.cols = static_cast<int>(q.out_cols());
+    search_.pairs = static_cast<int>(q.pairs());
+    search_.request = ResultRequest(q);
+    search_.parts =
+        static_cast<int>(std::min(ceil_div(q.out_size(), kSearchPart), kMostSearchParts));
+    search_.top_parts = own_tops_ ? search_.parts : static_cast<int>(top_parts);
+    surfaces_ = pieces.template take<float>(q.out_elements());
+    search_.surfaces = surfaces_;
+    search_.tops = pieces.template take<PartTop>(q.pairs() * search_.top_parts);
+    search_.seconds = pieces.template take<float>(q.pairs() * search_.parts);
+  }
+  // Yes, or why a surface has more outputs than the search can number.
+  static Support supports(const Problem& q) {
+    if (q.out_size() > kIndexLimit / 4) return no("peaks of more than 2^29 shifts");
+    return results_fit(q);
+  }
+
+  float* surfaces() const { return surfaces_; }
+  PartTop* tops() const { return search_.tops; }
+
+  template <typename Launches>
+  void enqueue(Launches& launches, void* stream, void* records) {
+    search_.request.out = records;
+    const dim3 grid(static_cast<unsigned>(search_.parts), grid_extent(search_.pairs));
+    if (own_tops_) launches.run(tops_kernel, grid, dim3(kSearchThreads), 0, stream, search_);
+    launches.run(seconds_kernel, grid, dim3(kSearchThreads), 0, stream, search_);
+    launches.run(records_kernel, dim3(static_cast<unsigned>(std::min(search_.pairs, 4096))),
+                 dim3(warp::kSize), 0, stream, search_);
+  }
+
+ private:
+  PeakSearch search_{};
+  float* surfaces_ = nullptr;
+  bool own_tops_ = true;
+};
+
+}  // namespace xcorr::device

@@ -1,0 +1,220 @@
+// The kernels of template_fft: spectra of templates, then everything else of a tile of a frame.
+#pragma once
+
+#include <type_traits>
+
+#include "algorithms/device/peak_search.hpp"
+#include "algorithms/device/template_factors.hpp"
+#include "algorithms/fused_fft/block_tile.hpp"
+#include "algorithms/fused_fft/problem.hpp"
+#include "algorithms/fused_fft/surface_rows.hpp"
+#include "algorithms/fused_fft/template_fft/frame_rows.hpp"
+
+namespace xcorr::fused_fft {
+
+template <int kN>
+inline constexpr int kTemplateWarps = kN == 192 ? 24 : BlockTile<kN>::warps;
+// Blocks that an SM is to hold.
+constexpr int template_blocks(int n) { return n <= 64 ? 6 : n <= 128 ? 2 : 1; }
+
+// The base is the problem of one template in one tile of a frame.
+struct TemplateFftArguments : FusedProblem {
+  TemplateProblem q;
+  TemplateMemory memory;
+  const float* frames;
+  float* surfaces;   // [pairs][out_rows][out_cols]
+  Complex* spectra;  // of templates
+  PartTop* tops;     // [pairs][tiles]; null where surfaces are asked for
+  Divider of_groups, of_tiles, of_tiles_across;
+  int tiles;            // of a frame
+  int group;            // templates that a block takes for one tile
+  std::uint32_t items;  // groups of templates, of tiles, of frames
+};
+// Where a tile meets several templates: its spectrum waits in the workspace, from where the lane reads it
+// that has stored it.
+struct ManyTemplates : TemplateFftArguments {
+  Complex* own;  // of each block
+};
+
+template <int kN>
+struct TemplateShared {
+  using T = BlockTile<kN>;
+  static constexpr std::size_t tile = kN, tops = tile + T::elements;  // in complex values
+  static constexpr std::size_t bytes = sizeof(Complex) * tops + sizeof(float) * kN;
+};
+
+// Opaque, so that no address is made ready before the passes: registers are short.
+template <int kN>
+__device__ __forceinline__ WarpPlace template_place() {
+  const int thread = opaque(static_cast<int>(threadIdx.x));
+  return {thread / 32, kTemplateWarps<kN>, thread % 32};
+}
+
+// What a block works on: in shared memory, not in registers, of which the passes take all.
+struct TileItem {
+  FrameScale scale;
+  int frame, tile, row, col;  // the tile's number in its frame, its first output
+  int first_template;
+};
+
+// The base of the arguments, and how many templates there are.
+template <int kN>
+__global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
+    template_spectra_kernel(FusedProblem a, Complex* spectra, int lefts) {
+  using T = BlockTile<kN>;
+  Complex* const twiddles = dynamic_shared<Complex>();
+  for (int i = static_cast<int>(threadIdx.x); i < kN; i += 32 * kTemplateWarps<kN>) {
+    twiddles[i] = a.roots[i];
+  }
+  wait_for_previous();
+  block::barrier();
+  Complex* const in_tile = twiddles + TemplateShared<kN>::tile;
+#pragma unroll 1
+  for (int left = static_cast<int>(blockIdx.x); left < lefts; left += static_cast<int>(gridDim.x)) {
+    const BlockTransform<kN> tile(in_tile, twiddles, template_place<kN>());
+    tile.forward_rows(a.left_of(left));
+    block::barrier();
+    Complex* const to = spectra + static_cast<Index>(left) * T::spectrum;
+    tile.template columns<true, false>(a.left_rows, [&](auto& v, int at, int k1, int kx) {
+      a.template as_left<typename T::L>(v, k1, kx, kN);
+#pragma unroll
+      for (int i = 0; i < T::second; i += 2) {
+        *reinterpret_cast<SpectrumPair*>(to + at + 32 * i) = {v[i], v[i + 1]};
+      }
+    });
+    block::barrier();
+  }
+}
+
+// Scores of the outputs in a tile, to the surface; the first largest of them too.
+template <int kN>
+__device__ __forceinline__ void write_scores(const TemplateFftArguments& a,
+                                             const TileSurface<kN>& s, WarpPlace my, int pair,
+                                             const TileItem& item) {
+  const TemplateProblem& q = a.q;
+  const int frame = item.frame, row = item.row, col = item.col;
+  const int rows = s.rows < q.out_rows - row ? s.rows : q.out_rows - row;
+  const int cols = s.cols < q.out_cols - col ? s.cols : q.out_cols - col;
+  float* const to = a.surfaces + pair * q.out_size();
+  const float* const factors = a.memory.factors + (q.is_ratio ? frame * q.out_size() : 0);
+  PartTop top = no_top();
+#pragma unroll 1
+  for (int y = my.warp; y < rows; y += my.warps) {
+    const float* const from = s.row(y);
+    const int first = (row + y) * q.out_cols + col;
+#pragma unroll 2
+    for (int x = my.lane; x < cols; x += 32) {
+      const float sum = from[x];
+      const float score = q.is_ratio ? clamped(sum * factors[first + x]) : sum;
+      to[first + x] = score;
+      top.see(score, first + x);
+    }
+  }
+  if (a.tops == nullptr) return;
+  top = top_of_threads(top, 32 * kTemplateWarps<kN>);
+  if (threadIdx.x == 0) a.tops[static_cast<Index>(pair) * a.tiles + item.tile] = top;
+}
+
+template <int kN, typename Arguments>
+__global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
+    template_tiles_kernel(Arguments a) {
+  constexpr bool kMany = std::is_same_v<Arguments, ManyTemplates>;
+  using T = BlockTile<kN>;
+  using L = typename T::L;
+  XCORR_SHARED(TileItem, of_block, 1);
+  Complex* const twiddles = dynamic_shared<Complex>();
+  Complex* const in_tile = twiddles + TemplateShared<kN>::tile;
+  auto* const tops = reinterpret_cast<float*>(twiddles + TemplateShared<kN>::tops);
+  for (int i = static_cast<int>(threadIdx.x); i < kN; i += 32 * kTemplateWarps<kN>) {
+    twiddles[i] = a.roots[i];
+  }
+  wait_for_previous();
+  const TemplateProblem& q = a.q;
+#pragma unroll 1
+  for (std::uint32_t item = blockIdx.x; item < a.items; item += gridDim.x) {
+    const WarpPlace my = template_place<kN>();
+    TileItem& mine = of_block[0];
+    if (my.warp == 0) {
+      std::uint32_t rest = item;
+      TileItem next{};
+      const std::uint32_t group = a.of_groups.split(rest);  // of tiles; rest: of templates
+      next.first_template = static_cast<int>(rest) * a.group;
+      rest = group;
+      next.frame = static_cast<int>(a.of_tiles.split(rest));
+      next.tile = static_cast<int>(rest);
+      next.row = static_cast<int>(a.of_tiles_across.split(rest)) * a.rows.count;
+      next.col = static_cast<int>(rest) * a.cols.count;
+      next.scale = scale_near(q, a.memory, a.frames + next.frame * q.right_size(), next.frame,
+                              q.first_sy + next.row, q.first_sx + next.col, kN, kN);
+      if (my.lane == 0) mine = next;
+    }
+    block::barrier();
+    const auto rows_of_tile = [&] {
+      const int rows = q.right_rows - q.first_sy - mine.row;
+      return kN < rows ? kN : rows;
+    };
+    {
+      const int cols = q.right_cols - q.first_sx - mine.col;
+      const Index at =
+          static_cast<Index>(q.first_sy + mine.row) * q.right_cols + q.first_sx + mine.col;
+      FrameRows<kN>(in_tile, twiddles, my)
+          .forward({a.frames + mine.frame * q.right_size() + at, q.right_cols, rows_of_tile(),
+                    kN < cols ? kN : cols, mine.scale});
+    }
+    block::barrier();
+    const BlockTransform<kN> tile(in_tile, twiddles, my);
+    const auto multiply = [](auto& v, const Complex* with) {
+#pragma unroll
+      for (int i = 0; i < L::second; i += 2) {
+        const auto pair = *reinterpret_cast<const SpectrumPair*>(with + 32 * i);
+        v[i] = v[i] * pair.a;
+        v[i + 1] = v[i + 1] * pair.b;
+      }
+      transform<L::second, Direction::inverse>(v);
+    };
+    const auto finish = [&](int pair) {
+      block::barrier();
+      SurfaceRows<kN>(in_tile, twiddles, my).inverse(a.rows, a.cols, tops);
+      block::barrier();
+      const TileSurface<kN> surface{&in_tile->re, a.rows.first, a.cols.first, a.rows.count,
+                                    a.cols.count};
+      write_scores<kN>(a, surface, my, pair, mine);
+      block::barrier();
+    };
+    if constexpr (kMany) {
+      Complex* const own = a.own + static_cast<Index>(blockIdx.x) * T::spectrum;
+      tile.template columns<true, false>(rows_of_tile(), [&](auto& v, int at, int, int) {
+#pragma unroll
+        for (int i = 0; i < L::second; i += 2) {
+          *reinterpret_cast<SpectrumPair*>(own + at + 32 * i) = {v[i], v[i + 1]};
+        }
+      });
+      block::barrier();
+#pragma unroll 1
+      for (int i = 0; i < a.group; ++i) {
+        const int left = mine.first_template + i;
+        if (left >= q.lefts) break;  // the same for all threads
+        const Complex* const with = a.spectra + static_cast<Index>(left) * T::spectrum;
+        tile.template columns<false, true>(rows_of_tile(), [&](auto& v, int at, int, int) {
+#pragma unroll
+          for (int i = 0; i < L::second; i += 2) {
+            const auto pair = *reinterpret_cast<const SpectrumPair*>(own + at + 32 * i);
+            v[i] = pair.a, v[i + 1] = pair.b;
+          }
+          multiply(v, with + at);
+        });
+        finish((mine.first_template + i) * q.rights + mine.frame);
+      }
+    } else {
+      // In n-to-m there is one template.
+      const Complex* const with =
+          a.spectra +
+          static_cast<Index>(q.rights_back > 0 ? 0 : q.left_of(mine.frame)) * T::spectrum;
+      tile.template columns<true, true>(rows_of_tile(),
+                                        [&](auto& v, int at, int, int) { multiply(v, with + at); });
+      finish(mine.frame);
+    }
+  }
+}
+
+}  // namespace xcorr::fused_fft

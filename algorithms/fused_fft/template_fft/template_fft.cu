@@ -1,0 +1,237 @@
+// Template matching by transforms in the shared memory of one block, overlap-save: a frame is cut into
+// tiles as long as the transform, each of which gives the outputs that do not wrap. Derived from
+// fused_fft_block. Beyond the papers, one of which holds that the mean of each window prevents
+// transforms. It cancels: the template without its mean does not see it (template_problem.hpp).
+//
+// - Factors of all shifts of a frame, 1 / the norm of its window, are made once for all templates by a
+//   kernel of their own (algorithms/device/template_factors.hpp, float64).
+// - A block takes a tile: it reads it less a pivot, the median of some of its values, so that an offset
+//   costs no digits. Transform, product with the template's spectrum, transform back, score and the
+//   first largest score happen in shared memory.
+// - Of several templates the block multiplies the tile's spectrum with one after the other. That
+//   spectrum waits in the L2 cache, and so do those of the templates.
+// - The result peak: the surface stays in the workspace, and all blocks search it together
+//   (algorithms/device/peak_search.hpp).
+//
+// Forms: all four; shifts at which the frame (right) contains the template (left); scores product,
+// covariance, ncc and zncc; results surface and peak (parabola, gaussian); fp32.
+// Parameters, compile-time:
+//   tile  64, 128, 192   rows and columns of a transform; (tile - template + 1)^2 outputs of it. An SM
+//                        holds 6, 2 and 1 of them
+// Limits: a template has at most 3/4 of the rows and columns of a tile. An infinity, a NaN or a very
+// large value spoils the outputs of its tile.
+// In this family, since its transforms are those of fused_fft_block.
+#include <algorithm>
+#include <string>
+
+#include "algorithms/device/plan.hpp"
+#include "algorithms/device/points.hpp"
+#include "algorithms/fused_fft/lengths.hpp"
+#include "algorithms/fused_fft/roots.hpp"
+#include "algorithms/fused_fft/template_fft/kernel.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+namespace {
+
+using Tiles = PointAxis<Values<64, 128, 192>>;
+// Spectra of templates; tiles that meet one template, or several.
+using SpectraKernel = void (*)(FusedProblem, Complex*, int);
+using OneKernel = void (*)(TemplateFftArguments);
+using ManyKernel = void (*)(ManyTemplates);
+const bool kSpectra = add_kernels<Tiles>(
+    XCORR_ID, [](auto n) -> SpectraKernel { return template_spectra_kernel<n>; });
+const bool kOne = add_kernels<Tiles>(
+    XCORR_ID, [](auto n) -> OneKernel { return template_tiles_kernel<n, TemplateFftArguments>; });
+const bool kMany = add_kernels<Tiles>(
+    XCORR_ID, [](auto n) -> ManyKernel { return template_tiles_kernel<n, ManyTemplates>; });
+template <typename Kernel>
+Kernel kernel_of(const PlanRequest& request) {
+  return find_kernel<Kernel>(XCORR_ID, {request.params.get_int("tile")});
+}
+
+// What else the plan needs to know of a length.
+struct TileFacts {
+  unsigned threads;
+  std::size_t shared_bytes;
+  Index spectrum;
+  void (*store_roots)(Complex*, void*);
+};
+TileFacts facts_of(const PlanRequest& request) {
+  return Lengths<64, 128, 192>::with(request.params.get_int("tile"), [](auto length) {
+    constexpr int kN = decltype(length)::n;
+    return TileFacts{32 * kTemplateWarps<kN>, TemplateShared<kN>::bytes, BlockTile<kN>::spectrum,
+                     store_root_tables<Length<kN>, Length<kN>>};
+  });
+}
+
+bool is_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak; }
+bool has_many(const Problem& q) { return q.form == Form::n_to_m && q.lefts > 1; }
+
+// How a problem is cut into tiles of n x n.
+struct TemplateTiles {
+  TemplateTiles(const Problem& q, int n)
+      : rows(std::min(n - q.left.rows + 1, q.out_rows())),
+        cols(std::min(n - q.left.cols + 1, q.out_cols())),
+        down(ceil_div(q.out_rows(), rows)),
+        across(ceil_div(q.out_cols(), cols)),
+        all(down * across * q.rights) {}
+  Index rows, cols;  // of outputs
+  Index down, across, all;
+};
+
+// Into how many groups of templates a tile's work is divided, so that the last round of blocks is
+// short: a group costs a transform more.
+Index groups_of(Index tiles, Index templates, Index blocks) {
+  Index best = 1;
+  double least = 0;
+  for (Index groups = 1; groups <= templates; ++groups) {
+    const auto rounds = static_cast<double>(ceil_div(tiles * groups, blocks));
+    const double cost = rounds * static_cast<double>(1 + ceil_div(templates, groups));
+    if (groups == 1 || cost < least) best = groups, least = cost;
+  }
+  return best;
+}
+
+// The workspace of a point: what is found without memory is its size.
+struct TemplateFftMemory {
+  TemplateFftMemory(const PlanRequest& request, Index blocks, Pieces pieces) {
+    const Problem& q = request.problem;
+    const TemplateTiles tiles(q, request.params.get_int("tile"));
+    const Index spectrum = facts_of(request).spectrum;
+    roots = pieces.take<Complex>(4 * kRootTable);
+    of_templates = template_memory(q, pieces);
+    spectra = pieces.take<Complex>(q.lefts * spectrum);
+    if (has_many(q)) own = pieces.take<Complex>(blocks * spectrum);
+    if (is_peak(q)) search = PeakSearchPlan(q, tiles.down * tiles.across, pieces);
+    bytes = pieces.bytes();
+  }
+  Complex *roots = nullptr, *spectra = nullptr, *own = nullptr;
+  TemplateMemory of_templates;
+  PeakSearchPlan search;
+  std::size_t bytes = 0;
+};
+
+Index blocks_of(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  const TemplateTiles tiles(q, request.params.get_int("tile"));
+  const TileFacts facts = facts_of(request);
+  const auto* const kernel = has_many(q)
+                                 ? reinterpret_cast<const void*>(kernel_of<ManyKernel>(request))
+                                 : reinterpret_cast<const void*>(kernel_of<OneKernel>(request));
+  const Index resident =
+      resident_blocks(kernel, static_cast<int>(facts.threads), facts.shared_bytes);
+  const Index groups = has_many(q) ? groups_of(tiles.all, q.lefts, resident) : 1;
+  return std::min(resident, tiles.all * groups);
+}
+
+class TemplateFftPlan final : public DevicePlan<float> {
+ public:
+  explicit TemplateFftPlan(const PlanRequest& request)
+      : DevicePlan(request.problem),
+        facts_(facts_of(request)),
+        spectra_(kernel_of<SpectraKernel>(request)),
+        one_(kernel_of<OneKernel>(request)),
+        many_(kernel_of<ManyKernel>(request)),
+        blocks_(blocks_of(request)),
+        memory_(request, blocks_, Pieces(request.workspace)),
+        factors_(request.problem, memory_.of_templates) {
+    const Problem& q = request.problem;
+    const int n = request.params.get_int("tile");
+    const TemplateTiles tiles(q, n);
+    facts_.store_roots(memory_.roots, request.stream);
+    Problem tile = q;  // one template in one tile
+    tile.right = {n, n};
+    tile.window.sy = {0, tiles.rows - 1};
+    tile.window.sx = {0, tiles.cols - 1};
+    static_cast<FusedProblem&>(a_) = FusedProblem(tile, n, n, memory_.roots);
+    a_.q = TemplateProblem(q);
+    a_.memory = memory_.of_templates;
+    a_.spectra = memory_.spectra;
+    a_.own = memory_.own;
+    a_.tiles = static_cast<int>(tiles.down * tiles.across);
+    a_.tops = is_peak(q) ? memory_.search.tops() : nullptr;
+    const Index groups = has_many(q) ? groups_of(tiles.all, q.lefts, blocks_) : 1;
+    a_.group = static_cast<int>(ceil_div(q.lefts, groups));
+    a_.of_groups = Divider(groups);
+    a_.of_tiles = Divider(a_.tiles);
+    a_.of_tiles_across = Divider(tiles.across);
+    a_.items = static_cast<std::uint32_t>(tiles.all * groups);
+  }
+
+ private:
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    launches_.begin(call);
+    call.phase("build");
+    factors_.enqueue(launches_, call.stream, arrays.left, arrays.right);
+    a_.left = a_.memory.units != nullptr ? a_.memory.units : arrays.left;
+    a_.frames = arrays.right;
+    a_.surfaces = is_peak(problem_) ? memory_.search.surfaces() : arrays.out;
+    const dim3 threads(facts_.threads);
+    call.phase("forward");
+    launches_.run(spectra_, dim3(static_cast<unsigned>(std::min<Index>(problem_.lefts, 65536))),
+                  threads, facts_.shared_bytes, call.stream, a_, a_.spectra,
+                  static_cast<int>(problem_.lefts));
+    call.phase("inverse");
+    const dim3 blocks(static_cast<unsigned>(blocks_));
+    if (has_many(problem_)) {
+      launches_.run(many_, blocks, threads, facts_.shared_bytes, call.stream, a_);
+    } else {
+      launches_.run(one_, blocks, threads, facts_.shared_bytes, call.stream, a_);
+    }
+    call.phase("rest");
+    if (is_peak(problem_)) memory_.search.enqueue(launches_, call.stream, call.out);
+  }
+
+  DependentLaunches launches_;
+  TileFacts facts_;
+  SpectraKernel spectra_;
+  OneKernel one_;
+  ManyKernel many_;
+  Index blocks_;
+  TemplateFftMemory memory_;
+  TemplateFactors factors_;
+  ManyTemplates a_{};
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = templates_fit(q); !fit) return fit;
+  if (is_peak(q)) {
+    if (const Support fit = PeakSearchPlan::supports(q); !fit) return fit;
+  }
+  if (const Support fit = TemplateFactors::supports(q); !fit) return fit;
+  const int n = request.params.get_int("tile");
+  if (4 * std::max(q.left.rows, q.left.cols) > 3 * n) {
+    return no("tile=" + std::to_string(n) + ": a template of more than 3/4 of its rows or columns");
+  }
+  if (q.out_size() > kIndexLimit) return no("more than 2^31 - 1 shifts");
+  if (TemplateTiles(q, n).all * q.lefts > kIndexLimit) return no("more than 2^31 - 1 tiles");
+  const std::size_t bytes = facts_of(request).shared_bytes;
+  // The device is asked for every size: the emulation's may have less than every real one.
+  if (bytes <= shared_limit()) return yes();
+  return no("tile=" + std::to_string(n) + ": " + std::to_string(bytes) +
+            " bytes of shared memory, and a block has " + std::to_string(shared_limit()));
+}
+
+XCORR_VARIANT({
+    .summary = "Templates in frames by transforms of tiles in one block, with scores in one pass",
+    .parent = "fused_fft_block",
+    .source = "beyond the papers",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .axes = {Tiles::axis("tile")},
+    .scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc},
+    .results = {ResultKind::surface, ResultKind::peak},
+    .supports = supports,
+    .workspace_bytes =
+        [](const PlanRequest& request) {
+          return TemplateFftMemory(request, blocks_of(request), Pieces(nullptr)).bytes;
+        },
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<TemplateFftPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::fused_fft

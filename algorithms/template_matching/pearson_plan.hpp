@@ -1,0 +1,154 @@
+// Host side of the passes of Pearson's correlation over tiles of a template (pearson_passes.hpp).
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "algorithms/device/peak_search.hpp"
+#include "algorithms/device/plan.hpp"
+#include "algorithms/template_matching/pearson_passes.hpp"
+
+namespace xcorr::template_matching {
+
+inline bool asks_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak; }
+
+inline PearsonShape pearson_shape(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  const std::string tile = request.params.get("template_tile");
+  const std::size_t cross = tile.find('x');
+  PearsonShape s{};
+  s.tile_rows = std::min<int>(std::stoi(tile.substr(0, cross)), static_cast<int>(q.left.rows));
+  s.tile_cols = std::min<int>(std::stoi(tile.substr(cross + 1)), static_cast<int>(q.left.cols));
+  const Index tiles_across = ceil_div<Index>(q.left.cols, s.tile_cols);
+  s.tiles = static_cast<int>(tiles_across * ceil_div<Index>(q.left.rows, s.tile_rows));
+  constexpr Index kMostAcross = 32;
+  const Index threads = request.params.get_int("shifts_per_block");
+  s.across = static_cast<int>(std::min(q.out_cols(), kMostAcross));
+  s.down = static_cast<int>(std::min(q.out_rows(), threads / s.across));
+  const Index areas_across = ceil_div<Index>(q.out_cols(), s.across);
+  const Index areas = areas_across * ceil_div<Index>(q.out_rows(), s.down);
+  s.areas = static_cast<int>(std::min(areas, kIndexLimit));
+  s.items = static_cast<int>(std::min(areas * s.tiles, kIndexLimit));
+  s.of_across = Divider(s.across);
+  s.of_tiles = Divider(s.tiles);
+  s.of_tiles_across = Divider(tiles_across);
+  s.of_areas_across = Divider(areas_across);
+  s.of_staged_cols = Divider(s.tile_cols + s.across - 1);
+  return s;
+}
+
+inline std::size_t pearson_shared_bytes(const PearsonShape& s) {
+  const int frame = (s.tile_rows + s.down - 1) * (s.tile_cols + s.across - 1);
+  return sizeof(float) * static_cast<std::size_t>(frame + s.tile_rows * s.tile_cols);
+}
+
+// The workspace: what is found without memory is its size.
+struct PearsonMemory {
+  PearsonMemory(const PlanRequest& request, Pieces pieces)
+      : of_templates(template_memory(request.problem, pieces)) {
+    const Problem& q = request.problem;
+    if (is_normalised(q.fields.score.kind)) {
+      means = pieces.take<float>(q.rights * q.out_size());
+      norms = pieces.take<float>(q.rights * q.out_size());
+    }
+    partial = pieces.take<char>(partial_bytes(request));
+    if (asks_peak(q)) search = PeakSearchPlan(q, 0, pieces);
+    bytes = pieces.bytes();
+  }
+  // Of the pass that needs most.
+  static Index partial_bytes(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    const Index sums = pearson_shape(request).tiles * q.out_size();
+    const bool ratio = is_normalised(q.fields.score.kind);
+    return sums * std::max<Index>(q.pairs() * Index{sizeof(float)},
+                                  ratio ? q.rights * Index{sizeof(RunSums)} : 0);
+  }
+  TemplateMemory of_templates;
+  PeakSearchPlan search;
+  float *means = nullptr, *norms = nullptr;
+  char* partial = nullptr;
+  std::size_t bytes = 0;
+};
+
+// kCentred: the mean of a window is not removed from the numerator, where it cancels, and one pass
+// makes what denominators need.
+template <bool kCentred>
+class PearsonPlan final : public DevicePlan<float> {
+ public:
+  explicit PearsonPlan(const PlanRequest& request)
+      : DevicePlan(request.problem), memory_(request, Pieces(request.workspace)) {
+    a_.q = TemplateProblem(request.problem);
+    a_.shape = pearson_shape(request);
+    a_.memory = memory_.of_templates;
+    a_.partial = memory_.partial;
+    a_.means = memory_.means;
+    a_.norms = memory_.norms;
+    a_.less_mean = !kCentred && a_.q.is_ratio;
+    shared_bytes_ = pearson_shared_bytes(a_.shape);
+    threads_ =
+        static_cast<unsigned>(ceil_div(a_.shape.across * a_.shape.down, warp::kSize) * warp::kSize);
+  }
+
+ private:
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    launches_.begin(call);
+    a_.units = a_.memory.units != nullptr ? a_.memory.units : arrays.left;
+    a_.right = arrays.right;
+    a_.out = asks_peak(problem_) ? memory_.search.surfaces() : arrays.out;
+    if (a_.q.is_ratio) {
+      call.phase("build");
+      const int parts = a_.q.rights * a_.memory.parts;
+      launches_.run(survey_kernel, dim3(static_cast<unsigned>(a_.q.lefts + parts)),
+                    dim3(kSurveyThreads), 0, call.stream, a_.q, a_.memory, arrays.left,
+                    arrays.right);
+      launches_.run(frame_facts_kernel, dim3(static_cast<unsigned>(std::min(a_.q.rights, 4096))),
+                    dim3(warp::kSize), 0, call.stream, a_.q, a_.memory);
+      call.phase("forward");  // averages and denominators of frames
+      if constexpr (kCentred) {
+        run<Pass::both>(call.stream);
+      } else {
+        run<Pass::averages>(call.stream);
+        run<Pass::denominators>(call.stream);
+      }
+    }
+    call.phase("hadamard");  // numerators and fractions
+    run<Pass::numerators>(call.stream);
+    call.phase("rest");
+    if (asks_peak(problem_)) memory_.search.enqueue(launches_, call.stream, call.out);
+  }
+
+  template <Pass kPass>
+  void run(void* stream) {
+    const Index items = kPass == Pass::numerators ? a_.q.pairs : a_.q.rights;
+    const dim3 grid(static_cast<unsigned>(a_.shape.items), grid_extent(items));
+    launches_.run(tile_sums_kernel<kPass>, grid, dim3(threads_), shared_bytes_, stream, a_);
+    constexpr Index kMostBlocks = small_if_emulated(Index{1} << 16, 3);
+    const Index blocks = std::min(ceil_div<Index>(items * problem_.out_size(), 256), kMostBlocks);
+    launches_.run(add_tiles_kernel<kPass>, dim3(static_cast<unsigned>(blocks)), dim3(256), 0,
+                  stream, a_);
+  }
+
+  DependentLaunches launches_;
+  PearsonMemory memory_;
+  PearsonArguments a_{};
+  std::size_t shared_bytes_ = 0;
+  unsigned threads_ = 0;
+};
+
+inline Support pearson_supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = templates_fit(q); !fit) return fit;
+  if (asks_peak(q)) {
+    if (const Support fit = PeakSearchPlan::supports(q); !fit) return fit;
+  }
+  const PearsonShape s = pearson_shape(request);
+  if (s.items >= kIndexLimit) return no("more than 2^31 - 2 tiles of all areas of shifts");
+  constexpr Index kMostBytes = Index{1} << 32;
+  if (const Index bytes = PearsonMemory::partial_bytes(request); bytes > kMostBytes) {
+    return no("sums of all tiles take " + std::to_string(bytes) +
+              " bytes, and 4 GiB are the limit: take larger tiles");
+  }
+  return shared_fits("a tile with its area of shifts", pearson_shared_bytes(s));
+}
+
+}  // namespace xcorr::template_matching

@@ -1,0 +1,211 @@
+// The kernels of template_direct: register tiles of shifts, and the sums of parts of a template.
+#pragma once
+
+#include "algorithms/device/launch.hpp"
+#include "algorithms/device/peak_search.hpp"
+#include "algorithms/device/template_factors.hpp"
+
+namespace xcorr::template_matching {
+
+inline constexpr int kDirectThreads = 256;
+inline constexpr int kTileCols = 4;  // of a thread, and columns of a template in a step
+
+struct alignas(16) FourValues {
+  float at[4];
+};
+__device__ __forceinline__ FourValues load_four(const float* shared) {
+  return *reinterpret_cast<const FourValues*>(shared);
+}
+
+// How the threads of a block share its shifts, and what of a template lies in shared memory at once.
+// Made on the host, given to the kernel by value.
+struct DirectShape {
+  int across, down;                       // tiles of threads along a row and a column of shifts
+  int slices;                             // of a panel's rows, each by threads of its own
+  int slice_rows;                         // of a slice
+  int panel_cols;                         // a multiple of 4
+  int frame_rows, frame_pitch, frame_at;  // of the frame's part, and where it begins
+  Divider tiles, of_across, of_frame_pitch, of_panel_cols;
+  Divider blocks_across, blocks_of_part, blocks_of_pair;
+  int parts, part_rows;  // of the template's rows, each by blocks of its own
+};
+
+struct DirectArguments {
+  TemplateProblem q;
+  DirectShape shape;
+  TemplateMemory memory;
+  const float *units, *right;  // templates as products are made of them; frames
+  float* out;                  // [pairs][out_rows][out_cols], or sums: [parts][pairs][...]
+  Index items;                 // pairs * blocks
+};
+
+// The sums of kRows x 4 shifts. Row f of the frame's part meets the last kRows rows of the template,
+// of which it is the newest, so that each row is loaded once for all rows of shifts.
+template <int kRows>
+struct ShiftTile {
+  float sums[kRows][kTileCols] = {};
+
+  // `steps` rows of the frame from `right` on, with one row of the template each, from `left` on. The
+  // rows before the first one are zeros.
+  __device__ __forceinline__ void add(const float* left, int left_pitch, const float* right,
+                                      int right_pitch, int steps) {
+    FourValues rows[kRows] = {};
+#pragma unroll 1
+    for (;;) {
+      bool done = false;
+      for_each_row([&](auto number) {
+        if (done) return;
+        constexpr int k = decltype(number)::value;
+        rows[k] = load_four(left);
+        const FourValues window[2] = {load_four(right), load_four(right + 4)};
+        left += left_pitch;
+        right += right_pitch;
+#pragma unroll
+        for (int dx = 0; dx < 4; ++dx) {
+#pragma unroll
+          for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+            for (int j = 0; j < kTileCols; ++j) {
+              sums[i][j] +=
+                  rows[(k - i + kRows) % kRows].at[dx] * window[(dx + j) / 4].at[(dx + j) % 4];
+            }
+          }
+        }
+        done = --steps == 0;
+      });
+      if (done) return;
+    }
+  }
+
+ private:
+  template <typename F>
+  static __device__ __forceinline__ void for_each_row(F f) {
+    [&]<int... k>(std::integer_sequence<int, k...>) {
+      (f(std::integral_constant<int, k>{}), ...);
+    }(std::make_integer_sequence<int, kRows>{});
+  }
+};
+
+template <int kRows>
+__global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArguments a) {
+  wait_for_previous();
+  const TemplateProblem& q = a.q;
+  const DirectShape& s = a.shape;
+  XCORR_SHARED(FrameScale, of_block, 1);
+  float* const left = dynamic_shared<float>();
+  float* const right = left + s.frame_at;
+  const int thread = static_cast<int>(threadIdx.x);
+  auto within = static_cast<std::uint32_t>(thread);
+  const int slice = static_cast<int>(s.tiles.split(within));
+  const int tile_y = static_cast<int>(s.of_across.split(within)), tile_x = static_cast<int>(within);
+  const int block_rows = s.down * kRows, block_cols = s.across * kTileCols;
+  const int slice_steps = s.slice_rows + kRows - 1;
+#pragma unroll 1
+  for (Index item = blockIdx.x; item < a.items; item += gridDim.x) {
+    auto block = static_cast<std::uint32_t>(item);
+    const int pair = static_cast<int>(s.blocks_of_pair.split(block));
+    const int part = static_cast<int>(s.blocks_of_part.split(block));
+    const int row = static_cast<int>(s.blocks_across.split(block)) * block_rows;
+    const int col = static_cast<int>(block) * block_cols;
+    const int number = q.right_of(pair);
+    const float* const unit = a.units + q.left_of(pair) * q.left_size();
+    const float* const frame = a.right + number * q.right_size();
+    const int part_begin = part * s.part_rows;
+    const int part_end =
+        part_begin + s.part_rows < q.left_rows ? part_begin + s.part_rows : q.left_rows;
+    block::barrier();  // the scale of the item before has been read
+    if (thread < warp::kSize) {
+      // One pivot for all parts of a template: only all of them together add up to 0.
+      const FrameScale near =
+          scale_near(q, a.memory, frame, number, q.first_sy + row, q.first_sx + col,
+                     block_rows + q.left_rows - 1, block_cols + q.left_cols - 1);
+      if (thread == 0) of_block[0] = near;
+    }
+    block::barrier();
+    const FrameScale scale = of_block[0];
+    ShiftTile<kRows> tile;
+#pragma unroll 1
+    for (int y0 = part_begin; y0 < part_end; y0 += s.slices * s.slice_rows) {
+#pragma unroll 1
+      for (int x0 = 0; x0 < q.left_cols; x0 += s.panel_cols) {
+        block::barrier();
+        // Each slice has zeros below its rows.
+#pragma unroll 2
+        for (int i = thread; i < s.slices * slice_steps * s.panel_cols; i += kDirectThreads) {
+          auto at = static_cast<std::uint32_t>(i);
+          const int staged = static_cast<int>(s.of_panel_cols.split(at));
+          const int of_slice = staged / slice_steps, y = staged - of_slice * slice_steps;
+          const int from_y = y0 + of_slice * s.slice_rows + y, from_x = x0 + static_cast<int>(at);
+          const bool exists = y < s.slice_rows && from_y < part_end && from_x < q.left_cols;
+          left[i] = exists ? unit[from_y * q.left_cols + from_x] : 0.0f;
+        }
+        const int first_y = q.first_sy + row + y0, first_x = q.first_sx + col + x0;
+#pragma unroll 4
+        for (int i = thread; i < s.frame_rows * s.frame_pitch; i += kDirectThreads) {
+          auto at = static_cast<std::uint32_t>(i);
+          const int y = first_y + static_cast<int>(s.of_frame_pitch.split(at));
+          const int x = first_x + static_cast<int>(at);
+          const bool exists = y < q.right_rows && x < q.right_cols;
+          right[i] = exists ? scale.of(frame[static_cast<Index>(y) * q.right_cols + x]) : 0.0f;
+        }
+        block::barrier();
+        if (slice >= s.slices) continue;
+        const float* of_left = left + slice * slice_steps * s.panel_cols;
+        const float* of_right =
+            right + (slice * s.slice_rows + tile_y * kRows) * s.frame_pitch + tile_x * kTileCols;
+#pragma unroll 1
+        for (int x = 0; x < s.panel_cols; x += 4) {
+          tile.add(of_left + x, s.panel_cols, of_right + x, s.frame_pitch, slice_steps);
+        }
+      }
+    }
+    // The slices in turn, so that sums have one order.
+#pragma unroll 1
+    for (int turn = 0; turn < s.slices; ++turn) {
+      block::barrier();
+      if (slice != turn) continue;
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+        float* const to = left + (tile_y * kRows + i) * block_cols + tile_x * kTileCols;
+#pragma unroll
+        for (int j = 0; j < kTileCols; ++j) to[j] = tile.sums[i][j] + (turn > 0 ? to[j] : 0.0f);
+      }
+    }
+    block::barrier();
+    const Index surface = (static_cast<Index>(part) * q.pairs + pair) * q.out_size();
+    const bool scored = q.is_ratio && s.parts == 1;
+    const float* const factors = a.memory.factors + (scored ? number * q.out_size() : 0);
+#pragma unroll 1
+    for (int y = thread / 32; row + y < q.out_rows && y < block_rows; y += kDirectThreads / 32) {
+#pragma unroll 1
+      for (int x = thread % 32; x < block_cols && col + x < q.out_cols; x += 32) {
+        const Index at = static_cast<Index>(row + y) * q.out_cols + col + x;
+        const float sum = left[y * block_cols + x];
+        a.out[surface + at] = scored ? clamped(sum * factors[at]) : sum;
+      }
+    }
+  }
+}
+
+// Scores of the sums of all parts, added in their order.
+static __global__ void __launch_bounds__(kDirectThreads)
+    join_parts_kernel(TemplateProblem q, TemplateMemory memory, const float* sums, int parts,
+                      float* out) {
+  wait_for_previous();
+  const Index all = q.pairs * q.out_size();
+#pragma unroll 1
+  for (Index i = static_cast<Index>(blockIdx.x) * kDirectThreads + threadIdx.x; i < all;
+       i += static_cast<Index>(gridDim.x) * kDirectThreads) {
+    float sum = 0;
+#pragma unroll 4
+    for (int part = 0; part < parts; ++part) sum += sums[part * all + i];
+    if (q.is_ratio) {
+      const auto pair = static_cast<int>(i / q.out_size());
+      const Index at = i - pair * q.out_size();
+      sum = clamped(sum * memory.factors[q.right_of(pair) * q.out_size() + at]);
+    }
+    out[i] = sum;
+  }
+}
+
+}  // namespace xcorr::template_matching

@@ -1,0 +1,216 @@
+// Template matching by sums of products whose score is made where the sums are: derived from
+// tiled_direct, for templates that lie in their frame at every shift. Beyond the papers.
+//
+// A thread keeps the sums of 4 x 4 or 8 x 4 neighbouring shifts in registers. In each step it loads 4
+// columns of one new row of the template and the 8 values of a row of the frame that they meet. Both lie
+// in shared memory.
+//
+// - A template is divided by its norm, after its mean is removed, by a kernel of its own. The mean of a
+//   window then cancels, so a score costs the products, and a factor for each shift that is made once a
+//   frame, for all templates (algorithms/device/template_factors.hpp, float64).
+// - A block reads the frame less a pivot, a mean of some of the values that it reads, so that an offset
+//   costs no digits.
+// - A block has as many tiles as the window needs, 256 at most. Where they are fewer, the threads take
+//   slices of the template's rows, whose sums are added up in shared memory.
+// - The result peak: the surface stays in the workspace, and all blocks search it together
+//   (algorithms/device/peak_search.hpp).
+//
+// Forms: all four; shifts at which the frame (right) contains the template (left); scores product,
+// covariance, ncc and zncc; results surface and peak (parabola, gaussian); fp32.
+// Parameters, compile-time:
+//   overlap_tile  4x4, 8x4   shifts of a thread, sy x sx: 21, 43 FMAs for each access of 16 bytes
+// Parameters, run-time:
+//   row_parts     1, 4, 16   parts of the template's rows, each by blocks of its own, for windows of few
+//                            shifts: a second kernel adds the parts up and makes the scores
+// Limits: an infinity or a NaN may reach outputs whose windows do not contain it.
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "algorithms/device/plan.hpp"
+#include "algorithms/device/points.hpp"
+#include "algorithms/template_matching/template_direct/kernel.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::template_matching {
+namespace {
+
+using Kernel = void (*)(DirectArguments);
+struct TileKernel {
+  const char* name;
+  int rows;
+  Kernel kernel;
+};
+constexpr std::array<TileKernel, 2> kKernels = {
+    {{"4x4", 4, direct_kernel<4>}, {"8x4", 8, direct_kernel<8>}}};
+const TileKernel& kernel_of(const PlanRequest& request) {
+  return *std::find_if(kKernels.begin(), kKernels.end(), [&](const TileKernel& one) {
+    return one.name == request.params.get("overlap_tile");
+  });
+}
+
+// Blocks of a grid, which take the rest in a loop.
+constexpr Index kMostBlocks = small_if_emulated(Index{1} << 20, 5);
+// Shared memory of a block that leaves room for a second one on every SM.
+constexpr std::size_t kWantedShared = 96 * 1024;
+constexpr int kMostAcross = 16, kMostPanel = 64;
+
+// How a point shares a problem; shared_bytes is 0 where not even the smallest panel fits.
+struct DirectLayout {
+  explicit DirectLayout(const PlanRequest& request) {
+    const Problem& q = request.problem;
+    const int rows = kernel_of(request).rows;
+    const auto tiles_across = static_cast<int>(ceil_div<Index>(q.out_cols(), kTileCols));
+    const auto tiles_down = static_cast<int>(ceil_div<Index>(q.out_rows(), rows));
+    shape.across = std::min(tiles_across, kMostAcross);
+    shape.down = std::min(tiles_down, kDirectThreads / shape.across);
+    const int tiles = shape.across * shape.down;
+    shape.parts = std::min<int>(request.params.get_int("row_parts"), static_cast<int>(q.left.rows));
+    shape.part_rows = static_cast<int>(ceil_div<Index>(q.left.rows, shape.parts));
+    shape.parts = static_cast<int>(ceil_div<Index>(q.left.rows, shape.part_rows));
+    // A slice has kRows - 1 steps more than rows.
+    constexpr int kLeastSliceRows = 4;
+    shape.slices = std::clamp(shape.part_rows / kLeastSliceRows, 1, kDirectThreads / tiles);
+    const int most_cols =
+        std::min(kMostPanel, static_cast<int>(ceil_div<Index>(q.left.cols, 4)) * 4);
+    const int most_rows = std::max(1, std::min(shape.part_rows, kMostPanel) / shape.slices);
+    for (const std::size_t most : {std::min(kWantedShared, shared_limit()), shared_limit()}) {
+      for (int slice_rows = most_rows; slice_rows > 0 && shared_bytes == 0; slice_rows /= 2) {
+        for (int cols = most_cols; cols >= 4 && shared_bytes == 0; cols = cols / 8 * 4) {
+          if (cols < std::min(most_cols, 16) && slice_rows > 1) break;  // shorter panels rather
+          const std::size_t need = bytes(rows, slice_rows, cols);
+          if (need <= most) shared_bytes = need;
+        }
+      }
+      if (shared_bytes > 0) break;
+    }
+    blocks_across = ceil_div(q.out_cols(), Index{shape.across} * kTileCols);
+    const Index of_part = blocks_across * ceil_div(q.out_rows(), Index{shape.down} * rows);
+    const Index of_pair = of_part * shape.parts;
+    items = of_pair * q.pairs();
+    shape.tiles = Divider(tiles);
+    shape.of_across = Divider(shape.across);
+    shape.blocks_across = Divider(blocks_across);
+    shape.blocks_of_part = Divider(of_part);
+    shape.blocks_of_pair = Divider(of_pair);
+  }
+
+  std::size_t bytes(int rows, int slice_rows, int cols) {
+    const int template_rows = shape.slices * (slice_rows + rows - 1);
+    shape.slice_rows = slice_rows;
+    shape.panel_cols = cols;
+    shape.frame_rows = shape.slices * slice_rows + shape.down * rows - 1;
+    shape.frame_pitch = cols + shape.across * kTileCols;
+    shape.frame_at = template_rows * cols;
+    shape.of_frame_pitch = Divider(shape.frame_pitch);
+    shape.of_panel_cols = Divider(cols);
+    // Outputs lie there too, in the end.
+    const int floats = std::max(shape.frame_at + shape.frame_rows * shape.frame_pitch,
+                                shape.down * rows * shape.across * kTileCols);
+    return static_cast<std::size_t>(floats) * sizeof(float);
+  }
+
+  DirectShape shape{};
+  Index blocks_across = 0, items = 0;
+  std::size_t shared_bytes = 0;
+};
+
+bool is_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak; }
+
+// The workspace of a point: what is found without memory is its size.
+struct DirectMemory {
+  DirectMemory(const PlanRequest& request, int parts, Pieces pieces)
+      : of_templates(template_memory(request.problem, pieces)) {
+    const Problem& q = request.problem;
+    if (is_peak(q)) search = PeakSearchPlan(q, 0, pieces);
+    if (parts > 1) sums = pieces.take<float>(parts * q.out_elements());
+    bytes = pieces.bytes();
+  }
+  TemplateMemory of_templates;
+  PeakSearchPlan search;
+  float* sums = nullptr;
+  std::size_t bytes = 0;
+};
+
+class TemplateDirectPlan final : public DevicePlan<float> {
+ public:
+  explicit TemplateDirectPlan(const PlanRequest& request)
+      : DevicePlan(request.problem),
+        layout_(request),
+        memory_(request, layout_.shape.parts, Pieces(request.workspace)),
+        factors_(request.problem, memory_.of_templates),
+        kernel_(kernel_of(request).kernel) {
+    a_.q = TemplateProblem(request.problem);
+    a_.shape = layout_.shape;
+    a_.memory = memory_.of_templates;
+    a_.items = layout_.items;
+  }
+
+ private:
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    launches_.begin(call);
+    call.phase("build");
+    factors_.enqueue(launches_, call.stream, arrays.left, arrays.right);
+    call.phase("rest");
+    const bool peak = is_peak(problem_), parts = a_.shape.parts > 1;
+    float* const out = peak ? memory_.search.surfaces() : arrays.out;
+    a_.units = a_.memory.units != nullptr ? a_.memory.units : arrays.left;
+    a_.right = arrays.right;
+    a_.out = parts ? memory_.sums : out;
+    const auto blocks = [](Index count) {
+      return dim3(static_cast<unsigned>(std::min(count, kMostBlocks)));
+    };
+    launches_.run(kernel_, blocks(layout_.items), dim3(kDirectThreads), layout_.shared_bytes,
+                  call.stream, a_);
+    if (parts) {
+      launches_.run(
+          join_parts_kernel, blocks(ceil_div<Index>(problem_.out_elements(), kDirectThreads)),
+          dim3(kDirectThreads), 0, call.stream, a_.q, a_.memory, memory_.sums, a_.shape.parts, out);
+    }
+    if (peak) memory_.search.enqueue(launches_, call.stream, call.out);
+  }
+
+  DependentLaunches launches_;
+  DirectLayout layout_;
+  DirectMemory memory_;
+  TemplateFactors factors_;
+  DirectArguments a_{};
+  Kernel kernel_;
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = templates_fit(q); !fit) return fit;
+  if (is_peak(q)) {
+    if (const Support fit = PeakSearchPlan::supports(q); !fit) return fit;
+  }
+  if (const Support fit = TemplateFactors::supports(q); !fit) return fit;
+  if (request.params.get_int("row_parts") > std::max<Index>(q.left.rows / 4, 1)) {
+    return no("row_parts: less than 4 rows of the template in each");
+  }
+  const DirectLayout layout(request);
+  if (layout.items > kIndexLimit) return no("more than 2^31 - 1 blocks");
+  if (layout.shared_bytes == 0) return no("a step of a block does not fit its shared memory");
+  return yes();
+}
+
+XCORR_VARIANT({
+    .summary = "Templates in frames by register tiles, with the score where the sums are",
+    .parent = "tiled_direct",
+    .source = "beyond the papers",
+    .backend = Backend::cuda,
+    .axes = {{"overlap_tile", {"4x4", "8x4"}, true}, {"row_parts", {"1", "4", "16"}}},
+    .scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::ncc, ScoreKind::zncc},
+    .results = {ResultKind::surface, ResultKind::peak},
+    .supports = supports,
+    .workspace_bytes =
+        [](const PlanRequest& request) {
+          return DirectMemory(request, DirectLayout(request).shape.parts, Pieces(nullptr)).bytes;
+        },
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<TemplateDirectPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::template_matching

@@ -1,0 +1,34 @@
+// Pearson's correlation of templates in frames in a pass less: derived from template_pearson_tiled.
+//
+// The deviations of a template from its mean add up to 0. So the mean of a window cancels in the
+// numerator, which needs no averages, and any pivot does: here a median of some values that the block
+// reads. Without the averages, one pass makes sums and sums of squares of the windows, in float64, from
+// which denominators follow.
+//
+// Forms, parameters and limits: as template_pearson_tiled.
+#include "algorithms/template_matching/pearson_plan.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::template_matching {
+namespace {
+
+XCORR_VARIANT({
+    .summary =
+        "template_pearson_tiled without averages: the mean of a window cancels in the numerator",
+    .parent = "template_pearson_tiled",
+    .source = "paper of the sliding window, Tiled Template",
+    .backend = Backend::cuda,
+    .axes = {{"template_tile", {"4x4", "8x4", "8x8", "16x2", "16x4", "16x8", "16x10", "16x16"}},
+             {"shifts_per_block", {"64", "128", "192", "256", "512", "1024"}}},
+    .scores = {ScoreKind::product, ScoreKind::zncc},
+    .results = {ResultKind::surface, ResultKind::peak},
+    .supports = pearson_supports,
+    .workspace_bytes =
+        [](const PlanRequest& request) { return PearsonMemory(request, Pieces(nullptr)).bytes; },
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<PearsonPlan<true>>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::template_matching

@@ -1,0 +1,314 @@
+// Scores and peaks of the emulated variants for templates in frames: by the verdict of the harness, by
+// its own reduction of the variant's own surface, and by loops in long double where inputs are ones that
+// float32 sums or differences of large sums get wrong.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/device.hpp"
+#include "harness/inputs.hpp"
+#include "harness/reduce.hpp"
+#include "harness/registry.hpp"
+#include "harness/results.hpp"
+#include "tests/emulation/conformance.hpp"
+#include "tests/emulation/emulation.hpp"
+#include "tests/emulation/global_memory.hpp"
+#include "tests/emulation/sample.hpp"
+
+namespace xcorr::emulation {
+namespace {
+
+template <typename T>
+bool has(const std::vector<T>& list, T value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// Variants with scores that take valid windows and no others.
+std::vector<Variant> for_templates() {
+  std::vector<Variant> found;
+  for (const Variant& v : variants()) {
+    if (v.source_hash != "emulated" || !has(v.scores, ScoreKind::zncc)) continue;
+    if (takes_templates_only(v)) found.push_back(v);
+  }
+  return found;
+}
+
+class Templates : public testing::TestWithParam<Variant> {
+ protected:
+  // Points that take a problem, in turns over calls: one of them each time.
+  std::vector<Params> point_for(const Problem& q) {
+    const Variant& v = GetParam();
+    if (!has(v.scores, q.fields.score.kind) || !has(v.results, q.fields.result.kind)) return {};
+    std::vector<Params> points = emulated_points(v);
+    std::erase_if(points, [&](const Params& p) { return !v.supports({q, p}); });
+    if (points.empty()) return {};
+    return {points[turn_++ % points.size()]};
+  }
+
+ private:
+  std::size_t turn_ = 0;
+};
+// A program for one mutant has the kernels of one variant.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Templates);
+INSTANTIATE_TEST_SUITE_P(Variants, Templates, testing::ValuesIn(for_templates()),
+                         [](const auto& info) {
+                           return info.param.id.substr(info.param.id.find('.') + 1);
+                         });
+
+std::size_t floats(Index elements) { return static_cast<std::size_t>(elements) * sizeof(float); }
+
+// One computation of a problem; false where its kernel is not in the sample.
+struct Computed {
+  Computed(const Variant& variant, const Problem& problem, const Params& params, const void* left,
+           const void* right, std::uint64_t order = 1) {
+    PlanRequest request{problem, params, Precision::fp32};
+    workspace = std::make_unique<GlobalMemory>(variant.workspace_bytes(request));
+    out = std::make_unique<GlobalMemory>(
+        static_cast<std::size_t>(problem.result_bytes(sizeof(float))));
+    request.workspace = workspace->get();
+    try {
+      set_order(order);
+      const std::unique_ptr<Plan> plan = variant.plan(request);
+      // The second call finds what the first one has left.
+      for (const int call : {1, 2}) {
+        out->poison();
+        set_order(order + static_cast<std::uint64_t>(call));
+        plan->compute({left, right, out->get()});
+      }
+      done = true;
+    } catch (const NotInSample&) {
+    }
+  }
+  const float* surface() const { return out->get<float>(); }
+  const Peak* peaks() const { return reinterpret_cast<const Peak*>(out->get<float>()); }
+  std::unique_ptr<GlobalMemory> workspace, out;
+  bool done = false;
+};
+
+TEST_P(Templates, are_right_by_the_verdict) {
+  const std::unique_ptr<Device> device = open_cpu();
+  constexpr InputKind kKinds[] = {InputKind::integer,  InputKind::offset,  InputKind::outlier,
+                                  InputKind::constant, InputKind::uniform, InputKind::alternating};
+  std::size_t turn = 0;
+  Index met = 0;
+  for (const std::string shapes :
+       {"n-to-m/1x1/3x4/2:2/valid", "n-to-m/5x7/19x33/3:2/valid", "n-to-mn/4x5/12x40/2:4/valid",
+        "one-to-one/18x17/40x33/1:1/valid", "one-to-many/3x20/9x90/1:2/sy:1..5,sx:2..69",
+        "n-to-m/9x3/70x12/2:1/valid"}) {
+    for (const std::string fields :
+         {"/score=zncc:0.3", "/score=zncc:0.3/result=peak", "/score=ncc:0.3",
+          "/score=covariance/result=peak:gaussian", "/score=covariance", "/result=peak",
+          "/score=ncc:1/result=peak:gaussian"}) {
+      if (turn++ % 2 == 1) continue;
+      const Problem q = parse_problem(shapes + fields);
+      for (const Params& params : point_for(q)) {
+        const auto truth = device->truth(q, Precision::fp32, GetParam().algorithm_class, 1);
+        GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
+        for (const InputKind kind : {InputKind::zero_mean, kKinds[turn / 2 % std::size(kKinds)]}) {
+          truth->fill(kind, left.get(), right.get());
+          const Computed computed(GetParam(), q, params, left.get(), right.get());
+          if (!computed.done) break;
+          ++met;
+          const Check check = truth->check(kind, computed.out->get());
+          EXPECT_TRUE(check.passed())
+              << q.id() << " " << params.canonical() << " " << to_string(kind) << ": "
+              << check.first_wrong << "; L2 " << check.rel_l2_error << " of " << check.rel_l2_bound;
+          EXPECT_EQ(truth->changed_inputs(kind, left.get(), right.get()), "") << q.id();
+        }
+      }
+    }
+  }
+  EXPECT_GT(met, 0);
+}
+
+double noise(Index i) {
+  return static_cast<double>(mix(17 ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
+}
+
+// Templates and frames of any values, and their scores by the definition.
+struct Scene {
+  Scene(const std::string& id, const std::function<double(Index)>& of_left,
+        const std::function<double(Index, Index)>& of_right)
+      : q(parse_problem(id)), left(floats(q.left_elements())), right(floats(q.right_elements())) {
+    for (Index i = 0; i < q.left_elements(); ++i) {
+      left.get<float>()[i] = static_cast<float>(of_left(i));
+    }
+    for (Index i = 0; i < q.right_elements(); ++i) {
+      const Index at = i % q.right.size();
+      right.get<float>()[i] = static_cast<float>(of_right(at / q.right.cols, at % q.right.cols));
+    }
+  }
+  // Calls use(l, r) for the products of an output.
+  template <typename Use>
+  void each(Index output, const Use& use) const {
+    const Pair pair = q.pair(output / q.out_size());
+    const Index sy = q.window.sy.first + output % q.out_size() / q.out_cols(),
+                sx = q.window.sx.first + output % q.out_cols();
+    const float* const l = static_cast<const float*>(left.get()) + pair.left * q.left.size();
+    const float* const r = static_cast<const float*>(right.get()) + pair.right * q.right.size();
+    for (Index y = 0; y < q.left.rows; ++y) {
+      for (Index x = 0; x < q.left.cols; ++x) {
+        use(static_cast<long double>(l[y * q.left.cols + x]),
+            static_cast<long double>(r[(y + sy) * q.right.cols + x + sx]));
+      }
+    }
+  }
+  double zncc(Index output) const {
+    const auto n = static_cast<long double>(q.left.size());
+    long double l = 0, r = 0, products = 0, ll = 0, rr = 0;
+    each(output, [&](long double a, long double b) { l += a, r += b; });
+    each(output, [&](long double a, long double b) {
+      a -= l / n, b -= r / n;
+      products += a * b, ll += a * a, rr += b * b;
+    });
+    return static_cast<double>(products / std::sqrt(ll * rr));
+  }
+  Problem q;
+  GlobalMemory left, right;
+};
+
+// An offset that is ten thousand times the noise costs no more than 1e-4; neither does a ramp.
+TEST_P(Templates, offsets_and_ramps_cost_no_digits) {
+  for (const int ramp : {0, 1}) {
+    Scene scene(
+        "n-to-m/12x11/24x31/2:1/valid/score=zncc:0.3", [](Index i) { return 1e4 + noise(i); },
+        [&](Index y, Index x) {
+          return 1e4 + static_cast<double>(ramp) * 20 * static_cast<double>(y + x) +
+                 noise(7000 + y * 31 + x);
+        });
+    for (const Params& params : point_for(scene.q)) {
+      const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
+      if (!got.done) continue;
+      for (Index i = 0; i < scene.q.out_elements(); ++i) {
+        ASSERT_NEAR(got.surface()[i], scene.zncc(i), 1e-4) << params.canonical() << " output " << i;
+      }
+    }
+  }
+}
+
+// Definitions only: a transform spreads the outlier over its tile.
+TEST_P(Templates, an_outlier_costs_digits_only_where_it_is) {
+  if (!is_definition(GetParam().algorithm_class)) GTEST_SKIP() << "a transform";
+  Scene scene(
+      "one-to-one/6x7/40x41/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
+      [&](Index y, Index x) { return y == 21 && x == 23 ? 1e6 : noise(7000 + y * 41 + x); });
+  for (const Params& params : point_for(scene.q)) {
+    const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
+    if (!got.done) continue;
+    for (Index i = 0; i < scene.q.out_elements(); ++i) {
+      ASSERT_NEAR(got.surface()[i], scene.zncc(i), 3e-5) << params.canonical() << " output " << i;
+    }
+  }
+}
+
+TEST_P(Templates, a_power_of_two_changes_no_bit) {
+  for (const std::string score : {"zncc:0.3", "ncc:0.3"}) {
+    std::vector<float> first;
+    const std::string id = "n-to-m/9x8/20x27/2:1/valid/score=" + score;
+    const std::vector<Params> points = point_for(parse_problem(id));
+    for (const Params& params : points) {
+      for (const int power : {0, 60, -60, 100, -90}) {
+        Scene scene(
+            id, [&](Index i) { return std::ldexp(noise(i) + 2, power); },
+            [&](Index y, Index x) { return std::ldexp(noise(7000 + y * 27 + x) + 3, -power / 2); });
+        const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
+        if (!got.done) continue;
+        const std::vector<float> scores(got.surface(), got.surface() + scene.q.out_elements());
+        if (power == 0) first = scores;
+        EXPECT_EQ(scores, first) << score << " times 2^" << power;
+      }
+    }
+  }
+}
+
+// Constant parts of a frame, and of all of a template, have scores of 0.
+TEST_P(Templates, what_is_constant_correlates_with_nothing) {
+  Scene scene(
+      "n-to-m/5x6/30x33/2:1/valid/score=zncc:0.3",
+      [](Index i) { return i < 30 ? noise(i) : 0.1; },  // the second template is constant
+      [](Index y, Index x) {
+        return y < 12 ? 0.1 : y < 20 ? 1000.1 : 1000 + noise(7000 + y * 33 + x);
+      });
+  for (const Params& params : point_for(scene.q)) {
+    const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
+    if (!got.done) continue;
+    const Index size = scene.q.out_size(), cols = scene.q.out_cols();
+    for (Index i = 0; i < 2 * size; ++i) {
+      const Index y = i % size / cols;
+      const bool constant = i >= size || y + 5 <= 12 || (y >= 12 && y + 5 <= 20);
+      const double want = constant ? 0 : scene.zncc(i);
+      ASSERT_NEAR(got.surface()[i], want, constant ? 0 : 1e-4) << params.canonical() << " " << i;
+    }
+  }
+}
+
+bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+// Records are those that the harness makes of the variant's own surface: with equal outputs, infinities,
+// NaN, second peaks near the first one and far away.
+TEST_P(Templates, peaks_are_those_of_the_surface) {
+  using Value = std::function<double(Index, Index)>;
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinity = std::numeric_limits<float>::infinity();
+  const std::vector<Value> values = {
+      [](Index y, Index x) { return noise(7000 + y * 97 + x); },
+      [](Index y, Index x) { return static_cast<double>((y * 97 + x) * 40503 % 3); },
+      [](Index y, Index x) { return static_cast<double>((y / 3 + x / 3) % 2); },
+      [](Index y, Index x) { return -static_cast<double>(y * y + x * x); },
+      [](Index, Index) { return 0.0; },
+      [=](Index y, Index x) { return y == 7 && x == 8 ? nan : noise(7000 + y * 97 + x); },
+      [=](Index y, Index x) { return y == 7 && x == 8 ? infinity : noise(7000 + y * 97 + x); },
+  };
+  for (const std::string shapes : {"n-to-m/1x1/14x31/2:2/valid", "n-to-m/3x4/21x80/1:2/valid",
+                                   "one-to-many/1x1/20x1/1:2/sy:3..12,sx:0..0"}) {
+    std::size_t turn = 0;
+    for (const Value& value : values) {
+      const std::string fit = turn++ % 2 == 0 ? "" : ":gaussian";
+      Scene scene(
+          shapes + "/result=peak" + fit, [](Index i) { return i % 12 == 0 ? 1.0 : 0.0; }, value);
+      for (const Params& params : point_for(scene.q)) {
+        const void *const left = scene.left.get(), *const right = scene.right.get();
+        const Computed surface(GetParam(), scene.q.surface(), params, left, right),
+            got(GetParam(), scene.q, params, left, right, 9);
+        if (!surface.done || !got.done) continue;
+        std::vector<Peak> want(static_cast<std::size_t>(scene.q.pairs()));
+        reduce_on_cpu(scene.q, Precision::fp32, surface.surface(), nullptr, want.data());
+        for (std::size_t p = 0; p < want.size(); ++p) {
+          const Peak& is = got.peaks()[p];
+          const std::string where = scene.q.id() + " " + params.canonical() + " inputs " +
+                                    std::to_string(turn) + " pair " + std::to_string(p);
+          EXPECT_TRUE(same(is.value, want[p].value))
+              << where << ": " << is.value << ", not " << want[p].value;
+          EXPECT_EQ(is.sy, want[p].sy) << where;
+          EXPECT_EQ(is.sx, want[p].sx) << where;
+          EXPECT_NEAR(is.sub_sy, want[p].sub_sy, 1e-6) << where;
+          EXPECT_NEAR(is.sub_sx, want[p].sub_sx, 1e-6) << where;
+          EXPECT_TRUE(same(is.second, want[p].second))
+              << where << ": " << is.second << ", not " << want[p].second;
+          EXPECT_EQ(is.flags, want[p].flags) << where;
+          EXPECT_EQ(is.spare, 0u) << where;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Templates, other_shifts_are_refused) {
+  for (const char* const id :
+       {"one-to-one/8x8/8x8/1:1/full", "one-to-one/5x5/9x4/1:1/full",
+        "one-to-one/9x9/5x5/1:1/valid", "one-to-one/3x3/9x9/1:1/sy:-1..3,sx:0..2",
+        "one-to-one/3x3/9x9/1:1/sy:0..3,sx:2..7"}) {
+    for (const Params& params : emulated_points(GetParam())) {
+      EXPECT_NE(GetParam().supports({parse_problem(id), params}).reason, "") << id;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace xcorr::emulation
