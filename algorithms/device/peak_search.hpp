@@ -160,8 +160,8 @@ static __global__ void __launch_bounds__(warp::kSize) records_kernel(PeakSearch 
     const bool exists = top.at != kNowhere;
     const int peak = exists ? top.at : 0;
     *search.request.peaks_of(pair) =
-        peak_record(s, search.request, {top.value, top.at}, peak / s.cols, peak % s.cols,
-                    exists ? second : no_number(), top.broken == 0);
+        peak_record(s, search.request, search.request.sub_pixel, {top.value, top.at}, peak / s.cols,
+                    peak % s.cols, exists ? second : no_number(), top.broken == 0);
   }
 }
 

@@ -12,8 +12,8 @@
 #include <cmath>
 
 #include "algorithms/device/peaks.hpp"
-#include "algorithms/fused_fft/surface_rows.hpp"
 #include "algorithms/fused_fft/roots.hpp"
+#include "algorithms/fused_fft/surface_rows.hpp"
 
 namespace xcorr::fused_fft {
 
