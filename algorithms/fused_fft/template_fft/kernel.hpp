@@ -14,6 +14,10 @@ namespace xcorr::fused_fft {
 
 template <int kN>
 inline constexpr int kTemplateWarps = kN == 192 ? 24 : BlockTile<kN>::warps;
+// Of a block that transforms a template: fewer, so that no register is spilled. 25 units of columns take
+// two rounds either way.
+template <int kN>
+inline constexpr int kSpectraWarps = kN == 192 ? 16 : BlockTile<kN>::warps;
 // Blocks that an SM is to hold.
 constexpr int template_blocks(int n) { return n <= 64 ? 6 : n <= 128 ? 2 : 1; }
 
@@ -44,10 +48,9 @@ struct TemplateShared {
 };
 
 // Opaque, so that no address is made ready before the passes: registers are short.
-template <int kN>
-__device__ __forceinline__ WarpPlace template_place() {
+__device__ __forceinline__ WarpPlace template_place(int warps) {
   const int thread = opaque(static_cast<int>(threadIdx.x));
-  return {thread / 32, kTemplateWarps<kN>, thread % 32};
+  return {thread / 32, warps, thread % 32};
 }
 
 // What a block works on: in shared memory, not in registers, of which the passes take all.
@@ -59,11 +62,11 @@ struct TileItem {
 
 // The base of the arguments, and how many templates there are.
 template <int kN>
-__global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
+__global__ void __launch_bounds__(32 * kSpectraWarps<kN>, template_blocks(kN))
     template_spectra_kernel(FusedProblem a, Complex* spectra, int lefts) {
   using T = BlockTile<kN>;
   Complex* const twiddles = dynamic_shared<Complex>();
-  for (int i = static_cast<int>(threadIdx.x); i < kN; i += 32 * kTemplateWarps<kN>) {
+  for (int i = static_cast<int>(threadIdx.x); i < kN; i += 32 * kSpectraWarps<kN>) {
     twiddles[i] = a.roots[i];
   }
   wait_for_previous();
@@ -71,7 +74,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
   Complex* const in_tile = twiddles + TemplateShared<kN>::tile;
 #pragma unroll 1
   for (int left = static_cast<int>(blockIdx.x); left < lefts; left += static_cast<int>(gridDim.x)) {
-    const BlockTransform<kN> tile(in_tile, twiddles, template_place<kN>());
+    const BlockTransform<kN> tile(in_tile, twiddles, template_place(kSpectraWarps<kN>));
     tile.forward_rows(a.left_of(left));
     block::barrier();
     Complex* const to = spectra + static_cast<Index>(left) * T::spectrum;
@@ -132,7 +135,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
   const TemplateProblem& q = a.q;
 #pragma unroll 1
   for (std::uint32_t item = blockIdx.x; item < a.items; item += gridDim.x) {
-    const WarpPlace my = template_place<kN>();
+    const WarpPlace my = template_place(kTemplateWarps<kN>);
     TileItem& mine = of_block[0];
     if (my.warp == 0) {
       std::uint32_t rest = item;

@@ -52,7 +52,7 @@ Kernel kernel_of(const PlanRequest& request) {
 
 // What else the plan needs to know of a length.
 struct TileFacts {
-  unsigned threads;
+  unsigned threads, spectra_threads;
   std::size_t shared_bytes;
   Index spectrum;
   void (*store_roots)(Complex*, void*);
@@ -60,8 +60,8 @@ struct TileFacts {
 TileFacts facts_of(const PlanRequest& request) {
   return Lengths<64, 128, 192>::with(request.params.get_int("tile"), [](auto length) {
     constexpr int kN = decltype(length)::n;
-    return TileFacts{32 * kTemplateWarps<kN>, TemplateShared<kN>::bytes, BlockTile<kN>::spectrum,
-                     store_root_tables<Length<kN>, Length<kN>>};
+    return TileFacts{32 * kTemplateWarps<kN>, 32 * kSpectraWarps<kN>, TemplateShared<kN>::bytes,
+                     BlockTile<kN>::spectrum, store_root_tables<Length<kN>, Length<kN>>};
   });
 }
 
@@ -170,7 +170,7 @@ class TemplateFftPlan final : public DevicePlan<float> {
     const dim3 threads(facts_.threads);
     call.phase("forward");
     launches_.run(spectra_, dim3(static_cast<unsigned>(std::min<Index>(problem_.lefts, 65536))),
-                  threads, facts_.shared_bytes, call.stream, a_, a_.spectra,
+                  dim3(facts_.spectra_threads), facts_.shared_bytes, call.stream, a_, a_.spectra,
                   static_cast<int>(problem_.lefts));
     call.phase("inverse");
     const dim3 blocks(static_cast<unsigned>(blocks_));
