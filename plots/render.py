@@ -32,6 +32,7 @@ from plots.tables import (
     real_input,
     regret,
     table1,
+    template_matching,
     time_series,
 )
 from plots.tables import results as not_surfaces
@@ -129,6 +130,7 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
         **time_series.files(results),
         **detections.files(results),
         **autocorrelation.files(results),
+        **template_matching.files(results),
         **not_surfaces.files(results),
         **application.files(results),
     }

@@ -1,5 +1,5 @@
 """What the report opens with: the best algorithm by mode, Table 1 of the paper for this machine, the papers' claims, time
-series, autocorrelations, results that are no surfaces, and how accurate variants are.
+series, autocorrelations, template matching, results that are no surfaces, and how accurate variants are.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from plots.tables import (
     best_by_mode,
     detections,
     table1,
+    template_matching,
     time_series,
 )
 from plots.tables import results as not_surfaces
@@ -28,7 +29,13 @@ def chapters(results: ResultSet, cells: pd.DataFrame, claims: pd.DataFrame) -> l
     others unfold. `cells` are table1's, `claims` the verdicts' table. A set without a verified time has none."""
     if not (results.points["outcome"] == "passed").any():
         return []
-    own = (_series(results), autocorrelation.chapter(results), _not_surfaces(results), accuracy.chapter(results))
+    own = (
+        _series(results),
+        autocorrelation.chapter(results),
+        template_matching.chapter(results),
+        _not_surfaces(results),
+        accuracy.chapter(results),
+    )
     modes, *others = ([_plain(one) for one in chapters] for chapters in (best_by_mode.chapter(results), *own))
     return [*modes, _table1(cells), _claims(claims), *(one for some in others for one in some)]
 

@@ -52,12 +52,14 @@ SECTIONS = {
     "study": "Parameter studies",
     "series": "Time series",
     "autocorrelation": "Autocorrelation of images",
+    "template_matching": "Template matching",
     "results": "Results that are not surfaces",
     "beyond": "Beyond the paper's figures",
 }
 CHAPTERS = {
     "series": "time_series",
     "autocorrelation": "autocorrelation",
+    "template_matching": "template_matching",
     "results": "results",
 }  # sections whose figures are in a chapter, where the page has it
 

@@ -1,0 +1,179 @@
+"""Template matching: best tiles, speed-ups, shares of the passes, and where a transform overtakes sums of products."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from plots import style
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _panels
+from plots.tables import template_matching as table
+from plots.tidy import ResultSet
+from xcorr.variants import assignments
+
+ORDER = 96
+TITLE = table.TITLE
+SECTION = table.NAME
+TEMPLATES = 10
+MISSING = f"not measured in this set ({table.COMMAND})"
+PHASES = (("forward_us", "averages and denominators", "#0072b2"), ("hadamard_us", "numerators", "#d55e00"))
+
+
+def draw(results: ResultSet) -> list[Result]:
+    """The four figures; Omitted with what measures them where there is nothing."""
+    every = table.every_point(results)
+    return [_tiles(every), _speedups(results), _passes(every), _crossover(every)]
+
+
+def _missing(name: str, what: str = "") -> Omitted:
+    return Omitted(f"{SECTION}_{name}", f"{what}: {MISSING}" if what else MISSING, SECTION)
+
+
+def _tiled(every: pd.DataFrame, patient: str) -> pd.DataFrame:
+    """Points of the paper's passes of a patient, the fastest of each tile first."""
+    own = table.of_patient(every, patient, TEMPLATES)
+    if own.empty:
+        return own
+    own = own[own["variant"] == table.variant("tiled")]
+    return own.assign(tile=[assignments(params).get("template_tile", "") for params in own["params"]])
+
+
+def _tiles(every: pd.DataFrame) -> Result:
+    found = {name: _tiled(every, name) for name in table.patients()}
+    found = {name: own for name, own in found.items() if len(own) and own["tile"].nunique() > 1}
+    if not found:
+        return _missing("tiles", table.variant("tiled"))
+    tiles = sorted({tile for own in found.values() for tile in own["tile"]}, key=_tile_order)
+    figure, axes = _panels.curve_axes(list(found))
+    handles: dict[str, object] = {}
+    values = []
+    for number, (name, own) in enumerate(found.items()):
+        best = own.groupby("tile")["time_us"].min()
+        ratio = [float(best[tile] / best.min()) if tile in best else np.nan for tile in tiles]
+        colour, marker = f"C{number}", "osv^Dx"[number % 6]
+        (handles[name],) = axes.plot(range(len(tiles)), ratio, color=colour, marker=marker, label=name)
+        paper = table.patients()[name].tile
+        if paper in tiles and not np.isnan(ratio[tiles.index(paper)]):
+            at = tiles.index(paper)
+            axes.plot(at, ratio[at], "o", color=colour, fillstyle="none", markersize=9)
+        values += [one for one in ratio if not np.isnan(one)]
+    axes.set_xticks(range(len(tiles)), tiles)
+    axes.set_xlabel("Main tile (rows x columns)")
+    axes.set_ylabel("Time over that of the best tile")
+    _panels.log_axis(axes, np.array(values), _panels.tick_text("x"))
+    _panels.legend_below(figure, handles, style.PAGE_IN)
+    return Drawing(
+        name=f"{SECTION}_tiles",
+        title=f"{TITLE}: time by the tile of the template",
+        caption=(
+            f"The paper's passes with {TEMPLATES} templates of each patient, best number of shifts of a block for each tile. A ring marks the tile that was "
+            "best in the paper."
+        ),
+        alt=f"Line chart: time over that of the best tile against the tile; curves: {', '.join(found)}.",
+        figure=figure,
+        section=SECTION,
+    )
+
+
+def _tile_order(tile: str) -> tuple[int, int]:
+    rows, cols = map(int, tile.split("x"))
+    return rows * cols, rows
+
+
+def _speedups(results: ResultSet) -> Result:
+    ours = {name: table.speedup(results, one, TEMPLATES) for name, one in table.patients().items()}
+    known = {name: one[1] for name, one in ours.items() if one}
+    if not known:
+        return _missing("speedups", f"{table.variant('tiled')} and a CPU with all threads")
+    names = list(table.patients())
+    figure = Figure(figsize=(style.COLUMN_IN, 2.4))
+    axes = figure.subplots()
+    figure.subplots_adjust(left=0.15, right=0.97, top=0.96, bottom=0.18)
+    places = np.arange(len(names))
+    axes.bar(places - 0.2, [known.get(name, 0) for name in names], 0.38, color="#0072b2", label="here")
+    published = [one.speedup for one in table.patients().values()]
+    axes.bar(places + 0.2, published, 0.38, fill=False, edgecolor="#444444", label="paper")
+    axes.axhline(1, color="#777777", linewidth=0.5)
+    axes.set_xticks(places, names)
+    axes.set_ylabel("Speed-up, total time")
+    axes.legend()
+    absent = [name for name in names if name not in known]
+    return Drawing(
+        name=f"{SECTION}_speedups",
+        title=f"{TITLE}: speed-up over the threaded CPU",
+        caption=(
+            f"Total time (plan, transfers, computation) of the fastest CPU variant with all threads over that of the paper's passes, {TEMPLATES} templates. "
+            "Hollow: the paper, a Tesla C1060 over four threads of a Xeon W3580."
+            + (f" Not measured: {', '.join(absent)}." if absent else "")
+        ),
+        alt=f"Bars of the speed-up of {', '.join(names)}, here and in the paper.",
+        figure=figure,
+        section=SECTION,
+    )
+
+
+def _passes(every: pd.DataFrame) -> Result:
+    fastest = {name: own.iloc[0] for name in table.patients() if len(own := _tiled(every, name))}
+    fastest = {name: one for name, one in fastest.items() if all(pd.notna(one[phase]) for phase, _, _ in PHASES)}
+    if not fastest:
+        return _missing("passes", f"phases of {table.variant('tiled')}")
+    figure = Figure(figsize=(style.COLUMN_IN, 2.4))
+    axes = figure.subplots()
+    figure.subplots_adjust(left=0.15, right=0.97, top=0.96, bottom=0.18)
+    base = np.zeros(len(fastest))
+    whole = np.array([float(one["compute_us"]) for one in fastest.values()])
+    for phase, label, colour in PHASES:
+        share = 100 * np.array([float(one[phase]) for one in fastest.values()]) / whole
+        axes.bar(range(len(fastest)), share, 0.6, bottom=base, color=colour, label=label)
+        base += share
+    axes.bar(range(len(fastest)), 100 - base, 0.6, bottom=base, color="#bbbbbb", label="the rest")
+    axes.set_xticks(range(len(fastest)), list(fastest))
+    axes.set_ylabel("Share of the time [%]")
+    axes.legend()
+    return Drawing(
+        name=f"{SECTION}_passes",
+        title=f"{TITLE}: shares of the passes",
+        caption=(
+            f"The paper's passes with {TEMPLATES} templates, fastest point of each patient. Averages and denominators are made once a frame, numerators once "
+            "a template. The rest: the templates themselves, and means of frames."
+        ),
+        alt=f"Stacked bars of the shares of the passes for {', '.join(fastest)}.",
+        figure=figure,
+        section=SECTION,
+    )
+
+
+def _crossover(every: pd.DataFrame) -> Result:
+    if every.empty:
+        return _missing("crossover")
+    direct, transform = table.variant("direct"), table.variant("transform")
+    square = (every["patient"] == "") & (every["left_rows"] == every["left_cols"]) & (every["lefts"] == 1)
+    own = every[square & (every["fields"] == "score=zncc:0.3") & every["variant"].isin([direct, transform])]
+    best = own.groupby(["variant", "left_rows", "shifts"])["time_us"].min().unstack("variant")
+    if not {direct, transform} <= set(best.columns) or best.dropna().empty:
+        return _missing("crossover", f"{direct} and {transform}")
+    ratio = (best[direct] / best[transform]).dropna()
+    areas = sorted(ratio.index.get_level_values("shifts").unique())
+    labels = [f"{round(area**0.5)} x {round(area**0.5)} shifts" for area in areas]
+    figure, axes = _panels.curve_axes(labels)
+    handles: dict[str, object] = {}
+    for number, (area, label) in enumerate(zip(areas, labels)):
+        line = ratio.xs(area, level="shifts").sort_index()
+        (handles[label],) = axes.plot(line.index, line, color=f"C{number}", marker="osv^Dx"[number % 6], label=label)
+    axes.axhline(1, color="#777777", linewidth=0.5)
+    sides = sorted(map(int, ratio.index.get_level_values("left_rows").unique()))
+    _panels.log_ticks(axes, sides, [str(side) for side in sides])
+    axes.set_xlabel("Side of the template [pixels]")
+    axes.set_ylabel("Direct over transform")
+    _panels.log_axis(axes, ratio.to_numpy(dtype=float), _panels.tick_text("x"))
+    _panels.legend_below(figure, handles, style.PAGE_IN)
+    return Drawing(
+        name=f"{SECTION}_crossover",
+        title=f"{TITLE}: where a transform overtakes sums of products",
+        caption=f"Time of {direct} over that of {transform}, one template, zncc, fastest point of each. Above 1 the transform is faster.",
+        alt=f"Line chart: ratio of times against the side of the template; curves: {', '.join(labels)}.",
+        figure=figure,
+        section=SECTION,
+    )

@@ -1,0 +1,170 @@
+"""Computations on template matching for claims of the paper of the sliding window. Each takes the set and its arguments of claims.toml.
+
+A side names points of the paper's patients (plots/tables/template_matching.toml): `variants` or `backend` with `threads`, `params`
+(values that parameters must have). Of them the fastest by `metric` counts: `time`, or `total` with plan and transfers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from plots.tables import template_matching
+from plots.tables.claims.values import Found, Value, known
+from plots.tidy import ResultSet
+from xcorr.errors import UserError, nearest
+from xcorr.variants import assignments
+
+Arguments = Mapping[str, Any]
+METRICS = {"time": "time_us", "total": "total_us"}
+PHASES = {"frames": "forward_us", "templates": "hadamard_us"}
+SIDE = ("variants", "backend", "threads", "params")
+FLOAT_BYTES = 4
+
+
+def _patients(args: Arguments) -> list[template_matching.Patient]:
+    """Those of `patients` (default: all)."""
+    names = template_matching.patients()
+    for name in args.get("patients", ()):
+        if name not in names:
+            raise UserError(f"patient {name}: unknown; {nearest(name, names)}")
+    return [names[name] for name in args.get("patients", names)]
+
+
+def _column(args: Arguments) -> str:
+    metric = args.get("metric", "time")
+    if metric not in METRICS:
+        raise UserError(f"metric {metric}: unknown; {nearest(metric, METRICS)}")
+    return METRICS[metric]
+
+
+def _points(every: pd.DataFrame, side: Mapping[str, Any], patient: str, templates: int, column: str) -> pd.DataFrame:
+    """The points of a side, the fastest first."""
+    for key in side:
+        if key not in SIDE:
+            raise UserError(f"key {key}: unknown; {nearest(key, SIDE)}")
+    found = template_matching.of_patient(every, patient, templates)
+    if found.empty:
+        return found
+    if "variants" in side:
+        found = found[found["variant"].isin(side["variants"])]
+    for name in ("backend", "threads"):
+        if name in side:
+            found = found[found[name] == side[name]]
+    wanted = {name: str(value) for name, value in side.get("params", {}).items()}
+    fits = [wanted.items() <= assignments(params).items() for params in found["params"]]
+    return found[pd.Series(fits, found.index, dtype=bool)].sort_values(column, kind="stable")
+
+
+def _describe(side: Mapping[str, Any], patient: str, templates: int) -> str:
+    params = [f"{name}={value}" for name, value in sorted(side.get("params", {}).items())]
+    named = "|".join(side["variants"]) if "variants" in side else f"a variant on a {side['backend'].upper()}"
+    return " ".join([named, *params, f"with {templates} templates of {patient}"])
+
+
+def _ratios(results: ResultSet, args: Arguments) -> tuple[dict[str, float], list[str]]:
+    every, column, templates = template_matching.every_point(results), _column(args), args["templates"]
+    ratios, missing = {}, []
+    for patient in _patients(args):
+        numbers = []
+        for side in (args["of"], args["to"]):
+            found = _points(every, side, patient.name, templates, column)
+            if found.empty:
+                missing.append(_describe(side, patient.name, templates))
+            else:
+                numbers.append(float(found.iloc[0][column]))
+        if len(numbers) == 2:
+            ratios[patient.name] = numbers[0] / numbers[1]
+    return ratios, missing
+
+
+def ratio(results: ResultSet, args: Arguments) -> Found:
+    """`metric` of `of` over that of `to`, for each of `patients`, with so many `templates`."""
+    ratios, missing = _ratios(results, args)
+    return Found([known(name, one) for name, one in ratios.items()], missing)
+
+
+def rank(results: ResultSet, args: Arguments) -> Found:
+    """Rank correlation of `ratio` with the area of the template."""
+    ratios, missing = _ratios(results, args)
+    if missing or len(ratios) < 3:
+        return Found([], missing or ["three patients"])
+    areas = pd.Series({one.name: one.area for one in _patients(args)})
+    return Found([known(f"{len(ratios)} patients", float(pd.Series(ratios).rank().corr(areas.rank())))])
+
+
+def share(results: ResultSet, args: Arguments) -> Found:
+    """Share of the passes over templates (`phase`: templates) or frames in the time of both, of the fastest point of `of`."""
+    found, missing = _phases(results, args, args["of"], args["templates"])
+    own, other = (PHASES[name] for name in sorted(PHASES, key=lambda name: name != args["phase"]))
+    return Found([known(name, one[own] / (one[own] + one[other])) for name, one in found.items()], missing)
+
+
+def growth(results: ResultSet, args: Arguments) -> Found:
+    """Time of a phase with the second number of `templates` over that with the first, at the point that is fastest with the
+    second."""
+    few, many = args["templates"]
+    column = PHASES[args["phase"]]
+    found, missing = _phases(results, args, args["of"], many)
+    values = []
+    for name, one in found.items():
+        same = {**args["of"], "params": assignments(one["params"])}
+        first, absent = _phases(results, {**args, "patients": [name]}, same, few)
+        missing += absent
+        values += [known(name, one[column] / base[column]) for base in first.values()]
+    return Found(values, missing)
+
+
+def _phases(
+    results: ResultSet, args: Arguments, side: Mapping[str, Any], templates: int
+) -> tuple[dict[str, pd.Series], list[str]]:
+    if args["phase"] not in PHASES:
+        raise UserError(f"phase {args['phase']}: unknown; {nearest(args['phase'], PHASES)}")
+    every, found, missing = template_matching.every_point(results), {}, []
+    for patient in _patients(args):
+        points = _points(every, side, patient.name, templates, METRICS["time"])
+        points = points.dropna(subset=list(PHASES.values())) if len(points) else points
+        if points.empty:
+            missing.append("phases of " + _describe(side, patient.name, templates))
+        else:
+            found[patient.name] = points.iloc[0]
+    return found, missing
+
+
+def fitting(results: ResultSet, args: Arguments) -> Found:
+    """How many of the patients have template and region of interest, in float32, in so many KiB of shared memory."""
+    values = []
+    for kib in args["kib"]:
+        bytes_of = [
+            FLOAT_BYTES * (one.area + one.frame[0] * one.frame[1]) for one in template_matching.patients().values()
+        ]
+        values.append(known(f"{kib} KiB", sum(one <= 1024 * kib for one in bytes_of)))
+    return Found(values)
+
+
+def transforms(results: ResultSet, args: Arguments) -> Found:
+    """`efficient` where a verified `to`, a transform, is faster than `of`; else `slow`. A patient without rows of `to` is left out."""
+    ratios, missing = _ratios(results, args)
+    if not ratios:
+        return Found([], missing)
+    return Found([Value(f"{name} {one:.3g} times", word="efficient" if one > 1 else "slow") for name, one in ratios.items()])
+
+
+def fastest(results: ResultSet, args: Arguments) -> Found:
+    """The value of the parameter `parameter` at the fastest point of `of`, for each patient; `values` must have been measured."""
+    every, values, missing = template_matching.every_point(results), [], []
+    for patient in _patients(args):
+        found = _points(every, args["of"], patient.name, args["templates"], METRICS["time"])
+        seen = [assignments(params).get(args["parameter"]) for params in found["params"]] if len(found) else []
+        absent = [str(one) for one in args["values"] if str(one) not in seen]
+        if absent:
+            side = {**args["of"], "params": {args["parameter"]: "|".join(absent)}}
+            missing.append(_describe(side, patient.name, args["templates"]))
+        else:
+            values.append(known(patient.name, float(seen[0])))
+    return Found(values, missing)
+
+
+COMPUTATIONS = {one.__name__: one for one in (ratio, rank, share, growth, fitting, transforms, fastest)}

@@ -1,0 +1,200 @@
+"""Template matching: time, and time with transfers, of each implementation by template, area of shifts and number of templates, with
+the numbers of the paper of the sliding window beside ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.driver.schema import load_toml
+from plots import style
+from plots.metrics import si_time
+from plots.tables.text import csv, markdown
+from plots.tidy import PROBLEM, ResultSet
+from xcorr.variants import assignments
+
+NAME = "template_matching"
+TITLE = "Template matching"
+COMMAND = "./scripts/reproduce.sh --preset quick --experiments template-matching"
+NONE = f"No template matching was measured in this set. `{COMMAND}` measures it."
+ABOUT = (
+    "Scores of templates in frames that contain them at every shift. The total time is plan, upload, computation and download; a variant on a CPU has no "
+    "transfers. A line is the fastest point of a variant; on a CPU of a number of threads."
+)
+PAPER = (
+    "P1 to P6 are the template sizes of the paper of the sliding window. Its speed-ups are of total times on a Tesla C1060 over four threads of a Xeon "
+    "W3580. Its text gives the smallest and the largest area of shifts, 5 x 19 and 19 x 37, but not of which patients: which one is whose was chosen here."
+)
+DATA = Path(__file__).with_name("template_matching.toml")
+EXPERIMENT = "template-matching"
+COLUMNS = [*PROBLEM, "fields", "patient", "shifts", "variant", "threads", "params", "time_us", "total_us", "tflops"]
+
+
+@dataclass(frozen=True)
+class Patient:
+    """One of the paper's data sets: its own numbers, and the frame that gives the chosen area of shifts."""
+
+    name: str
+    template: tuple[int, int]
+    shifts: tuple[int, int]
+    tile: str
+    speedup: float
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """Rows and columns of the region of interest."""
+        return self.template[0] + self.shifts[0] - 1, self.template[1] + self.shifts[1] - 1
+
+    @property
+    def area(self) -> int:
+        """Elements of the template."""
+        return self.template[0] * self.template[1]
+
+
+def _pair(text: str) -> tuple[int, int]:
+    rows, cols = text.split("x")
+    return int(rows), int(cols)
+
+
+@lru_cache(maxsize=1)
+def patients() -> dict[str, Patient]:
+    """template_matching.toml, by name."""
+    found = (
+        Patient(one["name"], _pair(one["template"]), _pair(one["shifts"]), one["tile"], float(one["speedup"]))
+        for one in load_toml(DATA)["patients"]
+    )
+    return {one.name: one for one in found}
+
+
+def variant(role: str) -> str:
+    """Of template_matching.toml: `tiled`, `direct` or `transform`."""
+    return str(load_toml(DATA)["variants"][role])
+
+
+def every_point(results: ResultSet) -> pd.DataFrame:
+    """Verified points of the experiment in the usual mode, with `patient` (empty: none), `shifts` (their number), `threads` of a CPU,
+    `time_us`, `total_us` and `tflops`."""
+    found = results.with_fields
+    if found.empty:
+        return found
+    usual = (found["outcome"] == "passed") & (found["mode"] == "stream") & (found["input"] == "uniform")
+    own = found[usual & (found["experiment"] == EXPERIMENT) & (found["precision"] == "fp32")]
+    by_shape = {(*one.template, *one.frame): one.name for one in patients().values()}
+    shapes = own[["left_rows", "left_cols", "right_rows", "right_cols"]].astype(int)
+    valid = (shapes["right_rows"] - shapes["left_rows"] + 1) * (shapes["right_cols"] - shapes["left_cols"] + 1)
+    total = own["compute_us"] + own[["plan_us", "upload_us", "download_us"]].fillna(0).sum(axis=1)
+    return own.assign(
+        patient=[by_shape.get(tuple(one), "") for one in shapes.to_numpy().tolist()],
+        shifts=valid,
+        threads=[
+            assignments(params).get("threads", "1") if backend == "cpu" else ""
+            for backend, params in zip(own["backend"], own["params"])
+        ],
+        time_us=own["compute_us"],
+        total_us=total,
+        tflops=2e-6 * own["fmas"] / own["compute_us"],
+    )
+
+
+def points(results: ResultSet) -> pd.DataFrame:
+    """The fastest of every_point of each variant and number of threads on each problem."""
+    found = every_point(results)
+    if found.empty:
+        return found
+    by = [*PROBLEM, "fields", "variant", "threads"]
+    return found.sort_values("time_us", kind="stable").drop_duplicates(by)
+
+
+def of_patient(found: pd.DataFrame, name: str, templates: int) -> pd.DataFrame:
+    """The scores of a patient's templates among points, the fastest first."""
+    if found.empty:
+        return found
+    own = found[(found["patient"] == name) & (found["lefts"] == templates) & (found["fields"] == "score=zncc:0.3")]
+    return own.sort_values("time_us", kind="stable")
+
+
+def table(results: ResultSet) -> pd.DataFrame:
+    """A line per problem, variant and number of threads, the fastest of a problem first: columns COLUMNS."""
+    found = points(results)
+    if found.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    by = ["left_rows", "left_cols", "right_rows", "right_cols", "lefts", "fields", "time_us"]
+    return found.sort_values(by, kind="stable")[COLUMNS].reset_index(drop=True)
+
+
+def readable(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines as a reader sees them."""
+    shapes = lines[["lefts", "left_rows", "left_cols", "right_rows", "right_cols"]].astype(int).to_numpy().tolist()
+    return pd.DataFrame(
+        {
+            "Templates": [
+                f"{count} x {rows}x{cols}" + (f" ({patient})" if patient else "")
+                for (count, rows, cols, *_), patient in zip(shapes, lines["patient"])
+            ],
+            "Frame": [f"{rows}x{cols}" for *_, rows, cols in shapes],
+            "Fields": [text.replace(";", ", ") for text in lines["fields"]],
+            "Variant": [
+                style.label(name) + {"1": ", one thread", "all": ", all threads"}.get(threads, "")
+                for name, threads in zip(lines["variant"], lines["threads"])
+            ],
+            "Parameters": [text.replace(";", ", ") or "–" for text in lines["params"]],
+            "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
+            "Total": [si_time(us * 1e-6) for us in lines["total_us"]],
+            "TFLOP/s": [f"{one:.3g}" for one in lines["tflops"]],
+        }
+    )
+
+
+def speedup(results: ResultSet, patient: Patient, templates: int) -> tuple[str, float] | None:
+    """The best tile of a patient and the total time of the threaded CPU over that of the tiled passes; None without rows of both."""
+    found = of_patient(every_point(results), patient.name, templates)
+    if found.empty:
+        return None
+    tiled = found[found["variant"] == variant("tiled")].sort_values("total_us", kind="stable")
+    threaded = found[(found["backend"] == "cpu") & (found["threads"] == "all")]["total_us"]
+    if tiled.empty or threaded.empty:
+        return None
+    best = tiled.iloc[0]
+    return assignments(best["params"])["template_tile"], float(threaded.min() / best["total_us"])
+
+
+def beside_paper(results: ResultSet, templates: int = 10) -> pd.DataFrame:
+    """The paper's best tile and speed-up of each patient beside ours, which are empty where rows are missing."""
+    lines = []
+    for one in patients().values():
+        ours = speedup(results, one, templates)
+        lines.append(
+            {
+                "Patient": one.name,
+                "Template": f"{one.template[0]}x{one.template[1]}",
+                "Shifts": f"{one.shifts[0]}x{one.shifts[1]}",
+                "Best tile, paper": one.tile,
+                "Best tile": ours[0] if ours else "–",
+                "Speed-up, paper": f"{one.speedup:.2f}",
+                "Speed-up": f"{ours[1]:.3g}" if ours else "–",
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def files(results: ResultSet) -> dict[str, str]:
+    """The files of the table; without rows, one that says so and has the paper's numbers."""
+    lines, paper = table(results), markdown(beside_paper(results))
+    if lines.empty:
+        return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n\n{PAPER}\n\n{paper}"}
+    text = f"# {TITLE}\n\n{ABOUT}\n\n{markdown(readable(lines))}\n\n{PAPER}\n\n{paper}"
+    return {f"{NAME}.md": text, f"{NAME}.csv": csv(lines)}
+
+
+def chapter(results: ResultSet) -> list[dict[str, Any]]:
+    """The chapter of the report (see plots.report.front)."""
+    lines = table(results)
+    notes = [NONE, PAPER] if lines.empty else [ABOUT, PAPER]
+    tables = [("The paper's patients, 10 templates", beside_paper(results), True)]
+    if len(lines):
+        tables.append(("Time by template and frame", readable(lines), False))
+    return [{"id": NAME, "title": TITLE, "notes": notes, "tables": tables}]
