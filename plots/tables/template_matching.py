@@ -30,7 +30,6 @@ PAPER = (
     "W3580. Its text gives the smallest and the largest area of shifts, 5 x 19 and 19 x 37, but not of which patients: which one is whose was chosen here."
 )
 DATA = Path(__file__).with_name("template_matching.toml")
-EXPERIMENT = "template-matching"
 COLUMNS = [*PROBLEM, "fields", "patient", "shifts", "variant", "threads", "params", "time_us", "total_us", "tflops"]
 
 
@@ -76,13 +75,14 @@ def variant(role: str) -> str:
 
 
 def every_point(results: ResultSet) -> pd.DataFrame:
-    """Verified points of the experiment in the usual mode, with `patient` (empty: none), `shifts` (their number), `threads` of a CPU,
+    """Verified points of templates in larger frames in the usual mode, with `patient` (empty: none), `shifts` (their number), `threads` of a CPU,
     `time_us`, `total_us` and `tflops`."""
     found = results.with_fields
     if found.empty:
         return found
     usual = (found["outcome"] == "passed") & (found["mode"] == "stream") & (found["input"] == "uniform")
-    own = found[usual & (found["experiment"] == EXPERIMENT) & (found["precision"] == "fp32")]
+    inside = (found["left_rows"] < found["right_rows"]) & (found["left_cols"] < found["right_cols"])
+    own = found[usual & inside & (found["window"] == "valid") & (found["precision"] == "fp32")]
     by_shape = {(*one.template, *one.frame): one.name for one in patients().values()}
     shapes = own[["left_rows", "left_cols", "right_rows", "right_cols"]].astype(int)
     valid = (shapes["right_rows"] - shapes["left_rows"] + 1) * (shapes["right_cols"] - shapes["left_cols"] + 1)

@@ -37,6 +37,7 @@ PAPER = (
     + [f"I{n:02}" for n in range(1, 14)]
     + [f"J{n:02}" for n in range(1, 6)]
     + [f"H{n:02}" for n in range(1, 5)]
+    + [f"W{n:02}" for n in range(1, 11)]
 )
 SPLIT_1 = "distribution=triangle;rows_per_thread=1;warps_per_block=4"
 GROUPED_8 = "left_rows=8;overlaps_per_thread=8;warps_per_block=4"
@@ -92,12 +93,12 @@ CELLS = {"form": "one-to-one", "counts": "1-to-1"}
 
 def test_every_claim_is_there_with_a_class_and_a_way_or_a_reason():
     claims = verdicts.catalogue().claims
-    assert len(PAPER) == 119 and list(dict.fromkeys(PAPER)) == PAPER
+    assert len(PAPER) == 129 and list(dict.fromkeys(PAPER)) == PAPER
     assert sorted(claims) == sorted(PAPER)
     for claim in claims.values():
         assert claim.kind in verdicts.CLASSES and claim.paper and claim.statement and claim.section
         assert claim.compute or claim.reason, claim.id
-        if claim.kind not in ("published", "series", "image"):
+        if claim.kind not in ("published", "series", "image", "template"):
             assert claim.compute, f"{claim.id}: what measuring or counting decides must be computed"
         if claim.kind == "machine":
             assert claim.experiments and claim.quantity, claim.id
@@ -120,7 +121,7 @@ def test_claims_name_series_computations_and_arguments_that_exist():
 
 def test_static_claims_need_no_row():
     found = decided([sets.row()])
-    holding = {"A01", "A02", "A03", "A04", "A07", "A10"}
+    holding = {"A01", "A02", "A03", "A04", "A07", "A10", "W06"}
     assert {one for one in PAPER if found[one] == HOLDS} == holding
     assert {one for one in PAPER if found[one] == DIFFERS} == {"A05", "A06", "A08", "A09"}
 

@@ -149,7 +149,9 @@ def transforms(results: ResultSet, args: Arguments) -> Found:
     ratios, missing = _ratios(results, args)
     if not ratios:
         return Found([], missing)
-    return Found([Value(f"{name} {one:.3g} times", word="efficient" if one > 1 else "slow") for name, one in ratios.items()])
+    return Found(
+        [Value(f"{name} {one:.3g} times", word="efficient" if one > 1 else "slow") for name, one in ratios.items()]
+    )
 
 
 def fastest(results: ResultSet, args: Arguments) -> Found:

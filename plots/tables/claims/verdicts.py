@@ -12,7 +12,7 @@ import pandas as pd
 
 import experiments
 from experiments.driver.schema import load_toml
-from plots.tables.claims import counted, images, later, measured, series
+from plots.tables.claims import counted, images, later, measured, series, templates
 from plots.tables.claims.rows import Rows, parse_series, predicted_too_long
 from plots.tables.claims.values import (
     ALL_VERDICTS,
@@ -37,8 +37,14 @@ CLASSES = {
     "series": "about time series on tensor cores, decided by measuring",
     "image": "about autocorrelations of images, decided by measuring",
     "later": "of the first paper and the thesis, found later, decided by measuring",
+    "template": "about template matching, decided by measuring",
 }
-OF_A_SET = ("series", "image", "later")  # classes that may look at more of a set than Rows, and have words of their own
+OF_A_SET = (
+    "series",
+    "image",
+    "later",
+    "template",
+)  # classes that may look at more of a set than Rows, and have words of their own
 IMPORT = "about the published data; import them (scripts/import_published.py)"
 REQUIRED = ("id", "section", "statement", "class", "paper")
 KEYS = (*REQUIRED, "experiments", "quantity", "compute", "test", "verdict", "reason", "note")
@@ -49,6 +55,7 @@ COMPUTATIONS = {
     "series": series.COMPUTATIONS,
     "image": images.COMPUTATIONS,
     "later": {**measured.COMPUTATIONS, **later.COMPUTATIONS},
+    "template": templates.COMPUTATIONS,
 }
 COLUMNS = ["id", "section", "class", "claim", "quantity", "paper", "here", "values", "verdict", "reason", "note"]
 

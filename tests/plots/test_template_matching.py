@@ -1,0 +1,167 @@
+"""Template matching: the table beside the paper's numbers, the figures, the chapter and the claims, with and without rows."""
+
+from __future__ import annotations
+
+import pytest
+from stored import OLD, row, save
+
+from experiments.driver import schema
+from plots import tidy
+from plots.drawing import Drawing, Omitted
+from plots.figures import template_matching as figure
+from plots.report import front
+from plots.tables import table1, template_matching
+from plots.tables.claims import templates, verdicts
+from xcorr.errors import UserError
+
+TILED = template_matching.variant("tiled")
+
+
+def matched(variant, us, shapes, templates_=10, params="", **cells):
+    names = ("left_rows", "left_cols", "right_rows", "right_cols")
+    given = {
+        **dict(zip(names, shapes)),
+        "experiment": "template-matching",
+        "family": "template_matching",
+        "form": "n-to-m",
+        "window": "valid",
+        "score": "zncc:0.3",
+        "lefts": templates_,
+        "rights": 1,
+        "backend": "cuda",
+        "fmas": 1_000_000,
+        **cells,
+    }
+    return row(variant=variant, params=params, compute_us=us, **given)
+
+
+def loaded(folder, rows):
+    save(folder, OLD, rows)
+    return tidy.load(folder, "k", "local")
+
+
+def of_patients(speed=2.0):
+    """Rows of every patient: passes with all tiles of two kinds and all shifts of a block, the CPU, transforms."""
+    rows = []
+    for one in template_matching.patients().values():
+        shapes = (*one.template, *one.frame)
+        for count in (1, 10, 16):
+            phases = {"forward_us": 20.0, "hadamard_us": 4.0 * count}
+            for tile, cost in (("4x4", 1.2), ("16x10", 1.0)):
+                for threads in (64, 128, 192, 256, 512, 1024):
+                    us = cost * (30 + 4 * count) * (1 if threads == 256 else 1.1)
+                    params = f"shifts_per_block={threads};template_tile={tile}"
+                    rows.append(matched(TILED, us, shapes, count, params, upload_us=5.0, **phases))
+            cpu = speed * one.area**0.5 * (30 + 4 * count)
+            rows.append(matched("cpu_one", cpu, shapes, count, "threads=all", backend="cpu"))
+            rows.append(matched("cpu_one", 3 * cpu, shapes, count, "threads=1", backend="cpu"))
+            rows.append(matched(template_matching.variant("transform"), 12.0, shapes, count, "tile=128"))
+    for side in (8, 16):
+        for area in (16, 64):
+            shapes = (side, side, side + area - 1, side + area - 1)
+            rows.append(matched(template_matching.variant("direct"), 0.1 * side * area, shapes, 1))
+            rows.append(matched(template_matching.variant("transform"), 1.0 * area, shapes, 1, "tile=64"))
+    return rows
+
+
+@pytest.fixture
+def measured(tmp_path):
+    return loaded(tmp_path, [*of_patients(), row()])
+
+
+def test_the_papers_numbers_are_data():
+    patients = template_matching.patients()
+    assert list(patients) == [f"P{n}" for n in range(1, 7)]
+    assert patients["P2"].frame == (27, 39) and patients["P4"].frame == (174, 152)
+    areas = [one.shifts[0] * one.shifts[1] for one in patients.values()]
+    assert (min(areas), max(areas)) == (95, 703)
+
+
+def test_the_experiment_has_the_frames_of_the_patients():
+    found = schema.load_experiment(schema.FOLDER / "template-matching.toml")
+    problems = schema.grid(found, "")
+    shapes = {(one.left, one.right) for one in problems}
+    for one in template_matching.patients().values():
+        assert (one.template, one.frame) in shapes
+    headline = [one for one in problems if one.right == (1080, 1920)]
+    assert {(one.lefts, one.fields.score, one.fields.result) for one in headline} >= {
+        (1, "zncc:0.3", "peak"),
+        (100, "zncc:0.3", "peak"),
+    }
+    assert {one.fields.boundary for one in problems if one.fields.views == "windows"} == {"zero", "circular"}
+
+
+def test_a_line_is_the_fastest_point_of_a_variant(measured):
+    lines = template_matching.table(measured)
+    own = lines[(lines["patient"] == "P4") & (lines["lefts"] == 10)]
+    assert own["variant"].tolist() == [template_matching.variant("transform"), TILED, "cpu_one", "cpu_one"]
+    tiled = own.iloc[1]
+    assert (tiled["time_us"], tiled["total_us"]) == (70, 75) and tiled["shifts"] == 703
+    assert set(template_matching.files(measured)) == {"template_matching.md", "template_matching.csv"}
+    shown = template_matching.readable(lines)
+    assert "10 x 156x116 (P4)" in shown["Templates"].tolist()
+
+
+def test_ours_stands_beside_the_paper(measured):
+    ours = template_matching.beside_paper(measured).set_index("Patient")
+    assert ours.loc["P1", "Best tile, paper"] == "16x2" and ours.loc["P1", "Best tile"] == "16x10"
+    expected = 2 * (53 * 54) ** 0.5 * 70 / 75
+    assert float(ours.loc["P1", "Speed-up"]) == pytest.approx(expected, rel=0.01)
+
+
+def chapter_of(results):
+    chapters = front.chapters(results, table1.cells(results.points), verdicts.table(results))
+    (chapter,) = [one for one in chapters if one["id"] == "template_matching"]
+    return chapter
+
+
+def test_a_set_without_rows_says_what_measures_them(tmp_path):
+    results = loaded(tmp_path, [row()])
+    drawn = figure.draw(results)
+    assert len(drawn) == 4 and all(isinstance(one, Omitted) for one in drawn)
+    assert all("--experiments template-matching" in one.reason for one in drawn)
+    assert list(template_matching.files(results)) == ["template_matching.md"]
+    chapter = chapter_of(results)
+    assert chapter["notes"][0] == template_matching.NONE and len(chapter["tables"]) == 1
+
+
+def test_every_figure_is_drawn(measured):
+    drawn = {one.name: one for one in figure.draw(measured)}
+    assert all(isinstance(one, Drawing) for one in drawn.values()), drawn
+    assert len(drawn["template_matching_tiles"].figure.axes[0].lines) >= 6
+    assert len(drawn["template_matching_crossover"].figure.axes[0].lines) == 3
+    assert len(chapter_of(measured)["tables"]) == 2
+
+
+def test_other_rows_are_none_of_the_table(tmp_path):
+    shapes = (53, 54, 63, 76)
+    own = [matched(TILED, 5.0, shapes, window="sy:0..1,sx:0..1"), matched(TILED, 5.0, shapes, mode="latency"), row()]
+    assert template_matching.table(loaded(tmp_path, own)).empty
+
+
+def found_of(results):
+    lines = verdicts.table(results).set_index("id")
+    return lines["verdict"].to_dict(), lines["here"].to_dict()
+
+
+def test_claims_are_decided_by_rows(measured):
+    found, here = found_of(measured)
+    assert found["W01"] == found["W02"] == found["W03"] == found["W04"] == found["W05"] == found["W10"] == "holds"
+    assert found["W06"] == "holds" and here["W06"] == "16 KiB: 1"
+    assert found["W07"] == "differs here"
+    assert found["W08"] == found["W09"] == "not measured"
+
+
+def test_claims_without_rows_are_not_measured(tmp_path):
+    found, _ = found_of(loaded(tmp_path, [row()]))
+    assert {found[f"W{n:02}"] for n in (1, 2, 3, 4, 5, 7, 8, 9, 10)} == {"not measured"}
+
+
+def test_a_wrong_argument_of_a_claim_is_one_line(measured):
+    side = {"variants": [TILED]}
+    with pytest.raises(UserError, match="patient P7: unknown"):
+        templates.ratio(measured, {"templates": 10, "patients": ["P7"], "of": side, "to": side})
+    with pytest.raises(UserError, match="key variant: unknown; did you mean variants"):
+        templates.ratio(measured, {"templates": 10, "of": {"variant": []}, "to": side})
+    with pytest.raises(UserError, match="metric tim"):
+        templates.ratio(measured, {"templates": 10, "of": side, "to": side, "metric": "tim"})
