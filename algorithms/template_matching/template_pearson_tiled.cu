@@ -1,5 +1,5 @@
-// Pearson's correlation of templates in frames, as the paper of the sliding window makes it (Adaptable
-// Two-Dimensional Sliding Windows on NVIDIA GPUs): a template is divided into tiles, a block has one tile
+// Pearson's correlation of templates in frames, as the sliding-window paper makes it (Adaptable Sliding
+// Window Operations with CUDA): a template is divided into tiles, a block has one tile
 // and an area of shifts, and a thread one shift. Derived from overlap_wise, which has one thread for all
 // of a shift.
 //
