@@ -106,6 +106,7 @@ def test_order_is_by_experiment_then_work() -> None:
         "n-to-mn",
         "fields",
         "n-to-m",
+        "template-matching",
         "time-series-detections",
     ]
     for name in names:
