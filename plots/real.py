@@ -15,7 +15,13 @@ EBSD, PHOTO, SEISMIC = "real-ebsd", "real-photo", "real-seismic"  # the experime
 AMPLITUDES, AUTOCORRELATION = "series-amplitudes", "image-autocorrelation"
 VELOCIMETRY, TRACKING = "particle-velocimetry", "template-tracking"
 # What the rows are called where they are no displacements.
-TABLES = {SEISMIC: "detections", AMPLITUDES: "errors", AUTOCORRELATION: "lengths", VELOCIMETRY: "fields", TRACKING: "places"}
+TABLES = {
+    SEISMIC: "detections",
+    AMPLITUDES: "errors",
+    AUTOCORRELATION: "lengths",
+    VELOCIMETRY: "fields",
+    TRACKING: "places",
+}
 
 
 @dataclass(frozen=True)

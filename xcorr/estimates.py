@@ -27,6 +27,7 @@ class Estimate:
     point: Point
     us: float
     why: str
+    borrowed: bool = False  # the time of another point or of the parent: of equal times it comes last
 
 
 def estimates(problem: Problem, source: Source, variants: Sequence[Variant]) -> list[Estimate]:
@@ -42,16 +43,15 @@ def estimates(problem: Problem, source: Source, variants: Sequence[Variant]) -> 
     for variant in variants:
         if variant.id in own:
             continue
-        for params in variant.points:
-            surface = (
-                surfaces.get((variant.id, params))
-                or surfaces.get((variant.id, ""))
-                or surfaces.get((variant.parent, params))
-                or surfaces.get((variant.parent, ""))
-            )
+        known = [params for params in variant.points if (variant.id, params) in surfaces]
+        for params in known:
+            found.append(_with_result(problem, variant, params, *surfaces[variant.id, params]))
+        for params in variant.points if not known else ():
+            others = ((variant.id, ""), (variant.parent, params), (variant.parent, ""))
+            surface = next((surfaces[one] for one in others if one in surfaces), None)
             if surface:
-                found.append(_with_result(problem, variant, params, *surface))
-    return sorted(found, key=lambda one: (one.us, one.point[0] not in of_scores, one.point))
+                found.append(replace(_with_result(problem, variant, params, *surface), borrowed=True))
+    return sorted(found, key=lambda one: (one.us, one.point[0] not in of_scores, one.borrowed, one.point))
 
 
 def by_speeds(problem: Problem, variants: Sequence[Variant], cores: int) -> list[Estimate]:

@@ -119,6 +119,12 @@ def _on_device(variant: Variant, device: str) -> bool:
     return variant.backend == "cuda" if device.startswith("cuda") else True
 
 
+def _takes(variant: Variant, problem: Problem) -> bool:
+    """Whether the variant takes such problems by what it declares: some take one array only, some scores only."""
+    fields = problem.fields
+    return (fields.same == "yes" or not variant.same_only) and (fields.score != "product" or not variant.is_of_scores)
+
+
 def expand(
     experiments: dict[str, Experiment],
     variants: Sequence[Variant],
@@ -155,7 +161,7 @@ def expand(
             for variant in sorted(variants, key=lambda v: v.id):
                 if variant.id not in chosen or not _on_device(variant, device):
                     continue
-                if problem.form not in variant.forms or (variant.same_only and problem.fields.same != "yes"):
+                if problem.form not in variant.forms or not _takes(variant, problem):
                     continue
                 points = select_points(variant.points, params)
                 if not points:

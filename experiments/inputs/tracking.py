@@ -91,9 +91,7 @@ def follow(context: common.Context, job: Job, frames: Sequence[np.ndarray]) -> l
     offset = [start - (corner + middle) for start, corner, middle in zip(START, first, half)]
     corner, found = list(first), []
     for frame in frames[1:]:
-        origin = [
-            int(np.clip(at - REACH, 0, extent - size)) for at, extent, size in zip(corner, FRAME, request.right)
-        ]
+        origin = [int(np.clip(at - REACH, 0, extent - size)) for at, extent, size in zip(corner, FRAME, request.right)]
         start = time.perf_counter()
         right = Windows(frame, np.array([origin[0] * FRAME[1] + origin[1]]))
         peak = job.correlate(context.library, request, left, right)[0]

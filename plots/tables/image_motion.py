@@ -56,7 +56,9 @@ def _velocimetry(data: real.RealData) -> dict[str, Any]:
             "Outliers": _percent(row["outliers"], row["vectors"]),
             "Time": si_time(float(row["seconds"])),
             "From openpiv [px]": _number(row.get("peer_difference")),
-            "Time of openpiv": si_time(float(row["peer_seconds"])) if row.get("peer_seconds") == row["peer_seconds"] else "–",
+            "Time of openpiv": si_time(float(row["peer_seconds"]))
+            if row.get("peer_seconds") == row["peer_seconds"]
+            else "–",
         }
         for _, row in data.rows.iterrows()
     ]

@@ -191,6 +191,14 @@ def test_variants_of_one_array_are_asked_for_no_other_problem() -> None:
     )
 
 
+def test_variants_of_scores_are_asked_for_no_products() -> None:
+    of_scores = Variant.from_list({**fake_bench.variant("of_scores"), "scores": ["zncc"]})
+    every = expand(load_experiments(), [*VARIANTS, of_scores], "quick", "cpu")
+    taken = [unit for unit in every if unit.variant.is_of_scores]
+    assert not any(unit.problem.fields.score == "product" for unit in taken)
+    assert any(unit.problem.fields.score == "product" for unit in every)
+
+
 def test_windows_may_be_a_list(tmp_path: Path) -> None:
     head = 'title = "t"\nform = "one-to-one"\nfeeds = ["best_table"]\n'
     block = '[[problems]]\nsizes = [{size}]\ncounts = ["1:1"]\nwindow = {window}\n'

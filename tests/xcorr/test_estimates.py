@@ -88,6 +88,19 @@ def test_a_variant_without_such_a_time_is_weighed_against_those_that_have_one():
     assert first(problem, slow, BLOCK, LANES, PEAK).point == ("lanes", "")
 
 
+def test_a_borrowed_time_never_comes_before_the_one_that_it_is_borrowed_from():
+    child = entry("a_child", parent="block")
+    times = {square(64): {("block", ""): 40.0}}
+    found = estimates.estimates(square(64, boundary="circular"), source(times), listed(child, BLOCK))
+    assert [one.point[0] for one in found] == ["block", "a_child"] and found[0].us == found[1].us
+    points = entry("direct", points=("a=1", "a=2"))
+    some = {square(64): {("direct", "a=2"): 9.0}}
+    found = estimates.estimates(square(64, boundary="circular"), source(some), listed(points))
+    assert [one.point for one in found] == [("direct", "a=2")], (
+        "the other point was left out of a sweep, as slow ones are"
+    )
+
+
 def test_who_writes_the_result_meets_surface_and_reduction():
     problem = square(64, result="peak")
     reduction = reduction_us(problem)
