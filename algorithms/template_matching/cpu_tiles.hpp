@@ -68,14 +68,14 @@ class TilesPlan final : public Plan {
     const auto rights = right_side<T>(call, q);
     call.phase("build");
     if (q.fields.score.kind == ScoreKind::zncc) {
-#pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1)
+#pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1 && q.rights > 1)
       for (Index r = 0; r < q.rights; ++r) memory_[at_.means + r] = mean_of(rights, r);
     }
     call.phase("forward");
     if (q.form == Form::n_to_mn) return each_tile(call, lefts, rights, 0, 0);
     for (Index first = 0; first < q.lefts; first += at_.slots) {
       const Index count = std::min(at_.slots, q.lefts - first);
-#pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1)
+#pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1 && count > 1)
       for (Index l = 0; l < count; ++l) make_template(lefts, first + l, l);
       each_tile(call, lefts, rights, first, count);
     }
@@ -202,7 +202,7 @@ class TilesPlan final : public Plan {
     // Few tiles are shared by threads, each with a part of the templates.
     const Index groups =
         q.form == Form::n_to_mn ? 1 : std::clamp<Index>(2 * threads_ / tasks, 1, count);
-#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+#pragma omp parallel num_threads(threads_) if (threads_ > 1 && tasks * groups > 1)
     {
       const int thread = omp_get_thread_num();
       Index made = -1;  // n-to-mn: the template in this thread's slot
@@ -231,7 +231,7 @@ class TilesPlan final : public Plan {
                  Index count) {
     const Problem& q = problem_;
     double* most = memory_ + at_.most;
-#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+#pragma omp parallel num_threads(threads_) if (threads_ > 1 && q.rights > 1)
     {
       const int thread = omp_get_thread_num();
 #pragma omp for schedule(dynamic)

@@ -17,8 +17,8 @@
 // rows of the frame has no branch. Lanes and rows beyond the tile are computed and dropped. AVX-512,
 // AVX2 with FMA or the baseline of the architecture, chosen at run time.
 //
-// Forms: all; fp32, fp64. Scores zncc, ncc and covariance, masks (all sums are correlations then, in
-// float64, three for one mask and six for two), views.
+// Forms: all; fp32, fp64. Scores zncc, ncc, and covariance in float64; masks (all sums are correlations
+// then, in float64, three for one mask and six for two); views.
 // Parameters, run-time:
 //   threads  1, all  over tiles, and templates where there are few tiles
 // Limits: the left matrix is the template and lies inside the right one at every shift (window
@@ -239,7 +239,7 @@ class RowStreaming {
 namespace {
 
 // Tiles of 96 x 96 outputs keep a tile in the second cache; where they are fewer than the threads
-// need, they become lower.
+// need, they become lower, unless there is so little work that a barrier would take longer.
 TileGrid grid(const PlanRequest& request) {
   constexpr Index kOutputs = 96;
   const Problem& q = request.problem;
@@ -250,33 +250,37 @@ TileGrid grid(const PlanRequest& request) {
     return made.tiles() * q.rights * (q.form == Form::n_to_m ? q.lefts : 1);
   };
   rows = std::min(rows, (q.out_rows() + kMostRows - 1) / kMostRows * kMostRows);
-  while (thread_count(request) > 1 && tasks() < wanted && rows > kMostRows) {
+  constexpr Index kLittleWork = Index{1} << 22;
+  const bool divides = thread_count(request) > 1 && q.fmas() > kLittleWork;
+  while (divides && tasks() < wanted && rows > kMostRows) {
     rows = (rows / 2 + kMostRows - 1) / kMostRows * kMostRows;
   }
   return make_grid(q, rows, kOutputs);
 }
 
 template <typename T>
-using MaskedPlan = TilesPlan<T, double, RowStreaming>;
+using ExactPlan = TilesPlan<T, double, RowStreaming>;
 template <typename T>
-using UnmaskedPlan = TilesPlan<T, T, RowStreaming>;
+using UsualPlan = TilesPlan<T, T, RowStreaming>;
+
+// Sums in float64: with masks, and of covariance, which has no norm that errors would be small beside.
+bool is_exact(const Problem& q) {
+  return q.fields.masks != Masks::none || q.fields.score.kind == ScoreKind::covariance;
+}
 
 Support supports(const PlanRequest& request) { return takes(request, false); }
 
 std::size_t workspace_bytes(const PlanRequest& request) {
   return device::with_scalar(request.precision, [&]<typename T>(T) {
-    return request.problem.fields.masks == Masks::none
-               ? UnmaskedPlan<T>::workspace_bytes(request, grid(request))
-               : MaskedPlan<T>::workspace_bytes(request, grid(request));
+    return is_exact(request.problem) ? ExactPlan<T>::workspace_bytes(request, grid(request))
+                                     : UsualPlan<T>::workspace_bytes(request, grid(request));
   });
 }
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {
   return device::with_scalar(request.precision, [&]<typename T>(T) -> std::unique_ptr<Plan> {
-    if (request.problem.fields.masks == Masks::none) {
-      return std::make_unique<UnmaskedPlan<T>>(request, grid(request));
-    }
-    return std::make_unique<MaskedPlan<T>>(request, grid(request));
+    if (is_exact(request.problem)) return std::make_unique<ExactPlan<T>>(request, grid(request));
+    return std::make_unique<UsualPlan<T>>(request, grid(request));
   });
 }
 
