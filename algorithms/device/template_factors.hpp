@@ -276,8 +276,8 @@ struct FactorTile {
   static int cols(const Problem& q) { return kFactorCols + static_cast<int>(q.left.cols) - 1; }
   static int pitch(int cols) { return cols | 1; }  // so that rows lie in banks of their own
   static std::size_t bytes(const Problem& q, int rows) {
-    return sizeof(RunSums) * static_cast<std::size_t>(rows) *
-           static_cast<std::size_t>(pitch(cols(q)));
+    return sizeof(FrameFacts) + sizeof(RunSums) * static_cast<std::size_t>(rows) *
+                                    static_cast<std::size_t>(pitch(cols(q)));
   }
 };
 
@@ -286,8 +286,8 @@ template <int kRows>
 __global__ void __launch_bounds__(kFactorsThreads)
     factors_kernel(TemplateProblem q, TemplateMemory memory, const float* right) {
   wait_for_previous();
-  XCORR_SHARED(FrameFacts, of_frame, 1);
-  RunSums* const sums = dynamic_shared<RunSums>();
+  auto* const of_frame = dynamic_shared<FrameFacts>();
+  auto* const sums = reinterpret_cast<RunSums*>(of_frame + 1);
   const int thread = static_cast<int>(threadIdx.x);
   const int cols = kFactorCols + q.left_cols - 1, pitch = cols | 1;
   const double terms = static_cast<double>(q.left_size()), share = 1 / terms;

@@ -76,7 +76,6 @@ template <Pass kPass>
 __global__ void __launch_bounds__(1024, 1) tile_sums_kernel(PearsonArguments a) {
   constexpr bool kPairs = kPass == Pass::numerators;
   wait_for_previous();
-  XCORR_SHARED(FrameScale, of_block, 1);
   const TemplateProblem& q = a.q;
   const PearsonShape& s = a.shape;
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
@@ -91,7 +90,8 @@ __global__ void __launch_bounds__(1024, 1) tile_sums_kernel(PearsonArguments a) 
   const int rows = q.left_rows - tile_y < s.tile_rows ? q.left_rows - tile_y : s.tile_rows;
   const int cols = q.left_cols - tile_x < s.tile_cols ? q.left_cols - tile_x : s.tile_cols;
   const int pitch = s.tile_cols + s.across - 1, staged_rows = s.tile_rows + s.down - 1;
-  float* const frame_part = dynamic_shared<float>();
+  auto* const of_block = dynamic_shared<FrameScale>();
+  auto* const frame_part = reinterpret_cast<float*>(of_block + 1);
   float* const of_template = frame_part + staged_rows * pitch;
   at = static_cast<std::uint32_t>(thread);
   const int my_row = static_cast<int>(s.of_across.split(at)), my_col = static_cast<int>(at);

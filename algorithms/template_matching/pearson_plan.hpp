@@ -39,7 +39,8 @@ inline PearsonShape pearson_shape(const PlanRequest& request) {
 
 inline std::size_t pearson_shared_bytes(const PearsonShape& s) {
   const int frame = (s.tile_rows + s.down - 1) * (s.tile_cols + s.across - 1);
-  return sizeof(float) * static_cast<std::size_t>(frame + s.tile_rows * s.tile_cols);
+  return sizeof(FrameScale) +
+         sizeof(float) * static_cast<std::size_t>(frame + s.tile_rows * s.tile_cols);
 }
 
 // The workspace: what is found without memory is its size.

@@ -25,6 +25,7 @@ struct DirectShape {
   int slice_rows;                         // of a slice
   int panel_cols;                         // a multiple of 4
   int frame_rows, frame_pitch, frame_at;  // of the frame's part, and where it begins
+  int scale_at;                           // where the scale of the frame's part lies
   Divider tiles, of_across, of_frame_pitch, of_panel_cols;
   Divider blocks_across, blocks_of_part, blocks_of_pair;
   int parts, part_rows;  // of the template's rows, each by blocks of its own
@@ -91,9 +92,9 @@ __global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArgumen
   wait_for_previous();
   const TemplateProblem& q = a.q;
   const DirectShape& s = a.shape;
-  XCORR_SHARED(FrameScale, of_block, 1);
   float* const left = dynamic_shared<float>();
   float* const right = left + s.frame_at;
+  auto* const of_block = reinterpret_cast<FrameScale*>(left + s.scale_at);
   const int thread = static_cast<int>(threadIdx.x);
   auto within = static_cast<std::uint32_t>(thread);
   const int slice = static_cast<int>(s.tiles.split(within));

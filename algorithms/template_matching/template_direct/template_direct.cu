@@ -107,7 +107,8 @@ struct DirectLayout {
     // Outputs lie there too, in the end.
     const int floats = std::max(shape.frame_at + shape.frame_rows * shape.frame_pitch,
                                 shape.down * rows * shape.across * kTileCols);
-    return static_cast<std::size_t>(floats) * sizeof(float);
+    shape.scale_at = floats;
+    return static_cast<std::size_t>(floats) * sizeof(float) + sizeof(FrameScale);
   }
 
   DirectShape shape{};
