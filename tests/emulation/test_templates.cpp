@@ -248,6 +248,21 @@ TEST_P(Templates, what_is_constant_correlates_with_nothing) {
   }
 }
 
+// The same where a window has many elements, whose sum float32 would round in one direction.
+TEST_P(Templates, large_constant_windows_are_constant) {
+  Scene scene(
+      "one-to-one/45x30/50x34/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
+      [](Index y, Index x) { return y < 47 ? 1000.1 : noise(7000 + y * 34 + x); });
+  for (const Params& params : point_for(scene.q)) {
+    const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
+    if (!got.done) continue;
+    for (Index i = 0; i < scene.q.out_elements(); ++i) {
+      const double want = i / scene.q.out_cols() + 45 <= 47 ? 0 : scene.zncc(i);
+      ASSERT_NEAR(got.surface()[i], want, want == 0 ? 0 : 1e-4) << params.canonical() << " " << i;
+    }
+  }
+}
+
 bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 // Records are those that the harness makes of the variant's own surface: with equal outputs, infinities,
