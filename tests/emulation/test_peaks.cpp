@@ -107,7 +107,7 @@ TEST_P(Peaks, are_right_by_the_verdict) {
         "n-to-m/5x12/12x5/2:2/full", "one-to-many/20x20/20x20/1:5/sy:-3..4,sx:-9..1",
         "n-to-mn/33x30/33x30/2:2/full", "one-to-one/96x96/96x96/1:1/full",
         "one-to-one/1x190/1x3/1:1/full", "n-to-mn/120x120/120x120/2:2/sy:-5..5,sx:-8..0",
-        "n-to-m/3x20/3x20/6:7/full"}) {
+        "n-to-m/3x20/3x20/6:7/full", "n-to-m/3x3/50x20/4:5/sy:-2..47,sx:-2..17"}) {
     bool taken = false;
     for (const std::string score :
          {"", "/score=covariance", "/score=phase:0", "/score=phase:0.5"}) {
@@ -258,7 +258,7 @@ const std::vector<std::string>& shapes_of_reduction() {
       "one-to-one/60x60/60x60/1:1/full",
       "n-to-mn/2x30/2x30/3:9/full",
       "one-to-one/30x30/30x30/1:1/full",
-      "n-to-m/4x4/70x30/5:8/sy:-3..40,sx:-3..25",
+      "n-to-m/3x3/50x20/4:5/sy:-2..47,sx:-2..17",
   };
   return all;
 }
@@ -285,13 +285,20 @@ class ReducedPeaks : public Peaks {
         if (takes_fields(q)) problems.push_back(q);
       }
       if (problems.empty()) continue;
-      const std::vector<Params> point = next_point(problems.front());
-      if (point.empty()) continue;
-      ++turn_, ++met;
-      std::erase_if(problems,
-                    [&](const Problem& q) { return !GetParam().supports({q, point.front()}); });
-      expect_reduced(GetParam(), problems, point.front(),
-                     [&](Side side, Index i) { return value(side, i, problems.front()); });
+      const Index before = met;
+      // Points cut a surface in different ways.
+      for (std::size_t i = 0; i < std::min<std::size_t>(emulated_points(GetParam()).size(), 4);
+           ++i) {
+        const std::vector<Params> point = next_point(problems.front());
+        if (point.empty()) continue;
+        ++met;
+        std::vector<Problem> taken = problems;
+        std::erase_if(taken,
+                      [&](const Problem& q) { return !GetParam().supports({q, point.front()}); });
+        expect_reduced(GetParam(), taken, point.front(),
+                       [&](Side side, Index i) { return value(side, i, problems.front()); });
+      }
+      turn_ += met > before;
     }
     EXPECT_GT(met, 0);
   }
@@ -355,6 +362,59 @@ TEST_P(ReducedPeaks, outputs_that_are_no_numbers) {
     });
   }
   expect_all([](Side, Index, const Problem&) { return 0.0f; });
+}
+
+// Surfaces that are the right matrix, 0 but for four outputs: the peak, two that only its 5 x 5 exclude,
+// and the second peak behind them. The peak lies in each row, then in each column: where a variant
+// cuts a surface, the other three are on the other side.
+TEST_P(ReducedPeaks, second_peaks_behind_a_cut) {
+  for (const bool along_y : {true, false}) {
+    const std::string shape = along_y ? "40x12" : "12x40";
+    const Problem q = parse_problem("one-to-many/1x1/" + shape + "/1:33/full/result=peak");
+    const std::vector<Params> points = emulated_points(GetParam());
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const std::vector<Params> point = next_point(q);
+      if (point.empty()) break;
+      expect_reduced(GetParam(), {q}, point.front(), [&](Side side, Index at) {
+        if (side == Side::left) return 1.0f;
+        const Index pair = at / q.right.size(), in_matrix = at % q.right.size();
+        const Index row = in_matrix / q.right.cols, col = in_matrix % q.right.cols;
+        const Index along = (along_y ? row : col) - pair - 6, across = (along_y ? col : row) - 5;
+        if (along == 0 && across == 0) return 10.0f;
+        if (along == -1 && across == -2) return 9.0f;
+        if (along == -2 && across == 2) return 8.0f;
+        return along == -5 && across == 0 ? 7.0f : 0.0f;
+      });
+    }
+  }
+}
+
+// Sums of products: of a pair with one NaN far from the peak, the record has the peak and the flag.
+TEST_P(ReducedPeaks, a_nan_far_from_the_peak) {
+  if (!is_definition(GetParam().algorithm_class)) return;
+  const Problem q = parse_problem("one-to-many/1x1/60x60/1:17/full/result=peak");
+  const std::vector<Params> points = emulated_points(GetParam());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::vector<Params> point = next_point(q);
+    ASSERT_FALSE(point.empty());
+    GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
+    left.get<float>()[0] = 1;
+    for (Index e = 0; e < q.right_elements(); ++e) {
+      const Index at = e % q.right.size();
+      right.get<float>()[e] = at == 3 * q.right.cols + 3 ? 10.0f : 0.0f;
+      if (at == 58 * q.right.cols + 57) {
+        right.get<float>()[e] = std::numeric_limits<float>::quiet_NaN();
+      }
+    }
+    Planned planned(GetParam(), q, point.front());
+    const auto* const peaks = static_cast<const Peak*>(planned.compute(left.get(), right.get()));
+    for (Index p = 0; p < q.pairs(); ++p) {
+      EXPECT_EQ(peaks[p].value, 10) << point.front().canonical();
+      EXPECT_EQ(peaks[p].sy, 3) << point.front().canonical();
+      EXPECT_EQ(peaks[p].sx, 3) << point.front().canonical();
+      EXPECT_EQ(peaks[p].flags, std::uint32_t{kPeakNotFinite}) << point.front().canonical();
+    }
+  }
 }
 
 // Five waves have all of the power. Were the other bins, which hold rounding errors, divided by their
