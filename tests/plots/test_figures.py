@@ -44,9 +44,9 @@ def tick_texts(axis):
 
 def test_figures_are_found_in_report_order():
     names = list(catalogue.entries())
-    assert names[:6] == ["summary", "comparison", "speedup", "phases", "displacement", "photo"]
+    assert names[:7] == ["summary", "comparison", "speedup", "phases", "displacement", "photo", "image_motion"]
     assert names.index("fig15") < names.index("fig23") < names.index("study_warp_per_overlap")
-    assert names[6:13] == ["crossover", "floor", "roofline", "energy", "cache", "replay", "accuracy"]
+    assert names[7:14] == ["crossover", "floor", "roofline", "energy", "cache", "replay", "accuracy"]
 
 
 def test_comparison_has_a_figure_per_form_and_a_facet_per_count(cpu):
