@@ -92,7 +92,8 @@ float summed_in_turn(const Problem& q, const Sample& sample, Index sy, Index sx)
 }
 
 TEST(Verdict, SumsOfSquaresMayLoseWhatTheirSmallTermsAre) {
-  const Problem problem = parse_problem("one-to-one/1500x750/1500x750/1:1/sy:0..1,sx:-1..1/same=yes");
+  const Problem problem =
+      parse_problem("one-to-one/1500x750/1500x750/1:1/sy:0..1,sx:-1..1/same=yes");
   HostTruth truth = truth_of(problem, AlgorithmClass::definition);
   for (const InputKind kind : {InputKind::zero_mean, InputKind::uniform}) {
     Sample sample(problem, truth, kind);
