@@ -57,6 +57,7 @@ TestProblem::TestProblem(nlohmann::json request, std::uint64_t seed)
   };
   const bool same = request_.contains("same");
   if (same) name_ += "/same=yes";
+  if (request_.contains("score")) name_ += "/score=" + request_.at("score").get<std::string>();
   nlohmann::json reference = request_;
   reference.erase("same");
   reference["method"] = facts.at("fmas").get<double>() <= kByDefinition ? "definition" : "fft";
@@ -113,8 +114,10 @@ std::vector<nlohmann::json> requests(bool small) {
       request("one-to-one", 1, 60, 1, 90, 1, 1),
       request("one-to-one", 5, 9, 12, 7, 1, 1, "sy:-2..3,sx:-4..1"),
       request("n-to-m", 2, 21, 2, 300, 3, 1, "valid"),
+      request("n-to-m", 6, 7, 20, 24, 2, 3, "valid"),
       request("one-to-one", 9, 14, 9, 14, 1, 1, "sy:0..5,sx:-6..6"),
   };
+  (result.end() - 2)->emplace("score", "zncc");
   result.back()["same"] = "yes";
   if (small) return result;
   for (const int side : {32, 64, 96, 128, 256}) {
