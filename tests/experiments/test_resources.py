@@ -314,7 +314,8 @@ def test_every_cuda_variant_is_in_the_report(built: list[resources.Row]) -> None
     assert listed == {row["variant"] for row in built} - {""}
     assert all(row["registers"] for row in built)
     timed = resources.read(build_directory() / resources.SECONDS)
-    assert listed <= {row["variant"] for row in timed if float(row["seconds"]) > 0}
+    # 0.0 seconds where a compiler cache had the object
+    assert listed <= {row["variant"] for row in timed if float(row["seconds"]) >= 0}
 
 
 def test_no_built_kernel_uses_local_memory_but_the_ablations(built: list[resources.Row]) -> None:
