@@ -21,7 +21,9 @@ constexpr unsigned kWarp = 32;
 // A block that runs goes on for 1 to 2^kMostTurns turns before another one may.
 constexpr unsigned kMostTurns = 7;
 // One turn in so many begins to hold a warp back, for at most so many turns.
-constexpr unsigned kHoldOneIn = 4, kMostHeldTurns = 16;
+// 64 are more than the 37 shuffles of scale_near(), behind which template_fft once overwrote what a late
+// warp had not read yet.
+constexpr unsigned kHoldOneIn = 4, kMostHeldTurns = 64;
 // Turns of blocks in a row in which every thread that runs only polls: nothing will ever change.
 constexpr std::uint64_t kIdleTurns = 20000;
 
@@ -63,6 +65,7 @@ class Block {
         threads_(size.count()),
         exchanged_((size.count() + 31) / 32) {
     if (shared_bytes > 0) dynamic_ = garbage(shared_bytes);
+    dynamic_bytes_ = shared_bytes;
     std::iota(sequence_.begin(), sequence_.end(), 0u);
     for (unsigned i = 0; i < threads_.size(); ++i) {
       threads_[i].block = this;
@@ -116,7 +119,11 @@ class Block {
 
   void* shared(const void* key, std::size_t bytes) {
     Memory& memory = static_[key];
-    if (!memory) memory = garbage(bytes);
+    if (!memory) {
+      memory = garbage(bytes);
+      static_bytes_ += bytes;
+      check_static_memory(static_bytes_, dynamic_bytes_);
+    }
     return memory.get();
   }
   void* dynamic() const {
@@ -333,6 +340,7 @@ class Block {
   std::vector<Lanes> exchanged_;  // of each warp: what its last complete operation exchanged
   std::map<const void*, Memory> static_;
   Memory dynamic_;
+  std::size_t static_bytes_ = 0, dynamic_bytes_ = 0;
   // Of the turn: how many of the sequence had theirs, whether one did more than poll, whether one polled, whether one was
   // held back.
   std::size_t begun_ = 0;

@@ -6,6 +6,11 @@ namespace {
 
 // Those of compute capabilities 7.0 to 9.0.
 constexpr std::uint64_t kMaxThreads = 1024, kMaxGridX = 2147483647;
+// launch() asks for shared memory where the dynamic part alone is larger. CUDA counts the static part too.
+constexpr std::size_t kWithoutAsking = 48 * 1024;
+// Dynamic memory of a large problem may come near that limit, where that of the tests' problems does not. So
+// no kernel with dynamic memory has more static memory than this.
+constexpr std::size_t kMostStaticBesideDynamic = 1024;
 std::size_t shared_bytes_of_a_block = kMostSharedBytes;
 std::uint64_t asked_for_shared_bytes = 0;
 
@@ -18,6 +23,21 @@ void check_limits(dim3 grid, dim3 block, std::size_t shared_bytes) {
   if (grid.x > kMaxGridX || grid.y > kGridLimitYZ || grid.z > kGridLimitYZ)
     refuse("too large a grid");
   if (shared_bytes > shared_bytes_of_a_block) refuse("too much shared memory");
+}
+
+void check_static_memory(std::size_t static_bytes, std::size_t dynamic_bytes) {
+  const std::size_t all = static_bytes + dynamic_bytes;
+  const auto refuse = [&](const char* what) {
+    throw Fault("kernel launch: " + std::to_string(static_bytes) + " bytes of static and " +
+                std::to_string(dynamic_bytes) + " of dynamic shared memory: " + what);
+  };
+  if (dynamic_bytes > 0 && static_bytes > kMostStaticBesideDynamic) {
+    refuse("a kernel with dynamic memory has at most 1024 static bytes; make them dynamic too");
+  }
+  if (all > kWithoutAsking && dynamic_bytes <= kWithoutAsking) {
+    refuse("more than 48 KiB together, which nobody asks CUDA for");
+  }
+  if (all > shared_bytes_of_a_block) refuse("more than a block has");
 }
 
 std::size_t max_shared_bytes() {

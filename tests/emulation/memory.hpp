@@ -17,6 +17,8 @@ namespace xcorr::emulation {
 
 // Throws Fault where a GPU refuses the launch.
 void check_limits(dim3 grid, dim3 block, std::size_t shared_bytes);
+// The same of the static shared memory that a block has had so far, beside its dynamic memory.
+void check_static_memory(std::size_t static_bytes, std::size_t dynamic_bytes);
 
 namespace context = boost::context;
 

@@ -75,6 +75,31 @@ TEST(Vocabulary, shared_memory_is_garbage_at_first_and_of_the_block) {
 
 __global__ void overrun_kernel(std::size_t index) { dynamic_shared<float>()[index] = 1; }
 
+template <int kWords>
+__global__ void static_beside_dynamic_kernel() {
+  XCORR_SHARED(float, words, kWords);
+  words[0] = dynamic_shared<float>()[0];
+}
+
+// launch() asks CUDA for dynamic memory beyond 48 KiB, and CUDA counts static memory too.
+TEST(Vocabulary, static_and_dynamic_shared_memory_count_together) {
+  const auto refused = [](auto kernel, std::size_t dynamic) {
+    try {
+      launch(kernel, dim3(1), dim3(32), dynamic, nullptr);
+      return std::string();
+    } catch (const Fault& fault) {
+      return std::string(fault.what());
+    }
+  };
+  EXPECT_EQ(refused(static_beside_dynamic_kernel<256>, 47 * 1024), "");
+  EXPECT_EQ(refused(static_beside_dynamic_kernel<256>, 49 * 1024), "");
+  EXPECT_EQ(refused(static_beside_dynamic_kernel<256>, kMostSharedBytes - 1024), "");
+  EXPECT_THAT(refused(static_beside_dynamic_kernel<256>, 47 * 1024 + 4), testing::HasSubstr("48 KiB together"));
+  EXPECT_THAT(refused(static_beside_dynamic_kernel<256>, kMostSharedBytes - 1020),
+              testing::HasSubstr("more than a block has"));
+  EXPECT_THAT(refused(static_beside_dynamic_kernel<257>, 4), testing::HasSubstr("1024 static"));
+}
+
 TEST(VocabularyDeathTest, shared_memory_is_exact) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   launch(overrun_kernel, 1, 1, 4 * sizeof(float), nullptr, 3);

@@ -196,7 +196,10 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
 #pragma unroll 1
       for (int i = 0; i < a.group; ++i) {
         const int left = mine.first_template + i;
-        if (left >= q.lefts) break;  // the same for all threads
+        if (left >= q.lefts) {  // the same for all threads
+          block::barrier();     // before warp 0 overwrites what this was read from
+          break;
+        }
         const Complex* const with = a.spectra + static_cast<Index>(left) * T::spectrum;
         tile.template columns<false, true>(rows_of_tile(), [&](auto& v, int at, int, int) {
 #pragma unroll

@@ -104,7 +104,9 @@ __global__ void __launch_bounds__(kThresholdThreads, 1)
       staged[i] = fours(1)[i];
     }
   }
-  if (is_unknown(memory)) return;
+  // Without this bracket nothing was counted. `memory.state->unknown` would not do: another block of this
+  // kernel may set it between the reads of two threads, of which one would then meet no barrier.
+  if (!(bracket.median == bracket.median)) return;
   // Scores of 0 lie in this bin of this histogram.
   const bool zero_at_median = std::fabs(bracket.median) < bracket.near_median;
   const float zero =
