@@ -125,12 +125,24 @@ static __global__ void __launch_bounds__(kSearchThreads, 4) seconds_kernel(PeakS
     const int peak = top.at == kNowhere ? 0 : top.at;
     const int peak_y = peak / s.cols, peak_x = peak % s.cols;
     float best = no_number();
-#pragma unroll 4
-    for (int i = static_cast<int>(blockIdx.x) * kSearchThreads + thread; i < size; i += stride) {
-      const float value = s.data[i];
-      if (!is_number(value) || value <= best) continue;
-      const int y = i / s.cols, x = i - y * s.cols;
-      if (!is_around(y, x, peak_y, peak_x) && is_local_maximum(s, y, x, value)) best = value;
+    // Loads before branches: a load behind the branch of the one before would wait for it.
+    constexpr int kAtOnce = 8;
+    int i = static_cast<int>(blockIdx.x) * kSearchThreads + thread;
+#pragma unroll 1
+    for (; i < size; i += kAtOnce * stride) {
+      float values[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int at = i + k * stride;
+        values[k] = at < size ? s.data[at] : no_number();
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const float value = values[k];
+        if (!is_number(value) || value <= best) continue;
+        const int at = i + k * stride, y = at / s.cols, x = at - y * s.cols;
+        if (!is_around(y, x, peak_y, peak_x) && is_local_maximum(s, y, x, value)) best = value;
+      }
     }
     best = largest_of_lanes(best);
     block::barrier();

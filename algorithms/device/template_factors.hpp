@@ -225,30 +225,69 @@ __device__ __forceinline__ FrameFacts facts_of(const TemplateMemory& memory, int
   return {count > 0 ? sum / count : 0.0, scale, 0.0f};
 }
 
-// windows[j] = the sum of get(j) .. get(j + length - 1).
-template <int kRun, typename Get>
-__device__ __forceinline__ void sums_of_windows(RunSums (&windows)[kRun], int length, Get get) {
+// window(j) = the sum of sums_of(load(i)) for i from j to j + length - 1. Elements from `length` on come from
+// beyond(i). kAtOnce loads come before the additions that wait for them, and a caller that has windows in
+// shared memory leaves registers for that: with all windows in registers the compiler put each load before its
+// own addition, so that a thread had one load on its way.
+template <int kRun, int kAtOnce, typename Window, typename Load, typename Beyond, typename SumsOf>
+__device__ __forceinline__ void sums_of_windows(Window window, int length, Load load, Beyond beyond,
+                                                SumsOf sums_of) {
+  static_assert(kRun % kAtOnce == 0);
+  decltype(load(0)) of[kAtOnce];
   if (length < kRun) {
+#pragma unroll
+    for (int j = 0; j < kRun; ++j) window(j) = {0, 0};
 #pragma unroll 1
     for (int i = 0; i < length; ++i) {
 #pragma unroll
-      for (int j = 0; j < kRun; ++j) windows[j].add(get(j + i));
+      for (int from = 0; from < kRun; from += kAtOnce) {
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) of[k] = beyond(i + from + k);
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) window(from + k).add(sums_of(of[k]));
+      }
     }
     return;
   }
   RunSums run = {0, 0};
 #pragma unroll
-  for (int j = kRun - 1; j >= 0; --j) {
-    run.add(get(j));
-    windows[j] = run;
+  for (int from = kRun - kAtOnce; from >= 0; from -= kAtOnce) {
+#pragma unroll
+    for (int k = kAtOnce - 1; k >= 0; --k) of[k] = load(from + k);
+#pragma unroll
+    for (int k = kAtOnce - 1; k >= 0; --k) {
+      run.add(sums_of(of[k]));
+      window(from + k) = run;
+    }
   }
   RunSums shared = {0, 0};
-#pragma unroll 4
-  for (int i = kRun; i < length; ++i) shared.add(get(i));
+  int i = kRun;
+#pragma unroll 1
+  for (; i + kAtOnce <= length; i += kAtOnce) {
 #pragma unroll
-  for (int j = 0; j < kRun; ++j) {
-    windows[j].add(shared);
-    if (j + 1 < kRun) shared.add(get(length + j));
+    for (int k = 0; k < kAtOnce; ++k) of[k] = load(i + k);
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) shared.add(sums_of(of[k]));
+  }
+  if (i < length) {
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) of[k] = beyond(i + k);
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (i + k < length) shared.add(sums_of(of[k]));
+    }
+  }
+#pragma unroll
+  for (int from = 0; from < kRun; from += kAtOnce) {
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (from + k + 1 < kRun) of[k] = beyond(length + from + k);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      window(from + k).add(shared);
+      if (from + k + 1 < kRun) shared.add(sums_of(of[k]));
+    }
   }
 }
 
@@ -314,16 +353,18 @@ __global__ void __launch_bounds__(kFactorsThreads)
 #pragma unroll 1
       for (int x = thread; x < cols; x += kFactorsThreads) {
         const int at_x = q.first_sx + col + x, at_y = q.first_sy + row;
-        const bool inside = at_x < q.right_cols;
-        const float* const column = from + static_cast<Index>(at_y) * q.right_cols + at_x;
-        RunSums windows[kRows] = {};
-        sums_of_windows<kRows>(windows, q.left_rows, [&](int i) {
-          if (!inside || at_y + i >= q.right_rows) return RunSums{0, 0};
-          const double value = static_cast<double>(column[i * q.right_cols]) - mean;
-          return RunSums{value, value * value};
-        });
-#pragma unroll
-        for (int j = 0; j < kRows; ++j) sums[j * pitch + x] = windows[j];
+        // Windows of the problem have no elements beyond the last row and column. Any stand for these.
+        const int own_x = at_x < q.right_cols ? at_x : q.right_cols - 1;
+        const int last = q.right_rows - 1 - at_y;
+        const float* const column = from + static_cast<Index>(at_y) * q.right_cols + own_x;
+        sums_of_windows<kRows, kRows < 8 ? kRows : 8>(
+            [&](int j) -> RunSums& { return sums[j * pitch + x]; }, q.left_rows,
+            [&](int i) { return column[i * q.right_cols]; },
+            [&](int i) { return column[(i < last ? i : last) * q.right_cols]; },
+            [&](float of) {
+              const double value = static_cast<double>(of) - mean;
+              return RunSums{value, value * value};
+            });
       }
       block::barrier();
       constexpr int kRuns = kFactorCols / kWindowRun;
@@ -331,8 +372,10 @@ __global__ void __launch_bounds__(kFactorsThreads)
       for (int task = thread; task < kRows * kRuns; task += kFactorsThreads) {
         const int y = task % kRows, x = task / kRows * kWindowRun;
         const RunSums* const of_row = sums + y * pitch + x;
-        RunSums windows[kWindowRun] = {};
-        sums_of_windows<kWindowRun>(windows, q.left_cols, [&](int i) { return of_row[i]; });
+        RunSums windows[kWindowRun];
+        const auto in_row = [&](int i) { return of_row[i]; };
+        sums_of_windows<kWindowRun, 4>([&](int j) -> RunSums& { return windows[j]; }, q.left_cols,
+                                       in_row, in_row, [](const RunSums& of) { return of; });
         if (row + y >= q.out_rows) continue;
         float* const to = memory.factors + frame * q.out_size() +
                           static_cast<Index>(row + y) * q.out_cols + col + x;

@@ -101,16 +101,36 @@ __device__ __forceinline__ void write_scores(const TemplateFftArguments& a,
   float* const to = a.surfaces + pair * q.out_size();
   const float* const factors = a.memory.factors + (q.is_ratio ? frame * q.out_size() : 0);
   PartTop top = no_top();
+  // The factors of two rows come before the stores, behind which the compiler would leave each of them.
+  constexpr int kRows = 2, kOfLane = ceil_div(kN, 32);
 #pragma unroll 1
-  for (int y = my.warp; y < rows; y += my.warps) {
-    const float* const from = s.row(y);
-    const int first = (row + y) * q.out_cols + col;
-#pragma unroll 2
-    for (int x = my.lane; x < cols; x += 32) {
-      const float sum = from[x];
-      const float score = q.is_ratio ? clamped(sum * factors[first + x]) : sum;
-      to[first + x] = score;
-      top.see(score, first + x);
+  for (int y0 = my.warp; y0 < rows; y0 += kRows * my.warps) {
+    float factor[kRows][kOfLane] = {};
+    if (q.is_ratio) {
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+        const int y = y0 + i * my.warps, first = (row + y) * q.out_cols + col;
+#pragma unroll
+        for (int k = 0; k < kOfLane; ++k) {
+          const int x = my.lane + 32 * k;
+          if (y < rows && x < cols) factor[i][k] = factors[first + x];
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const int y = y0 + i * my.warps, first = (row + y) * q.out_cols + col;
+      if (y >= rows) break;
+      const float* const from = s.row(y);
+#pragma unroll
+      for (int k = 0; k < kOfLane; ++k) {
+        const int x = my.lane + 32 * k;
+        if (x >= cols) break;
+        const float sum = from[x];
+        const float score = q.is_ratio ? clamped(sum * factor[i][k]) : sum;
+        to[first + x] = score;
+        top.see(score, first + x);
+      }
     }
   }
   if (a.tops == nullptr) return;

@@ -9,6 +9,7 @@ namespace xcorr::template_matching {
 
 inline constexpr int kDirectThreads = 256;
 inline constexpr int kTileCols = 4;  // of a thread, and columns of a template in a step
+inline constexpr int kMostAcross = 16;  // tiles of a block along a row
 
 struct alignas(16) FourValues {
   float at[4];
@@ -176,14 +177,31 @@ __global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArgumen
     const Index surface = (static_cast<Index>(part) * q.pairs + pair) * q.out_size();
     const bool scored = q.is_ratio && s.parts == 1;
     const float* const factors = a.memory.factors + (scored ? number * q.out_size() : 0);
+    const int end_row = q.out_rows - row < block_rows ? q.out_rows - row : block_rows;
+    const int end_col = q.out_cols - col < block_cols ? q.out_cols - col : block_cols;
+    // Factors of several outputs come before the stores, behind which the compiler would leave each.
+    constexpr int kWarps = kDirectThreads / warp::kSize, kStoredRows = 4;
+    constexpr int kOfLane = kMostAcross * kTileCols / warp::kSize;
 #pragma unroll 1
-    for (int y = thread / 32; row + y < q.out_rows && y < block_rows; y += kDirectThreads / 32) {
-#pragma unroll 1
-      for (int x = thread % 32; x < block_cols && col + x < q.out_cols; x += 32) {
-        const Index at = static_cast<Index>(row + y) * q.out_cols + col + x;
+    for (int y0 = thread / warp::kSize; y0 < end_row; y0 += kStoredRows * kWarps) {
+      float factor[kStoredRows][kOfLane] = {};
+      const auto each_output = [&](auto use) {
+#pragma unroll
+        for (int i = 0; i < kStoredRows; ++i) {
+          const int y = y0 + i * kWarps;
+#pragma unroll
+          for (int k = 0; k < kOfLane; ++k) {
+            const int x = thread % warp::kSize + k * warp::kSize;
+            if (y >= end_row || x >= end_col) continue;
+            use(y, x, static_cast<Index>(row + y) * q.out_cols + col + x, factor[i][k]);
+          }
+        }
+      };
+      if (scored) each_output([&](int, int, Index at, float& of) { of = factors[at]; });
+      each_output([&](int y, int x, Index at, float of) {
         const float sum = left[y * block_cols + x];
-        a.out[surface + at] = scored ? clamped(sum * factors[at]) : sum;
-      }
+        a.out[surface + at] = scored ? clamped(sum * of) : sum;
+      });
     }
   }
 }

@@ -53,7 +53,7 @@ const TileKernel& kernel_of(const PlanRequest& request) {
 constexpr Index kMostBlocks = small_if_emulated(Index{1} << 20, 5);
 // Shared memory of a block that leaves room for a second one on every SM.
 constexpr std::size_t kWantedShared = 96 * 1024;
-constexpr int kMostAcross = 16, kMostPanel = 64;
+constexpr int kMostPanel = 64;
 
 // How a point shares a problem; shared_bytes is 0 where not even the smallest panel fits.
 struct DirectLayout {
