@@ -126,7 +126,7 @@ static __global__ void __launch_bounds__(kSearchThreads, 4) seconds_kernel(PeakS
     const int peak_y = peak / s.cols, peak_x = peak % s.cols;
     float best = no_number();
     // Loads before branches: a load behind the branch of the one before would wait for it.
-    constexpr int kAtOnce = 8;
+    constexpr int kAtOnce = static_cast<int>(small_if_emulated(8, 2));
     int i = static_cast<int>(blockIdx.x) * kSearchThreads + thread;
 #pragma unroll 1
     for (; i < size; i += kAtOnce * stride) {
