@@ -241,13 +241,22 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
         begun = true;
         if (once && from > 0) return;
         const int at = q.first + shift + from + thread;
-        constexpr int kMost =
-            ceil_div(FactorMemory::tile(kFactorThreads) + FactorMemory::kMore, kFactorThreads);
-#pragma unroll 7
-        for (int i = 0; i < kMost; ++i) {
-          if (i * threads + thread < staged_count) {
-            shared.staged[sample_place(thread) + i * sample_place(threads)] =
-                load_or_zero(samples, at + i * threads, q.pitch) - pivot;
+        // Loads before stores: the compiler would leave each load behind the store before it.
+        constexpr int kAtOnce = 7;
+#pragma unroll 1
+        for (int i = 0; i * threads < staged_count; i += kAtOnce) {
+          float values[kAtOnce];
+#pragma unroll
+          for (int k = 0; k < kAtOnce; ++k) {
+            const int of = at + (i + k) * threads;
+            values[k] = samples[of < q.pitch ? of : q.pitch - 1];
+          }
+#pragma unroll
+          for (int k = 0; k < kAtOnce; ++k) {
+            const float value = at + (i + k) * threads < q.pitch ? values[k] : 0.0f;
+            if ((i + k) * threads + thread < staged_count) {
+              shared.staged[sample_place(thread) + (i + k) * sample_place(threads)] = value - pivot;
+            }
           }
         }
         block::barrier();

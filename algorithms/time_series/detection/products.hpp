@@ -32,10 +32,16 @@ struct LevelledPart {
   const float* channel;
   int first, length, from;
   Line line;
-  __device__ __forceinline__ float operator()(int i) const {
-    const float value = load_or_zero(channel, first + i, length);
-    return is_finite(value) ? line.without(value, from + i) : 0.0f;
+  // The load and what waits for it, apart, so that several loads can be on their way. No branch: a load
+  // behind the branch of another one would wait for it.
+  __device__ __forceinline__ float load(int i) const {
+    const int at = first + i;
+    return channel[at < length ? at : length - 1];
   }
+  __device__ __forceinline__ float levelled(float value, int i) const {
+    return first + i < length && is_finite(value) ? line.without(value, from + i) : 0.0f;
+  }
+  __device__ __forceinline__ float operator()(int i) const { return levelled(load(i), i); }
 };
 
 // What the kernels of products are given by value.

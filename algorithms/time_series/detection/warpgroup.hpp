@@ -109,24 +109,44 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
   const auto copy_tile = [&](int tile, int which) {
     const int first_shift = tile * kTile;
     const int from = opaque(static_cast<int>(threadIdx.x));
+    // All of these loads are on their way before anything waits for one: the other warpgroup waits for the
+    // end of the copy.
+    constexpr int kThreads = kWarpgroups * kWarpgroup, kAtOnce = 10;
+    float of_factors[ceil_div(kTile, kThreads)], values[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kTile; i += kThreads) {
+      const bool exists = i + kThreads <= kTile || i + from < kTile;
+      of_factors[i / kThreads] = exists ? p.memory.factors[first_shift + i + from] : 0.0f;
+    }
+    LevelledPart samples{p.right, p.q.first + first_shift, p.q.pitch, 0, {}};
+    const auto load = [&](int begin) {
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) values[k] = samples.load(begin + k * kThreads);
+    };
+    load(from);
     const Line line = line_of_tile(p.q, p.asked, p.memory, first_shift, kTile);
+    samples.line = line;
+#pragma unroll
+    for (int i = 0; i < kTile; i += kThreads) {
+      if (i + kThreads <= kTile || i + from < kTile)
+        factors[which * kTile + factor_place(i + from)] = of_factors[i / kThreads];
+    }
 #pragma unroll 1
     for (int channel = 0; channel < q.channels; ++channel) {
-      const LevelledPart samples{p.right + static_cast<Index>(channel) * p.q.pitch,
-                                 p.q.first + first_shift, p.q.pitch, 0, line};
+      samples.channel = p.right + static_cast<Index>(channel) * p.q.pitch;
       std::uint32_t* const to = signals + which * signal_words + channel * q.channel_words;
-#pragma unroll 5
-      for (int i = from; i < q.samples; i += kWarpgroups * kWarpgroup) {
-        std::uint32_t of[1];
-        Maths::signal_words(samples, i, of);
-        to[place(i / kPartWords) + i % kPartWords] = of[0];
-      }
-    }
+#pragma unroll 1
+      for (int begin = from; begin < q.samples; begin += kAtOnce * kThreads) {
+        if (channel > 0 || begin > from) load(begin);
 #pragma unroll
-    for (int i = 0; i < kTile; i += kWarpgroups * kWarpgroup) {
-      const int at = i + from;
-      if (at < kTile)
-        factors[which * kTile + factor_place(at)] = p.memory.factors[first_shift + at];
+        for (int k = 0; k < kAtOnce; ++k) {
+          const int i = begin + k * kThreads;
+          if (i >= q.samples) break;
+          std::uint32_t of[1];
+          Maths::signal_words([&](int) { return samples.levelled(values[k], i); }, i, of);
+          to[place(i / kPartWords) + i % kPartWords] = of[0];
+        }
+      }
     }
     if (from < kGroup) {
       const int of = first_of_block() + from;
