@@ -147,13 +147,23 @@ __global__ void __launch_bounds__(kThreads, 3)
   }
   float* const to = out + static_cast<Index>(pair) * q.shifts;
   const int first = block_shift + (warp_column + 2 * t) * kSpread + g;
+  const auto shift_of = [&](int j, int i) {
+    return first + (j * kColumns + i % 2) * kSpread + i / 2 * 8;
+  };
+  // All loads before the first store, behind which the compiler would leave them. Factors reach to the end
+  // of the tile.
 #pragma unroll
   for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int shift = first + (j * kColumns + i % 2) * kSpread + i / 2 * 8;
-      if (shift >= q.shifts) continue;
-      store_last(to + shift, score_of(sums.d[j][i], own.factors[shift], asked.limit));
+      sums.d[j][i] = score_of(sums.d[j][i], own.factors[shift_of(j, i)], asked.limit);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (shift_of(j, i) < q.shifts) store_last(to + shift_of(j, i), sums.d[j][i]);
     }
   }
 }

@@ -111,7 +111,8 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
     const int from = opaque(static_cast<int>(threadIdx.x));
     // All of these loads are on their way before anything waits for one: the other warpgroup waits for the
     // end of the copy.
-    constexpr int kThreads = kWarpgroups * kWarpgroup, kAtOnce = 10;
+    constexpr int kThreads = kWarpgroups * kWarpgroup;
+    constexpr int kAtOnce = static_cast<int>(small_if_emulated(10, 5));
     float of_factors[ceil_div(kTile, kThreads)], values[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kTile; i += kThreads) {
