@@ -78,8 +78,19 @@ struct PeakSearch {
   __device__ __forceinline__ PartTop top_of(int pair) const {
     const PartTop* const of_pair = tops + static_cast<Index>(pair) * top_parts;
     PartTop top = no_top();
-#pragma unroll 2
-    for (int i = warp::lane(); i < top_parts; i += warp::kSize) top.add(of_pair[i]);
+    // The larger of two is so twice: a lane with fewer parts adds its first again.
+    constexpr int kAtOnce = 4;
+#pragma unroll 1
+    for (int begin = warp::lane(); begin < top_parts; begin += kAtOnce * warp::kSize) {
+      PartTop of[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int i = begin + k * warp::kSize;
+        of[k] = of_pair[i < top_parts ? i : begin];
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) top.add(of[k]);
+    }
     return top_of_lanes(top);
   }
 };

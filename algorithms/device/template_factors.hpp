@@ -205,11 +205,24 @@ __device__ __forceinline__ FrameFacts facts_of(const TemplateMemory& memory, int
   double sum = 0, count = 0;
   float largest = 0;
   const SurveyPart* const parts = memory.survey + static_cast<Index>(frame) * memory.parts;
-#pragma unroll 2
-  for (int i = warp::lane(); i < memory.parts; i += warp::kSize) {
-    sum += parts[i].sum;
-    count += parts[i].count;
-    largest = fmaxf(largest, parts[i].largest);
+  // Eight loads at once, also where a lane has fewer parts: a rest would be a loop of single ones.
+  constexpr int kAtOnce = 8;
+#pragma unroll 1
+  for (int begin = warp::lane(); begin < memory.parts; begin += kAtOnce * warp::kSize) {
+    SurveyPart of[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int i = begin + k * warp::kSize;
+      of[k] = parts[i < memory.parts ? i : begin];
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      // Without a branch, behind which the compiler would put the load.
+      const bool exists = begin + k * warp::kSize < memory.parts;
+      sum += exists ? of[k].sum : 0.0;
+      count += exists ? of[k].count : 0.0;
+      largest = fmaxf(largest, of[k].largest);
+    }
   }
   sum = warp::reduce_add(sum);
   count = warp::reduce_add(count);

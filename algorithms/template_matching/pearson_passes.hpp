@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(1024, 1) tile_sums_kernel(PearsonArguments a) 
     }
     block::barrier();
     const FrameScale scale = of_block[0];
-#pragma unroll 2
+#pragma unroll 4
     for (int i = thread; i < staged_rows * pitch; i += threads) {
       auto place = static_cast<std::uint32_t>(i);
       const int y = q.first_sy + row + tile_y + static_cast<int>(s.of_staged_cols.split(place));

@@ -142,13 +142,27 @@ __global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArgumen
           left[i] = exists ? unit[from_y * q.left_cols + from_x] : 0.0f;
         }
         const int first_y = q.first_sy + row + y0, first_x = q.first_sx + col + x0;
-#pragma unroll 4
-        for (int i = thread; i < s.frame_rows * s.frame_pitch; i += kDirectThreads) {
-          auto at = static_cast<std::uint32_t>(i);
-          const int y = first_y + static_cast<int>(s.of_frame_pitch.split(at));
-          const int x = first_x + static_cast<int>(at);
-          const bool exists = y < q.right_rows && x < q.right_cols;
-          right[i] = exists ? scale.of(frame[static_cast<Index>(y) * q.right_cols + x]) : 0.0f;
+        // Loads before stores, also in the last round: the compiler would make single ones of a rest.
+        constexpr int kAtOnce = static_cast<int>(small_if_emulated(8, 2));
+        const int of_frame = s.frame_rows * s.frame_pitch;
+#pragma unroll 1
+        for (int begin = thread; begin < of_frame; begin += kAtOnce * kDirectThreads) {
+          float values[kAtOnce];
+          unsigned found = 0;
+#pragma unroll
+          for (int k = 0; k < kAtOnce; ++k) {
+            auto at = static_cast<std::uint32_t>(begin + k * kDirectThreads);
+            const int y = first_y + static_cast<int>(s.of_frame_pitch.split(at));
+            const int x = first_x + static_cast<int>(at);
+            const bool exists = y < q.right_rows && x < q.right_cols;
+            found |= static_cast<unsigned>(exists) << k;
+            values[k] = frame[exists ? static_cast<Index>(y) * q.right_cols + x : 0];
+          }
+#pragma unroll
+          for (int k = 0; k < kAtOnce; ++k) {
+            const int i = begin + k * kDirectThreads;
+            if (i < of_frame) right[i] = (found >> k & 1) != 0 ? scale.of(values[k]) : 0.0f;
+          }
         }
         block::barrier();
         if (slice >= s.slices) continue;
