@@ -28,7 +28,9 @@
 namespace xcorr::device {
 
 inline constexpr int kSurveyThreads = static_cast<int>(small_if_emulated(512, 64));
+// Twice as many where there are fewer blocks than SMs: a block then has its columns in one round.
 inline constexpr int kFactorsThreads = static_cast<int>(small_if_emulated(128, 32));
+inline constexpr Index kFewFactorBlocks = small_if_emulated(128, 4);
 // Neighbouring windows of a thread along a row.
 inline constexpr int kWindowRun = 16;
 inline constexpr int kFactorCols = static_cast<int>(small_if_emulated(128, 32));
@@ -335,12 +337,12 @@ struct FactorTile {
 
 // A block has kRows x kFactorCols windows. grid: columns, rows (in a stride), frames (in a stride).
 template <int kRows>
-__global__ void __launch_bounds__(kFactorsThreads)
+__global__ void __launch_bounds__(2 * kFactorsThreads)
     factors_kernel(TemplateProblem q, TemplateMemory memory, const float* right) {
   wait_for_previous();
   auto* const of_frame = dynamic_shared<FrameFacts>();
   auto* const sums = reinterpret_cast<RunSums*>(of_frame + 1);
-  const int thread = static_cast<int>(threadIdx.x);
+  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   const int cols = kFactorCols + q.left_cols - 1, pitch = cols | 1;
   const double terms = static_cast<double>(q.left_size()), share = 1 / terms;
   const int col = static_cast<int>(blockIdx.x) * kFactorCols;
@@ -364,7 +366,7 @@ __global__ void __launch_bounds__(kFactorsThreads)
          row += static_cast<int>(gridDim.y) * kRows) {
       block::barrier();  // the sums of the rows before have been read
 #pragma unroll 1
-      for (int x = thread; x < cols; x += kFactorsThreads) {
+      for (int x = thread; x < cols; x += threads) {
         const int at_x = q.first_sx + col + x, at_y = q.first_sy + row;
         // Windows of the problem have no elements beyond the last row and column. Any stand for these.
         const int own_x = at_x < q.right_cols ? at_x : q.right_cols - 1;
@@ -382,7 +384,7 @@ __global__ void __launch_bounds__(kFactorsThreads)
       block::barrier();
       constexpr int kRuns = kFactorCols / kWindowRun;
 #pragma unroll 1
-      for (int task = thread; task < kRows * kRuns; task += kFactorsThreads) {
+      for (int task = thread; task < kRows * kRuns; task += threads) {
         const int y = task % kRows, x = task / kRows * kWindowRun;
         const RunSums* const of_row = sums + y * pitch + x;
         RunSums windows[kWindowRun];
@@ -413,6 +415,8 @@ class TemplateFactors {
     shared_bytes_ = FactorTile::bytes(q, rows_);
     grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(q.out_cols(), kFactorCols)),
                  grid_extent(ceil_div<Index>(q.out_rows(), rows_)), grid_extent(q.rights));
+    const Index blocks = static_cast<Index>(grid_.x) * grid_.y * grid_.z;
+    threads_ = kFactorsThreads * (blocks < kFewFactorBlocks ? 2 : 1);
   }
 
   // Yes, or why the shared memory of a block is too small.
@@ -431,7 +435,7 @@ class TemplateFactors {
     if (!q_.is_ratio) return;
     launches.run(
         rows_ == kTallFactors ? factors_kernel<kTallFactors> : factors_kernel<kFlatFactors>, grid_,
-        dim3(kFactorsThreads), shared_bytes_, stream, q_, memory_, right);
+        dim3(threads_), shared_bytes_, stream, q_, memory_, right);
   }
 
  private:
@@ -447,6 +451,7 @@ class TemplateFactors {
   bool has_units_ = false;
   int rows_ = 0;
   std::size_t shared_bytes_ = 0;
+  unsigned threads_ = kFactorsThreads;
   dim3 grid_;
 };
 
