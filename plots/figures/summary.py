@@ -40,7 +40,7 @@ def draw(results: ResultSet) -> list[Result]:
         ]
     forms = list(cells.groupby("form", sort=False))
     rows = math.ceil(len(forms) / COLUMNS)
-    height = 0.26 + rows * HEIGHT_IN + (rows - 1) * GAP_IN + 0.26
+    height = 0.26 + rows * HEIGHT_IN + (rows - 1) * GAP_IN + 0.42
     figure = Figure(figsize=(style.PAGE_IN, height))
     width = (style.PAGE_IN - LEFT_IN - COLUMNS * ROOM_IN - (COLUMNS - 1) * BETWEEN_IN) / COLUMNS
     values = cells[list(summary.SERIES)].to_numpy(float).ravel()
@@ -56,6 +56,8 @@ def draw(results: ResultSet) -> list[Result]:
         axes.set_title(f"{FORM_TITLES.get(form, form)}: {_matrices(form, lefts, rights)}", loc="left")
         if column == 0:
             axes.set_ylabel("Time of one computation")
+        if place + COLUMNS >= len(forms):
+            axes.set_xlabel("Size of a matrix, rows x columns")
     return [
         Drawing(
             name="summary",

@@ -34,6 +34,10 @@ template <>
 struct Passes<4096> {
   static constexpr int lanes = 256, groups = 1, resident = 2, first = 16, middle = 16, last = 16;
 };
+template <>
+struct Passes<8192> {
+  static constexpr int lanes = 256, groups = 1, resident = 1, first = 16, middle = 16, last = 32;
+};
 
 template <int kN>
 struct SegmentTransform {
