@@ -88,7 +88,14 @@ FAMILY_HUES = {
     "tiled": "sky",
 }
 # Words of an id that say more about a curve than its folder does.
-WORD_HUES = {"fft": "vermillion", "cufft": "vermillion", "definition": "slate"}
+WORD_HUES = {
+    "fft": "vermillion",
+    "cufft": "vermillion",
+    "definition": "slate",
+    "tf32": "green",
+    "3xtf32": "purple",
+    "fp16": "brown",
+}
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h"]
 DASHES: list[str | tuple[int, tuple[float, ...]]] = [
     "-",

@@ -187,7 +187,7 @@ def judge_kernels(before: list[Kernel], after: list[Kernel], calls: Compared, gr
         return DIFFERENT, "calls: none launches a kernel, so nothing was compared"
     return EQUAL, (
         f"machine code of {len(common)} kernels ({len(reached)} called), {calls.launches} launches of "
-        f"{calls.blocks} cases, grid {grid}"
+        f"{calls.blocks} cases, grid {grid}{f', {calls.new_points} new points left out' if calls.new_points else ''}"
     )
 
 

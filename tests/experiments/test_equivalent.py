@@ -15,7 +15,7 @@ from stored import NEW, row, save
 from experiments.compare import equivalent
 from experiments.compare.equivalence import times
 from experiments.compare.equivalence.builds import Tree
-from experiments.compare.equivalence.calls import Compared, Recorder, compare_calls, compare_lines
+from experiments.compare.equivalence.calls import Compared, Recorder, compare_calls, compare_lines, of_points
 from experiments.compare.equivalence.machine_code import Kernel, without_file
 from experiments.compare.equivalent import DIFFERENT, EQUAL, SAME, TOKENS, judge_kernels
 from experiments.driver import identity
@@ -48,6 +48,13 @@ def test_equal_calls_of_kernels_in_other_namespaces() -> None:
     found = compared(recording("old_k"), recording("new_k"))
     assert found.difference == "" and (found.blocks, found.launches) == (1, 1)
     assert found.reached == ({"old_k"}, {"new_k"})
+
+
+def test_points_that_only_the_newer_build_has_are_left_out() -> None:
+    new = [line.replace("a=1", "a=2") for line in recording("k", grid=77)]
+    left_out: set[str] = set()
+    assert list(of_points([*new, *recording(), *new], {"a=1"}, left_out)) == recording()
+    assert left_out == {"a=2"}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 `record_calls.cpp` plans and calls every point of a variant on a fixed list of problems; `cuda_stand_in.cpp` takes the
 place of CUDA and prints what would be enqueued. Padding in parameters of kernels is nobody's: each build is recorded
-twice, with memory painted in two ways, and bytes that differ between the two do not count.
+twice, with memory painted in two ways, and bytes that differ between the two do not count. Points that only the newer
+build has are left out: no row is of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -108,14 +109,39 @@ class Compared:
     difference: str = ""  # the first, with its problem and point; empty where there is none
     blocks: int = 0
     launches: int = 0
+    new_points: int = 0  # left out
     reached: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())  # mangled, before and after
 
 
 def compare_calls(before: Recorder, after: Recorder, variant: str) -> Compared:
     """Records a variant in both builds, twice each, and compares."""
+    with before.lines(variant, PAINTS[0]) as lines:
+        known = {_point_of(line) for line in lines if line.startswith(BLOCK)}
+    left_out: set[str] = set()
     with ExitStack() as stack:
-        streams = [stack.enter_context(one.lines(variant, paint)) for one in (before, after) for paint in PAINTS]
-        return compare_lines(streams, (before.names, after.names))
+        streams: list[Iterable[str]] = [stack.enter_context(before.lines(variant, paint)) for paint in PAINTS]
+        streams += [of_points(stack.enter_context(after.lines(variant, paint)), known, left_out) for paint in PAINTS]
+        found = compare_lines(streams, (before.names, after.names))
+    found.new_points = len(left_out)
+    return found
+
+
+def of_points(lines: Iterable[str], known: Collection[str], left_out: set[str]) -> Iterator[str]:
+    """The lines without the blocks of other points than the known ones, which are added to `left_out`."""
+    wanted = True
+    for line in lines:
+        if line.startswith(BLOCK):
+            point = _point_of(line)
+            wanted = point in known
+            if not wanted:
+                left_out.add(point)
+        if wanted:
+            yield line
+
+
+def _point_of(header: str) -> str:
+    """The parameters of a block: what follows its variant, problem and precision class."""
+    return " ".join(header.removeprefix(BLOCK).split()[3:])
 
 
 def compare_lines(streams: list[Iterable[str]], names: tuple[Mapping[str, str], Mapping[str, str]]) -> Compared:

@@ -51,6 +51,16 @@ const Special kSpecial[] = {{{8, 8}, {32, 40}, "valid"},
                             {{40, 24}, {9, 50}, "full"},
                             {{64, 64}, {64, 64}, "sy:0..63,sx:-63..63"},
                             {{1, 256}, {1, 5000}, "valid"}};
+// Templates along a signal: every length of segment, several channels, more templates than a block takes.
+struct Series {
+  Index templates;
+  Shape of_template, signal;
+};
+const Series kSeries[] = {{1, {1, 7}, {1, 100}},
+                          {16, {1, 256}, {1, 20'000}},
+                          {33, {3, 100}, {3, 9'001}},
+                          {2, {1, 1500}, {1, 70'001}},
+                          {1, {1, 3500}, {1, 30'000}}};
 constexpr Index kMostFmasOfCpu = 20'000'000;
 constexpr Index kMostBytes = Index{4} << 30;
 
@@ -63,6 +73,11 @@ std::vector<Problem> problems() {
     for (const Special& s : kSpecial) {
       all.push_back(make_problem(c.form, s.left, s.right, c.lefts, c.rights, s.window));
     }
+  }
+  // Time series: one signal.
+  for (const Series& one : kSeries) {
+    all.push_back(
+        make_problem(Form::n_to_m, one.of_template, one.signal, one.templates, 1, "valid"));
   }
   return all;
 }

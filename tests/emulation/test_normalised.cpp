@@ -1,0 +1,198 @@
+// What cufft_normalised does around the library's calls, with transforms by their definition: scores
+// against those of the harness, for every kind of mask.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <numbers>
+#include <vector>
+
+#include "algorithms/fft/cufft_normalised/pipeline.hpp"
+#include "harness/score.hpp"
+#include "tests/emulation/emulation.hpp"
+
+namespace xcorr::fft {
+namespace {
+
+// Of planes in place, rows then columns.
+struct Definition {
+  const NormalisedLayout& at;
+
+  void forward(float* planes, void*) { each(planes, at.matrices * at.count, true); }
+  void inverse(float* products, void*) { each(products, at.chunk * at.number, false); }
+
+  void each(float* planes, Index count, bool is_forward) const {
+    for (Index i = 0; i < count; ++i) transform(planes + i * 2 * at.bins, is_forward);
+  }
+  using Complex = std::complex<double>;
+  static std::vector<Complex> line(const std::vector<Complex>& in, bool is_forward) {
+    const auto n = in.size();
+    std::vector<Complex> out(n);
+    for (std::size_t k = 0; k < n; ++k) {
+      for (std::size_t i = 0; i < n; ++i) {
+        const double angle =
+            2 * std::numbers::pi * static_cast<double>(i * k % n) / static_cast<double>(n);
+        out[k] += in[i] * std::polar(1.0, is_forward ? -angle : angle);
+      }
+    }
+    return out;
+  }
+  void transform(float* plane, bool is_forward) const {
+    const auto rows = static_cast<std::size_t>(at.rows), cols = static_cast<std::size_t>(at.cols);
+    const std::size_t bins = cols / 2 + 1;
+    auto* const spectrum = reinterpret_cast<std::complex<float>*>(plane);
+    std::vector<std::vector<Complex>> all(rows, std::vector<Complex>(cols));
+    for (std::size_t y = 0; y < rows; ++y) {
+      for (std::size_t x = 0; x < cols; ++x) {
+        if (is_forward) {
+          all[y][x] = static_cast<double>(plane[y * 2 * bins + x]);
+        } else if (x < bins) {
+          all[y][x] = Complex(spectrum[y * bins + x]);
+        } else {
+          all[y][x] = std::conj(Complex(spectrum[(rows - y) % rows * bins + cols - x]));
+        }
+      }
+      if (is_forward) all[y] = line(all[y], true);
+    }
+    for (std::size_t x = 0; x < cols; ++x) {
+      std::vector<Complex> column(rows);
+      for (std::size_t y = 0; y < rows; ++y) column[y] = all[y][x];
+      column = line(column, is_forward);
+      for (std::size_t y = 0; y < rows; ++y) all[y][x] = column[y];
+    }
+    for (std::size_t y = 0; y < rows; ++y) {
+      if (!is_forward) all[y] = line(all[y], false);
+      for (std::size_t x = 0; x < (is_forward ? bins : cols); ++x) {
+        if (is_forward) {
+          spectrum[y * bins + x] = std::complex<float>(all[y][x]);
+        } else {
+          plane[y * 2 * bins + x] = static_cast<float>(all[y][x].real());
+        }
+      }
+    }
+  }
+};
+
+unsigned next(unsigned& seed) { return seed = seed * 1664525u + 1013904223u; }
+
+struct Inputs {
+  explicit Inputs(const Problem& problem, double offset = 0)
+      : q(problem),
+        left(values(q.left_elements(), 1, offset)),
+        right(values(q.right_elements(), 2, offset)),
+        left_mask(mask(q.left_elements(), 3)),
+        right_mask(mask(q.right_elements(), 4)) {}
+
+  static std::vector<float> values(Index count, unsigned seed, double offset) {
+    std::vector<float> made;
+    for (Index i = 0; i < count; ++i) {
+      made.push_back(
+          static_cast<float>(offset + static_cast<double>(next(seed) >> 8) * 0x1p-23 - 1));
+    }
+    return made;
+  }
+  static std::vector<std::uint8_t> mask(Index count, unsigned seed) {
+    std::vector<std::uint8_t> made;
+    for (Index i = 0; i < count; ++i) made.push_back(next(seed) >> 30 ? 1 : 0);
+    return made;
+  }
+  bool masks_left() const { return q.fields.masks == Masks::left || q.fields.masks == Masks::both; }
+  bool masks_right() const {
+    return q.fields.masks == Masks::right || q.fields.masks == Masks::both;
+  }
+
+  std::vector<float> outputs(Index chunk_bytes) const {
+    const NormalisedLayout at(q, chunk_bytes);
+    std::vector<char> workspace(static_cast<std::size_t>(at.end), '\xff');
+    std::vector<float> out(static_cast<std::size_t>(q.out_elements()), NAN);
+    Definition transforms{at};
+    Call call;
+    call.left = left.data();
+    call.right = right.data();
+    call.left_mask = masks_left() ? left_mask.data() : nullptr;
+    call.right_mask = masks_right() ? right_mask.data() : nullptr;
+    call.out = out.data();
+    correlate_normalised(at, q, call, workspace.data(), transforms);
+    return out;
+  }
+
+  // Half of what the bound of scores by transforms allows, and the rounding of the score.
+  void check(Index chunk_bytes) const {
+    ScoreInputs inputs;
+    inputs.left.assign(left.begin(), left.end());
+    inputs.right.assign(right.begin(), right.end());
+    if (masks_left()) inputs.left_mask = left_mask;
+    if (masks_right()) inputs.right_mask = right_mask;
+    inputs.find_facts(q);
+    const NormalisedLayout at(q, chunk_bytes);
+    const double log2_points = std::log2(static_cast<double>(at.rows * at.cols) + 1);
+    const bool centred = q.fields.score.kind == ScoreKind::zncc;
+    const auto norm = [&](const MatrixFacts& of) { return centred ? of.centred_norm : of.norm; };
+
+    const std::vector<float> out = outputs(chunk_bytes);
+    std::vector<ScoreElement> expected(out.size());
+    score_definition(q, inputs, 0, q.pairs(), expected.data());
+    for (Index p = 0; p < q.pairs(); ++p) {
+      ScoreElement* const of = expected.data() + p * q.out_size();
+      apply_least_overlap(of, q.out_size(), q.fields.score.min_overlap);
+      const Pair pair = q.pair(p);
+      const double norms = norm(inputs.left_facts[static_cast<std::size_t>(pair.left)]) *
+                           norm(inputs.right_facts[static_cast<std::size_t>(pair.right)]);
+      for (Index i = 0; i < q.out_size(); ++i) {
+        const float score = out[static_cast<std::size_t>(p * q.out_size() + i)];
+        if (of[i].zero == ZeroRule::either && score == 0) continue;
+        if (of[i].zero == ZeroRule::zero) {
+          ASSERT_EQ(score, 0) << q.id() << " pair " << p << " output " << i;
+        }
+        ASSERT_NEAR(score, of[i].value, 0x1p-21 + 0x1p-23 * log2_points * norms * of[i].scale)
+            << q.id() << " chunk of " << chunk_bytes << " bytes, pair " << p << " output " << i;
+      }
+    }
+  }
+
+  Problem q;
+  std::vector<float> left, right;
+  std::vector<std::uint8_t> left_mask, right_mask;
+};
+
+const char* const kProblems[] = {
+    "one-to-one/1x1/1x1/1:1/full/score=zncc:0.3",
+    "one-to-one/6x5/7x9/1:1/full/score=zncc:0.05",
+    "one-to-many/4x6/5x5/1:3/sy:-2..3,sx:-4..1/score=ncc:0.3/masks=left",
+    "n-to-m/5x4/6x7/2:3/valid/score=zncc:0.01/masks=right",
+    "n-to-mn/5x5/5x5/2:4/full/score=zncc:0.3/masks=both",
+    "one-to-one/11x12/12x11/1:1/full/score=zncc:0.5/masks=both",
+    "one-to-one/1x30/1x40/1:1/full/score=ncc:0.1/masks=both",
+};
+
+TEST(Normalised, ScoresAreThoseOfTheDefinition) {
+  for (const char* const problem : kProblems) {
+    const Inputs in(parse_problem(problem));
+    for (const Index chunk_bytes : {1, 1 << 20}) in.check(chunk_bytes);
+  }
+}
+
+TEST(Normalised, AnOffsetCostsNoDigits) {
+  for (const char* const problem : kProblems) {
+    const Problem q = parse_problem(problem);
+    if (q.fields.score.kind == ScoreKind::zncc) Inputs(q, 1e4).check(1 << 20);
+  }
+}
+
+TEST(Normalised, AConstantSideHasNoScore) {
+  Inputs in(parse_problem("one-to-one/6x6/8x8/1:1/full/score=zncc:0.05/masks=both"));
+  for (float& value : in.left) value = 0.1f;
+  in.check(1 << 20);
+}
+
+TEST(Normalised, AnOutlierCostsDigitsAsInEveryTransform) {
+  Inputs in(parse_problem("one-to-one/6x6/8x8/1:1/full/score=zncc:0.05/masks=right"));
+  in.right_mask[0] = 1;
+  in.right[0] = 1e5f;
+  in.check(1 << 20);
+  in.right[0] = 1e30f;  // its square is no float
+  in.check(1 << 20);
+}
+
+}  // namespace
+}  // namespace xcorr::fft
