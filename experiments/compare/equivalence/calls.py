@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import IO
 
@@ -25,6 +25,7 @@ from xcorr.errors import UserError
 FOLDER = Path(__file__).resolve().parent
 RESERVED = 1024  # bytes that the system takes of a block's shared memory, from compute capability 8.0 on
 PAINTS = ({"XCORR_PAINT": "0", "MALLOC_PERTURB_": "85"}, {"XCORR_PAINT": "255", "MALLOC_PERTURB_": "170"})
+POINT = "point "  # lists a point of the variant, before all blocks
 BLOCK = "== "  # begins what is recorded of a problem and a point
 
 
@@ -115,15 +116,25 @@ class Compared:
 
 def compare_calls(before: Recorder, after: Recorder, variant: str) -> Compared:
     """Records a variant in both builds, twice each, and compares."""
-    with before.lines(variant, PAINTS[0]) as lines:
-        known = {_point_of(line) for line in lines if line.startswith(BLOCK)}
     left_out: set[str] = set()
     with ExitStack() as stack:
-        streams: list[Iterable[str]] = [stack.enter_context(before.lines(variant, paint)) for paint in PAINTS]
-        streams += [of_points(stack.enter_context(after.lines(variant, paint)), known, left_out) for paint in PAINTS]
-        found = compare_lines(streams, (before.names, after.names))
+        streams = [stack.enter_context(one.lines(variant, paint)) for one in (before, after) for paint in PAINTS]
+        listed = [_points_and_rest(one) for one in streams]
+        known = listed[0][0]
+        recorded = [rest if place < 2 else of_points(rest, known, left_out) for place, (_, rest) in enumerate(listed)]
+        found = compare_lines(recorded, (before.names, after.names))
     found.new_points = len(left_out)
     return found
+
+
+def _points_and_rest(lines: Iterable[str]) -> tuple[set[str], Iterator[str]]:
+    """The points that a recording lists first, and what follows."""
+    points, rest = set(), iter(lines)
+    for line in rest:
+        if not line.startswith(POINT):
+            return points, chain([line], rest)
+        points.add(line.removeprefix(POINT).strip())
+    return points, rest
 
 
 def of_points(lines: Iterable[str], known: Collection[str], left_out: set[str]) -> Iterator[str]:
@@ -144,7 +155,7 @@ def _point_of(header: str) -> str:
     return " ".join(header.removeprefix(BLOCK).split()[3:])
 
 
-def compare_lines(streams: list[Iterable[str]], names: tuple[Mapping[str, str], Mapping[str, str]]) -> Compared:
+def compare_lines(streams: Sequence[Iterable[str]], names: tuple[Mapping[str, str], Mapping[str, str]]) -> Compared:
     """Four recordings, two of each build, side by side up to the first difference."""
     found = Compared()
     reached: tuple[set[str], set[str]] = (set(), set())

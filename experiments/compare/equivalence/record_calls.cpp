@@ -196,6 +196,9 @@ int main(int argc, char** argv) try {
   cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   for (int i = 1; i < argc; ++i) {
     const Variant& variant = find_variant(argv[i]);
+    for (const Params& params : grid_points(variant)) {
+      std::printf("point %s\n", params.canonical().c_str());
+    }
     for (const Problem& problem : problems()) {
       bool has_form = false;
       for (const Form form : variant.forms) has_form |= form == problem.form;
