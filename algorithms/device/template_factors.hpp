@@ -372,14 +372,15 @@ __global__ void __launch_bounds__(2 * kFactorsThreads)
         const int own_x = at_x < q.right_cols ? at_x : q.right_cols - 1;
         const int last = q.right_rows - 1 - at_y;
         const float* const column = from + static_cast<Index>(at_y) * q.right_cols + own_x;
-        sums_of_windows<kRows, kRows < 8 ? kRows : 8>(
-            [&](int j) -> RunSums& { return sums[j * pitch + x]; }, q.left_rows,
-            [&](int i) { return column[i * q.right_cols]; },
-            [&](int i) { return column[(i < last ? i : last) * q.right_cols]; },
-            [&](float of) {
-              const double value = static_cast<double>(of) - mean;
-              return RunSums{value, value * value};
-            });
+        sums_of_windows < kRows,
+            kRows<8 ? kRows : 8>(
+                [&](int j) -> RunSums& { return sums[j * pitch + x]; }, q.left_rows,
+                [&](int i) { return column[i * q.right_cols]; },
+                [&](int i) { return column[(i < last ? i : last) * q.right_cols]; },
+                [&](float of) {
+                  const double value = static_cast<double>(of) - mean;
+                  return RunSums{value, value * value};
+                });
       }
       block::barrier();
       constexpr int kRuns = kFactorCols / kWindowRun;

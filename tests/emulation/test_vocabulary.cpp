@@ -94,7 +94,8 @@ TEST(Vocabulary, static_and_dynamic_shared_memory_count_together) {
   EXPECT_EQ(refused(static_beside_dynamic_kernel<256>, 47 * 1024), "");
   EXPECT_EQ(refused(static_beside_dynamic_kernel<256>, 49 * 1024), "");
   EXPECT_EQ(refused(static_beside_dynamic_kernel<256>, kMostSharedBytes - 1024), "");
-  EXPECT_THAT(refused(static_beside_dynamic_kernel<256>, 47 * 1024 + 4), testing::HasSubstr("48 KiB together"));
+  EXPECT_THAT(refused(static_beside_dynamic_kernel<256>, 47 * 1024 + 4),
+              testing::HasSubstr("48 KiB together"));
   EXPECT_THAT(refused(static_beside_dynamic_kernel<256>, kMostSharedBytes - 1020),
               testing::HasSubstr("more than a block has"));
   EXPECT_THAT(refused(static_beside_dynamic_kernel<257>, 4), testing::HasSubstr("1024 static"));

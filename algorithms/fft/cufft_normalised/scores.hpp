@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kScoreThreads, 4)
 }
 
 // The rectangle of a matrix in which another one overlaps it.
-struct Rectangle {
+struct OverlapRectangle {
   Overlap y, x;
 };
 
@@ -143,18 +143,18 @@ struct ScoreArguments {
     return sums[(pair * list.number + list.place[sum]) * rows * pitch + place];
   }
   // The rectangle in the left matrix; that in the right one is moved by the shift.
-  __device__ __forceinline__ Rectangle in_left(Index sy, Index sx) const {
+  __device__ __forceinline__ OverlapRectangle in_left(Index sy, Index sx) const {
     return {overlap(q.left.rows, q.right.rows, sy), overlap(q.left.cols, q.right.cols, sx)};
   }
-  __device__ __forceinline__ Rectangle in_right(Index sy, Index sx) const {
-    Rectangle of = in_left(sy, sx);
+  __device__ __forceinline__ OverlapRectangle in_right(Index sy, Index sx) const {
+    OverlapRectangle of = in_left(sy, sx);
     of.y.first += sy;
     of.x.first += sx;
     return of;
   }
   // The sum over a rectangle of a matrix from its integral image.
   __device__ __forceinline__ double box(Index matrix, Plane plane, Index cols_of_matrix,
-                                        const Rectangle& of) const {
+                                        const OverlapRectangle& of) const {
     const double* const from = integrals + (matrix * kPlanes + plane) * image;
     const Index top = of.y.first - 1, bottom = top + of.y.count;
     const Index before = of.x.first - 1, last = before + of.x.count;
@@ -165,7 +165,7 @@ struct ScoreArguments {
   }
   __device__ __forceinline__ double count(Index pair, Pair own, Index sy, Index sx,
                                           Index place) const {
-    const Rectangle l = in_left(sy, sx), r = in_right(sy, sx);
+    const OverlapRectangle l = in_left(sy, sx), r = in_right(sy, sx);
     const double area = static_cast<double>(l.y.count * l.x.count);
     if (!masked || area == 0) return area;
     const double left = facts[own.left].mask, right = facts[own.right].mask;
@@ -232,8 +232,8 @@ struct SideSums {
 
 // Of the matrix `own`, which the mask of `other` changes.
 __device__ __forceinline__ SideSums side_sums(const ScoreArguments& a, Index own, Index other,
-                                              Index cols, const Rectangle& of, double n, double sum,
-                                              double squares) {
+                                              Index cols, const OverlapRectangle& of, double n,
+                                              double sum, double squares) {
   constexpr double kBoxRoundoff = 0x1p-48;
   const PlaneFacts &facts = a.facts[own], &mask = a.facts[other];
   const double all = facts.norm[kValuePlane] * facts.norm[kValuePlane];

@@ -8,7 +8,7 @@
 namespace xcorr::template_matching {
 
 inline constexpr int kDirectThreads = 256;
-inline constexpr int kTileCols = 4;  // of a thread, and columns of a template in a step
+inline constexpr int kTileCols = 4;     // of a thread, and columns of a template in a step
 inline constexpr int kMostAcross = 16;  // tiles of a block along a row
 
 struct alignas(16) FourValues {
