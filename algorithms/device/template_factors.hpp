@@ -147,10 +147,30 @@ __device__ __forceinline__ bool is_rounding(double squares, double deviation, do
 // A template: its deviations from the mean (ncc: from 0), divided by their norm (covariance: by 1).
 __device__ __forceinline__ void make_unit(const TemplateProblem& q, const float* from, float* to) {
   const int size = static_cast<int>(q.left_size()), thread = static_cast<int>(threadIdx.x);
+  // use(value, i) of each element of the thread, and of its first again where a round is not full: i is then
+  // `size` or more. Eight loads come before what waits for them.
+  const auto each = [&](auto use) {
+    constexpr int kAtOnce = static_cast<int>(small_if_emulated(8, 2));
+#pragma unroll 1
+    for (int begin = thread; begin < size; begin += kAtOnce * kSurveyThreads) {
+      float values[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int i = begin + k * kSurveyThreads;
+        values[k] = from[i < size ? i : begin];
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        use(static_cast<double>(values[k]), begin + k * kSurveyThreads);
+      }
+    }
+  };
   const auto sum = [&](auto of) {
     double own = 0;
-#pragma unroll 4
-    for (int i = thread; i < size; i += kSurveyThreads) own += of(static_cast<double>(from[i]));
+    each([&](double value, int i) {
+      const double more = of(value);
+      own += i < size ? more : 0.0;
+    });
     return sum_of_threads(own, kSurveyThreads);
   };
   double pivot = 0, rest = 0, factor = 1;
@@ -168,10 +188,10 @@ __device__ __forceinline__ void make_unit(const TemplateProblem& q, const float*
     farthest = largest_of_threads(farthest, kSurveyThreads);
     factor = is_rounding(squares, farthest, size) ? 0.0 : 1 / std::sqrt(squares);
   }
-#pragma unroll 4
-  for (int i = thread; i < size; i += kSurveyThreads) {
-    to[i] = static_cast<float>(((static_cast<double>(from[i]) - pivot) - rest) * factor);
-  }
+  each([&](double value, int i) {
+    const auto unit = static_cast<float>(((value - pivot) - rest) * factor);
+    if (i < size) to[i] = unit;
+  });
 }
 
 static __global__ void __launch_bounds__(kSurveyThreads)
