@@ -11,11 +11,12 @@
 //   three exchanges between lanes, through the warp's own shared memory, and no barrier of the block.
 // - A real result has half a spectrum: half of the products are made, and the inverse transforms of
 //   16 columns are shared by 32 lanes.
+// - Windows of a frame (image velocimetry) are read where they are. Means are removed in registers.
 // - The outputs lie in the warp's shared memory in the order of the window, and the warp makes the
 //   record of them (epilogue.hpp). They are scaled in the record only.
 //
 // Forms: all four; with boundary zero shapes and windows whose transforms are 32 or shorter, with
-// boundary circular 32 x 32; scores product and, circular, phase; results peak (parabola, gaussian),
+// boundary circular 32 x 32; scores product, covariance and, circular, phase; views windows; results peak (parabola, gaussian),
 // peaks:k, above:t:c, sum (../row_results.hpp) and surface; fp32. No parameters.
 //
 // Limits: transforms of 32 only. A left that many rights share is transformed with each of them.
@@ -50,7 +51,11 @@ class PairPlan final : public DevicePlan<float> {
       a_.window.columns |= std::uint32_t{1} << (a_.cols.first + x + kN - a_.turn_x) % kN;
     }
     a_.request = ResultRequest(q);
-    kernel_ = has_phase ? pair_kernel<true> : pair_kernel<false>;
+    a_.over_left = 1.0f / static_cast<float>(q.left.size());
+    a_.over_right = 1.0f / static_cast<float>(q.right.size());
+    kernel_ = has_phase                                      ? pair_kernel<PairScore::phase>
+              : q.fields.score.kind == ScoreKind::covariance ? pair_kernel<PairScore::covariance>
+                                                             : pair_kernel<PairScore::product>;
     const Index resident =
         resident_blocks(reinterpret_cast<const void*>(kernel_), 32 * kPairWarps, kSharedBytes);
     blocks_ = static_cast<unsigned>(std::min(resident, ceil_div<Index>(q.pairs(), kPairWarps)));
@@ -59,6 +64,8 @@ class PairPlan final : public DevicePlan<float> {
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(arrays);
     a_.request.out = call.out;
+    a_.left_view = view(call.left_view, problem_.left);
+    a_.right_view = view(call.right_view, problem_.right);
     launches_.begin(call);
     const dim3 threads(32 * kPairWarps);
     if (a_.request.kind != ResultKind::above) {
@@ -72,6 +79,10 @@ class PairPlan final : public DevicePlan<float> {
   }
 
  private:
+  static PairView view(const View& of, const Shape& shape) {
+    return {of.offsets, static_cast<int>(of.offsets ? of.pitch : shape.cols)};
+  }
+
   static constexpr std::size_t kSharedBytes = sizeof(Complex) * kPairWarps * PairTile::elements;
 
   DependentLaunches launches_;
@@ -100,9 +111,10 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft_of_both,
     .boundaries = {Boundary::zero, Boundary::circular},
-    .scores = {ScoreKind::product, ScoreKind::phase},
+    .scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::phase},
     .results = {ResultKind::surface, ResultKind::peak, ResultKind::peaks, ResultKind::above,
                 ResultKind::sum},
+    .views = {Views::dense, Views::windows},
     .supports = supports,
     .plan = plan,
 });

@@ -2,7 +2,7 @@
 // or a row of 32 values in its registers.
 //
 //   pass       a lane has                      makes
-//   load       column x of left + i right      transform over y
+//   load       column x of left + i right      means removed where asked for; transform over y
 //   ---- exchange
 //   spectrum   row ky of Z, all kx             transform over kx; with row -ky the product, kx <= 16
 //   ---- exchange
@@ -28,33 +28,76 @@ namespace xcorr::fused_fft {
 // Warps of a block, and blocks that an SM is to hold.
 inline constexpr int kPairWarps = 4, kPairBlocks = 5;
 
+enum class PairScore { product, covariance, phase };
+
+// Windows of a frame. Without offsets the matrices are dense, and the pitch is their width.
+struct PairView {
+  const Index* offsets = nullptr;  // of each matrix
+  int pitch = 0;
+
+  __device__ __forceinline__ const float* matrix(const float* dense, const float* frame,
+                                                 std::uint32_t i) const {
+    return offsets ? frame + offsets[i] : dense;
+  }
+};
+
 struct PairArguments : FusedProblem {
   std::uint32_t pairs;
   Divider rights_of_left;
   std::uint32_t rights_back;
   bool whole;  // matrices of 32 x 32
+  PairView left_view, right_view;
+  float over_left, over_right;  // 1 / the elements of a matrix
   PairWindow window;
   ResultRequest request;
   PhaseWeights phase;
 };
 
 // Column `lane` of the left and of the right matrix as one complex column.
-__device__ __forceinline__ void load_columns(const PairArguments& a, const Source& left,
-                                             const Source& right, int lane, Complex (&v)[32]) {
-  const float* l = left.data + lane;
-  const float* r = right.data + lane;
-  if (a.whole) {
+__device__ __forceinline__ void load_columns(const PairArguments& a, std::uint32_t left_number,
+                                             std::uint32_t right_number, int lane,
+                                             Complex (&v)[32]) {
+  const Source left = a.left_of(left_number), right = a.right_of(right_number);
+  const float* l = a.left_view.matrix(left.data, a.left, left_number) + lane;
+  const float* r = a.right_view.matrix(right.data, a.right, right_number) + lane;
+  if (a.whole && !a.left_view.offsets) {
 #pragma unroll
     for (int y = 0; y < 32; ++y) v[y] = {l[32 * y], r[32 * y]};
+  } else if (a.whole) {
+    const int left_pitch = a.left_view.pitch, right_pitch = a.right_view.pitch;
+#pragma unroll
+    for (int y = 0; y < 32; ++y) v[y] = {l[y * left_pitch], r[y * right_pitch]};
   } else {
     const bool in_left = lane < left.cols, in_right = lane < right.cols;
 #pragma unroll
     for (int y = 0; y < 32; ++y) {
       v[y].re = in_left && y < left.rows ? *l : 0.0f;
       v[y].im = in_right && y < right.rows ? *r : 0.0f;
-      l += left.cols;
-      r += right.cols;
+      l += a.left_view.pitch;
+      r += a.right_view.pitch;
     }
+  }
+}
+
+// The mean of one side, the real or the imaginary part; what lies outside of the matrix stays 0.
+template <float Complex::* kPart>
+__device__ __forceinline__ void remove_mean(int rows, int cols, float over, int lane,
+                                            Complex (&v)[32]) {
+  float sum = v[0].*kPart;
+#pragma unroll
+  for (int y = 1; y < 32; ++y) sum += v[y].*kPart;
+  const float mean = warp::reduce_add(sum) * over;
+  const int inside = opaque(lane) < cols ? rows : 0;
+#pragma unroll
+  for (int y = 0; y < 32; ++y) v[y].*kPart -= y < inside ? mean : 0.0f;
+}
+// Twice, so that an offset of the data costs no digits: after the first time elements are as small as
+// their deviations. One side after the other, since registers are short.
+__device__ __forceinline__ void remove_means(const PairArguments& a, int lane, Complex (&v)[32]) {
+#pragma unroll 1
+  for (int pass = 0; pass < 2; ++pass) {
+    remove_mean<&Complex::re>(a.left_rows, a.left_cols, a.over_left, lane, v);
+    remove_mean<&Complex::im>(a.right_rows, a.right_cols, a.over_right, lane, v);
   }
 }
 
@@ -108,7 +151,7 @@ __device__ __forceinline__ void half_of_inverse(const Complex* from, int of_half
   transform<16, Direction::inverse>(v);
 }
 
-template <bool kPhase>
+template <PairScore kScore>
 __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(PairArguments a) {
   constexpr int kPitch = PairTile::exchange;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -120,7 +163,8 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
        p += gridDim.x * kPairWarps) {
     const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
     Complex v[32];
-    load_columns(a, a.left_of(l), a.right_of(r), lane, v);
+    load_columns(a, l, r, lane, v);
+    if constexpr (kScore == PairScore::covariance) remove_means(a, lane, v);
     transform<32, Direction::forward>(v);
 #pragma unroll
     for (int ky = 0; ky < 32; ++ky) tile[ky * kPitch + lane] = v[ky];
@@ -129,7 +173,7 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
     for (int x = 0; x < 32; ++x) v[x] = tile[lane * kPitch + x];
     transform<32, Direction::forward>(v);
     Complex half[16];
-    multiply_row<kPhase>(a, lane, v, half);
+    multiply_row<kScore == PairScore::phase>(a, lane, v, half);
     warp::barrier();
 #pragma unroll
     for (int k = 0; k < 16; ++k) tile[k * kPitch + lane] = half[k];
