@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -21,7 +20,6 @@
 #include "harness/reduce.hpp"
 #include "harness/registry.hpp"
 #include "harness/results.hpp"
-#include "harness/views.hpp"
 #include "tests/emulation/conformance.hpp"
 #include "tests/emulation/emulation.hpp"
 #include "tests/emulation/planned.hpp"
@@ -152,54 +150,6 @@ TEST_P(Peaks, are_right_by_the_verdict) {
             << to_string(boundary) << " " << to_string(score) << " " << to_string(result)
             << " is declared, and no problem has it";
       }
-    }
-  }
-}
-
-// The same bits as of a dense copy of the windows.
-TEST_P(Peaks, windows_of_a_frame_are_read_where_they_are) {
-  const Variant& v = GetParam();
-  if (!has(v.views, Views::windows)) return;
-  for (const std::string shapes :
-       {"n-to-mn/32x32/32x32/3:6/full/boundary=circular",
-        "n-to-m/32x32/32x32/2:3/sy:-16..15,sx:-16..15/boundary=circular",
-        "n-to-mn/16x16/16x16/2:4/full", "one-to-many/9x5/17x15/1:3/full"}) {
-    for (const std::string fields : {"/result=peak:gaussian", "/score=covariance/result=peak"}) {
-      const Problem dense = parse_problem(shapes + fields);
-      const Problem windows = parse_problem(shapes + fields + "/views=windows");
-      ASSERT_TRUE(v.supports({windows, {}})) << windows.id();
-      struct Operand {
-        ViewLayout layout;
-        std::vector<float> frame, copies;
-      } of[2];
-      for (const Side side : {Side::left, Side::right}) {
-        Operand& own = of[side == Side::right];
-        own.layout = view_layout(windows, side, 5);
-        const Shape shape = side == Side::left ? windows.left : windows.right;
-        if (side == Side::right) {  // another frame, whose rows are longer
-          own.layout.pitch += 3;
-          own.layout.elements += 3 * (shape.rows - 1);
-        }
-        for (Index i = 0; i < own.layout.elements; ++i) {
-          own.frame.push_back(static_cast<float>((i * i * 7 + i * 13) % 101) + 1e3f);
-        }
-        const Index matrices = side == Side::left ? windows.lefts : windows.rights;
-        for (Index m = 0; m < matrices; ++m) {
-          for (Index i = 0; i < shape.size(); ++i) {
-            const Index row = own.layout.row(m, i / shape.cols, shape.rows);
-            own.copies.push_back(own.frame.at(static_cast<std::size_t>(row + i % shape.cols)));
-          }
-        }
-      }
-      Planned copied(v, dense), viewed(v, windows);
-      const auto view = [](const Operand& own) {
-        return View{own.layout.offsets.data(), own.layout.pitch};
-      };
-      const void* const want = copied.compute(of[0].copies.data(), of[1].copies.data());
-      const void* const got =
-          viewed.compute(of[0].frame.data(), of[1].frame.data(), view(of[0]), view(of[1]));
-      EXPECT_EQ(std::memcmp(got, want, static_cast<std::size_t>(dense.result_bytes(4))), 0)
-          << windows.id();
     }
   }
 }
