@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots import style
@@ -82,23 +83,29 @@ def _tile_order(tile: str) -> tuple[int, int]:
     return rows * cols, rows
 
 
+def _bar_axes() -> tuple[Figure, Axes]:
+    """Axes with space for two lines of a legend below: within the axes it would lie on the bars."""
+    figure = Figure(figsize=(style.COLUMN_IN, 2.5))
+    axes = figure.subplots()
+    figure.subplots_adjust(left=0.15, right=0.97, top=0.96, bottom=0.27)
+    return figure, axes
+
+
 def _speedups(results: ResultSet) -> Result:
     ours = {name: table.speedup(results, one, TEMPLATES) for name, one in table.patients().items()}
     known = {name: one[1] for name, one in ours.items() if one}
     if not known:
         return _missing("speedups", f"{table.variant('tiled')} and a CPU with all threads")
     names = list(table.patients())
-    figure = Figure(figsize=(style.COLUMN_IN, 2.4))
-    axes = figure.subplots()
-    figure.subplots_adjust(left=0.15, right=0.97, top=0.96, bottom=0.18)
+    figure, axes = _bar_axes()
     places = np.arange(len(names))
-    axes.bar(places - 0.2, [known.get(name, 0) for name in names], 0.38, color="#0072b2", label="here")
+    here = axes.bar(places - 0.2, [known.get(name, 0) for name in names], 0.38, color="#0072b2")
     published = [one.speedup for one in table.patients().values()]
-    axes.bar(places + 0.2, published, 0.38, fill=False, edgecolor="#444444", label="paper")
+    paper = axes.bar(places + 0.2, published, 0.38, fill=False, edgecolor="#444444")
     axes.axhline(1, color="#777777", linewidth=0.5)
     axes.set_xticks(places, names)
     axes.set_ylabel("Speed-up, total time")
-    axes.legend()
+    _panels.legend_below(figure, {"here": here, "paper": paper}, style.COLUMN_IN)
     absent = [name for name in names if name not in known]
     return Drawing(
         name=f"{SECTION}_speedups",
@@ -119,19 +126,18 @@ def _passes(every: pd.DataFrame) -> Result:
     fastest = {name: one for name, one in fastest.items() if all(pd.notna(one[phase]) for phase, _, _ in PHASES)}
     if not fastest:
         return _missing("passes", f"phases of {table.variant('tiled')}")
-    figure = Figure(figsize=(style.COLUMN_IN, 2.4))
-    axes = figure.subplots()
-    figure.subplots_adjust(left=0.15, right=0.97, top=0.96, bottom=0.18)
+    figure, axes = _bar_axes()
+    handles: dict[str, object] = {}
     base = np.zeros(len(fastest))
     whole = np.array([float(one["compute_us"]) for one in fastest.values()])
     for phase, label, colour in PHASES:
         share = 100 * np.array([float(one[phase]) for one in fastest.values()]) / whole
-        axes.bar(range(len(fastest)), share, 0.6, bottom=base, color=colour, label=label)
+        handles[label] = axes.bar(range(len(fastest)), share, 0.6, bottom=base, color=colour)
         base += share
-    axes.bar(range(len(fastest)), 100 - base, 0.6, bottom=base, color="#bbbbbb", label="the rest")
+    handles["the rest"] = axes.bar(range(len(fastest)), 100 - base, 0.6, bottom=base, color="#bbbbbb")
     axes.set_xticks(range(len(fastest)), list(fastest))
     axes.set_ylabel("Share of the time [%]")
-    axes.legend()
+    _panels.legend_below(figure, handles, style.COLUMN_IN)
     return Drawing(
         name=f"{SECTION}_passes",
         title=f"{TITLE}: shares of the passes",

@@ -4,7 +4,8 @@
 // A count costs an instruction, and a few scores of a hundred go to histograms. Were these few added where
 // they are found, most of a warp's scores would take the way of that branch, since a warp takes it for any
 // of its 32 lanes. So a lane only notes them in a queue of its own in shared memory, by a store that
-// depends on a predicate, and all lanes empty their queues when the scores of a template have been seen.
+// depends on a predicate, and all lanes empty their queues when the scores of a template have been seen,
+// several places at once: what one needs takes many cycles and few instructions.
 #pragma once
 
 #include "algorithms/time_series/detection/survey.hpp"
@@ -15,28 +16,24 @@ namespace xcorr::time_series {
 template <typename Engine>
 struct CountMemory {
   static constexpr int kCounts = 3;  // words for each template of a group, as in Counts
-  // Scores of the first template that may stay in a queue while those of the second one are noted.
-  static constexpr int kPending = static_cast<int>(small_if_emulated(8, 3));
-  static constexpr int kPlaces = Engine::kSumsOfHalf + kPending;  // of the queue of a lane
+  static constexpr int kPlaces = Engine::kSumsOfHalf;  // of the queue of a lane
+  static constexpr int kAtOnce = 4;                    // that are emptied
+  static_assert(kPlaces % kAtOnce == 0);
   static constexpr int kBracketWords = sizeof(Bracket) / sizeof(float);
 
   static int words(int threads) { return kGroup * (kCounts + kBracketWords) + threads * kPlaces; }
-  // The counts of a group, its brackets, and where the queue of the thread begins, in bytes of dynamic
-  // shared memory. Places of a queue are a warp apart.
+  // The counts of a group, its brackets, and where the queue of the thread begins. Places of a queue are a
+  // warp apart.
   __device__ explicit CountMemory(int words)
       : counts(dynamic_shared<std::uint32_t>() + words),
         brackets(reinterpret_cast<Bracket*>(counts + kGroup * kCounts)),
-        queue((words + kGroup * (kCounts + kBracketWords) +
-               opaque(static_cast<int>(threadIdx.x)) / warp::kSize * (warp::kSize * kPlaces) +
-               opaque(warp::lane())) *
-              static_cast<int>(sizeof(float))) {}
-  static constexpr int kNext = warp::kSize * sizeof(float);
-  __device__ static __forceinline__ float& at(int place) {
-    return *reinterpret_cast<float*>(dynamic_shared<unsigned char>() + place);
-  }
+        queue(dynamic_shared<float>() + words + kGroup * (kCounts + kBracketWords) +
+              opaque(static_cast<int>(threadIdx.x)) / warp::kSize * (warp::kSize * kPlaces) +
+              opaque(warp::lane())) {}
+  static constexpr int kNext = warp::kSize;
   std::uint32_t* counts;
   Bracket* brackets;
-  int queue;
+  float* queue;
 };
 
 template <typename Engine>
@@ -58,28 +55,6 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
   block::barrier();
   Engine::each(p, shape, [&](auto& sums, const auto& factors, int first, int shift) {
     const Shared shared(shape.words);  // again: kept over the products, it would take registers
-    // Adds what the queue has up to `end`, up to `second` of the first template of the lane.
-    const auto empty_queue = [&](int end, int second) {
-      const int bins = p.memory.bins;
-      std::uint32_t* const histograms = p.memory.histogram + bins / 2;  // their middles
-#pragma unroll 1
-      for (int at = shared.queue; at < end; at += Shared::kNext) {
-        const float distance = Shared::at(at);
-        const int row = sums.row(at < second ? 0 : 1);
-        const Bracket& bracket = shared.brackets[row];
-        // Where a part of a signal is missing, many scores are 0, and all would be added to one bin.
-        if (distance == -bracket.median) {
-          atomic_add(&shared.counts[row * Shared::kCounts + 2], 1u);
-          continue;
-        }
-        const bool at_median = std::fabs(distance) < bracket.near_median;
-        const float beyond = std::fabs(distance) - bracket.deviation;
-        const float bin = std::floor((at_median ? distance : beyond) * p.asked.per_bin);
-        const int histogram = (first + row) * 3 + (at_median ? 0 : distance > 0 ? 1 : 2);
-        atomic_add(histograms + (histogram * bins + static_cast<int>(bin)), 1u);
-      }
-    };
-    int end = shared.queue, second = end;
     bool any = false;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -87,6 +62,7 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
       const Bracket bracket = shared.brackets[row];
       std::uint32_t below = 0, within = 0;
       float farthest = -2;
+      float* end = shared.queue;
       each_sum_of(sums, half, factors, [&](int, float sum, float factor) {
         // The distance from the rough median, and how much larger it is than the rough deviation.
         const float distance = std::fma(sum, factor, -bracket.median);
@@ -98,7 +74,7 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
         const bool noted = (std::fabs(distance) < bracket.near_median) |
                            (std::fabs(beyond) < bracket.near_deviation);
         if (noted) {
-          Shared::at(end) = distance;
+          *end = distance;
           end += Shared::kNext;
         }
       });
@@ -106,14 +82,34 @@ __global__ void __launch_bounds__(Engine::kMostThreads, Engine::kBlocks)
       atomic_add(&shared.counts[row * Shared::kCounts + 1], within);
       // A score may be rounded in another way than its distance.
       any |= farthest + bracket.median >= shared.brackets[opaque(row)].cut - 0x1p-20f;
-      if (half > 0) continue;
-      second = end;
-      if (warp::any(end > shared.queue + Shared::kPending * Shared::kNext)) {
-        empty_queue(end, second);
-        end = second = shared.queue;
+      const int bins = p.memory.bins;
+      std::uint32_t* const histograms =
+          p.memory.histogram + ((first + row) * 3 * bins + bins / 2);  // their middles
+#pragma unroll 1
+      for (const float* at = shared.queue; at < end; at += Shared::kAtOnce * Shared::kNext) {
+        float distances[Shared::kAtOnce];
+        int places[Shared::kAtOnce];
+#pragma unroll
+        for (int k = 0; k < Shared::kAtOnce; ++k) distances[k] = at[k * Shared::kNext];
+        // Places of what lies behind the end are not used.
+#pragma unroll
+        for (int k = 0; k < Shared::kAtOnce; ++k) {
+          const float size = std::fabs(distances[k]);
+          const bool at_median = size < bracket.near_median;
+          const float offset = at_median ? distances[k] : size - bracket.deviation;
+          const int histogram = at_median ? 0 : distances[k] > 0 ? bins : 2 * bins;
+          places[k] = opaque(histogram + static_cast<int>(std::floor(offset * p.asked.per_bin)));
+        }
+#pragma unroll
+        for (int k = 0; k < Shared::kAtOnce; ++k) {
+          const bool exists = at + k * Shared::kNext < end;
+          // Where a part of a signal is missing, many scores are 0, and all would be added to one bin.
+          const bool is_zero = distances[k] == -bracket.median;
+          if (exists && !is_zero) atomic_add(histograms + places[k], 1u);
+          if (exists && is_zero) atomic_add(&shared.counts[row * Shared::kCounts + 2], 1u);
+        }
       }
     }
-    empty_queue(end, second);
     if (warp::any(any)) {
       float least[2];
       for (int half = 0; half < 2; ++half) least[half] = shared.brackets[sums.row(half)].cut;

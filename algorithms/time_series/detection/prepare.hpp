@@ -166,31 +166,50 @@ struct Line {
   float start, slope;  // at the first sample of the part, and from a sample to the next
   // What is left of sample i of the part. The start goes first: the difference of two numbers that
   // are near each other is exact, and what follows is small.
-  __device__ __forceinline__ float without(float value, int i) const {
-    return std::fma(-slope, static_cast<float>(i), value - start);
+  __device__ __forceinline__ float without(float value, float i) const {
+    return std::fma(-slope, i, value - start);
   }
 };
 
-// Of the samples [first, first + count), from the mean of their chunks, and the slope from the chunks
-// around them. All lanes of a warp call it.
-__device__ __forceinline__ Line line_of(const Series& q, const Memory& memory, int first,
-                                        int count) {
-  const int end = smaller(first + count, q.pitch), from = first / kChunk;
-  const int to = smaller((end - 1) / kChunk, memory.chunks - 1);
-  const int before = from > 0 ? from - 1 : 0, after = smaller(to + 1, memory.chunks - 1);
-  const float pivot = pivot_of(q, memory, first, count);
-  if (after <= before) return {pivot, 0.0f};
-  float rise = 0;
+// The chunks whose means say what line lies near the samples [first, first + count): those that the
+// samples lie in, [from, to], and one before and one behind them, if they exist.
+struct LineChunks {
+  int from, to, before, after;
+  __device__ __forceinline__ LineChunks(const Series& q, const Memory& memory, int first,
+                                        int count)
+      : from(first / kChunk),
+        to(smaller((smaller(first + count, q.pitch) - 1) / kChunk, memory.chunks - 1)),
+        before(from > 0 ? from - 1 : 0),
+        after(smaller(to + 1, memory.chunks - 1)) {}
+  // Of any samples so many.
+  static constexpr int most(int count) { return (count - 1) / kChunk + 4; }
+};
+
+// The line from the mean of the chunks of samples that begin with `first`; `slope` from the chunks around
+// them, or none. mean(channel, i) is that of chunk before + i; a lane asks for i = lane, lane + 32 and so on. All
+// lanes of a warp call it.
+template <typename Mean>
+__device__ __forceinline__ Line line_of_chunks(const Series& q, const LineChunks& chunks, int first,
+                                               bool slope, const Mean& mean) {
+  float sum = 0, rise = 0;
 #pragma unroll 1
-  for (int channel = warp::lane(); channel < q.channels; channel += warp::kSize) {
-    const float* const means = memory.means + channel * memory.chunks;
-    rise += means[after] - means[before];
+  for (int channel = 0; channel < q.channels; ++channel) {
+#pragma unroll 1
+    for (int chunk = chunks.before + warp::lane(); chunk <= chunks.after; chunk += warp::kSize) {
+      const float value = mean(channel, chunk - chunks.before);
+      sum += chunk >= chunks.from && chunk <= chunks.to ? value : 0.0f;
+      rise += chunk == chunks.after ? value : 0.0f;
+      rise -= chunk == chunks.before ? value : 0.0f;
+    }
   }
-  rise = warp::reduce_add(rise);
-  const float slope =
-      rise / (static_cast<float>(q.channels * kChunk) * static_cast<float>(after - before));
-  const float middle = 0.5f * static_cast<float>((from + to + 1) * kChunk);
-  return {std::fma(static_cast<float>(first) - middle, slope, pivot), slope};
+  const int terms = q.channels * (chunks.to - chunks.from + 1);
+  sum = warp::reduce_add(sum);
+  const float pivot = terms > 0 ? sum / static_cast<float>(terms) : 0.0f;
+  if (!slope || chunks.after <= chunks.before) return {pivot, 0.0f};
+  const float by = warp::reduce_add(rise) / (static_cast<float>(q.channels * kChunk) *
+                                             static_cast<float>(chunks.after - chunks.before));
+  const float middle = 0.5f * static_cast<float>((chunks.from + chunks.to + 1) * kChunk);
+  return {std::fma(static_cast<float>(first) - middle, by, pivot), by};
 }
 
 }  // namespace xcorr::time_series

@@ -39,7 +39,7 @@ struct LevelledPart {
     return channel[at < length ? at : length - 1];
   }
   __device__ __forceinline__ float levelled(float value, int i) const {
-    return first + i < length && is_finite(value) ? line.without(value, from + i) : 0.0f;
+    return first + i < length && is_finite(value) ? line.without(value, static_cast<float>(from + i)) : 0.0f;
   }
   __device__ __forceinline__ float operator()(int i) const { return levelled(load(i), i); }
 };
@@ -58,8 +58,10 @@ __device__ __forceinline__ Line line_of_tile(const Series& q, const Question& as
                                              const Memory& memory, int shift, int shifts) {
   if (!asked.normalised) return {0.0f, 0.0f};
   const int first = q.first + shift, count = shifts + q.length;
-  if (asked.centred) return line_of(q, memory, first, count);
-  return {pivot_of(q, memory, first, count), 0.0f};
+  const LineChunks chunks(q, memory, first, count);
+  return line_of_chunks(q, chunks, first, asked.centred, [&](int channel, int i) {
+    return memory.means[channel * memory.chunks + chunks.before + i];
+  });
 }
 
 // What the sums of a template begin with: what it makes of the line.

@@ -1,11 +1,14 @@
 // The products of detection by warpgroups: those of warpgroup_products.hpp about a line for each tile, in
 // another order. What follows the products takes the time of many instructions, and the two warpgroups of
-// a block take turns: while one multiplies, the other makes scores of its sums, counts or stores them, and
-// copies its part of the next tile. Without turns all warpgroups of an SM multiply at the same time, and
-// then none does.
+// a block take turns: while one multiplies, the other makes scores of its sums, and counts or stores them.
+// Without turns all warpgroups of an SM multiply at the same time, and then none does.
+//
+// Nobody waits for the signal. A thread asks for its part of the next tile, which copies itself into shared
+// memory meanwhile, and takes it about its line and rounds it there a turn later (TileCopy).
 //
 // Dynamic shared memory: two tiles of the signal, the templates of each warpgroup, factors of two tiles,
-// what sums of two tiles begin with.
+// what sums of two tiles begin with, what templates make of a line, and for each warp the means of
+// chunks that the line of a tile is made of.
 #pragma once
 
 #include "algorithms/time_series/detection/products.hpp"
@@ -23,7 +26,9 @@ struct TaskFactors {
 };
 
 // Where shift `i` of a tile has its factor. A lane's sums are of columns 8 j + 2 t and the next one,
-// t = lane % 4, and of the shift lane / 4 of their 8: four neighbouring words are of two j.
+// t = lane % 4, and of the shift lane / 4 of their 8: four neighbouring words are of two j. So many shifts
+// change places among each other.
+inline constexpr int kPlacesTogether = 4 * warp::kSize;
 __device__ __forceinline__ int factor_place(int i) {
   const int column = i / 8, j = column / 8, lane = i % 8 * 4 + column % 8 / 2;
   return j / 2 * (4 * warp::kSize) + lane * 4 + j % 2 * 2 + column % 2;
@@ -58,11 +63,159 @@ struct LevelledTiles : Maths {
 struct WarpgroupShape {
   WarpgroupLayout layout;
   int tile_shifts;
+  int line_chunks;  // of a channel, whose means a tile needs
   int words;  // of dynamic shared memory, a multiple of 4; what else a kernel needs lies behind
 
   int threads() const { return kWarpgroups * kWarpgroup; }
   int tiles() const { return layout.tiles; }
   Index shifts() const { return static_cast<Index>(layout.tiles) * tile_shifts; }  // of all tiles
+};
+
+// Where the parts of dynamic shared memory lie, in words.
+template <typename Maths, int kSpread>
+struct WarpgroupMemory {
+  static constexpr int kTile = kTileShifts<Maths, kSpread>, kPlanes = kSpread / Maths::kPart;
+  static constexpr int kWarps = kWarpgroups * kWarpgroup / warp::kSize;
+
+  __host__ __device__ static int signal_words(const WarpgroupLayout& q) {
+    return q.channels * q.channel_words;
+  }
+  __host__ __device__ static int panels(const WarpgroupLayout& q) { return 2 * signal_words(q); }
+  __host__ __device__ static int factors(const WarpgroupLayout& q) {
+    return panels(q) + kWarpgroups * q.panel_words;
+  }
+  __host__ __device__ static int starts(const WarpgroupLayout& q) { return factors(q) + 2 * kTile; }
+  __host__ __device__ static int units(const WarpgroupLayout& q) { return starts(q) + 2 * kGroup; }
+  __host__ __device__ static int means(const WarpgroupLayout& q) { return units(q) + kGroup; }
+  __host__ __device__ static int words(const WarpgroupLayout& q, int line_chunks) {
+    return means(q) + kWarps * ceil_div(q.channels * line_chunks, 4) * 4;
+  }
+  // Where column 0 of a tile has part `of` of a channel.
+  __device__ static __forceinline__ int place(const WarpgroupLayout& q, int of) {
+    return (of % kPlanes * q.plane + of / kPlanes) * kPartWords;
+  }
+};
+
+// The copy of a tile to place `which` of two. ask() leaves it on its way; finish() waits for what this
+// thread asked for, takes the samples about the tile's line and rounds them. A thread finishes the samples
+// that it asked for and a warp the line from means that its own lanes asked for, so that between the
+// two no barrier is needed. What follows from a thread's number is computed in both: kept meanwhile, it
+// would take registers that the sums need.
+template <typename Maths, int kSpread>
+struct TileCopy {
+  using At = WarpgroupMemory<Maths, kSpread>;
+  static_assert(Maths::kPart == kPartWords && At::kTile % (2 * kWarpgroup) == 0);
+  static constexpr int kThreads = kWarpgroups * kWarpgroup;
+  struct alignas(16) Part {
+    std::uint32_t of[kPartWords];
+  };
+
+  const Products& p;
+  const WarpgroupShape& shape;
+  int tile, which;
+
+  __device__ __forceinline__ static int thread() { return opaque(static_cast<int>(threadIdx.x)); }
+  __device__ __forceinline__ int first() const { return p.q.first + tile * At::kTile; }
+  __device__ __forceinline__ std::uint32_t* signal(int channel) const {
+    const WarpgroupLayout& q = shape.layout;
+    return dynamic_shared<std::uint32_t>() + which * At::signal_words(q) +
+           channel * q.channel_words;
+  }
+  __device__ __forceinline__ LineChunks chunks() const {
+    return {p.q, p.memory, first(), At::kTile + p.q.length};
+  }
+  // Of a channel, for this warp.
+  __device__ __forceinline__ float* means(int channel) const {
+    const WarpgroupLayout& q = shape.layout;
+    const int of_warp = ceil_div(q.channels * shape.line_chunks, 4) * 4;
+    return dynamic_shared<float>() + At::means(q) + thread() / warp::kSize * of_warp +
+           channel * shape.line_chunks;
+  }
+
+  __device__ __forceinline__ void ask() const {
+    const WarpgroupLayout& q = shape.layout;
+    const int from = thread();
+#pragma unroll 1
+    for (int channel = 0; channel < q.channels; ++channel) {
+      const float* const samples = p.right + static_cast<Index>(channel) * p.q.pitch + first();
+      const int exist = p.q.pitch - first();  // samples
+      const bool aligned = reinterpret_cast<std::uintptr_t>(samples) % sizeof(Part) == 0;
+      auto* const to = reinterpret_cast<float*>(signal(channel));
+#pragma unroll 1
+      for (int of = from; of * kPartWords < q.samples; of += kThreads) {
+        const int i = of * kPartWords;
+        float* const part = to + At::place(q, of);
+        if (aligned && i + kPartWords <= exist) {
+          async_copy::copy<kPartWords>(part, samples + i, true);
+        } else {
+#pragma unroll
+          for (int k = 0; k < kPartWords; ++k) {
+            const bool exists = i + k < exist;
+            async_copy::copy<1>(part + k, samples + (exists ? i + k : 0), exists);
+          }
+        }
+      }
+    }
+    float* const factors = dynamic_shared<float>() + At::factors(q) + which * At::kTile;
+    const float* const of_tile = p.memory.factors + tile * At::kTile;
+    static_assert(kThreads % kPlacesTogether == 0);
+    const int place = factor_place(from);
+#pragma unroll
+    for (int i = 0; i < At::kTile; i += kThreads) {
+      async_copy::copy<1>(factors + place + i, of_tile + from + i, true);
+    }
+    if (p.asked.normalised) {
+      const LineChunks of = chunks();
+#pragma unroll 1
+      for (int channel = 0; channel < q.channels; ++channel) {
+        const float* const of_channel = p.memory.means + channel * p.memory.chunks + of.before;
+#pragma unroll 1
+        for (int i = warp::lane(); i <= of.after - of.before; i += warp::kSize) {
+          async_copy::copy<1>(means(channel) + i, of_channel + i, true);
+        }
+      }
+    }
+    async_copy::commit();
+  }
+
+  __device__ __forceinline__ void finish() const {
+    const WarpgroupLayout& q = shape.layout;
+    async_copy::wait();
+    Line line = {0.0f, 0.0f};
+    if (p.asked.normalised) {
+      line = line_of_chunks(p.q, chunks(), first(), p.asked.centred,
+                            [&](int channel, int i) { return means(channel)[i]; });
+    }
+    const int from = thread(), exist = p.q.pitch - first();
+#pragma unroll 1
+    for (int channel = 0; channel < q.channels; ++channel) {
+#pragma unroll 1
+      for (int of = from; of * kPartWords < q.samples; of += kThreads) {
+        auto* const at = reinterpret_cast<Part*>(signal(channel) + At::place(q, of));
+        Part part = *at;
+        const auto begin = static_cast<float>(of * kPartWords);
+#pragma unroll
+        for (int k = 0; k < kPartWords; ++k) {
+          const int i = of * kPartWords + k;
+          const float value = std::bit_cast<float>(part.of[k]);
+          const float levelled = i < exist && is_finite(value)
+                                     ? line.without(value, begin + static_cast<float>(k))
+                                     : 0.0f;
+          std::uint32_t words[1];
+          Maths::signal_words([&](int) { return levelled; }, i, words);
+          part.of[k] = words[0];
+        }
+        *at = part;
+      }
+    }
+    if (from < kGroup) {
+      float* const words = dynamic_shared<float>();
+      const float unit = words[At::units(q) + from];
+      words[At::starts(q) + which * kGroup + from] =
+          p.asked.normalised ? (p.asked.centred ? line.slope : line.start) * unit : 0.0f;
+    }
+    warpgroup::publish_shared();
+  }
 };
 
 // The tasks of the tiles of a block, for the templates of blockIdx.y. use(sums, factors, shift) is called
@@ -71,9 +224,9 @@ struct WarpgroupShape {
 template <typename Maths, int kSpread, typename Use>
 __device__ __forceinline__ void each_task_in_turns(const Products& p, const WarpgroupShape& shape,
                                                    const Use& use) {
+  using At = WarpgroupMemory<Maths, kSpread>;
   constexpr int kTemplates = kProductRows / kSpread;  // of a product
-  constexpr int kTaskShifts = kSpread * Maths::kColumns, kTile = kTileShifts<Maths, kSpread>;
-  constexpr int kPlanes = kSpread / Maths::kPart;
+  constexpr int kTaskShifts = kSpread * Maths::kColumns, kTile = At::kTile;
   constexpr int kAtOnce = Maths::kAtOnce;
   using Left = std::uint32_t[1][4];  // of a lane, for a step
   struct alignas(8) Two {
@@ -85,15 +238,10 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
   // take registers that the sums need.
   const auto thread = [] { return opaque(static_cast<int>(threadIdx.x)) % kWarpgroup; };
   const auto warpgroup = [] { return opaque(static_cast<int>(threadIdx.x)) / kWarpgroup; };
-  // Of two tiles one behind the other, but for the templates.
   auto* const signals = dynamic_shared<std::uint32_t>();
-  const int signal_words = q.channels * q.channel_words;
-  const auto panel = [&] { return signals + 2 * signal_words + warpgroup() * q.panel_words; };
-  auto* const factors =
-      reinterpret_cast<float*>(signals + 2 * signal_words + kWarpgroups * q.panel_words);
-  float* const starts = factors + 2 * kTile;
-  // Where column 0 of the block has part `of`, in words.
-  const auto place = [&](int of) { return (of % kPlanes * q.plane + of / kPlanes) * kPartWords; };
+  const auto panel = [&] { return signals + At::panels(q) + warpgroup() * q.panel_words; };
+  float* const factors = dynamic_shared<float>() + At::factors(q);
+  const float* const starts = dynamic_shared<float>() + At::starts(q);
   const auto wait_for_warpgroup = [&] {
     if (warpgroup() == 0) {
       block::barrier(1, kWarpgroup);
@@ -105,65 +253,21 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
   const auto take_turns = [] { block::barrier(); };
   const int row_words = q.panel_steps * Maths::kStep + kSpread;
 
-  // What this thread copies of a tile; `which` of two places it goes to.
-  const auto copy_tile = [&](int tile, int which) {
-    const int first_shift = tile * kTile;
-    const int from = opaque(static_cast<int>(threadIdx.x));
-    // All of these loads are on their way before anything waits for one: the other warpgroup waits for the
-    // end of the copy.
-    constexpr int kThreads = kWarpgroups * kWarpgroup;
-    constexpr int kAtOnce = static_cast<int>(small_if_emulated(10, 5));
-    float of_factors[ceil_div(kTile, kThreads)], values[kAtOnce];
-#pragma unroll
-    for (int i = 0; i < kTile; i += kThreads) {
-      const bool exists = i + kThreads <= kTile || i + from < kTile;
-      of_factors[i / kThreads] = exists ? p.memory.factors[first_shift + i + from] : 0.0f;
-    }
-    LevelledPart samples{p.right, p.q.first + first_shift, p.q.pitch, 0, {}};
-    const auto load = [&](int begin) {
-#pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) values[k] = samples.load(begin + k * kThreads);
-    };
-    load(from);
-    const Line line = line_of_tile(p.q, p.asked, p.memory, first_shift, kTile);
-    samples.line = line;
-#pragma unroll
-    for (int i = 0; i < kTile; i += kThreads) {
-      if (i + kThreads <= kTile || i + from < kTile)
-        factors[which * kTile + factor_place(i + from)] = of_factors[i / kThreads];
-    }
-#pragma unroll 1
-    for (int channel = 0; channel < q.channels; ++channel) {
-      samples.channel = p.right + static_cast<Index>(channel) * p.q.pitch;
-      std::uint32_t* const to = signals + which * signal_words + channel * q.channel_words;
-#pragma unroll 1
-      for (int begin = from; begin < q.samples; begin += kAtOnce * kThreads) {
-        if (channel > 0 || begin > from) load(begin);
-#pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) {
-          const int i = begin + k * kThreads;
-          if (i >= q.samples) break;
-          std::uint32_t of[1];
-          Maths::signal_words([&](int) { return samples.levelled(values[k], i); }, i, of);
-          to[place(i / kPartWords) + i % kPartWords] = of[0];
-        }
-      }
-    }
-    if (from < kGroup) {
-      const int of = first_of_block() + from;
-      starts[which * kGroup + from] =
-          of < q.templates ? start_of(p.asked, p.memory, line, of) : 0.0f;
-    }
-    warpgroup::publish_shared();
-  };
+  // What the templates make of a line. A thread alone reads what it stores.
+  const int of_thread = static_cast<int>(threadIdx.x);
+  if (of_thread < kGroup) {
+    const int of = first_of_block() + of_thread;
+    dynamic_shared<float>()[At::units(q) + of_thread] =
+        p.asked.normalised && of < q.templates ? p.memory.units[of] : 0.0f;
+  }
 
-  const auto groups = [&] {
-    return ceil_div(std::min(int{kBlockTemplates}, q.templates - first_of_block()), kTemplates);
-  };
+  // One or two.
+  static_assert(kBlockTemplates == 2 * kTemplates);
+  const auto two_groups = [&] { return q.templates - first_of_block() > kTemplates; };
   // Of the block, the first time none.
   const auto tasks = [&](int tile) {
     const int shifts = std::min(kTile, q.shifts - tile * kTile);
-    return tile < 0 ? 0 : groups() * ceil_div(shifts, kTaskShifts);
+    return tile < 0 ? 0 : ceil_div(shifts, kTaskShifts) << (two_groups() ? 1 : 0);
   };
   const bool one_panel = q.channels == 1 && q.panel_steps == q.steps;
   int state = 1;  // 2 times the round of the tile, and which of two places the tile has
@@ -176,18 +280,22 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
       const int round = state / 2, which = state % 2;
       const int rounds = ceil_div(tasks(opaque(tile)), kWarpgroups);
       // The tile before this one is read no more: by warpgroup 1 since its last task, by the other since
-      // its first task of this tile. That warpgroup 1 copies before its next turn is enough for the other
-      // to find the copy after its own.
-      if (round == (warpgroup() == 0 ? std::min(1, rounds) : 0)) {
-        const int next = tile + static_cast<int>(gridDim.x);
-        if (next < q.tiles) copy_tile(next, which ^ 1);
+      // its first task of this tile.
+      const int next = tile + static_cast<int>(gridDim.x);
+      const TileCopy<Maths, kSpread> copy{p, shape, next, which ^ 1};
+      if (round == (warpgroup() == 0 ? std::min(1, rounds) : 0) && next < q.tiles) copy.ask();
+      // Warpgroup 0 multiplies the next tile first, and then warpgroup 1 has a task of this one. So that
+      // one finishes before its last task, and warpgroup 0 after it.
+      if (round == (warpgroup() == 0 ? rounds : std::max(rounds - 1, 0)) && next < q.tiles) {
+        copy.finish();
       }
       if (round == rounds) break;
       const int task = round * kWarpgroups + warpgroup();
       const bool exists = task < tasks(opaque(tile));
       WarpgroupSums<Maths, kSpread> sums;
-      sums.group = task % groups();
-      const int task_shift = task / groups() * kTaskShifts;  // in the tile
+      const int groups = two_groups() ? 1 : 0;  // 2 to the power of this
+      sums.group = task & groups;
+      const int task_shift = (task >> groups) * kTaskShifts;  // in the tile
       if (!exists) {
         take_turns();
       } else {
@@ -247,8 +355,8 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
             }
           };
           // The columns of the task. A step has a part of each plane.
-          static_assert(kPlanes * Maths::kPart == Maths::kStep && kTaskShifts % kSpread == 0);
-          const std::uint32_t* const columns = signals + which * signal_words +
+          static_assert(kSpread == Maths::kStep && kTaskShifts % kSpread == 0);
+          const std::uint32_t* const columns = signals + which * At::signal_words(q) +
                                                channel * q.channel_words +
                                                task_shift / kSpread * kPartWords;
           const auto multiply = [&](const Left(&of)[kAtOnce], int step, int count) {
@@ -321,8 +429,8 @@ struct WarpgroupEngine {
   static Shape shape(const Problem& q, int /*threads of blocks of warps*/) {
     constexpr int kTile = kTileShifts<Maths, kSpread>;
     const WarpgroupLayout l = warpgroup_layout<Maths, kSpread>(SeriesShape(q));
-    return {l, kTile,
-            2 * l.channels * l.channel_words + kWarpgroups * l.panel_words + 2 * (kTile + kGroup)};
+    const int chunks = LineChunks::most(kTile + l.length);
+    return {l, kTile, chunks, WarpgroupMemory<Maths, kSpread>::words(l, chunks)};
   }
 
   template <typename Use>
