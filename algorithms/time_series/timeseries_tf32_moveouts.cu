@@ -75,8 +75,9 @@ __global__ void __launch_bounds__(kFactorThreads, 3)
     pair_factors_kernel(Series q, Question asked, Memory memory, int factors, Side right) {
   wait_for_previous();
   const int pair = static_cast<int>(blockIdx.y);
-  make_factors(q, asked, memory_of(memory, q, pair, factors), factors, right.of(pair, q.channels),
-               static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
+  make_factors<kFactorThreads>(q, asked, memory_of(memory, q, pair, factors), factors,
+                               right.of(pair, q.channels), static_cast<int>(blockIdx.x),
+                               static_cast<int>(gridDim.x));
 }
 
 // Dynamic shared memory: the words of a panel of the template, with 16 before it, and those of the
@@ -208,9 +209,9 @@ class MoveoutPlan final : public DevicePlan<float> {
                   dim3(kPrepareThreads), 0, call.stream, series_, asked_, memory, left, right);
     launches_.run(pair_factors_kernel,
                   dim3(static_cast<unsigned>(
-                           std::min(ceil_div(factors, FactorMemory::tile(kFactorThreads)), 2048)),
+                           std::min(ceil_div(factors, FactorMemory<kFactorThreads>::kTile), 2048)),
                        pairs),
-                  dim3(kFactorThreads), FactorMemory::bytes(problem_.left.cols, kFactorThreads),
+                  dim3(kFactorThreads), FactorMemory<kFactorThreads>::bytes(problem_.left.cols),
                   call.stream, series_, asked_, memory, factors, right);
     launches_.run(moveouts_kernel, dim3(static_cast<unsigned>(made_.tiles), pairs), dim3(kThreads),
                   (kTemplateWords + kSignalWords) * sizeof(std::uint32_t), call.stream, series_,
@@ -235,7 +236,7 @@ Support supports(const PlanRequest& request) {
   if (const Support is = supports_series(one); !is) return is;
   if (const Support fit = steps_fit(q); !fit) return fit;
   if (q.lefts > kGridLimitYZ) return no("more than 65535 pairs");
-  return shared_fits("sums of windows", FactorMemory::bytes(q.left.cols, kFactorThreads));
+  return shared_fits("sums of windows", FactorMemory<kFactorThreads>::bytes(q.left.cols));
 }
 
 XCORR_VARIANT({

@@ -41,28 +41,65 @@ __host__ __device__ constexpr int sample_place(int i) {
   return i + static_cast<int>(static_cast<unsigned>(i) / kRun);
 }
 
-// Dynamic shared memory of blocks that make factors. A tile is the shifts of a block. All samples that it
-// needs lie there at once where templates are short.
+// The mean of the finite samples of the signal, by all threads of a block: each warp's total, and once all
+// have met at a barrier what they make together.
+template <int kThreads>
+struct SignalMean {
+  static constexpr int kWarps = kThreads / warp::kSize;
+  static constexpr int kWords = kWarps * static_cast<int>(sizeof(Total) / sizeof(float));
+
+  __device__ __forceinline__ static void add_up(const Series& q, const Memory& memory, Total* to) {
+    Total total = {};
+    // Behind the last one each adds 0: so that the loads of a round are on their way together.
+    constexpr int kAtOnce = 5;
+    const int count = q.channels * memory.parts;
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += kAtOnce * kThreads) {
+      Total totals[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        totals[k] = memory.totals[smaller(i + k * kThreads, count - 1)];
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (i + k * kThreads < count) total.add(totals[k]);
+      }
+    }
+    total = {warp::reduce_add(total.sum), warp::reduce_add(total.count)};
+    if (warp::lane() == 0) to[threadIdx.x / warp::kSize] = total;
+  }
+  __device__ __forceinline__ static double of(const Total* totals) {
+    Total total = {};
+#pragma unroll
+    for (int i = 0; i < kWarps; ++i) total.add(totals[i]);
+    return total.count > 0 ? total.sum / total.count : 0.0;
+  }
+};
+
+// Dynamic shared memory of blocks of kThreads threads that make factors. A tile is the shifts of a block. All
+// samples that it needs lie there at once where templates are short.
+template <int kThreads>
 struct FactorMemory {
   static constexpr int kMore = static_cast<int>(small_if_emulated(512, 64)) + 2 * kRun;
+  static constexpr int kTile = kRun * kThreads;
+  // Of a thread. They are staged for all threads, or for none.
+  static constexpr int kMostSamples = ceil_div(kTile + kMore, kThreads);
+  // In words, even.
+  static constexpr int kStagedWords = ceil_div(sample_place(kMostSamples * kThreads), 4) * 4;
 
-  static constexpr int tile(int threads) { return kRun * threads; }
-  // In words, all even.
-  static constexpr int staged_words(int threads) {
-    return ceil_div(sample_place(tile(threads) + kMore), 4) * 4;
+  static constexpr int words(Index length) {
+    return kStagedWords + SignalMean<kThreads>::kWords +
+           2 * static_cast<int>((kTile + length) / kRun);
   }
-  static constexpr int words(Index length, int threads) {
-    return staged_words(threads) + 2 + 2 * static_cast<int>((tile(threads) + length) / kRun);
+  static constexpr std::size_t bytes(Index length) {
+    return static_cast<std::size_t>(words(length)) * sizeof(float);
   }
-  static constexpr std::size_t bytes(Index length, int threads) {
-    return static_cast<std::size_t>(words(length, threads)) * sizeof(float);
-  }
-  __device__ FactorMemory(float* words, int threads)
+  __device__ explicit FactorMemory(float* words)
       : staged(words),
-        mean(reinterpret_cast<double*>(words + staged_words(threads))),
-        sums(reinterpret_cast<WindowSums<float>*>(mean + 1)) {}
+        totals(reinterpret_cast<Total*>(words + kStagedWords)),
+        sums(reinterpret_cast<WindowSums<float>*>(totals + SignalMean<kThreads>::kWarps)) {}
   float* staged;
-  double* mean;             // of the signal
+  Total* totals;            // SignalMean
   WindowSums<float>* sums;  // of 16 samples
 };
 
@@ -114,21 +151,32 @@ __device__ __forceinline__ float factor_of(const WindowSums<double>& sums, doubl
 
 inline constexpr float kUnknownFactor = -1;
 
-// The same in float32, and kUnknownFactor where it does not say enough. `from_mean` is the pivot less
-// the mean of the signal.
-__device__ __forceinline__ float quick_factor_of(const WindowSums<float>& sums, float terms,
-                                                 float share, float from_mean,
-                                                 const Question& asked) {
-  const float window_mean = asked.centred ? sums.values * share : 0.0f;
-  const float squares = std::fma(-sums.values, window_mean, sums.squares);
-  const float step = asked.centred ? 8 * 0x1p-24f * (window_mean + from_mean) : 0.0f;
+// The same in float32, and kUnknownFactor where it does not say enough.
+struct QuickFactors {
+  bool centred, normalised;
+  float share, from_mean;  // 1 / terms; the pivot less the mean of the signal
+  float least, constant;   // squares that are large enough, as they are and over the mean's square
   // Squares of single samples stay far from the smallest and the largest numbers.
-  const bool is_finite = sums.squares < 0x1p120f;
-  const bool known = is_finite && squares >= 0x1p-100f * terms && 8 * squares >= sums.squares &&
-                     squares > 8 * step * step * terms;
-  const float factor = known ? inverse_root(squares) : kUnknownFactor;
-  return asked.normalised ? factor : is_finite ? 1.0f : kUnknownFactor;
-}
+  __device__ __forceinline__ QuickFactors(const Series& q, const Question& asked, float pivot,
+                                          double mean)
+      : centred(asked.centred), normalised(asked.normalised) {
+    const float terms = static_cast<float>(q.channels) * static_cast<float>(q.length);
+    share = centred ? 1 / terms : 0.0f;
+    from_mean = centred ? static_cast<float>(pivot - mean) : 0.0f;
+    least = 0x1p-100f * terms;
+    constant = centred ? 8 * (8 * 0x1p-24f) * (8 * 0x1p-24f) * terms : 0.0f;
+  }
+  __device__ __forceinline__ float of(const WindowSums<float>& sums) const {
+    const bool is_finite = sums.squares < 0x1p120f;
+    const float window_mean = sums.values * share;
+    const float squares = std::fma(-sums.values, window_mean, sums.squares);
+    const float step = window_mean + from_mean;
+    const bool known = is_finite & (squares >= least) & (8 * squares >= sums.squares) &
+                       (squares > constant * (step * step));
+    const float root = normalised ? inverse_root(squares) : 1.0f;
+    return (normalised ? known : is_finite) ? root : kUnknownFactor;
+  }
+};
 
 // The factor of one window, from sums in float64. channel_of(c)(i) is sample i of channel c less the
 // pivot.
@@ -194,43 +242,28 @@ __device__ __forceinline__ std::uint32_t exact_factors(const Series& q, const Qu
   return not_scores;
 }
 
-// The mean of the finite samples of the signal, by all lanes of a warp.
-__device__ __forceinline__ double mean_of_signal(const Series& q, const Memory& memory) {
-  Total total = {};
-#pragma unroll 4
-  for (int i = warp::lane(); i < q.channels * memory.parts; i += warp::kSize) {
-    total.add(memory.totals[i]);
-  }
-  const double sum = warp::reduce_add(total.sum), count = warp::reduce_add(total.count);
-  return count > 0 ? sum / count : 0.0;
-}
-
 // The factors of tiles `first_tile`, `first_tile` + `stride` and so on. Those beyond the last shift, up to
 // `factors`, are NaN. Dynamic shared memory from its start: FactorMemory.
-template <typename T>
+template <int kThreads, typename T>
 __device__ __forceinline__ void make_factors(const Series& q, const Question& asked,
                                              const Memory& memory, int factors,
                                              const Rows<T>& right, int first_tile, int stride) {
   using Sums = WindowSums<float>;
-  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-  const int tile_shifts = FactorMemory::tile(threads);
-  const FactorMemory shared(dynamic_shared<float>(), threads);
-  if (asked.centred && thread < warp::kSize) {
-    const double of_signal = mean_of_signal(q, memory);
-    if (thread == 0) *shared.mean = of_signal;
-  }
+  constexpr int kTile = FactorMemory<kThreads>::kTile;
+  const int thread = static_cast<int>(threadIdx.x);
+  const FactorMemory<kThreads> shared(dynamic_shared<float>());
+  if (asked.centred) SignalMean<kThreads>::add_up(q, memory, shared.totals);
   if (q.length < kRun) block::barrier();  // else there are others before it is read
-  const float terms = static_cast<float>(q.channels) * static_cast<float>(q.length);
-  const float share = 1 / terms;
   const int runs = q.length / kRun, rest = q.length % kRun;
-  const bool once = (runs + 2) * kRun <= FactorMemory::kMore;
-  const int staged_count = tile_shifts + (once ? runs + 2 : 2) * kRun;
+  const bool once = (runs + 2) * kRun <= FactorMemory<kThreads>::kMore;
+  const int of_thread = ceil_div(kTile + (once ? runs + 2 : 2) * kRun, kThreads);  // samples
   bool begun = false;
 #pragma unroll 1
-  for (Index tile = first_tile; tile * tile_shifts < factors; tile += stride) {
-    const int shift = static_cast<int>(tile) * tile_shifts;
-    const float pivot =
-        asked.centred ? pivot_of(q, memory, q.first + shift, tile_shifts + q.length) : 0.0f;
+  for (Index tile = first_tile; tile * kTile < factors; tile += stride) {
+    const int shift = static_cast<int>(tile) * kTile;
+    // Read before the samples are, so that they do not wait for it.
+    const PivotPart part(q, memory, q.first + shift, kTile + q.length, asked.centred);
+    float pivot = 0;
     Sums windows[kRun] = {};
 #pragma unroll 1
     for (int channel = 0; channel < q.channels && runs > 0; ++channel) {
@@ -241,22 +274,29 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
         begun = true;
         if (once && from > 0) return;
         const int at = q.first + shift + from + thread;
+        const bool inside = at - thread + of_thread * kThreads <= q.pitch;
         // Loads before stores: the compiler would leave each load behind the store before it.
         constexpr int kAtOnce = 7;
 #pragma unroll 1
-        for (int i = 0; i * threads < staged_count; i += kAtOnce) {
+        for (int i = 0; i < of_thread; i += kAtOnce) {
+          const int first = at + i * kThreads;
           float values[kAtOnce];
+          if (inside) {
 #pragma unroll
-          for (int k = 0; k < kAtOnce; ++k) {
-            const int of = at + (i + k) * threads;
-            values[k] = samples[of < q.pitch ? of : q.pitch - 1];
-          }
-#pragma unroll
-          for (int k = 0; k < kAtOnce; ++k) {
-            const float value = at + (i + k) * threads < q.pitch ? values[k] : 0.0f;
-            if ((i + k) * threads + thread < staged_count) {
-              shared.staged[sample_place(thread) + (i + k) * sample_place(threads)] = value - pivot;
+            for (int k = 0; k < kAtOnce; ++k) {
+              values[k] = i + k < of_thread ? static_cast<float>(samples[first + k * kThreads]) : 0;
             }
+          } else {
+#pragma unroll
+            for (int k = 0; k < kAtOnce; ++k) {
+              values[k] = static_cast<float>(load_or_zero(samples, first + k * kThreads, q.pitch));
+            }
+          }
+          if (channel == 0 && from == 0 && i == 0) pivot = part.pivot();
+          float* const to = shared.staged + sample_place(thread) + i * sample_place(kThreads);
+#pragma unroll
+          for (int k = 0; k < kAtOnce; ++k) {
+            if (i + k < of_thread) to[k * sample_place(kThreads)] = values[k] - pivot;
           }
         }
         block::barrier();
@@ -266,10 +306,10 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
         return shared.staged[sample_place(once ? from : 0) + thread * (kRun + 1) + sample_place(i)];
       };
 #pragma unroll 1
-      for (int from = 0; from < tile_shifts + runs * kRun; from += tile_shifts) {
+      for (int from = 0; from < kTile + runs * kRun; from += kTile) {
         stage(from);
         const int number = from / kRun + thread;
-        if (number >= threads + runs) continue;
+        if (number >= kThreads + runs) continue;
         Sums run = {};
 #pragma unroll
         for (int j = kRun - 1; j >= 0; --j) {
@@ -288,38 +328,43 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
         common.add(sample(runs * kRun, rest + j));
       }
     }
+    if (runs == 0) pivot = part.pivot();
     struct alignas(16) Four {
       float of[4];
     };
-    const double of_signal = asked.centred ? *shared.mean : 0.0;
-    const auto from_mean = static_cast<float>(pivot - of_signal);
+    const double of_signal = asked.centred ? SignalMean<kThreads>::of(shared.totals) : 0.0;
+    const QuickFactors quick(q, asked, pivot, of_signal);
     const int first = shift + thread * kRun, known = q.shifts - first;
-    std::uint32_t unknown = 0;  // a bit for each kExactRun shifts
+    float least[kRun / kExactRun];  // negative where a factor is unknown
 #pragma unroll
     for (int j = 0; j < kRun; j += 4) {
       Four four;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float quick = runs > 0
-                                ? quick_factor_of(windows[j + i], terms, share, from_mean, asked)
-                                : kUnknownFactor;
-        four.of[i] = j + i < known ? quick : not_a_number();
-        if (four.of[i] == kUnknownFactor) unknown |= 1u << j / kExactRun;
+        const float factor = runs > 0 ? quick.of(windows[j + i]) : kUnknownFactor;
+        float& of_run = least[j / kExactRun];
+        of_run = (j + i) % kExactRun == 0 ? factor : fminf(of_run, factor);
+        four.of[i] = factor;
       }
       if (first + j < factors) *reinterpret_cast<Four*>(memory.factors + first + j) = four;
     }
-#pragma unroll 1
-    for (int part = 0; part < kRun / kExactRun; ++part) {
-      if ((unknown >> part & 1) == 0) continue;
-      const int at = first + part * kExactRun;
+#pragma unroll
+    for (int part_of = 0; part_of < kRun / kExactRun; ++part_of) {
+      const int from = part_of * kExactRun;
+      if (!(least[part_of] < 0) || known <= from) continue;
+      const int at = first + from;
       const auto channel_of = [&](int channel) {
         return [samples = right.row(channel), at = q.first + at, &q, pivot](int i) {
           return static_cast<double>(load_or_zero(samples, at + i, q.pitch)) - pivot;
         };
       };
       const std::uint32_t not_scores =
-          exact_factors(q, asked, pivot, of_signal, q.shifts - at, channel_of, memory.factors + at);
+          exact_factors(q, asked, pivot, of_signal, known - from, channel_of, memory.factors + at);
       if (not_scores > 0) atomic_add(&memory.state->not_scores, not_scores);
+    }
+#pragma unroll 1
+    for (int j = known > 0 ? known : 0; j < kRun && first + j < factors; ++j) {
+      memory.factors[first + j] = not_a_number();
     }
   }
 }
@@ -328,8 +373,8 @@ template <typename T>
 __global__ void __launch_bounds__(kFactorThreads, 5)
     factors_kernel(Series q, Question asked, Memory memory, int factors, const T* right) {
   wait_for_previous();
-  make_factors(q, asked, memory, factors, Rows<T>{right, q.pitch}, static_cast<int>(blockIdx.x),
-               static_cast<int>(gridDim.x));
+  make_factors<kFactorThreads>(q, asked, memory, factors, Rows<T>{right, q.pitch},
+                               static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
 }
 
 }  // namespace xcorr::time_series

@@ -76,24 +76,27 @@ class DetectionPlan final : public DevicePlan<float> {
     asked_.capacity = static_cast<unsigned long long>(result.capacity);
     const int tiles = shapes_.warps.tiles();
     survey_ = survey(q, shapes_);
-    survey_.blocks = static_cast<int>(blocks(survey_kernel<Maths, kTiles>, shapes_.warps,
+    survey_.blocks = static_cast<int>(blocks(survey_kernel<Maths, kTiles>, survey_.warps,
                                              survey_.bytes(q.left.cols), survey_.tiles));
     finish_blocks_ = static_cast<unsigned>(std::min<Index>(
         resident_blocks(reinterpret_cast<const void*>(finish_kernel<Maths, kTiles>),
                         shapes_.warps.threads(), bytes(shapes_.warps, kFinishWords)),
         static_cast<Index>(tiles) * groups_));
-    // A block for each tile, unless the sums that each block makes of all parts became many.
-    const auto factor_blocks = [&](auto kernel, int threads, std::size_t shared_bytes) {
-      const Index factor_tiles = ceil_div(shapes_.factors(), FactorMemory::tile(threads));
+    // Two tiles a block, unless the sums that each block makes of all parts became many.
+    const auto factor_blocks = [&]<int kThreads>(FactorMemory<kThreads>*, auto kernel,
+                                                 std::size_t shared_bytes) {
+      const Index tiles_of_all = ceil_div(shapes_.factors(), FactorMemory<kThreads>::kTile);
       const Index resident =
-          resident_blocks(reinterpret_cast<const void*>(kernel), threads, shared_bytes);
-      return static_cast<unsigned>(factor_tiles <= 8 * resident ? factor_tiles : resident);
+          resident_blocks(reinterpret_cast<const void*>(kernel), kThreads, shared_bytes);
+      const Index some = tiles_of_all <= 8 * resident ? ceil_div<Index>(tiles_of_all, 2) : 0;
+      return static_cast<unsigned>(std::min(tiles_of_all, std::max(some, resident)));
     };
-    factor_blocks_ = survey_.factors > 0
-                         ? factor_blocks(survey_kernel<Maths, kTiles>, shapes_.warps.threads(),
-                                         survey_.bytes(q.left.cols))
-                         : factor_blocks(factors_kernel<float>, kFactorThreads,
-                                         FactorMemory::bytes(q.left.cols, kFactorThreads));
+    factor_blocks_ =
+        survey_.factors > 0
+            ? factor_blocks(static_cast<FactorMemory<kSurveyThreads>*>(nullptr),
+                            survey_kernel<Maths, kTiles>, survey_.bytes(q.left.cols))
+            : factor_blocks(static_cast<FactorMemory<kFactorThreads>*>(nullptr),
+                            factors_kernel<float>, FactorMemory<kFactorThreads>::bytes(q.left.cols));
     if (result.kind != ResultKind::above) {
       main_blocks_ = blocks(score_kernel<Main>, shapes_.main, 0, shapes_.main.tiles());
     } else if (result.of_deviations) {
@@ -120,12 +123,12 @@ class DetectionPlan final : public DevicePlan<float> {
       return fit;
     }
     if (!deviations) {
-      return shared_fits("sums of windows", FactorMemory::bytes(q.left.cols, kFactorThreads));
+      return shared_fits("sums of windows", FactorMemory<kFactorThreads>::bytes(q.left.cols));
     }
     return shared_fits(
         "a panel of the templates and of the signal, and counts",
         std::max({bytes(shapes.warps, kFinishWords), survey(q, shapes).bytes(q.left.cols),
-                  FactorMemory::bytes(q.left.cols, kFactorThreads)}));
+                  FactorMemory<kFactorThreads>::bytes(q.left.cols)}));
   }
   static std::size_t workspace_bytes(const PlanRequest& request) {
     Layout layout(nullptr);
@@ -161,9 +164,10 @@ class DetectionPlan final : public DevicePlan<float> {
   }
   // But for the number of its blocks.
   static SurveyShape survey(const Problem& q, const Shapes& shapes) {
-    const int tiles = shapes.warps.tiles();
+    const WarpShape warps = Warps::shape(q, kSurveyThreads);
+    const int tiles = warps.tiles();
     const bool makes_factors = is_surveyed(q) && q.left.cols <= kMostOwnLength;
-    return {shapes.warps, std::min(tiles, std::max(tiles / kSurveyShare, kLeastSurvey)), 1,
+    return {warps, std::min(tiles, std::max(tiles / kSurveyShare, kLeastSurvey)), 1,
             makes_factors ? shapes.factors() : 0};
   }
   // Blocks of a group of templates that are on the device at once, at most `most`.
@@ -229,7 +233,7 @@ class DetectionPlan final : public DevicePlan<float> {
                   asked, memory_, arrays.left, arrays.right);
     if (survey_.factors == 0) {
       launches_.run(factors_kernel<float>, dim3(factor_blocks_), dim3(kFactorThreads),
-                    FactorMemory::bytes(q.left.cols, kFactorThreads), stream, series_, asked,
+                    FactorMemory<kFactorThreads>::bytes(q.left.cols), stream, series_, asked,
                     memory_, shapes_.factors(), arrays.right);
     }
     const Products products{series_, asked, memory_, arrays.right};
@@ -246,13 +250,12 @@ class DetectionPlan final : public DevicePlan<float> {
       over_all(above_kernel<Main>, 0, float_of(q.fields.result.threshold));
       return;
     }
-    const auto warp_threads = static_cast<unsigned>(shapes_.warps.threads());
     if (asked.surveyed) {
       const unsigned making = survey_.factors > 0 ? factor_blocks_ : 0;
       launches_.run(
           survey_kernel<Maths, kTiles>,
           dim3(static_cast<unsigned>(survey_.blocks) + making, static_cast<unsigned>(groups_)),
-          dim3(warp_threads), survey_.bytes(q.left.cols), stream, products, survey_);
+          dim3(kSurveyThreads), survey_.bytes(q.left.cols), stream, products, survey_);
       const dim3 templates(static_cast<unsigned>(series_.templates));
       launches_.run(brackets_kernel<kShifts>, templates, dim3(warp::kSize), 0, stream, asked,
                     memory_);
@@ -261,7 +264,8 @@ class DetectionPlan final : public DevicePlan<float> {
                     series_, asked, memory_);
     }
     finishes_.begin(call);
-    finishes_.run(finish_kernel<Maths, kTiles>, finish_blocks_, warp_threads,
+    finishes_.run(finish_kernel<Maths, kTiles>, finish_blocks_,
+                  static_cast<unsigned>(shapes_.warps.threads()),
                   bytes(shapes_.warps, kFinishWords), stream, products, shapes_.warps);
   }
 

@@ -143,23 +143,29 @@ __global__ void __launch_bounds__(kPrepareThreads, 5)
 }
 
 // A number near the samples [first, first + count) of all channels: the mean of the chunks that
-// they lie in. All lanes of a warp call it.
-__device__ __forceinline__ float pivot_of(const Series& q, const Memory& memory, int first,
-                                          int count) {
-  const int end = smaller(first + count, q.pitch), from = first / kChunk;
-  const int to = smaller((end - 1) / kChunk, memory.chunks - 1);
+// they lie in. All lanes of a warp make it. What a lane reads is apart from what waits for it.
+struct PivotPart {
   float sum = 0;
+  int terms = 0;
+  __device__ __forceinline__ PivotPart(const Series& q, const Memory& memory, int first, int count,
+                                       bool asked) {
+    if (!asked) return;
+    const int end = smaller(first + count, q.pitch), from = first / kChunk;
+    const int to = smaller((end - 1) / kChunk, memory.chunks - 1);
 #pragma unroll 1
-  for (int channel = 0; channel < q.channels; ++channel) {
+    for (int channel = 0; channel < q.channels; ++channel) {
 #pragma unroll 1
-    for (int chunk = from + warp::lane(); chunk <= to; chunk += warp::kSize) {
-      sum += memory.means[channel * memory.chunks + chunk];
+      for (int chunk = from + warp::lane(); chunk <= to; chunk += warp::kSize) {
+        sum += memory.means[channel * memory.chunks + chunk];
+      }
     }
+    terms = q.channels * (to - from + 1);
   }
-  const int terms = q.channels * (to - from + 1);
-  sum = warp::reduce_add(sum);
-  return terms > 0 ? sum / static_cast<float>(terms) : 0.0f;
-}
+  __device__ __forceinline__ float pivot() const {
+    if (terms <= 0) return 0.0f;
+    return warp::reduce_add(sum) / static_cast<float>(terms);
+  }
+};
 
 // A line near a part of the signal, the same for all channels.
 struct Line {

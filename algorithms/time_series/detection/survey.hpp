@@ -32,7 +32,8 @@ __device__ __forceinline__ bool is_unknown(const Memory& memory) {
 
 // Templates whose surveyed tiles have their factors made by the survey: at the same time other blocks of its
 // kernel make all factors, which nobody reads before the scores are counted.
-inline constexpr int kMostOwnLength = FactorMemory::kMore - 2 * kRun;
+inline constexpr int kSurveyThreads = 4 * warp::kSize;
+inline constexpr int kMostOwnLength = FactorMemory<kSurveyThreads>::kMore - 2 * kRun;
 
 // What survey_kernel needs to know beside Products. Made on the host.
 struct SurveyShape {
@@ -43,29 +44,30 @@ struct SurveyShape {
   // Bins, whose rows lie in different banks, and the sum of squares of each template.
   static constexpr int kPitch = Survey::kBins + 1;
   static constexpr int kBinWords = kGroup * (kPitch + 1);
-  // The samples that a tile needs, sums of 16 of them, and the tile's factors.
+  // The samples that a tile needs, sums of 16 of them, the mean of the signal, and the tile's factors.
   static constexpr int samples(int tile_shifts) {
     return ceil_div(tile_shifts + kMostOwnLength, 2 * kRun) * 2 * kRun;
   }
   static constexpr int own_words(int tile_shifts) {
     const int count = samples(tile_shifts);
-    return sample_place(count) + 2 * count / kRun + tile_shifts;
+    return sample_place(count) + 2 * count / kRun + tile_shifts +
+           SignalMean<kSurveyThreads>::kWords;
   }
   std::size_t bytes(Index length) const {
-    const int own = factors > 0 ? own_words(warps.tile_shifts) : 0;
+    const int own = factors > 0 ? own_words(warps.tile_shifts) : warps.tile_shifts;
     const std::size_t words = static_cast<std::size_t>(warps.words + kBinWords + own);
     return std::max(words * sizeof(std::uint32_t),
-                    factors > 0 ? FactorMemory::bytes(length, warps.threads()) : 0);
+                    factors > 0 ? FactorMemory<kSurveyThreads>::bytes(length) : 0);
   }
 };
 
 // The factors of the tile that begins with `shift`, to `to`. They may differ from those of make_factors()
 // by what rounding does to another pivot. A tile has kOfThread shifts for each thread, or fewer shifts
-// than threads. All threads of a block call it. `samples` has the words of SurveyShape::own_words() but
-// those of the factors.
+// than threads. All threads of a block call it, with `first` the first time. `samples` has the words of
+// SurveyShape::own_words() but those of the factors.
 template <int kOfThread>
 __device__ __forceinline__ void make_own_factors(const Products& p, int shift, int tile_shifts,
-                                                 float* samples, float* to) {
+                                                 bool first, float* samples, float* to) {
   using Sums = WindowSums<float>;
   const Series& q = p.q;
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
@@ -73,8 +75,9 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
   auto* const runs =
       reinterpret_cast<Sums*>(samples + sample_place(SurveyShape::samples(tile_shifts)));
   const bool centred = p.asked.centred;
-  const float pivot = centred ? pivot_of(q, p.memory, q.first + shift, count) : 0.0f;
-  const double mean = centred ? mean_of_signal(q, p.memory) : 0.0;
+  auto* const totals = reinterpret_cast<Total*>(runs + SurveyShape::samples(tile_shifts) / kRun);
+  if (first && centred) SignalMean<kSurveyThreads>::add_up(q, p.memory, totals);
+  const float pivot = PivotPart(q, p.memory, q.first + shift, count, centred).pivot();
   Sums windows[kOfThread] = {};
 #pragma unroll 1
   for (int channel = 0; channel < q.channels; ++channel) {
@@ -113,8 +116,8 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
     }
     add_samples(tail, end);
   }
-  const float terms = static_cast<float>(q.channels) * static_cast<float>(q.length);
-  const auto from_mean = static_cast<float>(pivot - mean);
+  const double mean = centred ? SignalMean<kSurveyThreads>::of(totals) : 0.0;
+  const QuickFactors quick(q, p.asked, pivot, mean);
 #pragma unroll 1
   for (int j = 0; j < kOfThread && thread < tile_shifts; ++j) {
     const int at = thread + j * threads;
@@ -123,7 +126,7 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
       Sums window = windows[0];
 #pragma unroll
       for (int k = 1; k < kOfThread; ++k) window = j == k ? windows[k] : window;
-      factor = quick_factor_of(window, terms, 1 / terms, from_mean, p.asked);
+      factor = quick.of(window);
       if (factor == kUnknownFactor) {
         const auto channel_of = [&](int channel) {
           return [of_channel = p.right + static_cast<Index>(channel) * q.pitch,
@@ -140,14 +143,15 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
 }
 
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTiles>))
+__global__ void __launch_bounds__(kSurveyThreads, 4)
     survey_kernel(Products p, SurveyShape shape) {
   wait_for_previous();
   const int block = static_cast<int>(blockIdx.x) - shape.blocks;
   if (block >= 0) {
     if (blockIdx.y > 0) return;
-    make_factors(p.q, p.asked, p.memory, shape.factors, Rows<float>{p.right, p.q.pitch}, block,
-                 static_cast<int>(gridDim.x) - shape.blocks);
+    make_factors<kSurveyThreads>(p.q, p.asked, p.memory, shape.factors,
+                                 Rows<float>{p.right, p.q.pitch}, block,
+                                 static_cast<int>(gridDim.x) - shape.blocks);
     return;
   }
   constexpr int kPitch = SurveyShape::kPitch;
@@ -164,25 +168,30 @@ __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTile
   };
 #pragma unroll 1
   for (int i = static_cast<int>(blockIdx.x); i < shape.tiles; i += shape.blocks) {
+    const bool is_first = i == static_cast<int>(blockIdx.x);
     if (shape.factors > 0) {
       make_own_factors<ceil_div(kTiles * kColumns, warp::kSize)>(
-          p, tile_of(i) * warps.tile_shifts, warps.tile_shifts, own_factors + warps.tile_shifts,
-          own_factors);
+          p, tile_of(i) * warps.tile_shifts, warps.tile_shifts, is_first,
+          own_factors + warps.tile_shifts, own_factors);
+    } else {
+      block::barrier();  // those of the tile before may still be read
+      for (int of = thread; of < warps.tile_shifts; of += threads) {
+        own_factors[of] = p.memory.factors[tile_of(i) * warps.tile_shifts + of];
+      }
     }
     Sums<kTiles> sums;
-    add_tile(maths, p, warps.cut, tile_of(i), i == static_cast<int>(blockIdx.x), sums);
+    add_tile(maths, p, warps.cut, tile_of(i), is_first, sums);  // with barriers
     const int of_warp = opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kTiles * kColumns;
-    const int shift = tile_of(opaque(i)) * warps.tile_shifts;
-    if (shift + of_warp >= p.q.shifts) continue;
-    const float* const factors = shape.factors > 0 ? own_factors : p.memory.factors + shift;
+    if (tile_of(opaque(i)) * warps.tile_shifts + of_warp >= p.q.shifts) continue;
     int below[2] = {};
-    each_sum(sums, GlobalFactors{factors + of_warp}, [&](int half, int, float sum, float factor) {
-      const float score = sum * factor;
-      below[half] += score < 0;
-      if (score == score) {
-        atomic_add(&bins[sums.row(half) * kPitch + Survey::bin(score)], 1u);
-      }
-    });
+    each_sum(sums, GlobalFactors{own_factors + of_warp},
+             [&](int half, int, float sum, float factor) {
+               const float score = sum * factor;
+               below[half] += score < 0;
+               std::uint32_t* const bin =
+                   bins + opaque(sums.row(half) * kPitch + Survey::bin(score));
+               if (score == score) atomic_add(bin, 1u);
+             });
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       below[half] += warp::shuffle_xor(below[half], 1);
@@ -195,10 +204,14 @@ __global__ void __launch_bounds__(kMostWarps * 32, (kResidentBlocks<Maths, kTile
   }
   block::barrier();
   const Index group = first_template(warps.cut);
-  std::uint32_t* const to = p.memory.survey + group * Survey::kBins;
-  for (int i = thread; i < kGroup * Survey::kBins; i += threads) {
-    const std::uint32_t count = bins[i / Survey::kBins * kPitch + i % Survey::kBins];
-    if (count > 0) atomic_add(&to[i], count);
+#pragma unroll 1
+  for (int row = thread / warp::kSize; row < kGroup; row += threads / warp::kSize) {
+    std::uint32_t* const to = p.memory.survey + (group + row) * Survey::kBins;
+#pragma unroll 4
+    for (int bin = warp::lane(); bin < Survey::kBins; bin += warp::kSize) {
+      const std::uint32_t count = bins[row * kPitch + bin];
+      if (count > 0) atomic_add(to + bin, count);
+    }
   }
   for (int i = thread; i < kGroup; i += threads) {
     atomic_add(&p.memory.spread[group + i], static_cast<unsigned long long>(spread[i]));
