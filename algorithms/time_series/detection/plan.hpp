@@ -91,12 +91,12 @@ class DetectionPlan final : public DevicePlan<float> {
       const Index some = tiles_of_all <= 8 * resident ? ceil_div<Index>(tiles_of_all, 2) : 0;
       return static_cast<unsigned>(std::min(tiles_of_all, std::max(some, resident)));
     };
-    factor_blocks_ =
-        survey_.factors > 0
-            ? factor_blocks(static_cast<FactorMemory<kSurveyThreads>*>(nullptr),
-                            survey_kernel<Maths, kTiles>, survey_.bytes(q.left.cols))
-            : factor_blocks(static_cast<FactorMemory<kFactorThreads>*>(nullptr),
-                            factors_kernel<float>, FactorMemory<kFactorThreads>::bytes(q.left.cols));
+    factor_blocks_ = survey_.factors > 0
+                         ? factor_blocks(static_cast<FactorMemory<kSurveyThreads>*>(nullptr),
+                                         survey_kernel<Maths, kTiles>, survey_.bytes(q.left.cols))
+                         : factor_blocks(static_cast<FactorMemory<kFactorThreads>*>(nullptr),
+                                         factors_kernel<float>,
+                                         FactorMemory<kFactorThreads>::bytes(q.left.cols));
     if (result.kind != ResultKind::above) {
       main_blocks_ = blocks(score_kernel<Main>, shapes_.main, 0, shapes_.main.tiles());
     } else if (result.of_deviations) {

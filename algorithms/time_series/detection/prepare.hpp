@@ -181,8 +181,7 @@ struct Line {
 // samples lie in, [from, to], and one before and one behind them, if they exist.
 struct LineChunks {
   int from, to, before, after;
-  __device__ __forceinline__ LineChunks(const Series& q, const Memory& memory, int first,
-                                        int count)
+  __device__ __forceinline__ LineChunks(const Series& q, const Memory& memory, int first, int count)
       : from(first / kChunk),
         to(smaller((smaller(first + count, q.pitch) - 1) / kChunk, memory.chunks - 1)),
         before(from > 0 ? from - 1 : 0),

@@ -39,7 +39,9 @@ struct LevelledPart {
     return channel[at < length ? at : length - 1];
   }
   __device__ __forceinline__ float levelled(float value, int i) const {
-    return first + i < length && is_finite(value) ? line.without(value, static_cast<float>(from + i)) : 0.0f;
+    return first + i < length && is_finite(value)
+               ? line.without(value, static_cast<float>(from + i))
+               : 0.0f;
   }
   __device__ __forceinline__ float operator()(int i) const { return levelled(load(i), i); }
 };

@@ -143,8 +143,7 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
 }
 
 template <typename Maths, int kTiles>
-__global__ void __launch_bounds__(kSurveyThreads, 4)
-    survey_kernel(Products p, SurveyShape shape) {
+__global__ void __launch_bounds__(kSurveyThreads, 4) survey_kernel(Products p, SurveyShape shape) {
   wait_for_previous();
   const int block = static_cast<int>(blockIdx.x) - shape.blocks;
   if (block >= 0) {
@@ -184,14 +183,13 @@ __global__ void __launch_bounds__(kSurveyThreads, 4)
     const int of_warp = opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kTiles * kColumns;
     if (tile_of(opaque(i)) * warps.tile_shifts + of_warp >= p.q.shifts) continue;
     int below[2] = {};
-    each_sum(sums, GlobalFactors{own_factors + of_warp},
-             [&](int half, int, float sum, float factor) {
-               const float score = sum * factor;
-               below[half] += score < 0;
-               std::uint32_t* const bin =
-                   bins + opaque(sums.row(half) * kPitch + Survey::bin(score));
-               if (score == score) atomic_add(bin, 1u);
-             });
+    each_sum(
+        sums, GlobalFactors{own_factors + of_warp}, [&](int half, int, float sum, float factor) {
+          const float score = sum * factor;
+          below[half] += score < 0;
+          std::uint32_t* const bin = bins + opaque(sums.row(half) * kPitch + Survey::bin(score));
+          if (score == score) atomic_add(bin, 1u);
+        });
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       below[half] += warp::shuffle_xor(below[half], 1);
