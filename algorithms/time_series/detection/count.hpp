@@ -17,7 +17,8 @@ template <typename Engine>
 struct CountMemory {
   static constexpr int kCounts = 3;  // words for each template of a group, as in Counts
   static constexpr int kPlaces = Engine::kSumsOfHalf;  // of the queue of a lane
-  static constexpr int kAtOnce = 4;                    // that are emptied
+  // That are emptied together.
+  static constexpr int kAtOnce = static_cast<int>(small_if_emulated(4, 2));
   static_assert(kPlaces % kAtOnce == 0);
   static constexpr int kBracketWords = sizeof(Bracket) / sizeof(float);
 
