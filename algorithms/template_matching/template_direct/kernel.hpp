@@ -1,8 +1,6 @@
-// The kernels of template_direct: register tiles of shifts, and the sums of parts of a template.
+// The register tiles of shifts of template_direct.
 #pragma once
 
-#include "algorithms/device/launch.hpp"
-#include "algorithms/device/peak_search.hpp"
 #include "algorithms/device/template_factors.hpp"
 
 namespace xcorr::template_matching {
@@ -29,7 +27,8 @@ struct DirectShape {
   int scale_at;                           // where the scale of the frame's part lies
   Divider tiles, of_across, of_frame_pitch, of_panel_cols;
   Divider blocks_across, blocks_of_part, blocks_of_pair;
-  int parts, part_rows;  // of the template's rows, each by blocks of its own
+  Divider of_part_cols;
+  int parts, part_rows, part_cols;  // of a template, each by blocks of its own
 };
 
 struct DirectArguments {
@@ -39,6 +38,7 @@ struct DirectArguments {
   const float *units, *right;  // templates as products are made of them; frames
   float* out;                  // [pairs][out_rows][out_cols], or sums: [parts][pairs][...]
   Index items;                 // pairs * blocks
+  bool has_facts;              // those of frames are there, made by a kernel before
 };
 
 // The sums of kRows x 4 shifts. Row f of the frame's part meets the last kRows rows of the template,
@@ -88,9 +88,23 @@ struct ShiftTile {
   }
 };
 
+// The scale of a block's part of a frame, by all lanes of a warp.
+__device__ __forceinline__ FrameScale scale_of_block(const DirectArguments& a, int frame, int row,
+                                                     int col, int rows, int cols) {
+  TemplateProblem plain = a.q;
+  plain.is_ratio = false;
+  const FrameScale near =
+      scale_near(plain, a.memory, a.right + frame * a.q.right_size(), frame, row, col, rows, cols);
+  if (!a.q.is_ratio) return near;
+  // A power of two.
+  const float scale = a.has_facts ? a.memory.facts[frame].scale : facts_of(a.memory, frame).scale;
+  return {scale, near.offset * scale};
+}
+
+// Items `first`, `first` + `stride` and so on, of a block.
 template <int kRows>
-__global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArguments a) {
-  wait_for_previous();
+__device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index first,
+                                                 Index stride) {
   const TemplateProblem& q = a.q;
   const DirectShape& s = a.shape;
   float* const left = dynamic_shared<float>();
@@ -103,7 +117,7 @@ __global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArgumen
   const int block_rows = s.down * kRows, block_cols = s.across * kTileCols;
   const int slice_steps = s.slice_rows + kRows - 1;
 #pragma unroll 1
-  for (Index item = blockIdx.x; item < a.items; item += gridDim.x) {
+  for (Index item = first; item < a.items; item += stride) {
     auto block = static_cast<std::uint32_t>(item);
     const int pair = static_cast<int>(s.blocks_of_pair.split(block));
     const int part = static_cast<int>(s.blocks_of_part.split(block));
@@ -112,15 +126,18 @@ __global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArgumen
     const int number = q.right_of(pair);
     const float* const unit = a.units + q.left_of(pair) * q.left_size();
     const float* const frame = a.right + number * q.right_size();
-    const int part_begin = part * s.part_rows;
+    auto part_col = static_cast<std::uint32_t>(part);
+    const int part_begin = static_cast<int>(s.of_part_cols.split(part_col)) * s.part_rows;
     const int part_end =
         part_begin + s.part_rows < q.left_rows ? part_begin + s.part_rows : q.left_rows;
+    const int begin_x = static_cast<int>(part_col) * s.part_cols;
+    const int end_x = begin_x + s.part_cols < q.left_cols ? begin_x + s.part_cols : q.left_cols;
     block::barrier();  // the scale of the item before has been read
     if (thread < warp::kSize) {
       // One pivot for all parts of a template: only all of them together add up to 0.
       const FrameScale near =
-          scale_near(q, a.memory, frame, number, q.first_sy + row, q.first_sx + col,
-                     block_rows + q.left_rows - 1, block_cols + q.left_cols - 1);
+          scale_of_block(a, number, q.first_sy + row, q.first_sx + col,
+                         block_rows + q.left_rows - 1, block_cols + q.left_cols - 1);
       if (thread == 0) of_block[0] = near;
     }
     block::barrier();
@@ -129,7 +146,7 @@ __global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArgumen
 #pragma unroll 1
     for (int y0 = part_begin; y0 < part_end; y0 += s.slices * s.slice_rows) {
 #pragma unroll 1
-      for (int x0 = 0; x0 < q.left_cols; x0 += s.panel_cols) {
+      for (int x0 = begin_x; x0 < end_x; x0 += s.panel_cols) {
         block::barrier();
         // Each slice has zeros below its rows.
 #pragma unroll 2
@@ -138,7 +155,7 @@ __global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArgumen
           const int staged = static_cast<int>(s.of_panel_cols.split(at));
           const int of_slice = staged / slice_steps, y = staged - of_slice * slice_steps;
           const int from_y = y0 + of_slice * s.slice_rows + y, from_x = x0 + static_cast<int>(at);
-          const bool exists = y < s.slice_rows && from_y < part_end && from_x < q.left_cols;
+          const bool exists = y < s.slice_rows && from_y < part_end && from_x < end_x;
           left[i] = exists ? unit[from_y * q.left_cols + from_x] : 0.0f;
         }
         const int first_y = q.first_sy + row + y0, first_x = q.first_sx + col + x0;
@@ -220,25 +237,11 @@ __global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArgumen
   }
 }
 
-// Scores of the sums of all parts, added in their order.
-static __global__ void __launch_bounds__(kDirectThreads)
-    join_parts_kernel(TemplateProblem q, TemplateMemory memory, const float* sums, int parts,
-                      float* out) {
+// Sums of parts, or scores.
+template <int kRows>
+__global__ void __launch_bounds__(kDirectThreads, 2) direct_kernel(DirectArguments a) {
   wait_for_previous();
-  const Index all = q.pairs * q.out_size();
-#pragma unroll 1
-  for (Index i = static_cast<Index>(blockIdx.x) * kDirectThreads + threadIdx.x; i < all;
-       i += static_cast<Index>(gridDim.x) * kDirectThreads) {
-    float sum = 0;
-#pragma unroll 4
-    for (int part = 0; part < parts; ++part) sum += sums[part * all + i];
-    if (q.is_ratio) {
-      const auto pair = static_cast<int>(i / q.out_size());
-      const Index at = i - pair * q.out_size();
-      sum = clamped(sum * memory.factors[q.right_of(pair) * q.out_size() + at]);
-    }
-    out[i] = sum;
-  }
+  add_direct_items<kRows>(a, blockIdx.x, gridDim.x);
 }
 
 }  // namespace xcorr::template_matching

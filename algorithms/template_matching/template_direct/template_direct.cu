@@ -11,7 +11,8 @@
 // - A block reads the frame less a pivot, a mean of some of the values that it reads, so that an offset
 //   costs no digits.
 // - A block has as many tiles as the window needs, 256 at most. Where they are fewer, the threads take
-//   slices of the template's rows, whose sums are added up in shared memory.
+//   slices of the template's rows, whose sums are added up in shared memory. Where there are few blocks, each
+//   has a part of the template, and a second kernel adds the parts up (parts.hpp).
 // - The result peak: the surface stays in the workspace, and all blocks search it together
 //   (algorithms/device/peak_search.hpp).
 //
@@ -20,29 +21,31 @@
 // Parameters, compile-time:
 //   overlap_tile  4x4, 8x4   shifts of a thread, sy x sx: 21, 43 FMAs for each access of 16 bytes
 // Parameters, run-time:
-//   row_parts     1, 4, 16   parts of the template's rows, each by blocks of its own, for windows of few
-//                            shifts: a second kernel adds the parts up and makes the scores
+//   row_parts     1, 4, 16   parts of the template's rows, each by blocks of its own. More than one: also
+//                            parts of its columns, until there are 264 blocks
 // Limits: an infinity or a NaN may reach outputs whose windows do not contain it.
 #include <algorithm>
 #include <array>
 #include <string>
 
+#include "algorithms/device/launch.hpp"
+#include "algorithms/device/peak_search.hpp"
 #include "algorithms/device/plan.hpp"
 #include "algorithms/device/points.hpp"
-#include "algorithms/template_matching/template_direct/kernel.hpp"
+#include "algorithms/template_matching/template_direct/parts.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::template_matching {
 namespace {
 
-using Kernel = void (*)(DirectArguments);
 struct TileKernel {
   const char* name;
   int rows;
-  Kernel kernel;
+  void (*kernel)(DirectArguments);
+  void (*of_parts)(DirectArguments, WindowParts, int);
 };
 constexpr std::array<TileKernel, 2> kKernels = {
-    {{"4x4", 4, direct_kernel<4>}, {"8x4", 8, direct_kernel<8>}}};
+    {{"4x4", 4, direct_kernel<4>, parts_kernel<4>}, {"8x4", 8, direct_kernel<8>, parts_kernel<8>}}};
 const TileKernel& kernel_of(const PlanRequest& request) {
   return *std::find_if(kKernels.begin(), kKernels.end(), [&](const TileKernel& one) {
     return one.name == request.params.get("overlap_tile");
@@ -54,6 +57,11 @@ constexpr Index kMostBlocks = small_if_emulated(Index{1} << 20, 5);
 // Shared memory of a block that leaves room for a second one on every SM.
 constexpr std::size_t kWantedShared = 96 * 1024;
 constexpr int kMostPanel = 64;
+// Parts of columns are made until there are so many blocks, and have at least so many columns.
+constexpr Index kWantedBlocks = small_if_emulated(264, 12);
+constexpr int kLeastPartCols = static_cast<int>(small_if_emulated(16, 4));
+// Rows of windows that blocks add up apart from the others, at least.
+constexpr int kLeastWindowRows = static_cast<int>(small_if_emulated(24, 8));
 
 // How a point shares a problem; shared_bytes is 0 where not even the smallest panel fits.
 struct DirectLayout {
@@ -65,14 +73,23 @@ struct DirectLayout {
     shape.across = std::min(tiles_across, kMostAcross);
     shape.down = std::min(tiles_down, kDirectThreads / shape.across);
     const int tiles = shape.across * shape.down;
-    shape.parts = std::min<int>(request.params.get_int("row_parts"), static_cast<int>(q.left.rows));
-    shape.part_rows = static_cast<int>(ceil_div<Index>(q.left.rows, shape.parts));
-    shape.parts = static_cast<int>(ceil_div<Index>(q.left.rows, shape.part_rows));
+    int row_parts =
+        std::min<int>(request.params.get_int("row_parts"), static_cast<int>(q.left.rows));
+    shape.part_rows = static_cast<int>(ceil_div<Index>(q.left.rows, row_parts));
+    row_parts = static_cast<int>(ceil_div<Index>(q.left.rows, shape.part_rows));
+    blocks_across = ceil_div(q.out_cols(), Index{shape.across} * kTileCols);
+    const Index of_part = blocks_across * ceil_div(q.out_rows(), Index{shape.down} * rows);
+    const auto wanted =
+        row_parts > 1 ? ceil_div(kWantedBlocks, of_part * row_parts * q.pairs()) : Index{1};
+    const Index col_parts =
+        std::clamp(wanted, Index{1}, std::max<Index>(q.left.cols / kLeastPartCols, 1));
+    shape.part_cols = static_cast<int>(ceil_div<Index>(q.left.cols, col_parts * 4) * 4);
+    shape.of_part_cols = Divider(ceil_div<Index>(q.left.cols, shape.part_cols));
+    shape.parts = row_parts * static_cast<int>(ceil_div<Index>(q.left.cols, shape.part_cols));
     // A slice has kRows - 1 steps more than rows.
     constexpr int kLeastSliceRows = 4;
     shape.slices = std::clamp(shape.part_rows / kLeastSliceRows, 1, kDirectThreads / tiles);
-    const int most_cols =
-        std::min(kMostPanel, static_cast<int>(ceil_div<Index>(q.left.cols, 4)) * 4);
+    const int most_cols = std::min(kMostPanel, shape.part_cols);
     const int most_rows = std::max(1, std::min(shape.part_rows, kMostPanel) / shape.slices);
     for (const std::size_t most : {std::min(kWantedShared, shared_limit()), shared_limit()}) {
       for (int slice_rows = most_rows; slice_rows > 0 && shared_bytes == 0; slice_rows /= 2) {
@@ -84,8 +101,6 @@ struct DirectLayout {
       }
       if (shared_bytes > 0) break;
     }
-    blocks_across = ceil_div(q.out_cols(), Index{shape.across} * kTileCols);
-    const Index of_part = blocks_across * ceil_div(q.out_rows(), Index{shape.down} * rows);
     const Index of_pair = of_part * shape.parts;
     items = of_pair * q.pairs();
     shape.tiles = Divider(tiles);
@@ -125,11 +140,28 @@ struct DirectMemory {
     const Problem& q = request.problem;
     if (is_peak(q)) search = PeakSearchPlan(q, 0, pieces);
     if (parts > 1) sums = pieces.take<float>(parts * q.out_elements());
+    if (has_window_parts(q, parts)) {
+      windows.part_rows = static_cast<int>(
+          ceil_div(q.left.rows, std::max<Index>(q.left.rows / kLeastWindowRows, 1)));
+      windows.parts = static_cast<int>(ceil_div<Index>(q.left.rows, windows.part_rows));
+      windows.sums = pieces.take<RunSums>(windows.parts * q.rights * q.out_size());
+      const Index across = ceil_div<Index>(q.out_cols(), kFactorCols);
+      const Index down = ceil_div<Index>(q.out_rows(), kTallFactors);
+      windows.of_across = Divider(across);
+      windows.of_down = Divider(down);
+      windows.of_parts = Divider(windows.parts);
+      windows.blocks = static_cast<int>(across * down * windows.parts * q.rights);
+    }
     bytes = pieces.bytes();
+  }
+  static bool has_window_parts(const Problem& q, int parts) {
+    return parts > 1 && is_normalised(q.fields.score.kind) &&
+           fits_shared(FactorTile::bytes(q, kTallFactors));
   }
   TemplateMemory of_templates;
   PeakSearchPlan search;
   float* sums = nullptr;
+  WindowParts windows{};
   std::size_t bytes = 0;
 };
 
@@ -140,33 +172,49 @@ class TemplateDirectPlan final : public DevicePlan<float> {
         layout_(request),
         memory_(request, layout_.shape.parts, Pieces(request.workspace)),
         factors_(request.problem, memory_.of_templates),
-        kernel_(kernel_of(request).kernel) {
+        kernel_(kernel_of(request)) {
     a_.q = TemplateProblem(request.problem);
     a_.shape = layout_.shape;
     a_.memory = memory_.of_templates;
     a_.items = layout_.items;
+    a_.has_facts = memory_.windows.parts == 0;
   }
 
  private:
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     launches_.begin(call);
-    call.phase("build");
-    factors_.enqueue(launches_, call.stream, arrays.left, arrays.right);
-    call.phase("rest");
     const bool peak = is_peak(problem_), parts = a_.shape.parts > 1;
+    const WindowParts& windows = memory_.windows;
     float* const out = peak ? memory_.search.surfaces() : arrays.out;
     a_.units = a_.memory.units != nullptr ? a_.memory.units : arrays.left;
     a_.right = arrays.right;
     a_.out = parts ? memory_.sums : out;
     const auto blocks = [](Index count) {
-      return dim3(static_cast<unsigned>(std::min(count, kMostBlocks)));
+      return static_cast<unsigned>(std::min(count, kMostBlocks));
     };
-    launches_.run(kernel_, blocks(layout_.items), dim3(kDirectThreads), layout_.shared_bytes,
-                  call.stream, a_);
+    call.phase("build");
+    if (windows.parts == 0) {
+      factors_.enqueue(launches_, call.stream, arrays.left, arrays.right);
+      call.phase("rest");
+      launches_.run(kernel_.kernel, dim3(blocks(layout_.items)), dim3(kDirectThreads),
+                    layout_.shared_bytes, call.stream, a_);
+    } else {
+      const int frames = a_.q.rights * a_.memory.parts;
+      launches_.run(survey_kernel, dim3(static_cast<unsigned>(a_.q.lefts + frames)),
+                    dim3(kSurveyThreads), 0, call.stream, a_.q, a_.memory, arrays.left,
+                    arrays.right);
+      call.phase("rest");
+      const unsigned of_windows = blocks(windows.blocks);
+      const std::size_t shared =
+          std::max(layout_.shared_bytes, FactorTile::bytes(problem_, kTallFactors));
+      launches_.run(kernel_.of_parts, dim3(of_windows + blocks(layout_.items)),
+                    dim3(kDirectThreads), shared, call.stream, a_, windows,
+                    static_cast<int>(of_windows));
+    }
     if (parts) {
-      launches_.run(
-          join_parts_kernel, blocks(ceil_div<Index>(problem_.out_elements(), kDirectThreads)),
-          dim3(kDirectThreads), 0, call.stream, a_.q, a_.memory, memory_.sums, a_.shape.parts, out);
+      const Index joining = ceil_div<Index>(problem_.out_elements(), kDirectThreads);
+      launches_.run(join_parts_kernel, dim3(blocks(joining)), dim3(kDirectThreads), 0, call.stream,
+                    a_.q, a_.memory, windows, memory_.sums, a_.shape.parts, out);
     }
     if (peak) memory_.search.enqueue(launches_, call.stream, call.out);
   }
@@ -176,7 +224,7 @@ class TemplateDirectPlan final : public DevicePlan<float> {
   DirectMemory memory_;
   TemplateFactors factors_;
   DirectArguments a_{};
-  Kernel kernel_;
+  const TileKernel& kernel_;
 };
 
 Support supports(const PlanRequest& request) {
