@@ -232,7 +232,7 @@ struct Distribution {
   template <typename Count>
   __device__ __forceinline__ static float find(float low, float high, float wanted,
                                                const Count& count) {
-    for (int round = 0; round < 5; ++round) {
+    for (int round = 0; round < 4; ++round) {
       const float step = (high - low) / warp::kSize;
       const float mine = low + step * static_cast<float>(warp::lane() + 1);
       // Lanes whose count is too small come first.
