@@ -101,6 +101,7 @@ TEST_P(Peaks, are_right_by_the_verdict) {
         "one-to-many/48x48/48x48/1:2/full/boundary=circular",
         "n-to-m/32x32/32x32/2:3/sy:-16..3,sx:-5..15/boundary=circular",
         "one-to-one/64x64/64x64/1:1/sy:-4..9,sx:-32..31/boundary=circular",
+        "n-to-mn/64x64/64x64/2:2/full/boundary=circular",
         "n-to-m/96x96/96x96/1:2/full/boundary=circular",
         "one-to-one/256x256/256x256/1:1/full/boundary=circular", "n-to-m/1x1/1x1/3:2/full",
         "n-to-mn/16x16/16x16/2:6/full", "one-to-many/9x5/17x28/1:3/sy:-2..7,sx:0..27",
@@ -255,9 +256,10 @@ const std::vector<std::string>& shapes_of_reduction() {
       "n-to-m/3x3/3x3/3:3/full",
       "n-to-mn/16x16/16x16/2:2/full",
       "one-to-many/9x5/17x28/1:2/sy:-2..7,sx:0..27",
+      "one-to-many/64x64/64x64/1:2/full/boundary=circular",
       "one-to-one/60x60/60x60/1:1/full",
       "n-to-mn/2x30/2x30/3:9/full",
-      "one-to-one/30x30/30x30/1:1/full",
+      "n-to-mn/32x32/32x32/2:2/full",
       "n-to-m/3x3/50x20/4:5/sy:-2..47,sx:-2..17",
   };
   return all;

@@ -173,6 +173,7 @@ UNITS: dict[str, dict] = {
     "fused_fft_lanes": {"tables": ROOTS},
     "fused_fft_warp": {"tables": ROOTS},
     "fused_fft_warp_peak": {},
+    "fused_fft_windows": {},
     "template_direct": {},
     "template_fft": {"tables": ROOTS},
     "template_pearson_tiled": {},

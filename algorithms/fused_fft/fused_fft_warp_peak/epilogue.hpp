@@ -2,8 +2,8 @@
 // registers: the window's outputs in shared memory, then the record of their peak or the surface.
 #pragma once
 
-#include "algorithms/device/memory.hpp"
 #include "algorithms/device/peaks.hpp"
+#include "algorithms/fused_fft/lane_bits.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/row_results.hpp"
 
@@ -50,26 +50,6 @@ __device__ __forceinline__ PairSurface store_outputs(const PairWindow& w, int la
   }
   const float* const first = &tile->re + w.rows.first * (2 * PairTile::outputs) + w.cols.first;
   return {first, w.rows.count, w.cols.count};
-}
-
-// The smallest number over all lanes.
-__device__ __forceinline__ int smallest_of_lanes(int mine) {
-#pragma unroll
-  for (int by = warp::kSize / 2; by > 0; by /= 2) {
-    const int other = warp::shuffle_xor(mine, by);
-    mine = other < mine ? other : mine;
-  }
-  return mine;
-}
-// The bits of all lanes.
-__device__ __forceinline__ std::uint32_t bits_of_lanes(std::uint32_t mine) {
-#pragma unroll
-  for (int by = warp::kSize / 2; by > 0; by /= 2) mine |= warp::shuffle_xor(mine, by);
-  return mine;
-}
-// Place of the lowest bit, of at least one.
-__device__ __forceinline__ int lowest_bit(std::uint32_t bits) {
-  return static_cast<int>(bits_of(static_cast<float>(bits & (0u - bits))) >> 23) - 127;
 }
 
 // The result of a pair by its warp. v as in store_outputs.

@@ -39,20 +39,17 @@ class PairPlan final : public DevicePlan<float> {
   explicit PairPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     const bool has_phase = q.fields.score.kind == ScoreKind::phase;
-    static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, nullptr);
+    static_cast<PairInputs&>(a_) = PairInputs(q, kN, kN);
     if (has_phase) a_.phase = PhaseWeights(q, kN * kN, 4);
     if (has_phase) a_.scale = 1;
     a_.pairs = static_cast<std::uint32_t>(q.pairs());
     a_.rights_of_left = Divider(q.pairs() / q.lefts);
     a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
-    a_.whole = q.left == Shape{kN, kN} && q.right == q.left;
     a_.window = {a_.turn_y, a_.turn_x, a_.rows, a_.cols, 0};
     for (int x = 0; x < a_.cols.count; ++x) {
       a_.window.columns |= std::uint32_t{1} << (a_.cols.first + x + kN - a_.turn_x) % kN;
     }
     a_.request = ResultRequest(q);
-    a_.over_left = 1.0f / static_cast<float>(q.left.size());
-    a_.over_right = 1.0f / static_cast<float>(q.right.size());
     kernel_ = has_phase                                      ? pair_kernel<PairScore::phase>
               : q.fields.score.kind == ScoreKind::covariance ? pair_kernel<PairScore::covariance>
                                                              : pair_kernel<PairScore::product>;
@@ -62,10 +59,8 @@ class PairPlan final : public DevicePlan<float> {
   }
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
-    a_.set(arrays);
+    a_.set(call, problem_, arrays);
     a_.request.out = call.out;
-    a_.left_view = view(call.left_view, problem_.left);
-    a_.right_view = view(call.right_view, problem_.right);
     launches_.begin(call);
     const dim3 threads(32 * kPairWarps);
     if (a_.request.kind != ResultKind::above) {
@@ -79,10 +74,6 @@ class PairPlan final : public DevicePlan<float> {
   }
 
  private:
-  static PairView view(const View& of, const Shape& shape) {
-    return {of.offsets, static_cast<int>(of.offsets ? of.pitch : shape.cols)};
-  }
-
   static constexpr std::size_t kSharedBytes = sizeof(Complex) * kPairWarps * PairTile::elements;
 
   DependentLaunches launches_;

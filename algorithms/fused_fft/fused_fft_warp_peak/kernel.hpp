@@ -18,6 +18,7 @@
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/fused_fft_warp_peak/epilogue.hpp"
+#include "algorithms/fused_fft/pair_columns.hpp"
 #include "algorithms/fused_fft/phase.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/row_transforms.hpp"
@@ -30,76 +31,14 @@ inline constexpr int kPairWarps = 4, kPairBlocks = 5;
 
 enum class PairScore { product, covariance, phase };
 
-// Windows of a frame. Without offsets the matrices are dense, and the pitch is their width.
-struct PairView {
-  const Index* offsets = nullptr;  // of each matrix
-  int pitch = 0;
-
-  __device__ __forceinline__ const float* matrix(const float* dense, const float* frame,
-                                                 std::uint32_t i) const {
-    return offsets ? frame + offsets[i] : dense;
-  }
-};
-
-struct PairArguments : FusedProblem {
+struct PairArguments : PairInputs {
   std::uint32_t pairs;
   Divider rights_of_left;
   std::uint32_t rights_back;
-  bool whole;  // matrices of 32 x 32
-  PairView left_view, right_view;
-  float over_left, over_right;  // 1 / the elements of a matrix
   PairWindow window;
   ResultRequest request;
   PhaseWeights phase;
 };
-
-// Column `lane` of the left and of the right matrix as one complex column.
-__device__ __forceinline__ void load_columns(const PairArguments& a, std::uint32_t left_number,
-                                             std::uint32_t right_number, int lane,
-                                             Complex (&v)[32]) {
-  const Source left = a.left_of(left_number), right = a.right_of(right_number);
-  const float* l = a.left_view.matrix(left.data, a.left, left_number) + lane;
-  const float* r = a.right_view.matrix(right.data, a.right, right_number) + lane;
-  if (a.whole && !a.left_view.offsets) {
-#pragma unroll
-    for (int y = 0; y < 32; ++y) v[y] = {l[32 * y], r[32 * y]};
-  } else if (a.whole) {
-    const int left_pitch = a.left_view.pitch, right_pitch = a.right_view.pitch;
-#pragma unroll
-    for (int y = 0; y < 32; ++y) v[y] = {l[y * left_pitch], r[y * right_pitch]};
-  } else {
-    const bool in_left = lane < left.cols, in_right = lane < right.cols;
-#pragma unroll
-    for (int y = 0; y < 32; ++y) {
-      v[y].re = in_left && y < left.rows ? *l : 0.0f;
-      v[y].im = in_right && y < right.rows ? *r : 0.0f;
-      l += a.left_view.pitch;
-      r += a.right_view.pitch;
-    }
-  }
-}
-
-// The mean of one side, the real or the imaginary part; what lies outside of the matrix stays 0.
-template <float Complex::* kPart>
-__device__ __forceinline__ void remove_mean(int rows, int cols, float over, int lane,
-                                            Complex (&v)[32]) {
-  float sum = v[0].*kPart;
-#pragma unroll
-  for (int y = 1; y < 32; ++y) sum += v[y].*kPart;
-  const float mean = warp::reduce_add(sum) * over;
-  const int inside = opaque(lane) < cols ? rows : 0;
-#pragma unroll
-  for (int y = 0; y < 32; ++y) v[y].*kPart -= y < inside ? mean : 0.0f;
-}
-// Twice, so that an offset of the data costs no digits: after the first time elements are as small as
-// their deviations. One side after the other, since registers are short.
-__device__ __forceinline__ void remove_means(const PairArguments& a, int lane, Complex (&v)[32]) {
-#pragma unroll 1
-  for (int pass = 0; pass < 2; ++pass) {
-    remove_mean<&Complex::re>(a.left_rows, a.left_cols, a.over_left, lane, v);
-    remove_mean<&Complex::im>(a.right_rows, a.right_cols, a.over_right, lane, v);
-  }
-}
 
 // v: row `lane` of Z; product: four times the product's values kx < 16, the real parts of 0 and 16
 // as one value. Weighted where kPhase.
@@ -164,7 +103,13 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
     const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
     Complex v[32];
     load_columns(a, l, r, lane, v);
-    if constexpr (kScore == PairScore::covariance) remove_means(a, lane, v);
+    if constexpr (kScore == PairScore::covariance) {
+      if (a.whole) {
+        remove_pivots(v);
+      } else {
+        remove_means(a, lane, v);
+      }
+    }
     transform<32, Direction::forward>(v);
 #pragma unroll
     for (int ky = 0; ky < 32; ++ky) tile[ky * kPitch + lane] = v[ky];
@@ -172,6 +117,8 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
 #pragma unroll
     for (int x = 0; x < 32; ++x) v[x] = tile[lane * kPitch + x];
     transform<32, Direction::forward>(v);
+    // What the pivots have left of the means lies in one value of Z alone: there is no padding.
+    if (kScore == PairScore::covariance && a.whole && lane == 0) v[0] = {0.0f, 0.0f};
     Complex half[16];
     multiply_row<kScore == PairScore::phase>(a, lane, v, half);
     warp::barrier();

@@ -1,0 +1,158 @@
+// What the two warps of a block make of the 64 x 64 values of a circular result, which lie in shared
+// memory rotated by half of it: the record of their peak, or the window's outputs.
+#pragma once
+
+#include "algorithms/device/peaks.hpp"
+#include "algorithms/fused_fft/lane_bits.hpp"
+#include "algorithms/fused_fft/problem.hpp"
+
+namespace xcorr::fused_fft {
+
+// What a warp tells the other one, and the largest outputs of its half of each row.
+struct alignas(16) WindowNotes {
+  float tops[64];
+  Complex sums;
+  int broken, spare;
+};
+
+// Shared memory of a block, in complex values: a tile of 32 rows or columns of each warp, both of which
+// then are 64 rows of outputs; half a tile of each; notes of each. The pitches let lanes that have a
+// row each, or a column each, meet all banks.
+struct WindowShared {
+  static constexpr int pitch = 33, half_pitch = 17;
+  static constexpr int tile_size = 32 * pitch, half_size = 32 * half_pitch;
+  static constexpr int notes_at = 2 * (tile_size + half_size);
+  static constexpr std::size_t bytes = sizeof(Complex) * notes_at + 2 * sizeof(WindowNotes);
+
+  __device__ __forceinline__ WindowShared(Complex* shared, int warp)
+      : tile(shared + warp * tile_size),
+        half(shared + 2 * tile_size + warp * half_size),
+        notes(reinterpret_cast<WindowNotes*>(shared + notes_at) + warp) {}
+
+  Complex* tile;
+  Complex* half;
+  WindowNotes* notes;
+};
+
+// Bit i: column i of those that a warp has in the end is in the window.
+struct WindowColumns {
+  WindowColumns() = default;
+  explicit WindowColumns(Range cols) {
+    for (int i = 0; i < 32; ++i) {
+      of_warp[0] |= std::uint32_t{cols.has(32 + i)} << i;
+      of_warp[1] |= std::uint32_t{cols.has(i)} << i;
+    }
+  }
+  std::uint32_t of_warp[2] = {};
+};
+
+// The outputs of the window, not scaled.
+struct WindowSurface {
+  const float* data;
+  int rows, cols;
+
+  __device__ __forceinline__ const float* row(int y) const {
+    return data + y * (2 * WindowShared::pitch);
+  }
+};
+
+// Of a warp's half of rows `lane` and `lane` + 32, the columns in the window: the largest outputs, and
+// whether one is not finite. All products of 0 and finite numbers are 0.
+__device__ __forceinline__ void note_tops(const Complex (&row0)[16], const Complex (&row1)[16],
+                                          std::uint32_t columns, Range rows, int lane,
+                                          WindowNotes& notes) {
+  float top0 = no_number(), top1 = no_number(), zero0 = 0, zero1 = 0;
+  const auto see = [&](float of_row0, float of_row1) {
+    top0 = fmaxf(top0, of_row0);
+    top1 = fmaxf(top1, of_row1);
+    zero0 += 0.0f * of_row0;
+    zero1 += 0.0f * of_row1;
+  };
+  if ((columns | 1) == 0xffffffffu) {  // all but the shift that a full window does not have
+    if (columns & 1) see(row0[0].re, row1[0].re);
+    see(row0[0].im, row1[0].im);
+#pragma unroll
+    for (int m = 1; m < 16; ++m) {
+      see(row0[m].re, row1[m].re);
+      see(row0[m].im, row1[m].im);
+    }
+  } else {
+#pragma unroll
+    for (int m = 0; m < 16; ++m) {
+      if (columns >> (2 * m) & 1) see(row0[m].re, row1[m].re);
+      if (columns >> (2 * m + 1) & 1) see(row0[m].im, row1[m].im);
+    }
+  }
+  notes.tops[lane] = top0;
+  notes.tops[lane + 32] = top1;
+  const bool broken =
+      warp::any((rows.has(lane) && zero0 != 0) || (rows.has(lane + 32) && zero1 != 0));
+  if (lane == 0) notes.broken = broken;
+}
+
+// The record of a pair by warp 0.
+__device__ __forceinline__ void write_window_peak(const WindowSurface& s, const WindowNotes& mine,
+                                                  const WindowNotes& other, Range rows,
+                                                  const ResultRequest& request, float scale,
+                                                  int lane, Index pair) {
+  // Rows of the window that the lane looks at, and their largest outputs.
+  const int y0 = lane - rows.first, y1 = y0 + 32;
+  const auto top_of = [&](int row) {
+    return rows.has(row) ? fmaxf(mine.tops[row], other.tops[row]) : no_number();
+  };
+  const float top0 = top_of(lane), top1 = top_of(lane + 32);
+  const bool all_finite = (mine.broken | other.broken) == 0;
+
+  const PeakPlace top = first_of_lanes(first_of(place_of(top0, y0), place_of(top1, y1)));
+  const bool exists = top.at != kNowhere;
+  const int peak_y = exists ? top.at : 0;
+  const auto found = [&](int x) {
+    return exists && x < s.cols && s.row(peak_y)[x] == top.value ? x : kNowhere;
+  };
+  const int early = found(lane), late = found(lane + 32);
+  const int found_x = smallest_of_lanes(early != kNowhere ? early : late);
+  const int peak_x = exists ? found_x : 0;
+
+  // A second peak: of the row with the largest output away from the peak's row, then of rows whose
+  // largest output is larger than it.
+  const auto far_of = [&](int y, float of_row) {
+    return y - peak_y > 2 || peak_y - y > 2 ? place_of(of_row, y) : no_place();
+  };
+  const int far_y = first_of_lanes(first_of(far_of(y0, top0), far_of(y1, top1))).at;
+  float second = no_number();
+  if (far_y != kNowhere) second = second_of_row(s, far_y, lane, peak_y, peak_x, no_number());
+  second = largest_of_lanes(second);
+#pragma unroll 1
+  for (int part = 0; part < 2; ++part) {
+    const int y = part == 0 ? y0 : y1;
+    const float of_row = part == 0 ? top0 : top1;
+    const bool wanted = is_number(of_row) && y != far_y && !(of_row <= second);
+    std::uint32_t left = bits_of_lanes(wanted ? std::uint32_t{1} << lane : 0u);
+#pragma unroll 1
+    while (left != 0) {  // the same for all lanes
+      const int of = lowest_bit(left) + 32 * part - rows.first;
+      left &= left - 1;
+      second = fmaxf(second, second_of_row(s, of, lane, peak_y, peak_x, second));
+    }
+    second = largest_of_lanes(second);
+  }
+  if (lane != 0) return;
+  Peak record = peak_record(s, request, request.sub_pixel, {top.value, top.at}, peak_y, peak_x,
+                            exists ? second : no_number(), all_finite);
+  record.value *= scale;
+  record.second *= scale;
+  store_record(request.peaks_of(pair), record);
+}
+
+// All outputs, dense.
+__device__ __forceinline__ void write_window_surface(const WindowSurface& s, float scale, int warp,
+                                                     int lane, float* to) {
+#pragma unroll 4
+  for (int y = warp; y < s.rows; y += 2) {
+    const float* const row = s.row(y);
+    if (lane < s.cols) to[y * s.cols + lane] = scale * row[lane];
+    if (lane + 32 < s.cols) to[y * s.cols + lane + 32] = scale * row[lane + 32];
+  }
+}
+
+}  // namespace xcorr::fused_fft

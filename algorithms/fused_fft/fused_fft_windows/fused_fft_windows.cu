@@ -1,0 +1,104 @@
+// Peaks of correlations by a transform of 64 x 64 in the registers of two warps: windows of image
+// velocimetry of up to 32 x 32 with boundary zero, and of 64 x 64 with boundary circular. Derived from
+// fused_fft_warp_peak, of which each warp does the same with a quarter of the frequencies at a time.
+// Beyond the paper.
+//
+// A transform of 64 x 64 is 32 KB, too much for the registers of a warp, and passes through the shared
+// memory of a block cost more than sums of products do. Even and odd frequencies of each axis are
+// transforms of half the length of the same inputs, turned (kernel.hpp). So:
+//
+// - Each of four kinds of frequencies is 32 x 32 values. Two of them are a warp's, one after the other,
+//   with no barrier of the block. Rows and columns of padding are never there: neither loaded, nor
+//   transformed, nor kept.
+// - Both matrices are one complex matrix, half of the products are made, and rows back are real.
+// - The two warps of a pair meet three times: to exchange half of their last rows, when the outputs
+//   are in shared memory, and when the record is made.
+// - Windows of a frame are read where they are, at any offset. Means are removed before anything is
+//   rounded: of zero padding twice in registers; of 64 x 64 once, and what that leaves is the zero
+//   frequency of the spectrum, which is set to 0.
+//
+// Forms: all four; boundary zero of shapes up to 32 x 32, any window; boundary circular of 64 x 64, any
+// window; scores product and covariance; views windows; results peak (parabola, gaussian) and surface;
+// fp32. No parameters.
+//
+// Limits: a left that many rights share is transformed with each of them. Windows of 64 x 64 are loaded
+// once for each kind of frequencies, from the L1 cache. peak:upsample is refused: it needs the surface.
+#include "algorithms/device/plan.hpp"
+#include "algorithms/fused_fft/fused_fft_windows/kernel.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+namespace {
+
+constexpr int kN = 64;
+
+class WindowPlan final : public DevicePlan<float> {
+ public:
+  explicit WindowPlan(const PlanRequest& request) : DevicePlan(request.problem) {
+    const Problem& q = request.problem;
+    const bool folds = q.fields.boundary == Boundary::circular;
+    const bool covariance = q.fields.score.kind == ScoreKind::covariance;
+    static_cast<PairInputs&>(a_) = PairInputs(q, folds ? kN : kN / 2, kN);
+    a_.pairs = static_cast<std::uint32_t>(q.pairs());
+    a_.rights_of_left = Divider(q.pairs() / q.lefts);
+    a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
+    a_.columns = WindowColumns(a_.cols);
+    a_.request = ResultRequest(q);
+    kernel_ = folds        ? covariance ? window_kernel<true, true> : window_kernel<true, false>
+                     : covariance ? window_kernel<false, true>
+                           : window_kernel<false, false>;
+    const Index resident =
+        resident_blocks(reinterpret_cast<const void*>(kernel_), kThreads, WindowShared::bytes);
+    blocks_ = static_cast<unsigned>(std::min(resident, q.pairs()));
+  }
+
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    a_.set(call, problem_, arrays);
+    a_.request.out = call.out;
+    launches_.begin(call);
+    launches_.run(kernel_, dim3(blocks_), dim3(kThreads), WindowShared::bytes, call.stream, a_);
+  }
+
+ private:
+  static constexpr int kThreads = 64;
+
+  DependentLaunches launches_;
+  WindowArguments a_{};
+  void (*kernel_)(WindowArguments) = nullptr;
+  unsigned blocks_ = 0;
+};
+
+Support supports(const PlanRequest& request) {
+  const Problem& q = request.problem;
+  if (const Support fit = results_fit(q); !fit) return fit;
+  if (q.fields.boundary == Boundary::circular) {
+    if (q.right != Shape{kN, kN}) return no("boundary circular: matrices are not 64 x 64");
+    return indices_fit(q);
+  }
+  const Index longest = std::max({q.left.rows, q.left.cols, q.right.rows, q.right.cols});
+  if (longest > kN / 2) return no("boundary zero: a side of a matrix is longer than 32");
+  return indices_fit(q);
+}
+
+std::unique_ptr<Plan> plan(const PlanRequest& request) {
+  return std::make_unique<WindowPlan>(request);
+}
+
+XCORR_VARIANT({
+    .summary = "FFT correlation of a pair in two warps whose result is a peak: windows of 32 x 32 "
+               "with zero "
+               "padding",
+    .parent = "fused_fft_warp_peak",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft_of_both,
+    .boundaries = {Boundary::zero, Boundary::circular},
+    .scores = {ScoreKind::product, ScoreKind::covariance},
+    .results = {ResultKind::surface, ResultKind::peak},
+    .views = {Views::dense, Views::windows},
+    .supports = supports,
+    .plan = plan,
+});
+
+}  // namespace
+}  // namespace xcorr::fused_fft

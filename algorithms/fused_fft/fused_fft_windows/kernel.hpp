@@ -1,0 +1,242 @@
+// The kernel of fused_fft_windows: a block of two warps has a pair. Its transform has 64 x 64 values, of
+// which no thread and no warp has all. Frequencies of a transform of 64 are even or odd, 2 k + c, and
+// those of one kind are a transform of 32:
+//
+//   sum over y of z[y] w_64^((2 k + c) y) = sum over y < 32 of w_32^(k y) w_64^(c y) (z[y] +- z[y + 32])
+//
+// and z[y + 32] is 0 where matrices have 32 rows and boundary is zero. So warp 0 has the even
+// frequencies of y, warp 1 the odd ones, each with the even and then the odd ones of x. What a warp has
+// is 32 x 32 complex values, a column or a row of 32 in the registers of each lane:
+//
+//   pass       a lane has                       makes
+//   load       column x of left + i right       means removed where asked for; transform over y
+//   ---- exchange
+//   spectrum   row ky of Z, all kx of one kind  transform over x; the product with row -ky, 16 values
+//   ---- exchange
+//   back       column kx, 16 of each kind       transform over ky
+//   ---- exchange
+//   row        row y, all kx                    a row of 64 outputs of the warp's kind of ky
+//   ---- the two warps exchange half of these
+//   outputs    32 columns of rows y and y + 32  sum and difference of both kinds
+//
+// Even kx are 0 .. 16 of a real row, so that columns 0 and 16, real after the pass back, go through it
+// as one. Odd ones are those of frequency 4 j + 1; the others of a real row are their conjugates. A
+// transform of 16 over j has x[n] - i x[n + 16] as its values, turned.
+#pragma once
+
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/launch.hpp"
+#include "algorithms/fused_fft/fused_fft_windows/epilogue.hpp"
+#include "algorithms/fused_fft/pair_columns.hpp"
+#include "algorithms/fused_fft/row_transforms.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+
+// Blocks that an SM is to hold.
+inline constexpr int kWindowBlocks = 8;
+
+struct WindowArguments : PairInputs {
+  std::uint32_t pairs;
+  Divider rights_of_left;
+  std::uint32_t rights_back;
+  WindowColumns columns;
+  ResultRequest request;
+};
+
+// v[k] times w_64^k, of either direction.
+template <Direction kWay>
+__device__ __forceinline__ void turn_all(Complex (&v)[32]) {
+  for_each_constant<32>([&](auto index) {
+    constexpr int k = decltype(index)::value;
+    v[k] = turn_by<kWay, k, 64>(v[k]);
+  });
+}
+
+// Matrices of 64 x 64 of a pair, one part of a complex matrix each.
+struct FoldedSide {
+  const float* data;  // column `lane`
+  int pitch;
+  float mean;  // of all elements, nearly; 0 where it stays
+
+  // Of rows y and y + 32, columns x and x + 32 of the side, with these signs.
+  __device__ __forceinline__ float at(int y, float sign_y, float sign_x) const {
+    const float* const top = data + y * pitch;
+    const float* const low = top + 32 * pitch;
+    const float here = (top[0] - mean) + sign_y * (low[0] - mean);
+    return here + sign_x * ((top[32] - mean) + sign_y * (low[32] - mean));
+  }
+  // The sum of rows first .. first + 31, of columns x and x + 32.
+  __device__ __forceinline__ float sum(int first) const {
+    float left = 0, right = 0;
+#pragma unroll 16
+    for (int y = first; y < first + 32; ++y) {
+      left += data[y * pitch];
+      right += data[y * pitch + 32];
+    }
+    return left + right;
+  }
+};
+
+// v: row `lane` of Z, frequencies 2 k + kOdd of x. Four times the values of the product: of even ones
+// those of k < 16, the real parts of 0 and 16 as one value; of odd ones those of even k.
+template <bool kOdd>
+__device__ __forceinline__ void multiply_half(const Complex (&v)[32], int mirror,
+                                              Complex (&product)[16]) {
+  const auto value = [&](auto index) {
+    constexpr int k = decltype(index)::value, kMirror = kOdd ? 31 - k : (32 - k) % 32;
+    const Complex other = {warp::shuffle(v[kMirror].re, mirror),
+                           -warp::shuffle(v[kMirror].im, mirror)};
+    const Complex q = conj(v[k] + other) * (v[k] - other);
+    return Complex{q.im, -q.re};
+  };
+  for_each_constant<16>([&](auto index) {
+    constexpr int j = decltype(index)::value;
+    product[j] = value(std::integral_constant<int, kOdd ? 2 * j : j>{});
+  });
+  if constexpr (!kOdd) {
+    const Complex last = value(std::integral_constant<int, 16>{});
+    product[0] = {product[0].re - last.im, product[0].im + last.re};
+  }
+}
+
+// kFolds: matrices of 64 x 64, which are circular; otherwise such of up to 32 x 32 in zeros.
+template <bool kFolds, bool kCovariance>
+__global__ void __launch_bounds__(64, kFolds ? 6 : kWindowBlocks) window_kernel(WindowArguments a) {
+  constexpr int kPitch = WindowShared::pitch;
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  Complex* const shared = dynamic_shared<Complex>();
+  const WindowShared my(shared, warp), other(shared, 1 - warp);
+  const bool odd = warp == 1;  // frequencies of y
+  const float sign = odd ? -1.0f : 1.0f;
+  const int mirror = 32 - lane - warp;  // of the row of Z, as shuffles count
+  wait_for_previous();
+#pragma unroll 1
+  for (std::uint32_t p = blockIdx.x; p < a.pairs; p += gridDim.x) {
+    const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
+    Complex v[32];
+    FoldedSide left{}, right{};
+    if constexpr (kFolds) {
+      left = {a.left_view.matrix(a.left_of(l).data, a.left, l) + lane, a.left_view.pitch, 0};
+      right = {a.right_view.matrix(a.right_of(r).data, a.right, r) + lane, a.right_view.pitch, 0};
+      if constexpr (kCovariance) {
+        const float of_left = warp::reduce_add(left.sum(32 * warp));
+        const float of_right = warp::reduce_add(right.sum(32 * warp));
+        if (lane == 0) my.notes->sums = {of_left, of_right};
+        block::barrier();
+        left.mean = a.over_left * (of_left + other.notes->sums.re);
+        right.mean = a.over_right * (of_right + other.notes->sums.im);
+      }
+    } else {
+      load_columns(a, l, r, lane, v);
+      if (kCovariance && !a.whole) {
+        remove_means(a, lane, v);
+      } else if (kCovariance) {
+        remove_pivots(v);
+        if (odd) remove_rests(v);
+      }
+      if (odd) turn_all<Direction::forward>(v);
+      transform<32, Direction::forward>(v);
+      if (kCovariance && a.whole && !odd) {
+        // The even frequencies of 32 equal rows are 0 but for the first one, the sum of the column.
+        const Complex sum = sum_of_lanes(v[0]);
+        v[0] = v[0] - Complex{sum.re * 0x1p-5f, sum.im * 0x1p-5f};
+      }
+#pragma unroll
+      for (int ky = 0; ky < 32; ++ky) my.tile[ky * kPitch + lane] = v[ky];
+      warp::barrier();
+    }
+#pragma unroll 1
+    for (int odd_x = 0; odd_x < 2; ++odd_x) {
+      if constexpr (kFolds) {
+        const float sign_x = odd_x ? -1.0f : 1.0f;
+#pragma unroll
+        for (int y = 0; y < 32; ++y) {
+          v[y] = {left.at(y, sign, sign_x), right.at(y, sign, sign_x)};
+        }
+        if (odd) turn_all<Direction::forward>(v);
+        transform<32, Direction::forward>(v);
+        warp::barrier();  // the rows before have been read
+#pragma unroll
+        for (int ky = 0; ky < 32; ++ky) my.tile[ky * kPitch + lane] = v[ky];
+        warp::barrier();
+      }
+#pragma unroll
+      for (int x = 0; x < 32; ++x) v[x] = my.tile[lane * kPitch + x];
+      if (odd_x) turn_all<Direction::forward>(v);
+      transform<32, Direction::forward>(v);
+      // What the means have left lies in one value of Z alone: there is no padding.
+      if (kFolds && kCovariance && !odd && odd_x == 0 && lane == 0) v[0] = {0.0f, 0.0f};
+      Complex half[16];
+      if (odd_x == 0) {
+        multiply_half<false>(v, mirror, half);
+#pragma unroll
+        for (int k = 0; k < 16; ++k) my.half[k * kPitch + lane] = half[k];
+      } else {
+        multiply_half<true>(v, mirror, half);
+        warp::barrier();  // all rows have been read
+#pragma unroll
+        for (int k = 0; k < 16; ++k) my.tile[k * kPitch + lane] = half[k];
+      }
+    }
+    warp::barrier();
+    const Complex* const column = (lane < 16 ? my.half : my.tile) + lane % 16 * kPitch;
+#pragma unroll
+    for (int ky = 0; ky < 32; ++ky) v[ky] = column[ky];
+    transform<32, Direction::inverse>(v);
+    if (odd) turn_all<Direction::inverse>(v);
+    warp::barrier();
+#pragma unroll
+    for (int y = 0; y < 32; ++y) my.tile[lane * kPitch + y] = v[y];
+    warp::barrier();
+    Complex even_x[16], odd_x[16];
+#pragma unroll
+    for (int k = 0; k < 16; ++k) {
+      even_x[k] = my.tile[k * kPitch + lane];
+      odd_x[k] = my.tile[(16 + k) * kPitch + lane];
+    }
+    tangle(even_x);
+    transform<16, Direction::inverse>(even_x);
+    transform<16, Direction::inverse>(odd_x);
+    // Columns x < 32 are sums of both kinds of kx, the others differences. Warp 0 keeps the first ones.
+    float keep[32];
+    for_each_constant<16>([&](auto index) {
+      constexpr int m = decltype(index)::value;
+      const auto of_odd = [&](auto x) {
+        constexpr int kX = decltype(x)::value, n = kX % 16;
+        constexpr float kCosine = 2 * root_re(n, 64), kSine = 2 * root_im(n, 64);
+        const Complex c = odd_x[n];
+        return kX < 16 ? kCosine * c.re - kSine * c.im : -(kSine * c.re + kCosine * c.im);
+      };
+      const float first = of_odd(std::integral_constant<int, 2 * m>{});
+      const float second = of_odd(std::integral_constant<int, 2 * m + 1>{});
+      keep[2 * m] = even_x[m].re + sign * first;
+      keep[2 * m + 1] = even_x[m].im + sign * second;
+      my.half[lane * WindowShared::half_pitch + m] = {even_x[m].re - sign * first,
+                                                      even_x[m].im - sign * second};
+    });
+    block::barrier();
+    Complex low[16], high[16];
+#pragma unroll
+    for (int m = 0; m < 16; ++m) {
+      const Complex theirs = other.half[lane * WindowShared::half_pitch + m];
+      low[m] = {keep[2 * m] + theirs.re, keep[2 * m + 1] + theirs.im};
+      high[m] = {sign * (keep[2 * m] - theirs.re), sign * (keep[2 * m + 1] - theirs.im)};
+      Complex* const to = shared + (odd ? 0 : 16) + m;
+      to[(lane + 32) * kPitch] = low[m];
+      to[lane * kPitch] = high[m];
+    }
+    note_tops(high, low, a.columns.of_warp[warp], a.rows, lane, *my.notes);
+    block::barrier();
+    const WindowSurface surface{&shared->re + a.rows.first * 2 * kPitch + a.cols.first,
+                                a.rows.count, a.cols.count};
+    if (a.request.kind == ResultKind::surface) {
+      write_window_surface(surface, a.scale, warp, lane, a.out_of(p));
+    } else if (warp == 0) {
+      write_window_peak(surface, *my.notes, *other.notes, a.rows, a.request, a.scale, lane, p);
+    }
+    block::barrier();  // the next pair's values take the place of the outputs
+  }
+}
+
+}  // namespace xcorr::fused_fft

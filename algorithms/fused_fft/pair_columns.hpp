@@ -1,0 +1,119 @@
+// A pair of matrices of up to 32 x 32 as the columns of one complex matrix, left + i right, of which a
+// lane of a warp has a column in registers: where they lie (dense, or windows of frames), loads, and
+// the removal of their means.
+#pragma once
+
+#include "algorithms/fused_fft/problem.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+
+// Windows of a frame. Without offsets the matrices are dense, and the pitch is their width.
+struct PairView {
+  const Index* offsets = nullptr;  // of each matrix
+  int pitch = 0;
+
+  __device__ __forceinline__ const float* matrix(const float* dense, const float* frame,
+                                                 std::uint32_t i) const {
+    return offsets ? frame + offsets[i] : dense;
+  }
+};
+
+struct PairInputs : FusedProblem {
+  PairInputs() = default;
+  // `n` x `n`: the largest matrices; `scaled_for` values along each axis of the transform.
+  PairInputs(const Problem& q, int n, int scaled_for)
+      : FusedProblem(q, scaled_for, scaled_for, nullptr),
+        whole(q.left == Shape{n, n} && q.right == q.left),
+        over_left(1.0f / static_cast<float>(q.left.size())),
+        over_right(1.0f / static_cast<float>(q.right.size())) {}
+
+  void set(const Call& call, const Problem& q, const Arrays<float>& arrays) {
+    FusedProblem::set(arrays);
+    left_view = view(call.left_view, q.left);
+    right_view = view(call.right_view, q.right);
+  }
+
+  bool whole = false;  // the largest matrices
+  PairView left_view, right_view;
+  float over_left = 0, over_right = 0;  // 1 / the elements of a matrix
+
+ private:
+  static PairView view(const View& of, const Shape& shape) {
+    return {of.offsets, static_cast<int>(of.offsets ? of.pitch : shape.cols)};
+  }
+};
+
+// Column `lane` of the left and of the right matrix as one complex column.
+__device__ __forceinline__ void load_columns(const PairInputs& a, std::uint32_t left_number,
+                                             std::uint32_t right_number, int lane,
+                                             Complex (&v)[32]) {
+  const Source left = a.left_of(left_number), right = a.right_of(right_number);
+  const float* l = a.left_view.matrix(left.data, a.left, left_number) + lane;
+  const float* r = a.right_view.matrix(right.data, a.right, right_number) + lane;
+  if (a.whole && !a.left_view.offsets) {
+#pragma unroll
+    for (int y = 0; y < 32; ++y) v[y] = {l[32 * y], r[32 * y]};
+  } else if (a.whole) {
+    const int left_pitch = a.left_view.pitch, right_pitch = a.right_view.pitch;
+#pragma unroll
+    for (int y = 0; y < 32; ++y) v[y] = {l[y * left_pitch], r[y * right_pitch]};
+  } else {
+    const bool in_left = lane < left.cols, in_right = lane < right.cols;
+#pragma unroll
+    for (int y = 0; y < 32; ++y) {
+      v[y].re = in_left && y < left.rows ? *l : 0.0f;
+      v[y].im = in_right && y < right.rows ? *r : 0.0f;
+      l += a.left_view.pitch;
+      r += a.right_view.pitch;
+    }
+  }
+}
+
+// The sum of all elements, of left + i right.
+__device__ __forceinline__ Complex sum_of_lanes(Complex mine) {
+  return {warp::reduce_add(mine.re), warp::reduce_add(mine.im)};
+}
+__device__ __forceinline__ void subtract_from_all(Complex (&v)[32], Complex value) {
+#pragma unroll
+  for (int y = 0; y < 32; ++y) v[y] = v[y] - value;
+}
+
+// Matrices of 32 x 32. Nearly their means, those of four rows: then elements are as small as their
+// deviations, so that an offset of the data costs no digits.
+__device__ __forceinline__ void remove_pivots(Complex (&v)[32]) {
+  const Complex sum = sum_of_lanes((v[0] + v[8]) + (v[16] + v[24]));
+  subtract_from_all(v, {sum.re * 0x1p-7f, sum.im * 0x1p-7f});
+}
+// Then what is left of the means.
+__device__ __forceinline__ void remove_rests(Complex (&v)[32]) {
+  Complex sums[2] = {v[0], v[1]};
+#pragma unroll
+  for (int y = 2; y < 32; ++y) sums[y % 2] = sums[y % 2] + v[y];
+  const Complex sum = sum_of_lanes(sums[0] + sums[1]);
+  subtract_from_all(v, {sum.re * 0x1p-10f, sum.im * 0x1p-10f});
+}
+
+// Smaller matrices. The mean of one side, the real or the imaginary part; what lies outside of the
+// matrix stays 0.
+template <float Complex::* kPart>
+__device__ __forceinline__ void remove_mean(int rows, int cols, float over, int lane,
+                                            Complex (&v)[32]) {
+  float sum = v[0].*kPart;
+#pragma unroll
+  for (int y = 1; y < 32; ++y) sum += v[y].*kPart;
+  const float mean = warp::reduce_add(sum) * over;
+  const int inside = opaque(lane) < cols ? rows : 0;
+#pragma unroll
+  for (int y = 0; y < 32; ++y) v[y].*kPart -= y < inside ? mean : 0.0f;
+}
+// Twice, for the same reason. One side after the other, since registers are short.
+__device__ __forceinline__ void remove_means(const PairInputs& a, int lane, Complex (&v)[32]) {
+#pragma unroll 1
+  for (int pass = 0; pass < 2; ++pass) {
+    remove_mean<&Complex::re>(a.left_rows, a.left_cols, a.over_left, lane, v);
+    remove_mean<&Complex::im>(a.right_rows, a.right_cols, a.over_right, lane, v);
+  }
+}
+
+}  // namespace xcorr::fused_fft
