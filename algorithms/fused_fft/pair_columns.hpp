@@ -25,6 +25,7 @@ struct PairInputs : FusedProblem {
   PairInputs(const Problem& q, int n, int scaled_for)
       : FusedProblem(q, scaled_for, scaled_for, nullptr),
         whole(q.left == Shape{n, n} && q.right == q.left),
+        wraps(q.fields.boundary == Boundary::circular && q.right == Shape{n / 2, n / 2}),
         over_left(1.0f / static_cast<float>(q.left.size())),
         over_right(1.0f / static_cast<float>(q.right.size())) {}
 
@@ -35,6 +36,7 @@ struct PairInputs : FusedProblem {
   }
 
   bool whole = false;  // the largest matrices
+  bool wraps = false;  // circular matrices with half as many rows and columns
   PairView left_view, right_view;
   float over_left = 0, over_right = 0;  // 1 / the elements of a matrix
 
@@ -67,6 +69,32 @@ __device__ __forceinline__ void load_columns(const PairInputs& a, std::uint32_t 
       l += a.left_view.pitch;
       r += a.right_view.pitch;
     }
+  }
+}
+
+// Circular matrices of 16 x 16: the left one in zeros, the right one four times, so that the outputs
+// around shift 0 are those of a transform of 16 x 16. With kCentred both are without nearly their mean,
+// that of four rows. The loads are of 16 rows, of the right by each half of the warp.
+template <bool kCentred>
+__device__ __forceinline__ void load_wrapped(const PairInputs& a, std::uint32_t left_number,
+                                             std::uint32_t right_number, int lane,
+                                             Complex (&v)[32]) {
+  const float* const l =
+      a.left_view.matrix(a.left_of(left_number).data, a.left, left_number) + lane % 16;
+  const float* const r =
+      a.right_view.matrix(a.right_of(right_number).data, a.right, right_number) + lane % 16;
+#pragma unroll
+  for (int y = 0; y < 16; ++y) v[y] = {l[y * a.left_view.pitch], r[y * a.right_view.pitch]};
+  Complex pivot{0.0f, 0.0f};
+  if constexpr (kCentred) {
+    const Complex few = (v[0] + v[4]) + (v[8] + v[12]);
+    pivot = {warp::reduce_add(few.re) * 0x1p-7f, warp::reduce_add(few.im) * 0x1p-7f};
+  }
+#pragma unroll
+  for (int y = 0; y < 16; ++y) {
+    const float right = v[y].im - pivot.im;
+    v[y] = {lane < 16 ? v[y].re - pivot.re : 0.0f, right};
+    v[y + 16] = {0.0f, right};
   }
 }
 

@@ -31,7 +31,8 @@ void expect_windows_are_read_where_they_are(const Variant& v) {
        {"n-to-mn/32x32/32x32/3:6/full/boundary=circular",
         "n-to-m/32x32/32x32/2:3/sy:-16..15,sx:-16..15/boundary=circular",
         "n-to-mn/16x16/16x16/2:4/full", "one-to-many/9x5/17x15/1:3/full",
-        "n-to-mn/32x32/32x32/3:3/full", "n-to-m/32x32/32x32/2:2/sy:-16..15,sx:-16..15",
+        "n-to-mn/16x16/16x16/3:6/full/boundary=circular", "n-to-mn/32x32/32x32/3:3/full",
+        "n-to-m/32x32/32x32/2:2/sy:-16..15,sx:-16..15",
         "n-to-mn/64x64/64x64/2:4/full/boundary=circular"}) {
     for (const std::string fields : {"/result=peak:gaussian", "/score=covariance/result=peak"}) {
       const Problem dense = parse_problem(shapes + fields);
@@ -93,6 +94,7 @@ TEST(Windows, CovarianceOfFramesWithAnOffset) {
     }
     for (const std::string shapes :
          {"n-to-mn/32x32/32x32/2:2/full/boundary=circular",
+          "n-to-mn/16x16/16x16/3:3/full/boundary=circular",
           "n-to-mn/64x64/64x64/1:2/full/boundary=circular", "n-to-mn/32x32/32x32/2:2/full",
           "n-to-m/13x16/16x11/1:2/full"}) {
       const Problem q = parse_problem(shapes + "/score=covariance/views=windows");

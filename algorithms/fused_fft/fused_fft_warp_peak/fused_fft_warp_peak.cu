@@ -16,10 +16,11 @@
 //   record of them (epilogue.hpp). They are scaled in the record only.
 //
 // Forms: all four; with boundary zero shapes and windows whose transforms are 32 or shorter, with
-// boundary circular 32 x 32; scores product, covariance and, circular, phase; views windows; results peak (parabola, gaussian),
-// peaks:k, above:t:c, sum (../row_results.hpp) and surface; fp32. No parameters.
+// boundary circular 32 x 32 and 16 x 16; scores product, covariance and, circular at 32 x 32, phase;
+// views windows; results peak (parabola, gaussian), peaks:k, above:t:c, sum (../row_results.hpp) and
+// surface; fp32. No parameters.
 //
-// Limits: transforms of 32 only. A left that many rights share is transformed with each of them.
+// Limits: transforms of 32 only, of circular 16 x 16 too, whose right matrix is repeated. A left that many rights share is transformed with each of them.
 // peak:upsample is refused: it needs the surface; above with a threshold of deviations, too: its
 // medians need all outputs before one can be listed. Before above a clear sets the count to 0, so that
 // its calls do not overlap. Registers on sm_90: 95, no spills; 20 warps an SM.
@@ -86,7 +87,10 @@ Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = results_fit(q); !fit) return fit;
   if (q.fields.boundary == Boundary::zero) return Squares::supports(q);
-  if (q.right != Shape{kN, kN}) return no("boundary circular: matrices are not 32 x 32");
+  const bool wraps = q.right == Shape{kN / 2, kN / 2} && q.fields.score.kind != ScoreKind::phase;
+  if (q.right != Shape{kN, kN} && !wraps) {
+    return no("boundary circular: matrices are not 32 x 32, or, but for phase, 16 x 16");
+  }
   return indices_fit(q);
 }
 

@@ -102,11 +102,14 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
        p += gridDim.x * kPairWarps) {
     const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
     Complex v[32];
-    load_columns(a, l, r, lane, v);
-    if constexpr (kScore == PairScore::covariance) {
-      if (a.whole) {
+    constexpr bool kCentred = kScore == PairScore::covariance;
+    if (a.wraps) {
+      load_wrapped<kCentred>(a, l, r, lane, v);
+    } else {
+      load_columns(a, l, r, lane, v);
+      if (kCentred && a.whole) {
         remove_pivots(v);
-      } else {
+      } else if (kCentred) {
         remove_means(a, lane, v);
       }
     }
@@ -117,8 +120,9 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
 #pragma unroll
     for (int x = 0; x < 32; ++x) v[x] = tile[lane * kPitch + x];
     transform<32, Direction::forward>(v);
-    // What the pivots have left of the means lies in one value of Z alone: there is no padding.
-    if (kScore == PairScore::covariance && a.whole && lane == 0) v[0] = {0.0f, 0.0f};
+    // What pivots have left of the means lies in one value of Z alone: there is no padding, or the
+    // right one has no others that padding of the left one has.
+    if (kCentred && (a.whole || a.wraps) && lane == 0) v[0] = {0.0f, 0.0f};
     Complex half[16];
     multiply_row<kScore == PairScore::phase>(a, lane, v, half);
     warp::barrier();
