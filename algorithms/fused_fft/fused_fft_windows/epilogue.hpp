@@ -8,6 +8,27 @@
 
 namespace xcorr::fused_fft {
 
+// Two neighbouring values, in one access.
+struct alignas(16) ComplexPair {
+  Complex a, b;
+};
+template <int kCount>
+__device__ __forceinline__ void load_line(const Complex* from, Complex (&v)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; i += 2) {
+    const ComplexPair pair = *reinterpret_cast<const ComplexPair*>(from + i);
+    v[i] = pair.a;
+    v[i + 1] = pair.b;
+  }
+}
+template <int kCount>
+__device__ __forceinline__ void store_line(Complex* to, const Complex (&v)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; i += 2) {
+    *reinterpret_cast<ComplexPair*>(to + i) = ComplexPair{v[i], v[i + 1]};
+  }
+}
+
 // What a warp tells the other one, and the largest outputs of its half of each row.
 struct alignas(16) WindowNotes {
   float tops[64];
@@ -16,10 +37,10 @@ struct alignas(16) WindowNotes {
 };
 
 // Shared memory of a block, in complex values: a tile of 32 rows or columns of each warp, both of which
-// then are 64 rows of outputs; half a tile of each; notes of each. The pitches let lanes that have a
-// row each, or a column each, meet all banks.
+// then are 64 rows of outputs; half a tile of each; notes of each. A lane that has a row, or a column,
+// in its registers crosses it two values at a time: with these pitches 8 lanes meet all banks.
 struct WindowShared {
-  static constexpr int pitch = 33, half_pitch = 17;
+  static constexpr int pitch = 34, half_pitch = 18;
   static constexpr int tile_size = 32 * pitch, half_size = 32 * half_pitch;
   static constexpr int notes_at = 2 * (tile_size + half_size);
   static constexpr std::size_t bytes = sizeof(Complex) * notes_at + 2 * sizeof(WindowNotes);

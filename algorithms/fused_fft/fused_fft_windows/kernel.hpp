@@ -161,8 +161,7 @@ __global__ void __launch_bounds__(64, kFolds ? 6 : kWindowBlocks) window_kernel(
         for (int ky = 0; ky < 32; ++ky) my.tile[ky * kPitch + lane] = v[ky];
         warp::barrier();
       }
-#pragma unroll
-      for (int x = 0; x < 32; ++x) v[x] = my.tile[lane * kPitch + x];
+      load_line(my.tile + lane * kPitch, v);
       if (odd_x) turn_all<Direction::forward>(v);
       transform<32, Direction::forward>(v);
       // What the means have left lies in one value of Z alone: there is no padding.
@@ -180,14 +179,11 @@ __global__ void __launch_bounds__(64, kFolds ? 6 : kWindowBlocks) window_kernel(
       }
     }
     warp::barrier();
-    const Complex* const column = (lane < 16 ? my.half : my.tile) + lane % 16 * kPitch;
-#pragma unroll
-    for (int ky = 0; ky < 32; ++ky) v[ky] = column[ky];
+    load_line((lane < 16 ? my.half : my.tile) + lane % 16 * kPitch, v);
     transform<32, Direction::inverse>(v);
     if (odd) turn_all<Direction::inverse>(v);
     warp::barrier();
-#pragma unroll
-    for (int y = 0; y < 32; ++y) my.tile[lane * kPitch + y] = v[y];
+    store_line(my.tile + lane * kPitch, v);
     warp::barrier();
     Complex even_x[16], odd_x[16];
 #pragma unroll
@@ -199,7 +195,7 @@ __global__ void __launch_bounds__(64, kFolds ? 6 : kWindowBlocks) window_kernel(
     transform<16, Direction::inverse>(even_x);
     transform<16, Direction::inverse>(odd_x);
     // Columns x < 32 are sums of both kinds of kx, the others differences. Warp 0 keeps the first ones.
-    float keep[32];
+    Complex keep[16], give[16];
     for_each_constant<16>([&](auto index) {
       constexpr int m = decltype(index)::value;
       const auto of_odd = [&](auto x) {
@@ -210,22 +206,22 @@ __global__ void __launch_bounds__(64, kFolds ? 6 : kWindowBlocks) window_kernel(
       };
       const float first = of_odd(std::integral_constant<int, 2 * m>{});
       const float second = of_odd(std::integral_constant<int, 2 * m + 1>{});
-      keep[2 * m] = even_x[m].re + sign * first;
-      keep[2 * m + 1] = even_x[m].im + sign * second;
-      my.half[lane * WindowShared::half_pitch + m] = {even_x[m].re - sign * first,
-                                                      even_x[m].im - sign * second};
+      keep[m] = {even_x[m].re + sign * first, even_x[m].im + sign * second};
+      give[m] = {even_x[m].re - sign * first, even_x[m].im - sign * second};
     });
+    store_line(my.half + lane * WindowShared::half_pitch, give);
     block::barrier();
     Complex low[16], high[16];
+    load_line(other.half + lane * WindowShared::half_pitch, low);
 #pragma unroll
     for (int m = 0; m < 16; ++m) {
-      const Complex theirs = other.half[lane * WindowShared::half_pitch + m];
-      low[m] = {keep[2 * m] + theirs.re, keep[2 * m + 1] + theirs.im};
-      high[m] = {sign * (keep[2 * m] - theirs.re), sign * (keep[2 * m + 1] - theirs.im)};
-      Complex* const to = shared + (odd ? 0 : 16) + m;
-      to[(lane + 32) * kPitch] = low[m];
-      to[lane * kPitch] = high[m];
+      const Complex difference = keep[m] - low[m];
+      low[m] = keep[m] + low[m];
+      high[m] = {sign * difference.re, sign * difference.im};
     }
+    Complex* const outputs = shared + lane * kPitch + (odd ? 0 : 16);
+    store_line(outputs, high);
+    store_line(outputs + 32 * kPitch, low);
     note_tops(high, low, a.columns.of_warp[warp], a.rows, lane, *my.notes);
     block::barrier();
     const WindowSurface surface{&shared->re + a.rows.first * 2 * kPitch + a.cols.first,
