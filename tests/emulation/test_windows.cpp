@@ -24,6 +24,12 @@ bool has(const List& list, const Value& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
+// By transforms, which have peaks of windows.
+bool takes_windows(const Variant& v) {
+  return v.source_hash == "emulated" && !is_definition(v.algorithm_class) &&
+         has(v.results, ResultKind::peak) && has(v.views, Views::windows);
+}
+
 // The same bits as of a dense copy of the windows.
 void expect_windows_are_read_where_they_are(const Variant& v) {
   int met = 0;
@@ -33,7 +39,7 @@ void expect_windows_are_read_where_they_are(const Variant& v) {
         "n-to-mn/16x16/16x16/2:4/full", "one-to-many/9x5/17x15/1:3/full",
         "n-to-mn/16x16/16x16/3:6/full/boundary=circular", "n-to-mn/32x32/32x32/3:3/full",
         "n-to-m/32x32/32x32/2:2/sy:-16..15,sx:-16..15",
-        "n-to-mn/64x64/64x64/2:4/full/boundary=circular"}) {
+        "n-to-mn/64x64/64x64/2:4/full/boundary=circular", "n-to-mn/64x64/64x64/2:2/full"}) {
     for (const std::string fields : {"/result=peak:gaussian", "/score=covariance/result=peak"}) {
       const Problem dense = parse_problem(shapes + fields);
       const Problem windows = parse_problem(shapes + fields + "/views=windows");
@@ -78,25 +84,19 @@ void expect_windows_are_read_where_they_are(const Variant& v) {
 
 TEST(Windows, OfAFrameAreReadWhereTheyAre) {
   for (const Variant& v : variants()) {
-    if (v.source_hash == "emulated" && v.algorithm_class == AlgorithmClass::fft_of_both &&
-        has(v.results, ResultKind::peak) && has(v.views, Views::windows)) {
-      expect_windows_are_read_where_they_are(v);
-    }
+    if (takes_windows(v)) expect_windows_are_read_where_they_are(v);
   }
 }
 
 // Frames with an offset of 1e5 and noise of 1, windows at any offsets: the error is that of the noise.
 TEST(Windows, CovarianceOfFramesWithAnOffset) {
   for (const Variant& v : variants()) {
-    if (v.source_hash != "emulated" || v.algorithm_class != AlgorithmClass::fft_of_both ||
-        !has(v.views, Views::windows)) {
-      continue;
-    }
+    if (!takes_windows(v)) continue;
     for (const std::string shapes :
          {"n-to-mn/32x32/32x32/2:2/full/boundary=circular",
           "n-to-mn/16x16/16x16/3:3/full/boundary=circular",
           "n-to-mn/64x64/64x64/1:2/full/boundary=circular", "n-to-mn/32x32/32x32/2:2/full",
-          "n-to-m/13x16/16x11/1:2/full"}) {
+          "n-to-mn/64x64/64x64/1:1/full", "n-to-m/13x16/16x11/1:2/full"}) {
       const Problem q = parse_problem(shapes + "/score=covariance/views=windows");
       if (!v.supports({q, {}})) continue;
       const ViewLayout layouts[] = {view_layout(q, Side::left, 9), view_layout(q, Side::right, 9)};
@@ -172,10 +172,7 @@ void expect_reduced(const Variant& v, const Problem& q, const std::vector<float>
 
 TEST(Windows, PeaksAtTheLimits) {
   for (const Variant& v : variants()) {
-    if (v.source_hash != "emulated" || v.algorithm_class != AlgorithmClass::fft_of_both ||
-        !has(v.views, Views::windows)) {
-      continue;
-    }
+    if (!takes_windows(v)) continue;
     for (const std::string shapes :
          {"one-to-one/32x32/32x32/1:1/full", "one-to-one/64x64/64x64/1:1/full/boundary=circular",
           "one-to-one/32x32/32x32/1:1/full/boundary=circular"}) {

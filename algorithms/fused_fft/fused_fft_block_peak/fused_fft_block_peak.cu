@@ -18,11 +18,14 @@
 //   into rows whose largest output is large enough.
 // - peak:upsample=u is a product of three matrices, the outputs in the middle, in float32
 //   (upsample.hpp).
+// - Windows of frames, and matrices whose means are to be removed (covariance), are copied to the workspace
+//   first, dense and without their means (gather.hpp). fused_fft_warp_peak and fused_fft_windows
+//   read windows where they are, up to 32 x 32 and, circular, 64 x 64.
 // - The spectrum of each left lies in the workspace, for n-to-m those of the rights too
 //   (fused_fft_block with left_spectrum=workspace).
 //
 // Forms: all four; any shape and window with boundary zero, squares with boundary circular; scores
-// product and, circular, phase; results peak, peaks:k, above:t:c, sum and surface; fp32. No parameters.
+// product, covariance and, circular, phase; views windows; results peak, peaks:k, above:t:c, sum and surface; fp32. No parameters.
 // Compile time: the length, 32, 48, 64, 96, 128 or 192: with boundary zero the shortest that both
 // axes allow, with boundary circular that of the matrices.
 //
@@ -34,6 +37,7 @@
 #include <type_traits>
 
 #include "algorithms/device/plan.hpp"
+#include "algorithms/fused_fft/fused_fft_block_peak/gather.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
@@ -80,6 +84,10 @@ class PeakPlan final : public DevicePlan<float> {
       store_weights(a_.upsample, q.out_rows(), tables, request.stream);
       store_weights(a_.upsample, q.out_cols(), of_columns, request.stream);
     }
+    if (Gather::needed(q)) {
+      auto* const end = static_cast<unsigned char*>(request.workspace) + transforms_bytes(q);
+      gather_.plan(q, reinterpret_cast<float*>(end));
+    }
     spectra_ = a_;
     spectra_.items = static_cast<std::uint32_t>(spectra_of(q));
     kernel_ = kernel_of(q);
@@ -87,10 +95,19 @@ class PeakPlan final : public DevicePlan<float> {
   }
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
-    a_.set(arrays);
-    spectra_.set(arrays);
-    a_.request.out = spectra_.request.out = call.out;
+    Arrays<float> dense = arrays;
     launches_.begin(call);
+    if (gather_.matrices > 0) {
+      gather_.set(call, arrays);
+      dense.left = gather_.left.to;
+      dense.right = gather_.right.to;
+      call.phase("build");
+      launches_.run(gather_kernel, dim3(gather_.matrices), dim3(kGatherThreads), 0, call.stream,
+                    gather_);
+    }
+    a_.set(dense);
+    spectra_.set(dense);
+    a_.request.out = spectra_.request.out = call.out;
     call.phase("forward");
     launches_.run(peak_kernel<kN, Work::spectra, false>, dim3(spectra_.items), dim3(kThreads),
                   PeakShared<kN>::bytes, call.stream, spectra_);
@@ -100,17 +117,21 @@ class PeakPlan final : public DevicePlan<float> {
   }
 
   static std::size_t workspace_bytes(const Problem& q) {
-    const Index spectra = spectra_of(q) + (has_phase(q) ? Index{blocks_of(q)} : 0);
-    const auto table = [up = Upsample(q)](Index length) { return table_size(up, length); };
-    const Index weights = is_upsampled(q) ? table(q.out_rows()) + table(q.out_cols()) : 0;
-    return kRootBytes + static_cast<std::size_t>(spectra) * sizeof(Complex) * T::spectrum +
-           static_cast<std::size_t>(weights) * sizeof(float);
+    return transforms_bytes(q) + Gather::bytes(q);
   }
 
  private:
   using Kernel = void (*)(PeakArguments);
   static constexpr unsigned kThreads = 32 * kPeakWarps<kN>;
 
+  // What the transforms need of the workspace.
+  static std::size_t transforms_bytes(const Problem& q) {
+    const Index spectra = spectra_of(q) + (has_phase(q) ? Index{blocks_of(q)} : 0);
+    const auto table = [up = Upsample(q)](Index length) { return table_size(up, length); };
+    const Index weights = is_upsampled(q) ? table(q.out_rows()) + table(q.out_cols()) : 0;
+    return kRootBytes + static_cast<std::size_t>(spectra) * sizeof(Complex) * T::spectrum +
+           static_cast<std::size_t>(weights) * sizeof(float);
+  }
   static Index spectra_of(const Problem& q) {
     return q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
   }
@@ -129,6 +150,7 @@ class PeakPlan final : public DevicePlan<float> {
   }
 
   DependentLaunches launches_;
+  Gather gather_;
   PeakArguments a_{}, spectra_{};
   Kernel kernel_ = nullptr;
   unsigned blocks_ = 0;
@@ -186,9 +208,10 @@ XCORR_VARIANT({
     .backend = Backend::cuda,
     .algorithm_class = AlgorithmClass::fft,
     .boundaries = {Boundary::zero, Boundary::circular},
-    .scores = {ScoreKind::product, ScoreKind::phase},
+    .scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::phase},
     .results = {ResultKind::surface, ResultKind::peak, ResultKind::peaks, ResultKind::above,
                 ResultKind::sum},
+    .views = {Views::dense, Views::windows},
     .supports = supports,
     .workspace_bytes = workspace_bytes,
     .plan = plan,

@@ -1,0 +1,110 @@
+// Matrices as fused_fft_block_peak transforms them, where the inputs are not: windows of a frame, or
+// matrices whose mean is to be removed. Each is written to the workspace once, dense.
+#pragma once
+
+#include "algorithms/device/launch.hpp"
+#include "algorithms/fused_fft/pair_columns.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::fused_fft {
+
+inline constexpr int kGatherThreads = static_cast<int>(small_if_emulated(256, 64));
+
+// The matrices of one side.
+struct GatherSide {
+  const float* from = nullptr;  // dense, or the frame
+  PairView view;
+  int rows = 0, cols = 0;
+  float over = 0;  // 1 / the elements of a matrix
+  float* to = nullptr;
+};
+
+struct Gather {
+  // Whether a problem needs it.
+  static bool needed(const Problem& q) {
+    return q.fields.score.kind == ScoreKind::covariance || q.fields.views == Views::windows;
+  }
+  static std::size_t bytes(const Problem& q) {
+    return needed(q)
+               ? sizeof(float) * static_cast<std::size_t>(q.left_elements() + q.right_elements())
+               : 0;
+  }
+  // `to`: bytes(q) of the workspace.
+  void plan(const Problem& q, float* to) {
+    const auto side = [&](const Shape& shape, float* copies) {
+      return GatherSide{nullptr,
+                        {},
+                        static_cast<int>(shape.rows),
+                        static_cast<int>(shape.cols),
+                        1.0f / static_cast<float>(shape.size()),
+                        copies};
+    };
+    left = side(q.left, to);
+    right = side(q.right, to + q.lefts * q.left.size());
+    lefts = static_cast<std::uint32_t>(q.lefts);
+    matrices = static_cast<std::uint32_t>(q.lefts + q.rights);
+    centres = q.fields.score.kind == ScoreKind::covariance;
+  }
+  // The inputs of a call.
+  void set(const Call& call, const Arrays<float>& arrays) {
+    const auto view = [](const View& of, int cols) {
+      return PairView{of.offsets, of.offsets ? static_cast<int>(of.pitch) : cols};
+    };
+    left.from = arrays.left;
+    right.from = arrays.right;
+    left.view = view(call.left_view, left.cols);
+    right.view = view(call.right_view, right.cols);
+  }
+
+  GatherSide left, right;
+  std::uint32_t lefts = 0, matrices = 0;
+  bool centres = false;
+};
+
+// The sum over all threads of a block.
+static __device__ __forceinline__ float sum_of_block(float mine, float* of_warp) {
+  const int thread = static_cast<int>(threadIdx.x);
+  mine = warp::reduce_add(mine);
+  block::barrier();  // what was there has been read
+  if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = mine;
+  block::barrier();
+  float sum = 0;
+  for (int i = 0; i < kGatherThreads / warp::kSize; ++i) sum += of_warp[i];
+  return sum;
+}
+
+// A block a matrix. The mean is removed twice, so that an offset of the data costs no digits: elements
+// are as small as their deviations after the first time.
+static __global__ void __launch_bounds__(kGatherThreads) gather_kernel(Gather a) {
+  XCORR_SHARED(float, of_warp, kGatherThreads / warp::kSize);
+  wait_for_previous();
+#pragma unroll 1
+  for (std::uint32_t i = blockIdx.x; i < a.matrices; i += gridDim.x) {
+    const bool is_left = i < a.lefts;
+    const GatherSide side = is_left ? a.left : a.right;
+    const std::uint32_t number = is_left ? i : i - a.lefts;
+    const int size = side.rows * side.cols;
+    const Index first = static_cast<Index>(number) * size;
+    const float* const from = side.view.matrix(side.from + first, side.from, number);
+    float* const to = side.to + first;
+    const auto each = [&](auto f) {
+#pragma unroll 8
+      for (int at = static_cast<int>(threadIdx.x); at < size; at += kGatherThreads) {
+        const int y = at / side.cols;
+        f(at, from[y * side.view.pitch + (at - y * side.cols)]);
+      }
+    };
+    float mean = 0, rest = 0;
+    if (a.centres) {
+      float sum = 0;
+      each([&](int, float value) { sum += value; });
+      mean = sum_of_block(sum, of_warp) * side.over;
+      sum = 0;
+      each([&](int, float value) { sum += value - mean; });
+      rest = sum_of_block(sum, of_warp) * side.over;
+    }
+    each([&](int at, float value) { to[at] = (value - mean) - rest; });
+  }
+}
+
+}  // namespace xcorr::fused_fft
