@@ -22,7 +22,8 @@
 // Phases: forward, hadamard, inverse; planes and scores are the rest. Not emulated: library calls; the
 // kernels around them are (tests/emulation/test_normalised.cpp).
 // Limits: with two masks the number of elements must be exact after a float32 transform, which holds up to
-// about 1.5 million elements. Not measured yet; docs/notebook/2026-11-template-matching.md.
+// about 1.5 million elements. Not for templates along one signal: of a mean that drifts, a transform of the
+// whole signal leaves errors larger than 1e-5 (docs/notebook/2026-11-template-matching.md).
 #include <limits>
 
 #include "algorithms/fft/cufft_normalised/pipeline.hpp"
@@ -91,6 +92,10 @@ Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (!is_normalised(q.fields.score.kind)) return no("score: only ncc and zncc");
   if (const Support fits = indices_fit(q); !fits) return fits;
+  if (q.is_time_series()) {
+    return no(
+        "templates along one signal, whose mean may drift: variants of the family time_series");
+  }
   const NormalisedLayout at = layout(request);
   if (std::max(at.rows, at.cols) > std::numeric_limits<int>::max()) {
     return no("a transform longer than 2^31 - 1");
