@@ -92,7 +92,9 @@ Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (!is_normalised(q.fields.score.kind)) return no("score: only ncc and zncc");
   if (const Support fits = indices_fit(q); !fits) return fits;
-  if (q.is_time_series()) {
+  Problem plain = q;
+  plain.fields = {};
+  if (plain.is_time_series()) {
     return no(
         "templates along one signal, whose mean may drift: variants of the family time_series");
   }
