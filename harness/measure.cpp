@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/banded.hpp"
+#include "harness/compile_times.hpp"
 #include "harness/error.hpp"
 #include "harness/operands.hpp"
 #include "harness/overlapping.hpp"
@@ -161,15 +162,20 @@ Outcome Point::prepare() {
     memory_->out.poison(device_);
     memory_->call = memory_->operands.call(memory_->out.data(), device_);
     plan.workspace = memory_->workspace.get();
-    std::vector<double> plan_times;
+    std::vector<double> plan_times, load_times;
     for (int i = 0; i < kPlanRepetitions; ++i) {
       memory_->plan.reset();
       plan_times.push_back(microseconds([&] {
         memory_->plan = make_plan(variant, plan);
         device_.synchronize();
       }));
+      const auto* compiled = dynamic_cast<const CompiledAtRunTime*>(memory_->plan.get());
+      if (compiled == nullptr) continue;
+      compile_us_ = compiled->compile_times().compile_us;
+      load_times.push_back(compiled->compile_times().load_us);
     }
     plan_us_ = median(plan_times);
+    if (!load_times.empty()) load_us_ = median(load_times);
 
     for (const InputKind kind : inputs()) {
       if (!verify(kind)) return;
@@ -374,6 +380,8 @@ nlohmann::json Point::record() const {
       {"outcome", to_string(unfinished ? Outcome::failed : outcome_)},
       {"reason", unfinished ? "the outputs of the timed loop were not checked" : reason_},
       {"plan_us", number(plan_us_)},
+      {"compile_us", number(compile_us_)},
+      {"load_us", number(load_us_)},
       {"allocate_us", number(allocate_us_)},
       {"upload_us", number(upload_us_)},
       {"download_us", number(download_us_)},

@@ -40,7 +40,9 @@ TIMES = ["compute_us", *PHASES, "build_us", "plan_us"]
 # Of the point, not of a repetition: errors are of its verification, energy is counted over many.
 CHECKED = ["max_error", "error_bound", "rel_l2_error", "energy_uj", "normalised_error"]
 TRANSFERS = ["upload_us", "download_us"]
-CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", "argmax_agrees", *CHECKED]
+# Of variants that are compiled at run time: when it was compiled, and from then on.
+COMPILED = ["compile_us", "load_us"]
+CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", "argmax_agrees", *CHECKED, *COMPILED]
 BETWEEN = ["runs", "between_us", "between_plan_us"]
 PRESET_RANK = {name: rank for rank, name in enumerate(PRESETS)}
 DRAWN_OUTCOMES = ("passed", "published")
@@ -166,7 +168,7 @@ def _typed(rows: pd.DataFrame) -> pd.DataFrame:
     rows["fields"] = [_fields_text(*one) for one in cells]
     for column in ("params", "family", "backend", "source_hash", "preset", "run", "input", "argmax_agrees"):
         rows[column] = rows[column].fillna("").astype(str)
-    for column in (*TIMES, *TRANSFERS, *CHECKED, "fmas", "bytes"):
+    for column in (*TIMES, *TRANSFERS, *CHECKED, *COMPILED, "fmas", "bytes"):
         rows[column] = pd.to_numeric(rows[column], errors="coerce").astype(float)
     return rows
 

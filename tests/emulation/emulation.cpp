@@ -34,6 +34,16 @@ struct GivenUp {};
 
 class Block;
 
+// An asynchronous copy to shared memory; `from` is null for zeros.
+struct Copy {
+  float* to;
+  const float* from;
+  int count;
+  void make() const {
+    for (int i = 0; i < count; ++i) to[i] = from != nullptr ? from[i] : 0.0f;
+  }
+};
+
 // One CUDA thread.
 struct Thread {
   Block* block = nullptr;
@@ -42,8 +52,10 @@ struct Thread {
   State state = State::ready;
   Site site;
   std::uint64_t deposit = 0;
-  unsigned group = 0;   // threads of the barrier at which it waits
-  bool polled = false;  // its last turn ended in poll()
+  unsigned group = 0;         // threads of the barrier at which it waits
+  bool polled = false;        // its last turn ended in poll()
+  std::vector<Copy> copies;   // under way
+  std::size_t committed = 0;  // of these
   context::fiber fiber;
   const void* stack_bottom = nullptr;
 };
@@ -113,6 +125,8 @@ class Block {
     if (giving_up_) throw GivenUp{};
   }
 
+  bool is_late() { return order_() % 2 == 0; }
+
   const std::uint64_t* exchanged(const Thread& thread) const {
     return exchanged_[thread.number / kWarp].lanes;
   }
@@ -161,6 +175,7 @@ class Block {
   context::fiber run(Thread& thread) {
     try {
       kernel_();
+      if (!thread.copies.empty()) throw Fault("a thread ends before it has waited for its copies");
     } catch (const GivenUp&) {
     } catch (...) {
       error_ = std::current_exception();
@@ -429,6 +444,26 @@ const std::uint64_t* exchange(std::uint64_t bits, Site site) {
   thread.deposit = bits;
   thread.block->wait(thread, State::at_warp, site);
   return thread.block->exchanged(thread);
+}
+
+void start_copy(float* to, const float* from, int count, bool exists) {
+  Thread& thread = current();
+  const Copy copy{to, exists ? from : nullptr, count};
+  // One that is made already is waited for all the same.
+  if (thread.block->is_late()) {
+    thread.copies.push_back(copy);
+  } else {
+    copy.make();
+    thread.copies.push_back({to, nullptr, 0});
+  }
+}
+void commit_copies() { current().committed = current().copies.size(); }
+void wait_for_copies() {
+  std::vector<Copy>& copies = current().copies;
+  const auto end = copies.begin() + static_cast<std::ptrdiff_t>(current().committed);
+  for (auto copy = copies.begin(); copy != end; ++copy) copy->make();
+  copies.erase(copies.begin(), end);
+  current().committed = 0;
 }
 
 int lane() { return static_cast<int>(current().number % kWarp); }

@@ -76,6 +76,12 @@ void poll();
 // Deposits 8 bytes of the calling lane; returns those of all 32 lanes, valid until its next call.
 const std::uint64_t* exchange(std::uint64_t bits, Site site);
 int lane();
+// Copies of the calling thread to shared memory that run while it goes on, of `count` floats, or as many zeros. Half
+// of them are made at once, the others when the thread waits for them: whoever reads or overwrites too early
+// sees it. A thread that ends before it has waited for all that it started is a Fault.
+void start_copy(float* to, const float* from, int count, bool exists);
+void commit_copies();
+void wait_for_copies();
 // Shared memory of the running block: exact in size, filled with 0xff (NaN) when the block starts.
 void* static_shared_memory(const void* key, std::size_t bytes);
 void* dynamic_shared_memory();

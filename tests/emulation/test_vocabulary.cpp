@@ -199,6 +199,32 @@ __global__ void group_kernel(int* data) {
   data[thread] = tile[group == 0 ? 2 * warp::kSize - 1 - thread : thread];
 }
 
+// Each lane copies a word; `waits`: before it reads its own.
+int words_that_came(bool waits, bool commits, std::uint64_t order) {
+  std::vector<float> from(32), to(32, -1.0f);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+  set_order(order);
+  run_grid(1, 32, 32 * sizeof(float), [&] {
+    float* const shared = dynamic_shared<float>();
+    async_copy::copy<1>(shared + threadIdx.x, from.data() + threadIdx.x, threadIdx.x % 2 == 0);
+    if (commits) async_copy::commit();
+    if (waits) async_copy::wait();
+    to[threadIdx.x] = shared[threadIdx.x];
+    if (!waits) async_copy::wait();
+  });
+  int came = 0;
+  for (std::size_t i = 0; i < to.size(); ++i) came += to[i] == (i % 2 == 0 ? from[i] : 0.0f);
+  return came;
+}
+
+TEST(Vocabulary, asynchronous_copies_may_come_late) {
+  EXPECT_EQ(words_that_came(true, true, 1), 32);
+  const int early = words_that_came(false, true, 2);
+  EXPECT_GT(early, 0);
+  EXPECT_LT(early, 32);
+  EXPECT_THROW(words_that_came(true, false, 3), Fault);
+}
+
 TEST(Vocabulary, a_barrier_of_some_warps_holds_these_only) {
   for (std::uint64_t seed = 1; seed < 6; ++seed) {
     set_order(seed);

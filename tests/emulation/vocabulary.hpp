@@ -193,16 +193,15 @@ void store_last(T* to, const T& value) {
 inline void store_global(float* to, float value) { *to = value; }
 inline std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-// Copies that are made at once.
 namespace async_copy {
 
 inline bool supported() { return true; }
 template <int kFloats>
 void copy(float* shared, const float* global, bool exists) {
-  for (int i = 0; i < kFloats; ++i) shared[i] = exists ? global[i] : 0.0f;
+  emulation::start_copy(shared, global, kFloats, exists);
 }
-inline void commit() {}
-inline void wait() {}
+inline void commit() { emulation::commit_copies(); }
+inline void wait() { emulation::wait_for_copies(); }
 
 }  // namespace async_copy
 }  // namespace xcorr::device

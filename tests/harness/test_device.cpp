@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/catalogue.hpp"
+#include "harness/compile_times.hpp"
 #include "harness/device.hpp"
 #include "harness/host_memory.hpp"
 #include "tests/support/fixture.hpp"
@@ -125,6 +126,27 @@ TEST(Outcomes, AProbePassesWithItsPhases) {
   for (const char* phase : {"build_us", "forward_us", "hadamard_us", "inverse_us"}) {
     EXPECT_GE(record["repetitions"][1][phase], 0) << phase;
   }
+}
+
+struct Compiled : Probe, CompiledAtRunTime {
+  using Probe::Probe;
+  CompileTimes compile_times() const override { return {500, 20}; }
+};
+
+TEST(Outcomes, WhatCompilingTookHasColumnsOfItsOwn) {
+  const std::unique_ptr<Device> device = open_cpu();
+  Variant variant = probe();
+  Point plain(request_of(variant, kSmall), *device);
+  EXPECT_EQ(live(plain, 1), Outcome::passed) << plain.reason();
+  EXPECT_TRUE(plain.record()["compile_us"].is_null());
+  EXPECT_TRUE(plain.record()["load_us"].is_null());
+  variant.plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+    return std::make_unique<Compiled>(request);
+  };
+  Point compiled(request_of(variant, kSmall), *device);
+  EXPECT_EQ(live(compiled, 1), Outcome::passed) << compiled.reason();
+  EXPECT_EQ(compiled.record()["compile_us"], 500);
+  EXPECT_EQ(compiled.record()["load_us"], 20);
 }
 
 TEST(Outcomes, AbsurdProblemsRunOutOfMemoryAndTheBytesAreNamed) {

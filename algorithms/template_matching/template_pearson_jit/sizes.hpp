@@ -1,0 +1,68 @@
+// The constants of tile_sums.hpp for a problem and a point of the grid, as numbers, as C++ text, and the
+// whole program that NVRTC compiles.
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "algorithms/template_matching/pearson_plan.hpp"
+#include "algorithms/template_matching/template_pearson_jit/tile_sums.hpp"
+
+namespace xcorr::template_matching {
+
+// The kernels of a program, in the order of run_time::Pass.
+inline constexpr std::array<const char*, 3> kRunTimeKernels = {
+    "xcorr_averages", "xcorr_denominators", "xcorr_numerators"};
+
+inline int run_time_threads(const PearsonShape& s) {
+  return ceil_div(s.across * s.down, warp::kSize) * warp::kSize;
+}
+
+inline std::size_t run_time_shared_bytes(const PearsonShape& s) {
+  const int frame = (s.tile_rows + s.down - 1) * (s.tile_cols + s.across - 1);
+  return sizeof(float) *
+         static_cast<std::size_t>(ceil_div(frame, 4) * 4 + s.tile_rows * s.tile_cols);
+}
+
+inline std::string run_time_constants(const Problem& q, const PearsonShape& s) {
+  const std::pair<const char*, Index> constants[] = {{"kLeftRows", q.left.rows},
+                                                     {"kLeftCols", q.left.cols},
+                                                     {"kRightRows", q.right.rows},
+                                                     {"kRightCols", q.right.cols},
+                                                     {"kOutRows", q.out_rows()},
+                                                     {"kOutCols", q.out_cols()},
+                                                     {"kFirstSy", q.window.sy.first},
+                                                     {"kFirstSx", q.window.sx.first},
+                                                     {"kTileRows", s.tile_rows},
+                                                     {"kTileCols", s.tile_cols},
+                                                     {"kDown", s.down},
+                                                     {"kAcross", s.across},
+                                                     {"kThreads", run_time_threads(s)}};
+  std::string text = "struct Sizes {\n";
+  for (const auto& [name, value] : constants) {
+    text += std::string("  static constexpr int ") + name + " = " + std::to_string(value) + ";\n";
+  }
+  return text + "};\n";
+}
+
+inline std::string run_time_program(const Problem& q, const PearsonShape& s) {
+  std::string text = run_time::kPreludeText;
+  // The preprocessor made one line of the text: a statement a line serves messages better.
+  for (const char* c = run_time::kTileSumsText; *c != 0; ++c) {
+    text += *c;
+    if (*c == ';' || *c == '{' || *c == '}') text += '\n';
+  }
+  text += "\n" + run_time_constants(q, s) +
+          "namespace run_time = xcorr::template_matching::run_time;\n";
+  const char* const passes[] = {"kAverages", "kDenominators", "kNumerators"};
+  for (std::size_t i = 0; i < kRunTimeKernels.size(); ++i) {
+    text += std::string("extern \"C\" __global__ void __launch_bounds__(") +
+            std::to_string(run_time_threads(s)) + ", 1) " + kRunTimeKernels[i] +
+            "(run_time::Arguments a) {\n  run_time::tile_sums<Sizes, run_time::" + passes[i] +
+            ">(a);\n}\n";
+  }
+  return text;
+}
+
+}  // namespace xcorr::template_matching

@@ -1,0 +1,196 @@
+// template_pearson_tiled, compiled at run time for the sizes of the problem, as the sliding-window paper has it
+// (Problem-Specific Kernel Compilation): sizes of template, frame, window, tiles and areas of shifts are constants
+// (tile_sums.hpp), of the up to four shapes of tiles too. Loops then have known lengths, and places in shared memory
+// are known distances.
+//
+// The passes are those of template_pearson_tiled. Those that add up tiles, and what is made of templates
+// and frames before them, are the same kernels.
+//
+// The first plan of a problem compiles, which takes about half a second, and keeps the machine code on disk
+// (kernel_cache.hpp); later ones, of other processes too, load it. Rows have both times: compile_us, when it was
+// compiled, and load_us.
+//
+// Forms: all four; shifts at which the frame (right) contains the template (left); scores product and
+// zncc; results surface and peak; fp32.
+// Parameters, run-time: template_tile, shifts_per_block, as of template_pearson_tiled.
+// Limits: those of template_pearson_tiled; CUDA 12.8 and NVRTC. XCORR_CACHE_DIR names the folder of the cache.
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "algorithms/template_matching/template_pearson_jit/kernel_cache.hpp"
+#include "algorithms/template_matching/template_pearson_jit/run_time_compiler.hpp"
+#include "algorithms/template_matching/template_pearson_jit/sizes.hpp"
+#include "harness/compile_times.hpp"
+#include "harness/variant.hpp"
+
+namespace xcorr::template_matching {
+namespace {
+
+#if CUDART_VERSION >= 12080
+
+// The kernels of a program, loaded on the current device.
+class RunTimeKernels {
+ public:
+  using Kernel = void (*)(run_time::Arguments);
+
+  RunTimeKernels(const Problem& q, const PearsonShape& s) {
+    using Clock = std::chrono::steady_clock;
+    const auto us_since = [](Clock::time_point begin) {
+      return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+    };
+    const RunTimeCompiler& compiler = RunTimeCompiler::instance();
+    const int capability = 10 * compute_capability_major() +
+                           device_attribute(cudaDevAttrComputeCapabilityMinor, "capability");
+    const std::string program = run_time_program(q, s);
+    const std::string key =
+        compiler.version() + " sm_" + std::to_string(capability) + "\n" + program;
+    const KernelCache cache(KernelCache::usual_folder());
+    Clock::time_point begin = Clock::now();
+    std::optional<KernelCache::Entry> found = cache.find(key);
+    if (!found) {
+      begin = Clock::now();
+      found.emplace();
+      found->code = compiler.compile(program, capability, nullptr);
+      found->compile_us = us_since(begin);
+      cache.keep(key, *found);
+      begin = Clock::now();
+    }
+    times_.compile_us = found->compile_us;
+    check_cuda(cudaLibraryLoadData(&library_, found->code.data(), nullptr, nullptr, 0, nullptr,
+                                   nullptr, 0),
+               "kernels compiled at run time");
+    for (std::size_t i = 0; i < kRunTimeKernels.size(); ++i) {
+      cudaKernel_t kernel{};
+      check_cuda(cudaLibraryGetKernel(&kernel, library_, kRunTimeKernels[i]), kRunTimeKernels[i]);
+      kernels_[i] = reinterpret_cast<Kernel>(kernel);
+    }
+    times_.load_us = us_since(begin);
+  }
+  ~RunTimeKernels() {
+    if (library_) cudaLibraryUnload(library_);
+  }
+  RunTimeKernels(const RunTimeKernels&) = delete;
+  RunTimeKernels& operator=(const RunTimeKernels&) = delete;
+
+  Kernel of(run_time::Pass pass) const { return kernels_[pass]; }
+  CompileTimes times() const { return times_; }
+
+ private:
+  cudaLibrary_t library_{};
+  std::array<Kernel, kRunTimeKernels.size()> kernels_{};
+  CompileTimes times_;
+};
+
+class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime {
+ public:
+  explicit PearsonJitPlan(const PlanRequest& request)
+      : DevicePlan(request.problem),
+        memory_(request, Pieces(request.workspace)),
+        kernels_(request.problem, pearson_shape(request)) {
+    a_.q = TemplateProblem(request.problem);
+    a_.shape = pearson_shape(request);
+    a_.memory = memory_.of_templates;
+    a_.partial = memory_.partial;
+    a_.means = memory_.means;
+    a_.norms = memory_.norms;
+    a_.less_mean = a_.q.is_ratio;
+    const Problem& q = request.problem;
+    own_.rights_of_left = static_cast<int>(q.pairs() / q.lefts);
+    own_.rights_back = static_cast<int>(device::rights_back(q));
+    own_.partial = memory_.partial;
+    own_.means = a_.q.is_ratio ? memory_.means : nullptr;
+    static_assert(sizeof(run_time::Facts) == sizeof(FrameFacts));
+    own_.facts =
+        a_.q.is_ratio ? reinterpret_cast<const run_time::Facts*>(a_.memory.facts) : nullptr;
+  }
+  CompileTimes compile_times() const override { return kernels_.times(); }
+
+ private:
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    launches_.begin(call);
+    a_.units = a_.memory.units != nullptr ? a_.memory.units : arrays.left;
+    a_.right = arrays.right;
+    a_.out = asks_peak(problem_) ? memory_.search.surfaces() : arrays.out;
+    own_.units = a_.units;
+    own_.right = a_.right;
+    if (a_.q.is_ratio) {
+      call.phase("build");
+      const int parts = a_.q.rights * a_.memory.parts;
+      launches_.run(survey_kernel, dim3(static_cast<unsigned>(a_.q.lefts + parts)),
+                    dim3(kSurveyThreads), 0, call.stream, a_.q, a_.memory, arrays.left,
+                    arrays.right);
+      launches_.run(frame_facts_kernel, dim3(static_cast<unsigned>(std::min(a_.q.rights, 4096))),
+                    dim3(warp::kSize), 0, call.stream, a_.q, a_.memory);
+      call.phase("forward");  // averages and denominators of frames
+      run<Pass::averages, run_time::kAverages>(call.stream);
+      run<Pass::denominators, run_time::kDenominators>(call.stream);
+    }
+    call.phase("hadamard");  // numerators and fractions
+    run<Pass::numerators, run_time::kNumerators>(call.stream);
+    call.phase("rest");
+    if (asks_peak(problem_)) memory_.search.enqueue(launches_, call.stream, call.out);
+  }
+
+  template <Pass kPass, run_time::Pass kOwn>
+  void run(void* stream) {
+    own_.count = kPass == Pass::numerators ? a_.q.pairs : a_.q.rights;
+    launches_.run(kernels_.of(kOwn),
+                  dim3(static_cast<unsigned>(a_.shape.items), grid_extent(own_.count)),
+                  dim3(static_cast<unsigned>(run_time_threads(a_.shape))),
+                  run_time_shared_bytes(a_.shape), stream, own_);
+    const Index blocks =
+        std::min(ceil_div<Index>(own_.count * problem_.out_size(), 256), Index{1} << 16);
+    launches_.run(add_tiles_kernel<kPass>, dim3(static_cast<unsigned>(blocks)), dim3(256), 0,
+                  stream, a_);
+  }
+
+  DependentLaunches launches_;
+  PearsonMemory memory_;
+  RunTimeKernels kernels_;
+  PearsonArguments a_{};
+  run_time::Arguments own_{};
+};
+
+Support supports(const PlanRequest& request) {
+  if (const Support is = pearson_supports(request); !is) return is;
+  const Problem& q = request.problem;
+  if (q.right.size() > std::numeric_limits<int>::max() / 2)
+    return no("frames beyond 2^30 elements");
+  if (const std::string& problem = RunTimeCompiler::instance().problem(); !problem.empty()) {
+    return no(problem);
+  }
+  return yes();
+}
+std::unique_ptr<Plan> plan_of(const PlanRequest& request) {
+  return std::make_unique<PearsonJitPlan>(request);
+}
+
+#else
+
+Support supports(const PlanRequest&) {
+  return no("kernels compiled at run time need CUDA 12.8; build with that or a newer one");
+}
+std::unique_ptr<Plan> plan_of(const PlanRequest&) { return nullptr; }
+
+#endif
+
+XCORR_VARIANT({
+    .summary = "template_pearson_tiled, compiled at run time for the sizes of the problem",
+    .parent = "template_pearson_tiled",
+    .source = "paper of the sliding window, Problem-Specific Kernel Compilation",
+    .backend = Backend::cuda,
+    .axes = {{"template_tile", {"4x4", "8x4", "8x8", "16x2", "16x4", "16x8", "16x10", "16x16"}},
+             {"shifts_per_block", {"64", "128", "192", "256", "512", "1024"}}},
+    .scores = {ScoreKind::product, ScoreKind::zncc},
+    .results = {ResultKind::surface, ResultKind::peak},
+    .emulated = false,
+    .supports = supports,
+    .workspace_bytes =
+        [](const PlanRequest& request) { return PearsonMemory(request, Pieces(nullptr)).bytes; },
+    .plan = plan_of,
+});
+
+}  // namespace
+}  // namespace xcorr::template_matching

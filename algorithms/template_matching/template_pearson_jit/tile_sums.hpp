@@ -1,0 +1,152 @@
+// The sums over tiles of template_pearson_tiled, of a problem whose sizes are constants. This text is
+// compiled twice: by the compiler that builds the program, so that tests can run it, and at run time,
+// by NVRTC, with the sizes of one problem (plan.hpp). XCORR_RUN_TIME_TEXT keeps the text for the latter, so
+// there are no lines that begin with # within. What it takes from CUDA is a few functions in front of it
+// (prelude.hpp).
+//
+// Constants that a problem chooses: kLeftRows, kLeftCols (template), kRightRows, kRightCols (frame), kOutRows,
+// kOutCols, kFirstSy, kFirstSx (window), kTileRows, kTileCols (of the template), kDown, kAcross (area of shifts
+// of a block, a thread each), kThreads.
+//
+// A template has up to four shapes of tiles: those of the middle, the rest at the right, the rest at the
+// bottom, and the corner. Each has loops of its own, whose lengths are constants, and a block takes those
+// of its tile.
+#pragma once
+
+#include "algorithms/template_matching/template_pearson_jit/prelude.hpp"
+
+// clang-format off
+XCORR_RUN_TIME_TEXT(kTileSumsText,
+
+namespace xcorr::template_matching::run_time {
+
+// As Pass of pearson_passes.hpp.
+enum Pass { kAverages, kDenominators, kNumerators };
+
+// As FrameFacts (algorithms/device/template_survey.hpp).
+struct alignas(16) Facts {
+  double mean;
+  float scale;
+  float spare;
+};
+
+struct Arguments {
+  const float* units;   // templates as products are made of them
+  const float* right;   // frames
+  const Facts* facts;   // of each frame; null for product
+  const float* means;   // [frames][shifts]; null for product
+  void* partial;        // [frames or pairs][tiles][shifts]: double for averages, else float
+  int count;            // frames or pairs
+  int rights_of_left, rights_back;  // pair p has left p / rights_of_left, right p - left * rights_back
+};
+
+template <int kPass>
+struct SumOf {
+  using type = float;
+};
+template <>
+struct SumOf<kAverages> {
+  using type = double;
+};
+
+// The sum of a tile of kRows x kCols from (tile_y, tile_x) on, for the thread's shift, which the block's
+// area has at (row, col). All threads of a block call it.
+template <typename C, int kPass, int kRows, int kCols>
+XCORR_DEVICE typename SumOf<kPass>::type sum_of_tile(const Arguments& a, int item, int tile_y, int tile_x,
+                                                     int row, int col, float mean) {
+  constexpr int kPitch = kCols + C::kAcross - 1;
+  constexpr int kStaged = (kRows + C::kDown - 1) * kPitch;
+  constexpr int kStagedWords = (kStaged + 3) / 4 * 4;
+  float* const frame_part = dynamic_floats();
+  float* const of_template = frame_part + kStagedWords;
+  const int thread = thread_number();
+  const int left = kPass == kNumerators ? item / a.rights_of_left : 0;
+  const int frame = kPass == kNumerators ? item - left * a.rights_back : item;
+  const float* const from = a.right + static_cast<long long>(frame) * C::kRightRows * C::kRightCols;
+  float scale = 1;
+  float offset = 0;
+  if (a.facts != nullptr) {
+    const Facts facts = a.facts[frame];
+    scale = facts.scale;
+    offset = static_cast<float>(-facts.mean * static_cast<double>(facts.scale));
+  }
+  for (int i = thread; i < kStaged; i += C::kThreads) {
+    const int y = C::kFirstSy + row + tile_y + i / kPitch;
+    const int x = C::kFirstSx + col + tile_x + i % kPitch;
+    const bool exists = y < C::kRightRows && x < C::kRightCols;
+    const float value = from[exists ? y * C::kRightCols + x : 0];
+    frame_part[i] = exists ? multiply_add(value, scale, offset) : 0.0f;
+  }
+  if (kPass == kNumerators) {
+    const float* const unit = a.units + static_cast<long long>(left) * C::kLeftRows * C::kLeftCols;
+    for (int i = thread; i < kRows * kCols; i += C::kThreads) {
+      of_template[i] = unit[(tile_y + i / kCols) * C::kLeftCols + tile_x + i % kCols];
+    }
+  }
+  meet_in_block();
+  typename SumOf<kPass>::type sum = 0;
+  const float* const of_frame = frame_part + thread / C::kAcross * kPitch + thread % C::kAcross;
+  if (thread < C::kDown * C::kAcross) {
+    for (int y = 0; y < kRows; ++y) {
+      for (int x = 0; x < kCols; ++x) {
+        const float value = of_frame[y * kPitch + x];
+        if (kPass == kAverages) sum += static_cast<double>(value);
+        if (kPass == kDenominators) sum += (value - mean) * (value - mean);
+        if (kPass == kNumerators) sum += of_template[y * kCols + x] * (value - mean);
+      }
+    }
+  }
+  meet_in_block();
+  return sum;
+}
+
+// grid: tiles of areas, frames or pairs (in a stride).
+template <typename C, int kPass>
+XCORR_DEVICE void tile_sums(const Arguments& a) {
+  constexpr int kTilesDown = (C::kLeftRows + C::kTileRows - 1) / C::kTileRows;
+  constexpr int kTilesAcross = (C::kLeftCols + C::kTileCols - 1) / C::kTileCols;
+  constexpr int kTiles = kTilesDown * kTilesAcross;
+  constexpr int kAreasAcross = (C::kOutCols + C::kAcross - 1) / C::kAcross;
+  constexpr int kLastRows = C::kLeftRows - (kTilesDown - 1) * C::kTileRows;
+  constexpr int kLastCols = C::kLeftCols - (kTilesAcross - 1) * C::kTileCols;
+  constexpr long long kShifts = static_cast<long long>(C::kOutRows) * C::kOutCols;
+  wait_for_launch_before();
+  const int tile = block_number() % kTiles;
+  const int area = block_number() / kTiles;
+  const int tile_y = tile / kTilesAcross * C::kTileRows;
+  const int tile_x = tile % kTilesAcross * C::kTileCols;
+  const int row = area / kAreasAcross * C::kDown;
+  const int col = area % kAreasAcross * C::kAcross;
+  const int thread = thread_number();
+  const int my_row = row + thread / C::kAcross;
+  const int my_col = col + thread % C::kAcross;
+  const bool works = thread < C::kDown * C::kAcross && my_row < C::kOutRows && my_col < C::kOutCols;
+  const long long shift = static_cast<long long>(my_row) * C::kOutCols + my_col;
+  const bool is_low = tile_y / C::kTileRows < kTilesDown - 1;
+  const bool is_left = tile_x / C::kTileCols < kTilesAcross - 1;
+  for (int item = second_block_number(); item < a.count; item += second_blocks()) {
+    float mean = 0;
+    if (kPass != kAverages && a.means != nullptr && works) {
+      const int left = kPass == kNumerators ? item / a.rights_of_left : 0;
+      const int frame = kPass == kNumerators ? item - left * a.rights_back : item;
+      mean = a.means[frame * kShifts + shift];
+    }
+    typename SumOf<kPass>::type sum = 0;
+    if (is_low && is_left) {
+      sum = sum_of_tile<C, kPass, C::kTileRows, C::kTileCols>(a, item, tile_y, tile_x, row, col, mean);
+    } else if (is_low) {
+      sum = sum_of_tile<C, kPass, C::kTileRows, kLastCols>(a, item, tile_y, tile_x, row, col, mean);
+    } else if (is_left) {
+      sum = sum_of_tile<C, kPass, kLastRows, C::kTileCols>(a, item, tile_y, tile_x, row, col, mean);
+    } else {
+      sum = sum_of_tile<C, kPass, kLastRows, kLastCols>(a, item, tile_y, tile_x, row, col, mean);
+    }
+    if (!works) continue;
+    auto* const partial = static_cast<typename SumOf<kPass>::type*>(a.partial);
+    partial[(static_cast<long long>(item) * kTiles + tile) * kShifts + shift] = sum;
+  }
+}
+
+}  // namespace xcorr::template_matching::run_time
+)
+// clang-format on

@@ -1,0 +1,166 @@
+// The sums over tiles that template_pearson_jit compiles at run time: emulated, with the sizes of some problems,
+// against their definition; and the text, by NVRTC where there is one, which needs no GPU.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "algorithms/template_matching/template_pearson_jit/run_time_compiler.hpp"
+#include "algorithms/template_matching/template_pearson_jit/sizes.hpp"
+#include "harness/inputs.hpp"
+#include "tests/emulation/emulation.hpp"
+
+namespace xcorr::template_matching {
+namespace {
+
+template <int kLeftRows_, int kLeftCols_, int kRightRows_, int kRightCols_, int kTileRows_,
+          int kTileCols_, int kDown_, int kAcross_, int kFirstSy_ = 0, int kFirstSx_ = 0>
+struct Sizes {
+  static constexpr int kLeftRows = kLeftRows_, kLeftCols = kLeftCols_, kRightRows = kRightRows_,
+                       kRightCols = kRightCols_, kTileRows = kTileRows_, kTileCols = kTileCols_,
+                       kDown = kDown_, kAcross = kAcross_, kFirstSy = kFirstSy_,
+                       kFirstSx = kFirstSx_, kOutRows = kRightRows - kLeftRows + 1 - kFirstSy,
+                       kOutCols = kRightCols - kLeftCols + 1 - kFirstSx,
+                       kThreads = ceil_div(kDown * kAcross, 32) * 32;
+};
+
+// Tiles of the middle alone; four shapes; one element; areas that end within the window; a window of its own.
+using Problems = testing::Types<Sizes<8, 8, 11, 12, 4, 4, 4, 5>, Sizes<7, 9, 12, 15, 4, 4, 3, 4>,
+                                Sizes<1, 1, 3, 4, 1, 1, 3, 4>, Sizes<5, 6, 14, 45, 3, 6, 4, 32>,
+                                Sizes<6, 5, 13, 14, 6, 2, 5, 8, 2, 1>>;
+
+template <typename C>
+class RunTimeSums : public testing::Test {};
+TYPED_TEST_SUITE(RunTimeSums, Problems);
+
+template <typename C, int kPass>
+void kernel(run_time::Arguments a) {
+  run_time::tile_sums<C, kPass>(a);
+}
+
+double noise(Index i) {
+  return static_cast<double>(mix(23 ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
+}
+
+// The sums of all tiles, by pairs or frames, and by shifts.
+template <typename C, int kPass>
+void check_pass(run_time::Arguments a, const std::vector<float>& units,
+                const std::vector<float>& frames, const std::vector<run_time::Facts>& facts,
+                const std::vector<float>& means) {
+  constexpr int kTiles =
+      ceil_div(C::kLeftRows, C::kTileRows) * ceil_div(C::kLeftCols, C::kTileCols);
+  constexpr int kShifts = C::kOutRows * C::kOutCols;
+  constexpr int kAreas = ceil_div(C::kOutRows, C::kDown) * ceil_div(C::kOutCols, C::kAcross);
+  using Sum = typename run_time::SumOf<kPass>::type;
+  std::vector<Sum> partial(static_cast<std::size_t>(a.count * kTiles * kShifts), NAN);
+  a.partial = partial.data();
+  constexpr int kFloats = (C::kTileRows + C::kDown - 1) * (C::kTileCols + C::kAcross - 1) + 3 +
+                          C::kTileRows * C::kTileCols;
+  launch(kernel<C, kPass>, dim3(kAreas * kTiles, 2), dim3(C::kThreads), kFloats * sizeof(float),
+         nullptr, a);
+  for (int item = 0; item < a.count; ++item) {
+    const int left = kPass == run_time::kNumerators ? item / a.rights_of_left : 0;
+    const int frame = kPass == run_time::kNumerators ? item - left * a.rights_back : item;
+    for (int shift = 0; shift < kShifts; ++shift) {
+      double sum = 0, want = 0, size = 0;
+      for (int tile = 0; tile < kTiles; ++tile) {
+        sum += partial[static_cast<std::size_t>((item * kTiles + tile) * kShifts + shift)];
+      }
+      const double mean = means[static_cast<std::size_t>(frame * kShifts + shift)];
+      for (int y = 0; y < C::kLeftRows; ++y) {
+        for (int x = 0; x < C::kLeftCols; ++x) {
+          const int row = C::kFirstSy + shift / C::kOutCols + y;
+          const int col = C::kFirstSx + shift % C::kOutCols + x;
+          const auto& of = facts[static_cast<std::size_t>(frame)];
+          const double value = (frames[static_cast<std::size_t>(
+                                    (frame * C::kRightRows + row) * C::kRightCols + col)] -
+                                of.mean) *
+                               of.scale;
+          const double l =
+              units[static_cast<std::size_t>((left * C::kLeftRows + y) * C::kLeftCols + x)];
+          const double term = kPass == run_time::kAverages       ? value
+                              : kPass == run_time::kDenominators ? (value - mean) * (value - mean)
+                                                                 : l * (value - mean);
+          want += term;
+          size += std::fabs(term);
+        }
+      }
+      EXPECT_NEAR(sum, want, 1e-5 * size + 1e-6)
+          << "pass " << kPass << " item " << item << " shift " << shift;
+    }
+  }
+}
+
+TYPED_TEST(RunTimeSums, AreThoseOfTheDefinition) {
+  using C = TypeParam;
+  constexpr int kLefts = 2, kRights = 3;
+  std::vector<float> units, frames, means;
+  for (Index i = 0; i < kLefts * C::kLeftRows * C::kLeftCols; ++i) {
+    units.push_back(static_cast<float>(noise(i)));
+  }
+  for (Index i = 0; i < kRights * C::kRightRows * C::kRightCols; ++i) {
+    frames.push_back(static_cast<float>(3 + noise(1000 + i)));
+  }
+  for (Index i = 0; i < kRights * C::kOutRows * C::kOutCols; ++i) {
+    means.push_back(static_cast<float>(noise(5000 + i)));
+  }
+  const std::vector<run_time::Facts> facts = {{3, 0.5f, 0}, {2.5, 2, 0}, {3.25, 1, 0}};
+  run_time::Arguments a{units.data(), frames.data(), facts.data(), means.data(),
+                        nullptr,      kRights,       kRights,      kRights};
+  check_pass<C, run_time::kAverages>(a, units, frames, facts, means);
+  check_pass<C, run_time::kDenominators>(a, units, frames, facts, means);
+  a.count = kLefts * kRights;
+  check_pass<C, run_time::kNumerators>(a, units, frames, facts, means);
+}
+
+std::string program_of(const char* problem, const char* tile, const char* shifts) {
+  PlanRequest request{parse_problem(problem), {}, Precision::fp32};
+  request.params.set("template_tile", tile);
+  request.params.set("shifts_per_block", shifts);
+  return run_time_program(request.problem, pearson_shape(request));
+}
+
+TEST(RunTimeText, HasTheSizesOfTheProblem) {
+  const std::string text = program_of("n-to-m/23x21/27x39/2:1/valid/score=zncc:0.3", "16x8", "64");
+  for (const char* constant :
+       {"kLeftRows = 23;", "kLeftCols = 21;", "kRightRows = 27;", "kRightCols = 39;",
+        "kOutRows = 5;", "kOutCols = 19;", "kTileRows = 16;", "kTileCols = 8;", "kDown = 3;",
+        "kAcross = 19;", "kThreads = 64;"}) {
+    EXPECT_NE(text.find(constant), std::string::npos) << constant << " in\n" << text;
+  }
+}
+
+TEST(RunTimeText, CompilesWithoutSpills) {
+  const RunTimeCompiler& compiler = RunTimeCompiler::instance();
+  if (!compiler.problem().empty()) GTEST_SKIP() << compiler.problem();
+  for (const int capability : {80, 90}) {
+    for (const char* tile : {"4x4", "16x16"}) {
+      std::string log;
+      const auto code = compiler.compile(
+          program_of("n-to-m/141x107/159x143/3:2/valid/score=zncc:0.3", tile, "512"), capability,
+          &log);
+      EXPECT_GT(code.size(), 1000u);
+      for (const char* name : kRunTimeKernels) {
+        EXPECT_NE(std::string(code.begin(), code.end()).find(name), std::string::npos) << name;
+      }
+      EXPECT_TRUE(std::regex_search(log, std::regex("Used [0-9]+ registers"))) << log;
+      EXPECT_FALSE(std::regex_search(log, std::regex("[1-9][0-9]* bytes spill"))) << log;
+    }
+  }
+}
+
+TEST(RunTimeText, AMistakeIsNamed) {
+  const RunTimeCompiler& compiler = RunTimeCompiler::instance();
+  if (!compiler.problem().empty()) GTEST_SKIP() << compiler.problem();
+  try {
+    compiler.compile("extern \"C\" __global__ void none() { not_declared(); }", 90, nullptr);
+    FAIL() << "compiled";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("not_declared"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace xcorr::template_matching
