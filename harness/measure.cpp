@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/banded.hpp"
-#include "harness/compile_times.hpp"
+#include "harness/compilation.hpp"
 #include "harness/error.hpp"
 #include "harness/operands.hpp"
 #include "harness/overlapping.hpp"
@@ -171,11 +171,11 @@ Outcome Point::prepare() {
       }));
       const auto* compiled = dynamic_cast<const CompiledAtRunTime*>(memory_->plan.get());
       if (compiled == nullptr) continue;
-      compile_us_ = compiled->compile_times().compile_us;
-      load_times.push_back(compiled->compile_times().load_us);
+      compilation_ = compiled->compilation();
+      load_times.push_back(compilation_->load_us);
     }
     plan_us_ = median(plan_times);
-    if (!load_times.empty()) load_us_ = median(load_times);
+    if (compilation_) compilation_->load_us = median(load_times);
 
     for (const InputKind kind : inputs()) {
       if (!verify(kind)) return;
@@ -360,6 +360,9 @@ nlohmann::json Point::record() const {
   const auto of = [](const std::optional<Check>& check, double Check::* member) {
     return check ? nlohmann::json((*check).*member) : nlohmann::json(nullptr);
   };
+  const auto of_compilation = [&](auto member) {
+    return compilation_ ? nlohmann::json((*compilation_).*member) : nlohmann::json(nullptr);
+  };
   nlohmann::json record = {
       {"variant", v.id},
       {"family", v.family},
@@ -380,8 +383,9 @@ nlohmann::json Point::record() const {
       {"outcome", to_string(unfinished ? Outcome::failed : outcome_)},
       {"reason", unfinished ? "the outputs of the timed loop were not checked" : reason_},
       {"plan_us", number(plan_us_)},
-      {"compile_us", number(compile_us_)},
-      {"load_us", number(load_us_)},
+      {"compile_us", of_compilation(&Compilation::compile_us)},
+      {"load_us", of_compilation(&Compilation::load_us)},
+      {"registers", of_compilation(&Compilation::registers)},
       {"allocate_us", number(allocate_us_)},
       {"upload_us", number(upload_us_)},
       {"download_us", number(download_us_)},

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/compilation.hpp"
 #include "harness/device.hpp"
 #include "harness/registry.hpp"
 
@@ -84,8 +85,8 @@ class Point {
   std::unique_ptr<Memory> memory_;
   Index batch_ = 1;
 
-  std::optional<double> plan_us_, compile_us_, load_us_, allocate_us_, upload_us_, download_us_,
-      energy_uj_, launch_us_;
+  std::optional<double> plan_us_, allocate_us_, upload_us_, download_us_, energy_uj_, launch_us_;
+  std::optional<Compilation> compilation_;
   std::map<std::string, double> phases_us_;
   std::optional<Check> exact_, statistical_;
   std::vector<Repetition> repetitions_;

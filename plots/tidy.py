@@ -40,8 +40,8 @@ TIMES = ["compute_us", *PHASES, "build_us", "plan_us"]
 # Of the point, not of a repetition: errors are of its verification, energy is counted over many.
 CHECKED = ["max_error", "error_bound", "rel_l2_error", "energy_uj", "normalised_error"]
 TRANSFERS = ["upload_us", "download_us"]
-# Of variants that are compiled at run time: when it was compiled, and from then on.
-COMPILED = ["compile_us", "load_us"]
+# Of variants that are compiled at run time.
+COMPILED = ["compile_us", "load_us", "registers"]
 CARRIED = ["preset", "fmas", "bytes", "source_hash", "experiments", "argmax_agrees", *CHECKED, *COMPILED]
 BETWEEN = ["runs", "between_us", "between_plan_us"]
 PRESET_RANK = {name: rank for rank, name in enumerate(PRESETS)}

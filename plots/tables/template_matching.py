@@ -74,6 +74,11 @@ def variant(role: str) -> str:
     return str(load_toml(DATA)["variants"][role])
 
 
+def generic_registers() -> int:
+    """Of template_matching.toml: what a thread of the kernel that is compiled for all sizes has."""
+    return int(load_toml(DATA)["registers"]["generic"])
+
+
 def every_point(results: ResultSet) -> pd.DataFrame:
     """Verified points of templates in larger frames in the usual mode, with `patient` (empty: none), `shifts` (their number), `threads` of a CPU,
     `time_us`, `total_us` and `tflops`."""

@@ -15,7 +15,7 @@ ALGORITHMS = ROOT / "algorithms"
 UNIT, HEADER = {".cpp", ".cu"}, {".hpp"}
 VOCABULARY = {f"algorithms/device/{name}.hpp" for name in ("cuda", "launch", "memory", "matrix")}
 # Text that CUDA's run-time compiler gets alone, without the project's headers; its variant is not emulated.
-ALONE = {"algorithms/fft/cufft/callbacks.hpp"}
+ALONE = {"algorithms/fft/cufft/callbacks.hpp", "algorithms/template_matching/template_pearson_jit/run_time_text.hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # Ordinary CUDA C++ and the host compilers' own names.
@@ -103,7 +103,9 @@ def test_ordinary_cuda_is_not_taken_for_an_intrinsic() -> None:
 
 @pytest.mark.parametrize("path", sources(UNIT | HEADER))
 def test_a_family_includes_the_contract_its_own_headers_and_device(path: str) -> None:
-    contract = {"harness/variant.hpp"} | ({"harness/problem.hpp"} if path.endswith(".hpp") else set())
+    contract = {"harness/variant.hpp", "harness/compilation.hpp"} | (
+        {"harness/problem.hpp"} if path.endswith(".hpp") else set()
+    )
     folders = {"device", family(path)}
     for name in included(path):
         own = name.startswith("algorithms/") and family(name) in folders

@@ -9,7 +9,7 @@
 
 #include "algorithms/template_matching/template_pearson_jit/kernel_cache.hpp"
 
-namespace xcorr::device {
+namespace xcorr::template_matching {
 namespace {
 
 std::vector<char> bytes(const std::string& text) { return {text.begin(), text.end()}; }
@@ -108,9 +108,9 @@ TEST_F(Cache, LiesWhereTheUserSays) {
   setenv("XDG_CACHE_HOME", "/user", 1);
   EXPECT_EQ(KernelCache::usual_folder(), "/user/xcorr-bench");
   unsetenv("XDG_CACHE_HOME");
-  setenv("HOME", "/home/me", 1);
-  EXPECT_EQ(KernelCache::usual_folder(), "/home/me/.cache/xcorr-bench");
+  setenv("HOME", "/own/place", 1);
+  EXPECT_EQ(KernelCache::usual_folder(), "/own/place/.cache/xcorr-bench");
 }
 
 }  // namespace
-}  // namespace xcorr::device
+}  // namespace xcorr::template_matching

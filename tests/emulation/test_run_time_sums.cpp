@@ -36,8 +36,8 @@ class RunTimeSums : public testing::Test {};
 TYPED_TEST_SUITE(RunTimeSums, Problems);
 
 template <typename C, int kPass>
-void kernel(run_time::Arguments a) {
-  run_time::tile_sums<C, kPass>(a);
+void kernel(RunTimeArguments a) {
+  tile_sums<C, kPass>(a);
 }
 
 double noise(Index i) {
@@ -46,14 +46,14 @@ double noise(Index i) {
 
 // The sums of all tiles, by pairs or frames, and by shifts.
 template <typename C, int kPass>
-void check_pass(run_time::Arguments a, const std::vector<float>& units,
-                const std::vector<float>& frames, const std::vector<run_time::Facts>& facts,
+void check_pass(RunTimeArguments a, const std::vector<float>& units,
+                const std::vector<float>& frames, const std::vector<RunTimeFacts>& facts,
                 const std::vector<float>& means) {
   constexpr int kTiles =
       ceil_div(C::kLeftRows, C::kTileRows) * ceil_div(C::kLeftCols, C::kTileCols);
   constexpr int kShifts = C::kOutRows * C::kOutCols;
   constexpr int kAreas = ceil_div(C::kOutRows, C::kDown) * ceil_div(C::kOutCols, C::kAcross);
-  using Sum = typename run_time::SumOf<kPass>::type;
+  using Sum = typename RunTimeSum<kPass>::type;
   std::vector<Sum> partial(static_cast<std::size_t>(a.count * kTiles * kShifts), NAN);
   a.partial = partial.data();
   constexpr int kFloats = (C::kTileRows + C::kDown - 1) * (C::kTileCols + C::kAcross - 1) + 3 +
@@ -61,8 +61,8 @@ void check_pass(run_time::Arguments a, const std::vector<float>& units,
   launch(kernel<C, kPass>, dim3(kAreas * kTiles, 2), dim3(C::kThreads), kFloats * sizeof(float),
          nullptr, a);
   for (int item = 0; item < a.count; ++item) {
-    const int left = kPass == run_time::kNumerators ? item / a.rights_of_left : 0;
-    const int frame = kPass == run_time::kNumerators ? item - left * a.rights_back : item;
+    const int left = kPass == kRunTimeNumerators ? item / a.rights_of_left : 0;
+    const int frame = kPass == kRunTimeNumerators ? item - left * a.rights_back : item;
     for (int shift = 0; shift < kShifts; ++shift) {
       double sum = 0, want = 0, size = 0;
       for (int tile = 0; tile < kTiles; ++tile) {
@@ -80,9 +80,9 @@ void check_pass(run_time::Arguments a, const std::vector<float>& units,
                                of.scale;
           const double l =
               units[static_cast<std::size_t>((left * C::kLeftRows + y) * C::kLeftCols + x)];
-          const double term = kPass == run_time::kAverages       ? value
-                              : kPass == run_time::kDenominators ? (value - mean) * (value - mean)
-                                                                 : l * (value - mean);
+          const double term = kPass == kRunTimeAverages       ? value
+                              : kPass == kRunTimeDenominators ? (value - mean) * (value - mean)
+                                                              : l * (value - mean);
           want += term;
           size += std::fabs(term);
         }
@@ -106,13 +106,13 @@ TYPED_TEST(RunTimeSums, AreThoseOfTheDefinition) {
   for (Index i = 0; i < kRights * C::kOutRows * C::kOutCols; ++i) {
     means.push_back(static_cast<float>(noise(5000 + i)));
   }
-  const std::vector<run_time::Facts> facts = {{3, 0.5f, 0}, {2.5, 2, 0}, {3.25, 1, 0}};
-  run_time::Arguments a{units.data(), frames.data(), facts.data(), means.data(),
-                        nullptr,      kRights,       kRights,      kRights};
-  check_pass<C, run_time::kAverages>(a, units, frames, facts, means);
-  check_pass<C, run_time::kDenominators>(a, units, frames, facts, means);
+  const std::vector<RunTimeFacts> facts = {{3, 0.5f, 0}, {2.5, 2, 0}, {3.25, 1, 0}};
+  RunTimeArguments a{units.data(), frames.data(), facts.data(), means.data(),
+                     nullptr,      kRights,       kRights,      kRights};
+  check_pass<C, kRunTimeAverages>(a, units, frames, facts, means);
+  check_pass<C, kRunTimeDenominators>(a, units, frames, facts, means);
   a.count = kLefts * kRights;
-  check_pass<C, run_time::kNumerators>(a, units, frames, facts, means);
+  check_pass<C, kRunTimeNumerators>(a, units, frames, facts, means);
 }
 
 std::string program_of(const char* problem, const char* tile, const char* shifts) {

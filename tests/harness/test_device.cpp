@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/catalogue.hpp"
-#include "harness/compile_times.hpp"
+#include "harness/compilation.hpp"
 #include "harness/device.hpp"
 #include "harness/host_memory.hpp"
 #include "tests/support/fixture.hpp"
@@ -130,7 +130,7 @@ TEST(Outcomes, AProbePassesWithItsPhases) {
 
 struct Compiled : Probe, CompiledAtRunTime {
   using Probe::Probe;
-  CompileTimes compile_times() const override { return {500, 20}; }
+  Compilation compilation() const override { return {500, 20, 40}; }
 };
 
 TEST(Outcomes, WhatCompilingTookHasColumnsOfItsOwn) {
@@ -147,6 +147,7 @@ TEST(Outcomes, WhatCompilingTookHasColumnsOfItsOwn) {
   EXPECT_EQ(live(compiled, 1), Outcome::passed) << compiled.reason();
   EXPECT_EQ(compiled.record()["compile_us"], 500);
   EXPECT_EQ(compiled.record()["load_us"], 20);
+  EXPECT_EQ(compiled.record()["registers"], 40);
 }
 
 TEST(Outcomes, AbsurdProblemsRunOutOfMemoryAndTheBytesAreNamed) {

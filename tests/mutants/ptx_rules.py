@@ -176,6 +176,7 @@ UNITS: dict[str, dict] = {
     "fused_fft_windows": {},
     "template_direct": {},
     "template_fft": {"tables": ROOTS},
+    "template_pearson_jit": {},
     "template_pearson_tiled": {},
     "template_pearson_tiled_centred": {},
     "tiled_direct_split": {},
@@ -187,7 +188,7 @@ UNITS: dict[str, dict] = {
     "timeseries_tf32_wgmma_detect": {},
 }
 # Units whose kernels copy to shared memory asynchronously, or use that of other blocks (ptx_shared.py).
-SHARED = ("fused_fft_cluster", "tiled_direct_async", "tiled_direct_split")
+SHARED = ("fused_fft_cluster", "tiled_direct_async", "tiled_direct_split", "timeseries_tf32_wgmma_detect")
 CHECKED = tuple(sorted({*UNITS, *SHARED}))
 # Units whose copies are under way at barriers: the thread that started them waits, reads them itself, and then comes to
 # the barrier that gives them to others. Which barrier that is depends on comparisons that PTX does not say. The

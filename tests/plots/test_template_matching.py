@@ -152,6 +152,25 @@ def test_claims_are_decided_by_rows(measured):
     assert found["W08"] == found["W09"] == "not measured"
 
 
+@pytest.mark.parametrize(
+    "us, registers, verdict, of_registers, of_time",
+    [
+        (56.0, 36, "holds", "16x10: 1.5", "P1, pays after 3.6e+04 calls: 1.25"),
+        (700.0, 90, "differs here", "16x10: 0.6", "P1, never pays: 0.1"),
+    ],
+)
+def test_claims_of_what_is_compiled_at_run_time(tmp_path, us, registers, verdict, of_registers, of_time):
+    compiled = {"compile_us": 5e5, "load_us": 900.0, "registers": registers, "experiment": "run-time-compilation"}
+    params = "shifts_per_block=256;template_tile=16x10"
+    rows = of_patients()
+    for one in template_matching.patients().values():
+        rows.append(matched("template_pearson_jit", us, (*one.template, *one.frame), 10, params, **compiled))
+    found, here = found_of(loaded(tmp_path, rows))
+    assert found["W08"] == found["W09"] == verdict
+    assert here["W08"] == of_registers
+    assert of_time in here["W09"]
+
+
 def test_claims_without_rows_are_not_measured(tmp_path):
     found, _ = found_of(loaded(tmp_path, [row()]))
     assert {found[f"W{n:02}"] for n in (1, 2, 3, 4, 5, 7, 8, 9, 10)} == {"not measured"}

@@ -20,7 +20,7 @@
 #include <system_error>
 #include <vector>
 
-namespace xcorr::device {
+namespace xcorr::template_matching {
 
 // FNV-1a (Fowler, Noll, Vo), 64 bits.
 inline std::uint64_t fnv1a(std::string_view text) {
@@ -132,4 +132,4 @@ class KernelCache {
   std::filesystem::path folder_;
 };
 
-}  // namespace xcorr::device
+}  // namespace xcorr::template_matching

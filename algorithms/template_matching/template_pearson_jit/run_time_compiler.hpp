@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace xcorr::device {
+namespace xcorr::template_matching {
 
 class RunTimeCompiler {
  public:
@@ -114,4 +114,4 @@ class RunTimeCompiler {
   int (*destroy_)(Program*);
 };
 
-}  // namespace xcorr::device
+}  // namespace xcorr::template_matching

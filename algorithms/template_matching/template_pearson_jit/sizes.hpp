@@ -11,7 +11,7 @@
 
 namespace xcorr::template_matching {
 
-// The kernels of a program, in the order of run_time::Pass.
+// The kernels of a program, in the order of RunTimePass.
 inline constexpr std::array<const char*, 3> kRunTimeKernels = {
     "xcorr_averages", "xcorr_denominators", "xcorr_numerators"};
 
@@ -47,20 +47,18 @@ inline std::string run_time_constants(const Problem& q, const PearsonShape& s) {
 }
 
 inline std::string run_time_program(const Problem& q, const PearsonShape& s) {
-  std::string text = run_time::kPreludeText;
+  std::string text = kPreludeText;
   // The preprocessor made one line of the text: a statement a line serves messages better.
-  for (const char* c = run_time::kTileSumsText; *c != 0; ++c) {
+  for (const char* c = kTileSumsText; *c != 0; ++c) {
     text += *c;
     if (*c == ';' || *c == '{' || *c == '}') text += '\n';
   }
-  text += "\n" + run_time_constants(q, s) +
-          "namespace run_time = xcorr::template_matching::run_time;\n";
-  const char* const passes[] = {"kAverages", "kDenominators", "kNumerators"};
+  text += "\n" + run_time_constants(q, s) + "using namespace xcorr::template_matching;\n";
+  const char* const passes[] = {"kRunTimeAverages", "kRunTimeDenominators", "kRunTimeNumerators"};
   for (std::size_t i = 0; i < kRunTimeKernels.size(); ++i) {
     text += std::string("extern \"C\" __global__ void __launch_bounds__(") +
             std::to_string(run_time_threads(s)) + ", 1) " + kRunTimeKernels[i] +
-            "(run_time::Arguments a) {\n  run_time::tile_sums<Sizes, run_time::" + passes[i] +
-            ">(a);\n}\n";
+            "(RunTimeArguments a) {\n  tile_sums<Sizes, " + passes[i] + ">(a);\n}\n";
   }
   return text;
 }

@@ -7,8 +7,8 @@
 // and frames before them, are the same kernels.
 //
 // The first plan of a problem compiles, which takes about half a second, and keeps the machine code on disk
-// (kernel_cache.hpp); later ones, of other processes too, load it. Rows have both times: compile_us, when it was
-// compiled, and load_us.
+// (kernel_cache.hpp); later ones, of other processes too, load it. Rows have both times, compile_us and load_us, and
+// the registers of the kernel of numerators.
 //
 // Forms: all four; shifts at which the frame (right) contains the template (left); scores product and
 // zncc; results surface and peak; fp32.
@@ -22,7 +22,7 @@
 #include "algorithms/template_matching/template_pearson_jit/kernel_cache.hpp"
 #include "algorithms/template_matching/template_pearson_jit/run_time_compiler.hpp"
 #include "algorithms/template_matching/template_pearson_jit/sizes.hpp"
-#include "harness/compile_times.hpp"
+#include "harness/compilation.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::template_matching {
@@ -33,7 +33,7 @@ namespace {
 // The kernels of a program, loaded on the current device.
 class RunTimeKernels {
  public:
-  using Kernel = void (*)(run_time::Arguments);
+  using Kernel = void (*)(RunTimeArguments);
 
   RunTimeKernels(const Problem& q, const PearsonShape& s) {
     using Clock = std::chrono::steady_clock;
@@ -57,7 +57,7 @@ class RunTimeKernels {
       cache.keep(key, *found);
       begin = Clock::now();
     }
-    times_.compile_us = found->compile_us;
+    made_.compile_us = found->compile_us;
     check_cuda(cudaLibraryLoadData(&library_, found->code.data(), nullptr, nullptr, 0, nullptr,
                                    nullptr, 0),
                "kernels compiled at run time");
@@ -66,7 +66,12 @@ class RunTimeKernels {
       check_cuda(cudaLibraryGetKernel(&kernel, library_, kRunTimeKernels[i]), kRunTimeKernels[i]);
       kernels_[i] = reinterpret_cast<Kernel>(kernel);
     }
-    times_.load_us = us_since(begin);
+    made_.load_us = us_since(begin);
+    cudaFuncAttributes attributes{};
+    check_cuda(cudaFuncGetAttributes(&attributes,
+                                     reinterpret_cast<const void*>(kernels_[kRunTimeNumerators])),
+               "registers");
+    made_.registers = attributes.numRegs;
   }
   ~RunTimeKernels() {
     if (library_) cudaLibraryUnload(library_);
@@ -74,13 +79,13 @@ class RunTimeKernels {
   RunTimeKernels(const RunTimeKernels&) = delete;
   RunTimeKernels& operator=(const RunTimeKernels&) = delete;
 
-  Kernel of(run_time::Pass pass) const { return kernels_[pass]; }
-  CompileTimes times() const { return times_; }
+  Kernel of(RunTimePass pass) const { return kernels_[pass]; }
+  Compilation made() const { return made_; }
 
  private:
   cudaLibrary_t library_{};
   std::array<Kernel, kRunTimeKernels.size()> kernels_{};
-  CompileTimes times_;
+  Compilation made_;
 };
 
 class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime {
@@ -101,11 +106,10 @@ class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime 
     own_.rights_back = static_cast<int>(device::rights_back(q));
     own_.partial = memory_.partial;
     own_.means = a_.q.is_ratio ? memory_.means : nullptr;
-    static_assert(sizeof(run_time::Facts) == sizeof(FrameFacts));
-    own_.facts =
-        a_.q.is_ratio ? reinterpret_cast<const run_time::Facts*>(a_.memory.facts) : nullptr;
+    static_assert(sizeof(RunTimeFacts) == sizeof(FrameFacts));
+    own_.facts = a_.q.is_ratio ? reinterpret_cast<const RunTimeFacts*>(a_.memory.facts) : nullptr;
   }
-  CompileTimes compile_times() const override { return kernels_.times(); }
+  Compilation compilation() const override { return kernels_.made(); }
 
  private:
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
@@ -124,16 +128,16 @@ class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime 
       launches_.run(frame_facts_kernel, dim3(static_cast<unsigned>(std::min(a_.q.rights, 4096))),
                     dim3(warp::kSize), 0, call.stream, a_.q, a_.memory);
       call.phase("forward");  // averages and denominators of frames
-      run<Pass::averages, run_time::kAverages>(call.stream);
-      run<Pass::denominators, run_time::kDenominators>(call.stream);
+      run<Pass::averages, kRunTimeAverages>(call.stream);
+      run<Pass::denominators, kRunTimeDenominators>(call.stream);
     }
     call.phase("hadamard");  // numerators and fractions
-    run<Pass::numerators, run_time::kNumerators>(call.stream);
+    run<Pass::numerators, kRunTimeNumerators>(call.stream);
     call.phase("rest");
     if (asks_peak(problem_)) memory_.search.enqueue(launches_, call.stream, call.out);
   }
 
-  template <Pass kPass, run_time::Pass kOwn>
+  template <Pass kPass, RunTimePass kOwn>
   void run(void* stream) {
     own_.count = kPass == Pass::numerators ? a_.q.pairs : a_.q.rights;
     launches_.run(kernels_.of(kOwn),
@@ -150,7 +154,7 @@ class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime 
   PearsonMemory memory_;
   RunTimeKernels kernels_;
   PearsonArguments a_{};
-  run_time::Arguments own_{};
+  RunTimeArguments own_{};
 };
 
 Support supports(const PlanRequest& request) {

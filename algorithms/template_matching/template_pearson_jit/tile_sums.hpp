@@ -18,22 +18,22 @@
 // clang-format off
 XCORR_RUN_TIME_TEXT(kTileSumsText,
 
-namespace xcorr::template_matching::run_time {
+namespace xcorr::template_matching {
 
 // As Pass of pearson_passes.hpp.
-enum Pass { kAverages, kDenominators, kNumerators };
+enum RunTimePass { kRunTimeAverages, kRunTimeDenominators, kRunTimeNumerators };
 
 // As FrameFacts (algorithms/device/template_survey.hpp).
-struct alignas(16) Facts {
+struct alignas(16) RunTimeFacts {
   double mean;
   float scale;
   float spare;
 };
 
-struct Arguments {
+struct RunTimeArguments {
   const float* units;   // templates as products are made of them
   const float* right;   // frames
-  const Facts* facts;   // of each frame; null for product
+  const RunTimeFacts* facts;   // of each frame; null for product
   const float* means;   // [frames][shifts]; null for product
   void* partial;        // [frames or pairs][tiles][shifts]: double for averages, else float
   int count;            // frames or pairs
@@ -41,18 +41,18 @@ struct Arguments {
 };
 
 template <int kPass>
-struct SumOf {
+struct RunTimeSum {
   using type = float;
 };
 template <>
-struct SumOf<kAverages> {
+struct RunTimeSum<kRunTimeAverages> {
   using type = double;
 };
 
 // The sum of a tile of kRows x kCols from (tile_y, tile_x) on, for the thread's shift, which the block's
 // area has at (row, col). All threads of a block call it.
 template <typename C, int kPass, int kRows, int kCols>
-XCORR_DEVICE typename SumOf<kPass>::type sum_of_tile(const Arguments& a, int item, int tile_y, int tile_x,
+XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments& a, int item, int tile_y, int tile_x,
                                                      int row, int col, float mean) {
   constexpr int kPitch = kCols + C::kAcross - 1;
   constexpr int kStaged = (kRows + C::kDown - 1) * kPitch;
@@ -60,13 +60,13 @@ XCORR_DEVICE typename SumOf<kPass>::type sum_of_tile(const Arguments& a, int ite
   float* const frame_part = dynamic_floats();
   float* const of_template = frame_part + kStagedWords;
   const int thread = thread_number();
-  const int left = kPass == kNumerators ? item / a.rights_of_left : 0;
-  const int frame = kPass == kNumerators ? item - left * a.rights_back : item;
+  const int left = kPass == kRunTimeNumerators ? item / a.rights_of_left : 0;
+  const int frame = kPass == kRunTimeNumerators ? item - left * a.rights_back : item;
   const float* const from = a.right + static_cast<long long>(frame) * C::kRightRows * C::kRightCols;
   float scale = 1;
   float offset = 0;
   if (a.facts != nullptr) {
-    const Facts facts = a.facts[frame];
+    const RunTimeFacts facts = a.facts[frame];
     scale = facts.scale;
     offset = static_cast<float>(-facts.mean * static_cast<double>(facts.scale));
   }
@@ -77,22 +77,22 @@ XCORR_DEVICE typename SumOf<kPass>::type sum_of_tile(const Arguments& a, int ite
     const float value = from[exists ? y * C::kRightCols + x : 0];
     frame_part[i] = exists ? multiply_add(value, scale, offset) : 0.0f;
   }
-  if (kPass == kNumerators) {
+  if (kPass == kRunTimeNumerators) {
     const float* const unit = a.units + static_cast<long long>(left) * C::kLeftRows * C::kLeftCols;
     for (int i = thread; i < kRows * kCols; i += C::kThreads) {
       of_template[i] = unit[(tile_y + i / kCols) * C::kLeftCols + tile_x + i % kCols];
     }
   }
   meet_in_block();
-  typename SumOf<kPass>::type sum = 0;
+  typename RunTimeSum<kPass>::type sum = 0;
   const float* const of_frame = frame_part + thread / C::kAcross * kPitch + thread % C::kAcross;
   if (thread < C::kDown * C::kAcross) {
     for (int y = 0; y < kRows; ++y) {
       for (int x = 0; x < kCols; ++x) {
         const float value = of_frame[y * kPitch + x];
-        if (kPass == kAverages) sum += static_cast<double>(value);
-        if (kPass == kDenominators) sum += (value - mean) * (value - mean);
-        if (kPass == kNumerators) sum += of_template[y * kCols + x] * (value - mean);
+        if (kPass == kRunTimeAverages) sum += static_cast<double>(value);
+        if (kPass == kRunTimeDenominators) sum += (value - mean) * (value - mean);
+        if (kPass == kRunTimeNumerators) sum += of_template[y * kCols + x] * (value - mean);
       }
     }
   }
@@ -102,7 +102,7 @@ XCORR_DEVICE typename SumOf<kPass>::type sum_of_tile(const Arguments& a, int ite
 
 // grid: tiles of areas, frames or pairs (in a stride).
 template <typename C, int kPass>
-XCORR_DEVICE void tile_sums(const Arguments& a) {
+XCORR_DEVICE void tile_sums(const RunTimeArguments& a) {
   constexpr int kTilesDown = (C::kLeftRows + C::kTileRows - 1) / C::kTileRows;
   constexpr int kTilesAcross = (C::kLeftCols + C::kTileCols - 1) / C::kTileCols;
   constexpr int kTiles = kTilesDown * kTilesAcross;
@@ -126,12 +126,12 @@ XCORR_DEVICE void tile_sums(const Arguments& a) {
   const bool is_left = tile_x / C::kTileCols < kTilesAcross - 1;
   for (int item = second_block_number(); item < a.count; item += second_blocks()) {
     float mean = 0;
-    if (kPass != kAverages && a.means != nullptr && works) {
-      const int left = kPass == kNumerators ? item / a.rights_of_left : 0;
-      const int frame = kPass == kNumerators ? item - left * a.rights_back : item;
+    if (kPass != kRunTimeAverages && a.means != nullptr && works) {
+      const int left = kPass == kRunTimeNumerators ? item / a.rights_of_left : 0;
+      const int frame = kPass == kRunTimeNumerators ? item - left * a.rights_back : item;
       mean = a.means[frame * kShifts + shift];
     }
-    typename SumOf<kPass>::type sum = 0;
+    typename RunTimeSum<kPass>::type sum = 0;
     if (is_low && is_left) {
       sum = sum_of_tile<C, kPass, C::kTileRows, C::kTileCols>(a, item, tile_y, tile_x, row, col, mean);
     } else if (is_low) {
@@ -142,11 +142,11 @@ XCORR_DEVICE void tile_sums(const Arguments& a) {
       sum = sum_of_tile<C, kPass, kLastRows, kLastCols>(a, item, tile_y, tile_x, row, col, mean);
     }
     if (!works) continue;
-    auto* const partial = static_cast<typename SumOf<kPass>::type*>(a.partial);
+    auto* const partial = static_cast<typename RunTimeSum<kPass>::type*>(a.partial);
     partial[(static_cast<long long>(item) * kTiles + tile) * kShifts + shift] = sum;
   }
 }
 
-}  // namespace xcorr::template_matching::run_time
+}  // namespace xcorr::template_matching
 )
 // clang-format on

@@ -169,4 +169,34 @@ def fastest(results: ResultSet, args: Arguments) -> Found:
     return Found(values, missing)
 
 
-COMPUTATIONS = {one.__name__: one for one in (ratio, rank, share, growth, fitting, transforms, fastest)}
+def registers(results: ResultSet, args: Arguments) -> Found:
+    """Registers of the generic kernel over those of `of`, for each value of `parameter` and each patient."""
+    every, values, missing = template_matching.every_point(results), [], []
+    for patient in _patients(args):
+        found = _points(every, args["of"], patient.name, args["templates"], METRICS["time"])
+        found = found.dropna(subset=["registers"]) if len(found) else found
+        if found.empty:
+            missing.append("registers of " + _describe(args["of"], patient.name, args["templates"]))
+            continue
+        seen: dict[str, float] = {}
+        for params, one in zip(found["params"], found["registers"]):
+            seen.setdefault(assignments(params).get(args["parameter"], ""), float(one))
+        values += [known(name, template_matching.generic_registers() / one) for name, one in sorted(seen.items())]
+    return Found(values, missing)
+
+
+def paid(results: ResultSet, args: Arguments) -> Found:
+    """As `ratio`, of a `to` that is compiled at run time: labels say after how many calls the compilation has paid."""
+    every, values, missing = template_matching.every_point(results), [], []
+    ratios, missing = _ratios(results, args)
+    for name, one in ratios.items():
+        best = _points(every, args["to"], name, args["templates"], _column(args)).iloc[0]
+        saved = float(best[_column(args)]) * (one - 1)
+        after = f"pays after {float(best['compile_us']) / saved:.2g} calls" if saved > 0 else "never pays"
+        values.append(known(f"{name}, {after}", one))
+    return Found(values, missing)
+
+
+COMPUTATIONS = {
+    one.__name__: one for one in (ratio, rank, share, growth, fitting, transforms, fastest, registers, paid)
+}

@@ -1,19 +1,20 @@
-// What compiling at run time took. A plan that does it also is a CompiledAtRunTime, and its rows have the
-// columns compile_us and load_us.
+// What compiling at run time took and made. A plan that does it also is a CompiledAtRunTime, and its rows have
+// the columns compile_us, load_us and registers.
 #pragma once
 
 namespace xcorr {
 
-struct CompileTimes {
+struct Compilation {
   double compile_us =
       0;  // by the compiler, when the code was compiled: by this plan, or one before it
   double load_us = 0;  // by this plan, from the code in a file to kernels that can be launched
+  int registers = 0;   // of a thread of the kernel that does most of the work
 };
 
 class CompiledAtRunTime {
  public:
   virtual ~CompiledAtRunTime() = default;
-  virtual CompileTimes compile_times() const = 0;
+  virtual Compilation compilation() const = 0;
 };
 
 }  // namespace xcorr

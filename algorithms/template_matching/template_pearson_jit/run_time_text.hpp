@@ -1,0 +1,34 @@
+// A header that is compiled with the program, and whose text NVRTC compiles at run time; and in front of that
+// text, what it takes from CUDA. The program has the same functions in prelude.hpp.
+#pragma once
+
+// The header as code, and as a string of that name.
+#define XCORR_RUN_TIME_TEXT(name, ...)              \
+  __VA_ARGS__                                       \
+  namespace xcorr::template_matching {              \
+  inline constexpr const char* name = #__VA_ARGS__; \
+  }
+#define XCORR_DEVICE __device__ __forceinline__
+
+namespace xcorr::template_matching {
+
+inline constexpr const char* kPreludeText = R"(
+#define XCORR_DEVICE __device__ __forceinline__
+namespace xcorr::template_matching {
+extern __shared__ __align__(16) float xcorr_dynamic[];
+XCORR_DEVICE float* dynamic_floats() { return xcorr_dynamic; }
+XCORR_DEVICE int thread_number() { return static_cast<int>(threadIdx.x); }
+XCORR_DEVICE int block_number() { return static_cast<int>(blockIdx.x); }
+XCORR_DEVICE int second_block_number() { return static_cast<int>(blockIdx.y); }
+XCORR_DEVICE int second_blocks() { return static_cast<int>(gridDim.y); }
+XCORR_DEVICE void meet_in_block() { __syncthreads(); }
+XCORR_DEVICE void wait_for_launch_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+XCORR_DEVICE float multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+}  // namespace xcorr::template_matching
+)";
+
+}  // namespace xcorr::template_matching
