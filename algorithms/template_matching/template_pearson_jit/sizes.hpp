@@ -2,6 +2,7 @@
 // whole program that NVRTC compiles.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -55,9 +56,11 @@ inline std::string run_time_program(const Problem& q, const PearsonShape& s) {
   }
   text += "\n" + run_time_constants(q, s) + "using namespace xcorr::template_matching;\n";
   const char* const passes[] = {"kRunTimeAverages", "kRunTimeDenominators", "kRunTimeNumerators"};
+  // 64 registers a thread: with more, blocks of 512 threads would be alone on an SM.
+  const int threads = run_time_threads(s), blocks = std::max(1024 / threads, 1);
   for (std::size_t i = 0; i < kRunTimeKernels.size(); ++i) {
     text += std::string("extern \"C\" __global__ void __launch_bounds__(") +
-            std::to_string(run_time_threads(s)) + ", 1) " + kRunTimeKernels[i] +
+            std::to_string(threads) + ", " + std::to_string(blocks) + ") " + kRunTimeKernels[i] +
             "(RunTimeArguments a) {\n  tile_sums<Sizes, " + passes[i] + ">(a);\n}\n";
   }
   return text;
