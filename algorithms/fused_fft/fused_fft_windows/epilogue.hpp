@@ -59,9 +59,12 @@ struct WindowShared {
 struct WindowColumns {
   WindowColumns() = default;
   explicit WindowColumns(Range cols) {
+    const auto has = [&](int i) {  // Range::has is for kernels alone
+      return static_cast<unsigned>(i - cols.first) < static_cast<unsigned>(cols.count);
+    };
     for (int i = 0; i < 32; ++i) {
-      of_warp[0] |= std::uint32_t{cols.has(32 + i)} << i;
-      of_warp[1] |= std::uint32_t{cols.has(i)} << i;
+      of_warp[0] |= std::uint32_t{has(32 + i)} << i;
+      of_warp[1] |= std::uint32_t{has(i)} << i;
     }
   }
   std::uint32_t of_warp[2] = {};
