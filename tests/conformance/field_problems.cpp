@@ -156,6 +156,18 @@ std::vector<Problem> field_problems() {
       all.problems.push_back(parse_problem(shapes + circular + fields));
     }
   }
+  // Image velocimetry: windows of frames.
+  for (const char* const text :
+       {"n-to-mn/16x16/16x16/5:5/full/boundary=circular",
+        "n-to-mn/16x16/16x16/3:6/sy:-8..7,sx:-8..7",
+        "n-to-mn/32x32/32x32/3:3/full/boundary=circular", "n-to-mn/32x32/32x32/3:3/full",
+        "n-to-m/32x32/32x32/2:2/sy:-16..15,sx:-16..15",
+        "n-to-mn/64x64/64x64/2:2/full/boundary=circular", "one-to-one/64x64/64x64/1:1/full"}) {
+    for (const char* const result : {"", "/result=peak:gaussian"}) {
+      all.problems.push_back(
+          parse_problem(text + std::string("/score=covariance") + result + "/views=windows"));
+    }
+  }
   // Templates in frames of several tiles, of which the last ones are smaller.
   for (const char* const text :
        {"n-to-m/5x6/23x205/2:2/valid/score=zncc:0.3",
