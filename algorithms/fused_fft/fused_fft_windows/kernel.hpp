@@ -44,12 +44,11 @@ struct WindowArguments : PairInputs {
   ResultRequest request;
 };
 
-// v[k] times w_64^k, of either direction.
-template <Direction kWay>
+// v[k] times w_64^k.
 __device__ __forceinline__ void turn_all(Complex (&v)[32]) {
   for_each_constant<32>([&](auto index) {
     constexpr int k = decltype(index)::value;
-    v[k] = turn_by<kWay, k, 64>(v[k]);
+    v[k] = turn_by<Direction::forward, k, 64>(v[k]);
   });
 }
 
@@ -78,8 +77,8 @@ struct FoldedSide {
   }
 };
 
-// v: row `lane` of Z, frequencies 2 k + kOdd of x. Four times the values of the product: of even ones
-// those of k < 16, the real parts of 0 and 16 as one value; of odd ones those of even k.
+// v: row `lane` of Z, frequencies 2 k + kOdd of x. Four times the conjugates of the product's values: of
+// even ones those of k < 16, the real parts of 0 and 16 as one value; of odd ones those of even k.
 template <bool kOdd>
 __device__ __forceinline__ void multiply_half(const Complex (&v)[32], int mirror,
                                               Complex (&product)[16]) {
@@ -88,7 +87,7 @@ __device__ __forceinline__ void multiply_half(const Complex (&v)[32], int mirror
     const Complex other = {warp::shuffle(v[kMirror].re, mirror),
                            -warp::shuffle(v[kMirror].im, mirror)};
     const Complex q = conj(v[k] + other) * (v[k] - other);
-    return Complex{q.im, -q.re};
+    return Complex{q.im, q.re};
   };
   for_each_constant<16>([&](auto index) {
     constexpr int j = decltype(index)::value;
@@ -96,7 +95,7 @@ __device__ __forceinline__ void multiply_half(const Complex (&v)[32], int mirror
   });
   if constexpr (!kOdd) {
     const Complex last = value(std::integral_constant<int, 16>{});
-    product[0] = {product[0].re - last.im, product[0].im + last.re};
+    product[0] = {product[0].re + last.im, product[0].im - last.re};
   }
 }
 
@@ -127,69 +126,76 @@ __global__ void __launch_bounds__(64, kFolds ? 6 : kWindowBlocks) window_kernel(
         left.mean = a.over_left * (of_left + other.notes->sums.re);
         right.mean = a.over_right * (of_right + other.notes->sums.im);
       }
-    } else {
-      load_columns(a, l, r, lane, v);
-      if (kCovariance && !a.whole) {
-        remove_means(a, lane, v);
-      } else if (kCovariance) {
-        remove_pivots(v);
-        if (odd) remove_rests(v);
-      }
-      if (odd) turn_all<Direction::forward>(v);
-      transform<32, Direction::forward>(v);
-      if (kCovariance && a.whole && !odd) {
-        // The even frequencies of 32 equal rows are 0 but for the first one, the sum of the column.
-        const Complex sum = sum_of_lanes(v[0]);
-        v[0] = v[0] - Complex{sum.re * 0x1p-5f, sum.im * 0x1p-5f};
-      }
-#pragma unroll
-      for (int ky = 0; ky < 32; ++ky) my.tile[ky * kPitch + lane] = v[ky];
-      warp::barrier();
     }
+    // One loop, so that the code of a transform of 32 is there once: more than the instruction caches
+    // deliver would cost more than the loop. The way back is a forward transform of conjugates.
+    constexpr int kPasses = kFolds ? 5 : 4;
 #pragma unroll 1
-    for (int odd_x = 0; odd_x < 2; ++odd_x) {
-      if constexpr (kFolds) {
-        const float sign_x = odd_x ? -1.0f : 1.0f;
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const bool is_back = pass == kPasses - 1;
+      const bool is_columns = kFolds ? pass % 2 == 0 && !is_back : pass == 0;
+      const bool odd_x = pass >= 2;
+      bool turned = false;
+      if (is_columns) {
+        if constexpr (kFolds) {
+          const float sign_x = odd_x ? -1.0f : 1.0f;
 #pragma unroll
-        for (int y = 0; y < 32; ++y) {
-          v[y] = {left.at(y, sign, sign_x), right.at(y, sign, sign_x)};
+          for (int y = 0; y < 32; ++y) {
+            v[y] = {left.at(y, sign, sign_x), right.at(y, sign, sign_x)};
+          }
+        } else {
+          load_columns(a, l, r, lane, v);
+          if (kCovariance && !a.whole) {
+            remove_means(a, lane, v);
+          } else if (kCovariance) {
+            remove_pivots(v);
+            if (odd) remove_rests(v);
+          }
         }
-        if (odd) turn_all<Direction::forward>(v);
-        transform<32, Direction::forward>(v);
-        warp::barrier();  // the rows before have been read
+        turned = odd;
+      } else {
+        warp::barrier();
+        load_line(
+            (is_back && lane < 16 ? my.half : my.tile) + (is_back ? lane % 16 : lane) * kPitch, v);
+        turned = !is_back && odd_x;
+      }
+      if (turned) turn_all(v);
+      transform<32, Direction::forward>(v);
+      if (is_columns) {
+        if (!kFolds && kCovariance && a.whole && !odd) {
+          // The even frequencies of 32 equal rows are 0 but for the first one, the sum of the column.
+          const Complex sum = sum_of_lanes(v[0]);
+          v[0] = v[0] - Complex{sum.re * 0x1p-5f, sum.im * 0x1p-5f};
+        }
+        if constexpr (kFolds) warp::barrier();  // the rows before have been read
 #pragma unroll
         for (int ky = 0; ky < 32; ++ky) my.tile[ky * kPitch + lane] = v[ky];
+      } else if (is_back) {
+        if (odd) turn_all(v);
         warp::barrier();
-      }
-      load_line(my.tile + lane * kPitch, v);
-      if (odd_x) turn_all<Direction::forward>(v);
-      transform<32, Direction::forward>(v);
-      // What the means have left lies in one value of Z alone: there is no padding.
-      if (kFolds && kCovariance && !odd && odd_x == 0 && lane == 0) v[0] = {0.0f, 0.0f};
-      Complex half[16];
-      if (odd_x == 0) {
-        multiply_half<false>(v, mirror, half);
-#pragma unroll
-        for (int k = 0; k < 16; ++k) my.half[k * kPitch + lane] = half[k];
+        store_line(my.tile + lane * kPitch, v);
       } else {
-        multiply_half<true>(v, mirror, half);
-        warp::barrier();  // all rows have been read
+        // What the means have left lies in one value of Z alone: there is no padding.
+        if (kFolds && kCovariance && !odd && !odd_x && lane == 0) v[0] = {0.0f, 0.0f};
+        Complex half[16];
+        Complex* to = my.half;
+        if (odd_x) {
+          multiply_half<true>(v, mirror, half);
+          warp::barrier();  // all rows have been read
+          to = my.tile;
+        } else {
+          multiply_half<false>(v, mirror, half);
+        }
 #pragma unroll
-        for (int k = 0; k < 16; ++k) my.tile[k * kPitch + lane] = half[k];
+        for (int k = 0; k < 16; ++k) to[k * kPitch + lane] = half[k];
       }
     }
-    warp::barrier();
-    load_line((lane < 16 ? my.half : my.tile) + lane % 16 * kPitch, v);
-    transform<32, Direction::inverse>(v);
-    if (odd) turn_all<Direction::inverse>(v);
-    warp::barrier();
-    store_line(my.tile + lane * kPitch, v);
     warp::barrier();
     Complex even_x[16], odd_x[16];
 #pragma unroll
     for (int k = 0; k < 16; ++k) {
-      even_x[k] = my.tile[k * kPitch + lane];
-      odd_x[k] = my.tile[(16 + k) * kPitch + lane];
+      even_x[k] = conj(my.tile[k * kPitch + lane]);
+      odd_x[k] = conj(my.tile[(16 + k) * kPitch + lane]);
     }
     tangle(even_x);
     transform<16, Direction::inverse>(even_x);
