@@ -23,13 +23,15 @@ PHASES = (("forward_us", "averages and denominators", "#0072b2"), ("hadamard_us"
 
 
 def draw(results: ResultSet) -> list[Result]:
-    """The four figures; Omitted with what measures them where there is nothing."""
+    """The five figures; Omitted with what measures them where there is nothing."""
     every = table.every_point(results)
-    return [_tiles(every), _speedups(results), _passes(every), _crossover(every)]
+    return [_tiles(every), _speedups(results), _passes(every), _crossover(every), _compiled(every)]
 
 
-def _missing(name: str, what: str = "") -> Omitted:
-    return Omitted(f"{SECTION}_{name}", f"{what}: {MISSING}" if what else MISSING, SECTION)
+def _missing(name: str, what: str = "", experiment: str = "template-matching") -> Omitted:
+    """`what` the figure shows; `experiment` measures it."""
+    reason = MISSING.replace("template-matching", experiment)
+    return Omitted(f"{SECTION}_{name}", f"{what}: {reason}" if what else reason, SECTION)
 
 
 def _tiled(every: pd.DataFrame, patient: str) -> pd.DataFrame:
@@ -146,6 +148,39 @@ def _passes(every: pd.DataFrame) -> Result:
             "a template. The rest: the templates themselves, and means of frames."
         ),
         alt=f"Stacked bars of the shares of the passes for {', '.join(fastest)}.",
+        figure=figure,
+        section=SECTION,
+    )
+
+
+def _compiled(every: pd.DataFrame) -> Result:
+    generic, specialised = table.variant("tiled"), table.variant("specialised")
+    best: dict[str, tuple[pd.Series, pd.Series]] = {}
+    for name in table.patients():
+        own = table.of_patient(every, name, TEMPLATES)
+        sides = [own[own["variant"] == variant] for variant in (generic, specialised)] if len(own) else []
+        if sides and all(len(side) for side in sides):
+            best[name] = (sides[0].iloc[0], sides[1].iloc[0])
+    if not best:
+        return _missing("compiled", f"{specialised} beside {generic}", "run-time-compilation")
+    figure, axes = _bar_axes()
+    places = np.arange(len(best))
+    handles: dict[str, object] = {}
+    for side, (label, colour) in enumerate((("for all sizes", "#bbbbbb"), ("for the problem", "#0072b2"))):
+        times = [float(one[side]["time_us"]) for one in best.values()]
+        handles[label] = axes.bar(places + 0.4 * side - 0.2, times, 0.38, color=colour)
+    axes.set_xticks(places, list(best))
+    axes.set_ylabel("Time of a call [µs]")
+    _panels.legend_below(figure, handles, style.COLUMN_IN)
+    compiled = pd.DataFrame([one[1] for one in best.values()])[["compile_us", "load_us"]].astype(float).median() / 1000
+    return Drawing(
+        name=f"{SECTION}_compiled",
+        title=f"{TITLE}: kernels compiled for the problem",
+        caption=(
+            f"The paper's passes with {TEMPLATES} templates of each patient, fastest point of the kernels that serve all sizes ({generic}) and of those compiled at run time "
+            f"({specialised}). Compiling takes {compiled['compile_us']:.3g} ms the first time, and from then on {compiled['load_us']:.2g} ms to load (medians); neither is in these times."
+        ),
+        alt=f"Bars of the time of a call for {', '.join(best)}: compiled for all sizes, and for the problem.",
         figure=figure,
         section=SECTION,
     )

@@ -70,7 +70,7 @@ def patients() -> dict[str, Patient]:
 
 
 def variant(role: str) -> str:
-    """Of template_matching.toml: `tiled`, `direct` or `transform`."""
+    """Of template_matching.toml: `tiled`, `direct`, `transform` or `specialised`."""
     return str(load_toml(DATA)["variants"][role])
 
 

@@ -118,8 +118,9 @@ def chapter_of(results):
 def test_a_set_without_rows_says_what_measures_them(tmp_path):
     results = loaded(tmp_path, [row()])
     drawn = figure.draw(results)
-    assert len(drawn) == 4 and all(isinstance(one, Omitted) for one in drawn)
-    assert all("--experiments template-matching" in one.reason for one in drawn)
+    assert len(drawn) == 5 and all(isinstance(one, Omitted) for one in drawn)
+    experiments = ["run-time-compilation" if one.name.endswith("compiled") else "template-matching" for one in drawn]
+    assert all(f"--experiments {name}" in one.reason for one, name in zip(drawn, experiments))
     assert list(template_matching.files(results)) == ["template_matching.md"]
     chapter = chapter_of(results)
     assert chapter["notes"][0] == template_matching.NONE and len(chapter["tables"]) == 1
@@ -127,6 +128,8 @@ def test_a_set_without_rows_says_what_measures_them(tmp_path):
 
 def test_every_figure_is_drawn(measured):
     drawn = {one.name: one for one in figure.draw(measured)}
+    without = drawn.pop("template_matching_compiled")
+    assert isinstance(without, Omitted), "no rows of what is compiled at run time"
     assert all(isinstance(one, Drawing) for one in drawn.values()), drawn
     assert len(drawn["template_matching_tiles"].figure.axes[0].lines) >= 6
     assert len(drawn["template_matching_crossover"].figure.axes[0].lines) == 3
@@ -165,7 +168,10 @@ def test_claims_of_what_is_compiled_at_run_time(tmp_path, us, registers, verdict
     rows = of_patients()
     for one in template_matching.patients().values():
         rows.append(matched("template_pearson_jit", us, (*one.template, *one.frame), 10, params, **compiled))
-    found, here = found_of(loaded(tmp_path, rows))
+    results = loaded(tmp_path, rows)
+    (drawn,) = [one for one in figure.draw(results) if one.name == "template_matching_compiled"]
+    assert isinstance(drawn, Drawing) and "500 ms the first time" in drawn.caption and "0.9 ms to load" in drawn.caption
+    found, here = found_of(results)
     assert found["W08"] == found["W09"] == verdict
     assert here["W08"] == of_registers
     assert of_time in here["W09"]
