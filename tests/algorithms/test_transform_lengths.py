@@ -13,11 +13,13 @@ import pytest
 from xcorr.paths import ROOT
 
 LENGTHS = re.compile(r"^using (\w+) = Lengths<([\d, ]+)>;", re.MULTILINE)
-# Lengths that are a parameter are points of a grid, all of which the emulation meets (every_compile_time_point).
+# Lengths that are a parameter are points of a grid, all of which the emulation meets (every_compile_time_point). A
+# variant of one length always runs it.
+OTHERS = re.compile(r"^using Tiles = PointAxis<|^constexpr int kN = \d+;", re.MULTILINE)
 UNITS = sorted(
     unit
     for unit in (ROOT / "algorithms" / "fused_fft").rglob("*.cu")
-    if not re.search(r"^using Tiles = PointAxis<", unit.read_text(encoding="utf-8"), re.MULTILINE)
+    if not OTHERS.search(unit.read_text(encoding="utf-8"))
 )
 Shape = tuple[int, int]
 
