@@ -18,7 +18,7 @@ class RunTimeCompiler {
     return compiler;
   }
   const std::string& problem() const { return problem_; }
-  // Such as "NVRTC 13.0": code of another one is other code.
+  // Such as "NVRTC 13.0 -std=c++17": code of another compiler, or by other options, is other code.
   const std::string& version() const { return version_; }
 
   // Machine code of `source` for a compute capability, 90 for 9.0. The log says how many registers each kernel
@@ -30,8 +30,9 @@ class RunTimeCompiler {
       throw std::runtime_error("nvrtcCreateProgram failed");
     }
     const std::string architecture = "-arch=sm_" + std::to_string(capability);
-    const char* const options[] = {architecture.c_str(), "-std=c++17", "--ptxas-options=-v"};
-    const bool compiled = compile_(program, 3, options) == 0;
+    std::vector<const char*> options = {architecture.c_str()};
+    for (const char* const option : kOptions) options.push_back(option);
+    const bool compiled = compile_(program, static_cast<int>(options.size()), options.data()) == 0;
     std::size_t size = 0;
     std::string messages;
     if (log_size_(program, &size) == 0 && size > 1) {
@@ -52,6 +53,7 @@ class RunTimeCompiler {
 
  private:
   using Program = void*;
+  static constexpr const char* kOptions[] = {"-std=c++17", "--ptxas-options=-v"};
 
   RunTimeCompiler() {
     void* const library = open();
@@ -73,6 +75,7 @@ class RunTimeCompiler {
     int major = 0, minor = 0;
     if (problem_.empty() && asked(&major, &minor) == 0) {
       version_ = "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
+      for (const char* const option : kOptions) version_ += std::string(" ") + option;
     }
   }
 

@@ -1,6 +1,6 @@
 // The sums over tiles of template_pearson_tiled, of a problem whose sizes are constants. This text is
 // compiled twice: by the compiler that builds the program, so that tests can run it, and at run time,
-// by NVRTC, with the sizes of one problem (plan.hpp). XCORR_RUN_TIME_TEXT keeps the text for the latter, so
+// by NVRTC, with the sizes of one problem (sizes.hpp). XCORR_RUN_TIME_TEXT keeps the text for the latter, so
 // there are no lines that begin with # within. What it takes from CUDA is a few functions in front of it
 // (prelude.hpp).
 //
