@@ -18,7 +18,10 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <type_traits>
+#include <vector>
 
 #include "algorithms/template_matching/template_pearson_jit/kernel_cache.hpp"
 #include "algorithms/template_matching/template_pearson_jit/run_time_compiler.hpp"
@@ -49,22 +52,21 @@ class RunTimeKernels {
         compiler.version() + " sm_" + std::to_string(capability) + "\n" + program;
     const KernelCache cache(KernelCache::usual_folder());
     Clock::time_point begin = Clock::now();
-    std::optional<KernelCache::Entry> found = cache.find(key);
-    if (!found) {
+    std::optional<KernelCache::Entry> code = cache.find(key);
+    // What was found is whole, and may be of no use all the same, after a change of the driver.
+    if (!code || load(code->code) != cudaSuccess) {
       begin = Clock::now();
-      found.emplace();
-      found->code = compiler.compile(program, capability, nullptr);
-      found->compile_us = us_since(begin);
-      cache.keep(key, *found);
+      code = {compiler.compile(program, capability, nullptr), 0};
+      code->compile_us = us_since(begin);
+      cache.keep(key, *code);
       begin = Clock::now();
+      check_cuda(load(code->code), "kernels compiled at run time");
     }
-    made_.compile_us = found->compile_us;
-    check_cuda(cudaLibraryLoadData(&library_, found->code.data(), nullptr, nullptr, 0, nullptr,
-                                   nullptr, 0),
-               "kernels compiled at run time");
+    made_.compile_us = code->compile_us;
     for (std::size_t i = 0; i < kRunTimeKernels.size(); ++i) {
       cudaKernel_t kernel{};
-      check_cuda(cudaLibraryGetKernel(&kernel, library_, kRunTimeKernels[i]), kRunTimeKernels[i]);
+      check_cuda(cudaLibraryGetKernel(&kernel, library_.get(), kRunTimeKernels[i]),
+                 kRunTimeKernels[i]);
       kernels_[i] = reinterpret_cast<Kernel>(kernel);
     }
     made_.load_us = us_since(begin);
@@ -74,17 +76,24 @@ class RunTimeKernels {
                "registers");
     made_.registers = attributes.numRegs;
   }
-  ~RunTimeKernels() {
-    if (library_) cudaLibraryUnload(library_);
-  }
-  RunTimeKernels(const RunTimeKernels&) = delete;
-  RunTimeKernels& operator=(const RunTimeKernels&) = delete;
-
   Kernel of(RunTimePass pass) const { return kernels_[pass]; }
   Compilation made() const { return made_; }
 
  private:
-  cudaLibrary_t library_{};
+  struct Unload {
+    void operator()(cudaLibrary_t library) const { cudaLibraryUnload(library); }
+  };
+
+  cudaError_t load(const std::vector<char>& code) {
+    cudaLibrary_t library{};
+    const cudaError_t status =
+        cudaLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+    if (status == cudaSuccess) library_.reset(library);
+    cudaGetLastError();  // or the next launch would be blamed for it
+    return status;
+  }
+
+  std::unique_ptr<std::remove_pointer_t<cudaLibrary_t>, Unload> library_;
   std::array<Kernel, kRunTimeKernels.size()> kernels_{};
   Compilation made_;
 };
