@@ -29,20 +29,22 @@ def read(path: Path) -> dict:
 
 
 def table(mutants: list[Mutant], records: list[dict]) -> tuple[str, list[str]]:
-    """The page, and the mutants that no place has caught though one must."""
+    """The page, and a line for each mutant that no place has caught though one must, or that no place has run."""
     found: dict[tuple[str, str, str], str] = {}
     for record in records:
         for result in record["results"]:
             found[result["mutant"], result["unit"], result["place"]] = result["outcome"]
-    rows, missed, caught_in = [], [], dict.fromkeys(PLACES, 0)
+    rows, missed, not_run, caught_in = [], [], [], dict.fromkeys(PLACES, 0)
     for mutant in mutants:
         for unit in mutant.units:
             outcomes = {place: found.get((mutant.name, unit, place), "") for place in PLACES}
             caught = [place for place in PLACES if outcomes[place] == "caught"]
             for place in caught:
                 caught_in[place] += 1
-            if not caught and not mutant.equivalent:
-                missed.append(f"{mutant.name} ({unit})")
+            if not any(outcomes.values()):
+                not_run.append(f"NOT RUN {mutant.name} ({unit})")
+            elif not caught and not mutant.equivalent:
+                missed.append(f"NOT CAUGHT {mutant.name} ({unit})")
             cells = [outcomes[place] for place in PLACES]
             rows.append(f"| {mutant.name} | {unit} | {' | '.join(cells)} | {mutant.equivalent} |")
     controls = [outcome for (name, _, _), outcome in found.items() if name == CONTROL]
@@ -53,7 +55,8 @@ def table(mutants: list[Mutant], records: list[dict]) -> tuple[str, list[str]]:
         "Made by `python3 -m tests.mutants.table` from the records of `python3 -m tests.mutants.run`.",
         "An empty cell was not run: one place that catches a mutant is enough.",
         "",
-        f"{len(mutants)} mutants, {len(missed)} that no place caught, {equivalent} that change nothing. "
+        f"{len(mutants)} mutants, {len(missed)} that no place caught, {len(not_run)} that were not run, "
+        + f"{equivalent} that change nothing. "
         + f"Caught: {', '.join(f'{place} {n}' for place, n in caught_in.items())}. "
         + f"Controls passed: {controls.count('passed')} of {len(controls)}.",
         "",
@@ -69,7 +72,7 @@ def table(mutants: list[Mutant], records: list[dict]) -> tuple[str, list[str]]:
         "|---|---|" + "---|" * (len(PLACES) + 1),
         *rows,
     ]
-    return "\n".join(lines) + "\n", missed
+    return "\n".join(lines) + "\n", missed + not_run
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -91,7 +94,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     for what in missed:
-        print(f"NOT CAUGHT {what}")
+        print(what)
     return 1 if missed else 0
 
 

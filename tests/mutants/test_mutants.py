@@ -138,7 +138,12 @@ def test_the_table_names_what_no_place_caught(tmp_path: Path, capsys: pytest.Cap
     record["results"][0]["outcome"] = "caught"
     path.write_text(json.dumps(record))
     assert table.main(options) == 0
-    assert "1 mutants, 0 that no place caught" in page.read_text()
+    assert "1 mutants, 0 that no place caught, 0 that were not run" in page.read_text()
+    record["results"] = []
+    path.write_text(json.dumps(record))
+    assert table.main(options) == 1
+    assert capsys.readouterr().out == "NOT RUN mine (cpu_definition)\n"
+    assert "1 mutants, 0 that no place caught, 1 that were not run" in page.read_text()
 
 
 def test_a_file_that_is_no_record_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
