@@ -53,4 +53,23 @@ class DeviceArray {
   Index count_ = 0;
 };
 
+// `count` elements of host memory that the device copies to at the full rate of the bus.
+template <typename T>
+class PinnedArray {
+ public:
+  PinnedArray() = default;
+  explicit PinnedArray(Index count) : count_(count) {
+    void* memory = nullptr;
+    const std::size_t bytes = std::max<std::size_t>(static_cast<std::size_t>(count) * sizeof(T), 1);
+    require_cuda(cudaMallocHost(&memory, bytes), "pinned memory of the harness");
+    memory_.reset(static_cast<T*>(memory));
+  }
+  T* get() const { return memory_.get(); }
+  Index count() const { return count_; }
+
+ private:
+  CudaOwned<T*, cudaFreeHost> memory_;
+  Index count_ = 0;
+};
+
 }  // namespace xcorr

@@ -116,6 +116,31 @@ struct FieldTruth::KindTruth {
   }
 };
 
+// What was found about one pair, or several: the errors that are largest relative to their bounds.
+struct FieldTruth::Judged {
+  Check check;
+  double worst = -1, worst_l2 = -1;
+
+  void add(const Judged& other) {
+    if (other.worst > worst) {
+      worst = other.worst;
+      check.error = other.check.error;
+      check.bound = other.check.bound;
+    }
+    // Of equal ratios the narrower bound, as check_l2() has it.
+    if (other.worst_l2 > worst_l2 ||
+        (other.worst_l2 == worst_l2 && other.check.rel_l2_bound < check.rel_l2_bound)) {
+      worst_l2 = other.worst_l2;
+      check.rel_l2_error = other.check.rel_l2_error;
+      check.rel_l2_bound = other.check.rel_l2_bound;
+    }
+    if (check.passed()) check.first_wrong = other.check.first_wrong;
+    check.wrong += other.check.wrong;
+    check.wrong_pairs += other.check.wrong_pairs;
+    check.argmax_agrees &= other.check.argmax_agrees;
+  }
+};
+
 FieldTruth::FieldTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
                        std::uint64_t seed, Device& device, std::size_t cache_bytes)
     : problem_(problem),
@@ -203,8 +228,8 @@ std::vector<double> FieldTruth::outputs(const void* out, Index first, Index coun
 }
 
 void FieldTruth::compare_pair(const KindTruth& truth, Index p, const Expected* expected,
-                              double phase, const double* out, Check& check, double& worst,
-                              double& worst_l2) const {
+                              double phase, const double* out, Judged& judged) const {
+  auto& [check, worst, worst_l2] = judged;
   const ScoreBounds& bounds = truth.data.bounds;
   const bool score = is_normalised(problem_.fields.score.kind);
   double difference2 = 0, reference2 = 0, weight2 = 0, scores = 0;
@@ -271,34 +296,40 @@ Check FieldTruth::check(InputKind kind, const void* out) {
   KindTruth& truth = truth_of(kind);
   const bool cache = fits(problem_, cache_bytes_);
   const Index size = problem_.out_size(), chunk = pairs_per_chunk(problem_);
-  Check check;
-  double worst = -1, worst_l2 = -1;
+  Judged all;
   for (Index first = 0; first < problem_.pairs(); first += chunk) {
     const Index count = std::min(chunk, problem_.pairs() - first);
     const std::vector<double> values = outputs(out, first, count);
     const Index at = truth.compute(problem_, first, count, cache);
+    std::vector<Judged> of_pairs(static_cast<std::size_t>(count));
+#pragma omp parallel for schedule(dynamic)
     for (Index i = 0; i < count; ++i) {
       compare_pair(truth, first + i, truth.expected.data() + (at + i) * size,
-                   truth.phase[static_cast<std::size_t>(at + i)], values.data() + i * size, check,
-                   worst, worst_l2);
+                   truth.phase[static_cast<std::size_t>(at + i)], values.data() + i * size,
+                   of_pairs[static_cast<std::size_t>(i)]);
     }
+    for (const Judged& of_pair : of_pairs) all.add(of_pair);
   }
   if (truth.data.by_transform && problem_.fields.score.kind != ScoreKind::phase) {
-    compare_sample(truth, out, check);
+    compare_sample(truth, out, all.check);
   }
-  return check;
+  return all.check;
 }
 
 Reference FieldTruth::reference(InputKind kind, Index first, Index count) {
   KindTruth& truth = truth_of(kind);
   const Index at = truth.compute(problem_, first, count, fits(problem_, cache_bytes_));
-  Reference reference;
-  for (Index i = 0; i < count * problem_.out_size(); ++i) {
-    const Expected& e = truth.expected[static_cast<std::size_t>(at * problem_.out_size() + i)];
-    reference.value.push_back(e.value);
+  const Expected* const expected = truth.expected.data() + at * problem_.out_size();
+  const Index elements = count * problem_.out_size();
+  Reference reference{std::vector<double>(static_cast<std::size_t>(elements)),
+                      std::vector<double>(static_cast<std::size_t>(elements))};
+#pragma omp parallel for
+  for (Index i = 0; i < elements; ++i) {
+    const Expected& e = expected[i];
+    const auto to = static_cast<std::size_t>(i);
+    reference.value[to] = e.value;
     // A bound around the value that holds 0, where 0 is right as well.
-    reference.bound.push_back(std::signbit(e.bound) ? std::max(-e.bound, std::abs(e.value))
-                                                    : e.bound);
+    reference.bound[to] = std::signbit(e.bound) ? std::max(-e.bound, std::abs(e.value)) : e.bound;
   }
   return reference;
 }

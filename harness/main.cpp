@@ -13,6 +13,10 @@
 #include <set>
 #include <sstream>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "harness/catalogue.hpp"
 #include "harness/error.hpp"
 #include "harness/measure.hpp"
@@ -376,6 +380,12 @@ int run(int argc, char** argv) {
 }  // namespace xcorr
 
 int main(int argc, char** argv) {
+#ifdef __GLIBC__
+  // Checks need large arrays again and again. Memory that goes back to the system each time is
+  // cleared again each time.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
+#endif
   try {
     return xcorr::run(argc, argv);
   } catch (const xcorr::UserError& error) {

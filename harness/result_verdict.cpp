@@ -1,5 +1,7 @@
 #include "harness/result_verdict.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -173,8 +175,14 @@ struct Detected {
   float value;
 };
 
-void check_detections(const PairTruth& truth, const std::vector<Detected>& found, Index& certain,
-                      Index& possible, bool all_listed, Findings& findings) {
+// How many outputs of a pair are, and may be, at least the threshold.
+struct Counted {
+  Index certain = 0, possible = 0;
+};
+
+Counted check_detections(const PairTruth& truth, const std::vector<Detected>& found,
+                         bool all_listed, Findings& findings) {
+  Counted counted;
   const Interval threshold = threshold_of(truth);
   std::vector<char> listed(static_cast<std::size_t>(truth.size()));
   for (const auto& [at, value] : found) {
@@ -190,14 +198,15 @@ void check_detections(const PairTruth& truth, const std::vector<Detected>& found
     if (!wrong.empty()) findings.wrong(truth.where(at) + ": " + wrong);
   }
   for (Index e = 0; e < truth.size(); ++e) {
-    possible += truth.high(e) >= threshold.low;
+    counted.possible += truth.high(e) >= threshold.low;
     if (truth.low(e) < threshold.high) continue;
-    ++certain;
+    ++counted.certain;
     if (!all_listed || listed[static_cast<std::size_t>(e)]) continue;
     findings.wrong(truth.where(e) + ": " + number(truth.value(e)) + " +- " +
                    number(truth.bound(e)) + " is missing; the threshold is " +
                    number(threshold.high));
   }
+  return counted;
 }
 
 void check_sum(const PairTruth& truth, InputKind kind, double sum, Findings& findings) {
@@ -220,7 +229,8 @@ void check_sum(const PairTruth& truth, InputKind kind, double sum, Findings& fin
                  " +- " + number(bound));
 }
 
-// Calls step(pair truth, findings of the pair) for all pairs, and collects the findings.
+// Calls step(pair truth, findings of the pair) for all pairs, several at a time, and collects the
+// findings in the order of the pairs.
 template <typename F>
 Findings each_pair(const Problem& problem, Truth& truth, InputKind kind, F&& step) {
   constexpr Index kChunkElements = Index{1} << 22;
@@ -230,13 +240,14 @@ Findings each_pair(const Problem& problem, Truth& truth, InputKind kind, F&& ste
   for (Index first = 0; first < problem.pairs(); first += per_chunk) {
     const Index count = std::min(per_chunk, problem.pairs() - first);
     const Reference reference = truth.reference(kind, first, count);
+    std::vector<Findings> of_pairs(static_cast<std::size_t>(count));
+#pragma omp parallel for schedule(dynamic)
     for (Index i = 0; i < count; ++i) {
-      Findings of_pair;
       step(PairTruth(problem, first + i, reference.value.data() + i * size,
                      reference.bound.data() + i * size),
-           of_pair);
-      all.add(of_pair);
+           of_pairs[static_cast<std::size_t>(i)]);
     }
+    for (const Findings& of_pair : of_pairs) all.add(of_pair);
   }
   return all;
 }
@@ -262,11 +273,19 @@ Check check_above(const Problem& problem, Truth& truth, InputKind kind, const vo
         (d.sy - problem.window.sy.first) * problem.out_cols() + d.sx - problem.window.sx.first;
     found[d.pair].push_back({at, d.value});
   }
-  Index certain = 0, possible = 0;
   const bool all_listed = header->count <= capacity;
+  std::vector<Counted> counted(static_cast<std::size_t>(problem.pairs()));
   findings.add(each_pair(problem, truth, kind, [&](const PairTruth& of_pair, Findings& into) {
-    check_detections(of_pair, found[of_pair.pair()], certain, possible, all_listed, into);
+    const auto listed = found.find(of_pair.pair());
+    counted[static_cast<std::size_t>(of_pair.pair())] =
+        check_detections(of_pair, listed == found.end() ? std::vector<Detected>{} : listed->second,
+                         all_listed, into);
   }));
+  Index certain = 0, possible = 0;
+  for (const Counted& of_pair : counted) {
+    certain += of_pair.certain;
+    possible += of_pair.possible;
+  }
   const std::string expected = std::to_string(certain) + " to " + std::to_string(possible);
   if (header->count < static_cast<std::uint64_t>(certain) ||
       header->count > static_cast<std::uint64_t>(possible)) {
@@ -310,12 +329,15 @@ class ResultTruth : public Truth {
 Check check_result(const Problem& problem, Truth& truth, InputKind kind, const void* records) {
   const Result& result = problem.fields.result;
   const auto* const peaks = static_cast<const Peak*>(records);
-  Interpolation interpolation(result.upsample);
+  // Each thread has tables of its own.
+  std::vector<Interpolation> interpolations(static_cast<std::size_t>(omp_get_max_threads()),
+                                            Interpolation(result.upsample));
   switch (result.kind) {
     case ResultKind::peak:
       return each_pair(problem, truth, kind,
                        [&](const PairTruth& of_pair, Findings& into) {
-                         check_peak(of_pair, peaks[of_pair.pair()], &interpolation, into);
+                         const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+                         check_peak(of_pair, peaks[of_pair.pair()], &interpolations[thread], into);
                        })
           .check();
     case ResultKind::peaks:

@@ -11,8 +11,10 @@ constexpr int kThreads = 256;
 // Outputs of one launch.
 constexpr Index kChunk = Index{1} << 22;
 
-// The inputs in device memory. Masks are null for sides without one.
+// The inputs in device memory, from matrices `first_left` and `first_right` on. Masks are null for
+// sides without one.
 struct Stacks {
+  Index first_left, first_right;
   const double *left, *right;
   const std::uint8_t *left_mask, *right_mask;
   const MatrixFacts *left_facts, *right_facts;
@@ -25,13 +27,14 @@ __global__ void score_elements(Problem problem, Stacks stacks, Index first, Inde
   for (Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x; i < count * size;
        i += static_cast<Index>(gridDim.x) * blockDim.x) {
     const Pair pair = problem.pair(first + i / size);
-    const Index l = pair.left * problem.left.size(), r = pair.right * problem.right.size();
+    const Index left = pair.left - stacks.first_left, right = pair.right - stacks.first_right;
+    const Index l = left * problem.left.size(), r = right * problem.right.size();
     const ScorePair matrices{stacks.left + l,
                              stacks.right + r,
                              stacks.left_mask ? stacks.left_mask + l : nullptr,
                              stacks.right_mask ? stacks.right_mask + r : nullptr,
-                             stacks.left_facts[pair.left].mean,
-                             stacks.right_facts[pair.right].mean};
+                             stacks.left_facts[left].mean,
+                             stacks.right_facts[right].mean};
     const Index element = i % size;
     out[i] =
         score_element(problem, matrices, problem.window.sy.first + element / problem.out_cols(),
@@ -39,15 +42,30 @@ __global__ void score_elements(Problem problem, Stacks stacks, Index first, Inde
   }
 }
 
-template <typename T>
-DeviceArray<T> uploaded(const std::vector<T>& values, cudaStream_t stream) {
-  DeviceArray<T> array;
-  if (values.empty()) return array;
-  array = DeviceArray<T>(static_cast<Index>(values.size()));
-  require_cuda(
-      cudaMemcpyAsync(array.get(), values.data(), array.bytes(), cudaMemcpyHostToDevice, stream),
-      "upload of the inputs of the truth");
-  return array;
+// Of one side, the matrices that pairs have: [first, first + count).
+struct Used {
+  Index first, count;
+
+  // Elements of them, `each` a matrix; none where the side has none.
+  template <typename T>
+  DeviceArray<T> uploaded(const std::vector<T>& values, Index each, cudaStream_t stream) const {
+    DeviceArray<T> array;
+    if (values.empty()) return array;
+    array = DeviceArray<T>(count * each);
+    require_cuda(cudaMemcpyAsync(array.get(), values.data() + first * each, array.bytes(),
+                                 cudaMemcpyHostToDevice, stream),
+                 "upload of the inputs of the truth");
+    return array;
+  }
+};
+
+Used used_by(const Problem& problem, Index Pair::* side, Index first, Index count) {
+  Index lowest = problem.pair(first).*side, highest = lowest;
+  for (Index p = first; p < first + count; ++p) {
+    lowest = std::min(lowest, problem.pair(p).*side);
+    highest = std::max(highest, problem.pair(p).*side);
+  }
+  return {lowest, highest - lowest + 1};
 }
 
 class CudaScores : public ScoreReference {
@@ -57,38 +75,45 @@ class CudaScores : public ScoreReference {
   void pairs(Index first, Index count, Expected* out, double* phase) override {
     // Inputs stay on the device for one call only: its memory belongs to the variants.
     const ScoreInputs& in = data_.inputs;
-    const DeviceArray<double> left = uploaded(in.left, stream_),
-                              right = uploaded(in.right, stream_);
-    const DeviceArray<std::uint8_t> left_mask = uploaded(in.left_mask, stream_),
-                                    right_mask = uploaded(in.right_mask, stream_);
-    const DeviceArray<MatrixFacts> left_facts = uploaded(in.left_facts, stream_),
-                                   right_facts = uploaded(in.right_facts, stream_);
     const Problem& q = data_.problem;
+    const Used lefts = used_by(q, &Pair::left, first, count),
+               rights = used_by(q, &Pair::right, first, count);
+    const auto left = lefts.uploaded(in.left, q.left.size(), stream_);
+    const auto right = rights.uploaded(in.right, q.right.size(), stream_);
+    const auto left_mask = lefts.uploaded(in.left_mask, q.left.size(), stream_);
+    const auto right_mask = rights.uploaded(in.right_mask, q.right.size(), stream_);
+    const auto left_facts = lefts.uploaded(in.left_facts, 1, stream_);
+    const auto right_facts = rights.uploaded(in.right_facts, 1, stream_);
     const Index size = q.out_size();
     const Index chunk = std::clamp<Index>(kChunk / size, 1, count);
     const DeviceArray<ScoreElement> elements(chunk * size);
-    std::vector<ScoreElement> host(static_cast<std::size_t>(chunk * size));
+    if (host_.count() < chunk * size) {
+      host_ = {};
+      host_ = PinnedArray<ScoreElement>(chunk * size);
+    }
     for (Index from = 0; from < count; from += chunk) {
       const Index some = std::min(chunk, count - from);
       const Index blocks = (some * size + kThreads - 1) / kThreads;
       score_elements<<<static_cast<unsigned>(std::min<Index>(blocks, 65536)), kThreads, 0,
-                       stream_>>>(q,
-                                  {left.get(), right.get(), left_mask.get(), right_mask.get(),
-                                   left_facts.get(), right_facts.get()},
-                                  first + from, some, elements.get());
+                       stream_>>>(
+          q,
+          {lefts.first, rights.first, left.get(), right.get(), left_mask.get(), right_mask.get(),
+           left_facts.get(), right_facts.get()},
+          first + from, some, elements.get());
       require_cuda(cudaGetLastError(), "float64 scores");
-      require_cuda(cudaMemcpyAsync(host.data(), elements.get(),
+      require_cuda(cudaMemcpyAsync(host_.get(), elements.get(),
                                    static_cast<std::size_t>(some * size) * sizeof(ScoreElement),
                                    cudaMemcpyDeviceToHost, stream_),
                    "copy");
       require_cuda(cudaStreamSynchronize(stream_), "float64 scores");
-      expect(data_, first + from, some, host.data(), out + from * size, phase + from);
+      expect(data_, first + from, some, host_.get(), out + from * size, phase + from);
     }
   }
 
  private:
   const ScoreData& data_;
   cudaStream_t stream_;
+  PinnedArray<ScoreElement> host_;
 };
 
 }  // namespace

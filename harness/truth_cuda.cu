@@ -153,11 +153,15 @@ class CudaTruth : public Truth {
     result.value = downloaded(kind, false, first, count);
     result.bound = needs_abs ? downloaded(kind, true, first, count) : result.value;
     const Index size = problem_.out_size();
+    // Names of a structured binding cannot be used by other threads.
+    const auto& of_rights = segment.empty() ? right_norm : segment;
+    const auto& of_lefts = left_norm;
+#pragma omp parallel for
     for (Index i = 0; i < count; ++i) {
       const Pair pair = problem_.pair(first + i);
-      const Bounds::OfPair of_pair = bounds.of_pair(
-          left_norm[static_cast<std::size_t>(pair.left)],
-          (segment.empty() ? right_norm : segment)[static_cast<std::size_t>(pair.right)]);
+      const Bounds::OfPair of_pair =
+          bounds.of_pair(of_lefts[static_cast<std::size_t>(pair.left)],
+                         of_rights[static_cast<std::size_t>(pair.right)]);
       for (Index e = 0; e < size; ++e) {
         double& absolute = result.bound[static_cast<std::size_t>(i * size + e)];
         absolute = bounds.at(of_pair, e, absolute);

@@ -139,6 +139,46 @@ __device__ __forceinline__ float second_of_row(const Surface& s, int y, int lane
   return found ? best : no_number();
 }
 
+// The same of rows [begin, end), begin < end, where many rows have to be looked at: a lane walks down
+// a column, and reads each row once with its neighbours. Only numbers above -infinity are found.
+template <typename Surface>
+__device__ __forceinline__ float second_of_rows(const Surface& s, int begin, int end, int lane,
+                                                int peak_y, int peak_x, float least) {
+  struct Three {
+    float left, middle, right;
+    __device__ __forceinline__ float largest() const { return fmaxf(middle, fmaxf(left, right)); }
+  };
+  const float lowest = is_number(least) ? least : -HUGE_VALF;
+  float best = lowest;
+#pragma unroll 1
+  for (int from = 0; from < s.cols; from += warp::kSize) {
+    // Beyond the last column a lane looks at the last one again. At a border the output itself is in
+    // place of a missing neighbour: it is no larger. Only the left one must not be as large.
+    const int x = from + lane < s.cols ? from + lane : s.cols - 1;
+    const int left = x > 0 ? x - 1 : 0, right = x + 1 < s.cols ? x + 1 : x;
+    const bool near_x = x - peak_x <= 2 && peak_x - x <= 2;
+    const auto load = [&](int y) {
+      const float* const row = s.row(y);
+      return Three{row[left], row[x], row[right]};
+    };
+    float above = begin > 0 ? load(begin - 1).largest() : no_number();
+    Three here = load(begin);
+#pragma unroll 4
+    for (int y = begin; y < end; ++y) {
+      const bool last = y + 1 == s.rows;
+      const Three next = load(last ? y : y + 1);
+      const float before = fmaxf(above, x > 0 ? here.left : no_number());
+      const float after = fmaxf(last ? no_number() : next.largest(), here.right);
+      const float value = here.middle;
+      const bool around = near_x && y - peak_y <= 2 && peak_y - y <= 2;
+      if (value > best && !(before >= value) && !(after > value) && !around) best = value;
+      above = here.largest();
+      here = next;
+    }
+  }
+  return best > lowest ? best : no_number();
+}
+
 // Position of the maximum of the parabola through three neighbouring values, the middle one the
 // largest: in pixels (steps of a shift) from the middle one. In float32 its five roundings move it by
 // less than 2^-22 pixels (2.5 x 2^-24 in all).

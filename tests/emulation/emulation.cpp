@@ -3,6 +3,7 @@
 #include <sanitizer/common_interface_defs.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -105,6 +106,19 @@ class Block {
     if (!polls_ && !held_) return release();
     if (!release_complete()) held_turns_ = 0;
     return true;
+  }
+  // A thread comes to a barrier with a number. How often the barrier was complete before.
+  std::uint64_t arrive(int number, int threads) {
+    Arrivals& at = arrivals_.at(static_cast<std::size_t>(number));
+    const std::uint64_t before = at.completed;
+    if (++at.here == static_cast<unsigned>(threads)) {
+      at.here = 0;
+      ++at.completed;
+    }
+    return before;
+  }
+  std::uint64_t completed(int number) const {
+    return arrivals_.at(static_cast<std::size_t>(number)).completed;
   }
   // Ends the fibers of a block that is not to go on, because another one failed.
   void abandon() {
@@ -353,6 +367,12 @@ class Block {
   std::vector<unsigned> sequence_;
   std::vector<Thread> threads_;
   std::vector<Lanes> exchanged_;  // of each warp: what its last complete operation exchanged
+  // A barrier at which some only arrive: who has come, and how often all had.
+  struct Arrivals {
+    unsigned here = 0;
+    std::uint64_t completed = 0;
+  };
+  std::array<Arrivals, 16> arrivals_;
   std::map<const void*, Memory> static_;
   Memory dynamic_;
   std::size_t static_bytes_ = 0, dynamic_bytes_ = 0;
@@ -431,6 +451,14 @@ void group_barrier(int group, Site site) {
   Thread& thread = current();
   thread.group = static_cast<unsigned>(group);
   thread.block->wait(thread, State::at_group, site);
+}
+
+void arrive(int number, int threads) { current().block->arrive(number, threads); }
+
+void wait_for_all(int number, int threads) {
+  Block& block = *current().block;
+  const std::uint64_t before = block.arrive(number, threads);
+  while (block.completed(number) == before) poll();
 }
 
 void poll() {

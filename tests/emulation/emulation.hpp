@@ -70,6 +70,9 @@ void block_barrier(Site site);
 // Of the `group` threads, a multiple of a warp's, among which the calling one is; blocks are whole
 // groups.
 void group_barrier(int group, Site site);
+// A barrier with a number from 1 to 15, at which a thread arrives and goes on, or waits for all.
+void arrive(int number, int threads);
+void wait_for_all(int number, int threads);
 // Lets others run, of this block and of others: what a thread does while it waits for another
 // block. A Fault if it goes on for ever.
 void poll();

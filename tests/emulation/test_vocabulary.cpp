@@ -199,6 +199,25 @@ __global__ void group_kernel(int* data) {
   data[thread] = tile[group == 0 ? 2 * warp::kSize - 1 - thread : thread];
 }
 
+// Two groups in turns: each adds to what the other left, and only who is to add waits.
+__global__ void turns_kernel(int* data) {
+  XCORR_SHARED(int, tile, 2 * warp::kSize);
+  const int thread = static_cast<int>(threadIdx.x), group = thread / (2 * warp::kSize);
+  const int place = thread % (2 * warp::kSize);
+  constexpr int kAll = 4 * warp::kSize;
+  if (group == 0) tile[place] = 1;
+  if (group == 1) block::arrive(1, kAll);
+  for (int i = 0; i < 3; ++i) {
+    block::wait(1 + group, kAll);
+    const int other = tile[2 * warp::kSize - 1 - place];
+    block::barrier(3 + group, 2 * warp::kSize);
+    tile[place] = 2 * other + group;
+    block::arrive(2 - group, kAll);
+    data[thread] = tile[place];
+  }
+  if (group == 0) block::wait(1, kAll);
+}
+
 // Each lane copies a word; `waits`: before it reads its own.
 int words_that_came(bool waits, bool commits, std::uint64_t order) {
   std::vector<float> from(32), to(32, -1.0f);
@@ -232,6 +251,15 @@ TEST(Vocabulary, a_barrier_of_some_warps_holds_these_only) {
     launch(group_kernel, 1, 4 * warp::kSize, 0, nullptr, data.data());
     for (int i = 0; i < 2 * warp::kSize; ++i) EXPECT_EQ(data[i], 2 * warp::kSize - 1 - i);
     for (int i = 2 * warp::kSize; i < 4 * warp::kSize; ++i) EXPECT_EQ(data[i], i);
+  }
+}
+
+TEST(Vocabulary, who_arrives_at_a_barrier_goes_on) {
+  for (std::uint64_t seed = 1; seed < 6; ++seed) {
+    set_order(seed);
+    std::vector<int> data(4 * warp::kSize);
+    launch(turns_kernel, 1, 4 * warp::kSize, 0, nullptr, data.data());
+    for (int i = 0; i < 2 * warp::kSize; ++i) EXPECT_EQ(data[2 * warp::kSize + i], 64 + 21);
   }
 }
 

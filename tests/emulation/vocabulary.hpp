@@ -108,6 +108,8 @@ inline void barrier(int /*number*/, int threads,
                     emulation::Site site = emulation::Site::current()) {
   emulation::group_barrier(threads, site);
 }
+inline void arrive(int number, int threads) { emulation::arrive(number, threads); }
+inline void wait(int number, int threads) { emulation::wait_for_all(number, threads); }
 
 }  // namespace block
 

@@ -32,7 +32,8 @@ struct PeakScratch {
 // interpolation needs.
 //
 // Rows are searched for the second peak only where their largest output is larger than a second
-// peak that is known already: that of the row with the largest output away from the peak.
+// peak that is known already: that of the row with the largest output away from the peak. Of a smooth
+// surface it has none, and then all rows are searched: each warp walks down some rows.
 template <int kN>
 __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch<kN>& scratch,
                                            const ResultRequest& request, const Upsample& upsample,
@@ -78,11 +79,18 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
     known = fmaxf(known, scratch.firsts[part]);
   }
 
+  // The rows of a warp, less those before the first and behind the last that may have it.
+  const int each = ceil_div(s.rows, my.warps), begin = my.warp * each;
+  const int y = begin + my.lane;
+  const bool wanted = my.lane < each && y < s.rows && !(scratch.tops[y] <= known);
+  const auto number = static_cast<float>(my.lane);
+  const float first = -largest_of_lanes(wanted ? -number : no_number());
+  const float last = largest_of_lanes(wanted ? number : no_number());
   float second = known;
-#pragma unroll 1
-  for (int y = my.warp; y < s.rows; y += my.warps) {
-    if (scratch.tops[y] <= known) continue;  // the same for all lanes
-    second = fmaxf(second, second_of_row(s, y, my.lane, peak_y, peak_x, second));
+  if (is_number(last)) {
+    second = fmaxf(
+        second, second_of_rows(s, begin + static_cast<int>(first),
+                               begin + static_cast<int>(last) + 1, my.lane, peak_y, peak_x, known));
   }
   second = largest_of_lanes(second);
   if (my.lane == 0) scratch.seconds[my.warp] = second;

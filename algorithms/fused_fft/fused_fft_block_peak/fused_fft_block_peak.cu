@@ -9,7 +9,7 @@
 //   one row.
 // - The second peak is looked for only in rows whose largest output is larger than a second peak that
 //   is known already: at first the largest local maximum of the row with the largest output away
-//   from the peak.
+//   from the peak. A surface without local maxima is walked down by all warps.
 // - With boundary circular there is no padding: the transform is as long as the matrix.
 // - With score phase a block stores the products of its pair in the workspace, finds the largest
 //   modulus, and weights each product when it reads it again. A lane reads what it has stored, mostly

@@ -1,12 +1,15 @@
 // The products of detection by warpgroups: those of warpgroup_products.hpp about a line for each tile, in
 // another order. What follows the products takes the time of many instructions, and the two warpgroups of
-// a block take turns: while one multiplies, the other makes scores of its sums, and counts or stores them.
-// Without turns all warpgroups of an SM multiply at the same time, and then none does.
+// a block multiply in turns: while one multiplies, the other makes scores of its sums, and counts or stores
+// them. Without turns all warpgroups of an SM multiply at the same time, and then none does. The one that
+// ends its products says so and goes on; only who is to multiply waits (Turns). So one may still
+// read factors of the tile before the one that the other multiplies, while the next is copied: they have
+// places for three tiles.
 //
 // Nobody waits for the signal. A thread asks for its part of the next tile, which copies itself into shared
 // memory meanwhile, and takes it about its line and rounds it there a turn later (TileCopy).
 //
-// Dynamic shared memory: two tiles of the signal, the templates of each warpgroup, factors of two tiles,
+// Dynamic shared memory: two tiles of the signal, the templates of each warpgroup, factors of three tiles,
 // what sums of two tiles begin with, what templates make of a line, and for each warp the means of
 // chunks that the line of a tile is made of.
 #pragma once
@@ -84,7 +87,7 @@ struct WarpgroupMemory {
   __host__ __device__ static int factors(const WarpgroupLayout& q) {
     return panels(q) + kWarpgroups * q.panel_words;
   }
-  __host__ __device__ static int starts(const WarpgroupLayout& q) { return factors(q) + 2 * kTile; }
+  __host__ __device__ static int starts(const WarpgroupLayout& q) { return factors(q) + 3 * kTile; }
   __host__ __device__ static int units(const WarpgroupLayout& q) { return starts(q) + 2 * kGroup; }
   __host__ __device__ static int means(const WarpgroupLayout& q) { return units(q) + kGroup; }
   __host__ __device__ static int words(const WarpgroupLayout& q, int line_chunks) {
@@ -96,7 +99,38 @@ struct WarpgroupMemory {
   }
 };
 
-// The copy of a tile to place `which` of two. ask() leaves it on its way; finish() waits for what this
+// Which places a tile has, by its number among those of the block: of two, and of three.
+struct TilePlaces {
+  int number;  // modulo 6
+  __device__ __forceinline__ int of_two() const { return number % 2; }
+  __device__ __forceinline__ int of_three() const { return number < 3 ? number : number - 3; }
+  __device__ __forceinline__ TilePlaces next() const { return {number == 5 ? 0 : number + 1}; }
+};
+
+// The right to multiply, which the warpgroups of a block hand to each other. Between two of its take()
+// a warpgroup has seen all that the other did before the give() in between.
+struct Turns {
+  static constexpr int kThreads = kWarpgroups * kWarpgroup;
+  static_assert(kWarpgroups == 2);
+  // Numbers of barriers as constants: 1 and 2 are those of each warpgroup by itself.
+  __device__ __forceinline__ static void take(int warpgroup) {
+    if (warpgroup == 0) {
+      block::wait(3, kThreads);
+    } else {
+      block::wait(4, kThreads);
+    }
+  }
+  // To the other one.
+  __device__ __forceinline__ static void give(int warpgroup) {
+    if (warpgroup == 0) {
+      block::arrive(4, kThreads);
+    } else {
+      block::arrive(3, kThreads);
+    }
+  }
+};
+
+// The copy of a tile to its places. ask() leaves it on its way; finish() waits for what this
 // thread asked for, takes the samples about the tile's line and rounds them. A thread finishes the samples
 // that it asked for and a warp the line from means that its own lanes asked for, so that between the
 // two no barrier is needed. What follows from a thread's number is computed in both: kept meanwhile, it
@@ -112,13 +146,14 @@ struct TileCopy {
 
   const Products& p;
   const WarpgroupShape& shape;
-  int tile, which;
+  int tile;
+  TilePlaces places;
 
   __device__ __forceinline__ static int thread() { return opaque(static_cast<int>(threadIdx.x)); }
   __device__ __forceinline__ int first() const { return p.q.first + tile * At::kTile; }
   __device__ __forceinline__ std::uint32_t* signal(int channel) const {
     const WarpgroupLayout& q = shape.layout;
-    return dynamic_shared<std::uint32_t>() + which * At::signal_words(q) +
+    return dynamic_shared<std::uint32_t>() + places.of_two() * At::signal_words(q) +
            channel * q.channel_words;
   }
   __device__ __forceinline__ LineChunks chunks() const {
@@ -156,7 +191,8 @@ struct TileCopy {
         }
       }
     }
-    float* const factors = dynamic_shared<float>() + At::factors(q) + which * At::kTile;
+    float* const factors =
+        dynamic_shared<float>() + At::factors(q) + places.of_three() * At::kTile;
     const float* const of_tile = p.memory.factors + tile * At::kTile;
     static_assert(kThreads % kPlacesTogether == 0);
     const int place = factor_place(from);
@@ -211,7 +247,7 @@ struct TileCopy {
     if (from < kGroup) {
       float* const words = dynamic_shared<float>();
       const float unit = words[At::units(q) + from];
-      words[At::starts(q) + which * kGroup + from] =
+      words[At::starts(q) + places.of_two() * kGroup + from] =
           p.asked.normalised ? (p.asked.centred ? line.slope : line.start) * unit : 0.0f;
     }
     warpgroup::publish_shared();
@@ -249,8 +285,6 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
       block::barrier(2, kWarpgroup);
     }
   };
-  // Each warpgroup comes here before and after its products, one of them a turn later.
-  const auto take_turns = [] { block::barrier(); };
   const int row_words = q.panel_steps * Maths::kStep + kSpread;
 
   // What the templates make of a line. A thread alone reads what it stores.
@@ -270,19 +304,21 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
     return tile < 0 ? 0 : ceil_div(shifts, kTaskShifts) << (two_groups() ? 1 : 0);
   };
   const bool one_panel = q.channels == 1 && q.panel_steps == q.steps;
-  int state = 1;  // 2 times the round of the tile, and which of two places the tile has
+  int state = 5;  // 8 times the round of the tile, and the number of its places
   // The first time there are no tasks, only copies of the first tile.
 #pragma unroll 1
   for (int tile = static_cast<int>(blockIdx.x - gridDim.x); tile < q.tiles;
-       tile += static_cast<int>(gridDim.x), state = state % 2 ^ 1) {
+       tile += static_cast<int>(gridDim.x), state = TilePlaces{state % 8}.next().number) {
 #pragma unroll 1
-    for (;; state += 2) {
-      const int round = state / 2, which = state % 2;
+    for (;; state += 8) {
+      const int round = state / 8;
+      const TilePlaces places{state % 8};
       const int rounds = ceil_div(tasks(opaque(tile)), kWarpgroups);
-      // The tile before this one is read no more: by warpgroup 1 since its last task, by the other since
-      // its first task of this tile.
+      // The signal of the tile before this one is read no more: warpgroup 1 has multiplied its last task
+      // before warpgroup 0 multiplied the first of this tile. And nobody has factors of the tile before
+      // that one, of which all tasks ended before.
       const int next = tile + static_cast<int>(gridDim.x);
-      const TileCopy<Maths, kSpread> copy{p, shape, next, which ^ 1};
+      const TileCopy<Maths, kSpread> copy{p, shape, next, places.next()};
       if (round == (warpgroup() == 0 ? std::min(1, rounds) : 0) && next < q.tiles) copy.ask();
       // Warpgroup 0 multiplies the next tile first, and then warpgroup 1 has a task of this one. So that
       // one finishes before its last task, and warpgroup 0 after it.
@@ -297,7 +333,7 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
       sums.group = task & groups;
       const int task_shift = (task >> groups) * kTaskShifts;  // in the tile
       if (!exists) {
-        take_turns();
+        Turns::take(warpgroup());
       } else {
         int channel = 0, begin = 0;
 #pragma unroll 1
@@ -324,10 +360,10 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
             wait_for_warpgroup();
           }
           if (channel == 0 && begin == 0) {
-            take_turns();
+            Turns::take(warpgroup());
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-              const float start = starts[which * kGroup + sums.row(half)];
+              const float start = starts[places.of_two() * kGroup + sums.row(half)];
 #pragma unroll
               for (int i = 0; i < Maths::kColumns / 4; ++i) {
                 sums.d[i / 2 * 4 + 2 * half + i % 2] = start;
@@ -356,7 +392,7 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
           };
           // The columns of the task. A step has a part of each plane.
           static_assert(kSpread == Maths::kStep && kTaskShifts % kSpread == 0);
-          const std::uint32_t* const columns = signals + which * At::signal_words(q) +
+          const std::uint32_t* const columns = signals + places.of_two() * At::signal_words(q) +
                                                channel * q.channel_words +
                                                task_shift / kSpread * kPartWords;
           const auto multiply = [&](const Left(&of)[kAtOnce], int step, int count) {
@@ -402,19 +438,19 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
           }
         }
       }
-      take_turns();
+      Turns::give(warpgroup());
       if (exists) {
-        use(sums,
-            TaskFactors{reinterpret_cast<const FourFactors*>(factors + which * kTile + task_shift) +
-                        warp::lane()},
+        const float* const of_task = factors + places.of_three() * kTile + task_shift;
+        use(sums, TaskFactors{reinterpret_cast<const FourFactors*>(of_task) + warp::lane()},
             tile * kTile + task_shift);
       }
     }
     if (tile >= 0) continue;
     block::barrier();  // the first tile is there
-    if (warpgroup() == 1) take_turns();
+    if (warpgroup() == 1) Turns::give(1);
   }
-  if (warpgroup() == 0) take_turns();
+  // What warpgroup 1 gave last.
+  if (warpgroup() == 0) Turns::take(0);
 }
 
 // As WarpEngine of products.hpp.
