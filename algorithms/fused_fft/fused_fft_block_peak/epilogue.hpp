@@ -27,6 +27,29 @@ struct PeakScratch {
   std::uint32_t pair;  // that the block has
 };
 
+// Values with numbers from 0 on, of which a lane has every 32nd. NaN where there is none.
+template <int kParts>
+struct LaneValues {
+  float value[kParts];
+
+  // Of all lanes; NaN if there is no number.
+  __device__ __forceinline__ float largest() const {
+    float most = value[0];
+#pragma unroll
+    for (int part = 1; part < kParts; ++part) most = fmaxf(most, value[part]);
+    return largest_of_lanes(most);
+  }
+  // The first number whose value is `of`, which one has.
+  __device__ __forceinline__ int first(float of, int lane) const {
+    float place = no_number();
+#pragma unroll
+    for (int part = kParts - 1; part >= 0; --part) {
+      if (value[part] == of) place = static_cast<float>(-(warp::kSize * part + lane));
+    }
+    return -static_cast<int>(largest_of_lanes(place));
+  }
+};
+
 // The record of the pair, by all threads of the block, after a barrier behind which the tile and
 // `tops` are complete. Nobody reads the tile any more when it returns. Behind `scratch` lies what
 // interpolation needs.
@@ -37,31 +60,36 @@ struct PeakScratch {
 template <int kN>
 __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch<kN>& scratch,
                                            const ResultRequest& request, const Upsample& upsample,
-                                           WarpPlace my, Peak* to) {
-  // Every warp finds the peak.
-  PeakPlace top = place_of(no_number(), 0);
-#pragma unroll 1
-  for (int y = my.lane; y < s.rows; y += 32) top = first_of(top, place_of(scratch.tops[y], y));
-  top = first_of_lanes(top);
-  const bool exists = top.at != kNowhere;
-  const int peak_y = exists ? top.at : 0;
-  PeakPlace col = place_of(no_number(), 0);
-#pragma unroll 1
-  for (int x = my.lane; x < s.cols; x += 32) {
-    const float value = s.row(peak_y)[x];
-    col = first_of(col, place_of(value, x));
-  }
-  col = first_of_lanes(col);
-  const int peak_x = exists ? col.at : 0;
+                                           Peak* to) {
+  // Opaque, so that nothing is made ready before the passes: registers are short.
+  const int thread = opaque(static_cast<int>(threadIdx.x));
+  const WarpPlace my{thread / warp::kSize, kPeakWarps<kN>, thread % warp::kSize};
+  // Every warp finds the peak. A lane has a value of each part of 32, all of them on their way at once.
+  constexpr int kParts = PeakScratch<kN>::kParts;
+  const auto values = [&](int count, auto&& at) {
+    LaneValues<kParts> of;
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+      const int i = warp::kSize * part + my.lane;
+      of.value[part] = i < count ? at(i) : no_number();
+    }
+    return of;
+  };
+  LaneValues<kParts> tops = values(s.rows, [&](int y) { return scratch.tops[y]; });
+  const float largest = tops.largest();
+  const bool exists = is_number(largest);
+  const int peak_y = exists ? tops.first(largest, my.lane) : 0;
+  const auto row = values(s.cols, [&](int x) { return s.row(peak_y)[x]; });
+  const int peak_x = exists ? row.first(largest, my.lane) : 0;
 
   // The row with the largest output that is away from the peak's row.
-  PeakPlace far = place_of(no_number(), 0);
-#pragma unroll 1
-  for (int y = my.lane; y < s.rows; y += 32) {
-    if (y - peak_y > 2 || peak_y - y > 2) far = first_of(far, place_of(scratch.tops[y], y));
+#pragma unroll
+  for (int part = 0; part < kParts; ++part) {
+    const int y = warp::kSize * part + my.lane;
+    if (y - peak_y <= 2 && peak_y - y <= 2) tops.value[part] = no_number();
   }
-  far = first_of_lanes(far);
-  const int far_y = far.at;
+  const float far = tops.largest();
+  const int far_y = is_number(far) ? tops.first(far, my.lane) : kNowhere;
   if (my.warp < PeakScratch<kN>::kParts) {
     const int x = 32 * my.warp + my.lane;
     float found = no_number();
@@ -94,30 +122,39 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   }
   second = largest_of_lanes(second);
   if (my.lane == 0) scratch.seconds[my.warp] = second;
-  // Read before others may overwrite the tile.
-  Peak record{};
-  if (my.warp == 0) {
-    const bool broken = warp::any(my.lane < kPeakWarps<kN> && scratch.broken[my.lane] != 0);
-    if (my.lane == 0) {
-      record = peak_record(s, request, request.sub_pixel, {top.value, exists ? 0 : kNowhere},
-                           peak_y, peak_x, no_number(), !broken);
-    }
+  // The record is the last warp's, since the first one has a unit of columns more. Its first lanes have
+  // an axis each, whose neighbours are read before others may overwrite the tile.
+  const bool writes = my.warp == my.warps - 1;
+  AxisNeighbours neighbours{};
+  bool broken = false;
+  if (writes) {
+    broken = my.lane < kPeakWarps<kN> && scratch.broken[my.lane] != 0;
+    neighbours = neighbours_along(s, my.lane == 0, peak_y, peak_x);
   }
   block::barrier();
-  if (my.warp == 0) {
-    float of_warps = my.lane < kPeakWarps<kN> ? scratch.seconds[my.lane] : no_number();
-    of_warps = largest_of_lanes(of_warps);
+  if (writes) {
+    broken = warp::any(broken);
+    const float of_warps =
+        largest_of_lanes(my.lane < kPeakWarps<kN> ? scratch.seconds[my.lane] : no_number());
+    const AxisFit fit = neighbours.fit(largest, request.sub_pixel);
+    const float sub_sx = warp::shuffle(fit.sub, 1);
+    const std::uint32_t flags = fit.flags | warp::shuffle(fit.flags, 1);
     if (my.lane == 0) {
-      record.second = exists ? of_warps : no_number();
+      Peak record = plain_record(request, {largest, exists ? 0 : kNowhere}, peak_y, peak_x,
+                                 exists ? of_warps : no_number(), !broken);
+      if (exists) {
+        record.sub_sy = fit.sub;
+        record.sub_sx = sub_sx;
+        record.flags |= flags;
+      }
       store_record(to, record);
     }
   }
   if (request.sub_pixel != SubPixel::upsample || !exists) return;
-  const int thread = opaque(static_cast<int>(threadIdx.x));
-  const int lane = thread % warp::kSize, warp = thread / warp::kSize;
-  if (warp::any(lane < kPeakWarps<kN> && scratch.broken[lane] != 0)) return;  // all warps alike
+  // All warps alike.
+  if (warp::any(my.lane < kPeakWarps<kN> && scratch.broken[my.lane] != 0)) return;
   interpolate_peak(s, upsample, peak_y, peak_x,
-                   BlockTeam{lane, warp, kPeakWarps<kN>, &scratch.team},
+                   BlockTeam{my.lane, my.warp, kPeakWarps<kN>, &scratch.team},
                    reinterpret_cast<float*>(&scratch + 1), to);
 }
 

@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
       const TileSurface<kN> surface{&in_tile->re, a.rows.first, a.cols.first, a.rows.count,
                                     a.cols.count};
       if (a.request.kind == ResultKind::peak) {
-        write_peak<kN>(surface, scratch, a.request, a.upsample, my, a.request.peaks_of(p));
+        write_peak<kN>(surface, scratch, a.request, a.upsample, a.request.peaks_of(p));
       } else if (a.request.kind == ResultKind::surface) {
         write_surface<kN>(surface, my, a.out_of(p));
       } else {

@@ -191,8 +191,7 @@ struct TileCopy {
         }
       }
     }
-    float* const factors =
-        dynamic_shared<float>() + At::factors(q) + places.of_three() * At::kTile;
+    float* const factors = dynamic_shared<float>() + At::factors(q) + places.of_three() * At::kTile;
     const float* const of_tile = p.memory.factors + tile * At::kTile;
     static_assert(kThreads % kPlacesTogether == 0);
     const int place = factor_place(from);
