@@ -42,11 +42,11 @@ std::vector<double> dense_stack(const Problem& problem, const Inputs& inputs, Si
     return stack;
   }
   const ViewLayout layout = view_layout(problem, side, seed);
-  for (Index i = 0; i < matrices; ++i) {
-    for (Index y = 0; y < shape.rows; ++y) {
-      fill_inputs(stack.data() + (i * shape.rows + y) * shape.cols, inputs,
-                  layout.row(i, y, shape.rows), shape.cols);
-    }
+#pragma omp parallel for
+  for (Index row = 0; row < matrices * shape.rows; ++row) {
+    double* const to = stack.data() + row * shape.cols;
+    const Index from = layout.row(row / shape.rows, row % shape.rows, shape.rows);
+    for (Index x = 0; x < shape.cols; ++x) to[x] = inputs.value(from + x);
   }
   return stack;
 }

@@ -233,7 +233,7 @@ void check_sum(const PairTruth& truth, InputKind kind, double sum, Findings& fin
 // findings in the order of the pairs.
 template <typename F>
 Findings each_pair(const Problem& problem, Truth& truth, InputKind kind, F&& step) {
-  constexpr Index kChunkElements = Index{1} << 22;
+  constexpr Index kChunkElements = Index{1} << 25;  // several pairs, however large
   const Index size = problem.out_size();
   const Index per_chunk = std::clamp<Index>(kChunkElements / size, 1, problem.pairs());
   Findings all;

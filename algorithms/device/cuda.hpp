@@ -91,13 +91,6 @@ __device__ __forceinline__ void barrier(int number, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// A barrier at which some of its `threads` threads only say that they have come, and others wait until
-// all have come: what the former did before is seen by the latter. Whole warps; numbers as above.
-__device__ __forceinline__ void arrive(int number, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
-}
-__device__ __forceinline__ void wait(int number, int threads) { barrier(number, threads); }
-
 }  // namespace block
 
 // The 32 threads of a warp. All of them must take part in every call: T is 4 or 8 bytes.

@@ -139,46 +139,6 @@ __device__ __forceinline__ float second_of_row(const Surface& s, int y, int lane
   return found ? best : no_number();
 }
 
-// The same of rows [begin, end), begin < end, where many rows have to be looked at: a lane walks down
-// a column, and reads each row once with its neighbours. Only numbers above -infinity are found. What
-// lies before and behind a row is read too, and not used.
-template <typename Surface>
-__device__ __forceinline__ float second_of_rows(const Surface& s, int begin, int end, int lane,
-                                                int peak_y, int peak_x, float least) {
-  struct Three {
-    float left, middle, right;
-    __device__ __forceinline__ float largest() const { return fmaxf(middle, fmaxf(left, right)); }
-  };
-  const float lowest = is_number(least) ? least : -HUGE_VALF;
-  float best = lowest;
-#pragma unroll 1
-  for (int from = 0; from < s.cols; from += warp::kSize) {
-    // Beyond the last column a lane looks at the last one again.
-    const int x = from + lane < s.cols ? from + lane : s.cols - 1;
-    const bool has_left = x > 0, has_right = x + 1 < s.cols;
-    const bool near_x = x - peak_x <= 2 && peak_x - x <= 2;
-    const auto load = [&](int y) {
-      const float* const at = s.row(y) + x;
-      return Three{has_left ? at[-1] : no_number(), at[0], has_right ? at[1] : no_number()};
-    };
-    float above = begin > 0 ? load(begin - 1).largest() : no_number();
-    Three here = load(begin);
-#pragma unroll 4
-    for (int y = begin; y < end; ++y) {
-      const bool last = y + 1 == s.rows;
-      const Three next = load(last ? y : y + 1);
-      const float before = fmaxf(above, here.left);
-      const float after = fmaxf(last ? no_number() : next.largest(), here.right);
-      const float value = here.middle;
-      const bool around = near_x && static_cast<unsigned>(y - peak_y + 2) <= 4;
-      if (value > best && !(before >= value) && !(after > value) && !around) best = value;
-      above = here.largest();
-      here = next;
-    }
-  }
-  return best > lowest ? best : no_number();
-}
-
 // Position of the maximum of the parabola through three neighbouring values, the middle one the
 // largest: in pixels (steps of a shift) from the middle one. In float32 its five roundings move it by
 // less than 2^-22 pixels (2.5 x 2^-24 in all).
@@ -217,24 +177,6 @@ __device__ __forceinline__ AxisFit fit_along(float before, float middle, float a
   // With an infinity among the three values `top` is NaN, and there is no fit.
   if (top - top == 0) fit.sub = top;
   return fit;
-}
-
-// The neighbours of output (y, x) along an axis, 0 where there is none.
-struct AxisNeighbours {
-  float before, after;
-  bool has_before, has_after;
-  __device__ __forceinline__ AxisFit fit(float middle, SubPixel sub_pixel) const {
-    return fit_along(before, middle, after, has_before, has_after, sub_pixel);
-  }
-};
-template <typename Surface>
-__device__ __forceinline__ AxisNeighbours neighbours_along(const Surface& s, bool is_y, int y,
-                                                           int x) {
-  const int place = is_y ? y : x;
-  AxisNeighbours of{0.0f, 0.0f, place > 0, place + 1 < (is_y ? s.rows : s.cols)};
-  if (of.has_before) of.before = s.row(is_y ? y - 1 : y)[is_y ? x : x - 1];
-  if (of.has_after) of.after = s.row(is_y ? y + 1 : y)[is_y ? x : x + 1];
-  return of;
 }
 
 // The smallest float that is at least `value`.
@@ -289,33 +231,32 @@ inline Support results_fit(const Problem& q, bool interpolates = false) {
   return yes();
 }
 
-// The record of the peak at (y, x) before its fit; peak.at is kNowhere where no output is a number.
-__device__ __forceinline__ Peak plain_record(const ResultRequest& request, PeakPlace peak, int y,
-                                             int x, float second, bool all_finite) {
+// The record of the peak at (y, x), by one thread; peak.at is kNowhere where no output is a number.
+template <typename Surface>
+__device__ __forceinline__ Peak peak_record(const Surface& s, const ResultRequest& request,
+                                            SubPixel sub_pixel, PeakPlace peak, int y, int x,
+                                            float second, bool all_finite) {
   Peak record{};
   record.second = second;
   record.flags = all_finite ? 0u : std::uint32_t{kPeakNotFinite};
   record.sy = request.first_sy;
   record.sx = request.first_sx;
-  record.value = no_number();
-  if (peak.at == kNowhere) return record;
+  if (peak.at == kNowhere) {
+    record.value = no_number();
+    return record;
+  }
   record.value = peak.value;
   record.sy += y;
   record.sx += x;
-  return record;
-}
-// All of it, by one thread.
-template <typename Surface>
-__device__ __forceinline__ Peak peak_record(const Surface& s, const ResultRequest& request,
-                                            SubPixel sub_pixel, PeakPlace peak, int y, int x,
-                                            float second, bool all_finite) {
-  Peak record = plain_record(request, peak, y, x, second, all_finite);
-  if (peak.at == kNowhere) return record;
   // A loop that is not unrolled, so that the long code of a division is there once for both axes.
 #pragma unroll 1
   for (int axis = 0; axis < 2; ++axis) {
     const bool is_y = axis == 0;
-    const AxisFit fit = neighbours_along(s, is_y, y, x).fit(peak.value, sub_pixel);
+    const int place = is_y ? y : x;
+    const bool has_before = place > 0, has_after = place + 1 < (is_y ? s.rows : s.cols);
+    const float before = has_before ? s.row(is_y ? y - 1 : y)[is_y ? x : x - 1] : 0.0f;
+    const float after = has_after ? s.row(is_y ? y + 1 : y)[is_y ? x : x + 1] : 0.0f;
+    const AxisFit fit = fit_along(before, peak.value, after, has_before, has_after, sub_pixel);
     (is_y ? record.sub_sy : record.sub_sx) = fit.sub;
     record.flags |= fit.flags;
   }

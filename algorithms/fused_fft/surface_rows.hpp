@@ -21,7 +21,7 @@ struct TileSurface {
   int rows, cols;
 
   __device__ __forceinline__ const float* row(int y) const {
-    const auto of_tile = static_cast<unsigned>(y + first_row);
+    const int of_tile = y + first_row;
     return tile + first_col + 2 * (of_tile * T::pitch + of_tile / T::second * kGap);
   }
   // What a block of rows has beyond its rows.

@@ -2,6 +2,7 @@
 // memory. ../row_results.hpp has the other results.
 #pragma once
 
+#include "algorithms/device/peak_walk.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/upsample.hpp"
 #include "algorithms/fused_fft/row_results.hpp"
 #include "algorithms/fused_fft/surface_rows.hpp"
@@ -125,26 +126,40 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   // The record is the last warp's, since the first one has a unit of columns more. Its first lanes have
   // an axis each, whose neighbours are read before others may overwrite the tile.
   const bool writes = my.warp == my.warps - 1;
-  AxisNeighbours neighbours{};
-  bool broken = false;
+  bool broken = false, has_before = false, has_after = false;
+  float before = 0, after = 0;
   if (writes) {
     broken = my.lane < kPeakWarps<kN> && scratch.broken[my.lane] != 0;
-    neighbours = neighbours_along(s, my.lane == 0, peak_y, peak_x);
+    const bool is_y = my.lane == 0;
+    has_before = (is_y ? peak_y : peak_x) > 0;
+    has_after = (is_y ? peak_y + 1 < s.rows : peak_x + 1 < s.cols);
+    const float* const from = s.row(peak_y) + peak_x;
+    if (has_before) before = is_y ? s.row(peak_y - 1)[peak_x] : from[-1];
+    if (has_after) after = is_y ? s.row(peak_y + 1)[peak_x] : from[1];
   }
   block::barrier();
   if (writes) {
     broken = warp::any(broken);
     const float of_warps =
         largest_of_lanes(my.lane < kPeakWarps<kN> ? scratch.seconds[my.lane] : no_number());
-    const AxisFit fit = neighbours.fit(largest, request.sub_pixel);
+    const AxisFit fit = fit_along(before, largest, after, has_before, has_after, request.sub_pixel);
     const float sub_sx = warp::shuffle(fit.sub, 1);
     const std::uint32_t flags = fit.flags | warp::shuffle(fit.flags, 1);
     if (my.lane == 0) {
-      Peak record = plain_record(request, {largest, exists ? 0 : kNowhere}, peak_y, peak_x,
-                                 exists ? of_warps : no_number(), !broken);
+      Peak record{largest,
+                  request.first_sy,
+                  request.first_sx,
+                  0.0f,
+                  0.0f,
+                  no_number(),
+                  broken ? std::uint32_t{kPeakNotFinite} : 0u,
+                  0};
       if (exists) {
+        record.sy += peak_y;
+        record.sx += peak_x;
         record.sub_sy = fit.sub;
         record.sub_sx = sub_sx;
+        record.second = of_warps;
         record.flags |= flags;
       }
       store_record(to, record);

@@ -14,6 +14,7 @@
 // chunks that the line of a tile is made of.
 #pragma once
 
+#include "algorithms/device/turns.hpp"
 #include "algorithms/time_series/detection/products.hpp"
 #include "algorithms/time_series/warpgroup_plan.hpp"
 
