@@ -158,8 +158,11 @@ def _compiled(every: pd.DataFrame) -> Result:
     best: dict[str, tuple[pd.Series, pd.Series]] = {}
     for name in table.patients():
         own = table.of_patient(every, name, TEMPLATES)
-        sides = [own[own["variant"] == variant] for variant in (generic, specialised)] if len(own) else []
-        if sides and all(len(side) for side in sides):
+        if own.empty:
+            continue
+        left, right = (own[own["variant"] == variant] for variant in (generic, specialised))
+        sides = table.with_params_of(left, right), table.with_params_of(right, left)
+        if all(len(side) for side in sides):
             best[name] = (sides[0].iloc[0], sides[1].iloc[0])
     if not best:
         return _missing("compiled", f"{specialised} beside {generic}", "run-time-compilation")
@@ -178,7 +181,7 @@ def _compiled(every: pd.DataFrame) -> Result:
         title=f"{TITLE}: kernels compiled for the problem",
         caption=(
             f"The paper's passes with {TEMPLATES} templates of each patient, fastest point of the kernels that serve all sizes ({generic}) and of those compiled at run time "
-            f"({specialised}). Compiling takes {compiled['compile_us']:.3g} ms the first time, and from then on {compiled['load_us']:.2g} ms to load (medians); neither is in these times."
+            f"({specialised}), of the parameters that both were measured with. Compiling takes {compiled['compile_us']:.3g} ms the first time, and from then on {compiled['load_us']:.2g} ms to load (medians); neither is in these times."
         ),
         alt=f"Bars of the time of a call for {', '.join(best)}: compiled for all sizes, and for the problem.",
         figure=figure,

@@ -122,6 +122,11 @@ def of_patient(found: pd.DataFrame, name: str, templates: int) -> pd.DataFrame:
     return own.sort_values("time_us", kind="stable")
 
 
+def with_params_of(points: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """The points whose parameters `others` have too, so that a side that was not measured whole is not the slower one for that."""
+    return points[points["params"].isin(others["params"])] if len(points) and len(others) else points.iloc[:0]
+
+
 def table(results: ResultSet) -> pd.DataFrame:
     """A line per problem, variant and number of threads, the fastest of a problem first: columns COLUMNS."""
     found = points(results)

@@ -186,14 +186,22 @@ def registers(results: ResultSet, args: Arguments) -> Found:
 
 
 def paid(results: ResultSet, args: Arguments) -> Found:
-    """As `ratio`, of a `to` that is compiled at run time: labels say after how many calls the compilation has paid."""
+    """The time of the fastest point of `of` over that of `to`, which is compiled at run time, of the parameters that both were measured with:
+    labels say after how many calls the compilation has paid."""
     every, values, missing = template_matching.every_point(results), [], []
-    ratios, missing = _ratios(results, args)
-    for name, one in ratios.items():
-        best = _points(every, args["to"], name, args["templates"], _column(args)).iloc[0]
-        saved = float(best[_column(args)]) * (one - 1)
+    for patient in _patients(args):
+        sides = [_points(every, args[key], patient.name, args["templates"], METRICS["time"]) for key in ("of", "to")]
+        generic = template_matching.with_params_of(sides[0], sides[1])
+        compiled = template_matching.with_params_of(sides[1], sides[0])
+        if generic.empty or compiled.empty:
+            which = args["of" if sides[0].empty or len(sides[1]) else "to"]
+            missing.append(_describe(which, patient.name, args["templates"]))
+            continue
+        best = compiled.iloc[0]
+        time = float(best[METRICS["time"]])
+        saved = float(generic.iloc[0][METRICS["time"]]) - time
         after = f"pays after {float(best['compile_us']) / saved:.2g} calls" if saved > 0 else "never pays"
-        values.append(known(f"{name}, {after}", one))
+        values.append(known(f"{patient.name}, {after}", 1 + saved / time))
     return Found(values, missing)
 
 
