@@ -6,7 +6,8 @@
 
 #ifndef XCORR_EMULATE
 
-namespace xcorr::device::block {
+namespace xcorr::device {
+namespace block {
 
 // At a barrier of `threads` threads, whole warps, those of arrive() go on, and those of wait() go on
 // when all have come: they see what the others did before. Barriers of cuda.hpp have other numbers.
@@ -15,6 +16,7 @@ __device__ __forceinline__ void arrive(int number, int threads) {
 }
 __device__ __forceinline__ void wait(int number, int threads) { barrier(number, threads); }
 
-}  // namespace xcorr::device::block
+}  // namespace block
+}  // namespace xcorr::device
 
 #endif  // XCORR_EMULATE

@@ -3,7 +3,6 @@
 #include <sanitizer/common_interface_defs.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -61,6 +60,13 @@ struct Thread {
   const void* stack_bottom = nullptr;
 };
 
+// A barrier at which some threads only arrive: how many are here, and how often all were.
+struct Arrivals {
+  int here = 0;
+  std::uint64_t completed = 0;
+  void come(int threads) { completed += ++here == threads, here %= threads; }
+};
+
 StackPool stacks;
 std::uint64_t order_seed = 0;
 std::uint64_t started = 0;
@@ -107,19 +113,7 @@ class Block {
     if (!release_complete()) held_turns_ = 0;
     return true;
   }
-  // A thread comes to a barrier with a number. How often the barrier was complete before.
-  std::uint64_t arrive(int number, int threads) {
-    Arrivals& at = arrivals_.at(static_cast<std::size_t>(number));
-    const std::uint64_t before = at.completed;
-    if (++at.here == static_cast<unsigned>(threads)) {
-      at.here = 0;
-      ++at.completed;
-    }
-    return before;
-  }
-  std::uint64_t completed(int number) const {
-    return arrivals_.at(static_cast<std::size_t>(number)).completed;
-  }
+  Arrivals& arrivals(int number) { return arrivals_[number]; }
   // Ends the fibers of a block that is not to go on, because another one failed.
   void abandon() {
     blockIdx = index_;
@@ -366,13 +360,8 @@ class Block {
   Order& order_;
   std::vector<unsigned> sequence_;
   std::vector<Thread> threads_;
-  std::vector<Lanes> exchanged_;  // of each warp: what its last complete operation exchanged
-  // A barrier at which some only arrive: who has come, and how often all had.
-  struct Arrivals {
-    unsigned here = 0;
-    std::uint64_t completed = 0;
-  };
-  std::array<Arrivals, 16> arrivals_;
+  std::vector<Lanes> exchanged_;      // of each warp: what its last complete operation exchanged
+  std::map<int, Arrivals> arrivals_;  // by the number of the barrier
   std::map<const void*, Memory> static_;
   Memory dynamic_;
   std::size_t static_bytes_ = 0, dynamic_bytes_ = 0;
@@ -453,12 +442,13 @@ void group_barrier(int group, Site site) {
   thread.block->wait(thread, State::at_group, site);
 }
 
-void arrive(int number, int threads) { current().block->arrive(number, threads); }
+void arrive(int number, int threads) { current().block->arrivals(number).come(threads); }
 
 void wait_for_all(int number, int threads) {
-  Block& block = *current().block;
-  const std::uint64_t before = block.arrive(number, threads);
-  while (block.completed(number) == before) poll();
+  Arrivals& arrivals = current().block->arrivals(number);
+  const std::uint64_t before = arrivals.completed;
+  arrivals.come(threads);
+  while (arrivals.completed == before) poll();
 }
 
 void poll() {

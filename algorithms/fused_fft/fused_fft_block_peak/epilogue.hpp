@@ -2,8 +2,8 @@
 // memory. ../row_results.hpp has the other results.
 #pragma once
 
-#include "algorithms/device/peak_walk.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/upsample.hpp"
+#include "algorithms/fused_fft/fused_fft_block_peak/walk.hpp"
 #include "algorithms/fused_fft/row_results.hpp"
 #include "algorithms/fused_fft/surface_rows.hpp"
 

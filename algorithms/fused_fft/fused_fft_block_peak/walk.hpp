@@ -5,7 +5,7 @@
 
 #include "algorithms/device/peaks.hpp"
 
-namespace xcorr::device {
+namespace xcorr::fused_fft {
 
 // The largest local maximum of rows [begin, end), begin < end, that lies outside the 5 x 5 around the
 // peak and is larger than `least`, of the columns of a lane; NaN if there is none. Only numbers above
@@ -47,4 +47,4 @@ __device__ __forceinline__ float second_of_rows(const Surface& s, int begin, int
   return best > lowest ? best : no_number();
 }
 
-}  // namespace xcorr::device
+}  // namespace xcorr::fused_fft
