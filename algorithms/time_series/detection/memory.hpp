@@ -17,15 +17,16 @@ namespace xcorr::time_series {
 inline constexpr int kChunk = static_cast<int>(small_if_emulated(1024, 64));
 inline constexpr int kChunksOfBlock = 8;
 
-// The rough distribution: 16 bins for each power of two down to 2^-12, of either sign. With 8 bins for
-// each, scores of 0.94 that vary by 0.04 would lie in one bin.
+// The rough distribution of the distances from a score near the middle (Memory::centres): 16 bins for
+// each power of two down to 2^-12, of either sign. About 0 the scores ncc of a signal that is far from
+// its own 0, which are all near 0.75 or so, would lie in two or three bins.
 struct Survey {
   static constexpr int kPowers = 12, kOfPower = 16;
   static constexpr int kLowest = (127 - kPowers) * kOfPower;  // leading bits of 2^-12
   static constexpr int kHalf = kPowers * kOfPower + 1;        // bins of a sign, up to that of 1
   static constexpr int kBins = 2 * kHalf;
 
-  // Of a score in [-1, 1], or a little beyond.
+  // Of a distance. Those beyond 1 are in the outermost bins.
   __device__ static __forceinline__ int bin(float score) {
     const int leading = static_cast<int>((bits_of(score) & 0x7fffffffu) >> 19);
     const int size = leading < kLowest ? 0 : leading - kLowest;
@@ -89,12 +90,13 @@ struct Total {
 struct Memory {
   float* templates;  // [templates][channels][length], what is multiplied
   float* units;      // [templates]: what they make of ones; of zncc, of 0, 1, 2 and so on
+  float* centres;    // [templates]: about the middle of the scores, for the survey; of zncc 0
   float* factors;    // [tiles of a block], of the sums of a shift
   float* means;      // [channels][chunks]
   Total* totals;     // [channels][parts]
   State* state;
   std::uint32_t* survey;       // [padded][Survey::kBins]
-  unsigned long long* spread;  // [padded]: sum of squares of scores below 0 of a warp
+  unsigned long long* spread;  // [padded]: sum of squares of scores below the centre of a warp
   Counts* counts;              // [padded]
   std::uint32_t* histogram;    // [padded][3][bins]: about the median, above it, below it
   std::uint32_t* digits;       // [padded][2][kDigits]

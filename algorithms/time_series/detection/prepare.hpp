@@ -76,6 +76,34 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
   if (threadIdx.x == 0) *unit = static_cast<float>(sum);
 }
 
+// The mean of a template's scores ncc at kChunksOfBlock shifts, a warp each, that lie evenly in the
+// signal: one near the middle of all, where signal and template are far from 0. By the threads that have prepared the
+// template; one that has no finite score there counts as 0.
+__device__ __forceinline__ float centre_of_scores(const Series& q, const float* prepared,
+                                                  const float* signal) {
+  const int at = static_cast<int>(threadIdx.x) / warp::kSize;
+  const auto first =
+      q.first + static_cast<int>(static_cast<Index>(q.shifts - 1) * at / (kChunksOfBlock - 1));
+  block::barrier();  // other threads have prepared what this one reads
+  double products = 0, squares = 0;
+#pragma unroll 1
+  for (int channel = 0; channel < q.channels; ++channel) {
+    const float* const samples = signal + static_cast<Index>(channel) * q.pitch;
+    const float* const of_channel = prepared + static_cast<Index>(channel) * q.length;
+#pragma unroll 2
+    for (int i = warp::lane(); i < q.length; i += warp::kSize) {
+      const auto value = static_cast<double>(load_or_zero(samples, first + i, q.pitch));
+      products += value * static_cast<double>(of_channel[i]);
+      squares += value * value;
+    }
+  }
+  products = warp::reduce_add(products);
+  squares = warp::reduce_add(squares);
+  const double score = products / std::sqrt(squares);
+  const bool counts = warp::lane() == 0 && std::fabs(score) <= 1;
+  return static_cast<float>(sum_of_block<3>(counts ? score : 0.0) / kChunksOfBlock);
+}
+
 // Each warp has a chunk. An infinity or a NaN is no part of a mean.
 template <typename T>
 __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& memory, int channel,
@@ -134,6 +162,9 @@ __global__ void __launch_bounds__(kPrepareThreads, 5)
     const Index at = static_cast<Index>(block) * q.channels * q.length;
     prepare_template(q, asked, Rows<T>{left + at, q.length}, memory.templates + at,
                      memory.units + block);
+    if (!asked.surveyed) return;
+    const float centre = asked.centred ? 0.0f : centre_of_scores(q, memory.templates + at, right);
+    if (threadIdx.x == 0) memory.centres[block] = centre;
   } else {
     const int i = block - q.templates;
     const int channel = i / memory.parts;

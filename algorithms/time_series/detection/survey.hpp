@@ -41,9 +41,9 @@ struct SurveyShape {
   int tiles, blocks;  // that it surveys, and by how many blocks; those behind make factors
   int factors;        // of all tiles; 0 where they are there
 
-  // Bins, whose rows lie in different banks, and the sum of squares of each template.
+  // Bins, whose rows lie in different banks; of each template the sum of squares, and its centre.
   static constexpr int kPitch = Survey::kBins + 1;
-  static constexpr int kBinWords = kGroup * (kPitch + 1);
+  static constexpr int kBinWords = kGroup * (kPitch + 2);
   // The samples that a tile needs, sums of 16 of them, the mean of the signal, and the tile's factors.
   static constexpr int samples(int tile_shifts) {
     return ceil_div(tile_shifts + kMostOwnLength, 2 * kRun) * 2 * kRun;
@@ -160,6 +160,11 @@ __global__ void __launch_bounds__(kSurveyThreads, 4) survey_kernel(Products p, S
   auto* const own_factors = reinterpret_cast<float*>(bins + SurveyShape::kBinWords);
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   for (int i = thread; i < SurveyShape::kBinWords; i += threads) bins[i] = 0;
+  auto* const own_centres = reinterpret_cast<float*>(spread + kGroup);
+  if (thread < kGroup) {
+    const Index of = first_template(warps.cut) + thread;
+    own_centres[thread] = of < p.q.templates ? p.memory.centres[of] : 0.0f;
+  }
   block::barrier();
   const Maths maths(dynamic_shared<std::uint32_t>(), warps.cut.panel, warps.tile_shifts);
   const auto tile_of = [&](int i) {
@@ -183,12 +188,13 @@ __global__ void __launch_bounds__(kSurveyThreads, 4) survey_kernel(Products p, S
     const int of_warp = opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kTiles * kColumns;
     if (tile_of(opaque(i)) * warps.tile_shifts + of_warp >= p.q.shifts) continue;
     int below[2] = {};
+    const float centres[2] = {own_centres[sums.row(0)], own_centres[sums.row(1)]};
     each_sum(
         sums, GlobalFactors{own_factors + of_warp}, [&](int half, int, float sum, float factor) {
-          const float score = sum * factor;
-          below[half] += score < 0;
-          std::uint32_t* const bin = bins + opaque(sums.row(half) * kPitch + Survey::bin(score));
-          if (score == score) atomic_add(bin, 1u);
+          const float distance = std::fma(sum, factor, -centres[half]);
+          below[half] += distance < 0;
+          std::uint32_t* const bin = bins + opaque(sums.row(half) * kPitch + Survey::bin(distance));
+          if (distance == distance) atomic_add(bin, 1u);
         });
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -297,13 +303,13 @@ __global__ void __launch_bounds__(warp::kSize) brackets_kernel(Question asked, M
   const float at_median = within(step) / (2 * step);
   const float at_deviation = (within(deviation + step) - within(deviation - step)) / (2 * step);
   Bracket bracket;
-  bracket.median = median;
+  bracket.median = memory.centres[row] + median;
   bracket.deviation = deviation;
   bracket.near_median = varies / at_median + deviation * 0x1p-9f;
   bracket.near_deviation = varies / at_deviation + bracket.near_median;
   bracket.per_bin = asked.per_bin;
   const float deviations = static_cast<float>(asked.deviations);
-  bracket.cut = median - bracket.near_median + deviations * deviation -
+  bracket.cut = bracket.median - bracket.near_median + deviations * deviation -
                 std::fabs(deviations) * bracket.near_deviation;
   // Both brackets fit into a histogram, and do not meet.
   const auto half = static_cast<float>(memory.bins / 2 - 2);
