@@ -76,9 +76,9 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
   if (threadIdx.x == 0) *unit = static_cast<float>(sum);
 }
 
-// The mean of a template's scores ncc at kChunksOfBlock shifts, a warp each, that lie evenly in the
-// signal: one near the middle of all, where signal and template are far from 0. By the threads that have prepared the
-// template; one that has no finite score there counts as 0.
+// The mean of a template's scores ncc at kChunksOfBlock shifts that lie evenly in the signal, a warp each:
+// near the middle of all, also where signal and template are far from 0. A shift without a finite score
+// counts as 0. By the threads that have prepared the template.
 __device__ __forceinline__ float centre_of_scores(const Series& q, const float* prepared,
                                                   const float* signal) {
   const int at = static_cast<int>(threadIdx.x) / warp::kSize;
