@@ -29,9 +29,12 @@ SYSTEMATIC = ("offset", "alternating", "constant")  # kinds of input whose round
 
 
 def l2_bound(row: Row) -> float:
-    """The bound of a row by its variant's class, precision, input and problem. Of a partial window it is a lower limit:
-    what the window has of the whole result, which widens it, is not in a row."""
+    """The bound of a row by its variant's class, precision, input and problem. Of a partial window it is the stored one:
+    what the window has of the whole result, which widens it, is not in a row. Where none is stored, it is a lower limit."""
     problem = Problem.of_row(row)
+    stored = float(row.get("rel_l2_bound") or 0)
+    if problem.window not in ("full", "valid") and stored > 0:
+        return stored
     terms = math.prod(map(min, problem.left, problem.right))
     points = math.prod(a + b - 1 for a, b in zip(problem.left, problem.right))
     outputs = points if problem.window == "valid" else math.prod(problem.output)  # all widen the bound least
