@@ -159,8 +159,8 @@ __global__ void __launch_bounds__(kSurveyThreads, 4) survey_kernel(Products p, S
   std::uint32_t* const spread = bins + kGroup * kPitch;
   auto* const own_factors = reinterpret_cast<float*>(bins + SurveyShape::kBinWords);
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-  for (int i = thread; i < SurveyShape::kBinWords; i += threads) bins[i] = 0;
   auto* const own_centres = reinterpret_cast<float*>(spread + kGroup);
+  for (int i = thread; i < kGroup * (kPitch + 1); i += threads) bins[i] = 0;
   if (thread < kGroup) {
     const Index of = first_template(warps.cut) + thread;
     own_centres[thread] = of < p.q.templates ? p.memory.centres[of] : 0.0f;
