@@ -116,31 +116,6 @@ struct FieldTruth::KindTruth {
   }
 };
 
-// What was found about one pair, or several: the errors that are largest relative to their bounds.
-struct FieldTruth::Judged {
-  Check check;
-  double worst = -1, worst_l2 = -1;
-
-  void add(const Judged& other) {
-    if (other.worst > worst) {
-      worst = other.worst;
-      check.error = other.check.error;
-      check.bound = other.check.bound;
-    }
-    // Of equal ratios the narrower bound, as check_l2() has it.
-    if (other.worst_l2 > worst_l2 ||
-        (other.worst_l2 == worst_l2 && other.check.rel_l2_bound < check.rel_l2_bound)) {
-      worst_l2 = other.worst_l2;
-      check.rel_l2_error = other.check.rel_l2_error;
-      check.rel_l2_bound = other.check.rel_l2_bound;
-    }
-    if (check.passed()) check.first_wrong = other.check.first_wrong;
-    check.wrong += other.check.wrong;
-    check.wrong_pairs += other.check.wrong_pairs;
-    check.argmax_agrees &= other.check.argmax_agrees;
-  }
-};
-
 FieldTruth::FieldTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
                        std::uint64_t seed, Device& device, std::size_t cache_bytes)
     : problem_(problem),
@@ -228,8 +203,10 @@ std::vector<double> FieldTruth::outputs(const void* out, Index first, Index coun
 }
 
 void FieldTruth::compare_pair(const KindTruth& truth, Index p, const Expected* expected,
-                              double phase, const double* out, Judged& judged) const {
-  auto& [check, worst, worst_l2] = judged;
+                              double phase, const double* out, Tally& tally) const {
+  Check& check = tally.check;
+  double& worst = tally.worst_ratio;
+  tally.first_wrong_pair = p;
   const ScoreBounds& bounds = truth.data.bounds;
   const bool score = is_normalised(problem_.fields.score.kind);
   double difference2 = 0, reference2 = 0, weight2 = 0, scores = 0;
@@ -260,7 +237,7 @@ void FieldTruth::compare_pair(const KindTruth& truth, Index p, const Expected* e
   const double bound =
       bounds.l2(reference, std::sqrt(weight2), scores, truth.data.of_pair(p, phase),
                 truth.data.left_facts(p), truth.data.right_facts(p));
-  check_l2(check, worst_l2, problem_, p, std::sqrt(difference2), reference, bound);
+  check_l2(check, tally.worst_l2_ratio, problem_, p, std::sqrt(difference2), reference, bound);
 }
 
 void FieldTruth::compare_sample(const KindTruth& truth, const void* out, Check& check) const {
@@ -296,19 +273,19 @@ Check FieldTruth::check(InputKind kind, const void* out) {
   KindTruth& truth = truth_of(kind);
   const bool cache = fits(problem_, cache_bytes_);
   const Index size = problem_.out_size(), chunk = pairs_per_chunk(problem_);
-  Judged all;
+  Tally all;
   for (Index first = 0; first < problem_.pairs(); first += chunk) {
     const Index count = std::min(chunk, problem_.pairs() - first);
     const std::vector<double> values = outputs(out, first, count);
     const Index at = truth.compute(problem_, first, count, cache);
-    std::vector<Judged> of_pairs(static_cast<std::size_t>(count));
+    std::vector<Tally> of_pairs(static_cast<std::size_t>(count));
 #pragma omp parallel for schedule(dynamic)
     for (Index i = 0; i < count; ++i) {
       compare_pair(truth, first + i, truth.expected.data() + (at + i) * size,
                    truth.phase[static_cast<std::size_t>(at + i)], values.data() + i * size,
                    of_pairs[static_cast<std::size_t>(i)]);
     }
-    for (const Judged& of_pair : of_pairs) all.add(of_pair);
+    for (const Tally& of_pair : of_pairs) all.add(of_pair);
   }
   if (truth.data.by_transform && problem_.fields.score.kind != ScoreKind::phase) {
     compare_sample(truth, out, all.check);

@@ -31,10 +31,9 @@ class FieldTruth : public Truth {
 
  private:
   struct KindTruth;
-  struct Judged;
   KindTruth& truth_of(InputKind kind);
   void compare_pair(const KindTruth& truth, Index p, const Expected* expected, double phase,
-                    const double* out, Judged& judged) const;
+                    const double* out, Tally& tally) const;
   void compare_sample(const KindTruth& truth, const void* out, Check& check) const;
   std::vector<double> outputs(const void* out, Index first, Index count) const;
   std::vector<char> scalars(InputKind kind, Side side) const;

@@ -181,34 +181,9 @@ Check HostTruth::check(InputKind kind, const void* out) {
 
 namespace {
 
-// Sums over the elements of one or more pairs.
-struct Tally {
-  Check check;
+// Of one pair.
+struct PairTally : Tally {
   PairSums sums;
-  double worst_ratio = -1, worst_l2_ratio = -1;
-  Index first_wrong_pair = std::numeric_limits<Index>::max();
-
-  void add(const Tally& other) {
-    if (other.worst_ratio > worst_ratio) {
-      worst_ratio = other.worst_ratio;
-      check.error = other.check.error;
-      check.bound = other.check.bound;
-    }
-    if (other.worst_l2_ratio > worst_l2_ratio ||
-        (other.worst_l2_ratio == worst_l2_ratio && other.check.rel_l2_bound < check.rel_l2_bound)) {
-      worst_l2_ratio = other.worst_l2_ratio;
-      check.rel_l2_error = other.check.rel_l2_error;
-      check.rel_l2_bound = other.check.rel_l2_bound;
-    }
-    check.normalised_error = std::max(check.normalised_error, other.check.normalised_error);
-    if (!other.check.passed() && other.first_wrong_pair < first_wrong_pair) {
-      first_wrong_pair = other.first_wrong_pair;
-      check.first_wrong = other.check.first_wrong;
-    }
-    check.wrong += other.check.wrong;
-    check.wrong_pairs += other.check.wrong_pairs;
-    check.argmax_agrees &= other.check.argmax_agrees;
-  }
 };
 
 // Of a time series, for one pair; else null.
@@ -218,9 +193,9 @@ struct Windows {
 };
 
 template <typename T>
-Tally compare_pair(const Bounds& bounds, const Bounds::OfPair& of_pair, Index p, const T* out,
-                   const double* ref, const double* abs_ref, const Windows& windows) {
-  Tally tally;
+PairTally compare_pair(const Bounds& bounds, const Bounds::OfPair& of_pair, Index p, const T* out,
+                       const double* ref, const double* abs_ref, const Windows& windows) {
+  PairTally tally;
   if (windows.norm2) tally.check.normalised_error = 0;
   Index out_max = 0, ref_max = 0;
   for (Index e = 0; e < bounds.problem.out_size(); ++e) {
@@ -319,8 +294,8 @@ Check HostTruth::compare(InputKind kind, const T* out) {
 #pragma omp parallel for schedule(static)
     for (Index i = 0; i < count; ++i) {
       const Index p = first + i;
-      Tally tally = compare_pair(bounds, of_pair(p), p, out + p * size, ref + i * size,
-                                 abs_ref + i * size, windows(p));
+      PairTally tally = compare_pair(bounds, of_pair(p), p, out + p * size, ref + i * size,
+                                     abs_ref + i * size, windows(p));
       check_pair(tally.check, tally.worst_l2_ratio, bounds, p, tally.sums, left_norm(p),
                  right_norm(p));
       tally.first_wrong_pair = p;

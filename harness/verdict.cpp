@@ -123,6 +123,29 @@ void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index p
            bounds.l2(reference, std::sqrt(sums.absolute2), left_norm, right_norm));
 }
 
+void Tally::add(const Tally& other) {
+  if (other.worst_ratio > worst_ratio) {
+    worst_ratio = other.worst_ratio;
+    check.error = other.check.error;
+    check.bound = other.check.bound;
+  }
+  // As check_l2() has it.
+  if (other.worst_l2_ratio > worst_l2_ratio ||
+      (other.worst_l2_ratio == worst_l2_ratio && other.check.rel_l2_bound < check.rel_l2_bound)) {
+    worst_l2_ratio = other.worst_l2_ratio;
+    check.rel_l2_error = other.check.rel_l2_error;
+    check.rel_l2_bound = other.check.rel_l2_bound;
+  }
+  check.normalised_error = std::max(check.normalised_error, other.check.normalised_error);
+  if (!other.check.passed() && other.first_wrong_pair < first_wrong_pair) {
+    first_wrong_pair = other.first_wrong_pair;
+    check.first_wrong = other.check.first_wrong;
+  }
+  check.wrong += other.check.wrong;
+  check.wrong_pairs += other.check.wrong_pairs;
+  check.argmax_agrees &= other.check.argmax_agrees;
+}
+
 void check_l2(Check& check, double& worst_ratio, const Problem& problem, Index pair,
               double difference, double reference, double bound) {
   if (bound >= 1e300) return;

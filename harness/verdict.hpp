@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -96,6 +97,16 @@ void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index p
 // The same from ||out - ref||, ||ref|| and the bound of the former; 1e300 means no bound.
 void check_l2(Check& check, double& worst_ratio, const Problem& problem, Index pair,
               double difference, double reference, double bound);
+
+// What was found about one or more pairs: of the errors those that are largest relative to their
+// bounds, and the first wrong element of the first wrong pair.
+struct Tally {
+  Check check;
+  double worst_ratio = -1, worst_l2_ratio = -1;
+  Index first_wrong_pair = std::numeric_limits<Index>::max();
+
+  void add(const Tally& other);
+};
 
 // A large problem has a transform as reference. These elements are also compared with the
 // definition, so that a transform is never the only reference for a transform: corners, edges, the
