@@ -384,6 +384,7 @@ int main(int argc, char** argv) {
   // Checks need large arrays again and again. Memory that goes back to the system each time is
   // cleared again each time.
   mallopt(M_MMAP_MAX, 0);
+  mallopt(M_ARENA_MAX, 1);  // the others give it back
   mallopt(M_TRIM_THRESHOLD, -1);
 #endif
   try {

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "algorithms/fused_fft/fused_fft_block_peak/upsample.hpp"
-#include "algorithms/fused_fft/fused_fft_block_peak/walk.hpp"
 #include "algorithms/fused_fft/row_results.hpp"
 #include "algorithms/fused_fft/surface_rows.hpp"
+#include "algorithms/fused_fft/walk.hpp"
 
 namespace xcorr::fused_fft {
 

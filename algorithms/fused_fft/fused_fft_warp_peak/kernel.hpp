@@ -98,8 +98,13 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
   const int of_half = lane / 16, kx = lane % 16;
   wait_for_previous();
 #pragma unroll 1
-  for (std::uint32_t p = blockIdx.x * kPairWarps + static_cast<std::uint32_t>(warp); p < a.pairs;
-       p += gridDim.x * kPairWarps) {
+  for (std::uint32_t first = blockIdx.x * kPairWarps; first < a.pairs;
+       first += gridDim.x * kPairWarps) {
+    // Warps stay together, so that they meet instructions together. Beyond the last pair it is made again,
+    // and not written.
+    block::barrier();
+    const std::uint32_t mine = first + static_cast<std::uint32_t>(warp);
+    const std::uint32_t p = mine < a.pairs ? mine : a.pairs - 1;
     const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
     Complex v[32];
     constexpr bool kCentred = kScore == PairScore::covariance;
@@ -141,6 +146,7 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
     warp::barrier();
     const PairSurface surface = store_outputs(a.window, lane, half, tile);
     warp::barrier();
+    if (mine >= a.pairs) continue;
     if (a.request.kind == ResultKind::surface) {
       write_pair_surface(surface, a.scale, lane, a.out_of(p));
     } else {

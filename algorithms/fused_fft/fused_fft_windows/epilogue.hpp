@@ -1,10 +1,13 @@
-// What the two warps of a block make of the 64 x 64 values of a circular result, which lie in shared
+// What the two warps of a pair make of the 64 x 64 values of a circular result, which lie in shared
 // memory rotated by half of it: the record of their peak, or the window's outputs.
 #pragma once
+
+#include <bit>
 
 #include "algorithms/device/peaks.hpp"
 #include "algorithms/fused_fft/lane_bits.hpp"
 #include "algorithms/fused_fft/problem.hpp"
+#include "algorithms/fused_fft/walk.hpp"
 
 namespace xcorr::fused_fft {
 
@@ -36,14 +39,15 @@ struct alignas(16) WindowNotes {
   int broken, spare;
 };
 
-// Shared memory of a block, in complex values: a tile of 32 rows or columns of each warp, both of which
+// Shared memory of a pair, in complex values: a tile of 32 rows or columns of each warp, both of which
 // then are 64 rows of outputs; half a tile of each; notes of each. A lane that has a row, or a column,
 // in its registers crosses it two values at a time: with these pitches 8 lanes meet all banks.
 struct WindowShared {
   static constexpr int pitch = 34, half_pitch = 18;
   static constexpr int tile_size = 32 * pitch, half_size = 32 * half_pitch;
   static constexpr int notes_at = 2 * (tile_size + half_size);
-  static constexpr std::size_t bytes = sizeof(Complex) * notes_at + 2 * sizeof(WindowNotes);
+  static constexpr int elements =
+      notes_at + 2 * static_cast<int>(sizeof(WindowNotes) / sizeof(Complex));
 
   __device__ __forceinline__ WindowShared(Complex* shared, int warp)
       : tile(shared + warp * tile_size),
@@ -114,19 +118,18 @@ __device__ __forceinline__ void note_tops(const Complex (&row0)[16], const Compl
   if (lane == 0) notes.broken = broken;
 }
 
-// The record of a pair by warp 0.
+// The record of a pair, by both warps: each finds the peak, warp 0 fits its axes, and warp 1 searches the
+// second peak. Each writes what it has found.
 __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const WindowNotes& mine,
                                                   const WindowNotes& other, Range rows,
                                                   const ResultRequest& request, float scale,
-                                                  int lane, Index pair) {
+                                                  int warp, int lane, Index pair) {
   // Rows of the window that the lane looks at, and their largest outputs.
   const int y0 = lane - rows.first, y1 = y0 + 32;
   const auto top_of = [&](int row) {
     return rows.has(row) ? fmaxf(mine.tops[row], other.tops[row]) : no_number();
   };
   const float top0 = top_of(lane), top1 = top_of(lane + 32);
-  const bool all_finite = (mine.broken | other.broken) == 0;
-
   const PeakPlace top = first_of_lanes(first_of(place_of(top0, y0), place_of(top1, y1)));
   const bool exists = top.at != kNowhere;
   const int peak_y = exists ? top.at : 0;
@@ -136,9 +139,36 @@ __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const 
   const int early = found(lane), late = found(lane + 32);
   const int found_x = smallest_of_lanes(early != kNowhere ? early : late);
   const int peak_x = exists ? found_x : 0;
+  Peak* const to = request.peaks_of(pair);
+
+  if (warp == 0) {  // an axis a lane
+    const bool is_y = lane == 0;
+    const int place = is_y ? peak_y : peak_x;
+    const bool has_before = exists && lane < 2 && place > 0;
+    const bool has_after = exists && lane < 2 && place + 1 < (is_y ? s.rows : s.cols);
+    const int step = is_y ? 2 * WindowShared::pitch : 1;
+    const float* const from = s.row(peak_y) + peak_x;
+    const float before = has_before ? from[-step] : 0.0f, after = has_after ? from[step] : 0.0f;
+    AxisFit fit{};
+    if (exists && lane < 2) {
+      fit = fit_along(before, top.value, after, has_before, has_after, request.sub_pixel);
+    }
+    const float sub_sx = warp::shuffle(fit.sub, 1);
+    const std::uint32_t of_x = warp::shuffle(fit.flags, 1);
+    if (lane != 0) return;
+    const bool all_finite = (mine.broken | other.broken) == 0;
+    to->value = exists ? scale * top.value : no_number();
+    to->sy = request.first_sy + peak_y;
+    to->sx = request.first_sx + peak_x;
+    to->sub_sy = fit.sub;
+    to->sub_sx = sub_sx;
+    to->flags = (all_finite ? 0u : std::uint32_t{kPeakNotFinite}) | fit.flags | of_x;
+    to->spare = 0;
+    return;
+  }
 
   // A second peak: of the row with the largest output away from the peak's row, then of rows whose
-  // largest output is larger than it.
+  // largest output is larger than it. A smooth surface has many such rows, and the lanes walk down.
   const auto far_of = [&](int y, float of_row) {
     return y - peak_y > 2 || peak_y - y > 2 ? place_of(of_row, y) : no_place();
   };
@@ -146,26 +176,31 @@ __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const 
   float second = no_number();
   if (far_y != kNowhere) second = second_of_row(s, far_y, lane, peak_y, peak_x, no_number());
   second = largest_of_lanes(second);
+  constexpr int kFew = 8;
+  const auto wanted = [&](int y, float of_row) {
+    const bool is = is_number(of_row) && y != far_y && !(of_row <= second);
+    return bits_of_lanes(is ? std::uint32_t{1} << lane : 0u);
+  };
+  const std::uint32_t low = wanted(y0, top0), high = wanted(y1, top1);
+  if (std::popcount(low) + std::popcount(high) > kFew) {
+    const int first = low != 0 ? lowest_bit(low) : 32 + lowest_bit(high);
+    const int last = high != 0 ? 63 - std::countl_zero(high) : 31 - std::countl_zero(low);
+    second = fmaxf(second, second_of_rows(s, first - rows.first, last - rows.first + 1, lane,
+                                          peak_y, peak_x, second));
+  } else {
 #pragma unroll 1
-  for (int part = 0; part < 2; ++part) {
-    const int y = part == 0 ? y0 : y1;
-    const float of_row = part == 0 ? top0 : top1;
-    const bool wanted = is_number(of_row) && y != far_y && !(of_row <= second);
-    std::uint32_t left = bits_of_lanes(wanted ? std::uint32_t{1} << lane : 0u);
+    for (int part = 0; part < 2; ++part) {
+      std::uint32_t left = part == 0 ? low : high;
 #pragma unroll 1
-    while (left != 0) {  // the same for all lanes
-      const int of = lowest_bit(left) + 32 * part - rows.first;
-      left &= left - 1;
-      second = fmaxf(second, second_of_row(s, of, lane, peak_y, peak_x, second));
+      while (left != 0) {  // the same for all lanes
+        const int of = lowest_bit(left) + 32 * part - rows.first;
+        left &= left - 1;
+        second = fmaxf(second, second_of_row(s, of, lane, peak_y, peak_x, second));
+      }
     }
-    second = largest_of_lanes(second);
   }
-  if (lane != 0) return;
-  Peak record = peak_record(s, request, request.sub_pixel, {top.value, top.at}, peak_y, peak_x,
-                            exists ? second : no_number(), all_finite);
-  record.value *= scale;
-  record.second *= scale;
-  store_record(request.peaks_of(pair), record);
+  second = largest_of_lanes(second);
+  if (lane == 0) to->second = exists ? scale * second : no_number();
 }
 
 // All outputs, dense.

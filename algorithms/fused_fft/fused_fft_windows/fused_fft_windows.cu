@@ -12,7 +12,9 @@
 //   transformed, nor kept.
 // - Both matrices are one complex matrix, half of the products are made, and rows back are real.
 // - The two warps of a pair meet three times: to exchange half of their last rows, when the outputs
-//   are in shared memory, and when the record is made.
+//   are in shared memory, and before these make room for the next pair. One fits the peak while the
+//   other searches a second one.
+// - Several pairs are a block, so that their warps meet instructions together.
 // - Windows of a frame are read where they are, at any offset. Means are removed before anything is
 //   rounded: of zero padding twice in registers; of 64 x 64 once, and what that leaves is the zero
 //   frequency of the spectrum, which is set to 0.
@@ -48,25 +50,30 @@ class WindowPlan final : public DevicePlan<float> {
     kernel_ = folds        ? covariance ? window_kernel<true, true> : window_kernel<true, false>
                      : covariance ? window_kernel<false, true>
                            : window_kernel<false, false>;
-    const Index resident =
-        resident_blocks(reinterpret_cast<const void*>(kernel_), kThreads, WindowShared::bytes);
-    blocks_ = static_cast<unsigned>(std::min(resident, q.pairs()));
+    // As many pairs a block as its shared memory has room for, at least one.
+    constexpr std::size_t kBytes = sizeof(Complex) * WindowShared::elements;
+    int pairs = folds ? kWindowPairs<true> : kWindowPairs<false>;
+    while (pairs > 1 && static_cast<std::size_t>(pairs) * kBytes > shared_limit()) pairs /= 2;
+    threads_ = static_cast<unsigned>(pairs * kPairThreads);
+    shared_bytes_ = static_cast<std::size_t>(pairs) * kBytes;
+    const Index resident = resident_blocks(reinterpret_cast<const void*>(kernel_),
+                                           static_cast<int>(threads_), shared_bytes_);
+    blocks_ = static_cast<unsigned>(std::min(resident, ceil_div<Index>(q.pairs(), pairs)));
   }
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     a_.set(call, problem_, arrays);
     a_.request.out = call.out;
     launches_.begin(call);
-    launches_.run(kernel_, dim3(blocks_), dim3(kThreads), WindowShared::bytes, call.stream, a_);
+    launches_.run(kernel_, dim3(blocks_), dim3(threads_), shared_bytes_, call.stream, a_);
   }
 
  private:
-  static constexpr int kThreads = 64;
-
   DependentLaunches launches_;
   WindowArguments a_{};
   void (*kernel_)(WindowArguments) = nullptr;
-  unsigned blocks_ = 0;
+  unsigned blocks_ = 0, threads_ = 0;
+  std::size_t shared_bytes_ = 0;
 };
 
 Support supports(const PlanRequest& request) {

@@ -1,4 +1,4 @@
-// The kernel of fused_fft_windows: a block of two warps has a pair. Its transform has 64 x 64 values, of
+// The kernel of fused_fft_windows: two warps of a block have a pair. Its transform has 64 x 64 values, of
 // which no thread and no warp has all. Frequencies of a transform of 64 are even or odd, 2 k + c, and
 // those of one kind are a transform of 32:
 //
@@ -22,6 +22,10 @@
 // Even kx are 0 .. 16 of a real row, so that columns 0 and 16, real after the pass back, go through it
 // as one. Odd ones are those of frequency 4 j + 1; the others of a real row are their conjugates. A
 // transform of 16 over j has x[n] - i x[n + 16] as its values, turned.
+//
+// A pair meets some 4,000 instructions one after the other, more than the instruction caches hold for
+// warps that are far apart. Pairs of a block stay together, at barriers that both warps of a pair need
+// anyway: with one pair a block, warps waited for instructions a third of the time.
 #pragma once
 
 #include "algorithms/device/divide.hpp"
@@ -33,8 +37,12 @@
 
 namespace xcorr::fused_fft {
 
-// Blocks that an SM is to hold.
-inline constexpr int kWindowBlocks = 8;
+// Pairs that a block has at most, and that an SM is to hold.
+template <bool kFolds>
+inline constexpr int kWindowPairs = kFolds ? 2 : 4;
+template <bool kFolds>
+inline constexpr int kWindowsResident = kFolds ? 6 : 8;
+inline constexpr int kPairThreads = 2 * warp::kSize;
 
 struct WindowArguments : PairInputs {
   std::uint32_t pairs;
@@ -101,17 +109,25 @@ __device__ __forceinline__ void multiply_half(const Complex (&v)[32], int mirror
 
 // kFolds: matrices of 64 x 64, which are circular; otherwise such of up to 32 x 32 in zeros.
 template <bool kFolds, bool kCovariance>
-__global__ void __launch_bounds__(64, kFolds ? 6 : kWindowBlocks) window_kernel(WindowArguments a) {
+__global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
+                                  kWindowsResident<kFolds> / kWindowPairs<kFolds>)
+    window_kernel(WindowArguments a) {
   constexpr int kPitch = WindowShared::pitch;
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  Complex* const shared = dynamic_shared<Complex>();
+  const std::uint32_t pairs = blockDim.x / kPairThreads;
+  const int of_block = static_cast<int>(threadIdx.x) / kPairThreads;
+  const int warp = static_cast<int>(threadIdx.x) / 32 % 2,
+            lane = static_cast<int>(threadIdx.x) % 32;
+  Complex* const shared = dynamic_shared<Complex>() + of_block * WindowShared::elements;
   const WindowShared my(shared, warp), other(shared, 1 - warp);
   const bool odd = warp == 1;  // frequencies of y
   const float sign = odd ? -1.0f : 1.0f;
   const int mirror = 32 - lane - warp;  // of the row of Z, as shuffles count
   wait_for_previous();
 #pragma unroll 1
-  for (std::uint32_t p = blockIdx.x; p < a.pairs; p += gridDim.x) {
+  for (std::uint32_t of_all = blockIdx.x * pairs; of_all < a.pairs; of_all += gridDim.x * pairs) {
+    // Beyond the last pair it is made again, with the same result.
+    const std::uint32_t mine = of_all + static_cast<std::uint32_t>(of_block);
+    const std::uint32_t p = mine < a.pairs ? mine : a.pairs - 1;
     const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
     Complex v[32];
     FoldedSide left{}, right{};
@@ -167,7 +183,11 @@ __global__ void __launch_bounds__(64, kFolds ? 6 : kWindowBlocks) window_kernel(
           const Complex sum = sum_of_lanes(v[0]);
           v[0] = v[0] - Complex{sum.re * 0x1p-5f, sum.im * 0x1p-5f};
         }
-        if constexpr (kFolds) warp::barrier();  // the rows before have been read
+        if (pass == 0) {
+          block::barrier();  // the outputs of the pair before have been read
+        } else {
+          warp::barrier();  // the rows before have been read
+        }
 #pragma unroll
         for (int ky = 0; ky < 32; ++ky) my.tile[ky * kPitch + lane] = v[ky];
       } else if (is_back) {
@@ -234,10 +254,10 @@ __global__ void __launch_bounds__(64, kFolds ? 6 : kWindowBlocks) window_kernel(
                                 a.rows.count, a.cols.count};
     if (a.request.kind == ResultKind::surface) {
       write_window_surface(surface, a.scale, warp, lane, a.out_of(p));
-    } else if (warp == 0) {
-      write_window_peak(surface, *my.notes, *other.notes, a.rows, a.request, a.scale, lane, p);
+    } else {
+      write_window_peak(surface, *my.notes, *other.notes, a.rows, a.request, a.scale, warp, lane,
+                        p);
     }
-    block::barrier();  // the next pair's values take the place of the outputs
   }
 }
 
