@@ -106,7 +106,9 @@ std::size_t Device::truth_bytes(const Problem& problem, Precision precision,
   cached_truth_.reset();
   cached_truth_name_.clear();
   const Problem surface = problem.surface();
-  return surface.is_plain() ? new_truth_bytes(surface) : score_reference_bytes(surface);
+  const std::size_t of_surface =
+      surface.is_plain() ? new_truth_bytes(surface) : score_reference_bytes(surface);
+  return of_surface + result_truth_bytes(problem);
 }
 
 std::size_t Device::score_reference_bytes(const Problem& problem) const {

@@ -1,5 +1,7 @@
 #include "harness/field_truth.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,9 +16,13 @@ namespace {
 // Up to so many terms of all its sums a transform is computed by them.
 constexpr double kSmallPhase = 0x1p26;
 
+// Of large pairs as many as there are threads, as long as 2^26 outputs have them.
 Index pairs_per_chunk(const Problem& problem) {
-  constexpr Index kChunkElements = Index{1} << 22;
-  return std::clamp<Index>(kChunkElements / problem.out_size(), 1, problem.pairs());
+  constexpr Index kChunkElements = Index{1} << 22, kMostElements = Index{1} << 26;
+  const Index size = problem.out_size();
+  const Index one_a_thread = std::min<Index>(omp_get_max_threads(), kMostElements / size);
+  const Index pairs = std::max(kChunkElements / size, one_a_thread);
+  return std::clamp<Index>(pairs, 1, problem.pairs());
 }
 
 bool fits(const Problem& problem, std::size_t cache_bytes) {
@@ -56,8 +62,10 @@ std::vector<std::uint8_t> mask_of(const Problem& problem, Side side, std::uint64
   if (!(left ? masks_left(problem.fields.masks) : masks_right(problem.fields.masks))) return {};
   std::vector<std::uint8_t> mask(
       static_cast<std::size_t>(left ? problem.left_elements() : problem.right_elements()));
-  for (std::size_t i = 0; i < mask.size(); ++i) {
-    mask[i] = mask_value(seed, side, static_cast<Index>(i));
+  const auto elements = static_cast<Index>(mask.size());
+#pragma omp parallel for
+  for (Index i = 0; i < elements; ++i) {
+    mask[static_cast<std::size_t>(i)] = mask_value(seed, side, i);
   }
   return mask;
 }

@@ -11,6 +11,7 @@
 
 #include "harness/pair_truth.hpp"
 #include "harness/results.hpp"
+#include "harness/score_reference.hpp"
 
 namespace xcorr {
 namespace {
@@ -229,13 +230,20 @@ void check_sum(const PairTruth& truth, InputKind kind, double sum, Findings& fin
                  " +- " + number(bound));
 }
 
+// Pairs whose references are in memory at a time: a pair a thread at least, unless they are very large,
+// and so few that their memory is soon used again.
+Index pairs_of_a_turn(const Problem& problem) {
+  constexpr Index kElements = Index{1} << 24, kMostElements = Index{1} << 27;
+  const Index size = problem.out_size();
+  const Index one_a_thread = std::min<Index>(omp_get_max_threads(), kMostElements / size);
+  return std::clamp<Index>(std::max(kElements / size, one_a_thread), 1, problem.pairs());
+}
+
 // Calls step(pair truth, findings of the pair) for all pairs, several at a time, and collects the
 // findings in the order of the pairs.
 template <typename F>
 Findings each_pair(const Problem& problem, Truth& truth, InputKind kind, F&& step) {
-  constexpr Index kChunkElements = Index{1} << 25;  // several pairs, however large
-  const Index size = problem.out_size();
-  const Index per_chunk = std::clamp<Index>(kChunkElements / size, 1, problem.pairs());
+  const Index size = problem.out_size(), per_chunk = pairs_of_a_turn(problem);
   Findings all;
   for (Index first = 0; first < problem.pairs(); first += per_chunk) {
     const Index count = std::min(per_chunk, problem.pairs() - first);
@@ -361,6 +369,12 @@ Check check_result(const Problem& problem, Truth& truth, InputKind kind, const v
 std::unique_ptr<Truth> make_result_truth(const Problem& problem, std::shared_ptr<Truth> surface,
                                          Device& device) {
   return std::make_unique<ResultTruth>(problem, std::move(surface), device);
+}
+
+std::size_t result_truth_bytes(const Problem& problem) {
+  if (problem.fields.result.kind == ResultKind::surface) return 0;
+  return static_cast<std::size_t>(pairs_of_a_turn(problem) * problem.out_size()) *
+         (sizeof(Expected) + 2 * sizeof(double));
 }
 
 }  // namespace xcorr

@@ -18,4 +18,7 @@ Check check_result(const Problem& problem, Truth& truth, InputKind kind, const v
 std::unique_ptr<Truth> make_result_truth(const Problem& problem, std::shared_ptr<Truth> surface,
                                          Device& device);
 
+// Host memory that such a truth takes besides that of the surface.
+std::size_t result_truth_bytes(const Problem& problem);
+
 }  // namespace xcorr

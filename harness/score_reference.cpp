@@ -18,18 +18,20 @@ class HostScores : public ScoreReference {
 
   void pairs(Index first, Index count, Expected* out, double* phase) override {
     const Index size = data_.problem.out_size();
-    std::vector<ScoreElement> elements(static_cast<std::size_t>(count * size));
+    // Kept from call to call: memory that is taken anew is cleared by one thread.
+    elements_.resize(static_cast<std::size_t>(count * size));
     if (transform_) {
       const bool absolute = data_.bounds.sums.definition;
-      transform_->elements(first, count, absolute, elements.data());
+      transform_->elements(first, count, absolute, elements_.data());
     } else {
-      score_definition(data_.problem, data_.inputs, first, count, elements.data());
+      score_definition(data_.problem, data_.inputs, first, count, elements_.data());
     }
-    expect(data_, first, count, elements.data(), out, phase);
+    expect(data_, first, count, elements_.data(), out, phase);
   }
 
  private:
   const ScoreData& data_;
+  std::vector<ScoreElement> elements_;
   std::unique_ptr<ScoreTransform> transform_;
 };
 

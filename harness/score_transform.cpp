@@ -3,35 +3,47 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "harness/reference.hpp"
 
 namespace xcorr {
 namespace {
 
-// One side in the forms that the sums need. Elements that are not valid are 0 in all of them.
+// Of which forms of a side the sums are.
+struct Forms {
+  bool centred, squares, valid;
+};
+
+// One side in the forms that the sums need, others are empty. Elements that are not valid are 0 in all
+// of them.
 struct Stacks {
-  std::vector<double> centred, squares, valid;
+  std::span<const double> centred;  // the values themselves where nothing is taken away
+  std::vector<double> without_means, squares, valid;
   std::vector<double> squares_norm, valid_norm;  // of each matrix
 
   Stacks(const std::vector<double>& values, const std::vector<std::uint8_t>& mask,
-         const std::vector<MatrixFacts>& facts, bool centre, Index size)
-      : centred(values.size()), squares(values.size()), valid(values.size()) {
+         const std::vector<MatrixFacts>& facts, Forms forms, Index size)
+      : squares(forms.squares ? values.size() : 0), valid(forms.valid ? values.size() : 0) {
     squares_norm.resize(facts.size());
     valid_norm.resize(facts.size());
+    const bool changes = forms.centred || !mask.empty();
+    if (changes) without_means.resize(values.size());
+    centred = changes ? without_means : values;
     const auto matrices = static_cast<Index>(facts.size());
 #pragma omp parallel for
     for (Index i = 0; i < matrices; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      const double pivot = centre ? facts[at].mean : 0;
+      const double pivot = forms.centred ? facts[at].mean : 0;
       double fourth = 0, count = 0;
       for (auto j = static_cast<std::size_t>(i * size);
            j < static_cast<std::size_t>((i + 1) * size); ++j) {
         if (!mask.empty() && !mask[j]) continue;
-        centred[j] = values[j] - pivot;
-        squares[j] = centred[j] * centred[j];
-        valid[j] = 1;
-        fourth += squares[j] * squares[j];
+        const double value = values[j] - pivot, square = value * value;
+        if (changes) without_means[j] = value;
+        if (forms.squares) squares[j] = square;
+        if (forms.valid) valid[j] = 1;
+        fourth += square * square;
         count += 1;
       }
       squares_norm[at] = std::sqrt(fourth);
@@ -100,13 +112,14 @@ struct ScoreTransform::State {
 ScoreTransform::ScoreTransform(const Problem& problem, const ScoreInputs& inputs)
     : state_(new State{problem, inputs, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}) {
   State& s = *state_;
-  const bool centre = problem.fields.score.kind != ScoreKind::product &&
-                      problem.fields.score.kind != ScoreKind::ncc;
-  s.left.emplace(inputs.left, inputs.left_mask, inputs.left_facts, centre, problem.left.size());
-  s.right.emplace(inputs.right, inputs.right_mask, inputs.right_facts, centre,
-                  problem.right.size());
-  const auto correlation = [&](std::optional<FftReference>& of, const std::vector<double>& l,
-                               const std::vector<double>& r) {
+  const ScoreKind score = problem.fields.score.kind;
+  const bool masked = problem.fields.masks != Masks::none;
+  const Forms forms{score != ScoreKind::product && score != ScoreKind::ncc,
+                    is_normalised(score) || masked, masked};
+  s.left.emplace(inputs.left, inputs.left_mask, inputs.left_facts, forms, problem.left.size());
+  s.right.emplace(inputs.right, inputs.right_mask, inputs.right_facts, forms, problem.right.size());
+  const auto correlation = [&](std::optional<FftReference>& of, std::span<const double> l,
+                               std::span<const double> r) {
     of.emplace(problem, l.data(), r.data());
   };
   correlation(s.products, s.left->centred, s.right->centred);
@@ -129,16 +142,18 @@ void ScoreTransform::elements(Index first, Index count, bool absolute, ScoreElem
 }
 
 void ScoreTransform::State::plain(Index first, Index count, bool with_absolute, ScoreElement* out) {
-  std::vector<double> values(static_cast<std::size_t>(count * problem.out_size()));
+  const Index elements = count * problem.out_size();
+  std::vector<double> values(static_cast<std::size_t>(elements));
   products->correlate(first, count, values.data());
-  for (std::size_t i = 0; i < values.size(); ++i) {
+#pragma omp parallel for
+  for (Index i = 0; i < elements; ++i) {
     out[i] = {};
-    out[i].value = values[i];
+    out[i].value = values[static_cast<std::size_t>(i)];
   }
   if (!with_absolute) return;
   if (!absolute) {
-    const auto magnitudes = [](const std::vector<double>& of) {
-      std::vector<double> result(of);
+    const auto magnitudes = [](std::span<const double> of) {
+      std::vector<double> result(of.begin(), of.end());
       for (double& v : result) v = std::abs(v);
       return result;
     };
@@ -147,7 +162,8 @@ void ScoreTransform::State::plain(Index first, Index count, bool with_absolute, 
     absolute.emplace(problem, left_absolute.data(), right_absolute.data());
   }
   absolute->correlate(first, count, values.data());
-  for (std::size_t i = 0; i < values.size(); ++i) out[i].absolute = values[i];
+#pragma omp parallel for
+  for (Index i = 0; i < elements; ++i) out[i].absolute = values[static_cast<std::size_t>(i)];
 }
 
 void ScoreTransform::State::scores(Index first, Index count, ScoreElement* out) {
@@ -159,14 +175,21 @@ void ScoreTransform::State::scores(Index first, Index count, ScoreElement* out) 
     std::vector<double> values(of_products.size());
     const auto take = [&](const FftReference& of, double Sums::* member) {
       of.correlate(first, count, values.data());
-      for (std::size_t i = 0; i < values.size(); ++i) sums[i].*member = values[i];
+#pragma omp parallel for
+      for (Index i = 0; i < count * size; ++i) {
+        sums[static_cast<std::size_t>(i)].*member = values[static_cast<std::size_t>(i)];
+      }
     };
     take(*terms, &Sums::terms);
     take(*left_sums, &Sums::left);
     take(*right_sums, &Sums::right);
     take(*left_squares, &Sums::left_squares);
     take(*right_squares, &Sums::right_squares);
-    for (Sums& s : sums) s.terms = std::nearbyint(s.terms);
+#pragma omp parallel for
+    for (Index i = 0; i < count * size; ++i) {
+      double& terms = sums[static_cast<std::size_t>(i)].terms;
+      terms = std::nearbyint(terms);
+    }
   }
 #pragma omp parallel for schedule(dynamic)
   for (Index i = 0; i < count; ++i) {
