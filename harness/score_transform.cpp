@@ -20,11 +20,17 @@ struct Forms {
 struct Stacks {
   std::span<const double> centred;  // the values themselves where nothing is taken away
   std::vector<double> without_means, squares, valid;
+  // 1 where a value is not 0, if most are 0: windows without a 1 are constant, and are found at once.
+  std::vector<double> others;
   std::vector<double> squares_norm, valid_norm;  // of each matrix
 
   Stacks(const std::vector<double>& values, const std::vector<std::uint8_t>& mask,
          const std::vector<MatrixFacts>& facts, Forms forms, Index size)
       : squares(forms.squares ? values.size() : 0), valid(forms.valid ? values.size() : 0) {
+    const auto zeros = std::count(values.begin(), values.end(), 0.0);
+    if (forms.squares && 2 * static_cast<std::size_t>(zeros) > values.size()) {
+      others.resize(values.size());
+    }
     squares_norm.resize(facts.size());
     valid_norm.resize(facts.size());
     const bool changes = forms.centred || !mask.empty();
@@ -43,6 +49,7 @@ struct Stacks {
         if (changes) without_means[j] = value;
         if (forms.squares) squares[j] = square;
         if (forms.valid) valid[j] = 1;
+        if (!others.empty()) others[j] = values[j] != 0;
         fourth += square * square;
         count += 1;
       }
@@ -79,6 +86,7 @@ class Integral {
 // The sums of one output beside that of the products.
 struct Sums {
   double terms, left, right, left_squares, right_squares;
+  double left_others = 1, right_others = 1;  // 0 where a side is constant
 };
 
 // A sum of squares that is so small a share of what it is the difference of has lost digits.
@@ -93,6 +101,7 @@ struct ScoreTransform::State {
   std::optional<FftReference> products;
   // With masks: sums of one side where the other is valid.
   std::optional<FftReference> terms, left_sums, right_sums, left_squares, right_squares;
+  std::optional<FftReference> left_others, right_others;
   std::vector<double> left_absolute, right_absolute;
   std::optional<FftReference> absolute;
 
@@ -110,7 +119,7 @@ struct ScoreTransform::State {
 };
 
 ScoreTransform::ScoreTransform(const Problem& problem, const ScoreInputs& inputs)
-    : state_(new State{problem, inputs, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}) {
+    : state_(new State{problem, inputs, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}) {
   State& s = *state_;
   const ScoreKind score = problem.fields.score.kind;
   const bool masked = problem.fields.masks != Masks::none;
@@ -129,6 +138,8 @@ ScoreTransform::ScoreTransform(const Problem& problem, const ScoreInputs& inputs
   correlation(s.right_sums, s.left->valid, s.right->centred);
   correlation(s.left_squares, s.left->squares, s.right->valid);
   correlation(s.right_squares, s.left->valid, s.right->squares);
+  if (!s.left->others.empty()) correlation(s.left_others, s.left->others, s.right->valid);
+  if (!s.right->others.empty()) correlation(s.right_others, s.left->valid, s.right->others);
 }
 
 ScoreTransform::~ScoreTransform() = default;
@@ -185,10 +196,14 @@ void ScoreTransform::State::scores(Index first, Index count, ScoreElement* out) 
     take(*right_sums, &Sums::right);
     take(*left_squares, &Sums::left_squares);
     take(*right_squares, &Sums::right_squares);
+    if (left_others) take(*left_others, &Sums::left_others);
+    if (right_others) take(*right_others, &Sums::right_others);
 #pragma omp parallel for
     for (Index i = 0; i < count * size; ++i) {
-      double& terms = sums[static_cast<std::size_t>(i)].terms;
-      terms = std::nearbyint(terms);
+      Sums& s = sums[static_cast<std::size_t>(i)];
+      for (double* const count : {&s.terms, &s.left_others, &s.right_others}) {
+        *count = std::nearbyint(*count);
+      }
     }
   }
 #pragma omp parallel for schedule(dynamic)
@@ -205,6 +220,9 @@ void ScoreTransform::State::unmasked_sums(Index p, Sums* sums) const {
       values_right(right->centred.data() + r, problem.right),
       squares_left(left->squares.data() + l, problem.left),
       squares_right(right->squares.data() + r, problem.right);
+  std::optional<Integral> others_left, others_right;
+  if (!left->others.empty()) others_left.emplace(left->others.data() + l, problem.left);
+  if (!right->others.empty()) others_right.emplace(right->others.data() + r, problem.right);
   for (Index row = 0; row < problem.out_rows(); ++row) {
     const Index sy = problem.window.sy.first + row;
     const Overlap ys = overlap(problem.left.rows, problem.right.rows, sy);
@@ -217,8 +235,13 @@ void ScoreTransform::State::unmasked_sums(Index p, Sums* sums) const {
       const auto of_right = [&](const Integral& i) {
         return i.sum(ys.first + sy, ys.count, xs.first + sx, xs.count);
       };
-      *sums++ = {static_cast<double>(ys.count * xs.count), of_left(values_left),
-                 of_right(values_right), of_left(squares_left), of_right(squares_right)};
+      *sums++ = {static_cast<double>(ys.count * xs.count),
+                 of_left(values_left),
+                 of_right(values_right),
+                 of_left(squares_left),
+                 of_right(squares_right),
+                 others_left ? of_left(*others_left) : 1,
+                 others_right ? of_right(*others_right) : 1};
     }
   }
 }
@@ -241,6 +264,10 @@ void ScoreTransform::State::finish(Index p, const double* of_products, const Sum
     out[e].terms = s.terms;
     out[e].zero = ZeroRule::zero;
     if (s.terms == 0 || s.terms < problem.fields.score.min_overlap * most || constant) continue;
+    if (s.left_others == 0 || s.right_others == 0) {
+      out[e].spread = 0;
+      continue;
+    }
     const double mean_left = centred ? s.left / s.terms : 0;
     const double mean_right = centred ? s.right / s.terms : 0;
     const double left_squares = s.left_squares - mean_left * mean_left * s.terms;

@@ -218,6 +218,32 @@ TEST(Scores, TheSecondWayKnowsConstantParts) {
   EXPECT_EQ(definition[size - 1].zero, ZeroRule::no);
 }
 
+TEST(Scores, TheSecondWayKnowsWindowsOfZeros) {
+  for (const std::string fields : {"/score=ncc:0.05", "/score=zncc:0.3", "/score=zncc",
+                                   "/score=zncc:0.3/masks=left", "/score=ncc/masks=both"}) {
+    auto [problem, inputs] = random_inputs("one-to-many/20x17/15x21/1:3/full" + fields, 0);
+    for (auto* const side : {&inputs.left, &inputs.right}) {
+      for (std::size_t i = 0; i < side->size(); ++i) {
+        if (i % 97 != 41) (*side)[i] = 0;
+      }
+    }
+    inputs.find_facts(problem);
+    const auto size = static_cast<std::size_t>(problem.out_elements());
+    std::vector<ScoreElement> definition(size), transform(size);
+    score_definition(problem, inputs, 0, problem.pairs(), definition.data());
+    ScoreTransform(problem, inputs).elements(0, problem.pairs(), false, transform.data());
+    std::size_t zeros = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      ASSERT_EQ(definition[i].zero, transform[i].zero) << problem.id() << " " << i;
+      ASSERT_EQ(definition[i].terms, transform[i].terms) << problem.id() << " " << i;
+      ASSERT_NEAR(definition[i].value, transform[i].value, 1e-9) << problem.id() << " " << i;
+      zeros += definition[i].zero == ZeroRule::zero;
+    }
+    EXPECT_GT(zeros, size / 8) << fields;
+    EXPECT_LT(zeros, size) << fields;
+  }
+}
+
 TEST(Scores, PowersOfTwoChangeNoBit) {
   for (const std::string fields : {"/score=ncc", "/score=zncc"}) {
     const std::string id = "one-to-one/7x9/8x6/1:1/full" + fields;
