@@ -1,0 +1,149 @@
+// Autocorrelation by the theorem of Wiener and Khinchin: the inverse transform of the squared
+// magnitudes of the image's spectrum. Derived from cufft, which pads an image to a plane, transforms
+// all of the plane there and back, and then crops. Here
+//
+// - rows of padding are not transformed, nor are rows of shifts back that the window does not have;
+// - a block has a few whole columns in shared memory, and transforms them forward, takes the squared
+//   magnitudes and transforms them back, so that a plane of products is never in global memory;
+// - padding is in the loads of the first pass, the crop in the stores of the last one;
+// - two real rows are transformed as one complex row, and two columns of squared magnitudes, which
+//   are real, as one complex column;
+// - where the window has both halves of the plane, half of the rows are the others turned around.
+//
+// So a call is three kernels (kernels.hpp). Transforms are passes of 3 to 16 values in registers
+// (passes.hpp).
+//
+// Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only.
+// Parameters:
+//   columns  4, 2              of a block, compile-time
+//   lengths  smooth, power     run-time: 2^a 3^b 5^c of least cost, or a power of two
+// Phases: forward (rows), hadamard (columns, with their two transforms), inverse (rows back).
+// Images are processed in chunks of 32 MiB of spectra, at least one image.
+// Limits: the columns of a block, twice, must fit in shared memory: on an H200 up to 3417 rows with
+// the shifts added (columns=4) or 6835 (columns=2), and 13,670 columns. An infinity or a NaN may reach
+// outputs whose overlaps do not contain it.
+#include "algorithms/autocorrelation/autocorr_fft/kernels.hpp"
+#include "algorithms/device/padding.hpp"
+#include "algorithms/device/points.hpp"
+
+namespace xcorr::autocorrelation {
+namespace {
+
+using Columns = PointAxis<Values<2, 4>>;
+using ColumnKernel = void (*)(FftTasks, const Complex*, const Complex*, Complex*);
+const bool kKernels = add_kernels<Columns>(
+    XCORR_ID, [](auto columns) -> ColumnKernel { return autocorr_fft_columns<columns>; });
+
+constexpr Index kChunkBytes = small_if_emulated(Index{32} << 20, 20000);
+constexpr Index kMostLength = Index{1} << 20;
+
+FftTasks tasks_of(const PlanRequest& request) {
+  return {request.problem,
+          request.params.get("lengths") == "power" ? Lengths::power : Lengths::smooth,
+          request.params.get_int("columns")};
+}
+
+// Where things lie in the workspace, in complex values: tables of roots, spectra, products.
+struct Workspace {
+  explicit Workspace(const FftTasks& q, Index all_images)
+      : images(std::clamp<Index>(
+            kChunkBytes / ((q.spectrum_size + q.products_size) * Index{sizeof(Complex)}), 1,
+            all_images)),
+        roots_y(after(q.x.length)),
+        spectra(after(roots_y + q.y.length)),
+        products(after(spectra + images * q.spectrum_size)),
+        end(products + images * q.products_size) {}
+
+  static Index after(Index element) { return ceil_div<Index>(element, 32) * 32; }
+
+  Index images;  // of a chunk
+  Index roots_y, spectra, products, end;
+};
+
+class FftPlan final : public DevicePlan<float> {
+ public:
+  explicit FftPlan(const PlanRequest& request)
+      : DevicePlan(request.problem),
+        tasks_(tasks_of(request)),
+        at_(tasks_, problem_.lefts),
+        kernel_(find_kernel<ColumnKernel>(XCORR_ID, {tasks_.columns})),
+        row_threads_(threads(tasks_.x, 1, kMostRowThreads)),
+        column_threads_(threads(tasks_.y, tasks_.columns, kMostColumnThreads)),
+        workspace_(static_cast<Complex*>(request.workspace)) {
+    store_roots_of(tasks_.x.length, workspace_, request.stream);
+    store_roots_of(tasks_.y.length, workspace_ + at_.roots_y, request.stream);
+  }
+
+  static std::size_t workspace_bytes(const PlanRequest& request) {
+    return static_cast<std::size_t>(Workspace(tasks_of(request), request.problem.lefts).end) *
+           sizeof(Complex);
+  }
+
+ private:
+  static dim3 threads(const Passes& passes, int columns, int most) {
+    return dim3(static_cast<unsigned>(choose_threads(passes, columns, most)));
+  }
+
+  void enqueue(const Call& call, const Arrays<float>& arrays) override {
+    launches_.begin(call);
+    const Complex* const roots_y = workspace_ + at_.roots_y;
+    Complex* const spectra = workspace_ + at_.spectra;
+    Complex* const products = workspace_ + at_.products;
+    for (Index first = 0; first < problem_.lefts; first += at_.images) {
+      const Index images = std::min(at_.images, problem_.lefts - first);
+      const auto blocks = [&](int of_image) {
+        return dim3(static_cast<unsigned>(images * of_image));
+      };
+      call.phase("forward");
+      launches_.run(autocorr_fft_rows, blocks(tasks_.row_pairs), row_threads_, tasks_.row_shared(),
+                    call.stream, tasks_, workspace_, arrays.left + first * tasks_.image_size,
+                    spectra);
+      call.phase("hadamard");
+      launches_.run(kernel_, blocks(tasks_.tiles), column_threads_, tasks_.column_shared(),
+                    call.stream, tasks_, roots_y, spectra, products);
+      call.phase("inverse");
+      launches_.run(autocorr_fft_rows_back, blocks(tasks_.out_row_pairs), row_threads_,
+                    tasks_.row_shared(), call.stream, tasks_, workspace_, products,
+                    arrays.out + first * tasks_.out_size);
+      call.phase("rest");
+    }
+  }
+
+  FftTasks tasks_;
+  Workspace at_;
+  ColumnKernel kernel_;
+  dim3 row_threads_, column_threads_;
+  Complex* workspace_;
+  DependentLaunches launches_;
+};
+
+Support supports(const PlanRequest& request) {
+  const Shape& image = request.problem.left;
+  if (image.rows > kMostLength || image.cols > kMostLength) {
+    return no("more than 2^20 rows or columns");
+  }
+  const FftTasks tasks = tasks_of(request);
+  if (const Support rows = shared_fits("two rows of an image", tasks.row_shared()); !rows) {
+    return rows;
+  }
+  return shared_fits("the columns of a block", tasks.column_shared());
+}
+
+XCORR_VARIANT({
+    .summary = "Autocorrelation by own transforms: columns there and back in one kernel, pruned rows",
+    .parent = "cufft",
+    .source = "beyond the paper",
+    .backend = Backend::cuda,
+    .algorithm_class = AlgorithmClass::fft,
+    .forms = {Form::one_to_one, Form::n_to_mn},
+    .axes = {Columns::axis("columns"), {"lengths", {"smooth", "power"}}},
+    .same_only = true,
+    .supports = supports,
+    .workspace_bytes = FftPlan::workspace_bytes,
+    .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
+      return std::make_unique<FftPlan>(request);
+    },
+});
+
+}  // namespace
+}  // namespace xcorr::autocorrelation

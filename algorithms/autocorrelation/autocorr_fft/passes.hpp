@@ -1,0 +1,171 @@
+// Transforms of a block: passes of short transforms in registers (Stockham's order, natural before
+// and after), between which values go through shared memory. Roots of one come from a table.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "algorithms/autocorrelation/autocorr_fft/lengths.hpp"
+#include "algorithms/device/cuda.hpp"
+#include "algorithms/device/short_transforms.hpp"
+
+namespace xcorr::autocorrelation {
+
+// Element `position` of column `column` in shared memory. A fill after every 16 positions keeps
+// accesses at a distance of 8 or 16 positions in different banks.
+template <int kColumns>
+__host__ __device__ constexpr int place(int position, int column) {
+  return (position + position / 16) * kColumns + column;
+}
+// Elements of a buffer.
+constexpr int buffer_elements(int length, int columns) { return (length + length / 16) * columns; }
+
+// w^k of the transform of n = 5, w = exp(-2 pi i / 5).
+__device__ __forceinline__ void transform5(Complex (&v)[5]) {
+  constexpr float kCosine1 = 0.30901699437494742410f, kSine1 = 0.95105651629515357212f;
+  constexpr float kCosine2 = -0.80901699437494742410f, kSine2 = 0.58778525229247312917f;
+  const Complex sum1 = v[1] + v[4], sum2 = v[2] + v[3];
+  const Complex turned1 = quarter_turn<Direction::forward>(v[1] - v[4]);
+  const Complex turned2 = quarter_turn<Direction::forward>(v[2] - v[3]);
+  const Complex even1 = {v[0].re + kCosine1 * sum1.re + kCosine2 * sum2.re,
+                         v[0].im + kCosine1 * sum1.im + kCosine2 * sum2.im};
+  const Complex even2 = {v[0].re + kCosine2 * sum1.re + kCosine1 * sum2.re,
+                         v[0].im + kCosine2 * sum1.im + kCosine1 * sum2.im};
+  const Complex odd1 = {kSine1 * turned1.re + kSine2 * turned2.re,
+                        kSine1 * turned1.im + kSine2 * turned2.im};
+  const Complex odd2 = {kSine2 * turned1.re - kSine1 * turned2.re,
+                        kSine2 * turned1.im - kSine1 * turned2.im};
+  v[0] = v[0] + sum1 + sum2;
+  v[1] = even1 + odd1;
+  v[4] = even1 - odd1;
+  v[2] = even2 + odd2;
+  v[3] = even2 - odd2;
+}
+
+// v becomes its transform, in natural order.
+template <int kRadix>
+__device__ __forceinline__ void short_transform(Complex (&v)[kRadix]) {
+  if constexpr (kRadix == 3) {
+    transform3<Direction::forward>(v[0], v[1], v[2]);
+  } else if constexpr (kRadix == 5) {
+    transform5(v);
+  } else if constexpr (kRadix == 10) {
+    // Good's algorithm: n = 5 a + 2 b modulo 10; frequency k is k % 2 of a and k % 5 of b.
+    Complex halves[2][5];
+#pragma unroll
+    for (int b = 0; b < 5; ++b) {
+      const Complex even = v[2 * b], odd = v[(2 * b + 5) % 10];
+      halves[0][b] = even + odd;
+      halves[1][b] = even - odd;
+    }
+    transform5(halves[0]);
+    transform5(halves[1]);
+#pragma unroll
+    for (int k = 0; k < 10; ++k) v[k] = halves[k % 2][k % 5];
+  } else {
+    transform<kRadix, Direction::forward>(v);
+  }
+}
+
+// One pass over kColumns transforms: value read(position, column) and write(position, column, value).
+// All threads of the block call it; it has no barrier.
+template <int kColumns, int kRadix, typename Read, typename Write>
+__device__ __forceinline__ void run_pass(const Pass& pass, const Complex* __restrict__ roots,
+                                         const Read& read, const Write& write) {
+  for (int i = static_cast<int>(threadIdx.x); i < pass.tasks * kColumns;
+       i += static_cast<int>(blockDim.x)) {
+    const int column = i % kColumns, task = i / kColumns;
+    auto within = static_cast<std::uint32_t>(task);
+    const auto group = static_cast<int>(pass.by_before.split(within));
+    Complex v[kRadix];
+#pragma unroll
+    for (int k = 0; k < kRadix; ++k) v[k] = read(task + k * pass.tasks, column);
+    if (pass.before > 1) {
+      Complex w[kRadix];  // powers of a root, of which no one is a product of more than 5 roundings
+      w[1] = roots[static_cast<int>(within) * pass.step];
+      v[1] = v[1] * w[1];
+#pragma unroll
+      for (int k = 2; k < kRadix; ++k) {
+        w[k] = w[k / 2] * w[k - k / 2];
+        v[k] = v[k] * w[k];
+      }
+    }
+    short_transform<kRadix>(v);
+    const int to = group * pass.before * kRadix + static_cast<int>(within);
+#pragma unroll
+    for (int k = 0; k < kRadix; ++k) write(to + k * pass.before, column, v[k]);
+  }
+}
+
+template <int kColumns, typename Read, typename Write>
+__device__ __forceinline__ void run_pass(const Pass& pass, const Complex* __restrict__ roots,
+                                         const Read& read, const Write& write) {
+  const auto run = [&](auto radix) {
+    run_pass<kColumns, decltype(radix)::value>(pass, roots, read, write);
+  };
+  switch (pass.radix) {
+    case 16: return run(std::integral_constant<int, 16>{});
+    case 12: return run(std::integral_constant<int, 12>{});
+    case 10: return run(std::integral_constant<int, 10>{});
+    case 8: return run(std::integral_constant<int, 8>{});
+    case 6: return run(std::integral_constant<int, 6>{});
+    case 5: return run(std::integral_constant<int, 5>{});
+    case 4: return run(std::integral_constant<int, 4>{});
+    default: return run(std::integral_constant<int, 3>{});
+  }
+}
+
+// Two buffers of shared memory: a pass reads one and writes the other.
+struct Buffers {
+  Complex* from;
+  Complex* to;
+
+  // All threads have written `to`.
+  __device__ __forceinline__ void turn() {
+    block::barrier();
+    Complex* const other = from;
+    from = to;
+    to = other;
+  }
+};
+
+// Passes first .. end - 1 from a buffer to the other; the result is in buffers.from.
+template <int kColumns>
+__device__ __forceinline__ void run_passes(const Passes& passes, int first, int end,
+                                           const Complex* __restrict__ roots, Buffers& buffers) {
+  for (int i = first; i < end; ++i) {
+    const Complex* const from = buffers.from;
+    Complex* const to = buffers.to;
+    run_pass<kColumns>(
+        passes.pass[i], roots,
+        [&](int position, int column) { return from[place<kColumns>(position, column)]; },
+        [&](int position, int column, Complex value) {
+          to[place<kColumns>(position, column)] = value;
+        });
+    buffers.turn();
+  }
+}
+
+// The table of a transform of n values: exp(-2 pi i k / n), k < n, rounded from double.
+struct RootPiece {
+  static constexpr int kCount = 256;
+  Complex root[kCount];
+};
+static __global__ void store_roots(RootPiece piece, int count, Complex* to) {
+  const int i = static_cast<int>(threadIdx.x);
+  if (i < count) to[i] = piece.root[i];
+}
+inline void store_roots_of(int n, Complex* to, void* stream) {
+  for (int first = 0; first < n; first += RootPiece::kCount) {
+    RootPiece piece{};
+    const int count = std::min(RootPiece::kCount, n - first);
+    for (int i = 0; i < count; ++i) {
+      const double angle = -2 * 3.14159265358979323846 * (first + i) / n;
+      piece.root[i] = {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
+    }
+    launch(store_roots, dim3(1), dim3(RootPiece::kCount), 0, stream, piece, count, to + first);
+  }
+}
+
+}  // namespace xcorr::autocorrelation
