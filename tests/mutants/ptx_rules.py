@@ -166,6 +166,7 @@ class NotCompiled(Exception):
 # launches phases apart only as ordinary launches (GridPlan::compute, DependentLaunches::overlaps), so Phases::all is what counts.
 ROOTS = frozenset({"0+24"})
 UNITS: dict[str, dict] = {
+    "autocorr_fft": {},
     "fused_fft_block": {"tables": ROOTS},
     "fused_fft_block_peak": {"tables": ROOTS},
     "fused_fft_grid": {"tables": ROOTS, "known": {"1+0": 0}},
