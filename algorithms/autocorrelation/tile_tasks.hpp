@@ -1,0 +1,182 @@
+// How autocorr_cuda_tile shares a problem: made on the host, given to kernels by value.
+//
+// A task is 4 neighbouring computed rows of shifts of a pair, and one chunk of the shifts along them:
+// `octets` times 8 neighbouring sx. Its left pixels are cut into tiles: panels of columns times groups
+// of rows. The tiles of all tasks are numbered, and each block takes an equal share of the numbers.
+// Of a tile a thread has one octet, 8 columns (one of `across` threads side by side) and
+// `rows_per_thread` rows (one of `down` threads one below the other).
+#pragma once
+
+#include <limits>
+
+#include "algorithms/autocorrelation/mirrored_rows.hpp"
+#include "algorithms/device/plan.hpp"
+
+namespace xcorr::autocorrelation {
+
+inline constexpr int kOctet = 8;        // neighbouring sx of a thread, and columns of it
+inline constexpr int kRowsOfShifts = 4;  // neighbouring sy of a thread
+inline constexpr int kTileThreads = 512;  // of a block at most
+
+struct TileTasks {
+  TileTasks(const Problem& q, int most_threads, int most_rows)
+      : window_rows(q),
+        rows(static_cast<int>(q.left.rows)),
+        cols(static_cast<int>(q.left.cols)),
+        pitch(ceil_div(cols, 4) * 4),
+        out_cols(static_cast<int>(q.out_cols())),
+        pairs(q.pairs()),
+        out_size(q.out_size()) {
+    const auto sx = static_cast<int>(q.window.sx.first);
+    skipped = ((sx % 4) + 4) % 4;
+    first_sx = sx - skipped;
+    groups_before = ceil_div(window_rows.before, kRowsOfShifts);
+    groups = groups_before +
+             ceil_div(window_rows.computed() - window_rows.before, kRowsOfShifts);
+    choose(most_threads, most_rows);
+    for (int group = 0; group < groups; ++group) tiles_of_pair += tiles_of_group(group);
+    tiles = pairs * tiles_of_pair;
+  }
+
+  // Group of rows of shifts: its first computed row, how many it has, its smallest sy.
+  __host__ __device__ constexpr int first_of(int group) const {
+    return group < groups_before
+               ? group * kRowsOfShifts
+               : window_rows.before + (group - groups_before) * kRowsOfShifts;
+  }
+  __host__ __device__ constexpr int group_of(int computed_row) const {
+    return computed_row < window_rows.before
+               ? computed_row / kRowsOfShifts
+               : groups_before + (computed_row - window_rows.before) / kRowsOfShifts;
+  }
+  __host__ __device__ constexpr int sy_of(int group) const {
+    return static_cast<int>(window_rows.sy(first_of(group)));
+  }
+  // The left rows that a group needs: first_y .. end_y - 1.
+  __host__ __device__ constexpr int first_y(int group) const {
+    const int first = first_of(group);
+    const int end = group < groups_before ? window_rows.before : window_rows.computed();
+    const int count = end - first < kRowsOfShifts ? end - first : kRowsOfShifts;
+    const int last_sy = sy_of(group) + count - 1;
+    return last_sy < 0 ? -last_sy : 0;
+  }
+  __host__ __device__ constexpr int end_y(int group) const {
+    const int sy = sy_of(group);
+    return sy > 0 ? rows - sy : rows;
+  }
+  __host__ __device__ constexpr int row_tiles_of(int group) const {
+    return ceil_div(end_y(group) - first_y(group), tile_rows);
+  }
+  __host__ __device__ constexpr Index tiles_of_group(int group) const {
+    return static_cast<Index>(row_tiles_of(group)) * panels_of_all;
+  }
+  // A chunk: its smallest sx, a multiple of 4; the first left column that it needs, too; its panels.
+  __host__ __device__ constexpr int sx_of(int chunk) const {
+    return first_sx + chunk * octets * kOctet;
+  }
+  __host__ __device__ constexpr int first_x(int chunk) const {
+    const int last_sx = sx_of(chunk) + octets * kOctet - 1;
+    return last_sx < 0 ? -last_sx / 4 * 4 : 0;
+  }
+  __host__ __device__ constexpr int panels_of(int chunk) const {
+    const int sx = sx_of(chunk);
+    const int end_x = sx > 0 ? cols - sx : cols;
+    return ceil_div(end_x - first_x(chunk), across * kOctet);
+  }
+  // Tiles of a pair before those of a task.
+  __host__ __device__ constexpr Index tiles_before(int group, int chunk) const {
+    Index before = 0;
+    for (int g = 0; g < group; ++g) before += tiles_of_group(g);
+    int panels = 0;
+    for (int c = 0; c < chunk; ++c) panels += panels_of(c);
+    return before + static_cast<Index>(row_tiles_of(group)) * panels;
+  }
+  __host__ __device__ constexpr Index task_of(Index pair, int group, int chunk) const {
+    return (pair * groups + group) * chunks + chunk;
+  }
+  Index tasks() const { return pairs * groups * chunks; }
+  __host__ __device__ constexpr int shifts() const { return octets * kOctet; }
+  int right_rows() const { return tile_rows + kRowsOfShifts - 1; }
+  Index padded_size() const { return static_cast<Index>(rows) * pitch; }
+  std::size_t shared_bytes() const { return 2 * sizeof(float) * static_cast<std::size_t>(buffer); }
+
+  MirroredRows window_rows;
+  int rows, cols, pitch;  // pitch: of the padded images, whole vectors of 4
+  int first_sx = 0, skipped = 0, out_cols;  // skipped: shifts before those of the window
+  int groups_before = 0, groups = 0;        // of rows of shifts; before the mirrored ones
+  int octets = 0, chunks = 0, panels_of_all = 0;
+  int across = 0, down = 0, rows_per_thread = 0, tile_rows = 0, threads = 0;
+  int left_pitch = 0, half = 0, buffer = 0;  // floats; two buffers take turns
+  Index pairs, out_size, tiles_of_pair = 0, tiles = 0;
+
+ private:
+  // Takes octets and threads across and down. The fewest instructions of a left row decide.
+  void choose(int most_threads, int most_rows) {
+    // An SM's shared memory; two sizes are those of compute capability 9.0 and 8.6. A block takes no
+    // more than its share, unless no tile is so small.
+    constexpr std::size_t kMost = 192 * 1024, kLess = 96 * 1024, kLeast = 40 * 1024;
+    const std::size_t of_sm = fits_shared(kMost) ? kMost : fits_shared(kLess) ? kLess : kLeast;
+    const std::size_t share = of_sm * static_cast<std::size_t>(most_threads) / kTileThreads;
+    if (!choose_within(share, most_threads, most_rows)) {
+      choose_within(of_sm, most_threads, most_rows);
+    }
+    threads = ceil_div(octets * across * down, warp::kSize) * warp::kSize;
+  }
+
+  bool choose_within(std::size_t most_bytes, int most_threads, int most_rows) {
+    const int all = ceil_div(out_cols + skipped, kOctet);
+    const int fewest = ceil_div(all, kMostOctets);
+    const int most = fewest > kFewChunks ? fewest : std::max(fewest, all / kFewOctets);
+    double least = std::numeric_limits<double>::infinity();
+    TileTasks best = *this;
+    for (int count = fewest; count <= most; ++count) {
+      octets = ceil_div(all, count);
+      chunks = ceil_div(all, octets);
+      const int widest = std::min(most_threads / octets, ceil_div(cols, kOctet));
+      for (across = 1; across <= widest; ++across) {
+        down = std::min(most_threads / (octets * across), ceil_div(rows, kRowsOfShifts));
+        panels_of_all = 0;
+        for (int chunk = 0; chunk < chunks; ++chunk) panels_of_all += panels_of(chunk);
+        if (!set_rows(most_rows, most_bytes)) continue;
+        if (const double cost = instructions(most_threads); cost < least) {
+          least = cost;
+          best = *this;
+        }
+      }
+    }
+    *this = best;
+    return least < std::numeric_limits<double>::infinity();
+  }
+
+  // Rows of a thread: as many as fit, but so few that there are enough tiles.
+  bool set_rows(int most_rows, std::size_t most_bytes) {
+    const double all_rows = static_cast<double>(rows) * panels_of_all * groups *
+                            static_cast<double>(pairs) / (kEnoughTiles * down);
+    int count = most_rows;
+    while (count > kRowsOfShifts && (count > all_rows || count * down > 2 * rows)) {
+      count -= kRowsOfShifts;
+    }
+    for (; count > 0; count -= kRowsOfShifts) {
+      rows_per_thread = count;
+      tile_rows = count * down;
+      left_pitch = across * kOctet;
+      half = (4 * (across + octets) + 15) / 32 * 32 + 16;  // both halves then meet other banks
+      const int tile = tile_rows * left_pitch + right_rows() * 2 * half;
+      buffer = std::max(tile, octets * kOctet * across * down);
+      if (shared_bytes() <= most_bytes) return true;
+    }
+    return false;
+  }
+
+  double instructions(int most_threads) const {
+    constexpr double kOfThread = 262, kOfCopiedFloat = 3.5;
+    const double copied = left_pitch * tile_rows + right_rows() * (left_pitch + shifts());
+    const double of_tile = static_cast<double>(most_threads) * rows_per_thread * kOfThread +
+                           copied * kOfCopiedFloat;
+    return of_tile * panels_of_all * ceil_div(rows, tile_rows);
+  }
+
+  static constexpr int kMostOctets = 32, kFewOctets = 8, kFewChunks = 64, kEnoughTiles = 1024;
+};
+
+}  // namespace xcorr::autocorrelation
