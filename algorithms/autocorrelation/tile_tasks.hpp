@@ -134,10 +134,11 @@ struct TileTasks {
       chunks = ceil_div(all, octets);
       const int widest = std::min(most_threads / octets, ceil_div(cols, kOctet));
       for (across = 1; across <= widest; ++across) {
-        down = std::min(most_threads / (octets * across), ceil_div(rows, kRowsOfShifts));
         panels_of_all = 0;
         for (int chunk = 0; chunk < chunks; ++chunk) panels_of_all += panels_of(chunk);
-        if (!set_rows(most_rows, most_bytes)) continue;
+        down = std::min(most_threads / (octets * across), ceil_div(rows, kRowsOfShifts));
+        while (down > 0 && !set_rows(most_rows, most_bytes)) down /= 2;
+        if (down == 0) continue;
         if (const double cost = instructions(most_threads); cost < least) {
           least = cost;
           best = *this;
