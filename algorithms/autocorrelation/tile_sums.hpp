@@ -14,70 +14,84 @@
 
 namespace xcorr::autocorrelation {
 
-// Tile of a task, by its panel and its place among the tiles of the panel.
+// Tile of a task: its first left row and column.
 struct TilePlace {
   Index pair;
-  int group, chunk, panel, row_tile;
+  int group, chunk, y, x;
 
   __device__ __forceinline__ TilePlace(const TileTasks& q, Index tile)
       : pair(tile / q.tiles_of_pair), group(0), chunk(0) {
     Index rest = tile - pair * q.tiles_of_pair;
     for (; rest >= q.tiles_of_group(group); ++group) rest -= q.tiles_of_group(group);
     const int row_tiles = q.row_tiles_of(group);
-    panel = static_cast<int>(rest / row_tiles);
-    row_tile = static_cast<int>(rest - static_cast<Index>(panel) * row_tiles);
+    auto panel = static_cast<int>(rest / row_tiles);
+    y = q.first_y(group) +
+        static_cast<int>(rest - static_cast<Index>(panel) * row_tiles) * q.tile_rows;
     for (; panel >= q.panels_of(chunk); ++chunk) panel -= q.panels_of(chunk);
+    x = q.first_x(chunk) + panel * q.left_pitch;
   }
   // Goes to the next tile, and says whether that is one of another task.
   __device__ __forceinline__ bool advance(const TileTasks& q) {
-    if (++row_tile < q.row_tiles_of(group)) return false;
-    row_tile = 0;
-    if (++panel < q.panels_of(chunk)) return false;
-    panel = 0;
-    if (++chunk < q.chunks) return true;
-    chunk = 0;
-    if (++group < q.groups) return true;
-    group = 0;
-    ++pair;
+    y += q.tile_rows;
+    if (y < q.end_y(group)) return false;
+    y = q.first_y(group);
+    x += q.left_pitch;
+    if (x < q.end_x(chunk)) return false;
+    if (++chunk == q.chunks) {
+      chunk = 0;
+      if (++group == q.groups) {
+        group = 0;
+        ++pair;
+      }
+      y = q.first_y(group);
+    }
+    x = q.first_x(chunk);
     return true;
-  }
-  __device__ __forceinline__ int y(const TileTasks& q) const {
-    return q.first_y(group) + row_tile * q.tile_rows;
   }
 };
 
-// Starts to copy the left and right pixels of a tile; zeros where the image ends.
+// Starts to copy `rows` rows of an image from row y and column x on, a multiple of 4, as the vectors
+// of a team; zeros where the image ends. Vector n of a row comes to to(n), that of the next row
+// to_pitch floats behind it.
+template <typename To>
+__device__ __forceinline__ void copy_rows(const TileTasks& q, const CopyTeams& teams,
+                                          const float* image, int y, int x, int rows, const To& to,
+                                          int to_pitch) {
+  std::uint32_t first = threadIdx.x;
+  const auto team = static_cast<int>(teams.threads.split(first));
+  if (team >= teams.count) return;
+  const bool all_rows = y >= 0 && y + rows <= q.rows;
+  const int step = teams.count * q.pitch, to_step = teams.count * to_pitch;
+  for (auto n = static_cast<int>(first); n < teams.vectors; n += static_cast<int>(teams.threads.by)) {
+    const int column = x + 4 * n;
+    const bool inside = static_cast<unsigned>(column) < static_cast<unsigned>(q.pitch);
+    Index at = static_cast<Index>(y + team) * q.pitch + column;
+    float* target = to(n) + team * to_pitch;
+    if (all_rows && inside) {
+      for (int i = team; i < rows; i += teams.count, at += step, target += to_step) {
+        async_copy::copy<4>(target, image + at, true);
+      }
+    } else {
+      for (int i = team; i < rows; i += teams.count, at += step, target += to_step) {
+        const bool exists =
+            inside && static_cast<unsigned>(y + i) < static_cast<unsigned>(q.rows);
+        async_copy::copy<4>(target, exists ? image + at : image, exists);
+      }
+    }
+  }
+}
+
+// Starts to copy the left and right pixels of a tile.
 __device__ __forceinline__ void copy_tile(const TileTasks& q, const TilePlace& place,
                                           const float* __restrict__ padded, float* buffer) {
-  const int team = static_cast<int>(threadIdx.x) / warp::kSize;
-  const int lane = static_cast<int>(threadIdx.x) % warp::kSize;
-  const int teams = static_cast<int>(blockDim.x) / warp::kSize;
-  const float* const image = padded + place.pair * q.rows * q.pitch;
-  const int y = place.y(q), x = q.first_x(place.chunk) + place.panel * q.left_pitch;
-  for (int i = team; i < q.tile_rows; i += teams) {
-    const bool inside = y + i < q.rows;
-    const float* const from = image + (inside ? static_cast<Index>(y + i) * q.pitch : 0);
-    float* const to = buffer + i * q.left_pitch;
-    for (int at = 4 * lane; at < q.left_pitch; at += 4 * warp::kSize) {
-      const bool exists = inside && x + at < q.pitch;
-      async_copy::copy<4>(to + at, exists ? from + x + at : image, exists);
-    }
-  }
-  const int right_y = y + q.sy_of(place.group), right_x = x + q.sx_of(place.chunk);
-  const int right_rows = q.tile_rows + kRowsOfShifts - 1;
-  const int vectors = 2 * (q.across + q.octets);
+  const float* const image = padded + place.pair * q.padded_size();
+  copy_rows(
+      q, q.left_teams, image, place.y, place.x, q.tile_rows,
+      [&](int n) { return buffer + 4 * n; }, q.left_pitch);
   float* const rights = buffer + q.tile_rows * q.left_pitch;
-  for (int i = team; i < right_rows; i += teams) {
-    const bool inside = static_cast<unsigned>(right_y + i) < static_cast<unsigned>(q.rows);
-    const float* const from = image + (inside ? static_cast<Index>(right_y + i) * q.pitch : 0);
-    float* const to = rights + i * 2 * q.half;
-    for (int n = lane; n < vectors; n += warp::kSize) {
-      const int at = right_x + 4 * n;
-      const bool exists =
-          inside && static_cast<unsigned>(at) < static_cast<unsigned>(q.pitch);
-      async_copy::copy<4>(to + (n % 2) * q.half + n / 2 * 4, exists ? from + at : image, exists);
-    }
-  }
+  copy_rows(
+      q, q.right_teams, image, place.y + q.sy_of(place.group), place.x + q.sx_of(place.chunk),
+      q.right_rows(), [&](int n) { return rights + n % 2 * q.half + n / 2 * 4; }, 2 * q.half);
 }
 
 // 16 neighbouring pixels of a right row.

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "algorithms/autocorrelation/mirrored_rows.hpp"
+#include "algorithms/device/divide.hpp"
 #include "algorithms/device/plan.hpp"
 
 namespace xcorr::autocorrelation {
@@ -17,6 +18,17 @@ namespace xcorr::autocorrelation {
 inline constexpr int kOctet = 8;        // neighbouring sx of a thread, and columns of it
 inline constexpr int kRowsOfShifts = 4;  // neighbouring sy of a thread
 inline constexpr int kTileThreads = 512;  // of a block at most
+
+// How the threads of a block copy rows of `vectors` vectors of 4: as `count` teams, a row each.
+struct CopyTeams {
+  CopyTeams() = default;
+  CopyTeams(int vectors_of_row, int threads_of_block)
+      : vectors(vectors_of_row),
+        count(std::max(1, threads_of_block / vectors_of_row)),
+        threads(std::min(vectors_of_row, threads_of_block)) {}
+  int vectors = 0, count = 0;
+  Divider threads;  // of a team
+};
 
 struct TileTasks {
   TileTasks(const Problem& q, int most_threads, int most_rows)
@@ -70,7 +82,7 @@ struct TileTasks {
   __host__ __device__ constexpr Index tiles_of_group(int group) const {
     return static_cast<Index>(row_tiles_of(group)) * panels_of_all;
   }
-  // A chunk: its smallest sx, a multiple of 4; the first left column that it needs, too; its panels.
+  // A chunk: its smallest sx, a multiple of 4; the left columns that it needs, first_x (too) .. end_x - 1; its panels.
   __host__ __device__ constexpr int sx_of(int chunk) const {
     return first_sx + chunk * octets * kOctet;
   }
@@ -78,10 +90,12 @@ struct TileTasks {
     const int last_sx = sx_of(chunk) + octets * kOctet - 1;
     return last_sx < 0 ? -last_sx / 4 * 4 : 0;
   }
-  __host__ __device__ constexpr int panels_of(int chunk) const {
+  __host__ __device__ constexpr int end_x(int chunk) const {
     const int sx = sx_of(chunk);
-    const int end_x = sx > 0 ? cols - sx : cols;
-    return ceil_div(end_x - first_x(chunk), across * kOctet);
+    return sx > 0 ? cols - sx : cols;
+  }
+  __host__ __device__ constexpr int panels_of(int chunk) const {
+    return ceil_div(end_x(chunk) - first_x(chunk), across * kOctet);
   }
   // Tiles of a pair before those of a task.
   __host__ __device__ constexpr Index tiles_before(int group, int chunk) const {
@@ -96,8 +110,8 @@ struct TileTasks {
   }
   Index tasks() const { return pairs * groups * chunks; }
   __host__ __device__ constexpr int shifts() const { return octets * kOctet; }
-  int right_rows() const { return tile_rows + kRowsOfShifts - 1; }
-  Index padded_size() const { return static_cast<Index>(rows) * pitch; }
+  __host__ __device__ constexpr int right_rows() const { return tile_rows + kRowsOfShifts - 1; }
+  __host__ __device__ constexpr Index padded_size() const { return static_cast<Index>(rows) * pitch; }
   std::size_t shared_bytes() const { return 2 * sizeof(float) * static_cast<std::size_t>(buffer); }
 
   MirroredRows window_rows;
@@ -106,6 +120,7 @@ struct TileTasks {
   int groups_before = 0, groups = 0;        // of rows of shifts; before the mirrored ones
   int octets = 0, chunks = 0, panels_of_all = 0;
   int across = 0, down = 0, rows_per_thread = 0, tile_rows = 0, threads = 0;
+  CopyTeams left_teams, right_teams;
   int left_pitch = 0, half = 0, buffer = 0;  // floats; two buffers take turns
   Index pairs, out_size, tiles_of_pair = 0, tiles = 0;
 
@@ -121,6 +136,8 @@ struct TileTasks {
       choose_within(of_sm, most_threads, most_rows);
     }
     threads = ceil_div(octets * across * down, warp::kSize) * warp::kSize;
+    left_teams = {2 * across, threads};
+    right_teams = {2 * (across + octets), threads};
   }
 
   bool choose_within(std::size_t most_bytes, int most_threads, int most_rows) {
