@@ -99,8 +99,7 @@ __global__ void __launch_bounds__(kSumThreads)
     const auto i = static_cast<int>(row - pair * computed);
     const int group = q.group_of(i), s = i - q.first_of(group);
     const Index first = pair * q.tiles_of_pair + q.tiles_before(group, chunk);
-    const Index last =
-        first + static_cast<Index>(q.row_tiles_of(group)) * q.panels_of(chunk) - 1;
+    const Index last = first + static_cast<Index>(q.row_tiles_of(group)) * q.panels_of(chunk) - 1;
     const Index task = q.task_of(pair, group, chunk);
     float sum = 0;
     // The block that takes tile n is the last one whose share begins at or before n.
@@ -138,9 +137,9 @@ class TilePlan final : public DevicePlan<float> {
 
  private:
   static Index blocks_of(const TileTasks& tasks) {
-    return std::min<Index>(
-        tasks.tiles, resident_blocks(reinterpret_cast<const void*>(autocorr_cuda_tile_sums),
-                                     tasks.threads, tasks.shared_bytes()));
+    return std::min<Index>(tasks.tiles,
+                           resident_blocks(reinterpret_cast<const void*>(autocorr_cuda_tile_sums),
+                                           tasks.threads, tasks.shared_bytes()));
   }
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
@@ -148,14 +147,13 @@ class TilePlan final : public DevicePlan<float> {
       return static_cast<unsigned>(ceil_div(columns, kSumThreads));
     };
     launch(autocorr_cuda_tile_pad,
-           dim3(across(tasks_.pitch), grid_extent(tasks_.pairs * tasks_.rows)), dim3(kSumThreads), 0,
-           call.stream, tasks_, arrays.left, padded_);
+           dim3(across(tasks_.pitch), grid_extent(tasks_.pairs * tasks_.rows)), dim3(kSumThreads),
+           0, call.stream, tasks_, arrays.left, padded_);
     launch(autocorr_cuda_tile_sums, dim3(static_cast<unsigned>(blocks_)),
            dim3(static_cast<unsigned>(tasks_.threads)), tasks_.shared_bytes(), call.stream, tasks_,
            padded_, values_);
     launch(autocorr_cuda_tile_finish,
-           dim3(across(tasks_.out_cols),
-                grid_extent(tasks_.pairs * tasks_.window_rows.computed())),
+           dim3(across(tasks_.out_cols), grid_extent(tasks_.pairs * tasks_.window_rows.computed())),
            dim3(kSumThreads), 0, call.stream, tasks_, blocks_, values_, arrays.out);
   }
 

@@ -62,7 +62,8 @@ __device__ __forceinline__ void copy_rows(const TileTasks& q, const CopyTeams& t
   if (team >= teams.count) return;
   const bool all_rows = y >= 0 && y + rows <= q.rows;
   const int step = teams.count * q.pitch, to_step = teams.count * to_pitch;
-  for (auto n = static_cast<int>(first); n < teams.vectors; n += static_cast<int>(teams.threads.by)) {
+  for (auto n = static_cast<int>(first); n < teams.vectors;
+       n += static_cast<int>(teams.threads.by)) {
     const int column = x + 4 * n;
     const bool inside = static_cast<unsigned>(column) < static_cast<unsigned>(q.pitch);
     Index at = static_cast<Index>(y + team) * q.pitch + column;
@@ -73,8 +74,7 @@ __device__ __forceinline__ void copy_rows(const TileTasks& q, const CopyTeams& t
       }
     } else {
       for (int i = team; i < rows; i += teams.count, at += step, target += to_step) {
-        const bool exists =
-            inside && static_cast<unsigned>(y + i) < static_cast<unsigned>(q.rows);
+        const bool exists = inside && static_cast<unsigned>(y + i) < static_cast<unsigned>(q.rows);
         async_copy::copy<4>(target, exists ? image + at : image, exists);
       }
     }
@@ -86,8 +86,8 @@ __device__ __forceinline__ void copy_tile(const TileTasks& q, const TilePlace& p
                                           const float* __restrict__ padded, float* buffer) {
   const float* const image = padded + place.pair * q.padded_size();
   copy_rows(
-      q, q.left_teams, image, place.y, place.x, q.tile_rows,
-      [&](int n) { return buffer + 4 * n; }, q.left_pitch);
+      q, q.left_teams, image, place.y, place.x, q.tile_rows, [&](int n) { return buffer + 4 * n; },
+      q.left_pitch);
   float* const rights = buffer + q.tile_rows * q.left_pitch;
   copy_rows(
       q, q.right_teams, image, place.y + q.sy_of(place.group), place.x + q.sx_of(place.chunk),

@@ -15,8 +15,8 @@
 
 namespace xcorr::autocorrelation {
 
-inline constexpr int kOctet = 8;        // neighbouring sx of a thread, and columns of it
-inline constexpr int kRowsOfShifts = 4;  // neighbouring sy of a thread
+inline constexpr int kOctet = 8;          // neighbouring sx of a thread, and columns of it
+inline constexpr int kRowsOfShifts = 4;   // neighbouring sy of a thread
 inline constexpr int kTileThreads = 512;  // of a block at most
 
 // How the threads of a block copy rows of `vectors` vectors of 4: as `count` teams, a row each.
@@ -43,8 +43,7 @@ struct TileTasks {
     skipped = ((sx % 4) + 4) % 4;
     first_sx = sx - skipped;
     groups_before = ceil_div(window_rows.before, kRowsOfShifts);
-    groups = groups_before +
-             ceil_div(window_rows.computed() - window_rows.before, kRowsOfShifts);
+    groups = groups_before + ceil_div(window_rows.computed() - window_rows.before, kRowsOfShifts);
     choose(most_threads, most_rows);
     for (int group = 0; group < groups; ++group) tiles_of_pair += tiles_of_group(group);
     tiles = pairs * tiles_of_pair;
@@ -52,9 +51,8 @@ struct TileTasks {
 
   // Group of rows of shifts: its first computed row, how many it has, its smallest sy.
   __host__ __device__ constexpr int first_of(int group) const {
-    return group < groups_before
-               ? group * kRowsOfShifts
-               : window_rows.before + (group - groups_before) * kRowsOfShifts;
+    return group < groups_before ? group * kRowsOfShifts
+                                 : window_rows.before + (group - groups_before) * kRowsOfShifts;
   }
   __host__ __device__ constexpr int group_of(int computed_row) const {
     return computed_row < window_rows.before
@@ -111,11 +109,13 @@ struct TileTasks {
   Index tasks() const { return pairs * groups * chunks; }
   __host__ __device__ constexpr int shifts() const { return octets * kOctet; }
   __host__ __device__ constexpr int right_rows() const { return tile_rows + kRowsOfShifts - 1; }
-  __host__ __device__ constexpr Index padded_size() const { return static_cast<Index>(rows) * pitch; }
+  __host__ __device__ constexpr Index padded_size() const {
+    return static_cast<Index>(rows) * pitch;
+  }
   std::size_t shared_bytes() const { return 2 * sizeof(float) * static_cast<std::size_t>(buffer); }
 
   MirroredRows window_rows;
-  int rows, cols, pitch;  // pitch: of the padded images, whole vectors of 4
+  int rows, cols, pitch;                    // pitch: of the padded images, whole vectors of 4
   int first_sx = 0, skipped = 0, out_cols;  // skipped: shifts before those of the window
   int groups_before = 0, groups = 0;        // of rows of shifts; before the mirrored ones
   int octets = 0, chunks = 0, panels_of_all = 0;
@@ -189,8 +189,8 @@ struct TileTasks {
   double instructions(int most_threads) const {
     constexpr double kOfThread = 262, kOfCopiedFloat = 3.5;
     const double copied = left_pitch * tile_rows + right_rows() * (left_pitch + shifts());
-    const double of_tile = static_cast<double>(most_threads) * rows_per_thread * kOfThread +
-                           copied * kOfCopiedFloat;
+    const double of_tile =
+        static_cast<double>(most_threads) * rows_per_thread * kOfThread + copied * kOfCopiedFloat;
     return of_tile * panels_of_all * ceil_div(rows, tile_rows);
   }
 

@@ -1,11 +1,13 @@
 // What the usual inputs do not reach of the line kernels: images with panels of 8-bit values beside
-// panels of others, and sums that one 32-bit integer does not hold.
+// panels of others, and sums that one 32-bit integer does not hold. Of autocorr_cuda_tile: chunks of
+// shifts, panels, threads one below the other, blocks that share a task, sums of several tiles.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 #include <vector>
 
+#include "algorithms/autocorrelation/tile_tasks.hpp"
 #include "harness/registry.hpp"
 #include "tests/emulation/emulation.hpp"
 #include "tests/emulation/global_memory.hpp"
@@ -14,21 +16,34 @@ namespace xcorr::emulation {
 namespace {
 
 constexpr const char* kId = "emulated.autocorr_cuda_line";
+constexpr const char* kTileId = "emulated.autocorr_cuda_tile";
 
-class LineKernel : public testing::Test {
+class OfVariant : public testing::Test {
  protected:
+  explicit OfVariant(const char* id) : id_(id) {}
   // A program of one other unit has no such variant (tests/mutants).
   void SetUp() override {
     const auto& all = variants();
-    if (std::none_of(all.begin(), all.end(), [](const Variant& v) { return v.id == kId; })) {
-      GTEST_SKIP() << kId << " is not in this program";
+    if (std::none_of(all.begin(), all.end(), [&](const Variant& v) { return v.id == id_; })) {
+      GTEST_SKIP() << id_ << " is not in this program";
     }
   }
+
+ private:
+  const char* id_;
+};
+class LineKernel : public OfVariant {
+ protected:
+  LineKernel() : OfVariant(kId) {}
+};
+class TileKernel : public OfVariant {
+ protected:
+  TileKernel() : OfVariant(kTileId) {}
 };
 
 std::vector<float> computed(const Problem& q, const std::string& params,
-                            const std::vector<float>& image) {
-  const Variant& variant = find_variant(kId);
+                            const std::vector<float>& image, const char* id = kId) {
+  const Variant& variant = find_variant(id);
   PlanRequest request{q, parse_params(variant, params), Precision::fp32};
   const GlobalMemory workspace(variant.workspace_bytes(request));
   request.workspace = workspace.get();
@@ -108,6 +123,67 @@ TEST_F(LineKernel, lines_too_long_for_an_integer_are_refused) {
   const char* const longer = "one-to-one/1x33026/1x33026/1:1/full/same=yes";
   EXPECT_NE(support(longer, "integer").find("does not fit 32 bits"), std::string::npos);
   EXPECT_EQ(support(longer, "float"), "");
+}
+
+// Whole numbers, so that all sums are exact.
+std::vector<float> images_of(const Problem& q) {
+  std::vector<float> images(static_cast<std::size_t>(q.lefts * q.left.size()));
+  unsigned state = 1;
+  for (float& value : images) {
+    state = state * 1664525u + 1013904223u;
+    value = static_cast<float>(state >> 28) - 7.0f;
+  }
+  return images;
+}
+
+void expect_exact_tiles(const Problem& q, int threads, int rows) {
+  const std::vector<float> images = images_of(q);
+  const std::string params =
+      "rows_per_thread=" + std::to_string(rows) + ";threads=" + std::to_string(threads);
+  const std::vector<float> out = computed(q, params, images, kTileId);
+  std::size_t at = 0;
+  int wrong = 0;
+  for (Index pair = 0; pair < q.pairs(); ++pair) {
+    const auto first = images.begin() + pair * q.left.size();
+    const std::vector<float> image(first, first + q.left.size());
+    for (Index sy = q.window.sy.first; sy <= q.window.sy.last; ++sy) {
+      for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx, ++at) {
+        const auto right = static_cast<float>(expected(q, image, sy, sx));
+        if (out[at] == right || ++wrong > 5) continue;
+        ADD_FAILURE() << q.id() << " " << params << " pair " << pair << " sy " << sy << " sx " << sx
+                      << ": " << out[at] << " in place of " << right;
+      }
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+using emulated::autocorrelation::TileTasks;
+
+// Rows are mirrored and others lie before them; a tile has threads beside and below each other; three
+// blocks share the tiles, which are more than a sum takes.
+TEST_F(TileKernel, blocks_share_tasks_of_several_tiles) {
+  const Problem q = parse_problem("one-to-one/70x60/70x60/1:1/sy:-9..6,sx:-20..20/same=yes");
+  const TileTasks tasks(q, 128, 8);
+  EXPECT_GT(tasks.window_rows.before, 0);
+  EXPECT_GT(tasks.window_rows.mirrored, 0);
+  EXPECT_GT(tasks.across, 1);
+  EXPECT_GT(tasks.down, 1);
+  EXPECT_GT(tasks.row_tiles_of(tasks.groups - 1), 1);
+  EXPECT_GT(tasks.tiles, 3 * kResidentBlocks);
+  expect_exact_tiles(q, 128, 8);
+  expect_exact_tiles(q, 256, 40);
+}
+
+// Chunks of shifts, of which some need a part of the columns only; panels; several images.
+TEST_F(TileKernel, chunks_of_shifts_have_panels_of_their_own) {
+  const Problem q = parse_problem("n-to-mn/5x300/5x300/2:2/sy:0..4,sx:-290..-10/same=yes");
+  const TileTasks tasks(q, 128, 8);
+  EXPECT_GT(tasks.chunks, 1);
+  EXPECT_GT(tasks.panels_of(tasks.chunks - 1), 1);
+  EXPECT_LT(tasks.panels_of(0), tasks.panels_of(tasks.chunks - 1));
+  EXPECT_GT(tasks.skipped, 0);
+  expect_exact_tiles(q, 128, 8);
 }
 
 }  // namespace
