@@ -116,7 +116,7 @@ TEST(AutocorrelationFftLengths, lengths_are_products_of_their_passes) {
         EXPECT_EQ(passes.pass[i].before, product);
         EXPECT_EQ(passes.pass[i].tasks * passes.pass[i].radix, passes.length);
         product *= passes.pass[i].radix;
-        EXPECT_EQ(passes.pass[i].step * product, passes.length);
+        EXPECT_EQ(passes.pass[i].root_step * product, passes.length);
       }
       EXPECT_EQ(product, passes.length);
       if (lengths == Lengths::power) EXPECT_EQ(passes.length & (passes.length - 1), 0);

@@ -1,5 +1,6 @@
 // The three kernels of a call: rows forward, columns, rows back. A block has all of its transforms
-// in shared memory.
+// in shared memory. What the kernel before writes is no __restrict__ argument: a kernel may have
+// started when it is written, and such loads may come from a cache that does not see writes.
 #pragma once
 
 #include "algorithms/autocorrelation/autocorr_fft/passes.hpp"
@@ -22,6 +23,7 @@ struct FftTasks {
         cols(static_cast<int>(q.left.cols)),
         row_pairs(ceil_div(rows, 2)),
         columns(columns_of_tile),
+        column_bits(columns / 2),
         bins(x.length / 2 + 1),
         tiles(ceil_div(bins, columns)),
         first_sx(static_cast<int>(q.window.sx.first)),
@@ -35,16 +37,18 @@ struct FftTasks {
 
   int out_cols() const { return last_sx - first_sx + 1; }
   std::size_t row_shared() const {
-    return 2 * static_cast<std::size_t>(buffer_elements(x.length, 1)) * sizeof(Complex);
+    return 2 * static_cast<std::size_t>(x.elements) * sizeof(Complex);
   }
   std::size_t column_shared() const {
-    return 2 * static_cast<std::size_t>(buffer_elements(y.length, columns)) * sizeof(Complex);
+    return 2 * static_cast<std::size_t>(y.elements) * static_cast<std::size_t>(columns) *
+           sizeof(Complex);
   }
 
   MirroredRows window_rows;
   Passes x, y;
   int rows, cols, row_pairs;
-  int columns, bins, tiles;
+  int columns, column_bits;  // 2 or 4: 1 or 2 bits
+  int bins, tiles;
   int first_sx, last_sx, out_row_pairs;
   Index image_size, out_size;              // scalars
   Index spectrum_size, products_size;      // complex values
@@ -60,38 +64,42 @@ __device__ __forceinline__ Complex part_of_pair(Complex z, Complex w, bool secon
 }
 
 // Block: two rows of an image, as real and imaginary part of one transform, to their half spectra.
-static __global__ void __launch_bounds__(kMostRowThreads, 2)
+static __global__ void __launch_bounds__(kMostRowThreads, 4)
     autocorr_fft_rows(FftTasks q, const Complex* __restrict__ roots,
                       const float* __restrict__ images, Complex* __restrict__ spectra) {
   wait_for_previous();
+  let_next_start();
   const auto image = static_cast<int>(blockIdx.x) / q.row_pairs;
   const int pair = static_cast<int>(blockIdx.x) - image * q.row_pairs;
   const float* const first = images + image * q.image_size + Index{2 * pair} * q.cols;
   const bool has_second = 2 * pair + 1 < q.rows;
   Complex* const shared = dynamic_shared<Complex>();
-  Buffers buffers{shared + buffer_elements(q.x.length, 1), shared};
+  Buffers buffers{shared + q.x.elements, shared};
   run_pass<1>(
       q.x.pass[0], roots,
       [&](int x, int /*column*/) {
         const bool inside = x < q.cols;
         return Complex{inside ? first[x] : 0.0f, inside && has_second ? first[q.cols + x] : 0.0f};
       },
-      [&](int x, int column, Complex value) { buffers.to[place<1>(x, column)] = value; });
+      [&](int x, int /*column*/, Complex value) { buffers.to[x] = value; });
   buffers.turn();
   run_passes<1>(q.x, 1, q.x.count, roots, buffers);
-  Complex* const to = spectra + image * q.spectrum_size;
-  for (int i = static_cast<int>(threadIdx.x); i < q.tiles * 2 * q.columns;
-       i += static_cast<int>(blockDim.x)) {
-    const int line = i / q.columns, column = i - line * q.columns;
-    const int tile = line / 2, second = line % 2;
-    const int bin = tile * q.columns + column;
-    Complex value{0.0f, 0.0f};
+  Complex* const to =
+      spectra + image * q.spectrum_size + 2 * pair * q.columns;  // both rows lie together
+  const int tile_size = 2 * q.row_pairs * q.columns;
+  for (int bin = static_cast<int>(threadIdx.x); bin < q.tiles * q.columns;
+       bin += static_cast<int>(blockDim.x)) {
+    Complex values[2] = {};
     if (bin < q.bins) {
-      const int opposite = bin == 0 ? 0 : q.x.length - bin;
-      value = part_of_pair(buffers.from[place<1>(bin, 0)], buffers.from[place<1>(opposite, 0)],
-                           second != 0);
+      const Complex z = buffers.from[bin];
+      const Complex w = buffers.from[bin == 0 ? 0 : q.x.length - bin];
+      values[0] = part_of_pair(z, w, false);
+      values[1] = part_of_pair(z, w, true);
     }
-    to[((Index{tile} * q.row_pairs + pair) * 2 + second) * q.columns + column] = value;
+    Complex* const at =
+        to + (bin >> q.column_bits) * tile_size + (bin & (q.columns - 1));
+    at[0] = values[0];
+    at[q.columns] = values[1];
   }
 }
 
@@ -100,31 +108,32 @@ static __global__ void __launch_bounds__(kMostRowThreads, 2)
 template <int kColumns>
 __global__ void __launch_bounds__(kMostColumnThreads)
     autocorr_fft_columns(FftTasks q, const Complex* __restrict__ roots,
-                         const Complex* __restrict__ spectra, Complex* __restrict__ products) {
+                         const Complex* spectra, Complex* __restrict__ products) {
   constexpr int kPairs = kColumns / 2;
   wait_for_previous();
+  let_next_start();
   const auto image = static_cast<int>(blockIdx.x) / q.tiles;
   const int tile = static_cast<int>(blockIdx.x) - image * q.tiles;
   const Complex* const mine =
       spectra + image * q.spectrum_size + Index{tile} * q.row_pairs * 2 * kColumns;
   Complex* const shared = dynamic_shared<Complex>();
-  Buffers buffers{shared + buffer_elements(q.y.length, kColumns), shared};
+  Buffers buffers{shared + q.y.elements * kColumns, shared};
   const int end = q.y.count - 1, height = 2 * q.row_pairs;
   run_pass<kColumns>(
       q.y.pass[0], roots,
       [&](int y, int column) {
         return y < height ? mine[y * kColumns + column] : Complex{0.0f, 0.0f};
       },
-      [&](int y, int column, Complex value) { buffers.to[place<kColumns>(y, column)] = value; });
+      [&](int y, int column, Complex value) { buffers.to[y * kColumns + column] = value; });
   buffers.turn();
   run_passes<kColumns>(q.y, 1, end, roots, buffers);
   // Columns 2 h and 2 h + 1 become the parts of complex column h.
   float* const squares = reinterpret_cast<float*>(buffers.to);
   run_pass<kColumns>(
       q.y.pass[end], roots,
-      [&](int y, int column) { return buffers.from[place<kColumns>(y, column)]; },
+      [&](int y, int column) { return buffers.from[y * kColumns + column]; },
       [&](int y, int column, Complex value) {
-        squares[place<kColumns>(y, column)] =
+        squares[y * kColumns + column] =
             q.scale * (value.re * value.re + value.im * value.im);
       });
   buffers.turn();
@@ -138,15 +147,15 @@ __global__ void __launch_bounds__(kMostColumnThreads)
     const auto sy = static_cast<int>(q.window_rows.sy(row));
     const int here = sy < 0 ? sy + q.y.length : sy, opposite = sy > 0 ? q.y.length - sy : -sy;
     to[Index{row} * pitch + column] =
-        part_of_pair(buffers.from[place<kPairs>(opposite, column / 2)],
-                     buffers.from[place<kPairs>(here, column / 2)], column % 2 != 0);
+        part_of_pair(buffers.from[opposite * kPairs + column / 2],
+                     buffers.from[here * kPairs + column / 2], column % 2 != 0);
   }
 }
 
 // Block: two rows of shifts, as real and imaginary part of one transform back, to the output.
 static __global__ void __launch_bounds__(kMostRowThreads, 2)
     autocorr_fft_rows_back(FftTasks q, const Complex* __restrict__ roots,
-                           const Complex* __restrict__ products, float* __restrict__ out) {
+                           const Complex* products, float* __restrict__ out) {
   wait_for_previous();
   const auto image = static_cast<int>(blockIdx.x) / q.out_row_pairs;
   const int row = 2 * (static_cast<int>(blockIdx.x) - image * q.out_row_pairs);
@@ -154,7 +163,7 @@ static __global__ void __launch_bounds__(kMostRowThreads, 2)
   const Complex* const first = products + image * q.products_size + Index{row} * pitch;
   const bool has_second = row + 1 < q.window_rows.computed();
   Complex* const shared = dynamic_shared<Complex>();
-  Buffers buffers{shared + buffer_elements(q.x.length, 1), shared};
+  Buffers buffers{shared + q.x.elements, shared};
   const int n = q.x.length, end = q.x.count - 1;
   run_pass<1>(
       q.x.pass[0], roots,
@@ -170,14 +179,14 @@ static __global__ void __launch_bounds__(kMostRowThreads, 2)
         }
         return Complex{a.re - b.im, a.im + b.re};
       },
-      [&](int k, int column, Complex value) { buffers.to[place<1>(k, column)] = value; });
+      [&](int k, int /*column*/, Complex value) { buffers.to[k] = value; });
   buffers.turn();
   run_passes<1>(q.x, 1, end, roots, buffers);
   const int cols = q.last_sx - q.first_sx + 1;
   float* const of_image = out + image * q.out_size;
   run_pass<1>(
       q.x.pass[end], roots,
-      [&](int k, int column) { return buffers.from[place<1>(k, column)]; },
+      [&](int k, int /*column*/) { return buffers.from[k]; },
       [&](int k, int /*column*/, Complex value) {
         const int shift = k == 0 ? 0 : n - k;  // as in autocorr_fft_columns
         const int col = (shift <= q.last_sx ? shift : shift - n) - q.first_sx;

@@ -15,18 +15,23 @@ namespace xcorr::autocorrelation {
 inline constexpr std::array<int, 8> kRadices = {16, 12, 10, 8, 6, 5, 4, 3};
 inline constexpr int kMostPasses = 8;
 
-// A pass makes `tasks` short transforms of `radix` values.
+// A pass makes `tasks` short transforms of `radix` values. A task is within + before * group. Its
+// values come from group * read_pitch + within + k * read_step and go to
+// group * write_pitch + within + k * before. The pitches are odd, so that threads that access a column
+// meet different banks; before the first pass and after the last one the order is natural.
 struct Pass {
   int radix = 0;
   int tasks = 0;
   int before = 1;  // product of the radices of the passes before
-  int step = 0;    // of the table of roots, for root number 1 of radix * before
   Divider by_before;
+  int read_pitch = 1, read_step = 0, write_pitch = 0;
+  int root_step = 0;  // in the table of roots, from a root of radix * before to the next
 };
 
 // A transform of `length` values in two passes or more; count is 0 where the length has none.
 struct Passes {
   int length = 0, count = 0;
+  int elements = 0;  // of a buffer between passes
   Pass pass[kMostPasses];
 };
 
@@ -60,14 +65,21 @@ inline Passes passes_of(Index n) {
     if (++count > kMostPasses) return result;
     lengths_detail::factor(n, count, chosen, 0, 0, radices);
   }
-  result.length = static_cast<int>(n);
+  result.length = result.elements = static_cast<int>(n);
   result.count = count;
-  int before = 1;
+  int before = 1, pitch = 1;
   for (int i = 0; i < count; ++i) {
-    const int radix = radices[static_cast<std::size_t>(i)];
-    result.pass[i] = {radix, result.length / radix, before, result.length / (radix * before),
-                      Divider(before)};
-    before *= radix;
+    Pass& pass = result.pass[i];
+    pass.radix = radices[static_cast<std::size_t>(i)];
+    pass.tasks = result.length / pass.radix;
+    pass.before = before;
+    pass.by_before = Divider(before);
+    pass.root_step = pass.tasks / before;
+    pass.read_pitch = pitch;
+    pass.read_step = pass.tasks / before * pitch;
+    before *= pass.radix;
+    pitch = pass.write_pitch = i + 1 < count ? before | 1 : before;
+    result.elements = std::max(result.elements, result.length / before * pitch);
   }
   return result;
 }

@@ -12,16 +12,6 @@
 
 namespace xcorr::autocorrelation {
 
-// Element `position` of column `column` in shared memory. A fill after every 16 positions keeps
-// accesses at a distance of 8 or 16 positions in different banks.
-template <int kColumns>
-__host__ __device__ constexpr int place(int position, int column) {
-  return (position + position / 16) * kColumns + column;
-}
-// Elements of a buffer.
-constexpr int buffer_elements(int length, int columns) { return (length + length / 16) * columns; }
-
-// w^k of the transform of n = 5, w = exp(-2 pi i / 5).
 __device__ __forceinline__ void transform5(Complex (&v)[5]) {
   constexpr float kCosine1 = 0.30901699437494742410f, kSine1 = 0.95105651629515357212f;
   constexpr float kCosine2 = -0.80901699437494742410f, kSine2 = 0.58778525229247312917f;
@@ -68,22 +58,24 @@ __device__ __forceinline__ void short_transform(Complex (&v)[kRadix]) {
   }
 }
 
-// One pass over kColumns transforms: value read(position, column) and write(position, column, value).
-// All threads of the block call it; it has no barrier.
+// One pass over kColumns transforms: value read(place, column) and write(place, column, value), with
+// places as struct Pass says. All threads of the block call it; it has no barrier.
 template <int kColumns, int kRadix, typename Read, typename Write>
 __device__ __forceinline__ void run_pass(const Pass& pass, const Complex* __restrict__ roots,
                                          const Read& read, const Write& write) {
   for (int i = static_cast<int>(threadIdx.x); i < pass.tasks * kColumns;
        i += static_cast<int>(blockDim.x)) {
-    const int column = i % kColumns, task = i / kColumns;
-    auto within = static_cast<std::uint32_t>(task);
-    const auto group = static_cast<int>(pass.by_before.split(within));
+    const int column = i % kColumns;
+    auto task = static_cast<std::uint32_t>(i / kColumns);
+    const auto group = static_cast<int>(pass.by_before.split(task));
+    const auto within = static_cast<int>(task);
+    const int from = group * pass.read_pitch + within, to = group * pass.write_pitch + within;
     Complex v[kRadix];
 #pragma unroll
-    for (int k = 0; k < kRadix; ++k) v[k] = read(task + k * pass.tasks, column);
+    for (int k = 0; k < kRadix; ++k) v[k] = read(from + k * pass.read_step, column);
     if (pass.before > 1) {
-      Complex w[kRadix];  // powers of a root, of which no one is a product of more than 5 roundings
-      w[1] = roots[static_cast<int>(within) * pass.step];
+      Complex w[kRadix];  // powers of a root, of at most four products one after the other
+      w[1] = roots[within * pass.root_step];
       v[1] = v[1] * w[1];
 #pragma unroll
       for (int k = 2; k < kRadix; ++k) {
@@ -92,7 +84,6 @@ __device__ __forceinline__ void run_pass(const Pass& pass, const Complex* __rest
       }
     }
     short_transform<kRadix>(v);
-    const int to = group * pass.before * kRadix + static_cast<int>(within);
 #pragma unroll
     for (int k = 0; k < kRadix; ++k) write(to + k * pass.before, column, v[k]);
   }
@@ -130,7 +121,8 @@ struct Buffers {
   }
 };
 
-// Passes first .. end - 1 from a buffer to the other; the result is in buffers.from.
+// Passes first .. end - 1 from a buffer to the other; the result is in buffers.from. The columns of a
+// place are neighbours in a buffer.
 template <int kColumns>
 __device__ __forceinline__ void run_passes(const Passes& passes, int first, int end,
                                            const Complex* __restrict__ roots, Buffers& buffers) {
@@ -139,10 +131,8 @@ __device__ __forceinline__ void run_passes(const Passes& passes, int first, int 
     Complex* const to = buffers.to;
     run_pass<kColumns>(
         passes.pass[i], roots,
-        [&](int position, int column) { return from[place<kColumns>(position, column)]; },
-        [&](int position, int column, Complex value) {
-          to[place<kColumns>(position, column)] = value;
-        });
+        [&](int place, int column) { return from[place * kColumns + column]; },
+        [&](int place, int column, Complex value) { to[place * kColumns + column] = value; });
     buffers.turn();
   }
 }
