@@ -189,12 +189,19 @@ UNITS: dict[str, dict] = {
     "timeseries_tf32_wgmma_detect": {},
 }
 # Units whose kernels copy to shared memory asynchronously, or use that of other blocks (ptx_shared.py).
-SHARED = ("fused_fft_cluster", "tiled_direct_async", "tiled_direct_split", "timeseries_tf32_wgmma_detect")
+SHARED = (
+    "autocorr_cuda_tile",
+    "fused_fft_cluster",
+    "tiled_direct_async",
+    "tiled_direct_split",
+    "timeseries_tf32_wgmma_detect",
+)
 CHECKED = tuple(sorted({*UNITS, *SHARED}))
 # Units whose copies are under way at barriers: the thread that started them waits, reads them itself, and then comes to
 # the barrier that gives them to others. Which barrier that is depends on comparisons that PTX does not say. The
-# emulation makes such copies late (tests/emulation/emulation.hpp).
-OVER_BARRIERS = ("timeseries_tf32_wgmma_detect",)
+# emulation makes such copies late (tests/emulation/emulation.hpp). In autocorr_cuda_tile the barriers are those of the
+# sums of a block, in the buffer that no copy writes.
+OVER_BARRIERS = ("autocorr_cuda_tile", "timeseries_tf32_wgmma_detect")
 # Launched while planning, never as dependent launches.
 OF_PLANS = ("store_roots", "store_powers", "make_all_missing")
 
