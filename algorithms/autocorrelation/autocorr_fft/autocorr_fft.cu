@@ -15,13 +15,14 @@
 //
 // Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only.
 // Parameters:
-//   columns  4, 2              of a block, compile-time
+//   columns  2, 4              of a block, compile-time
 //   lengths  smooth, power     run-time: 2^a 3^b 5^c of least cost, or a power of two
 // Phases: forward (rows), hadamard (columns, with their two transforms), inverse (rows back).
 // Images are processed in chunks of 32 MiB of spectra, at least one image.
-// Limits: the columns of a block, twice, must fit in shared memory: on an H200 up to 3417 rows with
-// the shifts added (columns=4) or 6835 (columns=2), and 13,670 columns. An infinity or a NaN may reach
-// outputs whose overlaps do not contain it.
+// Limits: the columns of a block, twice, must fit in shared memory. On an H200 rows and the largest
+// sy of the window are together at most 3072 (columns=4) or 6400 (columns=2), columns and the largest
+// sx at most 12,800; above, see cufft. An infinity or a NaN may reach outputs whose overlaps do not
+// contain it.
 #include "algorithms/autocorrelation/autocorr_fft/kernels.hpp"
 #include "algorithms/device/padding.hpp"
 #include "algorithms/device/points.hpp"

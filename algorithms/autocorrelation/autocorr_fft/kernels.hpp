@@ -11,6 +11,8 @@
 namespace xcorr::autocorrelation {
 
 inline constexpr int kMostRowThreads = 256, kMostColumnThreads = 640;
+// With this bound the compiler takes 64 registers, and two blocks of 512 threads fit on an SM.
+inline constexpr int kColumnBound = 1024;
 
 // What the kernels need of a problem. A tile is `columns` neighbouring columns of the half spectrum;
 // the spectra of a tile lie together, row after row, since one block reads them.
@@ -106,7 +108,7 @@ static __global__ void __launch_bounds__(kMostRowThreads, 4)
 // Block: the columns of a tile. Forward, squared magnitudes, back; the rows of shifts that are
 // computed are written. A squared magnitude is real, so that two columns go back as one complex one.
 template <int kColumns>
-__global__ void __launch_bounds__(kMostColumnThreads)
+__global__ void __launch_bounds__(kColumnBound)
     autocorr_fft_columns(FftTasks q, const Complex* __restrict__ roots,
                          const Complex* spectra, Complex* __restrict__ products) {
   constexpr int kPairs = kColumns / 2;
