@@ -7,12 +7,12 @@
 // all additions is fixed on a device.
 // Parameters, run-time:
 //   threads          128, 256, 512  of a block at most: an SM has registers for 512 in all
-//   rows_per_thread  8, 24, 40      rows of a tile that a thread takes, at most
+//   rows_per_thread  8, 24, 48      rows of a tile that a thread takes, at most
 // Four steps:
 //   1. A kernel copies the image into the workspace with rows of whole vectors of 16 bytes.
 //   2. A thread walks down the rows of 8 left columns (tile_sums.hpp): 256 products for 6 accesses of
 //      shared memory. The next tile is copied asynchronously meanwhile.
-//   3. A block takes an equal share of the tiles of all tasks. Where a task ends, or after
+//   3. A block takes an equal share of the rows of all tasks. Where a task ends, or after
 //      kTilesOfASum tiles, the threads of a block add their sums for the same shifts, and the block
 //      writes one value for each shift of the task. So no sum in float32 has too many products.
 //   4. A last kernel adds the values of the blocks, and mirrors rows.
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kSumThreads)
   }
 }
 
-// grid: blocks. Block b takes tiles b * tiles / blocks and those after it, and has value b + task of
+// grid: blocks. Block b takes steps b * steps / blocks and those after it, and has value b + task of
 // each of its tasks.
 __global__ void __launch_bounds__(kTileThreads, 1)
     autocorr_cuda_tile_sums(TileTasks q, const float* __restrict__ padded,
@@ -51,31 +51,33 @@ __global__ void __launch_bounds__(kTileThreads, 1)
   const int thread = static_cast<int>(threadIdx.x);
   const int part = thread / q.octets, octet = thread - part * q.octets;
   const int below = part / q.across, beside = part - below * q.across;
-  const Index begin = q.tiles * blockIdx.x / gridDim.x;
-  const auto count = static_cast<int>(q.tiles * (blockIdx.x + 1) / gridDim.x - begin);
+  const auto step = static_cast<int>(q.step.by);
+  const Index begin = q.steps * blockIdx.x / gridDim.x;
+  auto left = static_cast<int>(q.steps * (blockIdx.x + 1) / gridDim.x - begin);
   TilePlace place(q, begin);
   TileSums sums = {};
   bool adds = false;
-  int turn = 0, of_a_sum = 0;
-  copy_tile(q, place, padded, shared);
+  int turn = 0, of_a_sum = 0, steps = place.steps(q, left);
+  copy_tile(q, place, steps * step, padded, shared);
   async_copy::commit();
-  for (int n = 1; n <= count; ++n) {
+  while (steps > 0) {
     async_copy::wait();
     block::barrier();
     float* const buffer = shared + turn * q.buffer;
     turn ^= 1;
-    const int rest = q.end_y(place.group) - place.y - below * q.rows_per_thread;
+    const int rows = steps * kRowsOfShifts, first = below * rows;
     const Index task = q.task_of(place.pair, place.group, place.chunk);
-    const bool ends = place.advance(q) || n == count;
-    if (n < count) {
-      copy_tile(q, place, padded, shared + turn * q.buffer);
+    left -= steps;
+    const bool ends = place.advance(q, steps * step) || left == 0;
+    steps = left > 0 ? place.steps(q, left) : 0;
+    if (steps > 0) {
+      copy_tile(q, place, steps * step, padded, shared + turn * q.buffer);
       async_copy::commit();
     }
     if (below < q.down) {
-      const int first = below * q.rows_per_thread;
       add_rows(q, sums, buffer + first * q.left_pitch + beside * kOctet,
                buffer + q.tile_rows * q.left_pitch + first * 2 * q.half + (octet + beside) * 4,
-               rest < q.rows_per_thread ? rest : q.rows_per_thread);
+               rows);
     }
     if (++of_a_sum < kTilesOfASum && !ends) continue;
     give_tile_sums(q, sums, adds, buffer,
@@ -98,13 +100,13 @@ __global__ void __launch_bounds__(kSumThreads)
     const Index pair = row / computed;
     const auto i = static_cast<int>(row - pair * computed);
     const int group = q.group_of(i), s = i - q.first_of(group);
-    const Index first = pair * q.tiles_of_pair + q.tiles_before(group, chunk);
-    const Index last = first + static_cast<Index>(q.row_tiles_of(group)) * q.panels_of(chunk) - 1;
+    const Index first = pair * q.steps_of_pair + q.steps_before(group, chunk);
+    const Index last = first + static_cast<Index>(q.steps_of_panel(group)) * q.panels_of(chunk) - 1;
     const Index task = q.task_of(pair, group, chunk);
     float sum = 0;
-    // The block that takes tile n is the last one whose share begins at or before n.
-    for (Index block = ((first + 1) * blocks - 1) / q.tiles;
-         block <= ((last + 1) * blocks - 1) / q.tiles; ++block) {
+    // The block that takes step n is the last one whose share begins at or before n.
+    for (Index block = ((first + 1) * blocks - 1) / q.steps;
+         block <= ((last + 1) * blocks - 1) / q.steps; ++block) {
       sum += values[((block + task) * kRowsOfShifts + s) * q.shifts() + at];
     }
     float* const of_pair = out + pair * q.out_size;
@@ -137,7 +139,7 @@ class TilePlan final : public DevicePlan<float> {
 
  private:
   static Index blocks_of(const TileTasks& tasks) {
-    return std::min<Index>(tasks.tiles,
+    return std::min<Index>(tasks.steps,
                            resident_blocks(reinterpret_cast<const void*>(autocorr_cuda_tile_sums),
                                            tasks.threads, tasks.shared_bytes()));
   }
@@ -179,7 +181,7 @@ XCORR_VARIANT({
     .source = "this project",
     .backend = Backend::cuda,
     .forms = {Form::one_to_one, Form::n_to_mn},
-    .axes = {{"threads", {"128", "256", "512"}}, {"rows_per_thread", {"8", "24", "40"}}},
+    .axes = {{"threads", {"128", "256", "512"}}, {"rows_per_thread", {"8", "24", "48"}}},
     .same_only = true,
     .supports = supports,
     .workspace_bytes = TilePlan::workspace_bytes,

@@ -14,25 +14,32 @@
 
 namespace xcorr::autocorrelation {
 
-// Tile of a task: its first left row and column.
+// First left row and column of a tile, and its task.
 struct TilePlace {
   Index pair;
   int group, chunk, y, x;
 
-  __device__ __forceinline__ TilePlace(const TileTasks& q, Index tile)
-      : pair(tile / q.tiles_of_pair), group(0), chunk(0) {
-    Index rest = tile - pair * q.tiles_of_pair;
-    for (; rest >= q.tiles_of_group(group); ++group) rest -= q.tiles_of_group(group);
-    const int row_tiles = q.row_tiles_of(group);
-    auto panel = static_cast<int>(rest / row_tiles);
+  // That of a step.
+  __device__ __forceinline__ TilePlace(const TileTasks& q, Index number)
+      : pair(number / q.steps_of_pair), group(0), chunk(0) {
+    Index rest = number - pair * q.steps_of_pair;
+    for (; rest >= q.steps_of_group(group); ++group) rest -= q.steps_of_group(group);
+    const int of_panel = q.steps_of_panel(group);
+    auto panel = static_cast<int>(rest / of_panel);
     y = q.first_y(group) +
-        static_cast<int>(rest - static_cast<Index>(panel) * row_tiles) * q.tile_rows;
+        static_cast<int>(rest - static_cast<Index>(panel) * of_panel) * static_cast<int>(q.step.by);
     for (; panel >= q.panels_of(chunk); ++chunk) panel -= q.panels_of(chunk);
     x = q.first_x(chunk) + panel * q.left_pitch;
   }
-  // Goes to the next tile, and says whether that is one of another task.
-  __device__ __forceinline__ bool advance(const TileTasks& q) {
-    y += q.tile_rows;
+  // Steps of the tile that begins here, at most `most`.
+  __device__ __forceinline__ int steps(const TileTasks& q, int most) const {
+    const int rest = q.end_y(group) - y;
+    const int fit = q.steps_of(rest < q.tile_rows ? rest : q.tile_rows);
+    return fit < most ? fit : most;
+  }
+  // Goes `rows` rows on, and says whether that is in another task.
+  __device__ __forceinline__ bool advance(const TileTasks& q, int rows) {
+    y += rows;
     if (y < q.end_y(group)) return false;
     y = q.first_y(group);
     x += q.left_pitch;
@@ -69,8 +76,10 @@ __device__ __forceinline__ void copy_rows(const TileTasks& q, const CopyTeams& t
     Index at = static_cast<Index>(y + team) * q.pitch + column;
     float* target = to(n) + team * to_pitch;
     if (all_rows && inside) {
-      for (int i = team; i < rows; i += teams.count, at += step, target += to_step) {
-        async_copy::copy<4>(target, image + at, true);
+      const float* from = image + at;
+#pragma unroll 4
+      for (int i = team; i < rows; i += teams.count, from += step, target += to_step) {
+        async_copy::copy<4>(target, from, true);
       }
     } else {
       for (int i = team; i < rows; i += teams.count, at += step, target += to_step) {
@@ -81,17 +90,18 @@ __device__ __forceinline__ void copy_rows(const TileTasks& q, const CopyTeams& t
   }
 }
 
-// Starts to copy the left and right pixels of a tile.
-__device__ __forceinline__ void copy_tile(const TileTasks& q, const TilePlace& place,
+// Starts to copy the left and right pixels of a tile of `rows` rows.
+__device__ __forceinline__ void copy_tile(const TileTasks& q, const TilePlace& place, int rows,
                                           const float* __restrict__ padded, float* buffer) {
   const float* const image = padded + place.pair * q.padded_size();
   copy_rows(
-      q, q.left_teams, image, place.y, place.x, q.tile_rows, [&](int n) { return buffer + 4 * n; },
+      q, q.left_teams, image, place.y, place.x, rows, [&](int n) { return buffer + 4 * n; },
       q.left_pitch);
   float* const rights = buffer + q.tile_rows * q.left_pitch;
   copy_rows(
       q, q.right_teams, image, place.y + q.sy_of(place.group), place.x + q.sx_of(place.chunk),
-      q.right_rows(), [&](int n) { return rights + n % 2 * q.half + n / 2 * 4; }, 2 * q.half);
+      rows + kRowsOfShifts - 1, [&](int n) { return rights + n % 2 * q.half + n / 2 * 4; },
+      2 * q.half);
 }
 
 // 16 neighbouring pixels of a right row.

@@ -1,10 +1,10 @@
 // How autocorr_cuda_tile shares a problem: made on the host, given to kernels by value.
 //
 // A task is 4 neighbouring computed rows of shifts of a pair, and one chunk of the shifts along them:
-// `octets` times 8 neighbouring sx. Its left pixels are cut into tiles: panels of columns times groups
-// of rows. The tiles of all tasks are numbered, and each block takes an equal share of the numbers.
-// Of a tile a thread has one octet, 8 columns (one of `across` threads side by side) and
-// `rows_per_thread` rows (one of `down` threads one below the other).
+// `octets` times 8 neighbouring sx. Its left pixels are cut into panels of columns, and these into
+// steps of 4 rows for each of `down` threads one below the other. The steps of all tasks are numbered,
+// and each block takes an equal share of the numbers, in tiles of several steps. Of a tile a thread
+// has one octet, 8 columns (one of `across` threads side by side) and at most `rows_per_thread` rows.
 #pragma once
 
 #include <limits>
@@ -45,8 +45,9 @@ struct TileTasks {
     groups_before = ceil_div(window_rows.before, kRowsOfShifts);
     groups = groups_before + ceil_div(window_rows.computed() - window_rows.before, kRowsOfShifts);
     choose(most_threads, most_rows);
-    for (int group = 0; group < groups; ++group) tiles_of_pair += tiles_of_group(group);
-    tiles = pairs * tiles_of_pair;
+    step = Divider(down * kRowsOfShifts);
+    for (int group = 0; group < groups; ++group) steps_of_pair += steps_of_group(group);
+    steps = pairs * steps_of_pair;
   }
 
   // Group of rows of shifts: its first computed row, how many it has, its smallest sy.
@@ -74,11 +75,15 @@ struct TileTasks {
     const int sy = sy_of(group);
     return sy > 0 ? rows - sy : rows;
   }
-  __host__ __device__ constexpr int row_tiles_of(int group) const {
-    return ceil_div(end_y(group) - first_y(group), tile_rows);
+  // Steps of so many rows.
+  __host__ __device__ __forceinline__ int steps_of(int count) const {
+    return static_cast<int>(step.quotient(static_cast<std::uint32_t>(count) + step.by - 1));
   }
-  __host__ __device__ constexpr Index tiles_of_group(int group) const {
-    return static_cast<Index>(row_tiles_of(group)) * panels_of_all;
+  __host__ __device__ __forceinline__ int steps_of_panel(int group) const {
+    return steps_of(end_y(group) - first_y(group));
+  }
+  __host__ __device__ __forceinline__ Index steps_of_group(int group) const {
+    return static_cast<Index>(steps_of_panel(group)) * panels_of_all;
   }
   // A chunk: its smallest sx, a multiple of 4; the left columns that it needs, first_x (too) .. end_x - 1; its panels.
   __host__ __device__ constexpr int sx_of(int chunk) const {
@@ -95,20 +100,20 @@ struct TileTasks {
   __host__ __device__ constexpr int panels_of(int chunk) const {
     return ceil_div(end_x(chunk) - first_x(chunk), across * kOctet);
   }
-  // Tiles of a pair before those of a task.
-  __host__ __device__ constexpr Index tiles_before(int group, int chunk) const {
+  // Steps of a pair before those of a task.
+  __host__ __device__ __forceinline__ Index steps_before(int group, int chunk) const {
     Index before = 0;
-    for (int g = 0; g < group; ++g) before += tiles_of_group(g);
+    for (int g = 0; g < group; ++g) before += steps_of_group(g);
     int panels = 0;
     for (int c = 0; c < chunk; ++c) panels += panels_of(c);
-    return before + static_cast<Index>(row_tiles_of(group)) * panels;
+    return before + static_cast<Index>(steps_of_panel(group)) * panels;
   }
   __host__ __device__ constexpr Index task_of(Index pair, int group, int chunk) const {
     return (pair * groups + group) * chunks + chunk;
   }
   Index tasks() const { return pairs * groups * chunks; }
   __host__ __device__ constexpr int shifts() const { return octets * kOctet; }
-  __host__ __device__ constexpr int right_rows() const { return tile_rows + kRowsOfShifts - 1; }
+  int right_rows() const { return tile_rows + kRowsOfShifts - 1; }
   __host__ __device__ constexpr Index padded_size() const {
     return static_cast<Index>(rows) * pitch;
   }
@@ -120,16 +125,17 @@ struct TileTasks {
   int groups_before = 0, groups = 0;        // of rows of shifts; before the mirrored ones
   int octets = 0, chunks = 0, panels_of_all = 0;
   int across = 0, down = 0, rows_per_thread = 0, tile_rows = 0, threads = 0;
+  Divider step;  // its rows
   CopyTeams left_teams, right_teams;
   int left_pitch = 0, half = 0, buffer = 0;  // floats; two buffers take turns
-  Index pairs, out_size, tiles_of_pair = 0, tiles = 0;
+  Index pairs, out_size, steps_of_pair = 0, steps = 0;
 
  private:
   // Takes octets and threads across and down. The fewest instructions of a left row decide.
   void choose(int most_threads, int most_rows) {
     // An SM's shared memory; two sizes are those of compute capability 9.0 and 8.6. A block takes no
     // more than its share, unless no tile is so small.
-    constexpr std::size_t kMost = 192 * 1024, kLess = 96 * 1024, kLeast = 40 * 1024;
+    constexpr std::size_t kMost = 224 * 1024, kLess = 96 * 1024, kLeast = 40 * 1024;
     const std::size_t of_sm = fits_shared(kMost) ? kMost : fits_shared(kLess) ? kLess : kLeast;
     const std::size_t share = of_sm * static_cast<std::size_t>(most_threads) / kTileThreads;
     if (!choose_within(share, most_threads, most_rows)) {
@@ -178,7 +184,7 @@ struct TileTasks {
       rows_per_thread = count;
       tile_rows = count * down;
       left_pitch = across * kOctet;
-      half = (4 * (across + octets) + 15) / 32 * 32 + 16;  // both halves then meet other banks
+      half = 4 * (across + octets);
       const int tile = tile_rows * left_pitch + right_rows() * 2 * half;
       buffer = std::max(tile, octets * kOctet * across * down);
       if (shared_bytes() <= most_bytes) return true;

@@ -169,10 +169,11 @@ TEST_F(TileKernel, blocks_share_tasks_of_several_tiles) {
   EXPECT_GT(tasks.window_rows.mirrored, 0);
   EXPECT_GT(tasks.across, 1);
   EXPECT_GT(tasks.down, 1);
-  EXPECT_GT(tasks.row_tiles_of(tasks.groups - 1), 1);
-  EXPECT_GT(tasks.tiles, 3 * kResidentBlocks);
+  const Index steps_of_tile = tasks.rows_per_thread / 4;
+  EXPECT_GT(tasks.steps_of_panel(tasks.groups - 1), steps_of_tile);
+  EXPECT_GT(tasks.steps, 3 * kResidentBlocks * steps_of_tile);
   expect_exact_tiles(q, 128, 8);
-  expect_exact_tiles(q, 256, 40);
+  expect_exact_tiles(q, 256, 48);
 }
 
 // Chunks of shifts, of which some need a part of the columns only; panels; several images.
