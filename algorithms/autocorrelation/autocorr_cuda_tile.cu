@@ -51,33 +51,39 @@ __global__ void __launch_bounds__(kTileThreads, 1)
   const int thread = static_cast<int>(threadIdx.x);
   const int part = thread / q.octets, octet = thread - part * q.octets;
   const int below = part / q.across, beside = part - below * q.across;
-  const auto step = static_cast<int>(q.step.by);
   const Index begin = q.steps * blockIdx.x / gridDim.x;
   auto left = static_cast<int>(q.steps * (blockIdx.x + 1) / gridDim.x - begin);
   TilePlace place(q, begin);
   TileSums sums = {};
   bool adds = false;
   int turn = 0, of_a_sum = 0, steps = place.steps(q, left);
-  copy_tile(q, place, steps * step, padded, shared);
+  copy_tile(q, place, steps * q.rows_of_step(place.group), padded, shared);
   async_copy::commit();
   while (steps > 0) {
     async_copy::wait();
     block::barrier();
     float* const buffer = shared + turn * q.buffer;
     turn ^= 1;
-    const int rows = steps * kRowsOfShifts, first = below * rows;
+    const bool single = q.count_of(place.group) == 1;
+    const int rows_of_tile = steps * q.rows_of_step(place.group);
+    const int rows = steps * (single ? q.single_rows : kRowsOfShifts), first = below * rows;
     const Index task = q.task_of(place.pair, place.group, place.chunk);
     left -= steps;
-    const bool ends = place.advance(q, steps * step) || left == 0;
+    const bool ends = place.advance(q, rows_of_tile) || left == 0;
     steps = left > 0 ? place.steps(q, left) : 0;
     if (steps > 0) {
-      copy_tile(q, place, steps * step, padded, shared + turn * q.buffer);
+      copy_tile(q, place, steps * q.rows_of_step(place.group), padded, shared + turn * q.buffer);
       async_copy::commit();
     }
     if (below < q.down) {
-      add_rows(q, sums, buffer + first * q.left_pitch + beside * kOctet,
-               buffer + q.tile_rows * q.left_pitch + first * 2 * q.half + (octet + beside) * 4,
-               rows);
+      const float* const lefts = buffer + first * q.left_pitch + beside * kOctet;
+      const float* const rights =
+          buffer + q.tile_rows * q.left_pitch + first * 2 * q.half + (octet + beside) * 4;
+      if (single) {
+        add_rows<1>(q, sums, lefts, rights, rows);
+      } else {
+        add_rows<kRowsOfShifts>(q, sums, lefts, rights, rows);
+      }
     }
     if (++of_a_sum < kTilesOfASum && !ends) continue;
     give_tile_sums(q, sums, adds, buffer,

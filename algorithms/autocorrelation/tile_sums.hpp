@@ -27,14 +27,14 @@ struct TilePlace {
     const int of_panel = q.steps_of_panel(group);
     auto panel = static_cast<int>(rest / of_panel);
     y = q.first_y(group) +
-        static_cast<int>(rest - static_cast<Index>(panel) * of_panel) * static_cast<int>(q.step.by);
+        static_cast<int>(rest - static_cast<Index>(panel) * of_panel) * q.rows_of_step(group);
     for (; panel >= q.panels_of(chunk); ++chunk) panel -= q.panels_of(chunk);
     x = q.first_x(chunk) + panel * q.left_pitch;
   }
   // Steps of the tile that begins here, at most `most`.
   __device__ __forceinline__ int steps(const TileTasks& q, int most) const {
     const int rest = q.end_y(group) - y;
-    const int fit = q.steps_of(rest < q.tile_rows ? rest : q.tile_rows);
+    const int fit = q.steps_of(group, rest < q.tile_rows ? rest : q.tile_rows);
     return fit < most ? fit : most;
   }
   // Goes `rows` rows on, and says whether that is in another task.
@@ -113,46 +113,48 @@ __device__ __forceinline__ void load_right(float* values, const float* even, con
 }
 
 using TileSums = float[kRowsOfShifts][kOctet];
-using RightRows = float[kRowsOfShifts][2 * kOctet];
+template <int kCount>
+using RightRows = float[kCount][2 * kOctet];
 
-// The products of one left row. right[kFirst] holds the right row of the smallest sy, the next ones
-// follow in turns, and the last one is read here.
-template <int kFirst>
-__device__ __forceinline__ void add_row(TileSums& sums, RightRows& right, const float* left,
+// The products of one left row for kCount sy. right[kFirst] holds the right row of the smallest sy,
+// the next ones follow in turns, and the last one is read here.
+template <int kFirst, int kCount>
+__device__ __forceinline__ void add_row(TileSums& sums, RightRows<kCount>& right, const float* left,
                                         const float* even, const float* odd) {
-  load_right(right[(kFirst + kRowsOfShifts - 1) % kRowsOfShifts], even, odd);
+  load_right(right[(kFirst + kCount - 1) % kCount], even, odd);
   float l[kOctet];
   load_fours<kOctet>(l, left);
 #pragma unroll
-  for (int s = 0; s < kRowsOfShifts; ++s) {
+  for (int s = 0; s < kCount; ++s) {
 #pragma unroll
     for (int j = 0; j < kOctet; ++j) {
 #pragma unroll
       for (int i = 0; i < kOctet; ++i) {
-        sums[s][i] += l[j] * right[(kFirst + s) % kRowsOfShifts][i + j];
+        sums[s][i] += l[j] * right[(kFirst + s) % kCount][i + j];
       }
     }
   }
 }
 
-// The products of `rows` left rows, a multiple of 4.
+// The products of `rows` left rows, a multiple of 4, for kCount sy.
+template <int kCount>
 __device__ __forceinline__ void add_rows(const TileTasks& q, TileSums& sums, const float* left,
                                          const float* even, int rows) {
   const int left_pitch = q.left_pitch, pitch = 2 * q.half;
   const float* odd = even + q.half;
-  RightRows right;
+  RightRows<kCount> right;
 #pragma unroll
-  for (int s = 0; s + 1 < kRowsOfShifts; ++s) {
+  for (int s = 0; s + 1 < kCount; ++s) {
     load_right(right[s], even, odd);
     even += pitch;
     odd += pitch;
   }
 #pragma unroll 1
-  for (; rows > 0; rows -= kRowsOfShifts) {
-    add_row<0>(sums, right, left, even, odd);
-    add_row<1>(sums, right, left + left_pitch, even + pitch, odd + pitch);
-    add_row<2>(sums, right, left + 2 * left_pitch, even + 2 * pitch, odd + 2 * pitch);
-    add_row<3>(sums, right, left + 3 * left_pitch, even + 3 * pitch, odd + 3 * pitch);
+  for (; rows > 0; rows -= 4) {
+    add_row<0, kCount>(sums, right, left, even, odd);
+    add_row<1 % kCount, kCount>(sums, right, left + left_pitch, even + pitch, odd + pitch);
+    add_row<2 % kCount, kCount>(sums, right, left + 2 * left_pitch, even + 2 * pitch, odd + 2 * pitch);
+    add_row<3 % kCount, kCount>(sums, right, left + 3 * left_pitch, even + 3 * pitch, odd + 3 * pitch);
     left += 4 * left_pitch;
     even += 4 * pitch;
     odd += 4 * pitch;

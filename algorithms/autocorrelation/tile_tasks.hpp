@@ -2,7 +2,8 @@
 //
 // A task is 4 neighbouring computed rows of shifts of a pair, and one chunk of the shifts along them:
 // `octets` times 8 neighbouring sx. Its left pixels are cut into panels of columns, and these into
-// steps of 4 rows for each of `down` threads one below the other. The steps of all tasks are numbered,
+// steps of 4 rows for each of `down` threads one below the other. (A group that is one row of shifts
+// has larger steps, which take about as long.) The steps of all tasks are numbered,
 // and each block takes an equal share of the numbers, in tiles of several steps. Of a tile a thread
 // has one octet, 8 columns (one of `across` threads side by side) and at most `rows_per_thread` rows.
 #pragma once
@@ -46,6 +47,9 @@ struct TileTasks {
     groups = groups_before + ceil_div(window_rows.computed() - window_rows.before, kRowsOfShifts);
     choose(most_threads, most_rows);
     step = Divider(down * kRowsOfShifts);
+    const int larger = rows_per_thread % 12 == 0 ? 3 : rows_per_thread % 8 == 0 ? 2 : 1;
+    single_rows = kRowsOfShifts * larger;
+    single_step = Divider(down * single_rows);
     for (int group = 0; group < groups; ++group) steps_of_pair += steps_of_group(group);
     steps = pairs * steps_of_pair;
   }
@@ -60,27 +64,36 @@ struct TileTasks {
                ? computed_row / kRowsOfShifts
                : groups_before + (computed_row - window_rows.before) / kRowsOfShifts;
   }
+  __host__ __device__ constexpr int count_of(int group) const {
+    const int end = group < groups_before ? window_rows.before : window_rows.computed();
+    const int count = end - first_of(group);
+    return count < kRowsOfShifts ? count : kRowsOfShifts;
+  }
   __host__ __device__ constexpr int sy_of(int group) const {
     return static_cast<int>(window_rows.sy(first_of(group)));
   }
   // The left rows that a group needs: first_y .. end_y - 1.
   __host__ __device__ constexpr int first_y(int group) const {
-    const int first = first_of(group);
-    const int end = group < groups_before ? window_rows.before : window_rows.computed();
-    const int count = end - first < kRowsOfShifts ? end - first : kRowsOfShifts;
-    const int last_sy = sy_of(group) + count - 1;
+    const int last_sy = sy_of(group) + count_of(group) - 1;
     return last_sy < 0 ? -last_sy : 0;
   }
   __host__ __device__ constexpr int end_y(int group) const {
     const int sy = sy_of(group);
     return sy > 0 ? rows - sy : rows;
   }
-  // Steps of so many rows.
-  __host__ __device__ __forceinline__ int steps_of(int count) const {
-    return static_cast<int>(step.quotient(static_cast<std::uint32_t>(count) + step.by - 1));
+  // A step of a group, and the steps of so many rows.
+  __host__ __device__ constexpr const Divider& step_of(int group) const {
+    return count_of(group) == 1 ? single_step : step;
+  }
+  __host__ __device__ __forceinline__ int rows_of_step(int group) const {
+    return static_cast<int>(step_of(group).by);
+  }
+  __host__ __device__ __forceinline__ int steps_of(int group, int count) const {
+    const Divider& its = step_of(group);
+    return static_cast<int>(its.quotient(static_cast<std::uint32_t>(count) + its.by - 1));
   }
   __host__ __device__ __forceinline__ int steps_of_panel(int group) const {
-    return steps_of(end_y(group) - first_y(group));
+    return steps_of(group, end_y(group) - first_y(group));
   }
   __host__ __device__ __forceinline__ Index steps_of_group(int group) const {
     return static_cast<Index>(steps_of_panel(group)) * panels_of_all;
@@ -125,7 +138,8 @@ struct TileTasks {
   int groups_before = 0, groups = 0;        // of rows of shifts; before the mirrored ones
   int octets = 0, chunks = 0, panels_of_all = 0;
   int across = 0, down = 0, rows_per_thread = 0, tile_rows = 0, threads = 0;
-  Divider step;  // its rows
+  Divider step, single_step;  // their rows
+  int single_rows = 0;        // of a thread
   CopyTeams left_teams, right_teams;
   int left_pitch = 0, half = 0, buffer = 0;  // floats; two buffers take turns
   Index pairs, out_size, steps_of_pair = 0, steps = 0;
