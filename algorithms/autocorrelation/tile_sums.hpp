@@ -1,8 +1,8 @@
 // Device code of autocorr_cuda_tile: what a block copies of a tile and what a thread adds.
 //
-// A thread walks down the rows of its 8 left columns. For each row it reads 8 left pixels and 16 right
-// ones. It keeps the right pixels of the last 4 rows in registers, which are those of its 4 sy: 256
-// products for 6 accesses of 16 bytes.
+// A thread walks down the rows of its 8 (or 4) left columns. For each row it reads 8 left pixels and 16
+// right ones. It keeps the right pixels of the last 4 rows in registers, which are those of its 4 sy:
+// 256 products for 6 accesses of 16 bytes.
 //
 // In shared memory the right rows have their even vectors of 4 pixels in one half and the odd ones in
 // the other. The threads of neighbouring octets then read neighbouring vectors, of other banks.
@@ -104,30 +104,34 @@ __device__ __forceinline__ void copy_tile(const TileTasks& q, const TilePlace& p
       2 * q.half);
 }
 
-// 16 neighbouring pixels of a right row.
-__device__ __forceinline__ void load_right(float* values, const float* even, const float* odd) {
-  load_fours<4>(values, even);
-  load_fours<4>(values + 4, odd);
-  load_fours<4>(values + 8, even + 4);
-  load_fours<4>(values + 12, odd + 4);
+// The right pixels that a thread with kColumns left ones needs: kColumns + 8 neighbouring ones, whose
+// vectors lie in one half of a row and the other in turns.
+template <int kColumns>
+__device__ __forceinline__ void load_right(float* values, const float* first, const float* second) {
+#pragma unroll
+  for (int i = 0; i < kColumns + kOctet; i += 8) {
+    load_fours<4>(values + i, first + i / 2);
+    if (i + 4 < kColumns + kOctet) load_fours<4>(values + i + 4, second + i / 2);
+  }
 }
 
 using TileSums = float[kRowsOfShifts][kOctet];
-template <int kCount>
-using RightRows = float[kCount][2 * kOctet];
+template <int kColumns, int kCount>
+using RightRows = float[kCount][kColumns + kOctet];
 
 // The products of one left row for kCount sy. right[kFirst] holds the right row of the smallest sy,
 // the next ones follow in turns, and the last one is read here.
-template <int kFirst, int kCount>
-__device__ __forceinline__ void add_row(TileSums& sums, RightRows<kCount>& right, const float* left,
-                                        const float* even, const float* odd) {
-  load_right(right[(kFirst + kCount - 1) % kCount], even, odd);
-  float l[kOctet];
-  load_fours<kOctet>(l, left);
+template <int kFirst, int kColumns, int kCount>
+__device__ __forceinline__ void add_row(TileSums& sums, RightRows<kColumns, kCount>& right,
+                                        const float* left, const float* first,
+                                        const float* second) {
+  load_right<kColumns>(right[(kFirst + kCount - 1) % kCount], first, second);
+  float l[kColumns];
+  load_fours<kColumns>(l, left);
 #pragma unroll
   for (int s = 0; s < kCount; ++s) {
 #pragma unroll
-    for (int j = 0; j < kOctet; ++j) {
+    for (int j = 0; j < kColumns; ++j) {
 #pragma unroll
       for (int i = 0; i < kOctet; ++i) {
         sums[s][i] += l[j] * right[(kFirst + s) % kCount][i + j];
@@ -136,28 +140,31 @@ __device__ __forceinline__ void add_row(TileSums& sums, RightRows<kCount>& right
   }
 }
 
-// The products of `rows` left rows, a multiple of 4, for kCount sy.
-template <int kCount>
+// The products of `rows` left rows, a multiple of 4, for kCount sy. first and second: where the
+// thread's first two vectors of the first right row lie.
+template <int kColumns, int kCount>
 __device__ __forceinline__ void add_rows(const TileTasks& q, TileSums& sums, const float* left,
-                                         const float* even, int rows) {
+                                         const float* first, const float* second, int rows) {
   const int left_pitch = q.left_pitch, pitch = 2 * q.half;
-  const float* odd = even + q.half;
-  RightRows<kCount> right;
+  RightRows<kColumns, kCount> right;
 #pragma unroll
   for (int s = 0; s + 1 < kCount; ++s) {
-    load_right(right[s], even, odd);
-    even += pitch;
-    odd += pitch;
+    load_right<kColumns>(right[s], first, second);
+    first += pitch;
+    second += pitch;
   }
 #pragma unroll 1
   for (; rows > 0; rows -= 4) {
-    add_row<0, kCount>(sums, right, left, even, odd);
-    add_row<1 % kCount, kCount>(sums, right, left + left_pitch, even + pitch, odd + pitch);
-    add_row<2 % kCount, kCount>(sums, right, left + 2 * left_pitch, even + 2 * pitch, odd + 2 * pitch);
-    add_row<3 % kCount, kCount>(sums, right, left + 3 * left_pitch, even + 3 * pitch, odd + 3 * pitch);
-    left += 4 * left_pitch;
-    even += 4 * pitch;
-    odd += 4 * pitch;
+    const auto add = [&](auto n) {
+      add_row<decltype(n)::value % kCount, kColumns, kCount>(sums, right, left, first, second);
+      left += left_pitch;
+      first += pitch;
+      second += pitch;
+    };
+    add(std::integral_constant<int, 0>{});
+    add(std::integral_constant<int, 1>{});
+    add(std::integral_constant<int, 2>{});
+    add(std::integral_constant<int, 3>{});
   }
 }
 
