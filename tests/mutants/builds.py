@@ -105,7 +105,7 @@ class Build:
         run(with_output(link, program), self.folder)
         return [
             str(program),
-            "--gtest_filter=*Conformance*:*Detection*:Fields.*:*Templates*:LineKernel.*:Halves.*:*Peaks*:Ring.*:Windows.*",
+            "--gtest_filter=*Conformance*:*Detection*:Fields.*:*Templates*:LineKernel.*:TileKernel.*:Halves.*:*Peaks*:Ring.*:Windows.*",
             "--gtest_break_on_failure",
             "--gtest_brief=1",
         ]
