@@ -21,9 +21,8 @@
 
 namespace xcorr::device {
 
-// Twice as many where there are fewer blocks than SMs: a block then has its columns in one round.
-inline constexpr int kFactorsThreads = static_cast<int>(small_if_emulated(128, 32));
-inline constexpr Index kFewFactorBlocks = small_if_emulated(128, 4);
+// Of a block: its columns are one round for templates of up to 129 columns, its runs always.
+inline constexpr int kFactorsThreads = static_cast<int>(small_if_emulated(256, 64));
 // Neighbouring windows of a thread along a row.
 inline constexpr int kWindowRun = 16;
 inline constexpr int kFactorCols = static_cast<int>(small_if_emulated(128, 32));
@@ -38,6 +37,12 @@ struct alignas(16) RunSums {
   }
 };
 
+// One of both sums.
+struct OneSum {
+  double value;
+  __device__ __forceinline__ void add(const OneSum& of) { value += of.value; }
+};
+
 // window(j) = the sum of sums_of(load(i)) for i from j to j + length - 1. Elements from `length` on come from
 // beyond(i). kAtOnce loads come before the additions that wait for them, and a caller that has windows in
 // shared memory leaves registers for that: with all windows in registers the compiler put each load before its
@@ -46,10 +51,11 @@ template <int kRun, int kAtOnce, typename Window, typename Load, typename Beyond
 __device__ __forceinline__ void sums_of_windows(Window window, int length, Load load, Beyond beyond,
                                                 SumsOf sums_of) {
   static_assert(kRun % kAtOnce == 0);
+  using Sum = decltype(sums_of(load(0)));
   decltype(load(0)) of[kAtOnce];
   if (length < kRun) {
 #pragma unroll
-    for (int j = 0; j < kRun; ++j) window(j) = {0, 0};
+    for (int j = 0; j < kRun; ++j) window(j) = Sum{};
 #pragma unroll 1
     for (int i = 0; i < length; ++i) {
 #pragma unroll
@@ -62,7 +68,7 @@ __device__ __forceinline__ void sums_of_windows(Window window, int length, Load 
     }
     return;
   }
-  RunSums run = {0, 0};
+  Sum run{};
 #pragma unroll
   for (int from = kRun - kAtOnce; from >= 0; from -= kAtOnce) {
 #pragma unroll
@@ -73,7 +79,7 @@ __device__ __forceinline__ void sums_of_windows(Window window, int length, Load 
       window(from + k) = run;
     }
   }
-  RunSums shared = {0, 0};
+  Sum shared{};
   int i = kRun;
 #pragma unroll 1
   for (; i + kAtOnce <= length; i += kAtOnce) {
@@ -108,9 +114,9 @@ __device__ __forceinline__ void sums_of_windows(Window window, int length, Load 
 __device__ __forceinline__ float no_factor() { return std::bit_cast<float>(0x7fc00000u); }
 
 // The factor of a window about its mean (ncc: about 0): 0 where it is constant up to rounding, NaN
-// where it has an infinity or a NaN. Sums are about the mean of the frame.
+// where it has an infinity or a NaN. Sums are about the mean of the frame, `unscaled` is 1 / its scale.
 __device__ __forceinline__ float factor_of_window(const TemplateProblem& q, const RunSums& sums,
-                                                  double terms, double share, float scale) {
+                                                  double terms, double share, double unscaled) {
   double squares = sums.squares;
   if (!(squares - squares == 0)) return no_factor();
   double deviation = 0;
@@ -120,7 +126,7 @@ __device__ __forceinline__ float factor_of_window(const TemplateProblem& q, cons
     squares -= sums.values * deviation;
   }
   if (is_rounding(squares, deviation, terms) || squares < 0x1p-1000) return 0.0f;
-  return static_cast<float>(inverse_square_root(squares) / static_cast<double>(scale));
+  return static_cast<float>(inverse_square_root(squares) * unscaled);
 }
 
 // Shared memory of a block of kRows rows of windows.
@@ -133,15 +139,31 @@ struct FactorTile {
   }
 };
 
+// Sums in two arrays, where rows of doubles lie in different banks.
+struct PlacedSums {
+  double *values, *squares;
+  __device__ __forceinline__ void operator=(const RunSums& of) const {
+    *values = of.values;
+    *squares = of.squares;
+  }
+  __device__ __forceinline__ void add(const RunSums& of) const {
+    *values += of.values;
+    *squares += of.squares;
+  }
+};
+
 // A block has kRows x kFactorCols windows. grid: columns, rows (in a stride), frames (in a stride).
 template <int kRows>
-__global__ void __launch_bounds__(2 * kFactorsThreads)
+__global__ void __launch_bounds__(kFactorsThreads, 4)
     factors_kernel(TemplateProblem q, TemplateMemory memory, const float* right) {
+  constexpr int kTasks = kRows * (kFactorCols / kWindowRun);
+  static_assert(2 * kTasks <= kFactorsThreads);
   wait_for_previous();
   auto* const of_frame = dynamic_shared<FrameFacts>();
-  auto* const sums = reinterpret_cast<RunSums*>(of_frame + 1);
-  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  const int thread = static_cast<int>(threadIdx.x);
   const int cols = kFactorCols + q.left_cols - 1, pitch = cols | 1;
+  auto* const values = reinterpret_cast<double*>(of_frame + 1);
+  double* const squares = values + kRows * pitch;
   const double terms = static_cast<double>(q.left_size()), share = 1 / terms;
   const int col = static_cast<int>(blockIdx.x) * kFactorCols;
 #pragma unroll 1
@@ -157,47 +179,54 @@ __global__ void __launch_bounds__(2 * kFactorsThreads)
     }
     block::barrier();
     const double mean = q.is_centred ? of_frame[0].mean : 0.0;
-    const float scale = of_frame[0].scale;
+    const double unscaled = 1 / static_cast<double>(of_frame[0].scale);
     const float* const from = right + frame * q.right_size();
 #pragma unroll 1
     for (int row = static_cast<int>(blockIdx.y) * kRows; row < q.out_rows;
          row += static_cast<int>(gridDim.y) * kRows) {
       block::barrier();  // the sums of the rows before have been read
 #pragma unroll 1
-      for (int x = thread; x < cols; x += threads) {
+      for (int x = thread; x < cols; x += kFactorsThreads) {
         const int at_x = q.first_sx + col + x, at_y = q.first_sy + row;
         // Windows of the problem have no elements beyond the last row and column. Any stand for these.
         const int own_x = at_x < q.right_cols ? at_x : q.right_cols - 1;
         const int last = q.right_rows - 1 - at_y;
         const float* const column = from + static_cast<Index>(at_y) * q.right_cols + own_x;
-        sums_of_windows < kRows,
-            kRows<8 ? kRows : 8>(
-                [&](int j) -> RunSums& { return sums[j * pitch + x]; }, q.left_rows,
-                [&](int i) { return column[i * q.right_cols]; },
-                [&](int i) { return column[(i < last ? i : last) * q.right_cols]; },
-                [&](float of) {
-                  const double value = static_cast<double>(of) - mean;
-                  return RunSums{value, value * value};
-                });
+        sums_of_windows<kRows, (kRows < 8 ? kRows : 8)>(
+            [&](int j) { return PlacedSums{values + j * pitch + x, squares + j * pitch + x}; },
+            q.left_rows, [&](int i) { return column[i * q.right_cols]; },
+            [&](int i) { return column[(i < last ? i : last) * q.right_cols]; },
+            [&](float of) {
+              const double value = static_cast<double>(of) - mean;
+              return RunSums{value, value * value};
+            });
       }
       block::barrier();
-      constexpr int kRuns = kFactorCols / kWindowRun;
-#pragma unroll 1
-      for (int task = thread; task < kRows * kRuns; task += threads) {
-        const int y = task % kRows, x = task / kRows * kWindowRun;
-        const RunSums* const of_row = sums + y * pitch + x;
-        RunSums windows[kWindowRun];
+      // Half of the warps have the sums of the values, the other half those of the squares: both
+      // together would be too many registers.
+      OneSum windows[kWindowRun];
+      const int task = thread % kTasks, y = task % kRows, x = task / kRows * kWindowRun;
+      double* const of_row = (thread < kTasks ? values : squares) + y * pitch + x;
+      if (thread < 2 * kTasks) {
         const auto in_row = [&](int i) { return of_row[i]; };
-        sums_of_windows<kWindowRun, 4>([&](int j) -> RunSums& { return windows[j]; }, q.left_cols,
-                                       in_row, in_row, [](const RunSums& of) { return of; });
-        if (row + y >= q.out_rows) continue;
-        float* const to = memory.factors + frame * q.out_size() +
-                          static_cast<Index>(row + y) * q.out_cols + col + x;
+        sums_of_windows<kWindowRun, 4>([&](int j) -> OneSum& { return windows[j]; }, q.left_cols,
+                                       in_row, in_row, [](double of) { return OneSum{of}; });
+      }
+      block::barrier();  // the sums of the columns have been read
+      if (thread < 2 * kTasks) {
 #pragma unroll
-        for (int j = 0; j < kWindowRun; ++j) {
-          const float factor = factor_of_window(q, windows[j], terms, share, scale);
-          if (col + x + j < q.out_cols) to[j] = factor;
-        }
+        for (int j = 0; j < kWindowRun; ++j) of_row[j] = windows[j].value;
+      }
+      block::barrier();
+      // By neighbouring threads for neighbouring places: a run of each lane would be a sector each.
+      float* const to =
+          memory.factors + frame * q.out_size() + static_cast<Index>(row) * q.out_cols + col;
+#pragma unroll 2
+      for (int i = thread; i < kRows * kFactorCols; i += kFactorsThreads) {
+        const int of_y = i / kFactorCols, of_x = i % kFactorCols;
+        if (row + of_y >= q.out_rows || col + of_x >= q.out_cols) continue;
+        const RunSums window = {values[of_y * pitch + of_x], squares[of_y * pitch + of_x]};
+        to[of_y * q.out_cols + of_x] = factor_of_window(q, window, terms, share, unscaled);
       }
     }
   }
@@ -214,8 +243,6 @@ class TemplateFactors {
     shared_bytes_ = FactorTile::bytes(q, rows_);
     grid_ = dim3(static_cast<unsigned>(ceil_div<Index>(q.out_cols(), kFactorCols)),
                  grid_extent(ceil_div<Index>(q.out_rows(), rows_)), grid_extent(q.rights));
-    const Index blocks = static_cast<Index>(grid_.x) * grid_.y * grid_.z;
-    threads_ = kFactorsThreads * (blocks < kFewFactorBlocks ? 2 : 1);
   }
 
   // Yes, or why the shared memory of a block is too small.
@@ -234,7 +261,7 @@ class TemplateFactors {
     if (!q_.is_ratio) return;
     launches.run(
         rows_ == kTallFactors ? factors_kernel<kTallFactors> : factors_kernel<kFlatFactors>, grid_,
-        dim3(threads_), shared_bytes_, stream, q_, memory_, right);
+        dim3(kFactorsThreads), shared_bytes_, stream, q_, memory_, right);
   }
 
  private:
@@ -250,7 +277,6 @@ class TemplateFactors {
   bool has_units_ = false;
   int rows_ = 0;
   std::size_t shared_bytes_ = 0;
-  unsigned threads_ = kFactorsThreads;
   dim3 grid_;
 };
 

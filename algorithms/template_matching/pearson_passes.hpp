@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(256) add_tiles_kernel(PearsonArguments a) {
                    : constant                ? 0.0f
                                              : static_cast<float>(inverse_square_root(squares));
     } else if constexpr (kPass == Pass::both) {
-      a.norms[i] = factor_of_window(q, sum, terms, 1 / terms, 1.0f);
+      a.norms[i] = factor_of_window(q, sum, terms, 1 / terms, 1.0);
     } else {
       // The element-wise fraction: the template's norm is in its elements.
       const Index frame = q.right_of(static_cast<int>(item));

@@ -10,8 +10,8 @@
 //   first largest score happen in shared memory.
 // - Of several templates the block multiplies the tile's spectrum with one after the other. That
 //   spectrum waits in the L2 cache, and so do those of the templates.
-// - The result peak: the surface stays in the workspace, and all blocks search it together
-//   (algorithms/device/peak_search.hpp).
+// - The result peak: the surface stays in the workspace. Of the second peak's search the tops of tiles
+//   leave few tiles (tile_search.hpp).
 //
 // Forms: all four; shifts at which the frame (right) contains the template (left); scores product,
 // covariance, ncc and zncc; results surface and peak (parabola, gaussian); fp32.
@@ -29,6 +29,7 @@
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "algorithms/fused_fft/template_fft/kernel.hpp"
+#include "algorithms/fused_fft/template_fft/tile_search.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fused_fft {
@@ -103,12 +104,14 @@ struct TemplateFftMemory {
     of_templates = template_memory(q, pieces);
     spectra = pieces.take<Complex>(q.lefts * spectrum);
     if (has_many(q)) own = pieces.take<Complex>(blocks * spectrum);
-    if (is_peak(q)) search = PeakSearchPlan(q, tiles.down * tiles.across, pieces);
+    if (is_peak(q)) {
+      search = TileSearchPlan(q, tiles.rows, tiles.cols, tiles.down, tiles.across, pieces);
+    }
     bytes = pieces.bytes();
   }
   Complex *roots = nullptr, *spectra = nullptr, *own = nullptr;
   TemplateMemory of_templates;
-  PeakSearchPlan search;
+  TileSearchPlan search;
   std::size_t bytes = 0;
 };
 

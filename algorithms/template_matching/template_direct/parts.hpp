@@ -123,9 +123,10 @@ static __global__ void __launch_bounds__(kDirectThreads)
 #pragma unroll 8
     for (int part = 0; part < parts; ++part) sum += sums[part * all + i];
     if (q.is_ratio) {
-      const float factor = windows.parts > 0 ? factor_of_window(q, window, terms, 1 / terms,
-                                                                memory.facts[frame].scale)
-                                             : memory.factors[at];
+      const float factor =
+          windows.parts > 0 ? factor_of_window(q, window, terms, 1 / terms,
+                                               1 / static_cast<double>(memory.facts[frame].scale))
+                            : memory.factors[at];
       sum = clamped(sum * factor);
     }
     out[i] = sum;

@@ -1,0 +1,178 @@
+// The result `peak` of surfaces whose makers left the first largest output, the "top", of each of their
+// tiles. The rules are those of peak_search.hpp, which reads all outputs once more for the second
+// peak. Most tiles need not be read:
+//
+//   candidates_kernel    a block a surface: a top that is a local maximum, and not around the peak, is
+//                        the largest local maximum of its tile. The largest of these is a second peak so
+//                        far. Only tiles whose tops exceed it, and are none themselves, may hold a larger
+//   tile_seconds_kernel  a block for each of those: its outputs; the blocks of other tiles end at once
+//   records_kernel       a warp a surface: the record (peak_search.hpp)
+#pragma once
+
+#include "algorithms/device/divide.hpp"
+#include "algorithms/device/peak_search.hpp"
+
+namespace xcorr::fused_fft {
+
+// Whether a tile is to be read, for local maxima above `least` (NaN: for any).
+struct alignas(16) TileScan {
+  float least;
+  int peak;  // the place of the surface's peak
+  std::uint32_t wanted, spare;
+};
+
+// By value to the kernels. The base has a top and a second peak for each tile.
+struct TileSearch : PeakSearch {
+  TileScan* scans;           // [pairs][parts]
+  int tile_rows, tile_cols;  // of outputs; less at the ends of a surface
+  Divider of_across, of_tile_cols;
+
+  __device__ __forceinline__ StoredSurface surface(int pair) const {
+    return {surface_of(pair), rows, cols};
+  }
+};
+
+// The largest value of the threads of a block of kSearchThreads, for all of them; NaN where none is a number.
+__device__ __forceinline__ float largest_of_block(float value) {
+  XCORR_SHARED(float, of_warp, 32);
+  value = largest_of_lanes(value);
+  block::barrier();  // those before have been read
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = value;
+  block::barrier();
+  for (int i = 0; i < kSearchThreads / warp::kSize; ++i) value = fmaxf(value, of_warp[i]);
+  return value;
+}
+
+// grid: pairs (in a stride).
+static __global__ void __launch_bounds__(kSearchThreads) candidates_kernel(TileSearch search) {
+  wait_for_previous();
+  let_next_start();
+  XCORR_SHARED(PartTop, of_block, 1);
+  const int thread = static_cast<int>(threadIdx.x), tiles = search.parts;
+#pragma unroll 1
+  for (int pair = static_cast<int>(blockIdx.x); pair < search.pairs;
+       pair += static_cast<int>(gridDim.x)) {
+    const Index first = static_cast<Index>(pair) * tiles;
+    PartTop top = no_top();
+    for (int i = thread; i < tiles; i += kSearchThreads) top.add(search.tops[first + i]);
+    top = top_of_threads(top, kSearchThreads);
+    if (thread == 0) of_block[0] = top;
+    block::barrier();
+    const int peak = of_block[0].at == kNowhere ? 0 : of_block[0].at;
+    const StoredSurface s = search.surface(pair);
+    const int peak_y = peak / s.cols, peak_x = peak % s.cols;
+    float best = no_number();
+    for (int i = thread; i < tiles; i += kSearchThreads) {
+      const PartTop mine = search.tops[first + i];
+      const bool exists = mine.at != kNowhere;
+      const int at = exists ? mine.at : 0, y = at / s.cols, x = at - y * s.cols;
+      const bool holds =
+          exists && !is_around(y, x, peak_y, peak_x) && is_local_maximum(s, y, x, mine.value);
+      const float second = holds ? mine.value : no_number();
+      search.seconds[first + i] = second;
+      best = fmaxf(best, second);
+    }
+    best = largest_of_block(best);
+    for (int i = thread; i < tiles; i += kSearchThreads) {
+      const PartTop mine = search.tops[first + i];
+      const bool holds = is_number(search.seconds[first + i]);  // the thread's own
+      const bool wanted = mine.at != kNowhere && !holds && !(mine.value <= best);
+      search.scans[first + i] = {best, peak, wanted ? 1u : 0u, 0};
+    }
+  }
+}
+
+// grid: tiles, pairs (in a stride).
+static __global__ void __launch_bounds__(kSearchThreads, 4) tile_seconds_kernel(TileSearch search) {
+  wait_for_previous();
+  const auto tile = static_cast<int>(blockIdx.x);
+#pragma unroll 1
+  for (int pair = static_cast<int>(blockIdx.y); pair < search.pairs;
+       pair += static_cast<int>(gridDim.y)) {
+    const Index at = static_cast<Index>(pair) * search.parts + tile;
+    const TileScan scan = search.scans[at];
+    if (scan.wanted == 0) continue;  // the same for all threads
+    const StoredSurface s = search.surface(pair);
+    auto across = static_cast<std::uint32_t>(tile);
+    const int row = static_cast<int>(search.of_across.split(across)) * search.tile_rows;
+    const int col = static_cast<int>(across) * search.tile_cols;
+    const int peak_y = scan.peak / s.cols, peak_x = scan.peak % s.cols;
+    const int size = search.tile_rows * search.tile_cols;
+    float best = scan.least;
+    bool found = false;
+    // Loads before branches: a load behind the branch of the one before would wait for it.
+    constexpr int kAtOnce = static_cast<int>(small_if_emulated(8, 2));
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x); i < size; i += kAtOnce * kSearchThreads) {
+      float values[kAtOnce];
+      int places[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        auto x = static_cast<std::uint32_t>(i + k * kSearchThreads);
+        const int y = row + static_cast<int>(search.of_tile_cols.split(x));
+        const bool inside =
+            i + k * kSearchThreads < size && y < s.rows && col + static_cast<int>(x) < s.cols;
+        places[k] = inside ? y * s.cols + col + static_cast<int>(x) : 0;
+        values[k] = inside ? s.data[places[k]] : no_number();
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const float value = values[k];
+        if (!is_number(value) || value <= best) continue;
+        const int y = places[k] / s.cols, x = places[k] - y * s.cols;
+        if (is_around(y, x, peak_y, peak_x) || !is_local_maximum(s, y, x, value)) continue;
+        best = value;
+        found = true;
+      }
+    }
+    best = largest_of_block(found ? best : no_number());
+    if (threadIdx.x == 0) search.seconds[at] = best;
+  }
+}
+
+// The search as a problem needs it: memory in the workspace, and the launches.
+class TileSearchPlan {
+ public:
+  TileSearchPlan() = default;
+  // Tiles of `rows` x `cols` outputs, `down` x `across` of them. `pieces` lays out the workspace.
+  template <typename Pieces>
+  TileSearchPlan(const Problem& q, Index rows, Index cols, Index down, Index across,
+                 Pieces& pieces) {
+    search_.rows = static_cast<int>(q.out_rows());
+    search_.cols = static_cast<int>(q.out_cols());
+    search_.pairs = static_cast<int>(q.pairs());
+    search_.request = ResultRequest(q);
+    search_.parts = search_.top_parts = static_cast<int>(down * across);
+    search_.tile_rows = static_cast<int>(rows);
+    search_.tile_cols = static_cast<int>(cols);
+    search_.of_across = Divider(across);
+    search_.of_tile_cols = Divider(cols);
+    const Index tiles = q.pairs() * search_.parts;
+    surfaces_ = pieces.template take<float>(q.out_elements());
+    search_.surfaces = surfaces_;
+    search_.tops = pieces.template take<PartTop>(tiles);
+    search_.seconds = pieces.template take<float>(tiles);
+    search_.scans = pieces.template take<TileScan>(tiles);
+  }
+
+  float* surfaces() const { return surfaces_; }
+  PartTop* tops() const { return search_.tops; }  // [pairs][tiles], to be written before enqueue()
+
+  template <typename Launches>
+  void enqueue(Launches& launches, void* stream, void* records) {
+    search_.request.out = records;
+    const auto pairs = static_cast<unsigned>(std::min(search_.pairs, 4096));
+    launches.run(candidates_kernel, dim3(pairs), dim3(kSearchThreads), 0, stream, search_);
+    launches.run(tile_seconds_kernel,
+                 dim3(static_cast<unsigned>(search_.parts), grid_extent(search_.pairs)),
+                 dim3(kSearchThreads), 0, stream, search_);
+    launches.run(records_kernel, dim3(pairs), dim3(warp::kSize), 0, stream, search_);
+  }
+
+ private:
+  TileSearch search_{};
+  float* surfaces_ = nullptr;
+};
+
+}  // namespace xcorr::fused_fft
