@@ -5,14 +5,20 @@
 //   candidates_kernel    a block a surface: a top that is a local maximum, and not around the peak, is
 //                        the largest local maximum of its tile. The largest of these is a second peak so
 //                        far. Only tiles whose tops exceed it, and are none themselves, may hold a larger
-//   tile_seconds_kernel  a block for each of those: its outputs; the blocks of other tiles end at once
+//   tile_seconds_kernel  blocks for each of those: its outputs; the blocks of other tiles end at once
 //   records_kernel       a warp a surface: the record (peak_search.hpp)
 #pragma once
+
+#include <algorithm>
 
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/peak_search.hpp"
 
 namespace xcorr::fused_fft {
+
+// So many blocks are to search at once, if there are few surfaces.
+inline constexpr Index kSearchBlocks = small_if_emulated(1024, 30);
+inline constexpr Index kMostSlices = 8;  // of a tile
 
 // Whether a tile is to be read, for local maxima above `least` (NaN: for any).
 struct alignas(16) TileScan {
@@ -21,9 +27,10 @@ struct alignas(16) TileScan {
   std::uint32_t wanted, spare;
 };
 
-// By value to the kernels. The base has a top and a second peak for each tile.
+// By value to the kernels. The base has a top for each tile, and a second peak for each slice of one.
 struct TileSearch : PeakSearch {
-  TileScan* scans;           // [pairs][parts]
+  TileScan* scans;           // [pairs][tiles]
+  int slices;                // of a tile, each for a block
   int tile_rows, tile_cols;  // of outputs; less at the ends of a surface
   Divider of_across, of_tile_cols;
 
@@ -49,7 +56,7 @@ static __global__ void __launch_bounds__(kSearchThreads) candidates_kernel(TileS
   wait_for_previous();
   let_next_start();
   XCORR_SHARED(PartTop, of_block, 1);
-  const int thread = static_cast<int>(threadIdx.x), tiles = search.parts;
+  const int thread = static_cast<int>(threadIdx.x), tiles = search.top_parts;
 #pragma unroll 1
   for (int pair = static_cast<int>(blockIdx.x); pair < search.pairs;
        pair += static_cast<int>(gridDim.x)) {
@@ -70,28 +77,31 @@ static __global__ void __launch_bounds__(kSearchThreads) candidates_kernel(TileS
       const bool holds =
           exists && !is_around(y, x, peak_y, peak_x) && is_local_maximum(s, y, x, mine.value);
       const float second = holds ? mine.value : no_number();
-      search.seconds[first + i] = second;
+      // The other slices get theirs from tile_seconds_kernel, if the tile is read.
+      float* const of_slices = search.seconds + (first + i) * search.slices;
+      of_slices[0] = second;
+      for (int slice = 1; slice < search.slices; ++slice) of_slices[slice] = no_number();
       best = fmaxf(best, second);
     }
     best = largest_of_block(best);
     for (int i = thread; i < tiles; i += kSearchThreads) {
       const PartTop mine = search.tops[first + i];
-      const bool holds = is_number(search.seconds[first + i]);  // the thread's own
+      const bool holds = is_number(search.seconds[(first + i) * search.slices]);  // its own
       const bool wanted = mine.at != kNowhere && !holds && !(mine.value <= best);
       search.scans[first + i] = {best, peak, wanted ? 1u : 0u, 0};
     }
   }
 }
 
-// grid: tiles, pairs (in a stride).
+// grid: slices of tiles, pairs (in a stride).
 static __global__ void __launch_bounds__(kSearchThreads, 4) tile_seconds_kernel(TileSearch search) {
   wait_for_previous();
-  const auto tile = static_cast<int>(blockIdx.x);
+  const auto part = static_cast<int>(blockIdx.x);
+  const int tile = part / search.slices, slice = part - tile * search.slices;
 #pragma unroll 1
   for (int pair = static_cast<int>(blockIdx.y); pair < search.pairs;
        pair += static_cast<int>(gridDim.y)) {
-    const Index at = static_cast<Index>(pair) * search.parts + tile;
-    const TileScan scan = search.scans[at];
+    const TileScan scan = search.scans[static_cast<Index>(pair) * search.top_parts + tile];
     if (scan.wanted == 0) continue;  // the same for all threads
     const StoredSurface s = search.surface(pair);
     auto across = static_cast<std::uint32_t>(tile);
@@ -99,20 +109,22 @@ static __global__ void __launch_bounds__(kSearchThreads, 4) tile_seconds_kernel(
     const int col = static_cast<int>(across) * search.tile_cols;
     const int peak_y = scan.peak / s.cols, peak_x = scan.peak % s.cols;
     const int size = search.tile_rows * search.tile_cols;
+    const int stride = search.slices * kSearchThreads;
+    const int first = slice * kSearchThreads + static_cast<int>(threadIdx.x);
     float best = scan.least;
     bool found = false;
     // Loads before branches: a load behind the branch of the one before would wait for it.
     constexpr int kAtOnce = static_cast<int>(small_if_emulated(8, 2));
 #pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i < size; i += kAtOnce * kSearchThreads) {
+    for (int i = first; i < size; i += kAtOnce * stride) {
       float values[kAtOnce];
       int places[kAtOnce];
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
-        auto x = static_cast<std::uint32_t>(i + k * kSearchThreads);
+        auto x = static_cast<std::uint32_t>(i + k * stride);
         const int y = row + static_cast<int>(search.of_tile_cols.split(x));
         const bool inside =
-            i + k * kSearchThreads < size && y < s.rows && col + static_cast<int>(x) < s.cols;
+            i + k * stride < size && y < s.rows && col + static_cast<int>(x) < s.cols;
         places[k] = inside ? y * s.cols + col + static_cast<int>(x) : 0;
         values[k] = inside ? s.data[places[k]] : no_number();
       }
@@ -127,7 +139,7 @@ static __global__ void __launch_bounds__(kSearchThreads, 4) tile_seconds_kernel(
       }
     }
     best = largest_of_block(found ? best : no_number());
-    if (threadIdx.x == 0) search.seconds[at] = best;
+    if (threadIdx.x == 0) search.seconds[static_cast<Index>(pair) * search.parts + part] = best;
   }
 }
 
@@ -143,17 +155,20 @@ class TileSearchPlan {
     search_.cols = static_cast<int>(q.out_cols());
     search_.pairs = static_cast<int>(q.pairs());
     search_.request = ResultRequest(q);
-    search_.parts = search_.top_parts = static_cast<int>(down * across);
+    const Index tiles = down * across;
+    search_.slices =
+        static_cast<int>(std::clamp<Index>(kSearchBlocks / (q.pairs() * tiles), 1, kMostSlices));
+    search_.top_parts = static_cast<int>(tiles);
+    search_.parts = search_.top_parts * search_.slices;
     search_.tile_rows = static_cast<int>(rows);
     search_.tile_cols = static_cast<int>(cols);
     search_.of_across = Divider(across);
     search_.of_tile_cols = Divider(cols);
-    const Index tiles = q.pairs() * search_.parts;
     surfaces_ = pieces.template take<float>(q.out_elements());
     search_.surfaces = surfaces_;
-    search_.tops = pieces.template take<PartTop>(tiles);
-    search_.seconds = pieces.template take<float>(tiles);
-    search_.scans = pieces.template take<TileScan>(tiles);
+    search_.tops = pieces.template take<PartTop>(q.pairs() * tiles);
+    search_.seconds = pieces.template take<float>(q.pairs() * search_.parts);
+    search_.scans = pieces.template take<TileScan>(q.pairs() * tiles);
   }
 
   float* surfaces() const { return surfaces_; }
