@@ -280,8 +280,10 @@ TEST_P(Templates, peaks_are_those_of_the_surface) {
       [=](Index y, Index x) { return y == 7 && x == 8 ? nan : noise(7000 + y * 97 + x); },
       [=](Index y, Index x) { return y == 7 && x == 8 ? infinity : noise(7000 + y * 97 + x); },
   };
-  for (const std::string shapes : {"n-to-m/1x1/14x31/2:2/valid", "n-to-m/3x4/21x80/1:2/valid",
-                                   "one-to-many/1x1/20x1/1:2/sy:3..12,sx:0..0"}) {
+  // The third is two tiles of a transform of 64, of which the second has no local maximum where the surface falls.
+  for (const std::string shapes :
+       {"n-to-m/1x1/14x31/2:2/valid", "n-to-m/3x4/21x80/1:2/valid", "n-to-m/9x3/70x12/2:1/valid",
+        "one-to-many/1x1/20x1/1:2/sy:3..12,sx:0..0"}) {
     std::size_t turn = 0;
     for (const Value& value : values) {
       const std::string fit = turn++ % 2 == 0 ? "" : ":gaussian";
