@@ -72,6 +72,11 @@ __global__ void __launch_bounds__(kTileThreads, 1)
     const int rows_of_tile = steps * q.rows_of_step(place.group);
     const int rows = steps * (single ? q.single_rows : kRowsOfShifts), first = below * rows;
     const Index task = q.task_of(place.pair, place.group, place.chunk);
+    // Whether a right column of the thread exists. Threads without one save energy, not time: others
+    // of their warp have some.
+    const int x = place.x + beside * kColumns, right_x = x + q.sx_of(place.chunk) + octet * kOctet;
+    const bool overlaps =
+        below < q.down && x < q.cols && right_x < q.cols && right_x + kOctet + kColumns - 1 > 0;
     left -= steps;
     const bool ends = place.advance(q, rows_of_tile) || left == 0;
     steps = left > 0 ? place.steps(q, left) : 0;
@@ -79,7 +84,7 @@ __global__ void __launch_bounds__(kTileThreads, 1)
       copy_tile(q, place, steps * q.rows_of_step(place.group), padded, shared + turn * q.buffer);
       async_copy::commit();
     }
-    if (below < q.down) {
+    if (overlaps) {
       const float* const rights = buffer + q.tile_rows * q.left_pitch + first * 2 * q.half;
       const int vector = 2 * octet + beside * (kColumns / 4);
       const auto place_of = [&](int n) { return rights + n % 2 * q.half + n / 2 * 4; };
