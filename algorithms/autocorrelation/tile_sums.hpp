@@ -179,11 +179,13 @@ __device__ __forceinline__ void give_tile_sums(const TileTasks& q, TileSums& sum
   for (int s = 0; s < kRowsOfShifts; ++s) {
     block::barrier();
     if (part < parts) {
+      Four* const mine = reinterpret_cast<Four*>(shared + part * shifts + octet * kOctet);
 #pragma unroll
-      for (int i = 0; i < kOctet; ++i) {
-        shared[part * shifts + octet * kOctet + i] = sums[s][i];
-        sums[s][i] = 0;
+      for (int i = 0; i < kOctet; i += 4) {
+        mine[i / 4] = {{sums[s][i], sums[s][i + 1], sums[s][i + 2], sums[s][i + 3]}};
       }
+#pragma unroll
+      for (int i = 0; i < kOctet; ++i) sums[s][i] = 0;
     }
     block::barrier();
     for (int col = thread; col < shifts; col += static_cast<int>(blockDim.x)) {
