@@ -2,11 +2,10 @@
 //
 // A task is 4 neighbouring computed rows of shifts of a pair, and one chunk of the shifts along them:
 // `octets` times 8 neighbouring sx. Its left pixels are cut into panels of columns, and these into
-// steps of 4 rows for each of `down` threads one below the other. (A group that is one row of shifts
-// has larger steps, which take about as long.) The steps of all tasks are numbered,
-// and each block takes an equal share of the numbers, in tiles of several steps. Of a tile a thread
-// has one octet, `columns` columns (one of `across` threads side by side) and at most
-// `rows_per_thread` rows.
+// steps of 4 rows for each of `down` threads one below the other. A group that is one row of shifts
+// has larger steps, which take about as long. The steps of all tasks are numbered, and each block
+// takes an equal share of the numbers, in tiles of several steps. Of a tile a thread has one octet,
+// `columns` columns (one of `across` threads side by side) and at most `rows_per_thread` rows.
 #pragma once
 
 #include <limits>
@@ -150,10 +149,12 @@ struct TileTasks {
  private:
   // Takes octets and threads across and down. The fewest instructions of a left row decide.
   void choose(int most_threads, int most_rows) {
-    // An SM's shared memory; two sizes are those of compute capability 9.0 and 8.6. A block takes no
-    // more than its share, unless no tile is so small.
-    constexpr std::size_t kMost = 224 * 1024, kLess = 96 * 1024, kLeast = 40 * 1024;
-    const std::size_t of_sm = fits_shared(kMost) ? kMost : fits_shared(kLess) ? kLess : kLeast;
+    // An SM's shared memory: that of compute capability 9.0, 8.0, 8.6, or of any. A block takes no more
+    // than its share, unless no tile is so small.
+    std::size_t of_sm = 40 * 1024;
+    for (const std::size_t kib : {96, 160, 224}) {
+      if (fits_shared(kib * 1024)) of_sm = kib * 1024;
+    }
     const std::size_t share = of_sm * static_cast<std::size_t>(most_threads) / kTileThreads;
     if (!choose_within(share, most_threads, most_rows)) {
       choose_within(of_sm, most_threads, most_rows);
