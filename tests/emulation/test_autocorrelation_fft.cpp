@@ -80,7 +80,8 @@ class AutocorrelationFft : public testing::Test {
 // One shift, so that a transform is hardly longer than its image.
 TEST_F(AutocorrelationFft, every_length_of_a_pass_in_rows_and_columns) {
   std::set<int> first, middle, last;
-  for (const Index n : {9, 12, 15, 25, 32, 36, 48, 60, 72, 100, 144, 256, 300, 400, 432, 500, 512, 864, 1280}) {
+  for (const Index n :
+       {9, 12, 15, 25, 32, 36, 48, 60, 72, 100, 144, 256, 300, 400, 432, 500, 512, 864, 1280}) {
     const Passes passes = choose_passes(n, Lengths::smooth);
     first.insert(passes.pass[0].radix);
     last.insert(passes.pass[passes.count - 1].radix);

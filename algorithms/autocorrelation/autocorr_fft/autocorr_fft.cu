@@ -131,7 +131,8 @@ Support supports(const PlanRequest& request) {
 }
 
 XCORR_VARIANT({
-    .summary = "Autocorrelation by own transforms: columns there and back in one kernel, pruned rows",
+    .summary =
+        "Autocorrelation by own transforms: columns there and back in one kernel, pruned rows",
     .parent = "cufft",
     .source = "beyond the paper",
     .backend = Backend::cuda,

@@ -52,8 +52,8 @@ struct FftTasks {
   int columns, column_bits;  // 2 or 4: 1 or 2 bits
   int bins, tiles;
   int first_sx, last_sx, out_row_pairs;
-  Index image_size, out_size;              // scalars
-  Index spectrum_size, products_size;      // complex values
+  Index image_size, out_size;          // scalars
+  Index spectrum_size, products_size;  // complex values
   float scale;
 };
 
@@ -98,8 +98,7 @@ static __global__ void __launch_bounds__(kMostRowThreads, 4)
       values[0] = part_of_pair(z, w, false);
       values[1] = part_of_pair(z, w, true);
     }
-    Complex* const at =
-        to + (bin >> q.column_bits) * tile_size + (bin & (q.columns - 1));
+    Complex* const at = to + (bin >> q.column_bits) * tile_size + (bin & (q.columns - 1));
     at[0] = values[0];
     at[q.columns] = values[1];
   }
@@ -109,8 +108,8 @@ static __global__ void __launch_bounds__(kMostRowThreads, 4)
 // computed are written. A squared magnitude is real, so that two columns go back as one complex one.
 template <int kColumns>
 __global__ void __launch_bounds__(kColumnBound)
-    autocorr_fft_columns(FftTasks q, const Complex* __restrict__ roots,
-                         const Complex* spectra, Complex* __restrict__ products) {
+    autocorr_fft_columns(FftTasks q, const Complex* __restrict__ roots, const Complex* spectra,
+                         Complex* __restrict__ products) {
   constexpr int kPairs = kColumns / 2;
   wait_for_previous();
   let_next_start();
@@ -132,11 +131,9 @@ __global__ void __launch_bounds__(kColumnBound)
   // Columns 2 h and 2 h + 1 become the parts of complex column h.
   float* const squares = reinterpret_cast<float*>(buffers.to);
   run_pass<kColumns>(
-      q.y.pass[end], roots,
-      [&](int y, int column) { return buffers.from[y * kColumns + column]; },
+      q.y.pass[end], roots, [&](int y, int column) { return buffers.from[y * kColumns + column]; },
       [&](int y, int column, Complex value) {
-        squares[y * kColumns + column] =
-            q.scale * (value.re * value.re + value.im * value.im);
+        squares[y * kColumns + column] = q.scale * (value.re * value.re + value.im * value.im);
       });
   buffers.turn();
   // A forward transform leaves at position k what the inverse one has at -k.
@@ -156,8 +153,8 @@ __global__ void __launch_bounds__(kColumnBound)
 
 // Block: two rows of shifts, as real and imaginary part of one transform back, to the output.
 static __global__ void __launch_bounds__(kMostRowThreads, 2)
-    autocorr_fft_rows_back(FftTasks q, const Complex* __restrict__ roots,
-                           const Complex* products, float* __restrict__ out) {
+    autocorr_fft_rows_back(FftTasks q, const Complex* __restrict__ roots, const Complex* products,
+                           float* __restrict__ out) {
   wait_for_previous();
   const auto image = static_cast<int>(blockIdx.x) / q.out_row_pairs;
   const int row = 2 * (static_cast<int>(blockIdx.x) - image * q.out_row_pairs);
@@ -187,8 +184,7 @@ static __global__ void __launch_bounds__(kMostRowThreads, 2)
   const int cols = q.last_sx - q.first_sx + 1;
   float* const of_image = out + image * q.out_size;
   run_pass<1>(
-      q.x.pass[end], roots,
-      [&](int k, int /*column*/) { return buffers.from[k]; },
+      q.x.pass[end], roots, [&](int k, int /*column*/) { return buffers.from[k]; },
       [&](int k, int /*column*/, Complex value) {
         const int shift = k == 0 ? 0 : n - k;  // as in autocorr_fft_columns
         const int col = (shift <= q.last_sx ? shift : shift - n) - q.first_sx;

@@ -96,14 +96,22 @@ __device__ __forceinline__ void run_pass(const Pass& pass, const Complex* __rest
     run_pass<kColumns, decltype(radix)::value>(pass, roots, read, write);
   };
   switch (pass.radix) {
-    case 16: return run(std::integral_constant<int, 16>{});
-    case 12: return run(std::integral_constant<int, 12>{});
-    case 10: return run(std::integral_constant<int, 10>{});
-    case 8: return run(std::integral_constant<int, 8>{});
-    case 6: return run(std::integral_constant<int, 6>{});
-    case 5: return run(std::integral_constant<int, 5>{});
-    case 4: return run(std::integral_constant<int, 4>{});
-    default: return run(std::integral_constant<int, 3>{});
+    case 16:
+      return run(std::integral_constant<int, 16>{});
+    case 12:
+      return run(std::integral_constant<int, 12>{});
+    case 10:
+      return run(std::integral_constant<int, 10>{});
+    case 8:
+      return run(std::integral_constant<int, 8>{});
+    case 6:
+      return run(std::integral_constant<int, 6>{});
+    case 5:
+      return run(std::integral_constant<int, 5>{});
+    case 4:
+      return run(std::integral_constant<int, 4>{});
+    default:
+      return run(std::integral_constant<int, 3>{});
   }
 }
 
