@@ -5,9 +5,6 @@
 //
 // Forms: one-to-one, n-to-mn (several images, each against itself); fp32; same=yes only. The order of
 // all additions is fixed on a device.
-// Parameter, compile-time:
-//   columns          4, 8           left columns of a thread. With 8 it reads shared memory less, and
-//                                   with 4 the inner loop is half as long
 // Parameters, run-time:
 //   threads          128, 256, 512  of a block at most: an SM has registers for 512 in all
 //   rows_per_thread  8, 24, 48      rows of a tile that a thread takes, at most
@@ -47,7 +44,6 @@ __global__ void __launch_bounds__(kSumThreads)
 
 // grid: blocks. Block b takes steps b * steps / blocks and those after it, and has value b + task of
 // each of its tasks.
-template <int kColumns>
 __global__ void __launch_bounds__(kTileThreads, 1)
     autocorr_cuda_tile_sums(TileTasks q, const float* __restrict__ padded,
                             float* __restrict__ values) {
@@ -90,10 +86,9 @@ __global__ void __launch_bounds__(kTileThreads, 1)
       const auto place_of = [&](int n) { return rights + n % 2 * q.half + n / 2 * 4; };
       const float* const lefts = buffer + first * q.left_pitch + beside * kColumns;
       if (single) {
-        add_rows<kColumns, 1>(q, sums, lefts, place_of(vector), place_of(vector + 1), rows);
+        add_rows<1>(q, sums, lefts, place_of(vector), place_of(vector + 1), rows);
       } else {
-        add_rows<kColumns, kRowsOfShifts>(q, sums, lefts, place_of(vector), place_of(vector + 1),
-                                          rows);
+        add_rows<kRowsOfShifts>(q, sums, lefts, place_of(vector), place_of(vector + 1), rows);
       }
     }
     if (++of_a_sum < kTilesOfASum && !ends) continue;
@@ -134,13 +129,8 @@ __global__ void __launch_bounds__(kSumThreads)
   }
 }
 
-using Kernel = void (*)(TileTasks, const float*, float*);
-Kernel kernel_of(const TileTasks& tasks) {
-  return tasks.columns == 4 ? autocorr_cuda_tile_sums<4> : autocorr_cuda_tile_sums<8>;
-}
-
 TileTasks tasks_of(const PlanRequest& request) {
-  return {request.problem, request.params.get_int("columns"), request.params.get_int("threads"),
+  return {request.problem, request.params.get_int("threads"),
           request.params.get_int("rows_per_thread")};
 }
 
@@ -161,9 +151,9 @@ class TilePlan final : public DevicePlan<float> {
 
  private:
   static Index blocks_of(const TileTasks& tasks) {
-    return std::min<Index>(
-        tasks.steps, resident_blocks(reinterpret_cast<const void*>(kernel_of(tasks)), tasks.threads,
-                                     tasks.shared_bytes()));
+    return std::min<Index>(tasks.steps,
+                           resident_blocks(reinterpret_cast<const void*>(autocorr_cuda_tile_sums),
+                                           tasks.threads, tasks.shared_bytes()));
   }
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
@@ -173,7 +163,7 @@ class TilePlan final : public DevicePlan<float> {
     launch(autocorr_cuda_tile_pad,
            dim3(across(tasks_.pitch), grid_extent(tasks_.pairs * tasks_.rows)), dim3(kSumThreads),
            0, call.stream, tasks_, arrays.left, padded_);
-    launch(kernel_of(tasks_), dim3(static_cast<unsigned>(blocks_)),
+    launch(autocorr_cuda_tile_sums, dim3(static_cast<unsigned>(blocks_)),
            dim3(static_cast<unsigned>(tasks_.threads)), tasks_.shared_bytes(), call.stream, tasks_,
            padded_, values_);
     launch(autocorr_cuda_tile_finish,
@@ -203,9 +193,7 @@ XCORR_VARIANT({
     .source = "this project",
     .backend = Backend::cuda,
     .forms = {Form::one_to_one, Form::n_to_mn},
-    .axes = {{"columns", {"4", "8"}, true},
-             {"threads", {"128", "256", "512"}},
-             {"rows_per_thread", {"8", "24", "48"}}},
+    .axes = {{"threads", {"128", "256", "512"}}, {"rows_per_thread", {"8", "24", "48"}}},
     .same_only = true,
     .supports = supports,
     .workspace_bytes = TilePlan::workspace_bytes,

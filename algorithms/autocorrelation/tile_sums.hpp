@@ -106,26 +106,24 @@ __device__ __forceinline__ void copy_tile(const TileTasks& q, const TilePlace& p
 
 // The right pixels that a thread with kColumns left ones needs: kColumns + 8 neighbouring ones, whose
 // vectors lie in one half of a row and the other in turns.
-template <int kColumns>
 __device__ __forceinline__ void load_right(float* values, const float* first, const float* second) {
 #pragma unroll
   for (int i = 0; i < kColumns + kOctet; i += 8) {
     load_fours<4>(values + i, first + i / 2);
-    if (i + 4 < kColumns + kOctet) load_fours<4>(values + i + 4, second + i / 2);
+    load_fours<4>(values + i + 4, second + i / 2);
   }
 }
 
 using TileSums = float[kRowsOfShifts][kOctet];
-template <int kColumns, int kCount>
+template <int kCount>
 using RightRows = float[kCount][kColumns + kOctet];
 
 // The products of one left row for kCount sy. right[kFirst] holds the right row of the smallest sy,
 // the next ones follow in turns, and the last one is read here.
-template <int kFirst, int kColumns, int kCount>
-__device__ __forceinline__ void add_row(TileSums& sums, RightRows<kColumns, kCount>& right,
-                                        const float* left, const float* first,
-                                        const float* second) {
-  load_right<kColumns>(right[(kFirst + kCount - 1) % kCount], first, second);
+template <int kFirst, int kCount>
+__device__ __forceinline__ void add_row(TileSums& sums, RightRows<kCount>& right, const float* left,
+                                        const float* first, const float* second) {
+  load_right(right[(kFirst + kCount - 1) % kCount], first, second);
   float l[kColumns];
   load_fours<kColumns>(l, left);
 #pragma unroll
@@ -142,21 +140,21 @@ __device__ __forceinline__ void add_row(TileSums& sums, RightRows<kColumns, kCou
 
 // The products of `rows` left rows, a multiple of 4, for kCount sy. first and second: where the
 // thread's first two vectors of the first right row lie.
-template <int kColumns, int kCount>
+template <int kCount>
 __device__ __forceinline__ void add_rows(const TileTasks& q, TileSums& sums, const float* left,
                                          const float* first, const float* second, int rows) {
   const int left_pitch = q.left_pitch, pitch = 2 * q.half;
-  RightRows<kColumns, kCount> right;
+  RightRows<kCount> right;
 #pragma unroll
   for (int s = 0; s + 1 < kCount; ++s) {
-    load_right<kColumns>(right[s], first, second);
+    load_right(right[s], first, second);
     first += pitch;
     second += pitch;
   }
 #pragma unroll 1
   for (; rows > 0; rows -= 4) {
     const auto add = [&](auto n) {
-      add_row<decltype(n)::value % kCount, kColumns, kCount>(sums, right, left, first, second);
+      add_row<decltype(n)::value % kCount, kCount>(sums, right, left, first, second);
       left += left_pitch;
       first += pitch;
       second += pitch;

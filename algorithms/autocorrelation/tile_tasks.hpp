@@ -5,7 +5,7 @@
 // steps of 4 rows for each of `down` threads one below the other. A group that is one row of shifts
 // has larger steps, which take about as long. The steps of all tasks are numbered, and each block
 // takes an equal share of the numbers, in tiles of several steps. Of a tile a thread has one octet,
-// `columns` columns (one of `across` threads side by side) and at most `rows_per_thread` rows.
+// 8 columns (one of `across` threads side by side) and at most `rows_per_thread` rows.
 #pragma once
 
 #include <limits>
@@ -17,6 +17,7 @@
 namespace xcorr::autocorrelation {
 
 inline constexpr int kOctet = 8;          // neighbouring sx of a thread
+inline constexpr int kColumns = 8;        // neighbouring left columns of a thread
 inline constexpr int kRowsOfShifts = 4;   // neighbouring sy of a thread
 inline constexpr int kTileThreads = 512;  // of a block at most
 
@@ -32,9 +33,8 @@ struct CopyTeams {
 };
 
 struct TileTasks {
-  TileTasks(const Problem& q, int columns_of_thread, int most_threads, int most_rows)
-      : columns(columns_of_thread),
-        window_rows(q),
+  TileTasks(const Problem& q, int most_threads, int most_rows)
+      : window_rows(q),
         rows(static_cast<int>(q.left.rows)),
         cols(static_cast<int>(q.left.cols)),
         pitch(ceil_div(cols, 4) * 4),
@@ -112,7 +112,7 @@ struct TileTasks {
     return sx > 0 ? cols - sx : cols;
   }
   __host__ __device__ constexpr int panels_of(int chunk) const {
-    return ceil_div(end_x(chunk) - first_x(chunk), across * columns);
+    return ceil_div(end_x(chunk) - first_x(chunk), across * kColumns);
   }
   // Steps of a pair before those of a task.
   __host__ __device__ __forceinline__ Index steps_before(int group, int chunk) const {
@@ -133,7 +133,6 @@ struct TileTasks {
   }
   std::size_t shared_bytes() const { return 2 * sizeof(float) * static_cast<std::size_t>(buffer); }
 
-  int columns;
   MirroredRows window_rows;
   int rows, cols, pitch;                    // pitch: of the padded images, whole vectors of 4
   int first_sx = 0, skipped = 0, out_cols;  // skipped: shifts before those of the window
@@ -173,7 +172,7 @@ struct TileTasks {
     for (int count = fewest; count <= most; ++count) {
       octets = ceil_div(all, count);
       chunks = ceil_div(all, octets);
-      const int widest = std::min(most_threads / octets, ceil_div(cols, columns));
+      const int widest = std::min(most_threads / octets, ceil_div(cols, kColumns));
       for (across = 1; across <= widest; ++across) {
         panels_of_all = 0;
         for (int chunk = 0; chunk < chunks; ++chunk) panels_of_all += panels_of(chunk);
@@ -201,7 +200,7 @@ struct TileTasks {
     for (; count > 0; count -= kRowsOfShifts) {
       rows_per_thread = count;
       tile_rows = count * down;
-      left_pitch = across * columns;
+      left_pitch = across * kColumns;
       half = 4 * ceil_div(left_pitch + shifts(), 8);
       const int tile = tile_rows * left_pitch + right_rows() * 2 * half;
       buffer = std::max(tile, octets * kOctet * across * down);
@@ -213,7 +212,7 @@ struct TileTasks {
   // Of all threads, for what is counted for every tile: by the machine code of compute capability 9.0.
   double instructions(int most_threads) const {
     constexpr double kOfCopiedFloat = 2.5, kOfTile = 250;
-    const double of_row = kRowsOfShifts * kOctet * columns + columns / 4 + 8;
+    const double of_row = kRowsOfShifts * kOctet * kColumns + kColumns / 4 + 8;
     const double copied = left_pitch * tile_rows + right_rows() * (left_pitch + shifts());
     const double of_tile =
         most_threads * (rows_per_thread * of_row + kOfTile) + copied * kOfCopiedFloat;

@@ -136,11 +136,10 @@ std::vector<float> images_of(const Problem& q) {
   return images;
 }
 
-void expect_exact_tiles(const Problem& q, int columns, int threads, int rows) {
+void expect_exact_tiles(const Problem& q, int threads, int rows) {
   const std::vector<float> images = images_of(q);
-  const std::string params = "columns=" + std::to_string(columns) +
-                             ";rows_per_thread=" + std::to_string(rows) +
-                             ";threads=" + std::to_string(threads);
+  const std::string params =
+      "rows_per_thread=" + std::to_string(rows) + ";threads=" + std::to_string(threads);
   const std::vector<float> out = computed(q, params, images, kTileId);
   std::size_t at = 0;
   int wrong = 0;
@@ -165,7 +164,7 @@ using emulated::autocorrelation::TileTasks;
 // blocks share the tiles, which are more than a sum takes.
 TEST_F(TileKernel, blocks_share_tasks_of_several_tiles) {
   const Problem q = parse_problem("one-to-one/70x60/70x60/1:1/sy:-9..8,sx:-20..20/same=yes");
-  const TileTasks tasks(q, 8, 128, 8);
+  const TileTasks tasks(q, 128, 8);
   EXPECT_GT(tasks.window_rows.before, 0);
   EXPECT_GT(tasks.window_rows.mirrored, 0);
   EXPECT_EQ(tasks.count_of(0), 1);
@@ -177,20 +176,19 @@ TEST_F(TileKernel, blocks_share_tasks_of_several_tiles) {
   const Index steps_of_tile = tasks.rows_per_thread / 4;
   EXPECT_GT(tasks.steps_of_panel(1), steps_of_tile);
   EXPECT_GT(tasks.steps, 3 * kResidentBlocks * steps_of_tile);
-  expect_exact_tiles(q, 8, 128, 8);
-  expect_exact_tiles(q, 4, 256, 48);
+  expect_exact_tiles(q, 128, 8);
+  expect_exact_tiles(q, 256, 48);
 }
 
 // Chunks of shifts, of which some need a part of the columns only; panels; several images.
 TEST_F(TileKernel, chunks_of_shifts_have_panels_of_their_own) {
   const Problem q = parse_problem("n-to-mn/5x300/5x300/2:2/sy:0..4,sx:-290..-10/same=yes");
-  const TileTasks tasks(q, 8, 128, 8);
+  const TileTasks tasks(q, 128, 8);
   EXPECT_GT(tasks.chunks, 1);
   EXPECT_GT(tasks.panels_of(tasks.chunks - 1), 1);
   EXPECT_LT(tasks.panels_of(0), tasks.panels_of(tasks.chunks - 1));
   EXPECT_GT(tasks.skipped, 0);
-  expect_exact_tiles(q, 8, 128, 8);
-  expect_exact_tiles(q, 4, 128, 8);
+  expect_exact_tiles(q, 128, 8);
 }
 
 }  // namespace
