@@ -6,14 +6,17 @@
 // follow ncc and zncc, and each sum is a correlation: of values, squares and masks (Padfield, Masked
 // object registration in the Fourier domain, 2012). Without masks all but the first are sums over a
 // rectangle, which integral images give. The mask of a side changes the sums of the other one. So a
-// pair takes one transform back without masks, three with one mask, and six with two.
+// pair takes one real transform back without masks, three with one mask, and six with two.
 //
-// - Each matrix becomes three padded planes, and integral images in float64 (planes.hpp). Their spectra
-//   are made once a call, whatever the number of pairs.
+// - Each matrix becomes one, two or three padded planes, as its problem needs, and integral images in
+//   float64 (planes.hpp). Spectra are made once a call, whatever the number of pairs.
+// - Two planes are one complex transform, and two sums are one complex transform back. Rows of padding are
+//   not transformed, nor are rows that no output needs where the others lie together.
 // - Chunks of pairs: one kernel multiplies the spectra of all sums, one batch of transforms goes back,
 //   one kernel makes the scores (scores.hpp).
 // - Transforms are float32. Where that is too little for a score, it is computed by its definition in
 //   float64. These are shifts of which few elements overlap, and sides that are nearly constant there.
+// - Templates along signals: a signal is cut into segments, each about its own mean.
 //
 // Forms: all four, any shapes, any window; fp32, dense. Scores: ncc, zncc. Masks: none, left, right,
 // both.
@@ -22,8 +25,8 @@
 // Phases: forward, hadamard, inverse; planes and scores are the rest. Not emulated: library calls; the
 // kernels around them are (tests/emulation/test_normalised.cpp).
 // Limits: with two masks the number of elements must be exact after a float32 transform, which holds up to
-// about 1.5 million elements. Not for templates along one signal: of a mean that drifts, a transform of the
-// whole signal leaves errors larger than 1e-5 (docs/notebook/2026-11-template-matching.md).
+// about a million elements. No masks of signals that are cut into segments.
+#include <cmath>
 #include <limits>
 
 #include "algorithms/fft/cufft_normalised/pipeline.hpp"
@@ -37,52 +40,67 @@ NormalisedLayout layout(const PlanRequest& request) {
   return {request.problem, Index{request.params.get_int("chunk_mib")} << 20};
 }
 
-// What correlate_normalised asks for: batches of planes, in place.
+// What correlate_normalised asks for: complex transforms of rows and of columns, in place but for the columns of
+// planes. Row y of all slots lies together.
 class PlaneTransforms {
+  using Complex = cufftComplex;
+
  public:
-  explicit PlaneTransforms(const NormalisedLayout& at) {
-    const long long n[2] = {at.rows, at.cols};
-    const CufftLayout real{{at.rows, at.pitch}, 1, 2 * at.bins};
-    const CufftLayout bins{{at.rows, at.cols / 2 + 1}, 1, at.bins};
-    const int rank = at.rows == 1 ? 1 : 2;
-    bytes_ = std::max(planes_.make(CUFFT_R2C, rank, n, real, bins, at.matrices * at.count),
-                      products_.make(CUFFT_C2R, rank, n, bins, real, at.chunk * at.number));
+  explicit PlaneTransforms(const NormalisedLayout& at)
+      : has_columns_(at.rows > 1), first_(at.first_row * at.product_slots * at.cols) {
+    const long long row[2] = {1, at.cols}, column[2] = {1, at.rows};
+    const CufftLayout line{{1, at.cols}, 1, at.cols};
+    const auto down = [&](Index slots) { return CufftLayout{{1, at.rows}, slots * at.cols, 1}; };
+    bytes_ = std::max(
+        rows_.make(CUFFT_C2C, 1, row, line, line, at.padded_rows * at.slots),
+        product_rows_.make(CUFFT_C2C, 1, row, line, line, at.window_rows * at.product_slots));
+    if (!has_columns_) return;
+    bytes_ = std::max({bytes_,
+                       columns_.make(CUFFT_C2C, 1, column, down(at.slots), down(at.slots),
+                                     at.slots * at.cols),
+                       product_columns_.make(CUFFT_C2C, 1, column, down(at.product_slots),
+                                             down(at.product_slots), at.product_slots * at.cols)});
   }
   std::size_t work_bytes() const { return bytes_; }
   void use(void* work) {
-    planes_.use(work);
-    products_.use(work);
+    for (CufftPlan<float>* plan : {&rows_, &product_rows_}) plan->use(work);
+    if (!has_columns_) return;
+    for (CufftPlan<float>* plan : {&columns_, &product_columns_}) plan->use(work);
   }
-  void forward(float* planes, void* stream) {
-    planes_.forward(planes, reinterpret_cast<cufftComplex*>(planes),
-                    static_cast<cudaStream_t>(stream));
+  void forward(float* planes, Bin* spectra, void* in) {
+    const auto stream = static_cast<cudaStream_t>(in);
+    auto* const from = reinterpret_cast<Complex*>(planes);
+    auto* const to = reinterpret_cast<Complex*>(spectra);
+    rows_.complex(from, has_columns_ ? from : to, CUFFT_FORWARD, stream);
+    if (has_columns_) columns_.complex(from, to, CUFFT_FORWARD, stream);
   }
-  void inverse(float* products, void* stream) {
-    products_.inverse(reinterpret_cast<cufftComplex*>(products), products,
-                      static_cast<cudaStream_t>(stream));
+  void inverse(Bin* products, void* in) {
+    const auto stream = static_cast<cudaStream_t>(in);
+    auto* const at = reinterpret_cast<Complex*>(products);
+    if (has_columns_) product_columns_.complex(at, at, CUFFT_INVERSE, stream);
+    product_rows_.complex(at + first_, at + first_, CUFFT_INVERSE, stream);
   }
 
  private:
-  CufftPlan<float> planes_, products_;
+  bool has_columns_;
+  Index first_;  // element of the first row that is transformed back
+  CufftPlan<float> rows_, columns_, product_columns_, product_rows_;
   std::size_t bytes_ = 0;
 };
 
 class NormalisedPlan final : public Plan {
  public:
   explicit NormalisedPlan(const PlanRequest& request)
-      : problem_(request.problem),
-        at_(layout(request)),
-        workspace_(request.workspace),
-        transforms_(at_) {
+      : at_(layout(request)), workspace_(request.workspace), transforms_(at_) {
     transforms_.use(static_cast<char*>(workspace_) + at_.end);
+    clear(workspace_, static_cast<std::size_t>(at_.zeroed), request.stream);
   }
 
   void compute(const Call& call) override {
-    correlate_normalised(at_, problem_, call, workspace_, transforms_);
+    correlate_normalised(at_, call, workspace_, transforms_);
   }
 
  private:
-  Problem problem_;
   NormalisedLayout at_;
   void* workspace_;
   PlaneTransforms transforms_;
@@ -92,24 +110,26 @@ Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (!is_normalised(q.fields.score.kind)) return no("score: only ncc and zncc");
   if (const Support fits = indices_fit(q); !fits) return fits;
-  Problem plain = q;
-  plain.fields = {};
-  if (plain.is_time_series()) {
-    return no(
-        "templates along one signal, whose mean may drift: variants of the family time_series");
-  }
   const NormalisedLayout at = layout(request);
-  if (std::max(at.rows, at.cols) > std::numeric_limits<int>::max()) {
-    return no("a transform longer than 2^31 - 1");
+  if (const Support fits = indices_fit(at.q()); !fits) return fits;
+  if (at.segments.count > 1 && masks_right(q.fields.masks)) {
+    return no("masks of signals that are cut into segments");
+  }
+  // Bins and shifts are counted with 32 bits.
+  if (std::max({at.rows * at.cols, at.tiles * kScoreThreads, at.padded_rows * at.slots,
+                at.window_rows * at.product_slots, at.slots * at.cols,
+                at.product_slots * at.cols}) > std::numeric_limits<int>::max()) {
+    return no("more than 2^31 - 1 points of a transform, or transforms");
   }
   // The error of a count, which is rounded to a whole number.
-  const double points = static_cast<double>(at.rows * at.cols);
+  const double sizes = std::sqrt(static_cast<double>(at.q().left.size())) *
+                       std::sqrt(static_cast<double>(at.q().right.size()));
   if (q.fields.masks == Masks::both &&
-      transform_roundoff(points) * static_cast<double>(q.max_overlap()) > 1) {
+      transform_roundoff(static_cast<double>(at.rows * at.cols)) * sizes > 1) {
     return no("masks both: the number of valid elements would not be exact");
   }
   if (request.params.get_int("chunk_mib") > 32 &&
-      NormalisedLayout(q, Index{32} << 20).chunk == q.pairs()) {
+      NormalisedLayout(q, Index{32} << 20).chunk == at.q().pairs()) {
     return no("one chunk already at chunk_mib=32");
   }
   return yes();

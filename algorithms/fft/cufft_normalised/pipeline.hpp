@@ -7,6 +7,7 @@
 #include "algorithms/device/launch.hpp"
 #include "algorithms/device/padding.hpp"
 #include "algorithms/device/plan.hpp"
+#include "algorithms/fft/cufft/chunks.hpp"
 #include "algorithms/fft/cufft_normalised/scores.hpp"
 
 namespace xcorr::fft {
@@ -17,134 +18,298 @@ inline double transform_roundoff(double points) {
   return 0x1p-25 * std::log2(points < 2 ? 2 : points);
 }
 
-// Places are in bytes of the workspace. Planes and their spectra share a place.
+// use(SumList<...>{}) for the masks and the score of a problem.
+template <typename Use>
+auto with_sums(const Fields& fields, Use&& use) {
+  const bool centred = fields.score.kind == ScoreKind::zncc;
+  const auto of = [&]<Masks kMasks>() {
+    return centred ? use(SumList<kMasks, true>{}) : use(SumList<kMasks, false>{});
+  };
+  switch (fields.masks) {
+    case Masks::left:
+      return of.template operator()<Masks::left>();
+    case Masks::right:
+      return of.template operator()<Masks::right>();
+    case Masks::both:
+      return of.template operator()<Masks::both>();
+    default:
+      return of.template operator()<Masks::none>();
+  }
+}
+
+// Templates along signals, whatever is asked of them.
+inline bool is_series(const Problem& q) {
+  Problem plain = q;
+  plain.fields = {};
+  return plain.is_time_series();
+}
+
+// Half of the error that the score of a template along a signal may have. Other scores have bounds on the norms of
+// whole matrices alone.
+constexpr double kLargestSeriesError = 5e-6;
+
+// Of kernels whose blocks or warps take what they find in a stride.
+constexpr Index kMostBlocks = small_if_emulated(1024, 3);
+
+// A signal is cut into segments, which overlap by a template less one sample: a transform of a whole signal has
+// errors in proportion to its norm, to which a mean that drifts adds much more than to that of a segment about
+// its own mean.
+struct Segments {
+  explicit Segments(const Problem& problem)
+      : q(problem), right_pitch(problem.right.cols), out_cols(problem.out_cols()) {
+    if (!is_series(problem)) return;
+    constexpr Index kLeast = small_if_emulated(256, 24);
+    const Index shifts = q.out_cols(), length = cufft_size(std::max(4 * q.left.cols, kLeast));
+    step = std::min(shifts, length - q.left.cols + 1);
+    count = device::ceil_div(shifts, step);
+    last = shifts - step;
+    first = q.window.sx.first;
+    q.right.cols = step + q.left.cols - 1;
+    q.rights *= count;
+    q.window.sx = {0, step - 1};
+    if (q.form == Form::one_to_one) q.form = Form::one_to_many;
+  }
+
+  Problem q;  // whose right matrices are the segments
+  Index count = 1, step = 0, last = 0;
+  Index first = 0;        // column of the first segment
+  Index right_pitch;      // of the signals
+  Index out_cols;         // of a signal
+};
+
+// Places are in bytes of the workspace.
 struct NormalisedLayout {
-  NormalisedLayout(const Problem& q, Index chunk_bytes)
-      : rows(device::smooth_size(device::padded_size(q.left.rows, q.right.rows, q.window.sy))),
-        cols(device::smooth_size(device::padded_size(q.left.cols, q.right.cols, q.window.sx))),
-        bins(rows * (cols / 2 + 1)),
-        pitch(2 * (cols / 2 + 1)),
-        matrices(q.lefts + q.rights),
-        number(SumList(q.fields).number),
-        count(q.fields.masks == Masks::none ? 1 : int{kPlanes}),
-        image(std::max(q.left.size(), q.right.size())),
-        parts(std::min(device::ceil_div<Index>(bins, kPlaneThreads), kMostMatrixParts)),
-        pair_parts(std::min(device::ceil_div<Index>(q.out_size(), kScoreThreads), kMostPairParts)) {
-    const Index plane = 2 * bins * Index{sizeof(float)};
-    chunk = std::clamp<Index>(chunk_bytes / (number * plane), 1, q.pairs());
+  NormalisedLayout(const Problem& problem, Index chunk_bytes)
+      : segments(problem),
+        rows(cufft_size(device::padded_size(q().left.rows, q().right.rows, q().window.sy))),
+        cols(std::max<Index>(
+            2, cufft_size(device::padded_size(q().left.cols, q().right.cols, q().window.sx)))),
+        padded_rows(std::max(q().left.rows, q().right.rows)),
+        matrices(q().lefts + q().rights) {
+    Index number = 0, pairs_of_slots = 0, slots_of_pairs = 0, images = 0;
+    with_sums(problem.fields, [&](auto sums) {
+      using S = decltype(sums);
+      number = S::kNumber;
+      pairs_of_slots = S::kPairs;
+      slots_of_pairs = S::kSlots;
+      planes_of_matrix = S::kPlanes;
+      images = S::kImages;
+      return 0;
+    });
+    slots = device::ceil_div<Index>(matrices * planes_of_matrix, 2);
+    const Index slot_bytes = rows * cols * Index{sizeof(Bin)};
+    const Index groups = std::max<Index>(1, chunk_bytes / (slots_of_pairs * slot_bytes));
+    chunk = std::min(groups * pairs_of_slots, q().pairs());
+    product_slots = device::ceil_div(chunk, pairs_of_slots) * slots_of_pairs;
+    // All rows, or those of the window where these lie together.
+    first_row = q().window.sy.first >= 0 ? q().window.sy.first : 0;
+    window_rows = q().window.sy.first >= 0 ? q().out_rows() : rows;
+
+    parts = std::min(device::ceil_div<Index>(std::max(q().left.size(), q().right.size()),
+                                             4 * kPlaneThreads),
+                     kMostMatrixParts);
+    owner_parts = std::min(device::ceil_div<Index>(q().out_size(), kScoreThreads), kMostOwnerParts);
+    // Bands that are enough blocks for a GPU, but no shorter than a row of each warp.
+    band_rows = std::clamp<Index>(padded_rows * matrices / 264 / kPlaneWarps, 1,
+                                  kMostBandRows / kPlaneWarps) *
+                kPlaneWarps;
+    // A block of a long matrix reads the sums of all bands above it.
+    if (padded_rows > 16 * band_rows) {
+      band_rows = std::min<Index>(
+          kMostBandRows, device::ceil_div<Index>(padded_rows, 16 * kPlaneWarps) * kPlaneWarps);
+    }
+    bands = device::ceil_div(padded_rows, band_rows);
+    column_pitch = std::max(q().left.cols, q().right.cols);
+    const Index owners =
+        std::max({q().fields.masks == Masks::both ? chunk : Index{0},
+                  q().fields.masks == Masks::left ? q().lefts : Index{0},
+                  q().fields.masks == Masks::right ? q().rights : Index{0}});
+    // Only where the columns of a template are whole warps.
+    const Index apart = q().left.cols >= warp::kSize ? q().left.cols : q().out_cols();
+    ShiftAxis of_rows(q().out_rows(), q().left.rows), of_cols(q().out_cols(), apart);
+    down = of_rows;
+    across = of_cols;
+    tiles_across = device::ceil_div<Index>(across.count, warp::kSize);
+    tiles = tiles_across * device::ceil_div<Index>(down.count, kScoreWarps);
+    const Index notes_of_pair = Index{down.each} * across.each * tiles * kScoreWarps;
+
     Index at = 0;
     const auto take = [&](Index bytes) {
       const Index first = at;
       at += (bytes + 255) / 256 * 256;
       return first;
     };
+    const Index real = Index{sizeof(double)};
+    // What must be 0 where it is never written comes first.
+    planes = take(slots * slot_bytes);
+    zeroed = at;
+    spectra = take(slots * slot_bytes);
+    products = take(product_slots * slot_bytes);
     sums = take(matrices * parts * Index{sizeof(MatrixSums)});
-    squares = take(matrices * parts * kPlanes * Index{sizeof(double)});
     facts = take(matrices * Index{sizeof(PlaneFacts)});
-    most = take(chunk * pair_parts * Index{sizeof(double)});
-    planes = take(matrices * count * plane);
-    integrals = take(matrices * kPlanes * image * Index{sizeof(double)});
-    products = take(chunk * number * plane);
+    columns = take(matrices * bands * images * column_pitch * real);
+    left_integrals = take(q().left_elements() * images * real);
+    right_integrals = take(q().right_elements() * images * real);
+    most = take(owners * owner_parts * real);
+    uncertain = take(Index{sizeof(std::uint32_t)});
+    notes = take(chunk * notes_of_pair * Index{sizeof(Index)});
     end = at;
   }
 
-  Index rows, cols, bins, pitch;  // of a transform; scalars of a row
-  Index matrices, number;         // number: transforms back of a pair
-  int count;                      // planes of a matrix
-  Index image;                    // elements of an integral image
-  Index parts, pair_parts;
-  Index chunk;  // pairs
-  Index sums, squares, facts, most, planes, integrals, products, end;
+  const Problem& q() const { return segments.q; }
+
+  Segments segments;
+  Index rows, cols;  // of a transform
+  Index padded_rows;
+  Index matrices;
+  int planes_of_matrix = 0;
+  Index slots = 0;  // of planes
+  Index chunk = 0;  // pairs
+  Index product_slots = 0;
+  Index first_row = 0, window_rows = 0;  // that are transformed back
+  Index parts = 0, owner_parts = 0;
+  Index band_rows = 0, bands = 0, column_pitch = 0;
+  ShiftAxis down{1, 1}, across{1, 1};
+  Index tiles_across = 0, tiles = 0;
+  Index planes = 0, zeroed = 0, spectra = 0, products = 0, sums = 0, facts = 0, columns = 0,
+        left_integrals = 0, right_integrals = 0, most = 0, uncertain = 0, notes = 0, end = 0;
 };
 
-// A call. transforms.forward(planes, stream) and .inverse(products, stream) transform in place.
-template <typename Transforms>
-void correlate_normalised(const NormalisedLayout& at, const Problem& q, const Call& call,
-                          void* workspace, Transforms& transforms) {
+// A call. transforms.forward(planes, spectra, stream) transforms the rows of the planes in place, and
+// transforms.inverse(products, stream) the rows of the window and all columns in place. The first at.zeroed bytes of
+// the workspace were 0 before the first call.
+template <typename S, typename Transforms>
+void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void* workspace,
+                             Transforms& transforms) {
   char* const base = static_cast<char*>(workspace);
+  const Problem& q = at.q();
+  const Segments& segments = at.segments;
   auto* const sums = reinterpret_cast<MatrixSums*>(base + at.sums);
   auto* const facts = reinterpret_cast<PlaneFacts*>(base + at.facts);
   auto* const planes = reinterpret_cast<float*>(base + at.planes);
-  auto* const integrals = reinterpret_cast<double*>(base + at.integrals);
-  auto* const products = reinterpret_cast<float*>(base + at.products);
-  const auto blocks = [](Index count, Index threads) {
-    return static_cast<unsigned>(std::min(device::ceil_div(count, threads), kMostPlaneBlocks));
+  auto* const spectra = reinterpret_cast<Bin*>(base + at.spectra);
+  auto* const products = reinterpret_cast<Bin*>(base + at.products);
+  auto* const columns = reinterpret_cast<double*>(base + at.columns);
+  auto* const left_integrals = reinterpret_cast<double*>(base + at.left_integrals);
+  auto* const right_integrals = reinterpret_cast<double*>(base + at.right_integrals);
+  auto* const uncertain = reinterpret_cast<std::uint32_t*>(base + at.uncertain);
+
+  const auto blocks = [](Index count, Index of_block) {
+    return static_cast<unsigned>(std::min(device::ceil_div(count, of_block), kMostBlocks));
   };
 
-  const bool masked = q.fields.masks != Masks::none;
-  PlaneArguments a{};
-  a.of = {{call.lefts<float>(), call.left_mask, q.left},
-          {call.rights<float>(), call.right_mask, q.right},
-          q.lefts,
-          at.matrices};
-  a.sums = sums;
-  a.parts = at.parts;
-  a.centred = q.fields.score.kind == ScoreKind::zncc;
-  a.planes = planes;
-  a.count = at.count;
-  a.rows = at.rows;
-  a.pitch = at.pitch;
-  a.squares = reinterpret_cast<double*>(base + at.squares);
-  a.integrals = integrals;
-  a.image = at.image;
-  a.images = masked ? int{kPlanes} : int{kMaskPlane};
-  const dim3 of_matrices(static_cast<unsigned>(at.parts), device::grid_extent(at.matrices));
-  launch(sums_kernel, of_matrices, dim3(kPlaneThreads), 0, call.stream, a.of, sums);
-  launch(planes_kernel, of_matrices, dim3(kPlaneThreads), 0, call.stream, a);
-  launch(facts_kernel, dim3(blocks(at.matrices, kPlaneThreads)), dim3(kPlaneThreads), 0,
-         call.stream, a, at.parts, facts);
-  const Index rows = std::max(q.left.rows, q.right.rows),
-              cols = std::max(q.left.cols, q.right.cols);
-  launch(row_sums_kernel, dim3(blocks(rows, kPlaneWarps), device::grid_extent(at.matrices)),
-         dim3(kPlaneThreads), 0, call.stream, a);
-  launch(column_sums_kernel,
-         dim3(blocks(cols, warp::kSize), static_cast<unsigned>(a.images),
-              device::grid_extent(at.matrices)),
-         dim3(kPlaneThreads), 0, call.stream, a);
+  MatrixSides sides{{call.lefts<float>(), call.left_mask, q.left, q.left.cols},
+                    {call.rights<float>() + segments.first, call.right_mask, q.right,
+                     segments.right_pitch, segments.count, segments.step, segments.last},
+                    q.lefts,
+                    at.matrices};
+  if (sides.right.mask) sides.right.mask += segments.first;
+  const unsigned matrices = device::grid_extent(at.matrices);
+  launch(sums_kernel, dim3(static_cast<unsigned>(at.parts), matrices), dim3(kPlaneThreads), 0,
+         call.stream, sides, sums);
+  launch(facts_kernel, dim3(blocks(at.matrices, kPlaneWarps)), dim3(kPlaneThreads), 0, call.stream,
+         sides, sums, at.parts, S::kCentred, facts);
+  const PlaneLayout plane_layout{at.slots, at.cols}, product_layout{at.product_slots, at.cols};
+  const Index chunks = device::ceil_div<Index>(at.cols, kPlaneThreads);
+  const PlaneArguments p{sides,
+                         facts,
+                         planes,
+                         plane_layout,
+                         at.padded_rows,
+                         S::kPlanes,
+                         S::kLeftPlanes,
+                         S::kRightPlanes,
+                         columns,
+                         at.column_pitch,
+                         at.band_rows,
+                         static_cast<std::uint32_t>(at.bands),
+                         static_cast<std::uint32_t>(chunks)};
+  launch(planes_kernel<S::kMasked>, dim3(static_cast<unsigned>(at.bands * chunks), matrices),
+         dim3(kPlaneThreads), 0, call.stream, p);
+  const IntegralArguments i{sides,        facts,    columns,        at.column_pitch,
+                            at.band_rows, at.bands, left_integrals, right_integrals};
+  launch(integrals_kernel<S::kMasked>, dim3(static_cast<unsigned>(at.bands), matrices),
+         dim3(kPlaneThreads), 0, call.stream, i);
   call.phase("forward");
-  transforms.forward(planes, call.stream);
+  transforms.forward(planes, spectra, call.stream);
 
   const double points = static_cast<double>(at.rows * at.cols);
   ScoreArguments s{q,
                    {Pairing(q), q.lefts, 0, 0},
                    q.fields.score,
-                   masked,
-                   a.of,
+                   sides,
                    facts,
-                   integrals,
-                   at.image,
-                   SumList(q.fields),
-                   products,
+                   left_integrals,
+                   right_integrals,
+                   reinterpret_cast<const float*>(products),
+                   product_layout,
                    at.rows,
                    at.cols,
-                   at.pitch,
                    reinterpret_cast<double*>(base + at.most),
-                   at.pair_parts,
-                   static_cast<double>(q.max_overlap()),
-                   transform_roundoff(points),
-                   call.outs<float>()};
+                   at.owner_parts,
+                   std::max(1.0, q.fields.score.min_overlap * static_cast<double>(q.max_overlap())),
+                   static_cast<float>(transform_roundoff(points)),
+                   is_series(q) ? static_cast<float>(kLargestSeriesError) : 2.0f,
+                   call.outs<float>(),
+                   segments.out_cols,
+                   q.out_rows() * segments.out_cols,
+                   at.down,
+                   at.across,
+                   static_cast<std::uint32_t>(at.tiles_across),
+                   reinterpret_cast<Index*>(base + at.notes),
+                   uncertain};
+  const auto find_most = [&](Index owners) {
+    launch(most_kernel<S>,
+           dim3(static_cast<unsigned>(at.owner_parts), device::grid_extent(owners)),
+           dim3(kScoreThreads), 0, call.stream, s, owners);
+  };
+  if constexpr (S::kMasks == Masks::left) find_most(q.lefts);
+  if constexpr (S::kMasks == Masks::right) find_most(q.rights);
+  const Index half = at.cols / 2 + 1;
   for (Index first = 0; first < q.pairs(); first += at.chunk) {
     s.pairs.first = first;
     s.pairs.count = std::min(at.chunk, q.pairs() - first);
-    const unsigned pairs = device::grid_extent(s.pairs.count);
-    const dim3 of_bins(static_cast<unsigned>(device::ceil_div<Index>(at.bins, kScoreThreads)),
-                       pairs);
-    const dim3 of_outputs(
-        static_cast<unsigned>(device::ceil_div<Index>(q.out_size(), kScoreThreads)), pairs);
+    const Index groups = device::ceil_div<Index>(s.pairs.count, S::kPairs);
+    const ProductArguments m{s.pairs,
+                             spectra,
+                             plane_layout,
+                             products,
+                             product_layout,
+                             Divider(half),
+                             static_cast<std::uint32_t>(at.rows),
+                             static_cast<std::uint32_t>(at.cols),
+                             groups,
+                             static_cast<float>(1 / points),
+                             uncertain};
     call.phase("hadamard");
-    launch(products_kernel, of_bins, dim3(kScoreThreads), 0, call.stream, s.pairs,
-           reinterpret_cast<const Bin*>(planes), at.count, s.list, reinterpret_cast<Bin*>(products),
-           at.bins, static_cast<float>(1 / points));
+    // A thread takes several groups of pairs where there are enough threads.
+    constexpr Index kEnoughBlocks = small_if_emulated(2048, 2);
+    const Index bin_blocks = device::ceil_div<Index>(at.rows * half, kScoreThreads);
+    const Index runs = std::clamp<Index>(kEnoughBlocks / bin_blocks, 1, groups);
+    launch(products_kernel<S>,
+           dim3(static_cast<unsigned>(bin_blocks), device::grid_extent(runs)), dim3(kScoreThreads),
+           0, call.stream, m);
     call.phase("inverse");
     transforms.inverse(products, call.stream);
     call.phase("rest");
-    if (masked) {
-      launch(most_kernel, dim3(static_cast<unsigned>(at.pair_parts), pairs), dim3(kScoreThreads), 0,
-             call.stream, s);
-    }
-    launch(scores_kernel, of_outputs, dim3(kScoreThreads), 0, call.stream, s);
-    launch(definition_kernel, of_outputs, dim3(kScoreThreads), 0, call.stream, s);
+    if constexpr (S::kMasks == Masks::both) find_most(s.pairs.count);
+    launch(scores_kernel<S>,
+           dim3(static_cast<unsigned>(at.tiles),
+                device::grid_extent(device::ceil_div<Index>(s.pairs.count, kScorePairs))),
+           dim3(kScoreThreads), 0, call.stream, s);
+    launch(definition_kernel<S::kCentred>,
+           dim3(blocks(s.pairs.count * at.tiles * kScoreWarps, kScoreWarps)), dim3(kScoreThreads),
+           0, call.stream, s, static_cast<std::uint32_t>(at.tiles));
   }
+}
+
+template <typename Transforms>
+void correlate_normalised(const NormalisedLayout& at, const Call& call, void* workspace,
+                          Transforms& transforms) {
+  with_sums(at.q().fields, [&](auto sums) {
+    correlate_normalised_as<decltype(sums)>(at, call, workspace, transforms);
+    return 0;
+  });
 }
 
 }  // namespace xcorr::fft

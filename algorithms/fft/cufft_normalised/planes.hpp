@@ -1,43 +1,53 @@
-// What the transforms and the scores of cufft_normalised read. Of each matrix three zero-padded planes for
-// transforms: its values without their mean, the squares of these and the mask, both without their means
-// too, since what is constant needs no transform. And integral images in float64 of values, squares and
-// mask, for the sums over the rectangle in which two matrices overlap.
+// What the transforms and the scores of cufft_normalised read.
 //
-// Values are divided by a power of two that is no less than the largest deviation, so that no square
-// leaves the range of float32. Means and deviations are float64.
+// Of each matrix up to three zero-padded planes: its values without their mean, and, where the problem has
+// masks, the squares of these and the mask, both without their means too, since what is constant needs no
+// transform. All planes have the norm of as many ones as the matrix has elements, or less: two planes are
+// the real and the imaginary part of one complex transform, whose rounding errors are as large as the larger
+// of both demands.
 //
-//   sums_kernel      sums, counts and extremes of parts of each matrix
-//   planes_kernel    the planes, and the norms of parts of them
-//   facts_kernel     the norms of whole planes
-//   row_sums_kernel, column_sums_kernel    the integral images, along rows and then along columns
+// And integral images in float64 of values, squares and mask, for the sums over the rectangle in which two
+// matrices overlap. Means, deviations and norms are float64.
+//
+//   sums_kernel       count, mean and deviations of parts of each matrix
+//   facts_kernel      what all planes of a matrix need
+//   planes_kernel     the planes, and the sums of columns over bands of rows
+//   integrals_kernel  integral images: a block adds what lies above its band to the sums along its rows
 #pragma once
 
 #include <cmath>
 
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/device/divide.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fft {
 
 constexpr int kPlaneWarps = 8, kPlaneThreads = kPlaneWarps * warp::kSize;
-constexpr Index kMostPlaneBlocks = small_if_emulated(Index{1} << 16, 3);
 // Blocks that share a matrix.
 constexpr Index kMostMatrixParts = small_if_emulated(64, 3);
+// Columns whose integral image a block makes at once; of a lane.
+constexpr int kScanCols = 128, kScanRun = kScanCols / warp::kSize;
+// A band is a multiple of kPlaneWarps rows.
+constexpr int kMostBandRows = small_if_emulated(32, 16);
 
-// Of a matrix, in the order of memory; integral images too.
-enum Plane { kValuePlane, kSquarePlane, kMaskPlane, kPlanes };
-
-// The matrices of one side, dense.
+// The matrices of one side. Matrix m is columns [begin, begin + shape.cols) of array m / segments, where
+// begin = min(m % segments * step, last): a whole array, or a segment of signals.
 struct MaskedMatrices {
   const float* values = nullptr;
   const std::uint8_t* mask = nullptr;  // null: all elements are valid
   Shape shape;
+  Index pitch;  // elements from row to row
+  Index segments = 1, step = 0, last = 0;
 
-  __device__ __forceinline__ bool is_valid(Index matrix, Index i) const {
-    return !mask || mask[matrix * shape.size() + i] != 0;
+  __device__ __forceinline__ Index begin(Index matrix) const {
+    const Index first = matrix % segments * step;
+    return first < last ? first : last;
   }
-  __device__ __forceinline__ double value(Index matrix, Index i) const {
-    return values[matrix * shape.size() + i];
+  // The place of the first element.
+  __device__ __forceinline__ Index first(Index matrix) const {
+    if (segments == 1) return matrix * shape.rows * pitch;
+    return matrix / segments * shape.rows * pitch + begin(matrix);
   }
 };
 
@@ -46,33 +56,63 @@ struct MatrixSides {
   MaskedMatrices left, right;
   Index lefts, matrices;
 
-  __device__ __forceinline__ MaskedMatrices side(Index matrix) const {
-    const bool is_left = matrix < lefts;
-    return {is_left ? left.values : right.values, is_left ? left.mask : right.mask,
-            is_left ? left.shape : right.shape};
-  }
-  __device__ __forceinline__ Index of_side(Index matrix) const {
-    return matrix < lefts ? matrix : matrix - lefts;
+  __device__ __forceinline__ bool is_left(Index matrix) const { return matrix < lefts; }
+  __device__ __forceinline__ Shape shape(Index matrix) const {
+    return is_left(matrix) ? left.shape : right.shape;
   }
 };
 
-// Of a part of a matrix, and of a whole one.
+// One matrix.
+struct MaskedMatrix {
+  const float* values;
+  const std::uint8_t* mask;  // null: all elements are valid
+  Index rows, cols, pitch;
+
+  __device__ __forceinline__ MaskedMatrix(const MatrixSides& of, Index matrix) {
+    const bool is_left = of.is_left(matrix);
+    const Index first = is_left ? of.left.first(matrix) : of.right.first(matrix - of.lefts);
+    values = (is_left ? of.left.values : of.right.values) + first;
+    mask = is_left ? of.left.mask : of.right.mask;
+    if (mask) mask += first;
+    rows = is_left ? of.left.shape.rows : of.right.shape.rows;
+    cols = is_left ? of.left.shape.cols : of.right.shape.cols;
+    pitch = is_left ? of.left.pitch : of.right.pitch;
+  }
+  __device__ __forceinline__ bool is_valid(Index at) const { return !mask || mask[at] != 0; }
+};
+
+// Of valid elements: of some of a matrix, or of all. `squares` is about the mean.
 struct MatrixSums {
-  double sum, squares, count, least, most;  // extremes: where there is a valid element
+  double count, mean, squares, least, most;
 };
 __device__ __forceinline__ MatrixSums joined(const MatrixSums& a, const MatrixSums& b) {
   if (a.count == 0) return b;
   if (b.count == 0) return a;
-  return {a.sum + b.sum, a.squares + b.squares, a.count + b.count,
+  const double count = a.count + b.count, apart = b.mean - a.mean, share = b.count / count;
+  return {count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share,
           b.least < a.least ? b.least : a.least, b.most > a.most ? b.most : a.most};
+}
+// Over the lanes of a warp; the result of lane 0 counts.
+__device__ __forceinline__ MatrixSums over_warp(MatrixSums sums) {
+#pragma unroll 1
+  for (int by = warp::kSize / 2; by > 0; by /= 2) {
+    const MatrixSums other = {warp::shuffle_xor(sums.count, by), warp::shuffle_xor(sums.mean, by),
+                              warp::shuffle_xor(sums.squares, by),
+                              warp::shuffle_xor(sums.least, by), warp::shuffle_xor(sums.most, by)};
+    sums = joined(sums, other);
+  }
+  return sums;
 }
 
 // How a matrix became its planes: of a valid element
-//   value plane = v = (value - pivot) * scale, square plane = v^2 - square, mask plane = 1 - mask
-// and of others 0, 0 and -mask. Norms of the planes; that of the value plane squared is the sum of all v^2.
+//   value plane = v = (value - pivot) * scale, square plane = (v^2 - square) / square_size,
+//   mask plane = (1 - mask) / mask_size
+// and of others 0, 0 and -mask / mask_size. The sum of all v^2 is the number of elements of the matrix, or 0
+// where all v are.
 struct PlaneFacts {
-  double pivot, scale, square, mask;
-  double norm[kPlanes];
+  double pivot, scale, most;  // most: the largest |v|
+  double square, square_size;
+  double mask, mask_size;  // mask_size: 0 where all elements are valid, or none
 
   // To the value plane, as float32.
   __device__ __forceinline__ float plane_value(double value) const {
@@ -80,190 +120,312 @@ struct PlaneFacts {
   }
 };
 
-// All but the norms, from the sums of all parts. `size`: elements of the matrix.
-__device__ __forceinline__ PlaneFacts facts_of(const MatrixSums* parts, Index count, Index size,
-                                               bool centred) {
-  MatrixSums all = {};
-  for (Index i = 0; i < count; ++i) all = joined(all, parts[i]);
+// `size`: elements of the matrix.
+__device__ __forceinline__ PlaneFacts facts_of(const MatrixSums& all, Index size, bool centred) {
   PlaneFacts facts = {};
-  facts.pivot = centred && all.count > 0 ? all.sum / all.count : 0;
+  facts.scale = 1;
+  facts.square_size = 1;
+  const double elements = static_cast<double>(size);
+  facts.mask = all.count / elements;
+  facts.mask_size = sqrt(facts.mask * (1 - facts.mask));
+  if (centred) facts.pivot = all.mean;
+  const double squares = all.squares + (centred ? 0 : all.count * all.mean * all.mean);
+  const double size_of_values = sqrt(squares / elements);
+  if (!(size_of_values > 0 && size_of_values - size_of_values == 0)) return facts;
+  facts.scale = 1 / size_of_values;
   const double above = fabs(all.most - facts.pivot), below = fabs(all.least - facts.pivot);
-  const double farthest = above > below ? above : below;
-  const bool has_size = all.count > 0 && farthest > 0 && farthest - farthest == 0;
-  facts.scale = has_size ? ldexp(1.0, -1 - ilogb(farthest)) : 1.0;
-  facts.mask = all.count / static_cast<double>(size);
-  if (!has_size) return facts;
-  // Near the mean of the squares; it need not be exact.
-  const double raw = all.squares / all.count, centre = all.sum / all.count;
-  const double spread = raw - (centred ? centre * centre : 0.0);
-  const double square = spread * facts.scale * facts.scale;
-  facts.square = square > 0 ? (square < 1 ? square : 1) : 0;
+  facts.most = (above > below ? above : below) * facts.scale;
+  facts.square = elements / all.count;
+  // The sum of all (v^2 - square)^2 is at most most^2 times the sum of all v^2, less square^2 a valid element.
+  // Where all v have one size, rounding errors of squares are left.
+  const double spread = facts.most * facts.most - facts.square;
+  facts.square_size = sqrt(spread > 0x1p-20 ? spread : 0x1p-20);
   return facts;
 }
 
 // parts[matrix][gridDim.x]. grid: parts, matrices (in a stride).
 __global__ void __launch_bounds__(kPlaneThreads) sums_kernel(MatrixSides of, MatrixSums* parts) {
-  XCORR_SHARED(MatrixSums, of_thread, kPlaneThreads);
+  XCORR_SHARED(MatrixSums, of_warp, kPlaneWarps);
+  constexpr int kAtOnce = 4;
+  const Index step = static_cast<Index>(gridDim.x) * kPlaneThreads;
   for (Index matrix = blockIdx.y; matrix < of.matrices; matrix += gridDim.y) {
-    const MaskedMatrices side = of.side(matrix);
-    const Index own = of.of_side(matrix);
-    MatrixSums sums = {};
-    for (Index i = static_cast<Index>(blockIdx.x) * kPlaneThreads + threadIdx.x;
-         i < side.shape.size(); i += static_cast<Index>(gridDim.x) * kPlaneThreads) {
-      if (!side.is_valid(own, i)) continue;
-      const double value = side.value(own, i);
-      sums = joined(sums, {value, value * value, 1, value, value});
-    }
-    block::barrier();  // the first thread may still read the sums before
-    of_thread[threadIdx.x] = sums;
-    block::barrier();
-    for (int half = kPlaneThreads / 2; half > 0; half /= 2) {
-      if (static_cast<int>(threadIdx.x) < half) {
-        of_thread[threadIdx.x] = joined(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
+    const MaskedMatrix own(of, matrix);
+    const Index size = own.rows * own.cols;
+    // About the first element of the thread.
+    double first = 0, count = 0, sum = 0, squares = 0;
+    float least = 0, most = 0;
+    for (Index i = static_cast<Index>(blockIdx.x) * kPlaneThreads + threadIdx.x; i < size;
+         i += kAtOnce * step) {
+      float value[kAtOnce];
+      bool valid[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const Index at = i + k * step;
+        const Index place = own.pitch == own.cols ? at : at / own.cols * own.pitch + at % own.cols;
+        value[k] = at < size ? own.values[place] : 0.0f;
+        valid[k] = at < size && own.is_valid(place);
       }
-      block::barrier();
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (!valid[k]) continue;
+        if (count == 0) {
+          first = value[k];
+          least = most = value[k];
+        }
+        const double apart = value[k] - first;
+        count += 1;
+        sum += apart;
+        squares += apart * apart;
+        least = value[k] < least ? value[k] : least;
+        most = value[k] > most ? value[k] : most;
+      }
     }
-    if (threadIdx.x == 0) parts[matrix * gridDim.x + blockIdx.x] = of_thread[0];
+    MatrixSums sums = {};
+    if (count > 0) {
+      const double rest = squares - sum * sum / count;
+      sums = {count, first + sum / count, rest > 0 ? rest : rest - rest, least, most};
+    }
+    sums = over_warp(sums);
+    block::barrier();  // the first thread may still read the sums before
+    if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = sums;
+    block::barrier();
+    if (threadIdx.x == 0) {
+      for (int i = 1; i < kPlaneWarps; ++i) sums = joined(sums, of_warp[i]);
+      parts[matrix * gridDim.x + blockIdx.x] = sums;
+    }
   }
 }
 
-struct PlaneArguments {
-  MatrixSides of;
-  const MatrixSums* sums;  // [matrix][parts]
-  Index parts;
-  bool centred;
-  float* planes;  // [matrix][count][rows][pitch]
-  int count;  // of planes: all, or without masks the first one, since the others change nothing then
-  Index rows, pitch;
-  double* squares;    // [matrix][gridDim.x][kPlanes]: of the values of a part of each plane
-  double* integrals;  // [matrix][kPlanes][image]: the rows and columns of a matrix are dense in it
-  Index image;
-  int images;  // that are made: without masks that of the mask is not
+// A warp a matrix.
+__global__ void __launch_bounds__(kPlaneThreads)
+    facts_kernel(MatrixSides of, const MatrixSums* sums, Index parts, bool centred,
+                 PlaneFacts* facts) {
+  for (Index matrix = static_cast<Index>(blockIdx.x) * kPlaneWarps + threadIdx.x / warp::kSize;
+       matrix < of.matrices; matrix += static_cast<Index>(gridDim.x) * kPlaneWarps) {
+    MatrixSums all = {};
+    for (Index i = warp::lane(); i < parts; i += warp::kSize) {
+      all = joined(all, sums[matrix * parts + i]);
+    }
+    all = over_warp(all);
+    if (warp::lane() == 0) facts[matrix] = facts_of(all, of.shape(matrix).size(), centred);
+  }
+}
 
-  __device__ __forceinline__ PlaneFacts facts(Index matrix) const {
-    return facts_of(sums + matrix * parts, parts, of.side(matrix).shape.size(), centred);
+// Which planes each matrix of a side has besides values, and where: -1 for none.
+struct SidePlanes {
+  int square = -1, mask = -1;
+};
+
+// Planes of all matrices, one after the other: plane p is part p % 2 of the complex elements of slot p / 2. Row y
+// of all slots lies together.
+struct PlaneLayout {
+  Index slots, pitch;
+
+  // Scalars before those of row 0.
+  __host__ __device__ __forceinline__ Index first(Index plane) const {
+    return plane / 2 * pitch * 2 + plane % 2;
   }
 };
 
-// grid: parts, matrices (in a stride).
-// Four blocks a multiprocessor leave a thread 64 registers; the compiler stops at 40 by itself, and spills.
+struct PlaneArguments {
+  MatrixSides of;
+  const PlaneFacts* facts;
+  float* planes;
+  PlaneLayout layout;
+  Index rows;  // of padded matrices
+  int count;   // planes of a matrix
+  SidePlanes left, right;
+  double* columns;  // [matrix][bands][kColumnSums][column_pitch]: sums of columns over bands
+  Index column_pitch;
+  Index band_rows;
+  std::uint32_t bands, chunks;  // chunks of columns
+
+  __host__ __device__ static constexpr int column_sums(bool masked) { return masked ? 3 : 2; }
+};
+
+// A thread takes a column of a band. grid: chunks of columns within bands, matrices (in a stride).
+template <bool kMasked>
 __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments a) {
-  XCORR_SHARED(double, of_warp, kPlanes* kPlaneWarps);
-  const Index size = a.rows * a.pitch;
+  constexpr int kAtOnce = 4, kSums = PlaneArguments::column_sums(kMasked);
+  const Index band = blockIdx.x / a.chunks;
+  const Index x = static_cast<Index>(blockIdx.x % a.chunks) * kPlaneThreads + threadIdx.x;
+  if (x >= a.layout.pitch) return;
+  const Index begin = band * a.band_rows;
+  const Index end = begin + a.band_rows < a.rows ? begin + a.band_rows : a.rows;
+  const Index row = 2 * a.layout.slots * a.layout.pitch;
   for (Index matrix = blockIdx.y; matrix < a.of.matrices; matrix += gridDim.y) {
-    const MaskedMatrices side = a.of.side(matrix);
-    const Index own = a.of.of_side(matrix);
-    const PlaneFacts facts = a.facts(matrix);
-    float* const planes = a.planes + matrix * a.count * size;
-    double squares[kPlanes] = {};
-    for (Index i = static_cast<Index>(blockIdx.x) * kPlaneThreads + threadIdx.x; i < size;
-         i += static_cast<Index>(gridDim.x) * kPlaneThreads) {
-      const Index y = i / a.pitch, x = i % a.pitch, at = y * side.shape.cols + x;
-      float of[kPlanes] = {};
-      if (y < side.shape.rows && x < side.shape.cols) {
-        const bool valid = side.is_valid(own, at);
-        const float value = valid ? facts.plane_value(side.value(own, at)) : 0.0f;
-        of[kValuePlane] = value;
-        of[kSquarePlane] =
-            valid ? static_cast<float>(static_cast<double>(value) * value - facts.square) : 0.0f;
-        of[kMaskPlane] = static_cast<float>((valid ? 1 : 0) - facts.mask);
+    const MaskedMatrix own(a.of, matrix);
+    const PlaneFacts facts = a.facts[matrix];
+    const double of_square = 1 / facts.square_size;
+    const double of_mask = facts.mask_size > 0 ? 1 / facts.mask_size : 0;
+    const Index plane = matrix * a.count;
+    const bool is_left = a.of.is_left(matrix);
+    const int square_place = is_left ? a.left.square : a.right.square;
+    const int mask_place = is_left ? a.left.mask : a.right.mask;
+    float* const to = a.planes + 2 * x;
+    // Behind the last plane, so that its transform is that of real elements.
+    const bool fills_up = matrix + 1 == a.of.matrices && (plane + a.count) % 2 == 1;
+    double sum = 0, squares = 0, count = 0;
+    for (Index first = begin; first < end; first += kAtOnce) {
+      float value[kAtOnce];
+      bool valid[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const Index y = first + k, at = y * own.pitch + x;
+        valid[k] = y < own.rows && x < own.cols;
+        value[k] = valid[k] ? own.values[at] : 0.0f;
+        if (kMasked) valid[k] = valid[k] && own.is_valid(at);
       }
 #pragma unroll
-      for (int plane = 0; plane < kPlanes; ++plane) {
-        if (plane >= a.count) continue;
-        planes[plane * size + i] = of[plane];
-        squares[plane] += static_cast<double>(of[plane]) * static_cast<double>(of[plane]);
-      }
-    }
-    block::barrier();  // the first thread may still read the sums before
-#pragma unroll
-    for (int plane = 0; plane < kPlanes; ++plane) {
-      const double sum = warp::reduce_add(squares[plane]);
-      if (warp::lane() == 0) of_warp[plane * kPlaneWarps + threadIdx.x / warp::kSize] = sum;
-    }
-    block::barrier();
-    if (threadIdx.x < kPlanes) {
-      double sum = 0;
-      for (int i = 0; i < kPlaneWarps; ++i) sum += of_warp[threadIdx.x * kPlaneWarps + i];
-      a.squares[(matrix * gridDim.x + blockIdx.x) * kPlanes + threadIdx.x] = sum;
-    }
-  }
-}
-
-// One thread a matrix. `parts` of `squares`.
-__global__ void __launch_bounds__(kPlaneThreads)
-    facts_kernel(PlaneArguments a, Index parts, PlaneFacts* facts) {
-  for (Index matrix = static_cast<Index>(blockIdx.x) * kPlaneThreads + threadIdx.x;
-       matrix < a.of.matrices; matrix += static_cast<Index>(gridDim.x) * kPlaneThreads) {
-    PlaneFacts own = a.facts(matrix);
-    for (int plane = 0; plane < kPlanes; ++plane) {
-      double sum = 0;
-      for (Index i = 0; i < parts; ++i) sum += a.squares[(matrix * parts + i) * kPlanes + plane];
-      own.norm[plane] = sqrt(sum);
-    }
-    facts[matrix] = own;
-  }
-}
-
-// Sums along rows: a warp takes rows in a stride. grid: rows, matrices (in a stride).
-__global__ void __launch_bounds__(kPlaneThreads) row_sums_kernel(PlaneArguments a) {
-  for (Index matrix = blockIdx.y; matrix < a.of.matrices; matrix += gridDim.y) {
-    const MaskedMatrices side = a.of.side(matrix);
-    const Index own = a.of.of_side(matrix), cols = side.shape.cols;
-    const PlaneFacts facts = a.facts(matrix);
-    double* const images = a.integrals + matrix * kPlanes * a.image;
-    for (Index y = static_cast<Index>(blockIdx.x) * kPlaneWarps + threadIdx.x / warp::kSize;
-         y < side.shape.rows; y += static_cast<Index>(gridDim.x) * kPlaneWarps) {
-      double before[kPlanes] = {};
-      for (Index first = 0; first < cols; first += warp::kSize) {
-        const Index x = first + warp::lane(), at = y * cols + x;
-        double of[kPlanes] = {};
-        if (x < cols && side.is_valid(own, at)) {
-          of[kValuePlane] = facts.plane_value(side.value(own, at));
-          of[kSquarePlane] = of[kValuePlane] * of[kValuePlane];
-          of[kMaskPlane] = 1;
+      for (int k = 0; k < kAtOnce; ++k) {
+        const Index y = first + k;
+        if (y >= end) break;
+        const float v = valid[k] ? facts.plane_value(value[k]) : 0.0f;
+        const double square = static_cast<double>(v) * v;
+        sum += v;
+        squares += square;
+        to[y * row + a.layout.first(plane)] = v;
+        if (fills_up) to[y * row + a.layout.first(plane + a.count)] = 0;
+        if (!kMasked) continue;
+        count += valid[k] ? 1 : 0;
+        if (square_place >= 0) {
+          to[y * row + a.layout.first(plane + square_place)] =
+              valid[k] ? static_cast<float>((square - facts.square) * of_square) : 0.0f;
         }
-#pragma unroll
-        for (int plane = 0; plane < kPlanes; ++plane) {
-          for (int by = 1; by < warp::kSize; by *= 2) {
-            const double other = warp::shuffle_up(of[plane], by);
-            if (warp::lane() >= by) of[plane] += other;
-          }
-          of[plane] += before[plane];
-          before[plane] = warp::shuffle(of[plane], warp::kSize - 1);
-          if (x < cols && plane < a.images) images[plane * a.image + at] = of[plane];
+        if (mask_place >= 0) {
+          const bool inside = y < own.rows && x < own.cols;
+          to[y * row + a.layout.first(plane + mask_place)] =
+              inside ? static_cast<float>(((valid[k] ? 1 : 0) - facts.mask) * of_mask) : 0.0f;
         }
       }
     }
+    if (x >= own.cols || begin >= own.rows) continue;
+    double* const columns =
+        a.columns + (matrix * a.bands + band) * kSums * a.column_pitch + x;
+    columns[0] = sum;
+    columns[a.column_pitch] = squares;
+    if (kMasked) columns[2 * a.column_pitch] = count;
   }
 }
 
-// Then along columns. A block has 32 neighbouring columns, and each of its warps a part of the rows: it adds
-// up its part, and then what lies above. grid: columns, planes, matrices (in a stride).
-__global__ void __launch_bounds__(kPlaneThreads) column_sums_kernel(PlaneArguments a) {
-  XCORR_SHARED(double, of_part, kPlaneThreads);
-  const int part = static_cast<int>(threadIdx.x) / warp::kSize;
-  for (Index matrix = blockIdx.z; matrix < a.of.matrices; matrix += gridDim.z) {
-    const Shape shape = a.of.side(matrix).shape;
-    double* const image = a.integrals + (matrix * kPlanes + blockIdx.y) * a.image;
-    const Index rows = ceil_div<Index>(shape.rows, kPlaneWarps);
-    const Index begin = part * rows;
-    const Index end = begin + rows < shape.rows ? begin + rows : shape.rows;
-    for (Index first = static_cast<Index>(blockIdx.x) * warp::kSize; first < shape.cols;
-         first += static_cast<Index>(gridDim.x) * warp::kSize) {
-      const Index x = first + warp::lane();
-      const bool exists = x < shape.cols;
-      double sum = 0;
-#pragma unroll 4
-      for (Index y = begin; y < end; ++y) sum += exists ? image[y * shape.cols + x] : 0.0;
-      block::barrier();  // others may still read the sums before
-      of_part[threadIdx.x] = sum;
+// Of a matrix, in the order of memory.
+enum Integral { kSumIntegral, kSquareIntegral, kCountIntegral };
+
+struct IntegralArguments {
+  MatrixSides of;
+  const PlaneFacts* facts;
+  const double* columns;
+  Index column_pitch, band_rows, bands;
+  double* left;   // [left][2 or, with masks, 3][rows][cols]
+  double* right;  // likewise
+};
+
+// Places of a row of a chunk in shared memory: every lane writes kScanRun neighbours.
+constexpr int kScanPitch = kScanCols + kScanCols / kScanRun;
+__host__ __device__ constexpr int scan_place(int x) { return x + x / kScanRun; }
+
+// Sums along the rows of a band, a warp a row, and then down its columns, half a block for values and half for
+// squares. What lies above the band is added to its first row. grid: bands, matrices (in a stride).
+template <bool kMasked>
+__global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArguments a) {
+  constexpr int kImages = PlaneArguments::column_sums(kMasked);
+  XCORR_SHARED(float, staged, kPlaneWarps* kScanCols);
+  XCORR_SHARED(float, staged_valid, kMasked ? kPlaneWarps * kScanCols : 1);
+  XCORR_SHARED(double, scanned, kImages* kPlaneWarps* kScanPitch);
+  XCORR_SHARED(double, above, kImages* kScanCols);
+  XCORR_SHARED(double, before, kImages* kMostBandRows);  // of each row, in the chunks before
+  const int own_warp = static_cast<int>(threadIdx.x) / warp::kSize, lane = warp::lane();
+  const int half = static_cast<int>(threadIdx.x) / kScanCols;
+  const int column = static_cast<int>(threadIdx.x) % kScanCols;
+  const Index band = blockIdx.x;
+  for (Index matrix = blockIdx.y; matrix < a.of.matrices; matrix += gridDim.y) {
+    const MaskedMatrix own(a.of, matrix);
+    const Index begin = band * a.band_rows;
+    if (begin >= own.rows) continue;
+    const Index end = begin + a.band_rows < own.rows ? begin + a.band_rows : own.rows;
+    const PlaneFacts facts = a.facts[matrix];
+    const Index size = own.rows * own.cols;
+    double* const images = a.of.is_left(matrix) ? a.left + matrix * kImages * size
+                                                : a.right + (matrix - a.of.lefts) * kImages * size;
+    const double* const of_columns = a.columns + matrix * a.bands * kImages * a.column_pitch;
+    for (int i = static_cast<int>(threadIdx.x); i < kImages * kMostBandRows; i += kPlaneThreads) {
+      before[i] = 0;
+    }
+    for (Index first = 0; first < own.cols; first += kScanCols) {
+      const Index x = first + column;
+      const auto add_above = [&](int image) {
+        double sum = 0;
+#pragma unroll 8
+        for (Index i = 0; i < band; ++i) {
+          sum += x < own.cols ? of_columns[(i * kImages + image) * a.column_pitch + x] : 0.0;
+        }
+        above[image * kScanCols + column] = sum;
+      };
+      add_above(half);
+      if (kMasked && half == 0) add_above(kCountIntegral);
       block::barrier();
-      double above = 0;
-      for (int i = 0; i < part; ++i) above += of_part[i * warp::kSize + warp::lane()];
-#pragma unroll 4
-      for (Index y = begin; y < end; ++y) {
-        if (exists) image[y * shape.cols + x] = above += image[y * shape.cols + x];
+      double down = 0, count_down = 0;
+      for (Index group = begin; group < end; group += kPlaneWarps) {
+        const Index y = group + own_warp;
+#pragma unroll
+        for (int i = 0; i < kScanRun; ++i) {
+          const int at = i * warp::kSize + lane;
+          const Index place = y * own.pitch + first + at;
+          bool valid = y < end && first + at < own.cols;
+          const float value = valid ? own.values[place] : 0.0f;
+          if (kMasked) {
+            valid = valid && own.is_valid(place);
+            staged_valid[own_warp * kScanCols + at] = valid ? 1 : 0;
+          }
+          staged[own_warp * kScanCols + at] = valid ? facts.plane_value(value) : 0.0f;
+        }
+        warp::barrier();
+        double sum[kImages] = {}, of_place[kScanRun][kImages];
+#pragma unroll
+        for (int i = 0; i < kScanRun; ++i) {
+          const int at = lane * kScanRun + i;
+          const double v = staged[own_warp * kScanCols + at];
+          sum[kSumIntegral] += v;
+          sum[kSquareIntegral] += v * v;
+          if (kMasked) sum[kImages - 1] += staged_valid[own_warp * kScanCols + at];
+#pragma unroll
+          for (int image = 0; image < kImages; ++image) {
+            if (y == begin) sum[image] += above[image * kScanCols + at];
+            of_place[i][image] = sum[image];
+          }
+        }
+        const int row = static_cast<int>(y - begin);
+#pragma unroll
+        for (int image = 0; image < kImages; ++image) {
+          double until = sum[image];
+#pragma unroll
+          for (int by = 1; by < warp::kSize; by *= 2) {
+            const double other = warp::shuffle_up(until, by);
+            if (lane >= by) until += other;
+          }
+          const double start = before[image * kMostBandRows + row];
+          const double of_lanes_before = until - sum[image] + start;
+#pragma unroll
+          for (int i = 0; i < kScanRun; ++i) {
+            const int to = own_warp * kScanPitch + scan_place(lane * kScanRun + i);
+            scanned[image * kPlaneWarps * kScanPitch + to] = of_place[i][image] + of_lanes_before;
+          }
+          const double total = warp::shuffle(until, warp::kSize - 1) + start;
+          warp::barrier();  // all lanes have read where the row starts
+          if (lane == 0) before[image * kMostBandRows + row] = total;
+        }
+        block::barrier();
+        for (int i = 0; i < kPlaneWarps && group + i < end; ++i) {
+          const int from = i * kScanPitch + scan_place(column);
+          const Index to = (group + i) * own.cols + x;
+          down += scanned[half * kPlaneWarps * kScanPitch + from];
+          if (x < own.cols) images[half * size + to] = down;
+          if (kMasked && half == 0) {
+            count_down += scanned[kCountIntegral * kPlaneWarps * kScanPitch + from];
+            if (x < own.cols) images[kCountIntegral * size + to] = count_down;
+          }
+        }
+        block::barrier();
       }
     }
   }

@@ -5,6 +5,9 @@
 // elements, sum v M' comes from a transform and m times the sum of v over the overlap from an integral
 // image. So only what a mask really changes needs transforms.
 //
+// Two sums are the real and the imaginary part of one complex transform back: two of one pair, or of two
+// neighbouring pairs. Spectra of planes are taken apart where products are made.
+//
 // A sum that comes from a float32 transform has an error in proportion to the norms of both planes,
 // whatever the overlap is. The kernel knows these norms, and with them how far a score may be off. One
 // that may be off by more than its budget is computed by its definition in float64, by a warp: the shifts
@@ -12,66 +15,60 @@
 //
 //   products_kernel    sum by sum, conj(left plane) * right plane
 //   most_kernel        with masks: the largest number of valid elements of all shifts
-//   scores_kernel      a score, or NaN where it is uncertain
-//   definition_kernel  those again, by the definition
+//   scores_kernel      a score, or a note of neighbouring shifts of which one is uncertain
+//   definition_kernel  the uncertain ones, by the definition
 #pragma once
 
+#include <utility>
+
+#include "algorithms/device/divide.hpp"
 #include "algorithms/device/pairs.hpp"
 #include "algorithms/fft/cufft_normalised/planes.hpp"
 
 namespace xcorr::fft {
 
-// The sums of a shift, as far as transforms make them: of which planes. A sum of a side is changed by the
-// mask of the other side alone.
-enum Sum { kProducts, kLeftSquares, kLeftSum, kRightSquares, kRightSum, kCount, kSums };
-struct Term {
-  Plane left, right;
-};
-__host__ __device__ constexpr Term term_of(int sum) {
-  switch (sum) {
-    case kProducts:
-      return {kValuePlane, kValuePlane};
-    case kLeftSquares:
-      return {kSquarePlane, kMaskPlane};
-    case kLeftSum:
-      return {kValuePlane, kMaskPlane};
-    case kRightSquares:
-      return {kMaskPlane, kSquarePlane};
-    case kRightSum:
-      return {kMaskPlane, kValuePlane};
-    default:
-      return {kMaskPlane, kMaskPlane};
-  }
-}
+// The sums of a shift, as far as transforms make them. A sum of a side is changed by the mask of the other
+// side alone.
+enum Sum { kProducts, kLeftSum, kLeftSquares, kRightSum, kRightSquares, kCount, kSums };
 
-// Which sums a problem takes from transforms.
+// Which sums a problem takes from transforms, and of which planes.
+template <Masks kMasks_, bool kCentred_>
 struct SumList {
-  int number = 0;
-  int place[kSums] = {-1, -1, -1,
-                      -1, -1, -1};  // of each sum among those of a pair; -1: no transform
-  int sum[kSums] = {};              // at each place
+  static constexpr Masks kMasks = kMasks_;
+  static constexpr bool kCentred = kCentred_;
+  static constexpr bool kLeft = masks_left(kMasks), kRight = masks_right(kMasks);
+  static constexpr bool kMasked = kMasks != Masks::none;
+  static constexpr int kImages = PlaneArguments::column_sums(kMasked);
 
-  explicit SumList(const Fields& fields) {
-    const bool left = fields.masks == Masks::left || fields.masks == Masks::both;
-    const bool right = fields.masks == Masks::right || fields.masks == Masks::both;
-    const bool centred = fields.score.kind == ScoreKind::zncc;
-    add(kProducts);
-    if (right) add(kLeftSquares);
-    if (right && centred) add(kLeftSum);
-    if (left) add(kRightSquares);
-    if (left && centred) add(kRightSum);
-    if (left && right) add(kCount);
-  }
+  static constexpr bool kHas[kSums] = {true,  kRight && kCentred, kRight, kLeft && kCentred,
+                                       kLeft, kLeft && kRight};
+  // Among those of a pair.
+  static constexpr int kPlace[kSums + 1] = {
+      0,
+      1,
+      1 + kHas[1],
+      1 + kHas[1] + kHas[2],
+      1 + kHas[1] + kHas[2] + kHas[3],
+      1 + kHas[1] + kHas[2] + kHas[3] + kHas[4],
+      1 + kHas[1] + kHas[2] + kHas[3] + kHas[4] + kHas[5]};
+  static constexpr int kNumber = kPlace[kSums];
 
- private:
-  void add(Sum one) {
-    sum[number] = one;
-    place[one] = number++;
-  }
+  // Planes of a matrix: its values, squares where the other side has a mask, its mask.
+  static constexpr int kPlanes = 1 + (kLeft ? 1 : 0) + (kRight ? 1 : 0);
+  static constexpr SidePlanes kLeftPlanes = {kRight ? 1 : -1, kLeft ? (kRight ? 2 : 1) : -1};
+  static constexpr SidePlanes kRightPlanes = {kLeft ? 1 : -1, kRight ? (kLeft ? 2 : 1) : -1};
+  static constexpr int kLeftOf[kSums] = {0, 0, kLeftPlanes.square, kLeftPlanes.mask,
+                                         kLeftPlanes.mask, kLeftPlanes.mask};
+  static constexpr int kRightOf[kSums] = {0, kRightPlanes.mask, kRightPlanes.mask, 0,
+                                          kRightPlanes.square, kRightPlanes.mask};
+
+  // Pairs whose sums fill whole complex transforms.
+  static constexpr int kPairs = kNumber % 2 == 0 ? 1 : 2;
+  static constexpr int kSlots = kPairs * kNumber / 2;
 };
 
-constexpr int kScoreThreads = 256;
-constexpr Index kMostPairParts = small_if_emulated(32, 3);
+constexpr int kScoreWarps = 8, kScoreThreads = kScoreWarps * warp::kSize;
+constexpr Index kMostOwnerParts = small_if_emulated(32, 3);
 
 struct alignas(8) Bin {
   float re, im;
@@ -83,28 +80,85 @@ struct PairRange {
   Index lefts;
   Index first, count;
 
+  // The numbers of both matrices among all matrices.
   __device__ __forceinline__ Pair matrices(Index pair) const {
     const Pair own = pairing.pair(static_cast<std::uint32_t>(first + pair));
     return {own.left, lefts + own.right};
   }
 };
 
-// to[pair][place] = conj(left) * right * scale, spectra of `bins` each, of planes [matrix][planes]. grid: bins,
-// pairs (in a stride).
-__global__ void __launch_bounds__(kScoreThreads, 4)
-    products_kernel(PairRange pairs, const Bin* __restrict__ of, int planes, SumList sums,
-                    Bin* __restrict__ to, Index bins, float scale) {
-  const Index bin = static_cast<Index>(blockIdx.x) * kScoreThreads + threadIdx.x;
-  if (bin >= bins) return;
-  for (Index pair = blockIdx.y; pair < pairs.count; pair += gridDim.y) {
-    const Pair own = pairs.matrices(pair);
-    const Bin* const left = of + own.left * planes * bins + bin;
-    const Bin* const right = of + own.right * planes * bins + bin;
-    for (int place = 0; place < sums.number; ++place) {
-      const Term term = term_of(sums.sum[place]);
-      const Bin l = left[term.left * bins], r = right[term.right * bins];
-      to[(pair * sums.number + place) * bins + bin] = {scale * (l.re * r.re + l.im * r.im),
+struct ProductArguments {
+  PairRange pairs;
+  const Bin* spectra;
+  PlaneLayout from;
+  Bin* products;
+  PlaneLayout to;
+  Divider half;  // bins of a row that are not mirrored
+  std::uint32_t rows, cols;
+  Index groups;  // of pairs
+  float scale;
+  std::uint32_t* uncertain;  // a counter that is cleared here
+};
+
+// Products of both kinds of bins, k and -k, at once: of real planes, so that the spectrum of one of two planes
+// of a slot Z is (Z(k) + conj Z(-k)) / 2 or (Z(k) - conj Z(-k)) / 2i. grid: bins, groups of pairs (in runs).
+template <typename S>
+__global__ void __launch_bounds__(kScoreThreads, 4) products_kernel(ProductArguments a) {
+  if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *a.uncertain = 0;
+  std::uint32_t x = blockIdx.x * kScoreThreads + threadIdx.x;
+  const std::uint32_t y = a.half.split(x);
+  if (y >= a.rows) return;
+  const bool is_own_mirror = x == 0 || 2 * x == a.cols;
+  if (is_own_mirror && 2 * y > a.rows) return;  // the thread of row rows - y has it
+  const Index mirrored_y = y == 0 ? 0 : a.rows - y, mirrored_x = x == 0 ? 0 : a.cols - x;
+  const Index from_row = a.from.slots * a.from.pitch, to_row = a.to.slots * a.to.pitch;
+  const Bin* const at = a.spectra + y * from_row + x;
+  const Bin* const mirrored = a.spectra + mirrored_y * from_row + mirrored_x;
+  Bin* const to = a.products + y * to_row + x;
+  Bin* const to_mirrored = a.products + mirrored_y * to_row + mirrored_x;
+  // Twice the spectrum of a plane.
+  const auto bin = [&](Index plane) {
+    const Index slot = plane / 2 * a.from.pitch;
+    const Bin z = at[slot], m = mirrored[slot];
+    return plane % 2 == 0 ? Bin{z.re + m.re, z.im - m.im} : Bin{z.im + m.im, m.re - z.re};
+  };
+  const float scale = 0.25f * a.scale;
+  const Index run = (a.groups + gridDim.y - 1) / gridDim.y;
+  const Index begin = blockIdx.y * run, end = begin + run < a.groups ? begin + run : a.groups;
+  Index left_matrix = -1;
+  Bin left[S::kPlanes] = {};
+  for (Index group = begin; group < end; ++group) {
+    Bin product[S::kPairs * S::kNumber] = {};
+#pragma unroll
+    for (int k = 0; k < S::kPairs; ++k) {
+      const Index pair = group * S::kPairs + k;
+      if (pair >= a.pairs.count) continue;
+      const Pair own = a.pairs.matrices(pair);
+      if (own.left != left_matrix) {
+        left_matrix = own.left;
+#pragma unroll
+        for (int i = 0; i < S::kPlanes; ++i) left[i] = bin(own.left * S::kPlanes + i);
+      }
+      Bin right[S::kPlanes];
+#pragma unroll
+      for (int i = 0; i < S::kPlanes; ++i) right[i] = bin(own.right * S::kPlanes + i);
+      const auto multiply = [&]<int kSum>() {
+        if constexpr (S::kHas[kSum]) {
+          const Bin l = left[S::kLeftOf[kSum]], r = right[S::kRightOf[kSum]];
+          product[k * S::kNumber + S::kPlace[kSum]] = {scale * (l.re * r.re + l.im * r.im),
                                                        scale * (l.re * r.im - l.im * r.re)};
+        }
+      };
+      [&]<int... kOf>(std::integer_sequence<int, kOf...>) {
+        (multiply.template operator()<kOf>(), ...);
+      }(std::make_integer_sequence<int, kSums>());
+    }
+#pragma unroll
+    for (int i = 0; i < S::kSlots; ++i) {
+      const Index slot = (group * S::kSlots + i) * a.to.pitch;
+      const Bin re = product[2 * i], im = product[2 * i + 1];
+      to[slot] = {re.re - im.im, re.im + im.re};
+      to_mirrored[slot] = {re.re + im.im, im.re - re.im};
     }
   }
 }
@@ -114,33 +168,57 @@ struct OverlapRectangle {
   Overlap y, x;
 };
 
+// Shifts that a thread takes: an integral image is read at the same place by shifts that are a left matrix
+// apart, so these are of one thread, two along each axis. `step` is how far they are apart; `count` numbers
+// are one of the two.
+struct ShiftAxis {
+  std::uint32_t step, count, each;  // each: 1 or 2
+
+  ShiftAxis(Index outputs, Index apart) {
+    step = static_cast<std::uint32_t>(apart < outputs ? apart : outputs);
+    each = apart < outputs ? 2 : 1;
+    count = static_cast<std::uint32_t>((outputs + each * step - 1) / (each * step)) * step;
+  }
+  // The output of number `at`, or of its second.
+  __device__ __forceinline__ Index output(std::uint32_t at, std::uint32_t which) const {
+    if (each == 1) return at;
+    const Index of = at / step;
+    return (2 * of + which) * step + (at - of * step);
+  }
+};
+
 struct ScoreArguments {
-  Geometry q;
+  Geometry q;  // of matrices: of segments, where there are any
   PairRange pairs;
   Score score;
-  bool masked;
   MatrixSides of;
   const PlaneFacts* facts;
-  const double* integrals;
-  Index image;
-  SumList list;
-  const float* sums;        // [pair][place][rows][pitch], circular
-  Index rows, cols, pitch;  // of a transform
-  double* most;             // [pair][parts]
+  const double* left_integrals;
+  const double* right_integrals;
+  const float* sums;  // circular: sum s of a pair is scalar plane pair * number + s
+  PlaneLayout layout;
+  Index rows, cols;  // of a transform
+  double* most;      // [owner][parts]
   Index parts;
-  double max_overlap;
-  double roundoff;  // of a sum, relative to the product of two norms
+  double least;          // without masks: the least number of elements of a score that is not 0
+  float roundoff;        // of a sum from a transform: the part of the norms of both planes
+  float largest_error;   // of any score
   float* out;
+  Index out_cols, out_size;  // of a whole pair
+  ShiftAxis down, across;
+  std::uint32_t tiles;        // of kScoreWarps x 32 numbers, along a row
+  Index* notes;               // of 32 neighbouring shifts of which one is uncertain
+  std::uint32_t* uncertain;   // their count
 
-  // Where the circular correlation has the output.
-  __device__ __forceinline__ Index place(Index row, Index col) const {
-    const Index y = wrapped(row, q.window.sy.first, rows);
-    return y * pitch + wrapped(col, q.window.sx.first, cols);
+  // Where the circular correlation has the output: scalars.
+  __device__ __forceinline__ Index place(Index sy, Index sx) const {
+    const Index y = sy < 0 ? sy + rows : sy, x = sx < 0 ? sx + cols : sx;
+    return 2 * (y * layout.slots * layout.pitch + x);
   }
-  // What the transform has of a sum, 0 where there is none.
-  __device__ __forceinline__ double transformed(Index pair, Sum sum, Index place) const {
-    if (list.place[sum] < 0) return 0;
-    return sums[(pair * list.number + list.place[sum]) * rows * pitch + place];
+  // What the transform has of a sum.
+  template <typename S, Sum kSum>
+  __device__ __forceinline__ float transformed(Index pair, Index place) const {
+    return sums[place + layout.first(pair * S::kNumber + S::kPlace[kSum])];
   }
   // The rectangle in the left matrix; that in the right one is moved by the shift.
   __device__ __forceinline__ OverlapRectangle in_left(Index sy, Index sx) const {
@@ -152,50 +230,91 @@ struct ScoreArguments {
     of.x.first += sx;
     return of;
   }
-  // The sum over a rectangle of a matrix from its integral image.
-  __device__ __forceinline__ double box(Index matrix, Plane plane, Index cols_of_matrix,
-                                        const OverlapRectangle& of) const {
-    const double* const from = integrals + (matrix * kPlanes + plane) * image;
-    const Index top = of.y.first - 1, bottom = top + of.y.count;
-    const Index before = of.x.first - 1, last = before + of.x.count;
-    const auto at = [&](Index y, Index x) {
-      return y < 0 || x < 0 ? 0.0 : from[y * cols_of_matrix + x];
-    };
-    return (at(bottom, last) - at(top, last)) - (at(bottom, before) - at(top, before));
+  // The integral images of a matrix.
+  template <typename S>
+  __device__ __forceinline__ const double* left_image(Index left) const {
+    return left_integrals + left * S::kImages * q.left.size();
   }
-  __device__ __forceinline__ double count(Index pair, Pair own, Index sy, Index sx,
-                                          Index place) const {
-    const OverlapRectangle l = in_left(sy, sx), r = in_right(sy, sx);
-    const double area = static_cast<double>(l.y.count * l.x.count);
-    if (!masked || area == 0) return area;
-    const double left = facts[own.left].mask, right = facts[own.right].mask;
-    return rint(transformed(pair, kCount, place) +
-                left * box(own.right, kMaskPlane, q.right.cols, r) +
-                right * box(own.left, kMaskPlane, q.left.cols, l) - left * right * area);
+  template <typename S>
+  __device__ __forceinline__ const double* right_image(Index right) const {
+    return right_integrals + (right - pairs.lefts) * S::kImages * q.right.size();
   }
-  // The least number of elements of a score that is not 0.
-  __device__ __forceinline__ double least(Index pair) const {
-    double largest = masked ? 0 : max_overlap;
-    for (Index i = 0; masked && i < parts; ++i) {
-      const double own = most[pair * parts + i];
-      largest = own > largest ? own : largest;
-    }
-    const double least = score.min_overlap * largest;
-    return least > 1 ? least : 1;
+  // The output of a pair at a row and column of a surface of the geometry, or null where another segment has it.
+  __device__ __forceinline__ float* output(Index pair, Index row, Index col) const {
+    const Index number = pairs.first + pair, segments = of.right.segments;
+    if (segments == 1) return out + number * out_size + row * out_cols + col;
+    const Index begin = of.right.begin(number);
+    if (begin + col < number % segments * of.right.step) return nullptr;
+    return out + number / segments * out_size + row * out_cols + begin + col;
   }
 };
 
-// grid: parts, pairs (in a stride).
-__global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a) {
-  XCORR_SHARED(double, of_warp, kScoreThreads / warp::kSize);
-  for (Index pair = blockIdx.y; pair < a.pairs.count; pair += gridDim.y) {
-    const Pair own = a.pairs.matrices(pair);
+// The sum over a rectangle of a matrix from its integral image.
+__device__ __forceinline__ double box(const double* image, Index cols, const OverlapRectangle& of) {
+  const Index top = of.y.first - 1, bottom = top + of.y.count;
+  const Index before = of.x.first - 1, last = before + of.x.count;
+  const auto at = [&](Index y, Index x) { return y < 0 || x < 0 ? 0.0 : image[y * cols + x]; };
+  return (at(bottom, last) - at(top, last)) - (at(bottom, before) - at(top, before));
+}
+
+// Sums of a rectangle: of values, of their squares, and of valid elements.
+struct BoxSums {
+  double sum, squares, count;
+};
+template <typename S>
+__device__ __forceinline__ BoxSums box_sums(const double* images, Index size, Index cols,
+                                            const OverlapRectangle& of, double area) {
+  BoxSums sums;
+  sums.sum = S::kCentred ? box(images + kSumIntegral * size, cols, of) : 0.0;
+  sums.squares = box(images + kSquareIntegral * size, cols, of);
+  sums.count = S::kMasked ? box(images + kCountIntegral * size, cols, of) : area;
+  return sums;
+}
+
+// The number of elements that are valid in both, from the numbers of each.
+template <typename S>
+__device__ __forceinline__ double valid_in_both(const ScoreArguments& a, Index pair, Pair own,
+                                                double left, double right, double area,
+                                                Index place) {
+  if (S::kMasks == Masks::left) return left;
+  if (S::kMasks != Masks::both) return right;
+  const PlaneFacts &l = a.facts[own.left], &r = a.facts[own.right];
+  const double rest = a.transformed<S, kCount>(pair, place);
+  return rint(rest * (l.mask_size * r.mask_size) + l.mask * right + r.mask * left -
+              l.mask * r.mask * area);
+}
+
+// Whose mask decides how many elements are valid at a shift: with one mask the matrices of that side, with two the
+// pairs of a chunk. The largest number of all shifts, by parts. With segments all of them have one number, since
+// no mask of the right is then supported. grid: parts, owners (in a stride).
+template <typename S>
+__global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, Index owners) {
+  XCORR_SHARED(double, of_warp, kScoreWarps);
+  for (Index owner = blockIdx.y; owner < owners; owner += gridDim.y) {
+    const Pair own = S::kMasks == Masks::both
+                         ? a.pairs.matrices(owner)
+                         : Pair{owner, a.pairs.lefts + owner};
     double largest = 0;
     for (Index i = static_cast<Index>(blockIdx.x) * kScoreThreads + threadIdx.x; i < a.q.out_size();
          i += static_cast<Index>(gridDim.x) * kScoreThreads) {
-      const Index row = i / a.q.out_cols(), col = i % a.q.out_cols();
-      const double count = a.count(pair, own, a.q.window.sy.first + row, a.q.window.sx.first + col,
-                                   a.place(row, col));
+      const Index row = i / a.q.out_cols(), col = i - row * a.q.out_cols();
+      const Index sy = a.q.window.sy.first + row, sx = a.q.window.sx.first + col;
+      const OverlapRectangle l = a.in_left(sy, sx), r = a.in_right(sy, sx);
+      const double area = static_cast<double>(l.y.count * l.x.count);
+      const auto left = [&] {
+        return box(a.left_image<S>(own.left) + kCountIntegral * a.q.left.size(), a.q.left.cols, l);
+      };
+      const auto right = [&] {
+        return box(a.right_image<S>(own.right) + kCountIntegral * a.q.right.size(), a.q.right.cols,
+                   r);
+      };
+      double count = 0;
+      if (area > 0) {
+        count = S::kMasks == Masks::left    ? left()
+                : S::kMasks == Masks::right ? right()
+                                            : valid_in_both<S>(a, owner, own, left(), right(), area,
+                                                               a.place(sy, sx));
+      }
       largest = count > largest ? count : largest;
     }
     for (int by = warp::kSize / 2; by > 0; by /= 2) {
@@ -206,113 +325,238 @@ __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a) {
     if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = largest;
     block::barrier();
     if (threadIdx.x == 0) {
-      for (int i = 1; i < kScoreThreads / warp::kSize; ++i) {
+      for (int i = 1; i < kScoreWarps; ++i) {
         largest = of_warp[i] > largest ? of_warp[i] : largest;
       }
-      a.most[pair * a.parts + blockIdx.x] = largest;
+      a.most[owner * a.parts + blockIdx.x] = largest;
     }
   }
 }
 
-// The sums of one side over the n elements of an overlap, and how far they may be off.
-struct SideSums {
-  double mean, mean_error;        // the mean is 0 for ncc
-  double squares, squares_error;  // about the mean
+// Rounding of a sum from an integral image, relative to the sum of all squares, which is the number of elements or,
+// of a constant matrix, 0.
+__device__ __forceinline__ float box_error(const PlaneFacts& of, Index size) {
+  return of.most > 0 ? 0x1p-48f * static_cast<float>(size) : 0.0f;
+}
 
-  // Whether these are what rounding leaves of a constant: elements are at least as far from the pivot as
-  // their mean.
-  __device__ __forceinline__ bool is_constant(double n) const {
-    return squares + squares_error <= 0x1p-42 * mean * mean * n;
-  }
-  // Enough digits, and no constant: elements are 1 at most.
-  __device__ __forceinline__ bool is_certain(double n) const {
-    return squares > 8 * squares_error && squares > 0x1p-38 * n;
-  }
+// One side over the n elements of an overlap.
+struct SideOfScore {
+  double mean;
+  float sum;
+  float sum_error;
+  float inverse;        // 1 / its norm; 0 where it is constant, NaN where its digits are too few
+  float squares_error;  // half of it, relative
 };
-
-// Of the matrix `own`, which the mask of `other` changes.
-__device__ __forceinline__ SideSums side_sums(const ScoreArguments& a, Index own, Index other,
-                                              Index cols, const OverlapRectangle& of, double n,
-                                              double sum, double squares) {
-  constexpr double kBoxRoundoff = 0x1p-48;
-  const PlaneFacts &facts = a.facts[own], &mask = a.facts[other];
-  const double all = facts.norm[kValuePlane] * facts.norm[kValuePlane];
-  const double mask_error = a.roundoff * mask.norm[kMaskPlane];
-  SideSums side = {};
-  double total = 0;
-  const bool changed = a.masked && mask.norm[kMaskPlane] > 0;
-  const double valid = changed ? a.box(own, kMaskPlane, cols, of) : 0.0;
-  if (a.score.kind == ScoreKind::zncc) {
-    total = sum + mask.mask * a.box(own, kValuePlane, cols, of);
-    side.mean = total / n;
-    const double size = static_cast<double>(a.of.side(own).shape.size());
-    side.mean_error = (mask_error * facts.norm[kValuePlane] + kBoxRoundoff * sqrt(size * all)) / n;
+__device__ __forceinline__ SideOfScore side_of_score(double sum, double squares, double n,
+                                                     double inverse_n, float sum_error,
+                                                     float squares_error, float most) {
+  SideOfScore side;
+  side.mean = sum * inverse_n;
+  side.sum = static_cast<float>(sum);
+  side.sum_error = sum_error;
+  const float centred = static_cast<float>(squares - sum * side.mean);
+  const float mean = fabsf(static_cast<float>(side.mean)), count = static_cast<float>(n);
+  const float error = squares_error + 2 * mean * sum_error;
+  side.squares_error = 0.5f * error / centred;
+  // Elements are at least as far from the pivot as their mean, so that this is what rounding leaves of a constant.
+  if (centred + error <= 0x1p-42f * mean * mean * count) {
+    side.inverse = 0;
+  } else {
+    // Enough digits, and no constant: elements are `most` at most.
+    const bool certain = centred > 8 * error && centred > 0x1p-38f * most * most * count;
+    side.inverse = certain ? 1 / sqrtf(centred) : NAN;
   }
-  // The square plane lacks facts.square at each valid element.
-  const double box = a.box(own, kSquarePlane, cols, of);
-  const double raw =
-      changed ? squares + mask.mask * (box - facts.square * valid) + facts.square * n : box;
-  side.squares = raw - total * side.mean;
-  side.squares_error = mask_error * facts.norm[kSquarePlane] + kBoxRoundoff * all +
-                       2 * fabs(total) * side.mean_error;
   return side;
 }
 
-// The score of a shift, or NaN where that may be too far off.
-__device__ __forceinline__ double score_at(const ScoreArguments& a, Index pair, Pair own, Index sy,
-                                           Index sx, Index place, double n) {
-  const SideSums left =
-      side_sums(a, own.left, own.right, a.q.left.cols, a.in_left(sy, sx), n,
-                a.transformed(pair, kLeftSum, place), a.transformed(pair, kLeftSquares, place));
-  if (left.is_constant(n)) return 0;
-  const SideSums right =
-      side_sums(a, own.right, own.left, a.q.right.cols, a.in_right(sy, sx), n,
-                a.transformed(pair, kRightSum, place), a.transformed(pair, kRightSquares, place));
-  if (right.is_constant(n)) return 0;
-  if (!left.is_certain(n) || !right.is_certain(n)) return NAN;
-  const double inverse = 1 / (sqrt(left.squares) * sqrt(right.squares));
-  const double products = a.transformed(pair, kProducts, place) - n * left.mean * right.mean;
-  const double score = products * inverse;
-  const double error =
-      a.roundoff * a.facts[own.left].norm[kValuePlane] * a.facts[own.right].norm[kValuePlane];
-  const double of_means =
-      n * (fabs(left.mean) * right.mean_error + fabs(right.mean) * left.mean_error);
-  const double of_squares =
-      0.5 * (left.squares_error / left.squares + right.squares_error / right.squares);
+// The score, or NaN where it may be too far off. `norms`: of both whole planes of values.
+__device__ __forceinline__ float score_of(const SideOfScore& left, const SideOfScore& right,
+                                          float products, float roundoff, float norms,
+                                          float largest_error) {
+  if (left.inverse == 0 || right.inverse == 0) return 0;
+  const float inverse = left.inverse * right.inverse;
+  const float of_means = static_cast<float>(left.mean * right.sum);
+  const float score = (products - of_means) * inverse;
+  const float left_mean = fabsf(static_cast<float>(left.mean));
+  const float right_mean = fabsf(static_cast<float>(right.mean));
+  // Two planes in one complex transform have the errors of both.
+  const float scale = roundoff * norms * inverse;
+  const float error = 1.42f * scale +
+                      (left_mean * right.sum_error + right_mean * left.sum_error) * inverse +
+                      fabsf(score) * (left.squares_error + right.squares_error);
   // Half of what docs/design.md allows a transform: 16 u and 4 u log2(N) for the norms.
-  const double budget = 0x1p-21 + 4 * error * inverse;
-  if (!((error + of_means) * inverse + fabs(score) * of_squares <= budget)) return NAN;
+  const float allowed = 0x1p-21f + 4 * scale;
+  if (!(error <= (allowed < largest_error ? allowed : largest_error))) return NAN;
   return score > 1 ? 1 : score < -1 ? -1 : score;
 }
 
-// grid: outputs of a pair, pairs (in a stride).
-__global__ void __launch_bounds__(kScoreThreads, 2) scores_kernel(ScoreArguments a) {
-  const Index at = static_cast<Index>(blockIdx.x) * kScoreThreads + threadIdx.x;
-  if (at >= a.q.out_size()) return;
-  const Index row = at / a.q.out_cols(), col = at % a.q.out_cols(), place = a.place(row, col);
-  const Index sy = a.q.window.sy.first + row, sx = a.q.window.sx.first + col;
-  for (Index pair = blockIdx.y; pair < a.pairs.count; pair += gridDim.y) {
-    const Pair own = a.pairs.matrices(pair);
-    const double n = a.count(pair, own, sy, sx, place);
-    const double score = n >= a.least(pair) ? score_at(a, pair, own, sy, sx, place, n) : 0;
-    a.out[(a.pairs.first + pair) * a.q.out_size() + at] = static_cast<float>(score);
+// Which shifts a thread has, and notes of them.
+struct ShiftNumbers {
+  std::uint32_t down, across;
+  bool exist;
+
+  __device__ __forceinline__ ShiftNumbers(const ScoreArguments& a, std::uint32_t tile,
+                                          std::uint32_t of_warp) {
+    const std::uint32_t tile_row = tile / a.tiles;
+    down = tile_row * kScoreWarps + of_warp;
+    across = (tile - tile_row * a.tiles) * warp::kSize + static_cast<std::uint32_t>(warp::lane());
+    exist = down < a.down.count && across < a.across.count;
+  }
+};
+
+// Pairs that a thread of the scores takes: what it knows of a left matrix serves both.
+constexpr int kScorePairs = 2;
+
+// grid: tiles of shifts, groups of kScorePairs pairs (in a stride).
+template <typename S>
+__global__ void __launch_bounds__(kScoreThreads, 4) scores_kernel(ScoreArguments a) {
+  XCORR_SHARED(double, least_of, kScorePairs);
+  const std::uint32_t of_warp = threadIdx.x / warp::kSize;
+  const ShiftNumbers numbers(a, blockIdx.x, of_warp);
+  const float norms = sqrtf(static_cast<float>(a.q.left.size())) *
+                      sqrtf(static_cast<float>(a.q.right.size()));
+  const float of_transform = 1.42f * a.roundoff * norms;
+  for (Index group = blockIdx.y; group * kScorePairs < a.pairs.count; group += gridDim.y) {
+    const Index first_pair = group * kScorePairs;
+    if (S::kMasked) {
+      block::barrier();  // others may still read those before
+      if (of_warp < kScorePairs) {
+        const Index pair = first_pair + of_warp;
+        double largest = 0;
+        if (pair < a.pairs.count) {
+          const Pair own = a.pairs.matrices(pair);
+          const Index owner = S::kMasks == Masks::both   ? pair
+                              : S::kMasks == Masks::left ? own.left
+                                                         : own.right - a.pairs.lefts;
+          const Index part = warp::lane();
+          if (part < a.parts) largest = a.most[owner * a.parts + part];
+        }
+        for (int by = warp::kSize / 2; by > 0; by /= 2) {
+          const double other = warp::shuffle_xor(largest, by);
+          largest = other > largest ? other : largest;
+        }
+        const double least = a.score.min_overlap * largest;
+        if (warp::lane() == 0) least_of[of_warp] = least > 1 ? least : 1;
+      }
+      block::barrier();
+    }
+#pragma unroll 1
+    for (std::uint32_t which = 0; which < a.down.each * a.across.each; ++which) {
+      const Index row = a.down.output(numbers.down, which % a.down.each);
+      const Index col = a.across.output(numbers.across, which / a.down.each);
+      const bool exists = numbers.exist && row < a.q.out_rows() && col < a.q.out_cols();
+      const Index sy = a.q.window.sy.first + row, sx = a.q.window.sx.first + col;
+      const Index place = a.place(sy, sx);
+      const OverlapRectangle in_left = a.in_left(sy, sx), in_right = a.in_right(sy, sx);
+      const double area = static_cast<double>(in_left.y.count * in_left.x.count);
+      const double inverse_area = S::kMasked ? 0 : 1 / area;
+      Index left_matrix = -1;
+      BoxSums left_sums = {};
+      SideOfScore left = {};
+#pragma unroll 1
+      for (int k = 0; k < kScorePairs; ++k) {
+        const Index pair = first_pair + k;
+        if (pair >= a.pairs.count) break;
+        const Pair own = a.pairs.matrices(pair);
+        float score = 0;
+        float* const out = exists ? a.output(pair, row, col) : nullptr;
+        const bool overlaps = out && area > 0;
+        const PlaneFacts &l = a.facts[own.left], &r = a.facts[own.right];
+        const float left_boxes = box_error(l, a.q.left.size());
+        const float right_boxes = box_error(r, a.q.right.size());
+        if (overlaps && own.left != left_matrix) {
+          left_matrix = own.left;
+          left_sums = box_sums<S>(a.left_image<S>(own.left), a.q.left.size(), a.q.left.cols,
+                                  in_left, area);
+          if (!S::kMasked) {
+            left = side_of_score(S::kCentred ? left_sums.sum : 0.0, left_sums.squares, area,
+                                 inverse_area, S::kCentred ? left_boxes : 0.0f, left_boxes,
+                                 static_cast<float>(l.most));
+          }
+        }
+        if (overlaps) {
+          const BoxSums boxes = box_sums<S>(a.right_image<S>(own.right), a.q.right.size(),
+                                            a.q.right.cols, in_right, area);
+          if (!S::kMasked) {
+            if (area >= a.least) {
+              const SideOfScore right = side_of_score(
+                  S::kCentred ? boxes.sum : 0.0, boxes.squares, area, inverse_area,
+                  S::kCentred ? right_boxes : 0.0f, right_boxes, static_cast<float>(r.most));
+              score = score_of(left, right, a.transformed<S, kProducts>(pair, place), a.roundoff,
+                               norms, a.largest_error);
+            }
+          } else {
+            const double n =
+                valid_in_both<S>(a, pair, own, left_sums.count, boxes.count, area, place);
+            if (n >= least_of[k]) {
+              const double inverse_n = 1 / n;
+              // Of a side that the mask of the other one changes: the share of the mask's mean from the box, the
+              // rest from the transform.
+              double sum = left_sums.sum, squares = left_sums.squares;
+              float sum_error = left_boxes, squares_error = left_boxes;
+              if (S::kRight) {
+                if (S::kCentred) {
+                  sum = r.mask * sum + r.mask_size * a.transformed<S, kLeftSum>(pair, place);
+                  sum_error += of_transform * static_cast<float>(r.mask_size);
+                }
+                const double size = r.mask_size * l.square_size;
+                squares = r.mask * (squares - l.square * left_sums.count) + l.square * n +
+                          size * a.transformed<S, kLeftSquares>(pair, place);
+                squares_error += of_transform * static_cast<float>(size);
+              }
+              const SideOfScore masked_left =
+                  side_of_score(S::kCentred ? sum : 0.0, squares, n, inverse_n,
+                                S::kCentred ? sum_error : 0.0f, squares_error,
+                                static_cast<float>(l.most));
+              sum = boxes.sum;
+              squares = boxes.squares;
+              sum_error = squares_error = right_boxes;
+              if (S::kLeft) {
+                if (S::kCentred) {
+                  sum = l.mask * sum + l.mask_size * a.transformed<S, kRightSum>(pair, place);
+                  sum_error += of_transform * static_cast<float>(l.mask_size);
+                }
+                const double size = l.mask_size * r.square_size;
+                squares = l.mask * (squares - r.square * boxes.count) + r.square * n +
+                          size * a.transformed<S, kRightSquares>(pair, place);
+                squares_error += of_transform * static_cast<float>(size);
+              }
+              const SideOfScore masked_right =
+                  side_of_score(S::kCentred ? sum : 0.0, squares, n, inverse_n,
+                                S::kCentred ? sum_error : 0.0f, squares_error,
+                                static_cast<float>(r.most));
+              score = score_of(masked_left, masked_right,
+                               a.transformed<S, kProducts>(pair, place), a.roundoff, norms,
+                               a.largest_error);
+            }
+          }
+        }
+        if (out) *out = score;
+        if (!warp::any(score != score)) continue;
+        if (warp::lane() == 0) {
+          const Index warps = static_cast<Index>(gridDim.x) * kScoreWarps;
+          const Index note = ((pair * 4 + which) * warps) + blockIdx.x * kScoreWarps + of_warp;
+          a.notes[atomic_add(a.uncertain, std::uint32_t{1})] = note;
+        }
+      }
+    }
   }
 }
 
 // By a warp: the score of one shift by its definition, in two passes.
+template <bool kCentred>
 __device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair own, Index sy,
                                                 Index sx) {
-  const PlaneFacts &left = a.facts[own.left], &right = a.facts[own.right];
-  const Overlap ys = overlap(a.q.left.rows, a.q.right.rows, sy);
-  const Overlap xs = overlap(a.q.left.cols, a.q.right.cols, sx);
-  const Index r_matrix = own.right - a.of.lefts;
+  const MaskedMatrix left(a.of, own.left), right(a.of, own.right);
+  const PlaneFacts &l_facts = a.facts[own.left], &r_facts = a.facts[own.right];
+  const Overlap ys = overlap(left.rows, right.rows, sy), xs = overlap(left.cols, right.cols, sx);
   const auto each = [&](const auto& use) {
     for (Index i = warp::lane(); i < ys.count * xs.count; i += warp::kSize) {
       const Index y = ys.first + i / xs.count, x = xs.first + i % xs.count;
-      const Index l = y * a.q.left.cols + x, r = (y + sy) * a.q.right.cols + x + sx;
-      if (a.of.left.is_valid(own.left, l) && a.of.right.is_valid(r_matrix, r)) {
-        use((a.of.left.value(own.left, l) - left.pivot) * left.scale,
-            (a.of.right.value(r_matrix, r) - right.pivot) * right.scale);
+      const Index l = y * left.pitch + x, r = (y + sy) * right.pitch + x + sx;
+      if (left.is_valid(l) && right.is_valid(r)) {
+        use((left.values[l] - l_facts.pivot) * l_facts.scale,
+            (right.values[r] - r_facts.pivot) * r_facts.scale);
       }
     }
   };
@@ -325,9 +569,8 @@ __device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair ow
     right_most = fabs(r) > right_most ? fabs(r) : right_most;
   });
   n = warp::reduce_add(n);
-  const bool centred = a.score.kind == ScoreKind::zncc;
-  const double left_mean = centred ? warp::reduce_add(left_sum) / n : 0;
-  const double right_mean = centred ? warp::reduce_add(right_sum) / n : 0;
+  const double left_mean = kCentred ? warp::reduce_add(left_sum) / n : 0;
+  const double right_mean = kCentred ? warp::reduce_add(right_sum) / n : 0;
   for (int by = warp::kSize / 2; by > 0; by /= 2) {
     const double l = warp::shuffle_xor(left_most, by), r = warp::shuffle_xor(right_most, by);
     left_most = l > left_most ? l : left_most;
@@ -351,22 +594,31 @@ __device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair ow
   return score > 1 ? 1 : score < -1 ? -1 : score;
 }
 
-// A warp takes 32 neighbouring outputs. grid: outputs of a pair, pairs (in a stride).
-__global__ void __launch_bounds__(kScoreThreads, 2) definition_kernel(ScoreArguments a) {
-  const Index at = static_cast<Index>(blockIdx.x) * kScoreThreads + threadIdx.x;
-  const bool exists = at < a.q.out_size();
-  for (Index pair = blockIdx.y; pair < a.pairs.count; pair += gridDim.y) {
-    float* const out = a.out + (a.pairs.first + pair) * a.q.out_size();
-    const float value = exists ? out[at] : 0.0f;
+// A warp takes the 32 shifts of a note. `tiles`: blocks of the scores along x. grid: notes, in a stride.
+template <bool kCentred>
+__global__ void __launch_bounds__(kScoreThreads, 2)
+    definition_kernel(ScoreArguments a, std::uint32_t tiles) {
+  const Index count = *a.uncertain, warps = static_cast<Index>(tiles) * kScoreWarps;
+  for (Index i = static_cast<Index>(blockIdx.x) * kScoreWarps + threadIdx.x / warp::kSize;
+       i < count; i += static_cast<Index>(gridDim.x) * kScoreWarps) {
+    const Index note = a.notes[i], of_pair = note / warps;
+    const auto at = static_cast<std::uint32_t>(note - of_pair * warps);
+    const Index pair = of_pair / 4;
+    const auto which = static_cast<std::uint32_t>(of_pair % 4);
+    const ShiftNumbers numbers(a, at / kScoreWarps, at % kScoreWarps);
+    const Index row = a.down.output(numbers.down, which % a.down.each);
+    const Index col = a.across.output(numbers.across, which / a.down.each);
+    const bool exists = numbers.exist && row < a.q.out_rows() && col < a.q.out_cols();
+    float* const out = exists ? a.output(pair, row, col) : nullptr;
+    const float value = out ? *out : 0.0f;
     const int unsure = value != value;
-    if (!warp::any(unsure != 0)) continue;
     const Pair own = a.pairs.matrices(pair);
     for (int lane = 0; lane < warp::kSize; ++lane) {
       if (!warp::shuffle(unsure, lane)) continue;
-      const Index of = at - warp::lane() + lane;
-      const double score = by_definition(a, own, a.q.window.sy.first + of / a.q.out_cols(),
-                                         a.q.window.sx.first + of % a.q.out_cols());
-      if (warp::lane() == lane) out[at] = static_cast<float>(score);
+      const double score =
+          by_definition<kCentred>(a, own, a.q.window.sy.first + warp::shuffle(row, lane),
+                                  a.q.window.sx.first + warp::shuffle(col, lane));
+      if (warp::lane() == lane) *out = static_cast<float>(score);
     }
   }
 }
