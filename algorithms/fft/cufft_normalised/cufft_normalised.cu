@@ -115,11 +115,11 @@ Support supports(const PlanRequest& request) {
   if (at.segments.count > 1 && masks_right(q.fields.masks)) {
     return no("masks of signals that are cut into segments");
   }
-  // Bins and shifts are counted with 32 bits.
-  if (std::max({at.rows * at.cols, at.tiles * kScoreThreads, at.padded_rows * at.slots,
+  // Elements of a matrix, bins and shifts are counted with 32 bits.
+  if (std::max({at.rows * at.cols, at.q().out_size(), at.tiles * kScoreThreads, at.padded_rows * at.slots,
                 at.window_rows * at.product_slots, at.slots * at.cols,
                 at.product_slots * at.cols}) > std::numeric_limits<int>::max()) {
-    return no("more than 2^31 - 1 points of a transform, or transforms");
+    return no("more than 2^31 - 1 points, shifts or rows of transforms");
   }
   // The error of a count, which is rounded to a whole number.
   const double sizes = std::sqrt(static_cast<double>(at.q().left.size())) *

@@ -163,9 +163,27 @@ __global__ void __launch_bounds__(kScoreThreads, 4) products_kernel(ProductArgum
   }
 }
 
+// A range of rows or columns.
+struct Range {
+  int first, count;
+};
 // The rectangle of a matrix in which another one overlaps it.
 struct OverlapRectangle {
-  Overlap y, x;
+  Range y, x;
+
+  __device__ __forceinline__ OverlapRectangle moved(int down, int across) const {
+    return {{y.first + down, y.count}, {x.first + across, x.count}};
+  }
+  __device__ __forceinline__ int area() const { return y.count * x.count; }
+};
+
+// A matrix with less than 2^31 elements.
+struct SmallShape {
+  int rows, cols;
+
+  explicit SmallShape(Shape shape)
+      : rows(static_cast<int>(shape.rows)), cols(static_cast<int>(shape.cols)) {}
+  __host__ __device__ __forceinline__ Index size() const { return static_cast<Index>(rows) * cols; }
 };
 
 // Shifts that a thread takes: an integral image is read at the same place by shifts that are a left matrix
@@ -180,80 +198,82 @@ struct ShiftAxis {
     count = static_cast<std::uint32_t>((outputs + each * step - 1) / (each * step)) * step;
   }
   // The output of number `at`, or of its second.
-  __device__ __forceinline__ Index output(std::uint32_t at, std::uint32_t which) const {
-    if (each == 1) return at;
-    const Index of = at / step;
-    return (2 * of + which) * step + (at - of * step);
+  __device__ __forceinline__ int output(std::uint32_t at, std::uint32_t which) const {
+    return static_cast<int>(each == 1 ? at : at + (at / step + which) * step);
   }
 };
 
 struct ScoreArguments {
-  Geometry q;  // of matrices: of segments, where there are any
+  SmallShape left, right;  // of a segment, where there are any
+  int first_sy, first_sx, out_rows, out_cols;
   PairRange pairs;
-  Score score;
+  double min_overlap;
   MatrixSides of;
   const PlaneFacts* facts;
   const double* left_integrals;
   const double* right_integrals;
   const float* sums;  // circular: sum s of a pair is scalar plane pair * number + s
   PlaneLayout layout;
-  Index rows, cols;  // of a transform
-  double* most;      // [owner][parts]
-  Index parts;
+  int rows, cols;  // of a transform
+  double* most;    // [owner][parts]
+  int parts;
   double least;          // without masks: the least number of elements of a score that is not 0
   float roundoff;        // of a sum from a transform: the part of the norms of both planes
   float largest_error;   // of any score
   float* out;
-  Index out_cols, out_size;  // of a whole pair
+  Index whole_cols, whole_size;  // of the outputs of a whole pair
   ShiftAxis down, across;
   std::uint32_t tiles;        // of kScoreWarps x 32 numbers, along a row
   Index* notes;               // of 32 neighbouring shifts of which one is uncertain
   std::uint32_t* uncertain;   // their count
 
   // Where the circular correlation has the output: scalars.
-  __device__ __forceinline__ Index place(Index sy, Index sx) const {
-    const Index y = sy < 0 ? sy + rows : sy, x = sx < 0 ? sx + cols : sx;
-    return 2 * (y * layout.slots * layout.pitch + x);
+  __device__ __forceinline__ Index place(int sy, int sx) const {
+    const int y = sy < 0 ? sy + rows : sy, x = sx < 0 ? sx + cols : sx;
+    return 2 * (y * (layout.slots * layout.pitch) + x);
   }
-  // What the transform has of a sum.
+  // What the transform has of a sum, 0 where there is none.
   template <typename S, Sum kSum>
   __device__ __forceinline__ float transformed(Index pair, Index place) const {
-    return sums[place + layout.first(pair * S::kNumber + S::kPlace[kSum])];
+    if constexpr (S::kHas[kSum]) {
+      constexpr int kPlace = S::kPlace[kSum];
+      return sums[place + layout.first(pair * S::kNumber + kPlace)];
+    }
+    return 0;
   }
   // The rectangle in the left matrix; that in the right one is moved by the shift.
-  __device__ __forceinline__ OverlapRectangle in_left(Index sy, Index sx) const {
-    return {overlap(q.left.rows, q.right.rows, sy), overlap(q.left.cols, q.right.cols, sx)};
-  }
-  __device__ __forceinline__ OverlapRectangle in_right(Index sy, Index sx) const {
-    OverlapRectangle of = in_left(sy, sx);
-    of.y.first += sy;
-    of.x.first += sx;
-    return of;
+  __device__ __forceinline__ OverlapRectangle in_left(int sy, int sx) const {
+    const auto range = [](int of_left, int of_right, int shift) {
+      const int first = shift < 0 ? -shift : 0;
+      const int end = of_right - shift < of_left ? of_right - shift : of_left;
+      return Range{first, end > first ? end - first : 0};
+    };
+    return {range(left.rows, right.rows, sy), range(left.cols, right.cols, sx)};
   }
   // The integral images of a matrix.
   template <typename S>
-  __device__ __forceinline__ const double* left_image(Index left) const {
-    return left_integrals + left * S::kImages * q.left.size();
+  __device__ __forceinline__ const double* left_image(Index matrix) const {
+    return left_integrals + matrix * S::kImages * left.size();
   }
   template <typename S>
-  __device__ __forceinline__ const double* right_image(Index right) const {
-    return right_integrals + (right - pairs.lefts) * S::kImages * q.right.size();
+  __device__ __forceinline__ const double* right_image(Index matrix) const {
+    return right_integrals + (matrix - pairs.lefts) * S::kImages * right.size();
   }
-  // The output of a pair at a row and column of a surface of the geometry, or null where another segment has it.
-  __device__ __forceinline__ float* output(Index pair, Index row, Index col) const {
+  // The output of a pair at a row and column, or null where another segment has it.
+  __device__ __forceinline__ float* output(Index pair, int row, int col) const {
     const Index number = pairs.first + pair, segments = of.right.segments;
-    if (segments == 1) return out + number * out_size + row * out_cols + col;
+    if (segments == 1) return out + number * whole_size + row * whole_cols + col;
     const Index begin = of.right.begin(number);
     if (begin + col < number % segments * of.right.step) return nullptr;
-    return out + number / segments * out_size + row * out_cols + begin + col;
+    return out + number / segments * whole_size + row * whole_cols + begin + col;
   }
 };
 
 // The sum over a rectangle of a matrix from its integral image.
-__device__ __forceinline__ double box(const double* image, Index cols, const OverlapRectangle& of) {
-  const Index top = of.y.first - 1, bottom = top + of.y.count;
-  const Index before = of.x.first - 1, last = before + of.x.count;
-  const auto at = [&](Index y, Index x) { return y < 0 || x < 0 ? 0.0 : image[y * cols + x]; };
+__device__ __forceinline__ double box(const double* image, int cols, const OverlapRectangle& of) {
+  const int top = of.y.first - 1, bottom = top + of.y.count;
+  const int before = of.x.first - 1, last = before + of.x.count;
+  const auto at = [&](int y, int x) { return y < 0 || x < 0 ? 0.0 : image[y * cols + x]; };
   return (at(bottom, last) - at(top, last)) - (at(bottom, before) - at(top, before));
 }
 
@@ -262,12 +282,13 @@ struct BoxSums {
   double sum, squares, count;
 };
 template <typename S>
-__device__ __forceinline__ BoxSums box_sums(const double* images, Index size, Index cols,
+__device__ __forceinline__ BoxSums box_sums(const double* images, const SmallShape& shape,
                                             const OverlapRectangle& of, double area) {
+  const Index size = shape.size();
   BoxSums sums;
-  sums.sum = S::kCentred ? box(images + kSumIntegral * size, cols, of) : 0.0;
-  sums.squares = box(images + kSquareIntegral * size, cols, of);
-  sums.count = S::kMasked ? box(images + kCountIntegral * size, cols, of) : area;
+  sums.sum = S::kCentred ? box(images + kSumIntegral * size, shape.cols, of) : 0.0;
+  sums.squares = box(images + kSquareIntegral * size, shape.cols, of);
+  sums.count = S::kMasked ? box(images + kCountIntegral * size, shape.cols, of) : area;
   return sums;
 }
 
@@ -295,18 +316,20 @@ __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, I
                          ? a.pairs.matrices(owner)
                          : Pair{owner, a.pairs.lefts + owner};
     double largest = 0;
-    for (Index i = static_cast<Index>(blockIdx.x) * kScoreThreads + threadIdx.x; i < a.q.out_size();
-         i += static_cast<Index>(gridDim.x) * kScoreThreads) {
-      const Index row = i / a.q.out_cols(), col = i - row * a.q.out_cols();
-      const Index sy = a.q.window.sy.first + row, sx = a.q.window.sx.first + col;
-      const OverlapRectangle l = a.in_left(sy, sx), r = a.in_right(sy, sx);
-      const double area = static_cast<double>(l.y.count * l.x.count);
+    const auto outputs = static_cast<std::uint32_t>(a.out_rows) * a.out_cols;
+    for (std::uint32_t i = blockIdx.x * kScoreThreads + threadIdx.x; i < outputs;
+         i += gridDim.x * kScoreThreads) {
+      const int row = static_cast<int>(i / a.out_cols);
+      const int sy = a.first_sy + row;
+      const int sx = a.first_sx + static_cast<int>(i - static_cast<std::uint32_t>(row) * a.out_cols);
+      const OverlapRectangle l = a.in_left(sy, sx);
+      const double area = l.area();
       const auto left = [&] {
-        return box(a.left_image<S>(own.left) + kCountIntegral * a.q.left.size(), a.q.left.cols, l);
+        return box(a.left_image<S>(own.left) + kCountIntegral * a.left.size(), a.left.cols, l);
       };
       const auto right = [&] {
-        return box(a.right_image<S>(own.right) + kCountIntegral * a.q.right.size(), a.q.right.cols,
-                   r);
+        return box(a.right_image<S>(own.right) + kCountIntegral * a.right.size(), a.right.cols,
+                   l.moved(sy, sx));
       };
       double count = 0;
       if (area > 0) {
@@ -407,135 +430,132 @@ struct ShiftNumbers {
 // Pairs that a thread of the scores takes: what it knows of a left matrix serves both.
 constexpr int kScorePairs = 2;
 
+// The least number of elements of a score of a pair that is not 0; by a warp.
+template <typename S>
+__device__ __forceinline__ double least_elements(const ScoreArguments& a, Index pair) {
+  double largest = 0;
+  if (pair < a.pairs.count) {
+    const Pair own = a.pairs.matrices(pair);
+    const Index owner = S::kMasks == Masks::both   ? pair
+                        : S::kMasks == Masks::left ? own.left
+                                                   : own.right - a.pairs.lefts;
+    if (warp::lane() < a.parts) largest = a.most[owner * a.parts + warp::lane()];
+  }
+  for (int by = warp::kSize / 2; by > 0; by /= 2) {
+    const double other = warp::shuffle_xor(largest, by);
+    largest = other > largest ? other : largest;
+  }
+  const double least = a.min_overlap * largest;
+  return least > 1 ? least : 1;
+}
+
+// One side with masks: what its integral images say, and what the mask of the other side changes. Of that the
+// share of the mask's mean comes from the box, and the rest from transforms: `sum_rest` and `squares_rest`.
+template <typename S, bool kChanged>
+__device__ __forceinline__ SideOfScore masked_side(const ScoreArguments& a, const BoxSums& boxes,
+                                                   const PlaneFacts& own, const PlaneFacts& other,
+                                                   Index size, double n, double inverse_n,
+                                                   float sum_rest, float squares_rest,
+                                                   float norms) {
+  double sum = boxes.sum, squares = boxes.squares;
+  float sum_error = box_error(own, size), squares_error = sum_error;
+  if (kChanged) {
+    const float of_transform = 1.42f * a.roundoff * norms;
+    sum = other.mask * sum + other.mask_size * sum_rest;
+    sum_error += of_transform * static_cast<float>(other.mask_size);
+    const double of_squares = other.mask_size * own.square_size;
+    squares = other.mask * (squares - own.square * boxes.count) + own.square * n +
+              of_squares * squares_rest;
+    squares_error += of_transform * static_cast<float>(of_squares);
+  }
+  return side_of_score(S::kCentred ? sum : 0.0, squares, n, inverse_n,
+                       S::kCentred ? sum_error : 0.0f, squares_error,
+                       static_cast<float>(own.most));
+}
+
 // grid: tiles of shifts, groups of kScorePairs pairs (in a stride).
 template <typename S>
-__global__ void __launch_bounds__(kScoreThreads, 4) scores_kernel(ScoreArguments a) {
+__global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
+    scores_kernel(ScoreArguments a) {
   XCORR_SHARED(double, least_of, kScorePairs);
   const std::uint32_t of_warp = threadIdx.x / warp::kSize;
   const ShiftNumbers numbers(a, blockIdx.x, of_warp);
-  const float norms = sqrtf(static_cast<float>(a.q.left.size())) *
-                      sqrtf(static_cast<float>(a.q.right.size()));
-  const float of_transform = 1.42f * a.roundoff * norms;
+  const float norms =
+      sqrtf(static_cast<float>(a.left.size())) * sqrtf(static_cast<float>(a.right.size()));
   for (Index group = blockIdx.y; group * kScorePairs < a.pairs.count; group += gridDim.y) {
     const Index first_pair = group * kScorePairs;
     if (S::kMasked) {
       block::barrier();  // others may still read those before
       if (of_warp < kScorePairs) {
-        const Index pair = first_pair + of_warp;
-        double largest = 0;
-        if (pair < a.pairs.count) {
-          const Pair own = a.pairs.matrices(pair);
-          const Index owner = S::kMasks == Masks::both   ? pair
-                              : S::kMasks == Masks::left ? own.left
-                                                         : own.right - a.pairs.lefts;
-          const Index part = warp::lane();
-          if (part < a.parts) largest = a.most[owner * a.parts + part];
-        }
-        for (int by = warp::kSize / 2; by > 0; by /= 2) {
-          const double other = warp::shuffle_xor(largest, by);
-          largest = other > largest ? other : largest;
-        }
-        const double least = a.score.min_overlap * largest;
-        if (warp::lane() == 0) least_of[of_warp] = least > 1 ? least : 1;
+        const double least = least_elements<S>(a, first_pair + of_warp);
+        if (warp::lane() == 0) least_of[of_warp] = least;
       }
       block::barrier();
     }
 #pragma unroll 1
     for (std::uint32_t which = 0; which < a.down.each * a.across.each; ++which) {
-      const Index row = a.down.output(numbers.down, which % a.down.each);
-      const Index col = a.across.output(numbers.across, which / a.down.each);
-      const bool exists = numbers.exist && row < a.q.out_rows() && col < a.q.out_cols();
-      const Index sy = a.q.window.sy.first + row, sx = a.q.window.sx.first + col;
+      const int row = a.down.output(numbers.down, which % a.down.each);
+      const int col = a.across.output(numbers.across, which / a.down.each);
+      const bool exists = numbers.exist && row < a.out_rows && col < a.out_cols;
+      const int sy = a.first_sy + row, sx = a.first_sx + col;
       const Index place = a.place(sy, sx);
-      const OverlapRectangle in_left = a.in_left(sy, sx), in_right = a.in_right(sy, sx);
-      const double area = static_cast<double>(in_left.y.count * in_left.x.count);
+      const OverlapRectangle in_left = a.in_left(sy, sx), in_right = in_left.moved(sy, sx);
+      const double area = in_left.area();
+      const bool counts = exists && area > 0 && (S::kMasked || area >= a.least);
       const double inverse_area = S::kMasked ? 0 : 1 / area;
       Index left_matrix = -1;
-      BoxSums left_sums = {};
+      BoxSums left_boxes = {};
       SideOfScore left = {};
 #pragma unroll 1
       for (int k = 0; k < kScorePairs; ++k) {
         const Index pair = first_pair + k;
         if (pair >= a.pairs.count) break;
-        const Pair own = a.pairs.matrices(pair);
         float score = 0;
-        float* const out = exists ? a.output(pair, row, col) : nullptr;
-        const bool overlaps = out && area > 0;
-        const PlaneFacts &l = a.facts[own.left], &r = a.facts[own.right];
-        const float left_boxes = box_error(l, a.q.left.size());
-        const float right_boxes = box_error(r, a.q.right.size());
-        if (overlaps && own.left != left_matrix) {
-          left_matrix = own.left;
-          left_sums = box_sums<S>(a.left_image<S>(own.left), a.q.left.size(), a.q.left.cols,
-                                  in_left, area);
-          if (!S::kMasked) {
-            left = side_of_score(S::kCentred ? left_sums.sum : 0.0, left_sums.squares, area,
-                                 inverse_area, S::kCentred ? left_boxes : 0.0f, left_boxes,
-                                 static_cast<float>(l.most));
-          }
-        }
-        if (overlaps) {
-          const BoxSums boxes = box_sums<S>(a.right_image<S>(own.right), a.q.right.size(),
-                                            a.q.right.cols, in_right, area);
-          if (!S::kMasked) {
-            if (area >= a.least) {
-              const SideOfScore right = side_of_score(
-                  S::kCentred ? boxes.sum : 0.0, boxes.squares, area, inverse_area,
-                  S::kCentred ? right_boxes : 0.0f, right_boxes, static_cast<float>(r.most));
-              score = score_of(left, right, a.transformed<S, kProducts>(pair, place), a.roundoff,
-                               norms, a.largest_error);
+        if (counts) {
+          const Pair own = a.pairs.matrices(pair);
+          const PlaneFacts &l = a.facts[own.left], &r = a.facts[own.right];
+          if (own.left != left_matrix) {
+            left_matrix = own.left;
+            left_boxes = box_sums<S>(a.left_image<S>(own.left), a.left, in_left, area);
+            if (!S::kMasked) {
+              const float error = box_error(l, a.left.size());
+              left = side_of_score(left_boxes.sum, left_boxes.squares, area, inverse_area,
+                                   S::kCentred ? error : 0.0f, error, static_cast<float>(l.most));
             }
+          }
+          const BoxSums boxes =
+              box_sums<S>(a.right_image<S>(own.right), a.right, in_right, area);
+          const float products = a.transformed<S, kProducts>(pair, place);
+          if (!S::kMasked) {
+            const float error = box_error(r, a.right.size());
+            const SideOfScore right =
+                side_of_score(boxes.sum, boxes.squares, area, inverse_area,
+                              S::kCentred ? error : 0.0f, error, static_cast<float>(r.most));
+            score = score_of(left, right, products, a.roundoff, norms, a.largest_error);
           } else {
             const double n =
-                valid_in_both<S>(a, pair, own, left_sums.count, boxes.count, area, place);
+                valid_in_both<S>(a, pair, own, left_boxes.count, boxes.count, area, place);
+            const double inverse_n = 1 / n;
             if (n >= least_of[k]) {
-              const double inverse_n = 1 / n;
-              // Of a side that the mask of the other one changes: the share of the mask's mean from the box, the
-              // rest from the transform.
-              double sum = left_sums.sum, squares = left_sums.squares;
-              float sum_error = left_boxes, squares_error = left_boxes;
-              if (S::kRight) {
-                if (S::kCentred) {
-                  sum = r.mask * sum + r.mask_size * a.transformed<S, kLeftSum>(pair, place);
-                  sum_error += of_transform * static_cast<float>(r.mask_size);
-                }
-                const double size = r.mask_size * l.square_size;
-                squares = r.mask * (squares - l.square * left_sums.count) + l.square * n +
-                          size * a.transformed<S, kLeftSquares>(pair, place);
-                squares_error += of_transform * static_cast<float>(size);
-              }
-              const SideOfScore masked_left =
-                  side_of_score(S::kCentred ? sum : 0.0, squares, n, inverse_n,
-                                S::kCentred ? sum_error : 0.0f, squares_error,
-                                static_cast<float>(l.most));
-              sum = boxes.sum;
-              squares = boxes.squares;
-              sum_error = squares_error = right_boxes;
-              if (S::kLeft) {
-                if (S::kCentred) {
-                  sum = l.mask * sum + l.mask_size * a.transformed<S, kRightSum>(pair, place);
-                  sum_error += of_transform * static_cast<float>(l.mask_size);
-                }
-                const double size = l.mask_size * r.square_size;
-                squares = l.mask * (squares - r.square * boxes.count) + r.square * n +
-                          size * a.transformed<S, kRightSquares>(pair, place);
-                squares_error += of_transform * static_cast<float>(size);
-              }
-              const SideOfScore masked_right =
-                  side_of_score(S::kCentred ? sum : 0.0, squares, n, inverse_n,
-                                S::kCentred ? sum_error : 0.0f, squares_error,
-                                static_cast<float>(r.most));
-              score = score_of(masked_left, masked_right,
-                               a.transformed<S, kProducts>(pair, place), a.roundoff, norms,
+              const SideOfScore masked_left = masked_side<S, S::kRight>(
+                  a, left_boxes, l, r, a.left.size(), n, inverse_n,
+                  a.transformed<S, kLeftSum>(pair, place),
+                  a.transformed<S, kLeftSquares>(pair, place), norms);
+              const SideOfScore masked_right = masked_side<S, S::kLeft>(
+                  a, boxes, r, l, a.right.size(), n, inverse_n,
+                  a.transformed<S, kRightSum>(pair, place),
+                  a.transformed<S, kRightSquares>(pair, place), norms);
+              score = score_of(masked_left, masked_right, products, a.roundoff, norms,
                                a.largest_error);
             }
           }
         }
+        float* const out = exists ? a.output(pair, row, col) : nullptr;
         if (out) *out = score;
-        if (!warp::any(score != score)) continue;
+        if (!warp::any(out && score != score)) continue;
         if (warp::lane() == 0) {
           const Index warps = static_cast<Index>(gridDim.x) * kScoreWarps;
-          const Index note = ((pair * 4 + which) * warps) + blockIdx.x * kScoreWarps + of_warp;
+          const Index note = (pair * 4 + which) * warps + blockIdx.x * kScoreWarps + of_warp;
           a.notes[atomic_add(a.uncertain, std::uint32_t{1})] = note;
         }
       }
@@ -545,14 +565,14 @@ __global__ void __launch_bounds__(kScoreThreads, 4) scores_kernel(ScoreArguments
 
 // By a warp: the score of one shift by its definition, in two passes.
 template <bool kCentred>
-__device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair own, Index sy,
-                                                Index sx) {
+__device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair own, int sy,
+                                                int sx) {
   const MaskedMatrix left(a.of, own.left), right(a.of, own.right);
   const PlaneFacts &l_facts = a.facts[own.left], &r_facts = a.facts[own.right];
-  const Overlap ys = overlap(left.rows, right.rows, sy), xs = overlap(left.cols, right.cols, sx);
+  const OverlapRectangle of = a.in_left(sy, sx);
   const auto each = [&](const auto& use) {
-    for (Index i = warp::lane(); i < ys.count * xs.count; i += warp::kSize) {
-      const Index y = ys.first + i / xs.count, x = xs.first + i % xs.count;
+    for (int i = warp::lane(); i < of.area(); i += warp::kSize) {
+      const int y = of.y.first + i / of.x.count, x = of.x.first + i % of.x.count;
       const Index l = y * left.pitch + x, r = (y + sy) * right.pitch + x + sx;
       if (left.is_valid(l) && right.is_valid(r)) {
         use((left.values[l] - l_facts.pivot) * l_facts.scale,
@@ -606,9 +626,9 @@ __global__ void __launch_bounds__(kScoreThreads, 2)
     const Index pair = of_pair / 4;
     const auto which = static_cast<std::uint32_t>(of_pair % 4);
     const ShiftNumbers numbers(a, at / kScoreWarps, at % kScoreWarps);
-    const Index row = a.down.output(numbers.down, which % a.down.each);
-    const Index col = a.across.output(numbers.across, which / a.down.each);
-    const bool exists = numbers.exist && row < a.q.out_rows() && col < a.q.out_cols();
+    const int row = a.down.output(numbers.down, which % a.down.each);
+    const int col = a.across.output(numbers.across, which / a.down.each);
+    const bool exists = numbers.exist && row < a.out_rows && col < a.out_cols;
     float* const out = exists ? a.output(pair, row, col) : nullptr;
     const float value = out ? *out : 0.0f;
     const int unsure = value != value;
@@ -616,8 +636,8 @@ __global__ void __launch_bounds__(kScoreThreads, 2)
     for (int lane = 0; lane < warp::kSize; ++lane) {
       if (!warp::shuffle(unsure, lane)) continue;
       const double score =
-          by_definition<kCentred>(a, own, a.q.window.sy.first + warp::shuffle(row, lane),
-                                  a.q.window.sx.first + warp::shuffle(col, lane));
+          by_definition<kCentred>(a, own, a.first_sy + warp::shuffle(row, lane),
+                                  a.first_sx + warp::shuffle(col, lane));
       if (warp::lane() == lane) *out = static_cast<float>(score);
     }
   }
