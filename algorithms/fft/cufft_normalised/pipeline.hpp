@@ -131,7 +131,10 @@ struct NormalisedLayout {
     across = of_cols;
     tiles_across = device::ceil_div<Index>(across.count, warp::kSize);
     tiles = tiles_across * device::ceil_div<Index>(down.count, kScoreWarps);
-    const Index notes_of_pair = Index{down.each} * across.each * tiles * kScoreWarps;
+    // Pairs of a thread, as long as there are enough threads.
+    constexpr Index kEnoughBlocks = small_if_emulated(1056, 2);
+    of_thread = std::clamp<Index>(tiles * chunk / kEnoughBlocks, 1, kMostScorePairs);
+    const Index notes_of_group = Index{down.each} * across.each * tiles * kScoreWarps;
 
     Index at = 0;
     const auto take = [&](Index bytes) {
@@ -142,17 +145,22 @@ struct NormalisedLayout {
     const Index real = Index{sizeof(double)};
     // What must be 0 where it is never written comes first.
     planes = take(slots * slot_bytes);
+    const Index left_size = q().lefts * integral_size(q().left);
+    const Index right_size = q().rights * integral_size(q().right);
+    const bool masked = q().fields.masks != Masks::none;
+    left_boxes = take(left_size * Index{sizeof(BoxEntry)});
+    right_boxes = take(right_size * Index{sizeof(BoxEntry)});
+    left_counts = take(masked ? left_size * Index{sizeof(std::uint32_t)} : 0);
+    right_counts = take(masked ? right_size * Index{sizeof(std::uint32_t)} : 0);
     zeroed = at;
     spectra = take(slots * slot_bytes);
     products = take(product_slots * slot_bytes);
     sums = take(matrices * parts * Index{sizeof(MatrixSums)});
     facts = take(matrices * Index{sizeof(PlaneFacts)});
     columns = take(matrices * bands * images * column_pitch * real);
-    left_integrals = take(q().left_elements() * images * real);
-    right_integrals = take(q().right_elements() * images * real);
     most = take(owners * owner_parts * real);
     uncertain = take(Index{sizeof(std::uint32_t)});
-    notes = take(chunk * notes_of_pair * Index{sizeof(Index)});
+    notes = take(device::ceil_div(chunk, of_thread) * notes_of_group * Index{sizeof(Index)});
     end = at;
   }
 
@@ -170,9 +178,9 @@ struct NormalisedLayout {
   Index parts = 0, owner_parts = 0;
   Index band_rows = 0, bands = 0, column_pitch = 0;
   ShiftAxis down{1, 1}, across{1, 1};
-  Index tiles_across = 0, tiles = 0;
+  Index tiles_across = 0, tiles = 0, of_thread = 0;
   Index planes = 0, zeroed = 0, spectra = 0, products = 0, sums = 0, facts = 0, columns = 0,
-        left_integrals = 0, right_integrals = 0, most = 0, uncertain = 0, notes = 0, end = 0;
+        left_boxes = 0, right_boxes = 0, left_counts = 0, right_counts = 0, most = 0, uncertain = 0, notes = 0, end = 0;
 };
 
 // A call. transforms.forward(planes, spectra, stream) transforms the rows of the planes in place, and
@@ -190,8 +198,12 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
   auto* const spectra = reinterpret_cast<Bin*>(base + at.spectra);
   auto* const products = reinterpret_cast<Bin*>(base + at.products);
   auto* const columns = reinterpret_cast<double*>(base + at.columns);
-  auto* const left_integrals = reinterpret_cast<double*>(base + at.left_integrals);
-  auto* const right_integrals = reinterpret_cast<double*>(base + at.right_integrals);
+  const auto integrals = [&](Index boxes, Index counts) {
+    return Integrals{reinterpret_cast<BoxEntry*>(base + boxes),
+                     S::kMasked ? reinterpret_cast<std::uint32_t*>(base + counts) : nullptr};
+  };
+  const Integrals left_integrals = integrals(at.left_boxes, at.left_counts);
+  const Integrals right_integrals = integrals(at.right_boxes, at.right_counts);
   auto* const uncertain = reinterpret_cast<std::uint32_t*>(base + at.uncertain);
 
   const auto blocks = [](Index count, Index of_block) {
@@ -241,6 +253,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                    static_cast<int>(q.out_rows()),
                    static_cast<int>(q.out_cols()),
                    {Pairing(q), q.lefts, 0, 0},
+                   static_cast<int>(at.of_thread),
                    q.fields.score.min_overlap,
                    sides,
                    facts,
@@ -253,6 +266,8 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                    reinterpret_cast<double*>(base + at.most),
                    static_cast<int>(at.owner_parts),
                    std::max(1.0, q.fields.score.min_overlap * static_cast<double>(q.max_overlap())),
+                   static_cast<float>(std::sqrt(static_cast<double>(q.left.size())) *
+                                      std::sqrt(static_cast<double>(q.right.size()))),
                    static_cast<float>(transform_roundoff(points)),
                    is_series(q) ? static_cast<float>(kLargestSeriesError) : 2.0f,
                    call.outs<float>(),
@@ -300,7 +315,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
     if constexpr (S::kMasks == Masks::both) find_most(s.pairs.count);
     launch(scores_kernel<S>,
            dim3(static_cast<unsigned>(at.tiles),
-                device::grid_extent(device::ceil_div<Index>(s.pairs.count, kScorePairs))),
+                device::grid_extent(device::ceil_div(s.pairs.count, at.of_thread))),
            dim3(kScoreThreads), 0, call.stream, s);
     launch(definition_kernel<S::kCentred>,
            dim3(blocks(s.pairs.count * at.tiles * kScoreWarps, kScoreWarps)), dim3(kScoreThreads),

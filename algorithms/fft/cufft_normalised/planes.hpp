@@ -12,7 +12,7 @@
 //   sums_kernel       count, mean and deviations of parts of each matrix
 //   facts_kernel      what all planes of a matrix need
 //   planes_kernel     the planes, and the sums of columns over bands of rows
-//   integrals_kernel  integral images: a block adds what lies above its band to the sums along its rows
+//   integrals_kernel  integral images
 #pragma once
 
 #include <cmath>
@@ -308,24 +308,36 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
   }
 }
 
-// Of a matrix, in the order of memory.
-enum Integral { kSumIntegral, kSquareIntegral, kCountIntegral };
+// An element of an integral image: sums over all rows above it and columns before it, of values and of their squares.
+struct alignas(16) BoxEntry {
+  double sum, squares;
+};
+// Of a matrix: rows + 1 times cols + 1 elements, with zeros in the first row and column, which nothing writes.
+__host__ __device__ constexpr Index integral_size(Shape shape) {
+  return (shape.rows + 1) * (shape.cols + 1);
+}
+
+// Of one side, one matrix after the other. `counts`: of valid elements; null without masks.
+struct Integrals {
+  BoxEntry* boxes;
+  std::uint32_t* counts;
+};
 
 struct IntegralArguments {
   MatrixSides of;
   const PlaneFacts* facts;
   const double* columns;
   Index column_pitch, band_rows, bands;
-  double* left;   // [left][2 or, with masks, 3][rows][cols]
-  double* right;  // likewise
+  Integrals left, right;
 };
 
 // Places of a row of a chunk in shared memory: every lane writes kScanRun neighbours.
 constexpr int kScanPitch = kScanCols + kScanCols / kScanRun;
 __host__ __device__ constexpr int scan_place(int x) { return x + x / kScanRun; }
 
-// Sums along the rows of a band, a warp a row, and then down its columns, half a block for values and half for
-// squares. What lies above the band is added to its first row. grid: bands, matrices (in a stride).
+// Sums along the rows of a band, a warp a row, and then down its columns, a thread a column: both halves of a block
+// add up all rows of a group of kPlaneWarps, and each stores half of them. What lies above the band is added to its
+// first row. grid: bands, matrices (in a stride).
 template <bool kMasked>
 __global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArguments a) {
   constexpr int kImages = PlaneArguments::column_sums(kMasked);
@@ -344,9 +356,11 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArg
     if (begin >= own.rows) continue;
     const Index end = begin + a.band_rows < own.rows ? begin + a.band_rows : own.rows;
     const PlaneFacts facts = a.facts[matrix];
-    const Index size = own.rows * own.cols;
-    double* const images = a.of.is_left(matrix) ? a.left + matrix * kImages * size
-                                                : a.right + (matrix - a.of.lefts) * kImages * size;
+    const Index size = integral_size({own.rows, own.cols});
+    const Index before_matrix = (a.of.is_left(matrix) ? matrix : matrix - a.of.lefts) * size;
+    BoxEntry* const boxes = (a.of.is_left(matrix) ? a.left.boxes : a.right.boxes) + before_matrix;
+    std::uint32_t* const counts =
+        kMasked ? (a.of.is_left(matrix) ? a.left.counts : a.right.counts) + before_matrix : nullptr;
     const double* const of_columns = a.columns + matrix * a.bands * kImages * a.column_pitch;
     for (int i = static_cast<int>(threadIdx.x); i < kImages * kMostBandRows; i += kPlaneThreads) {
       before[i] = 0;
@@ -362,9 +376,10 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArg
         above[image * kScanCols + column] = sum;
       };
       add_above(half);
-      if (kMasked && half == 0) add_above(kCountIntegral);
+      if (kMasked && half == 0) add_above(kImages - 1);
       block::barrier();
-      double down = 0, count_down = 0;
+      BoxEntry down = {0, 0};
+      double count_down = 0;
       for (Index group = begin; group < end; group += kPlaneWarps) {
         const Index y = group + own_warp;
 #pragma unroll
@@ -385,8 +400,8 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArg
         for (int i = 0; i < kScanRun; ++i) {
           const int at = lane * kScanRun + i;
           const double v = staged[own_warp * kScanCols + at];
-          sum[kSumIntegral] += v;
-          sum[kSquareIntegral] += v * v;
+          sum[0] += v;
+          sum[1] += v * v;
           if (kMasked) sum[kImages - 1] += staged_valid[own_warp * kScanCols + at];
 #pragma unroll
           for (int image = 0; image < kImages; ++image) {
@@ -415,15 +430,16 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArg
           if (lane == 0) before[image * kMostBandRows + row] = total;
         }
         block::barrier();
-        for (int i = 0; i < kPlaneWarps && group + i < end; ++i) {
-          const int from = i * kScanPitch + scan_place(column);
-          const Index to = (group + i) * own.cols + x;
-          down += scanned[half * kPlaneWarps * kScanPitch + from];
-          if (x < own.cols) images[half * size + to] = down;
-          if (kMasked && half == 0) {
-            count_down += scanned[kCountIntegral * kPlaneWarps * kScanPitch + from];
-            if (x < own.cols) images[kCountIntegral * size + to] = count_down;
-          }
+#pragma unroll
+        for (int i = 0; i < kPlaneWarps; ++i) {
+          const double* const from = scanned + i * kScanPitch + scan_place(column);
+          down.sum += from[0];
+          down.squares += from[kPlaneWarps * kScanPitch];
+          if (kMasked) count_down += from[(kImages - 1) * kPlaneWarps * kScanPitch];
+          if (i / (kPlaneWarps / 2) != half || group + i >= end || x >= own.cols) continue;
+          const Index to = (group + i + 1) * (own.cols + 1) + x + 1;
+          boxes[to] = down;
+          if (kMasked) counts[to] = static_cast<std::uint32_t>(count_down);
         }
         block::barrier();
       }

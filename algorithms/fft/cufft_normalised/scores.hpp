@@ -177,6 +177,27 @@ struct OverlapRectangle {
   __device__ __forceinline__ int area() const { return y.count * x.count; }
 };
 
+// Where an integral image has what the sum over a rectangle is made of.
+struct BoxCorners {
+  int top_before, top_last, bottom_before, bottom_last;
+
+  __device__ __forceinline__ BoxCorners(const OverlapRectangle& of, int cols) {
+    top_before = of.y.first * (cols + 1) + of.x.first;
+    top_last = top_before + of.x.count;
+    bottom_before = top_before + of.y.count * (cols + 1);
+    bottom_last = bottom_before + of.x.count;
+  }
+  __device__ __forceinline__ BoxEntry sums(const BoxEntry* image) const {
+    const BoxEntry bl = image[bottom_last], tl = image[top_last], bb = image[bottom_before],
+                   tb = image[top_before];
+    return {(bl.sum - tl.sum) - (bb.sum - tb.sum),
+            (bl.squares - tl.squares) - (bb.squares - tb.squares)};
+  }
+  __device__ __forceinline__ std::uint32_t count(const std::uint32_t* image) const {
+    return (image[bottom_last] - image[top_last]) - (image[bottom_before] - image[top_before]);
+  }
+};
+
 // A matrix with less than 2^31 elements.
 struct SmallShape {
   int rows, cols;
@@ -197,27 +218,31 @@ struct ShiftAxis {
     each = apart < outputs ? 2 : 1;
     count = static_cast<std::uint32_t>((outputs + each * step - 1) / (each * step)) * step;
   }
-  // The output of number `at`, or of its second.
-  __device__ __forceinline__ int output(std::uint32_t at, std::uint32_t which) const {
-    return static_cast<int>(each == 1 ? at : at + (at / step + which) * step);
+  // The first output of number `at`.
+  __device__ __forceinline__ int first(std::uint32_t at) const {
+    return static_cast<int>(each == 1 ? at : at + at / step * step);
   }
 };
+
+// Pairs whose scores a thread makes, one after the other: what it knows of a shift and of a left matrix serves all.
+constexpr int kMostScorePairs = small_if_emulated(8, 3);
 
 struct ScoreArguments {
   SmallShape left, right;  // of a segment, where there are any
   int first_sy, first_sx, out_rows, out_cols;
   PairRange pairs;
+  int of_thread;  // pairs: at most kMostScorePairs
   double min_overlap;
   MatrixSides of;
   const PlaneFacts* facts;
-  const double* left_integrals;
-  const double* right_integrals;
+  Integrals left_integrals, right_integrals;
   const float* sums;  // circular: sum s of a pair is scalar plane pair * number + s
   PlaneLayout layout;
   int rows, cols;  // of a transform
   double* most;    // [owner][parts]
   int parts;
   double least;          // without masks: the least number of elements of a score that is not 0
+  float norms;           // of the values of both planes: the product
   float roundoff;        // of a sum from a transform: the part of the norms of both planes
   float largest_error;   // of any score
   float* out;
@@ -232,14 +257,10 @@ struct ScoreArguments {
     const int y = sy < 0 ? sy + rows : sy, x = sx < 0 ? sx + cols : sx;
     return 2 * (y * (layout.slots * layout.pitch) + x);
   }
-  // What the transform has of a sum, 0 where there is none.
-  template <typename S, Sum kSum>
-  __device__ __forceinline__ float transformed(Index pair, Index place) const {
-    if constexpr (S::kHas[kSum]) {
-      constexpr int kPlace = S::kPlace[kSum];
-      return sums[place + layout.first(pair * S::kNumber + kPlace)];
-    }
-    return 0;
+  // Scalars before those of a pair's sum, in row 0.
+  template <typename S>
+  __device__ __forceinline__ std::uint32_t plane(Index pair, int place) const {
+    return static_cast<std::uint32_t>(layout.first(pair * S::kNumber + place));
   }
   // The rectangle in the left matrix; that in the right one is moved by the shift.
   __device__ __forceinline__ OverlapRectangle in_left(int sy, int sx) const {
@@ -250,58 +271,35 @@ struct ScoreArguments {
     };
     return {range(left.rows, right.rows, sy), range(left.cols, right.cols, sx)};
   }
-  // The integral images of a matrix.
-  template <typename S>
-  __device__ __forceinline__ const double* left_image(Index matrix) const {
-    return left_integrals + matrix * S::kImages * left.size();
+  // Elements before the integral image of a matrix.
+  __device__ __forceinline__ Index left_image(Index matrix) const {
+    return matrix * integral_size({left.rows, left.cols});
   }
-  template <typename S>
-  __device__ __forceinline__ const double* right_image(Index matrix) const {
-    return right_integrals + (matrix - pairs.lefts) * S::kImages * right.size();
+  __device__ __forceinline__ Index right_image(Index matrix) const {
+    return (matrix - pairs.lefts) * integral_size({right.rows, right.cols});
   }
-  // The output of a pair at a row and column, or null where another segment has it.
-  __device__ __forceinline__ float* output(Index pair, int row, int col) const {
+  // Of a pair: the place of its first output, and how many columns from there on another segment has.
+  struct Outputs {
+    Index first;
+    int skip;
+  };
+  __device__ __forceinline__ Outputs outputs(Index pair) const {
     const Index number = pairs.first + pair, segments = of.right.segments;
-    if (segments == 1) return out + number * whole_size + row * whole_cols + col;
+    if (segments == 1) return {number * whole_size, 0};
     const Index begin = of.right.begin(number);
-    if (begin + col < number % segments * of.right.step) return nullptr;
-    return out + number / segments * whole_size + row * whole_cols + begin + col;
+    return {number / segments * whole_size + begin,
+            static_cast<int>(number % segments * of.right.step - begin)};
   }
 };
-
-// The sum over a rectangle of a matrix from its integral image.
-__device__ __forceinline__ double box(const double* image, int cols, const OverlapRectangle& of) {
-  const int top = of.y.first - 1, bottom = top + of.y.count;
-  const int before = of.x.first - 1, last = before + of.x.count;
-  const auto at = [&](int y, int x) { return y < 0 || x < 0 ? 0.0 : image[y * cols + x]; };
-  return (at(bottom, last) - at(top, last)) - (at(bottom, before) - at(top, before));
-}
-
-// Sums of a rectangle: of values, of their squares, and of valid elements.
-struct BoxSums {
-  double sum, squares, count;
-};
-template <typename S>
-__device__ __forceinline__ BoxSums box_sums(const double* images, const SmallShape& shape,
-                                            const OverlapRectangle& of, double area) {
-  const Index size = shape.size();
-  BoxSums sums;
-  sums.sum = S::kCentred ? box(images + kSumIntegral * size, shape.cols, of) : 0.0;
-  sums.squares = box(images + kSquareIntegral * size, shape.cols, of);
-  sums.count = S::kMasked ? box(images + kCountIntegral * size, shape.cols, of) : area;
-  return sums;
-}
 
 // The number of elements that are valid in both, from the numbers of each.
 template <typename S>
-__device__ __forceinline__ double valid_in_both(const ScoreArguments& a, Index pair, Pair own,
-                                                double left, double right, double area,
-                                                Index place) {
+__device__ __forceinline__ double valid_in_both(double left, double right, double area,
+                                                float from_transform, const PlaneFacts& l,
+                                                const PlaneFacts& r) {
   if (S::kMasks == Masks::left) return left;
   if (S::kMasks != Masks::both) return right;
-  const PlaneFacts &l = a.facts[own.left], &r = a.facts[own.right];
-  const double rest = a.transformed<S, kCount>(pair, place);
-  return rint(rest * (l.mask_size * r.mask_size) + l.mask * right + r.mask * left -
+  return rint(from_transform * (l.mask_size * r.mask_size) + l.mask * right + r.mask * left -
               l.mask * r.mask * area);
 }
 
@@ -315,29 +313,27 @@ __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, I
     const Pair own = S::kMasks == Masks::both
                          ? a.pairs.matrices(owner)
                          : Pair{owner, a.pairs.lefts + owner};
-    double largest = 0;
     const auto outputs = static_cast<std::uint32_t>(a.out_rows) * a.out_cols;
+    double largest = 0;
     for (std::uint32_t i = blockIdx.x * kScoreThreads + threadIdx.x; i < outputs;
          i += gridDim.x * kScoreThreads) {
       const int row = static_cast<int>(i / a.out_cols);
       const int sy = a.first_sy + row;
-      const int sx = a.first_sx + static_cast<int>(i - static_cast<std::uint32_t>(row) * a.out_cols);
+      const int sx = a.first_sx + static_cast<int>(i) - row * a.out_cols;
       const OverlapRectangle l = a.in_left(sy, sx);
-      const double area = l.area();
-      const auto left = [&] {
-        return box(a.left_image<S>(own.left) + kCountIntegral * a.left.size(), a.left.cols, l);
-      };
-      const auto right = [&] {
-        return box(a.right_image<S>(own.right) + kCountIntegral * a.right.size(), a.right.cols,
-                   l.moved(sy, sx));
-      };
-      double count = 0;
-      if (area > 0) {
-        count = S::kMasks == Masks::left    ? left()
-                : S::kMasks == Masks::right ? right()
-                                            : valid_in_both<S>(a, owner, own, left(), right(), area,
-                                                               a.place(sy, sx));
+      if (l.area() == 0) continue;
+      double left = 0, right = 0;
+      if (S::kLeft) {
+        left = BoxCorners(l, a.left.cols).count(a.left_integrals.counts + a.left_image(own.left));
       }
+      if (S::kRight) {
+        right = BoxCorners(l.moved(sy, sx), a.right.cols)
+                    .count(a.right_integrals.counts + a.right_image(own.right));
+      }
+      const float both =
+          S::kLeft && S::kRight ? a.sums[a.place(sy, sx) + a.plane<S>(owner, S::kNumber - 1)] : 0;
+      const double count = valid_in_both<S>(left, right, l.area(), both, a.facts[own.left],
+                                            a.facts[S::kRight ? own.right : 0]);
       largest = count > largest ? count : largest;
     }
     for (int by = warp::kSize / 2; by > 0; by /= 2) {
@@ -356,91 +352,108 @@ __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, I
   }
 }
 
-// Rounding of a sum from an integral image, relative to the sum of all squares, which is the number of elements or,
-// of a constant matrix, 0.
-__device__ __forceinline__ float box_error(const PlaneFacts& of, Index size) {
-  return of.most > 0 ? 0x1p-48f * static_cast<float>(size) : 0.0f;
+// What all shifts of a side of a pair need.
+struct SideConstants {
+  Index image;      // elements before its integral image
+  float box_error;  // rounding of a sum from the image: of the sum of all squares, which is the number of elements
+                    // or, of a constant matrix, 0
+  float limit;      // of squares that are no rounding of a constant, an element: elements are `most` at most
+};
+// With masks: the facts of both sides, and what comes from them.
+struct MaskConstants {
+  PlaneFacts left, right;
+  double least;             // the least number of elements of a score that is not 0
+};
+template <typename S>
+struct PairConstants {
+  SideConstants left, right;
+  Index out;            // place of its first output
+  int skip;             // columns that another segment has
+  std::uint32_t plane;  // scalars before its first sum
+  std::uint32_t odd;    // 1: that is an imaginary part
+  bool has_new_left;    // another one than the pair before
+};
+
+__device__ __forceinline__ SideConstants side_constants(const PlaneFacts& facts, Index image,
+                                                        Index size) {
+  const auto most = static_cast<float>(facts.most);
+  return {image, most > 0 ? 0x1p-48f * static_cast<float>(size) : 0.0f, 0x1p-38f * most * most};
 }
 
 // One side over the n elements of an overlap.
 struct SideOfScore {
-  double mean;
-  float sum;
-  float sum_error;
+  double sum, mean;
+  float size_of_mean, sum_error;
   float inverse;        // 1 / its norm; 0 where it is constant, NaN where its digits are too few
   float squares_error;  // half of it, relative
 };
-__device__ __forceinline__ SideOfScore side_of_score(double sum, double squares, double n,
+__device__ __forceinline__ SideOfScore side_of_score(double sum, double squares, float n,
                                                      double inverse_n, float sum_error,
-                                                     float squares_error, float most) {
+                                                     float squares_error, float limit) {
   SideOfScore side;
+  side.sum = sum;
   side.mean = sum * inverse_n;
-  side.sum = static_cast<float>(sum);
+  side.size_of_mean = fabsf(static_cast<float>(side.mean));
   side.sum_error = sum_error;
   const float centred = static_cast<float>(squares - sum * side.mean);
-  const float mean = fabsf(static_cast<float>(side.mean)), count = static_cast<float>(n);
-  const float error = squares_error + 2 * mean * sum_error;
-  side.squares_error = 0.5f * error / centred;
+  const float error = squares_error + 2 * side.size_of_mean * sum_error;
+  const bool certain = centred > 8 * error && centred > limit * n;
+  side.inverse = 1 / sqrtf(certain ? centred : 1.0f);
+  side.squares_error = 0.5f * error * (side.inverse * side.inverse);
   // Elements are at least as far from the pivot as their mean, so that this is what rounding leaves of a constant.
-  if (centred + error <= 0x1p-42f * mean * mean * count) {
-    side.inverse = 0;
-  } else {
-    // Enough digits, and no constant: elements are `most` at most.
-    const bool certain = centred > 8 * error && centred > 0x1p-38f * most * most * count;
-    side.inverse = certain ? 1 / sqrtf(centred) : NAN;
-  }
+  const bool constant = centred + error <= 0x1p-42f * side.size_of_mean * side.size_of_mean * n;
+  side.inverse = constant ? 0.0f : certain ? side.inverse : NAN;
   return side;
 }
 
-// The score, or NaN where it may be too far off. `norms`: of both whole planes of values.
-__device__ __forceinline__ float score_of(const SideOfScore& left, const SideOfScore& right,
-                                          float products, float roundoff, float norms,
-                                          float largest_error) {
-  if (left.inverse == 0 || right.inverse == 0) return 0;
+// The score, or NaN where it may be too far off.
+__device__ __forceinline__ float score_of(const ScoreArguments& a, const SideOfScore& left,
+                                          const SideOfScore& right, float products) {
   const float inverse = left.inverse * right.inverse;
-  const float of_means = static_cast<float>(left.mean * right.sum);
-  const float score = (products - of_means) * inverse;
-  const float left_mean = fabsf(static_cast<float>(left.mean));
-  const float right_mean = fabsf(static_cast<float>(right.mean));
+  const float score = (products - static_cast<float>(left.mean * right.sum)) * inverse;
   // Two planes in one complex transform have the errors of both.
-  const float scale = roundoff * norms * inverse;
-  const float error = 1.42f * scale +
-                      (left_mean * right.sum_error + right_mean * left.sum_error) * inverse +
+  const float scale = a.roundoff * a.norms * inverse;
+  const float of_means = left.size_of_mean * right.sum_error + right.size_of_mean * left.sum_error;
+  const float error = 1.42f * scale + of_means * inverse +
                       fabsf(score) * (left.squares_error + right.squares_error);
   // Half of what docs/design.md allows a transform: 16 u and 4 u log2(N) for the norms.
   const float allowed = 0x1p-21f + 4 * scale;
-  if (!(error <= (allowed < largest_error ? allowed : largest_error))) return NAN;
+  if (left.inverse == 0 || right.inverse == 0) return 0;
+  if (!(error <= (allowed < a.largest_error ? allowed : a.largest_error))) return NAN;
   return score > 1 ? 1 : score < -1 ? -1 : score;
 }
 
-// Which shifts a thread has, and notes of them.
-struct ShiftNumbers {
-  std::uint32_t down, across;
-  bool exist;
-
-  __device__ __forceinline__ ShiftNumbers(const ScoreArguments& a, std::uint32_t tile,
-                                          std::uint32_t of_warp) {
-    const std::uint32_t tile_row = tile / a.tiles;
-    down = tile_row * kScoreWarps + of_warp;
-    across = (tile - tile_row * a.tiles) * warp::kSize + static_cast<std::uint32_t>(warp::lane());
-    exist = down < a.down.count && across < a.across.count;
+// One side with masks: what its integral images say, and what the mask of the other side changes. Of that the
+// share of the mask's mean comes from the box, and the rest from transforms: `sum_rest` and `squares_rest`.
+template <typename S, bool kChanged>
+__device__ __forceinline__ SideOfScore masked_side(const ScoreArguments& a,
+                                                   const SideConstants& side, BoxEntry box,
+                                                   double valid, const PlaneFacts& own,
+                                                   const PlaneFacts& other, double n,
+                                                   double inverse_n, float sum_rest,
+                                                   float squares_rest) {
+  float sum_error = side.box_error, squares_error = side.box_error;
+  if (kChanged) {
+    const float of_transform = 1.42f * a.roundoff * a.norms;
+    box.sum = other.mask * box.sum + other.mask_size * sum_rest;
+    sum_error += of_transform * static_cast<float>(other.mask_size);
+    const double of_squares = other.mask_size * own.square_size;
+    box.squares = other.mask * (box.squares - own.square * valid) + own.square * n +
+                  of_squares * squares_rest;
+    squares_error += of_transform * static_cast<float>(of_squares);
   }
-};
-
-// Pairs that a thread of the scores takes: what it knows of a left matrix serves both.
-constexpr int kScorePairs = 2;
+  return side_of_score(S::kCentred ? box.sum : 0.0, box.squares, static_cast<float>(n), inverse_n,
+                       S::kCentred ? sum_error : 0.0f, squares_error, side.limit);
+}
 
 // The least number of elements of a score of a pair that is not 0; by a warp.
 template <typename S>
 __device__ __forceinline__ double least_elements(const ScoreArguments& a, Index pair) {
-  double largest = 0;
-  if (pair < a.pairs.count) {
-    const Pair own = a.pairs.matrices(pair);
-    const Index owner = S::kMasks == Masks::both   ? pair
-                        : S::kMasks == Masks::left ? own.left
-                                                   : own.right - a.pairs.lefts;
-    if (warp::lane() < a.parts) largest = a.most[owner * a.parts + warp::lane()];
-  }
+  const Pair own = a.pairs.matrices(pair);
+  const Index owner = S::kMasks == Masks::both   ? pair
+                      : S::kMasks == Masks::left ? own.left
+                                                 : own.right - a.pairs.lefts;
+  double largest = warp::lane() < a.parts ? a.most[owner * a.parts + warp::lane()] : 0.0;
   for (int by = warp::kSize / 2; by > 0; by /= 2) {
     const double other = warp::shuffle_xor(largest, by);
     largest = other > largest ? other : largest;
@@ -449,115 +462,141 @@ __device__ __forceinline__ double least_elements(const ScoreArguments& a, Index 
   return least > 1 ? least : 1;
 }
 
-// One side with masks: what its integral images say, and what the mask of the other side changes. Of that the
-// share of the mask's mean comes from the box, and the rest from transforms: `sum_rest` and `squares_rest`.
-template <typename S, bool kChanged>
-__device__ __forceinline__ SideOfScore masked_side(const ScoreArguments& a, const BoxSums& boxes,
-                                                   const PlaneFacts& own, const PlaneFacts& other,
-                                                   Index size, double n, double inverse_n,
-                                                   float sum_rest, float squares_rest,
-                                                   float norms) {
-  double sum = boxes.sum, squares = boxes.squares;
-  float sum_error = box_error(own, size), squares_error = sum_error;
-  if (kChanged) {
-    const float of_transform = 1.42f * a.roundoff * norms;
-    sum = other.mask * sum + other.mask_size * sum_rest;
-    sum_error += of_transform * static_cast<float>(other.mask_size);
-    const double of_squares = other.mask_size * own.square_size;
-    squares = other.mask * (squares - own.square * boxes.count) + own.square * n +
-              of_squares * squares_rest;
-    squares_error += of_transform * static_cast<float>(of_squares);
-  }
-  return side_of_score(S::kCentred ? sum : 0.0, squares, n, inverse_n,
-                       S::kCentred ? sum_error : 0.0f, squares_error,
-                       static_cast<float>(own.most));
-}
+// Which shifts a lane of a warp has: the first ones of two along each axis.
+struct ShiftNumbers {
+  int row, col;
+  bool exist;
 
-// grid: tiles of shifts, groups of kScorePairs pairs (in a stride).
+  __device__ __forceinline__ ShiftNumbers(const ScoreArguments& a, std::uint32_t tile,
+                                          std::uint32_t of_warp) {
+    const std::uint32_t tile_row = tile / a.tiles;
+    const std::uint32_t down = tile_row * kScoreWarps + of_warp;
+    const std::uint32_t across = (tile - tile_row * a.tiles) * warp::kSize +
+                                 static_cast<std::uint32_t>(warp::lane());
+    exist = down < a.down.count && across < a.across.count;
+    row = a.down.first(down);
+    col = a.across.first(across);
+  }
+};
+
+// grid: tiles of shifts, groups of pairs (in a stride).
 template <typename S>
 __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
     scores_kernel(ScoreArguments a) {
-  XCORR_SHARED(double, least_of, kScorePairs);
-  const std::uint32_t of_warp = threadIdx.x / warp::kSize;
-  const ShiftNumbers numbers(a, blockIdx.x, of_warp);
-  const float norms =
-      sqrtf(static_cast<float>(a.left.size())) * sqrtf(static_cast<float>(a.right.size()));
-  for (Index group = blockIdx.y; group * kScorePairs < a.pairs.count; group += gridDim.y) {
-    const Index first_pair = group * kScorePairs;
-    if (S::kMasked) {
-      block::barrier();  // others may still read those before
-      if (of_warp < kScorePairs) {
-        const double least = least_elements<S>(a, first_pair + of_warp);
-        if (warp::lane() == 0) least_of[of_warp] = least;
-      }
-      block::barrier();
+  XCORR_SHARED(PairConstants<S>, constants, kMostScorePairs);
+  XCORR_SHARED(MaskConstants, masks, S::kMasked ? kMostScorePairs : 1);
+  const auto of_warp = static_cast<int>(threadIdx.x) / warp::kSize;
+  const ShiftNumbers numbers(a, blockIdx.x, static_cast<std::uint32_t>(of_warp));
+  for (Index group = blockIdx.y; group * a.of_thread < a.pairs.count; group += gridDim.y) {
+    const Index first_pair = group * a.of_thread, rest = a.pairs.count - first_pair;
+    const int count = rest < a.of_thread ? static_cast<int>(rest) : a.of_thread;
+    block::barrier();  // others may still read those before
+    for (int i = of_warp; i < count; i += kScoreWarps) {
+      const Index pair = first_pair + i;
+      const Pair own = a.pairs.matrices(pair);
+      const double least = S::kMasked ? least_elements<S>(a, pair) : 0;
+      if (warp::lane() > 0) continue;
+      const ScoreArguments::Outputs outputs = a.outputs(pair);
+      const PlaneFacts left = a.facts[own.left], right = a.facts[own.right];
+      PairConstants<S>& of = constants[i];
+      of.left = side_constants(left, a.left_image(own.left), a.left.size());
+      of.right = side_constants(right, a.right_image(own.right), a.right.size());
+      of.out = outputs.first;
+      of.skip = outputs.skip;
+      of.plane = a.plane<S>(pair, 0);
+      of.odd = of.plane % 2;
+      of.has_new_left = i == 0 || a.pairs.matrices(pair - 1).left != own.left;
+      if (S::kMasked) masks[i] = {left, right, least};
     }
+    block::barrier();
 #pragma unroll 1
     for (std::uint32_t which = 0; which < a.down.each * a.across.each; ++which) {
-      const int row = a.down.output(numbers.down, which % a.down.each);
-      const int col = a.across.output(numbers.across, which / a.down.each);
+      // Of rows or columns that are the second of two: 1.
+      const std::uint32_t below = a.down.each == 2 ? which % 2 : 0;
+      const std::uint32_t behind = a.down.each == 2 ? which / 2 : which;
+      const int row = numbers.row + static_cast<int>(below * a.down.step);
+      const int col = numbers.col + static_cast<int>(behind * a.across.step);
       const bool exists = numbers.exist && row < a.out_rows && col < a.out_cols;
       const int sy = a.first_sy + row, sx = a.first_sx + col;
-      const Index place = a.place(sy, sx);
-      const OverlapRectangle in_left = a.in_left(sy, sx), in_right = in_left.moved(sy, sx);
-      const double area = in_left.area();
-      const bool counts = exists && area > 0 && (S::kMasked || area >= a.least);
-      const double inverse_area = S::kMasked ? 0 : 1 / area;
-      Index left_matrix = -1;
-      BoxSums left_boxes = {};
-      SideOfScore left = {};
+      const OverlapRectangle in_left = a.in_left(sy, sx);
+      const float area = static_cast<float>(in_left.area());
+      const bool counts = exists && area > 0 && (S::kMasked || in_left.area() >= a.least);
+      int unsure = 0;
+      if (exists) {
+        const double inverse_area = S::kMasked || !counts ? 0.0 : 1.0 / in_left.area();
+        const float* const sums = a.sums + a.place(sy, sx);
+        const BoxCorners left_corners(in_left, a.left.cols);
+        const BoxCorners right_corners(in_left.moved(sy, sx), a.right.cols);
+        float* const out = a.out + (row * a.whole_cols + col);
+        SideOfScore left = {};
+        BoxEntry left_box = {};
+        std::uint32_t left_valid = 0;
 #pragma unroll 1
-      for (int k = 0; k < kScorePairs; ++k) {
-        const Index pair = first_pair + k;
-        if (pair >= a.pairs.count) break;
-        float score = 0;
-        if (counts) {
-          const Pair own = a.pairs.matrices(pair);
-          const PlaneFacts &l = a.facts[own.left], &r = a.facts[own.right];
-          if (own.left != left_matrix) {
-            left_matrix = own.left;
-            left_boxes = box_sums<S>(a.left_image<S>(own.left), a.left, in_left, area);
-            if (!S::kMasked) {
-              const float error = box_error(l, a.left.size());
-              left = side_of_score(left_boxes.sum, left_boxes.squares, area, inverse_area,
-                                   S::kCentred ? error : 0.0f, error, static_cast<float>(l.most));
+        for (int k = 0; k < count; ++k) {
+          const PairConstants<S>& of = constants[k];
+          // Plane after plane of a pair.
+          const auto transformed = [&](int place) {
+            const std::uint32_t on = of.odd + place;
+            const auto slot = static_cast<std::uint32_t>(2 * a.layout.pitch);
+            return sums[of.plane - of.odd + on / 2 * slot + on % 2];
+          };
+          float score = 0;
+          if (counts) {
+            const float products = sums[of.plane];
+            const BoxEntry box = right_corners.sums(a.right_integrals.boxes + of.right.image);
+            if (of.has_new_left) {
+              left_box = left_corners.sums(a.left_integrals.boxes + of.left.image);
+              if (S::kMasked) {
+                left_valid = left_corners.count(a.left_integrals.counts + of.left.image);
+              } else {
+                const float error = of.left.box_error;
+                left = side_of_score(S::kCentred ? left_box.sum : 0.0, left_box.squares, area,
+                                     inverse_area, S::kCentred ? error : 0.0f, error,
+                                     of.left.limit);
+              }
+            }
+            if constexpr (!S::kMasked) {
+              const float error = of.right.box_error;
+              const SideOfScore right = side_of_score(
+                  S::kCentred ? box.sum : 0.0, box.squares, area, inverse_area,
+                  S::kCentred ? error : 0.0f, error, of.right.limit);
+              score = score_of(a, left, right, products);
+            } else {
+              const MaskConstants& mask = masks[k];
+              const std::uint32_t right_valid =
+                  right_corners.count(a.right_integrals.counts + of.right.image);
+              const float both = S::kLeft && S::kRight ? transformed(S::kNumber - 1) : 0.0f;
+              const double n = valid_in_both<S>(left_valid, right_valid, in_left.area(), both,
+                                                mask.left, mask.right);
+              if (n >= mask.least) {
+                const double inverse_n = 1 / n;
+                constexpr int kLeftSums = S::kPlace[kLeftSum], kLeftSquare = S::kPlace[kLeftSquares],
+                              kRightSums = S::kPlace[kRightSum],
+                              kRightSquare = S::kPlace[kRightSquares];
+                constexpr bool kLeftMean = S::kRight && S::kCentred,
+                               kRightMean = S::kLeft && S::kCentred;
+                const SideOfScore changed_left = masked_side<S, S::kRight>(
+                    a, of.left, left_box, left_valid, mask.left, mask.right, n, inverse_n,
+                    kLeftMean ? transformed(kLeftSums) : 0.0f,
+                    S::kRight ? transformed(kLeftSquare) : 0.0f);
+                const SideOfScore changed_right = masked_side<S, S::kLeft>(
+                    a, of.right, box, right_valid, mask.right, mask.left, n, inverse_n,
+                    kRightMean ? transformed(kRightSums) : 0.0f,
+                    S::kLeft ? transformed(kRightSquare) : 0.0f);
+                score = score_of(a, changed_left, changed_right, products);
+              }
             }
           }
-          const BoxSums boxes =
-              box_sums<S>(a.right_image<S>(own.right), a.right, in_right, area);
-          const float products = a.transformed<S, kProducts>(pair, place);
-          if (!S::kMasked) {
-            const float error = box_error(r, a.right.size());
-            const SideOfScore right =
-                side_of_score(boxes.sum, boxes.squares, area, inverse_area,
-                              S::kCentred ? error : 0.0f, error, static_cast<float>(r.most));
-            score = score_of(left, right, products, a.roundoff, norms, a.largest_error);
-          } else {
-            const double n =
-                valid_in_both<S>(a, pair, own, left_boxes.count, boxes.count, area, place);
-            const double inverse_n = 1 / n;
-            if (n >= least_of[k]) {
-              const SideOfScore masked_left = masked_side<S, S::kRight>(
-                  a, left_boxes, l, r, a.left.size(), n, inverse_n,
-                  a.transformed<S, kLeftSum>(pair, place),
-                  a.transformed<S, kLeftSquares>(pair, place), norms);
-              const SideOfScore masked_right = masked_side<S, S::kLeft>(
-                  a, boxes, r, l, a.right.size(), n, inverse_n,
-                  a.transformed<S, kRightSum>(pair, place),
-                  a.transformed<S, kRightSquares>(pair, place), norms);
-              score = score_of(masked_left, masked_right, products, a.roundoff, norms,
-                               a.largest_error);
-            }
-          }
+          if (col < of.skip) continue;
+          out[of.out] = score;
+          unsure |= score != score;
         }
-        float* const out = exists ? a.output(pair, row, col) : nullptr;
-        if (out) *out = score;
-        if (!warp::any(out && score != score)) continue;
-        if (warp::lane() == 0) {
-          const Index warps = static_cast<Index>(gridDim.x) * kScoreWarps;
-          const Index note = (pair * 4 + which) * warps + blockIdx.x * kScoreWarps + of_warp;
-          a.notes[atomic_add(a.uncertain, std::uint32_t{1})] = note;
-        }
+      }
+      if (!warp::any(unsure != 0)) continue;
+      if (warp::lane() == 0) {
+        const Index warps = static_cast<Index>(gridDim.x) * kScoreWarps;
+        const Index note = (group * 4 + which) * warps + blockIdx.x * kScoreWarps + of_warp;
+        a.notes[atomic_add(a.uncertain, std::uint32_t{1})] = note;
       }
     }
   }
@@ -614,31 +653,38 @@ __device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair ow
   return score > 1 ? 1 : score < -1 ? -1 : score;
 }
 
-// A warp takes the 32 shifts of a note. `tiles`: blocks of the scores along x. grid: notes, in a stride.
+// A warp takes the 32 shifts of a note, of a group of pairs. `tiles`: blocks of the scores along x. grid: notes, in a
+// stride.
 template <bool kCentred>
 __global__ void __launch_bounds__(kScoreThreads, 2)
     definition_kernel(ScoreArguments a, std::uint32_t tiles) {
   const Index count = *a.uncertain, warps = static_cast<Index>(tiles) * kScoreWarps;
   for (Index i = static_cast<Index>(blockIdx.x) * kScoreWarps + threadIdx.x / warp::kSize;
        i < count; i += static_cast<Index>(gridDim.x) * kScoreWarps) {
-    const Index note = a.notes[i], of_pair = note / warps;
-    const auto at = static_cast<std::uint32_t>(note - of_pair * warps);
-    const Index pair = of_pair / 4;
-    const auto which = static_cast<std::uint32_t>(of_pair % 4);
+    const Index note = a.notes[i], of_group = note / warps, group = of_group / 4;
+    const auto at = static_cast<std::uint32_t>(note - of_group * warps);
+    const auto which = static_cast<std::uint32_t>(of_group % 4);
     const ShiftNumbers numbers(a, at / kScoreWarps, at % kScoreWarps);
-    const int row = a.down.output(numbers.down, which % a.down.each);
-    const int col = a.across.output(numbers.across, which / a.down.each);
+    const std::uint32_t below = a.down.each == 2 ? which % 2 : 0;
+    const std::uint32_t behind = a.down.each == 2 ? which / 2 : which;
+    const int row = numbers.row + static_cast<int>(below * a.down.step);
+    const int col = numbers.col + static_cast<int>(behind * a.across.step);
     const bool exists = numbers.exist && row < a.out_rows && col < a.out_cols;
-    float* const out = exists ? a.output(pair, row, col) : nullptr;
-    const float value = out ? *out : 0.0f;
-    const int unsure = value != value;
-    const Pair own = a.pairs.matrices(pair);
-    for (int lane = 0; lane < warp::kSize; ++lane) {
-      if (!warp::shuffle(unsure, lane)) continue;
-      const double score =
-          by_definition<kCentred>(a, own, a.first_sy + warp::shuffle(row, lane),
-                                  a.first_sx + warp::shuffle(col, lane));
-      if (warp::lane() == lane) *out = static_cast<float>(score);
+    for (int k = 0; k < a.of_thread && group * a.of_thread + k < a.pairs.count; ++k) {
+      const Index pair = group * a.of_thread + k;
+      const ScoreArguments::Outputs outputs = a.outputs(pair);
+      float* const out = a.out + outputs.first + (row * a.whole_cols + col);
+      const bool has_output = exists && col >= outputs.skip;
+      const float value = has_output ? *out : 0.0f;
+      const int unsure = value != value;
+      const Pair own = a.pairs.matrices(pair);
+      for (int lane = 0; lane < warp::kSize; ++lane) {
+        if (!warp::shuffle(unsure, lane)) continue;
+        const double score =
+            by_definition<kCentred>(a, own, a.first_sy + warp::shuffle(row, lane),
+                                    a.first_sx + warp::shuffle(col, lane));
+        if (warp::lane() == lane) *out = static_cast<float>(score);
+      }
     }
   }
 }
