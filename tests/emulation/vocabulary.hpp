@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <tuple>
 #include <type_traits>
@@ -20,6 +21,9 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+
+// Of CUDA's mathematical functions the one that the host lacks.
+inline float rsqrtf(float value) { return 1 / std::sqrt(value); }
 
 #define XCORR_SHARED(T, name, count)   \
   static const char name##_key = 0;    \

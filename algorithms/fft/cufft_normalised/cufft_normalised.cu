@@ -116,7 +116,7 @@ Support supports(const PlanRequest& request) {
     return no("masks of signals that are cut into segments");
   }
   // Elements of a matrix, bins and shifts are counted with 32 bits.
-  if (std::max({at.rows * at.cols, at.q().out_size(), integral_size(at.q().left),
+  if (std::max({at.rows * at.cols, at.q().out_rows() * at.segments.out_cols, integral_size(at.q().left),
                 integral_size(at.q().right), at.tiles * kScoreThreads, at.padded_rows * at.slots,
                 at.window_rows * at.product_slots, at.slots * at.cols,
                 at.product_slots * at.cols}) > std::numeric_limits<int>::max()) {

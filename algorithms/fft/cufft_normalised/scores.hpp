@@ -182,19 +182,30 @@ struct BoxCorners {
   int top_before, top_last, bottom_before, bottom_last;
 
   __device__ __forceinline__ BoxCorners(const OverlapRectangle& of, int cols) {
-    top_before = of.y.first * (cols + 1) + of.x.first;
-    top_last = top_before + of.x.count;
-    bottom_before = top_before + of.y.count * (cols + 1);
-    bottom_last = bottom_before + of.x.count;
-  }
-  __device__ __forceinline__ BoxEntry sums(const BoxEntry* image) const {
-    const BoxEntry bl = image[bottom_last], tl = image[top_last], bb = image[bottom_before],
-                   tb = image[top_before];
-    return {(bl.sum - tl.sum) - (bb.sum - tb.sum),
-            (bl.squares - tl.squares) - (bb.squares - tb.squares)};
+    // Kept, and not computed again for each pair.
+    top_before = opaque(of.y.first * (cols + 1) + of.x.first);
+    top_last = opaque(top_before + of.x.count);
+    bottom_before = opaque(top_before + of.y.count * (cols + 1));
+    bottom_last = opaque(bottom_before + of.x.count);
   }
   __device__ __forceinline__ std::uint32_t count(const std::uint32_t* image) const {
     return (image[bottom_last] - image[top_last]) - (image[bottom_before] - image[top_before]);
+  }
+};
+// What is there.
+struct BoxLoads {
+  BoxEntry top_before, top_last, bottom_before, bottom_last;
+
+  __device__ __forceinline__ BoxLoads() {}
+  __device__ __forceinline__ BoxLoads(const BoxEntry* image, const BoxCorners& at)
+      : top_before(image[at.top_before]),
+        top_last(image[at.top_last]),
+        bottom_before(image[at.bottom_before]),
+        bottom_last(image[at.bottom_last]) {}
+  __device__ __forceinline__ BoxEntry sums() const {
+    return {(bottom_last.sum - top_last.sum) - (bottom_before.sum - top_before.sum),
+            (bottom_last.squares - top_last.squares) -
+                (bottom_before.squares - top_before.squares)};
   }
 };
 
@@ -354,7 +365,8 @@ __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, I
 
 // What all shifts of a side of a pair need.
 struct SideConstants {
-  Index image;      // elements before its integral image
+  const BoxEntry* boxes;        // its integral images
+  const std::uint32_t* counts;
   float box_error;  // rounding of a sum from the image: of the sum of all squares, which is the number of elements
                     // or, of a constant matrix, 0
   float limit;      // of squares that are no rounding of a constant, an element: elements are `most` at most
@@ -367,17 +379,18 @@ struct MaskConstants {
 template <typename S>
 struct PairConstants {
   SideConstants left, right;
-  Index out;            // place of its first output
+  float* out;           // its first output
   int skip;             // columns that another segment has
   std::uint32_t plane;  // scalars before its first sum
   std::uint32_t odd;    // 1: that is an imaginary part
   bool has_new_left;    // another one than the pair before
 };
 
-__device__ __forceinline__ SideConstants side_constants(const PlaneFacts& facts, Index image,
+__device__ __forceinline__ SideConstants side_constants(const PlaneFacts& facts,
+                                                        const Integrals& of, Index image,
                                                         Index size) {
   const auto most = static_cast<float>(facts.most);
-  return {image, most > 0 ? 0x1p-48f * static_cast<float>(size) : 0.0f, 0x1p-38f * most * most};
+  return {of.boxes + image, of.counts + image, most > 0 ? 0x1p-48f * static_cast<float>(size) : 0.0f, 0x1p-38f * most * most};
 }
 
 // One side over the n elements of an overlap.
@@ -398,7 +411,7 @@ __device__ __forceinline__ SideOfScore side_of_score(double sum, double squares,
   const float centred = static_cast<float>(squares - sum * side.mean);
   const float error = squares_error + 2 * side.size_of_mean * sum_error;
   const bool certain = centred > 8 * error && centred > limit * n;
-  side.inverse = 1 / sqrtf(certain ? centred : 1.0f);
+  side.inverse = rsqrtf(certain ? centred : 1.0f);
   side.squares_error = 0.5f * error * (side.inverse * side.inverse);
   // Elements are at least as far from the pivot as their mean, so that this is what rounding leaves of a constant.
   const bool constant = centred + error <= 0x1p-42f * side.size_of_mean * side.size_of_mean * n;
@@ -407,20 +420,23 @@ __device__ __forceinline__ SideOfScore side_of_score(double sum, double squares,
 }
 
 // The score, or NaN where it may be too far off.
+template <bool kMasked>
 __device__ __forceinline__ float score_of(const ScoreArguments& a, const SideOfScore& left,
                                           const SideOfScore& right, float products) {
   const float inverse = left.inverse * right.inverse;
   const float score = (products - static_cast<float>(left.mean * right.sum)) * inverse;
   // Two planes in one complex transform have the errors of both.
   const float scale = a.roundoff * a.norms * inverse;
-  const float of_means = left.size_of_mean * right.sum_error + right.size_of_mean * left.sum_error;
-  const float error = 1.42f * scale + of_means * inverse +
-                      fabsf(score) * (left.squares_error + right.squares_error);
+  float error = 1.42f * scale + fabsf(score) * (left.squares_error + right.squares_error);
+  // Sums from integral images alone have a mean whose error is less than a hundredth of that.
+  if (kMasked) {
+    error += (left.size_of_mean * right.sum_error + right.size_of_mean * left.sum_error) * inverse;
+  }
   // Half of what docs/design.md allows a transform: 16 u and 4 u log2(N) for the norms.
-  const float allowed = 0x1p-21f + 4 * scale;
-  if (left.inverse == 0 || right.inverse == 0) return 0;
-  if (!(error <= (allowed < a.largest_error ? allowed : a.largest_error))) return NAN;
-  return score > 1 ? 1 : score < -1 ? -1 : score;
+  const float half = 0x1p-21f + 4 * scale;
+  const bool certain = error <= (half < a.largest_error ? half : a.largest_error);
+  const float clamped = score > 1 ? 1.0f : score < -1 ? -1.0f : score;
+  return left.inverse == 0 || right.inverse == 0 ? 0.0f : certain ? clamped : NAN;
 }
 
 // One side with masks: what its integral images say, and what the mask of the other side changes. Of that the
@@ -499,9 +515,9 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
       const ScoreArguments::Outputs outputs = a.outputs(pair);
       const PlaneFacts left = a.facts[own.left], right = a.facts[own.right];
       PairConstants<S>& of = constants[i];
-      of.left = side_constants(left, a.left_image(own.left), a.left.size());
-      of.right = side_constants(right, a.right_image(own.right), a.right.size());
-      of.out = outputs.first;
+      of.left = side_constants(left, a.left_integrals, a.left_image(own.left), a.left.size());
+      of.right = side_constants(right, a.right_integrals, a.right_image(own.right), a.right.size());
+      of.out = a.out + outputs.first;
       of.skip = outputs.skip;
       of.plane = a.plane<S>(pair, 0);
       of.odd = of.plane % 2;
@@ -524,30 +540,37 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
       int unsure = 0;
       if (exists) {
         const double inverse_area = S::kMasked || !counts ? 0.0 : 1.0 / in_left.area();
-        const float* const sums = a.sums + a.place(sy, sx);
+        const float* const sums = opaque(a.sums + a.place(sy, sx));
+        const int output = opaque(row * static_cast<int>(a.whole_cols) + col);
         const BoxCorners left_corners(in_left, a.left.cols);
         const BoxCorners right_corners(in_left.moved(sy, sx), a.right.cols);
-        float* const out = a.out + (row * a.whole_cols + col);
         SideOfScore left = {};
         BoxEntry left_box = {};
         std::uint32_t left_valid = 0;
+        // Of a pair while that before it is computed.
+        BoxLoads next;
+        float next_products = 0;
+        if (counts) {
+          next = BoxLoads(constants[0].right.boxes, right_corners);
+          next_products = sums[constants[0].plane];
+        }
 #pragma unroll 1
         for (int k = 0; k < count; ++k) {
           const PairConstants<S>& of = constants[k];
-          // Plane after plane of a pair.
-          const auto transformed = [&](int place) {
-            const std::uint32_t on = of.odd + place;
-            const auto slot = static_cast<std::uint32_t>(2 * a.layout.pitch);
-            return sums[of.plane - of.odd + on / 2 * slot + on % 2];
-          };
+          float* const out = of.out + output;
+          const bool has_output = col >= of.skip;
           float score = 0;
           if (counts) {
-            const float products = sums[of.plane];
-            const BoxEntry box = right_corners.sums(a.right_integrals.boxes + of.right.image);
+            const BoxEntry box = next.sums();
+            const float products = next_products;
+            if (k + 1 < count) {
+              next = BoxLoads(constants[k + 1].right.boxes, right_corners);
+              next_products = sums[constants[k + 1].plane];
+            }
             if (of.has_new_left) {
-              left_box = left_corners.sums(a.left_integrals.boxes + of.left.image);
+              left_box = BoxLoads(of.left.boxes, left_corners).sums();
               if (S::kMasked) {
-                left_valid = left_corners.count(a.left_integrals.counts + of.left.image);
+                left_valid = left_corners.count(of.left.counts);
               } else {
                 const float error = of.left.box_error;
                 left = side_of_score(S::kCentred ? left_box.sum : 0.0, left_box.squares, area,
@@ -560,11 +583,16 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
               const SideOfScore right = side_of_score(
                   S::kCentred ? box.sum : 0.0, box.squares, area, inverse_area,
                   S::kCentred ? error : 0.0f, error, of.right.limit);
-              score = score_of(a, left, right, products);
+              score = score_of<false>(a, left, right, products);
             } else {
               const MaskConstants& mask = masks[k];
-              const std::uint32_t right_valid =
-                  right_corners.count(a.right_integrals.counts + of.right.image);
+              // Plane after plane of a pair.
+              const auto transformed = [&](int place) {
+                const std::uint32_t on = of.odd + place;
+                const auto slot = static_cast<std::uint32_t>(2 * a.layout.pitch);
+                return sums[of.plane - of.odd + on / 2 * slot + on % 2];
+              };
+              const std::uint32_t right_valid = right_corners.count(of.right.counts);
               const float both = S::kLeft && S::kRight ? transformed(S::kNumber - 1) : 0.0f;
               const double n = valid_in_both<S>(left_valid, right_valid, in_left.area(), both,
                                                 mask.left, mask.right);
@@ -583,13 +611,14 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
                     a, of.right, box, right_valid, mask.right, mask.left, n, inverse_n,
                     kRightMean ? transformed(kRightSums) : 0.0f,
                     S::kLeft ? transformed(kRightSquare) : 0.0f);
-                score = score_of(a, changed_left, changed_right, products);
+                score = score_of<true>(a, changed_left, changed_right, products);
               }
             }
           }
-          if (col < of.skip) continue;
-          out[of.out] = score;
-          unsure |= score != score;
+          if (has_output) {
+            *out = score;
+            unsure |= score != score;
+          }
         }
       }
       if (!warp::any(unsure != 0)) continue;
