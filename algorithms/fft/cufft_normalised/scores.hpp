@@ -179,14 +179,17 @@ struct OverlapRectangle {
 
 // Where an integral image has what the sum over a rectangle is made of.
 struct BoxCorners {
-  int top_before, top_last, bottom_before, bottom_last;
+  std::uint32_t top_before, top_last, bottom_before, bottom_last;
 
   __device__ __forceinline__ BoxCorners(const OverlapRectangle& of, int cols) {
     // Kept, and not computed again for each pair.
-    top_before = opaque(of.y.first * (cols + 1) + of.x.first);
-    top_last = opaque(top_before + of.x.count);
-    bottom_before = opaque(top_before + of.y.count * (cols + 1));
-    bottom_last = opaque(bottom_before + of.x.count);
+    const auto kept = [](int at) { return static_cast<std::uint32_t>(opaque(at)); };
+    const int first = of.y.first * (cols + 1) + of.x.first;
+    const int below = first + of.y.count * (cols + 1);
+    top_before = kept(first);
+    top_last = kept(first + of.x.count);
+    bottom_before = kept(below);
+    bottom_last = kept(below + of.x.count);
   }
   __device__ __forceinline__ std::uint32_t count(const std::uint32_t* image) const {
     return (image[bottom_last] - image[top_last]) - (image[bottom_before] - image[top_before]);
@@ -563,10 +566,10 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
           if (counts) {
             const BoxEntry box = next.sums();
             const float products = next_products;
-            if (k + 1 < count) {
-              next = BoxLoads(constants[k + 1].right.boxes, right_corners);
-              next_products = sums[constants[k + 1].plane];
-            }
+            // Of the last pair again, so that no condition stands before a load.
+            const PairConstants<S>& behind_it = constants[k + 1 < count ? k + 1 : k];
+            next = BoxLoads(behind_it.right.boxes, right_corners);
+            next_products = sums[behind_it.plane];
             if (of.has_new_left) {
               left_box = BoxLoads(of.left.boxes, left_corners).sums();
               if (S::kMasked) {
