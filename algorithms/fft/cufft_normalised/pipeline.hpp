@@ -8,7 +8,7 @@
 #include "algorithms/device/padding.hpp"
 #include "algorithms/device/plan.hpp"
 #include "algorithms/fft/cufft/chunks.hpp"
-#include "algorithms/fft/cufft_normalised/scores.hpp"
+#include "algorithms/fft/cufft_normalised/definition.hpp"
 
 namespace xcorr::fft {
 

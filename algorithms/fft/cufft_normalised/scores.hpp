@@ -1,167 +1,20 @@
-// From spectra to scores: products of spectra, and after the transforms back the scores from the sums
-// of each shift.
-//
-// A sum over the elements that are valid in both matrices splits: with M = m + M', m the share of valid
-// elements, sum v M' comes from a transform and m times the sum of v over the overlap from an integral
-// image. So only what a mask really changes needs transforms.
-//
-// Two sums are the real and the imaginary part of one complex transform back: two of one pair, or of two
-// neighbouring pairs. Spectra of planes are taken apart where products are made.
+// Scores from the sums of each shift: those that transforms back made (products.hpp), and those of
+// rectangles from integral images (planes.hpp).
 //
 // A sum that comes from a float32 transform has an error in proportion to the norms of both planes,
 // whatever the overlap is. The kernel knows these norms, and with them how far a score may be off. One
-// that may be off by more than its budget is computed by its definition in float64, by a warp: the shifts
+// that may be off by more than its budget is computed by its definition (definition.hpp): the shifts
 // with small overlaps, mostly, and those where a side is nearly constant.
 //
-//   products_kernel    sum by sum, conj(left plane) * right plane
 //   most_kernel        with masks: the largest number of valid elements of all shifts
 //   scores_kernel      a score, or a note of neighbouring shifts of which one is uncertain
-//   definition_kernel  the uncertain ones, by the definition
 #pragma once
 
 #include <utility>
 
-#include "algorithms/device/divide.hpp"
-#include "algorithms/device/pairs.hpp"
-#include "algorithms/fft/cufft_normalised/planes.hpp"
+#include "algorithms/fft/cufft_normalised/products.hpp"
 
 namespace xcorr::fft {
-
-// The sums of a shift, as far as transforms make them. A sum of a side is changed by the mask of the other
-// side alone.
-enum Sum { kProducts, kLeftSum, kLeftSquares, kRightSum, kRightSquares, kCount, kSums };
-
-// Which sums a problem takes from transforms, and of which planes.
-template <Masks kMasks_, bool kCentred_>
-struct SumList {
-  static constexpr Masks kMasks = kMasks_;
-  static constexpr bool kCentred = kCentred_;
-  static constexpr bool kLeft = masks_left(kMasks), kRight = masks_right(kMasks);
-  static constexpr bool kMasked = kMasks != Masks::none;
-  static constexpr int kImages = PlaneArguments::column_sums(kMasked);
-
-  static constexpr bool kHas[kSums] = {true,  kRight && kCentred, kRight, kLeft && kCentred,
-                                       kLeft, kLeft && kRight};
-  // Among those of a pair.
-  static constexpr int kPlace[kSums + 1] = {
-      0,
-      1,
-      1 + kHas[1],
-      1 + kHas[1] + kHas[2],
-      1 + kHas[1] + kHas[2] + kHas[3],
-      1 + kHas[1] + kHas[2] + kHas[3] + kHas[4],
-      1 + kHas[1] + kHas[2] + kHas[3] + kHas[4] + kHas[5]};
-  static constexpr int kNumber = kPlace[kSums];
-
-  // Planes of a matrix: its values, squares where the other side has a mask, its mask.
-  static constexpr int kPlanes = 1 + (kLeft ? 1 : 0) + (kRight ? 1 : 0);
-  static constexpr SidePlanes kLeftPlanes = {kRight ? 1 : -1, kLeft ? (kRight ? 2 : 1) : -1};
-  static constexpr SidePlanes kRightPlanes = {kLeft ? 1 : -1, kRight ? (kLeft ? 2 : 1) : -1};
-  static constexpr int kLeftOf[kSums] = {0, 0, kLeftPlanes.square, kLeftPlanes.mask,
-                                         kLeftPlanes.mask, kLeftPlanes.mask};
-  static constexpr int kRightOf[kSums] = {0, kRightPlanes.mask, kRightPlanes.mask, 0,
-                                          kRightPlanes.square, kRightPlanes.mask};
-
-  // Pairs whose sums fill whole complex transforms.
-  static constexpr int kPairs = kNumber % 2 == 0 ? 1 : 2;
-  static constexpr int kSlots = kPairs * kNumber / 2;
-};
-
-constexpr int kScoreWarps = 8, kScoreThreads = kScoreWarps * warp::kSize;
-constexpr Index kMostOwnerParts = small_if_emulated(32, 3);
-
-struct alignas(8) Bin {
-  float re, im;
-};
-
-// Pairs [first, first + count) of a call.
-struct PairRange {
-  Pairing pairing;
-  Index lefts;
-  Index first, count;
-
-  // The numbers of both matrices among all matrices.
-  __device__ __forceinline__ Pair matrices(Index pair) const {
-    const Pair own = pairing.pair(static_cast<std::uint32_t>(first + pair));
-    return {own.left, lefts + own.right};
-  }
-};
-
-struct ProductArguments {
-  PairRange pairs;
-  const Bin* spectra;
-  PlaneLayout from;
-  Bin* products;
-  PlaneLayout to;
-  Divider half;  // bins of a row that are not mirrored
-  std::uint32_t rows, cols;
-  Index groups;  // of pairs
-  float scale;
-  std::uint32_t* uncertain;  // a counter that is cleared here
-};
-
-// Products of both kinds of bins, k and -k, at once: of real planes, so that the spectrum of one of two planes
-// of a slot Z is (Z(k) + conj Z(-k)) / 2 or (Z(k) - conj Z(-k)) / 2i. grid: bins, groups of pairs (in runs).
-template <typename S>
-__global__ void __launch_bounds__(kScoreThreads, 4) products_kernel(ProductArguments a) {
-  if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *a.uncertain = 0;
-  std::uint32_t x = blockIdx.x * kScoreThreads + threadIdx.x;
-  const std::uint32_t y = a.half.split(x);
-  if (y >= a.rows) return;
-  const bool is_own_mirror = x == 0 || 2 * x == a.cols;
-  if (is_own_mirror && 2 * y > a.rows) return;  // the thread of row rows - y has it
-  const Index mirrored_y = y == 0 ? 0 : a.rows - y, mirrored_x = x == 0 ? 0 : a.cols - x;
-  const Index from_row = a.from.slots * a.from.pitch, to_row = a.to.slots * a.to.pitch;
-  const Bin* const at = a.spectra + y * from_row + x;
-  const Bin* const mirrored = a.spectra + mirrored_y * from_row + mirrored_x;
-  Bin* const to = a.products + y * to_row + x;
-  Bin* const to_mirrored = a.products + mirrored_y * to_row + mirrored_x;
-  // Twice the spectrum of a plane.
-  const auto bin = [&](Index plane) {
-    const Index slot = plane / 2 * a.from.pitch;
-    const Bin z = at[slot], m = mirrored[slot];
-    return plane % 2 == 0 ? Bin{z.re + m.re, z.im - m.im} : Bin{z.im + m.im, m.re - z.re};
-  };
-  const float scale = 0.25f * a.scale;
-  const Index run = (a.groups + gridDim.y - 1) / gridDim.y;
-  const Index begin = blockIdx.y * run, end = begin + run < a.groups ? begin + run : a.groups;
-  Index left_matrix = -1;
-  Bin left[S::kPlanes] = {};
-  for (Index group = begin; group < end; ++group) {
-    Bin product[S::kPairs * S::kNumber] = {};
-#pragma unroll
-    for (int k = 0; k < S::kPairs; ++k) {
-      const Index pair = group * S::kPairs + k;
-      if (pair >= a.pairs.count) continue;
-      const Pair own = a.pairs.matrices(pair);
-      if (own.left != left_matrix) {
-        left_matrix = own.left;
-#pragma unroll
-        for (int i = 0; i < S::kPlanes; ++i) left[i] = bin(own.left * S::kPlanes + i);
-      }
-      Bin right[S::kPlanes];
-#pragma unroll
-      for (int i = 0; i < S::kPlanes; ++i) right[i] = bin(own.right * S::kPlanes + i);
-      const auto multiply = [&]<int kSum>() {
-        if constexpr (S::kHas[kSum]) {
-          const Bin l = left[S::kLeftOf[kSum]], r = right[S::kRightOf[kSum]];
-          product[k * S::kNumber + S::kPlace[kSum]] = {scale * (l.re * r.re + l.im * r.im),
-                                                       scale * (l.re * r.im - l.im * r.re)};
-        }
-      };
-      [&]<int... kOf>(std::integer_sequence<int, kOf...>) {
-        (multiply.template operator()<kOf>(), ...);
-      }(std::make_integer_sequence<int, kSums>());
-    }
-#pragma unroll
-    for (int i = 0; i < S::kSlots; ++i) {
-      const Index slot = (group * S::kSlots + i) * a.to.pitch;
-      const Bin re = product[2 * i], im = product[2 * i + 1];
-      to[slot] = {re.re - im.im, re.im + im.re};
-      to_mirrored[slot] = {re.re + im.im, im.re - re.im};
-    }
-  }
-}
 
 // A range of rows or columns.
 struct Range {
@@ -629,93 +482,6 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
         const Index warps = static_cast<Index>(gridDim.x) * kScoreWarps;
         const Index note = (group * 4 + which) * warps + blockIdx.x * kScoreWarps + of_warp;
         a.notes[atomic_add(a.uncertain, std::uint32_t{1})] = note;
-      }
-    }
-  }
-}
-
-// By a warp: the score of one shift by its definition, in two passes.
-template <bool kCentred>
-__device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair own, int sy,
-                                                int sx) {
-  const MaskedMatrix left(a.of, own.left), right(a.of, own.right);
-  const PlaneFacts &l_facts = a.facts[own.left], &r_facts = a.facts[own.right];
-  const OverlapRectangle of = a.in_left(sy, sx);
-  const auto each = [&](const auto& use) {
-    for (int i = warp::lane(); i < of.area(); i += warp::kSize) {
-      const int y = of.y.first + i / of.x.count, x = of.x.first + i % of.x.count;
-      const Index l = y * left.pitch + x, r = (y + sy) * right.pitch + x + sx;
-      if (left.is_valid(l) && right.is_valid(r)) {
-        use((left.values[l] - l_facts.pivot) * l_facts.scale,
-            (right.values[r] - r_facts.pivot) * r_facts.scale);
-      }
-    }
-  };
-  double n = 0, left_sum = 0, right_sum = 0, left_most = 0, right_most = 0;
-  each([&](double l, double r) {
-    n += 1;
-    left_sum += l;
-    right_sum += r;
-    left_most = fabs(l) > left_most ? fabs(l) : left_most;
-    right_most = fabs(r) > right_most ? fabs(r) : right_most;
-  });
-  n = warp::reduce_add(n);
-  const double left_mean = kCentred ? warp::reduce_add(left_sum) / n : 0;
-  const double right_mean = kCentred ? warp::reduce_add(right_sum) / n : 0;
-  for (int by = warp::kSize / 2; by > 0; by /= 2) {
-    const double l = warp::shuffle_xor(left_most, by), r = warp::shuffle_xor(right_most, by);
-    left_most = l > left_most ? l : left_most;
-    right_most = r > right_most ? r : right_most;
-  }
-  double products = 0, left_squares = 0, right_squares = 0;
-  each([&](double l, double r) {
-    products += (l - left_mean) * (r - right_mean);
-    left_squares += (l - left_mean) * (l - left_mean);
-    right_squares += (r - right_mean) * (r - right_mean);
-  });
-  products = warp::reduce_add(products);
-  left_squares = warp::reduce_add(left_squares);
-  right_squares = warp::reduce_add(right_squares);
-  const auto is_constant = [n](double squares, double most) {
-    const double step = 8 * 0x1p-24 * most;
-    return squares <= step * step * n;
-  };
-  if (is_constant(left_squares, left_most) || is_constant(right_squares, right_most)) return 0;
-  const double score = products / (sqrt(left_squares) * sqrt(right_squares));
-  return score > 1 ? 1 : score < -1 ? -1 : score;
-}
-
-// A warp takes the 32 shifts of a note, of a group of pairs. `tiles`: blocks of the scores along x. grid: notes, in a
-// stride.
-template <bool kCentred>
-__global__ void __launch_bounds__(kScoreThreads, 2)
-    definition_kernel(ScoreArguments a, std::uint32_t tiles) {
-  const Index count = *a.uncertain, warps = static_cast<Index>(tiles) * kScoreWarps;
-  for (Index i = static_cast<Index>(blockIdx.x) * kScoreWarps + threadIdx.x / warp::kSize;
-       i < count; i += static_cast<Index>(gridDim.x) * kScoreWarps) {
-    const Index note = a.notes[i], of_group = note / warps, group = of_group / 4;
-    const auto at = static_cast<std::uint32_t>(note - of_group * warps);
-    const auto which = static_cast<std::uint32_t>(of_group % 4);
-    const ShiftNumbers numbers(a, at / kScoreWarps, at % kScoreWarps);
-    const std::uint32_t below = a.down.each == 2 ? which % 2 : 0;
-    const std::uint32_t behind = a.down.each == 2 ? which / 2 : which;
-    const int row = numbers.row + static_cast<int>(below * a.down.step);
-    const int col = numbers.col + static_cast<int>(behind * a.across.step);
-    const bool exists = numbers.exist && row < a.out_rows && col < a.out_cols;
-    for (int k = 0; k < a.of_thread && group * a.of_thread + k < a.pairs.count; ++k) {
-      const Index pair = group * a.of_thread + k;
-      const ScoreArguments::Outputs outputs = a.outputs(pair);
-      float* const out = a.out + outputs.first + (row * a.whole_cols + col);
-      const bool has_output = exists && col >= outputs.skip;
-      const float value = has_output ? *out : 0.0f;
-      const int unsure = value != value;
-      const Pair own = a.pairs.matrices(pair);
-      for (int lane = 0; lane < warp::kSize; ++lane) {
-        if (!warp::shuffle(unsure, lane)) continue;
-        const double score =
-            by_definition<kCentred>(a, own, a.first_sy + warp::shuffle(row, lane),
-                                    a.first_sx + warp::shuffle(col, lane));
-        if (warp::lane() == lane) *out = static_cast<float>(score);
       }
     }
   }
