@@ -7,7 +7,7 @@
 #include <complex>
 #include <numbers>
 
-#include "algorithms/fft/cufft/chunks.hpp"
+#include "algorithms/fft/chunks.hpp"
 #include "algorithms/fft/cufft/products.hpp"
 #include "algorithms/fft/cufft/scores.hpp"
 #include "tests/emulation/emulation.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <cstring>
 #include <numbers>
 #include <vector>
 
@@ -104,8 +103,6 @@ struct Inputs {
     std::fill(out.begin(), out.end(), NAN);
     correlate_normalised(at, call, workspace.data(), transforms);
     EXPECT_EQ(out, first) << q.id() << ": the second call";
-    std::memcpy(&by_definition, workspace.data() + at.uncertain, sizeof by_definition);
-    if (getenv("SHOW")) printf("%s %lld: %u\n", q.id().c_str(), (long long)chunk_bytes, by_definition);
     return out;
   }
 
@@ -146,7 +143,6 @@ struct Inputs {
   Problem q;
   std::vector<float> left, right;
   std::vector<std::uint8_t> left_mask, right_mask;
-  std::uint32_t by_definition = 0;  // groups of 32 shifts of the last chunk
 };
 
 const char* const kProblems[] = {

@@ -51,8 +51,8 @@
 
 #include "algorithms/device/launch.hpp"
 #include "algorithms/device/precision.hpp"
+#include "algorithms/fft/chunks.hpp"
 #include "algorithms/fft/cufft/callbacks.hpp"
-#include "algorithms/fft/cufft/chunks.hpp"
 #include "algorithms/fft/cufft/lto_compiler.hpp"
 #include "algorithms/fft/cufft/products.hpp"
 #include "algorithms/fft/cufft/replay.hpp"

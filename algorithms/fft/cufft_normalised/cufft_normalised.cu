@@ -55,11 +55,11 @@ class PlaneTransforms {
         rows_.make(CUFFT_C2C, 1, row, line, line, at.padded_rows * at.slots),
         product_rows_.make(CUFFT_C2C, 1, row, line, line, at.window_rows * at.product_slots));
     if (!has_columns_) return;
-    bytes_ = std::max({bytes_,
-                       columns_.make(CUFFT_C2C, 1, column, down(at.slots), down(at.slots),
-                                     at.slots * at.cols),
-                       product_columns_.make(CUFFT_C2C, 1, column, down(at.product_slots),
-                                             down(at.product_slots), at.product_slots * at.cols)});
+    bytes_ = std::max(
+        {bytes_,
+         columns_.make(CUFFT_C2C, 1, column, down(at.slots), down(at.slots), at.slots * at.cols),
+         product_columns_.make(CUFFT_C2C, 1, column, down(at.product_slots), down(at.product_slots),
+                               at.product_slots * at.cols)});
   }
   std::size_t work_bytes() const { return bytes_; }
   void use(void* work) {
@@ -116,9 +116,9 @@ Support supports(const PlanRequest& request) {
     return no("masks of signals that are cut into segments");
   }
   // Elements of a matrix, bins and shifts are counted with 32 bits.
-  if (std::max({at.rows * at.cols, at.q().out_rows() * at.segments.out_cols, integral_size(at.q().left),
-                integral_size(at.q().right), at.tiles * kScoreThreads, at.padded_rows * at.slots,
-                at.window_rows * at.product_slots, at.slots * at.cols,
+  if (std::max({at.rows * at.cols, at.q().out_rows() * at.segments.out_cols,
+                integral_size(at.q().left), integral_size(at.q().right), at.tiles * kScoreThreads,
+                at.padded_rows * at.slots, at.window_rows * at.product_slots, at.slots * at.cols,
                 at.product_slots * at.cols}) > std::numeric_limits<int>::max()) {
     return no("more than 2^31 - 1 points, shifts or rows of transforms");
   }

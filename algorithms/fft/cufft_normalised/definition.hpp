@@ -9,8 +9,7 @@ namespace xcorr::fft {
 
 // By a warp: the score of one shift by its definition, in two passes.
 template <bool kCentred>
-__device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair own, int sy,
-                                                int sx) {
+__device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair own, int sy, int sx) {
   const MaskedMatrix left(a.of, own.left), right(a.of, own.right);
   const PlaneFacts &l_facts = a.facts[own.left], &r_facts = a.facts[own.right];
   const OverlapRectangle of = a.in_left(sy, sx);
@@ -85,9 +84,8 @@ __global__ void __launch_bounds__(kScoreThreads, 2)
       const Pair own = a.pairs.matrices(pair);
       for (int lane = 0; lane < warp::kSize; ++lane) {
         if (!warp::shuffle(unsure, lane)) continue;
-        const double score =
-            by_definition<kCentred>(a, own, a.first_sy + warp::shuffle(row, lane),
-                                    a.first_sx + warp::shuffle(col, lane));
+        const double score = by_definition<kCentred>(a, own, a.first_sy + warp::shuffle(row, lane),
+                                                     a.first_sx + warp::shuffle(col, lane));
         if (warp::lane() == lane) *out = static_cast<float>(score);
       }
     }

@@ -7,7 +7,7 @@
 #include "algorithms/device/launch.hpp"
 #include "algorithms/device/padding.hpp"
 #include "algorithms/device/plan.hpp"
-#include "algorithms/fft/cufft/chunks.hpp"
+#include "algorithms/fft/chunks.hpp"
 #include "algorithms/fft/cufft_normalised/definition.hpp"
 
 namespace xcorr::fft {
@@ -72,9 +72,9 @@ struct Segments {
 
   Problem q;  // whose right matrices are the segments
   Index count = 1, step = 0, last = 0;
-  Index first = 0;        // column of the first segment
-  Index right_pitch;      // of the signals
-  Index out_cols;         // of a signal
+  Index first = 0;    // column of the first segment
+  Index right_pitch;  // of the signals
+  Index out_cols;     // of a signal
 };
 
 // Places are in bytes of the workspace.
@@ -105,9 +105,9 @@ struct NormalisedLayout {
     first_row = q().window.sy.first >= 0 ? q().window.sy.first : 0;
     window_rows = q().window.sy.first >= 0 ? q().out_rows() : rows;
 
-    parts = std::min(device::ceil_div<Index>(std::max(q().left.size(), q().right.size()),
-                                             4 * kPlaneThreads),
-                     kMostMatrixParts);
+    parts = std::min(
+        device::ceil_div<Index>(std::max(q().left.size(), q().right.size()), 4 * kPlaneThreads),
+        kMostMatrixParts);
     owner_parts = std::min(device::ceil_div<Index>(q().out_size(), kScoreThreads), kMostOwnerParts);
     // Bands that are enough blocks for a GPU, but no shorter than a row of each warp.
     band_rows = std::clamp<Index>(padded_rows * matrices / 264 / kPlaneWarps, 1,
@@ -120,10 +120,9 @@ struct NormalisedLayout {
     }
     bands = device::ceil_div(padded_rows, band_rows);
     column_pitch = std::max(q().left.cols, q().right.cols);
-    const Index owners =
-        std::max({q().fields.masks == Masks::both ? chunk : Index{0},
-                  q().fields.masks == Masks::left ? q().lefts : Index{0},
-                  q().fields.masks == Masks::right ? q().rights : Index{0}});
+    const Index owners = std::max({q().fields.masks == Masks::both ? chunk : Index{0},
+                                   q().fields.masks == Masks::left ? q().lefts : Index{0},
+                                   q().fields.masks == Masks::right ? q().rights : Index{0}});
     // Only where the columns of a template are whole warps.
     const Index apart = q().left.cols >= warp::kSize ? q().left.cols : q().out_cols();
     ShiftAxis of_rows(q().out_rows(), q().left.rows), of_cols(q().out_cols(), apart);
@@ -180,7 +179,8 @@ struct NormalisedLayout {
   ShiftAxis down{1, 1}, across{1, 1};
   Index tiles_across = 0, tiles = 0, of_thread = 0;
   Index planes = 0, zeroed = 0, spectra = 0, products = 0, sums = 0, facts = 0, columns = 0,
-        left_boxes = 0, right_boxes = 0, left_counts = 0, right_counts = 0, most = 0, uncertain = 0, notes = 0, end = 0;
+        left_boxes = 0, right_boxes = 0, left_counts = 0, right_counts = 0, most = 0, uncertain = 0,
+        notes = 0, end = 0;
 };
 
 // A call. transforms.forward(planes, spectra, stream) transforms the rows of the planes in place, and
@@ -279,8 +279,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                    reinterpret_cast<Index*>(base + at.notes),
                    uncertain};
   const auto find_most = [&](Index owners) {
-    launch(most_kernel<S>,
-           dim3(static_cast<unsigned>(at.owner_parts), device::grid_extent(owners)),
+    launch(most_kernel<S>, dim3(static_cast<unsigned>(at.owner_parts), device::grid_extent(owners)),
            dim3(kScoreThreads), 0, call.stream, s, owners);
   };
   if constexpr (S::kMasks == Masks::left) find_most(q.lefts);
@@ -306,9 +305,8 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
     constexpr Index kEnoughBlocks = small_if_emulated(2048, 2);
     const Index bin_blocks = device::ceil_div<Index>(at.rows * half, kScoreThreads);
     const Index runs = std::clamp<Index>(kEnoughBlocks / bin_blocks, 1, groups);
-    launch(products_kernel<S>,
-           dim3(static_cast<unsigned>(bin_blocks), device::grid_extent(runs)), dim3(kScoreThreads),
-           0, call.stream, m);
+    launch(products_kernel<S>, dim3(static_cast<unsigned>(bin_blocks), device::grid_extent(runs)),
+           dim3(kScoreThreads), 0, call.stream, m);
     call.phase("inverse");
     transforms.inverse(products, call.stream);
     call.phase("rest");

@@ -300,8 +300,7 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
       }
     }
     if (x >= own.cols || begin >= own.rows) continue;
-    double* const columns =
-        a.columns + (matrix * a.bands + band) * kSums * a.column_pitch + x;
+    double* const columns = a.columns + (matrix * a.bands + band) * kSums * a.column_pitch + x;
     columns[0] = sum;
     columns[a.column_pitch] = squares;
     if (kMasked) columns[2 * a.column_pitch] = count;
@@ -342,7 +341,7 @@ template <bool kMasked>
 __global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArguments a) {
   constexpr int kImages = PlaneArguments::column_sums(kMasked);
   XCORR_SHARED(float, staged, kPlaneWarps* kScanCols);
-  XCORR_SHARED(float, staged_valid, kMasked ? kPlaneWarps * kScanCols : 1);
+  XCORR_SHARED(float, staged_valid, kMasked ? kPlaneWarps* kScanCols : 1);
   XCORR_SHARED(double, scanned, kImages* kPlaneWarps* kScanPitch);
   XCORR_SHARED(double, above, kImages* kScanCols);
   XCORR_SHARED(double, before, kImages* kMostBandRows);  // of each row, in the chunks before

@@ -29,27 +29,26 @@ struct SumList {
   static constexpr bool kMasked = kMasks != Masks::none;
   static constexpr int kImages = PlaneArguments::column_sums(kMasked);
 
-  static constexpr bool kHas[kSums] = {true,  kRight && kCentred, kRight, kLeft && kCentred,
-                                       kLeft, kLeft && kRight};
+  static constexpr bool kHas[kSums] = {true,  kRight&& kCentred, kRight, kLeft&& kCentred,
+                                       kLeft, kLeft&& kRight};
   // Among those of a pair.
-  static constexpr int kPlace[kSums + 1] = {
-      0,
-      1,
-      1 + kHas[1],
-      1 + kHas[1] + kHas[2],
-      1 + kHas[1] + kHas[2] + kHas[3],
-      1 + kHas[1] + kHas[2] + kHas[3] + kHas[4],
-      1 + kHas[1] + kHas[2] + kHas[3] + kHas[4] + kHas[5]};
+  static constexpr int kPlace[kSums + 1] = {0,
+                                            1,
+                                            1 + kHas[1],
+                                            1 + kHas[1] + kHas[2],
+                                            1 + kHas[1] + kHas[2] + kHas[3],
+                                            1 + kHas[1] + kHas[2] + kHas[3] + kHas[4],
+                                            1 + kHas[1] + kHas[2] + kHas[3] + kHas[4] + kHas[5]};
   static constexpr int kNumber = kPlace[kSums];
 
   // Planes of a matrix: its values, squares where the other side has a mask, its mask.
   static constexpr int kPlanes = 1 + (kLeft ? 1 : 0) + (kRight ? 1 : 0);
   static constexpr SidePlanes kLeftPlanes = {kRight ? 1 : -1, kLeft ? (kRight ? 2 : 1) : -1};
   static constexpr SidePlanes kRightPlanes = {kLeft ? 1 : -1, kRight ? (kLeft ? 2 : 1) : -1};
-  static constexpr int kLeftOf[kSums] = {0, 0, kLeftPlanes.square, kLeftPlanes.mask,
-                                         kLeftPlanes.mask, kLeftPlanes.mask};
-  static constexpr int kRightOf[kSums] = {0, kRightPlanes.mask, kRightPlanes.mask, 0,
-                                          kRightPlanes.square, kRightPlanes.mask};
+  static constexpr int kLeftOf[kSums] = {
+      0, 0, kLeftPlanes.square, kLeftPlanes.mask, kLeftPlanes.mask, kLeftPlanes.mask};
+  static constexpr int kRightOf[kSums] = {0, kRightPlanes.mask,   kRightPlanes.mask,
+                                          0, kRightPlanes.square, kRightPlanes.mask};
 
   // Pairs whose sums fill whole complex transforms.
   static constexpr int kPairs = kNumber % 2 == 0 ? 1 : 2;

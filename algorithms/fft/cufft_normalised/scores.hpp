@@ -59,9 +59,9 @@ struct BoxLoads {
         bottom_before(image[at.bottom_before]),
         bottom_last(image[at.bottom_last]) {}
   __device__ __forceinline__ BoxEntry sums() const {
-    return {(bottom_last.sum - top_last.sum) - (bottom_before.sum - top_before.sum),
-            (bottom_last.squares - top_last.squares) -
-                (bottom_before.squares - top_before.squares)};
+    return {
+        (bottom_last.sum - top_last.sum) - (bottom_before.sum - top_before.sum),
+        (bottom_last.squares - top_last.squares) - (bottom_before.squares - top_before.squares)};
   }
 };
 
@@ -108,16 +108,16 @@ struct ScoreArguments {
   int rows, cols;  // of a transform
   double* most;    // [owner][parts]
   int parts;
-  double least;          // without masks: the least number of elements of a score that is not 0
-  float norms;           // of the values of both planes: the product
-  float roundoff;        // of a sum from a transform: the part of the norms of both planes
-  float largest_error;   // of any score
+  double least;         // without masks: the least number of elements of a score that is not 0
+  float norms;          // of the values of both planes: the product
+  float roundoff;       // of a sum from a transform: the part of the norms of both planes
+  float largest_error;  // of any score
   float* out;
   Index whole_cols, whole_size;  // of the outputs of a whole pair
   ShiftAxis down, across;
-  std::uint32_t tiles;        // of kScoreWarps x 32 numbers, along a row
-  Index* notes;               // of 32 neighbouring shifts of which one is uncertain
-  std::uint32_t* uncertain;   // their count
+  std::uint32_t tiles;       // of kScoreWarps x 32 numbers, along a row
+  Index* notes;              // of 32 neighbouring shifts of which one is uncertain
+  std::uint32_t* uncertain;  // their count
 
   // Where the circular correlation has the output: scalars.
   __device__ __forceinline__ Index place(int sy, int sx) const {
@@ -177,9 +177,8 @@ template <typename S>
 __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, Index owners) {
   XCORR_SHARED(double, of_warp, kScoreWarps);
   for (Index owner = blockIdx.y; owner < owners; owner += gridDim.y) {
-    const Pair own = S::kMasks == Masks::both
-                         ? a.pairs.matrices(owner)
-                         : Pair{owner, a.pairs.lefts + owner};
+    const Pair own =
+        S::kMasks == Masks::both ? a.pairs.matrices(owner) : Pair{owner, a.pairs.lefts + owner};
     const auto outputs = static_cast<std::uint32_t>(a.out_rows) * a.out_cols;
     double largest = 0;
     for (std::uint32_t i = blockIdx.x * kScoreThreads + threadIdx.x; i < outputs;
@@ -221,16 +220,18 @@ __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, I
 
 // What all shifts of a side of a pair need.
 struct SideConstants {
-  const BoxEntry* boxes;        // its integral images
+  const BoxEntry* boxes;  // its integral images
   const std::uint32_t* counts;
-  float box_error;  // rounding of a sum from the image: of the sum of all squares, which is the number of elements
-                    // or, of a constant matrix, 0
-  float limit;      // of squares that are no rounding of a constant, an element: elements are `most` at most
+  float
+      box_error;  // rounding of a sum from the image: of the sum of all squares, which is the number of elements
+                  // or, of a constant matrix, 0
+  float
+      limit;  // of squares that are no rounding of a constant, an element: elements are `most` at most
 };
 // With masks: the facts of both sides, and what comes from them.
 struct MaskConstants {
   PlaneFacts left, right;
-  double least;             // the least number of elements of a score that is not 0
+  double least;  // the least number of elements of a score that is not 0
 };
 template <typename S>
 struct PairConstants {
@@ -246,7 +247,8 @@ __device__ __forceinline__ SideConstants side_constants(const PlaneFacts& facts,
                                                         const Integrals& of, Index image,
                                                         Index size) {
   const auto most = static_cast<float>(facts.most);
-  return {of.boxes + image, of.counts + image, most > 0 ? 0x1p-48f * static_cast<float>(size) : 0.0f, 0x1p-38f * most * most};
+  return {of.boxes + image, of.counts + image,
+          most > 0 ? 0x1p-48f * static_cast<float>(size) : 0.0f, 0x1p-38f * most * most};
 }
 
 // One side over the n elements of an overlap.
@@ -343,8 +345,8 @@ struct ShiftNumbers {
                                           std::uint32_t of_warp) {
     const std::uint32_t tile_row = tile / a.tiles;
     const std::uint32_t down = tile_row * kScoreWarps + of_warp;
-    const std::uint32_t across = (tile - tile_row * a.tiles) * warp::kSize +
-                                 static_cast<std::uint32_t>(warp::lane());
+    const std::uint32_t across =
+        (tile - tile_row * a.tiles) * warp::kSize + static_cast<std::uint32_t>(warp::lane());
     exist = down < a.down.count && across < a.across.count;
     row = a.down.first(down);
     col = a.across.first(across);
@@ -429,16 +431,16 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
                 left_valid = left_corners.count(of.left.counts);
               } else {
                 const float error = of.left.box_error;
-                left = side_of_score(S::kCentred ? left_box.sum : 0.0, left_box.squares, area,
-                                     inverse_area, S::kCentred ? error : 0.0f, error,
-                                     of.left.limit);
+                left =
+                    side_of_score(S::kCentred ? left_box.sum : 0.0, left_box.squares, area,
+                                  inverse_area, S::kCentred ? error : 0.0f, error, of.left.limit);
               }
             }
             if constexpr (!S::kMasked) {
               const float error = of.right.box_error;
-              const SideOfScore right = side_of_score(
-                  S::kCentred ? box.sum : 0.0, box.squares, area, inverse_area,
-                  S::kCentred ? error : 0.0f, error, of.right.limit);
+              const SideOfScore right =
+                  side_of_score(S::kCentred ? box.sum : 0.0, box.squares, area, inverse_area,
+                                S::kCentred ? error : 0.0f, error, of.right.limit);
               score = score_of<false>(a, left, right, products);
             } else {
               const MaskConstants& mask = masks[k];
@@ -454,7 +456,8 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
                                                 mask.left, mask.right);
               if (n >= mask.least) {
                 const double inverse_n = 1 / n;
-                constexpr int kLeftSums = S::kPlace[kLeftSum], kLeftSquare = S::kPlace[kLeftSquares],
+                constexpr int kLeftSums = S::kPlace[kLeftSum],
+                              kLeftSquare = S::kPlace[kLeftSquares],
                               kRightSums = S::kPlace[kRightSum],
                               kRightSquare = S::kPlace[kRightSquares];
                 constexpr bool kLeftMean = S::kRight && S::kCentred,
