@@ -104,6 +104,16 @@ class RandomProblems(unittest.TestCase):
         self.assertEqual(len(whole["forms"]), 4)
         self.assertEqual(whole["limits"]["side"], 160)
 
+    def test_parts_of_a_run_of_all_problems_add_up(self) -> None:
+        command = (PROGRAM, "--variant", "autocorr_simple")
+        code, text = run(*command)
+        self.assertEqual(code, 0, text)
+        parts, of_parts = run(sys.executable, str(FOLDER / "run_parts.py"), "--parts", "3", "--", *command)
+        self.assertEqual(parts, 0, of_parts)
+        last = text.strip().splitlines()[-1]
+        self.assertRegex(last, r"^[1-9]\d* passed, 0 failed")
+        self.assertIn(last, of_parts.splitlines())
+
     def test_a_failing_part_fails_all(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "record.json"

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Runs the parts of `conformance --random` or `--properties` at once, as processes that share the device, and
-joins their records into one.
+"""Runs the parts of `conformance` at once, as processes that share the device, and adds up what they found. Those of
+`--random` and `--properties` write records, which --record joins into one.
 
 Example: run_parts.py --parts 12 --record random.json -- build/tests/conformance/conformance --device cuda --random 100000 --seed 7
+         run_parts.py --parts 4 -- build/tests/conformance/conformance --device cuda --variant tiled_direct_peak
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -59,10 +61,19 @@ def joined(records: list[dict[str, Any]]) -> dict[str, Any]:
     return result
 
 
+def last_line(texts: list[str]) -> str:
+    """The sums of what the parts printed last: "3 passed, 0 failed, 2 skipped"."""
+    counts: dict[str, int] = {}
+    for text in texts:
+        for count, name in re.findall(r"(\d+) (\w+)", (text.strip().splitlines() or [""])[-1]):
+            counts[name] = counts.get(name, 0) + int(count)
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", type=int, required=True, help="processes at once")
-    parser.add_argument("--record", type=Path, required=True, help="the joined record, a JSON file")
+    parser.add_argument("--record", type=Path, help="the joined record of a random run, a JSON file")
     parser.add_argument("command", nargs="+", help="after --: conformance and its options")
     options = parser.parse_args(argv)
     if options.parts < 1:
@@ -74,21 +85,27 @@ def main(argv: list[str]) -> int:
         folder = Path(name)
         processes = []
         for part in range(1, options.parts + 1):
-            words = [*options.command, "--shard", f"{part}/{options.parts}", "--record", str(folder / f"{part}.json")]
+            words = [*options.command, "--shard", f"{part}/{options.parts}"]
+            if options.record:
+                words += ["--record", str(folder / f"{part}.json")]
             with (folder / f"{part}.txt").open("w") as output:
                 # The first one shows its progress; the others are as far.
                 errors = None if part == 1 else subprocess.DEVNULL
                 processes.append(subprocess.Popen(words, stdout=output, stderr=errors, env=environment))
         codes = [process.wait() for process in processes]
         missing = 0
-        records = []
+        records, texts = [], []
         for part, code in enumerate(codes, 1):
             text = (folder / f"{part}.txt").read_text()
+            texts.append(text)
             path = folder / f"{part}.json"
             records += [json.loads(path.read_text())] if path.exists() else []
             if code != 0:
                 print(f"part {part}/{options.parts}: exit code {code}\n{text}")
                 missing += not path.exists()
+    if not options.record:
+        print(last_line(texts))
+        return 0 if not any(codes) else 1
     if not records:
         print("error: no part wrote a record; see the output above", file=sys.stderr)
         return 1
