@@ -124,7 +124,7 @@ def written_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
             text = re.sub((r"(?<![\w:])" if mark else r"\bwarp::") + name, lambda _, to=intrinsic: to, text)
         text = text.replace("block::barrier()", "__syncthreads()")
         text = re.sub(r"\batomic_add\(", "atomicAdd(", text)
-        text = re.sub(r"XCORR_SHARED\(([\w:]+), (\w+), ([^;]+)\);", r"__shared__ \1 \2[\3];", text)
+        text = re.sub(r"XCORR_SHARED\(([\w:<>]+), (\w+), ([^;]+)\);", r"__shared__ \1 \2[\3];", text)
         path.write_text(head + mark + text)
         users += "" if mark else text
     left = re.search(r"warp::(shuffle|lane\()|block::barrier\(\)|\batomic_add\(|XCORR_SHARED", users)
