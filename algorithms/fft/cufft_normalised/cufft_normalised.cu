@@ -109,6 +109,8 @@ class NormalisedPlan final : public Plan {
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (!is_normalised(q.fields.score.kind)) return no("score: only ncc and zncc");
+  // A transform of a long signal errs in proportion to its norm, for which verdicts on time series do not allow.
+  if (is_series(q)) return no("templates along one signal; variants of the family time_series take them");
   if (const Support fits = indices_fit(q); !fits) return fits;
   const NormalisedLayout at = layout(request);
   if (const Support fits = indices_fit(at.q()); !fits) return fits;

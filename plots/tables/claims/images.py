@@ -2,7 +2,7 @@
 
 A side names points of the image of the experiment `autocorrelation`: `variants` (default: any), `params` (values that
 parameters must have), `threads` (`1` or `all`, of a CPU), `radius`, `plane` (default: half), `image` (rows x columns,
-default 1500x750). Of them the fastest counts.
+default 1500x750). Of them the fastest counts. What a set of a GPU has no points of is taken from the set of its host's CPU.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pandas as pd
 from plots import real
 from plots.tables import autocorrelation
 from plots.tables.claims.values import UNDECIDED, Found, Value, known
+from plots.tables.hosts import host_of
 from plots.tidy import ResultSet
 from xcorr.errors import UserError, nearest
 from xcorr.variants import assignments
@@ -30,6 +31,11 @@ def points(results: ResultSet, side: Mapping[str, Any]) -> pd.DataFrame:
     for key in side:
         if key not in SIDE:
             raise UserError(f"key {key}: unknown; {nearest(key, SIDE)}")
+    found, host = _own_points(results, side), host_of(results)
+    return _own_points(host, side) if found.empty and host else found
+
+
+def _own_points(results: ResultSet, side: Mapping[str, Any]) -> pd.DataFrame:
     found = autocorrelation.every_point(results)
     if found.empty:
         return found
@@ -108,7 +114,9 @@ def _rows(results: ResultSet, case: str) -> pd.DataFrame | Found:
 
 def loop_ratio(results: ResultSet, args: Arguments) -> Found:
     """Time of the array-language loop over that of `variant`, both of one call."""
-    rows = _rows(results, "loop")
+    rows, host = _rows(results, "loop"), host_of(results)
+    if host and (isinstance(rows, Found) or args["variant"] not in set(rows["variant"])):
+        rows = _rows(host, "loop")
     if isinstance(rows, Found):
         return rows
     seconds = rows.set_index("variant")["seconds"]

@@ -1,7 +1,8 @@
 """Computations on template matching for claims of the paper of the sliding window. Each takes the set and its arguments of claims.toml.
 
 A side names points of the paper's patients (plots/tables/template_matching.toml): `variants` or `backend` with `threads`, `params`
-(values that parameters must have). Of them the fastest by `metric` counts: `time`, or `total` with plan and transfers.
+(values that parameters must have). Of them the fastest by `metric` counts: `time`, or `total` with plan and transfers. What a set of a GPU has no points of is taken from the set of its host's
+CPU.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pandas as pd
 
 from plots.tables import template_matching
 from plots.tables.claims.values import Found, Value, known
+from plots.tables.hosts import host_of
 from plots.tidy import ResultSet
 from xcorr.errors import UserError, nearest
 from xcorr.variants import assignments
@@ -65,13 +67,15 @@ def _describe(side: Mapping[str, Any], patient: str, templates: int) -> str:
 
 
 def _ratios(results: ResultSet, args: Arguments) -> tuple[dict[str, float], list[str]]:
-    every, column, templates = template_matching.every_point(results), _column(args), args["templates"]
+    column, templates, host = _column(args), args["templates"], host_of(results)
+    sets = [template_matching.every_point(one) for one in (results, host) if one]
     ratios, missing = {}, []
     for patient in _patients(args):
         numbers = []
         for side in (args["of"], args["to"]):
-            found = _points(every, side, patient.name, templates, column)
-            if found.empty:
+            sides = [_points(every, side, patient.name, templates, column) for every in sets]
+            found = next((one for one in sides if len(one)), None)
+            if found is None:
                 missing.append(_describe(side, patient.name, templates))
             else:
                 numbers.append(float(found.iloc[0][column]))

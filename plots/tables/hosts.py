@@ -1,0 +1,27 @@
+"""The result set of the CPU that a GPU is attached to, for claims that compare both."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import plots
+from experiments.driver.schema import load_toml
+from plots.tidy import ResultSet, load
+
+DATA = Path(plots.__file__).with_name("machines.toml")
+
+
+def host_of(results: ResultSet) -> ResultSet | None:
+    """The set that `[hosts]` of machines.toml names for this one; None if it names none or the set is not there.
+
+    Raises UserError when a published file of it is damaged.
+    """
+    key = load_toml(DATA)["hosts"].get(results.key)
+    folder = results.folder.parent / str(key)
+    return _load(folder, str(key), results.kind) if key and folder.is_dir() else None
+
+
+@lru_cache
+def _load(folder: Path, key: str, kind: str) -> ResultSet:
+    return load(folder, key, kind)
