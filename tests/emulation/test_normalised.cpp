@@ -158,9 +158,6 @@ const char* const kProblems[] = {
     // Several bands of rows and chunks of columns, and shifts of one thread that are a left matrix apart.
     "one-to-one/35x3/41x131/1:1/sy:-30..34,sx:125..128/score=zncc:0.01/masks=right",
     "n-to-mn/2x33/3x33/2:2/full/score=zncc:0.1",
-    // Signals, in segments.
-    "n-to-m/1x5/1x70/2:2/valid/score=zncc:0.3",
-    "n-to-mn/2x4/2x50/2:2/sy:0..0,sx:3..44/score=ncc:0.3/masks=left",
 };
 
 TEST(Normalised, ScoresAreThoseOfTheDefinition) {

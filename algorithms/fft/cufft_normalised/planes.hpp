@@ -31,24 +31,11 @@ constexpr int kScanCols = 128, kScanRun = kScanCols / warp::kSize;
 // A band is a multiple of kPlaneWarps rows.
 constexpr int kMostBandRows = small_if_emulated(32, 16);
 
-// The matrices of one side. Matrix m is columns [begin, begin + shape.cols) of array m / segments, where
-// begin = min(m % segments * step, last): a whole array, or a segment of signals.
+// The matrices of one side, one after the other.
 struct MaskedMatrices {
   const float* values = nullptr;
   const std::uint8_t* mask = nullptr;  // null: all elements are valid
   Shape shape;
-  Index pitch;  // elements from row to row
-  Index segments = 1, step = 0, last = 0;
-
-  __device__ __forceinline__ Index begin(Index matrix) const {
-    const Index first = matrix % segments * step;
-    return first < last ? first : last;
-  }
-  // The place of the first element.
-  __device__ __forceinline__ Index first(Index matrix) const {
-    if (segments == 1) return matrix * shape.rows * pitch;
-    return matrix / segments * shape.rows * pitch + begin(matrix);
-  }
 };
 
 // Both sides: the lefts are matrices 0 to lefts - 1, the rights those behind them.
@@ -66,17 +53,16 @@ struct MatrixSides {
 struct MaskedMatrix {
   const float* values;
   const std::uint8_t* mask;  // null: all elements are valid
-  Index rows, cols, pitch;
+  Index rows, cols;
 
   __device__ __forceinline__ MaskedMatrix(const MatrixSides& of, Index matrix) {
     const bool is_left = of.is_left(matrix);
-    const Index first = is_left ? of.left.first(matrix) : of.right.first(matrix - of.lefts);
+    rows = is_left ? of.left.shape.rows : of.right.shape.rows;
+    cols = is_left ? of.left.shape.cols : of.right.shape.cols;
+    const Index first = (is_left ? matrix : matrix - of.lefts) * rows * cols;
     values = (is_left ? of.left.values : of.right.values) + first;
     mask = is_left ? of.left.mask : of.right.mask;
     if (mask) mask += first;
-    rows = is_left ? of.left.shape.rows : of.right.shape.rows;
-    cols = is_left ? of.left.shape.cols : of.right.shape.cols;
-    pitch = is_left ? of.left.pitch : of.right.pitch;
   }
   __device__ __forceinline__ bool is_valid(Index at) const { return !mask || mask[at] != 0; }
 };
@@ -161,9 +147,8 @@ __global__ void __launch_bounds__(kPlaneThreads) sums_kernel(MatrixSides of, Mat
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
         const Index at = i + k * step;
-        const Index place = own.pitch == own.cols ? at : at / own.cols * own.pitch + at % own.cols;
-        value[k] = at < size ? own.values[place] : 0.0f;
-        valid[k] = at < size && own.is_valid(place);
+        value[k] = at < size ? own.values[at] : 0.0f;
+        valid[k] = at < size && own.is_valid(at);
       }
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
@@ -271,7 +256,7 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
       bool valid[kAtOnce];
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
-        const Index y = first + k, at = y * own.pitch + x;
+        const Index y = first + k, at = y * own.cols + x;
         valid[k] = y < own.rows && x < own.cols;
         value[k] = valid[k] ? own.values[at] : 0.0f;
         if (kMasked) valid[k] = valid[k] && own.is_valid(at);
@@ -384,7 +369,7 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArg
 #pragma unroll
         for (int i = 0; i < kScanRun; ++i) {
           const int at = i * warp::kSize + lane;
-          const Index place = y * own.pitch + first + at;
+          const Index place = y * own.cols + first + at;
           bool valid = y < end && first + at < own.cols;
           const float value = valid ? own.values[place] : 0.0f;
           if (kMasked) {

@@ -95,7 +95,7 @@ struct ShiftAxis {
 constexpr int kMostScorePairs = small_if_emulated(8, 3);
 
 struct ScoreArguments {
-  SmallShape left, right;  // of a segment, where there are any
+  SmallShape left, right;
   int first_sy, first_sx, out_rows, out_cols;
   PairRange pairs;
   int of_thread;  // pairs: at most kMostScorePairs
@@ -108,12 +108,10 @@ struct ScoreArguments {
   int rows, cols;  // of a transform
   double* most;    // [owner][parts]
   int parts;
-  double least;         // without masks: the least number of elements of a score that is not 0
-  float norms;          // of the values of both planes: the product
-  float roundoff;       // of a sum from a transform: the part of the norms of both planes
-  float largest_error;  // of any score
+  double least;    // without masks: the least number of elements of a score that is not 0
+  float norms;     // of the values of both planes: the product
+  float roundoff;  // of a sum from a transform: the part of the norms of both planes
   float* out;
-  Index whole_cols, whole_size;  // of the outputs of a whole pair
   ShiftAxis down, across;
   std::uint32_t tiles;       // of kScoreWarps x 32 numbers, along a row
   Index* notes;              // of 32 neighbouring shifts of which one is uncertain
@@ -145,17 +143,9 @@ struct ScoreArguments {
   __device__ __forceinline__ Index right_image(Index matrix) const {
     return (matrix - pairs.lefts) * integral_size({right.rows, right.cols});
   }
-  // Of a pair: the place of its first output, and how many columns from there on another segment has.
-  struct Outputs {
-    Index first;
-    int skip;
-  };
-  __device__ __forceinline__ Outputs outputs(Index pair) const {
-    const Index number = pairs.first + pair, segments = of.right.segments;
-    if (segments == 1) return {number * whole_size, 0};
-    const Index begin = of.right.begin(number);
-    return {number / segments * whole_size + begin,
-            static_cast<int>(number % segments * of.right.step - begin)};
+  // Of a pair.
+  __device__ __forceinline__ float* outputs(Index pair) const {
+    return out + (pairs.first + pair) * out_rows * out_cols;
   }
 };
 
@@ -171,8 +161,8 @@ __device__ __forceinline__ double valid_in_both(double left, double right, doubl
 }
 
 // Whose mask decides how many elements are valid at a shift: with one mask the matrices of that side, with two the
-// pairs of a chunk. The largest number of all shifts, by parts. With segments all of them have one number, since
-// no mask of the right is then supported. grid: parts, owners (in a stride).
+// pairs of a chunk. The largest number of all shifts, by parts.
+// grid: parts, owners (in a stride).
 template <typename S>
 __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, Index owners) {
   XCORR_SHARED(double, of_warp, kScoreWarps);
@@ -237,7 +227,6 @@ template <typename S>
 struct PairConstants {
   SideConstants left, right;
   float* out;           // its first output
-  int skip;             // columns that another segment has
   std::uint32_t plane;  // scalars before its first sum
   std::uint32_t odd;    // 1: that is an imaginary part
   bool has_new_left;    // another one than the pair before
@@ -292,7 +281,7 @@ __device__ __forceinline__ float score_of(const ScoreArguments& a, const SideOfS
   }
   // Half of what docs/design.md allows a transform: 16 u and 4 u log2(N) for the norms.
   const float half = 0x1p-21f + 4 * scale;
-  const bool certain = error <= (half < a.largest_error ? half : a.largest_error);
+  const bool certain = error <= half;
   const float clamped = score > 1 ? 1.0f : score < -1 ? -1.0f : score;
   return left.inverse == 0 || right.inverse == 0 ? 0.0f : certain ? clamped : NAN;
 }
@@ -370,13 +359,11 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
       const Pair own = a.pairs.matrices(pair);
       const double least = S::kMasked ? least_elements<S>(a, pair) : 0;
       if (warp::lane() > 0) continue;
-      const ScoreArguments::Outputs outputs = a.outputs(pair);
       const PlaneFacts left = a.facts[own.left], right = a.facts[own.right];
       PairConstants<S>& of = constants[i];
       of.left = side_constants(left, a.left_integrals, a.left_image(own.left), a.left.size());
       of.right = side_constants(right, a.right_integrals, a.right_image(own.right), a.right.size());
-      of.out = a.out + outputs.first;
-      of.skip = outputs.skip;
+      of.out = a.outputs(pair);
       of.plane = a.plane<S>(pair, 0);
       of.odd = of.plane % 2;
       of.has_new_left = i == 0 || a.pairs.matrices(pair - 1).left != own.left;
@@ -399,7 +386,7 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
       if (exists) {
         const double inverse_area = S::kMasked || !counts ? 0.0 : 1.0 / in_left.area();
         const float* const sums = opaque(a.sums + a.place(sy, sx));
-        const int output = opaque(row * static_cast<int>(a.whole_cols) + col);
+        const int output = opaque(row * a.out_cols + col);
         const BoxCorners left_corners(in_left, a.left.cols);
         const BoxCorners right_corners(in_left.moved(sy, sx), a.right.cols);
         SideOfScore left = {};
@@ -416,7 +403,6 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
         for (int k = 0; k < count; ++k) {
           const PairConstants<S>& of = constants[k];
           float* const out = of.out + output;
-          const bool has_output = col >= of.skip;
           float score = 0;
           if (counts) {
             const BoxEntry box = next.sums();
@@ -474,10 +460,8 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
               }
             }
           }
-          if (has_output) {
-            *out = score;
-            unsure |= score != score;
-          }
+          *out = score;
+          unsure |= score != score;
         }
       }
       if (!warp::any(unsure != 0)) continue;
