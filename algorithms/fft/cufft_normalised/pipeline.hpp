@@ -37,6 +37,13 @@ auto with_sums(const Fields& fields, Use&& use) {
   }
 }
 
+// The power of two that makes planes of left matrices as large as those of right ones.
+inline float factor_of_left(const Problem& q) {
+  const double larger = std::log2(static_cast<double>(q.right.size())) / 2 -
+                        std::log2(static_cast<double>(q.left.size())) / 2;
+  return static_cast<float>(std::exp2(std::round(larger)));
+}
+
 // Of kernels whose blocks or warps take what they find in a stride.
 constexpr Index kMostBlocks = small_if_emulated(1024, 3);
 
@@ -189,6 +196,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                          S::kPlanes,
                          S::kLeftPlanes,
                          S::kRightPlanes,
+                         factor_of_left(q),
                          columns,
                          at.column_pitch,
                          at.band_rows,
@@ -253,7 +261,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                              static_cast<std::uint32_t>(at.rows),
                              static_cast<std::uint32_t>(at.cols),
                              groups,
-                             static_cast<float>(1 / points),
+                             static_cast<float>(1 / (points * factor_of_left(q))),
                              uncertain};
     call.phase("hadamard");
     // A thread takes several groups of pairs where there are enough threads.

@@ -2,9 +2,10 @@
 //
 // Of each matrix up to three zero-padded planes: its values without their mean, and, where the problem has
 // masks, the squares of these and the mask, both without their means too, since what is constant needs no
-// transform. All planes have the norm of as many ones as the matrix has elements, or less: two planes are
+// transform. All planes have the norm of as many ones as the matrix has elements, or less. Two planes are
 // the real and the imaginary part of one complex transform, whose rounding errors are as large as the larger
-// of both demands.
+// of both demands, so those of left matrices are multiplied by a power of two that makes them as large as
+// those of right ones.
 //
 // And integral images in float64 of values, squares and mask, for the sums over the rectangle in which two
 // matrices overlap. Means, deviations and norms are float64.
@@ -220,6 +221,7 @@ struct PlaneArguments {
   Index rows;  // of padded matrices
   int count;   // planes of a matrix
   SidePlanes left, right;
+  float of_left;    // a power of two: a factor of the planes of left matrices
   double* columns;  // [matrix][bands][kColumnSums][column_pitch]: sums of columns over bands
   Index column_pitch;
   Index band_rows;
@@ -241,10 +243,11 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
   for (Index matrix = blockIdx.y; matrix < a.of.matrices; matrix += gridDim.y) {
     const MaskedMatrix own(a.of, matrix);
     const PlaneFacts facts = a.facts[matrix];
-    const double of_square = 1 / facts.square_size;
-    const double of_mask = facts.mask_size > 0 ? 1 / facts.mask_size : 0;
-    const Index plane = matrix * a.count;
     const bool is_left = a.of.is_left(matrix);
+    const float factor = is_left ? a.of_left : 1.0f;
+    const double of_square = factor / facts.square_size;
+    const double of_mask = facts.mask_size > 0 ? factor / facts.mask_size : 0;
+    const Index plane = matrix * a.count;
     const int square_place = is_left ? a.left.square : a.right.square;
     const int mask_place = is_left ? a.left.mask : a.right.mask;
     float* const to = a.planes + 2 * x;
@@ -269,7 +272,7 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
         const double square = static_cast<double>(v) * v;
         sum += v;
         squares += square;
-        to[y * row + a.layout.first(plane)] = v;
+        to[y * row + a.layout.first(plane)] = factor * v;
         if (fills_up) to[y * row + a.layout.first(plane + a.count)] = 0;
         if (!kMasked) continue;
         count += valid[k] ? 1 : 0;
