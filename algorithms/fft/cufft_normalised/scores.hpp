@@ -171,26 +171,45 @@ __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, I
         S::kMasks == Masks::both ? a.pairs.matrices(owner) : Pair{owner, a.pairs.lefts + owner};
     const auto outputs = static_cast<std::uint32_t>(a.out_rows) * a.out_cols;
     double largest = 0;
+    constexpr int kAtOnce = 4;  // so many outputs have their loads in flight
+    const std::uint32_t step = gridDim.x * kScoreThreads;
+    const PlaneFacts l_facts = a.facts[own.left], r_facts = a.facts[S::kRight ? own.right : 0];
     for (std::uint32_t i = blockIdx.x * kScoreThreads + threadIdx.x; i < outputs;
-         i += gridDim.x * kScoreThreads) {
-      const int row = static_cast<int>(i / a.out_cols);
-      const int sy = a.first_sy + row;
-      const int sx = a.first_sx + static_cast<int>(i) - row * a.out_cols;
-      const OverlapRectangle l = a.in_left(sy, sx);
-      if (l.area() == 0) continue;
-      double left = 0, right = 0;
-      if (S::kLeft) {
-        left = BoxCorners(l, a.left.cols).count(a.left_integrals.counts + a.left_image(own.left));
+         i += kAtOnce * step) {
+      std::uint32_t left[kAtOnce] = {}, right[kAtOnce] = {};
+      float both[kAtOnce] = {};
+      int area[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        // Behind the last output the first one again: it changes no maximum.
+        const std::uint32_t at = k * step < outputs - i ? i + k * step : i;
+        const int row = static_cast<int>(at / a.out_cols);
+        const int sy = a.first_sy + row;
+        const int sx = a.first_sx + static_cast<int>(at) - row * a.out_cols;
+        const OverlapRectangle found = a.in_left(sy, sx);
+        area[k] = found.area();
+        // Where nothing overlaps, the first elements of all arrays, so that no condition stands before a load.
+        const bool overlaps = area[k] > 0;
+        const OverlapRectangle l = overlaps ? found : OverlapRectangle{{0, 0}, {0, 0}};
+        const int down = overlaps ? sy : 0, across = overlaps ? sx : 0;
+        if (S::kLeft) {
+          left[k] =
+              BoxCorners(l, a.left.cols).count(a.left_integrals.counts + a.left_image(own.left));
+        }
+        if (S::kRight) {
+          right[k] = BoxCorners(l.moved(down, across), a.right.cols)
+                         .count(a.right_integrals.counts + a.right_image(own.right));
+        }
+        if (S::kLeft && S::kRight) {
+          both[k] = a.sums[a.place(down, across) + a.plane<S>(owner, S::kNumber - 1)];
+        }
       }
-      if (S::kRight) {
-        right = BoxCorners(l.moved(sy, sx), a.right.cols)
-                    .count(a.right_integrals.counts + a.right_image(own.right));
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const double count =
+            valid_in_both<S>(left[k], right[k], area[k], both[k], l_facts, r_facts);
+        largest = area[k] > 0 && count > largest ? count : largest;
       }
-      const float both =
-          S::kLeft && S::kRight ? a.sums[a.place(sy, sx) + a.plane<S>(owner, S::kNumber - 1)] : 0;
-      const double count = valid_in_both<S>(left, right, l.area(), both, a.facts[own.left],
-                                            a.facts[S::kRight ? own.right : 0]);
-      largest = count > largest ? count : largest;
     }
     for (int by = warp::kSize / 2; by > 0; by /= 2) {
       const double other = warp::shuffle_xor(largest, by);
