@@ -13,6 +13,8 @@ import pandas as pd
 from experiments.driver.schema import load_toml
 from plots import style
 from plots.metrics import si_time
+from plots.tables import rivals
+from plots.tables.hosts import host_of
 from plots.tables.text import csv, markdown
 from plots.tidy import PROBLEM, ResultSet
 from xcorr.variants import assignments
@@ -160,16 +162,24 @@ def readable(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def speedup(results: ResultSet, patient: Patient, templates: int) -> tuple[str, float] | None:
-    """The best tile of a patient and the total time of the threaded CPU over that of the tiled passes; None without rows of both."""
+    """The best tile of a patient and the total time of the threaded CPU, that of the set or of its host, over that of the tiled
+    passes; None without rows of both."""
     found = of_patient(every_point(results), patient.name, templates)
     if found.empty:
         return None
     tiled = found[found["variant"] == variant("tiled")].sort_values("total_us", kind="stable")
-    threaded = found[(found["backend"] == "cpu") & (found["threads"] == "all")]["total_us"]
+    threaded = _threaded(found)
+    if threaded.empty and (host := host_of(results)):
+        threaded = _threaded(of_patient(every_point(host), patient.name, templates))
     if tiled.empty or threaded.empty:
         return None
     best = tiled.iloc[0]
     return assignments(best["params"])["template_tile"], float(threaded.min() / best["total_us"])
+
+
+def _threaded(points: pd.DataFrame) -> pd.Series:
+    """Total times on a CPU with all threads."""
+    return points[(points["backend"] == "cpu") & (points["threads"] == "all")]["total_us"] if len(points) else points
 
 
 def beside_paper(results: ResultSet, templates: int = 10) -> pd.DataFrame:
@@ -197,14 +207,18 @@ def files(results: ResultSet) -> dict[str, str]:
     if lines.empty:
         return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n\n{PAPER}\n\n{paper}"}
     text = f"# {TITLE}\n\n{ABOUT}\n\n{markdown(readable(lines))}\n\n{PAPER}\n\n{paper}"
+    if len(beside := rivals.table(results)):
+        text += "\n\n".join(["", f"## {rivals.TITLE}", *rivals.notes(results), markdown(beside)])
     return {f"{NAME}.md": text, f"{NAME}.csv": csv(lines)}
 
 
 def chapter(results: ResultSet) -> list[dict[str, Any]]:
     """The chapter of the report (see plots.report.front)."""
     lines = table(results)
-    notes = [NONE, PAPER] if lines.empty else [ABOUT, PAPER]
+    notes = [NONE if lines.empty else ABOUT, PAPER, *rivals.notes(results)]
     tables = [("The paper's patients, 10 templates", beside_paper(results), True)]
     if len(lines):
         tables.append(("Time by template and frame", readable(lines), False))
+    if len(beside := rivals.table(results)):
+        tables.append((rivals.TITLE, beside, False))
     return [{"id": NAME, "title": TITLE, "notes": notes, "tables": tables}]

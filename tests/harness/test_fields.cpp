@@ -166,6 +166,37 @@ TEST(Fields, AVariantIsAskedForNoFieldThatItDoesNotDeclare) {
   EXPECT_EQ(reason("n-to-mn/4x6/4x6/3:3/full/same=yes"), "");
 }
 
+// The error of a transform of a whole signal grows with the signal, the bound of such a score does not.
+TEST(Fields, NormalisedScoresOfTemplatesAlongSignalsAreNotForTransforms) {
+  const Problem signal = parse_problem("n-to-m/1x5/1x300/1:1/valid/score=zncc:0.3");
+  const auto is_taken = [](const Variant& variant, const Problem& problem) {
+    if (std::ranges::find(variant.scores, problem.fields.score.kind) == variant.scores.end() ||
+        (problem.fields.masks != Masks::none && !variant.masks)) {
+      return false;
+    }
+    const std::vector<Params> points = grid_points(variant);
+    return std::ranges::any_of(points, [&](const Params& point) {
+      return static_cast<bool>(variant.supports({problem, point}));
+    });
+  };
+  const auto found = std::ranges::find(variants(), "cufft_normalised", &Variant::id);
+  if (found == variants().end()) GTEST_SKIP() << "the build has no cufft_normalised";
+  for (const Params& point : grid_points(*found)) {
+    EXPECT_EQ(found->supports({signal, point}).reason.rfind("templates along signals: ", 0), 0u);
+  }
+  for (const char* masks : {"left", "right", "both"}) {
+    EXPECT_FALSE(is_taken(*found, parse_problem(signal.id() + "/masks=" + masks))) << masks;
+  }
+  EXPECT_TRUE(is_taken(*found, parse_problem("n-to-m/1x5/1x300/1:1/full/score=zncc:0.3")));
+  EXPECT_TRUE(is_taken(*found, parse_problem("n-to-m/17x5/17x300/1:1/valid/score=zncc:0.3")));
+  EXPECT_TRUE(std::ranges::any_of(variants(),
+                                  [&](const Variant& other) {
+                                    return other.backend == Backend::cuda &&
+                                           is_taken(other, signal);
+                                  }))
+      << "no variant on a GPU takes " << signal.id();
+}
+
 TEST(Views, LieInTheirArrayAndOverlap) {
   for (const std::string kind : {"windows", "channels"}) {
     const Problem problem = parse_problem("n-to-m/5x7/5x7/3:8/full/views=" + kind);

@@ -16,16 +16,16 @@
 //   one kernel makes the scores (scores.hpp).
 // - Transforms are float32. Where that is too little for a score, it is computed by its definition in
 //   float64. These are shifts of which few elements overlap, and sides that are nearly constant there.
-// - Templates along signals: a signal is cut into segments, each about its own mean.
 //
 // Forms: all four, any shapes, any window; fp32, dense. Scores: ncc, zncc. Masks: none, left, right,
-// both.
+// both. Not templates along signals.
 // Parameters, run-time:
 //   chunk_mib  memory of the sums of a chunk of pairs: 32 stays in the L2 cache, 1024 has fewer launches
 // Phases: forward, hadamard, inverse; planes and scores are the rest. Not emulated: library calls; the
 // kernels around them are (tests/emulation/test_normalised.cpp).
 // Limits: with two masks the number of elements must be exact after a float32 transform, which holds up to
-// about a million elements. No masks of signals that are cut into segments.
+// about a million elements. A transform of a whole signal has errors in proportion to its norm, and a score of
+// a template along it has a bound that does not grow with the signal (docs/design.md).
 #include <cmath>
 #include <limits>
 
@@ -109,30 +109,29 @@ class NormalisedPlan final : public Plan {
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (!is_normalised(q.fields.score.kind)) return no("score: only ncc and zncc");
-  // A transform of a long signal errs in proportion to its norm, for which verdicts on time series do not allow.
-  if (is_series(q)) return no("templates along one signal; variants of the family time_series take them");
   if (const Support fits = indices_fit(q); !fits) return fits;
-  const NormalisedLayout at = layout(request);
-  if (const Support fits = indices_fit(at.q()); !fits) return fits;
-  if (at.segments.count > 1 && masks_right(q.fields.masks)) {
-    return no("masks of signals that are cut into segments");
+  Problem plain = q;
+  plain.fields = {};
+  if (plain.is_time_series()) {
+    return no("templates along signals: a transform of a whole signal is not exact enough");
   }
+  const NormalisedLayout at = layout(request);
   // Elements of a matrix, bins and shifts are counted with 32 bits.
-  if (std::max({at.rows * at.cols, at.q().out_rows() * at.segments.out_cols,
-                integral_size(at.q().left), integral_size(at.q().right), at.tiles * kScoreThreads,
-                at.padded_rows * at.slots, at.window_rows * at.product_slots, at.slots * at.cols,
+  if (std::max({at.rows * at.cols, q.out_size(), integral_size(q.left), integral_size(q.right),
+                at.tiles * kScoreThreads, at.padded_rows * at.slots,
+                at.window_rows * at.product_slots, at.slots * at.cols,
                 at.product_slots * at.cols}) > std::numeric_limits<int>::max()) {
     return no("more than 2^31 - 1 points, shifts or rows of transforms");
   }
   // The error of a count, which is rounded to a whole number.
-  const double sizes = std::sqrt(static_cast<double>(at.q().left.size())) *
-                       std::sqrt(static_cast<double>(at.q().right.size()));
+  const double sizes = std::sqrt(static_cast<double>(q.left.size())) *
+                       std::sqrt(static_cast<double>(q.right.size()));
   if (q.fields.masks == Masks::both &&
       transform_roundoff(static_cast<double>(at.rows * at.cols)) * sizes > 1) {
     return no("masks both: the number of valid elements would not be exact");
   }
   if (request.params.get_int("chunk_mib") > 32 &&
-      NormalisedLayout(q, Index{32} << 20).chunk == at.q().pairs()) {
+      NormalisedLayout(q, Index{32} << 20).chunk == q.pairs()) {
     return no("one chunk already at chunk_mib=32");
   }
   return yes();

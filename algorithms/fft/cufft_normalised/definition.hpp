@@ -16,7 +16,7 @@ __device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair ow
   const auto each = [&](const auto& use) {
     for (int i = warp::lane(); i < of.area(); i += warp::kSize) {
       const int y = of.y.first + i / of.x.count, x = of.x.first + i % of.x.count;
-      const Index l = y * left.pitch + x, r = (y + sy) * right.pitch + x + sx;
+      const Index l = y * left.cols + x, r = (y + sy) * right.cols + x + sx;
       if (left.is_valid(l) && right.is_valid(r)) {
         use((left.values[l] - l_facts.pivot) * l_facts.scale,
             (right.values[r] - r_facts.pivot) * r_facts.scale);
@@ -76,10 +76,8 @@ __global__ void __launch_bounds__(kScoreThreads, 2)
     const bool exists = numbers.exist && row < a.out_rows && col < a.out_cols;
     for (int k = 0; k < a.of_thread && group * a.of_thread + k < a.pairs.count; ++k) {
       const Index pair = group * a.of_thread + k;
-      const ScoreArguments::Outputs outputs = a.outputs(pair);
-      float* const out = a.out + outputs.first + (row * a.whole_cols + col);
-      const bool has_output = exists && col >= outputs.skip;
-      const float value = has_output ? *out : 0.0f;
+      float* const out = a.outputs(pair) + (row * a.out_cols + col);
+      const float value = exists ? *out : 0.0f;
       const int unsure = value != value;
       const Pair own = a.pairs.matrices(pair);
       for (int lane = 0; lane < warp::kSize; ++lane) {

@@ -37,55 +37,25 @@ auto with_sums(const Fields& fields, Use&& use) {
   }
 }
 
-// Templates along signals, whatever is asked of them.
-inline bool is_series(const Problem& q) {
-  Problem plain = q;
-  plain.fields = {};
-  return plain.is_time_series();
+// The power of two that makes planes of left matrices as large as those of right ones.
+inline float factor_of_left(const Problem& q) {
+  const double larger = std::log2(static_cast<double>(q.right.size())) / 2 -
+                        std::log2(static_cast<double>(q.left.size())) / 2;
+  return static_cast<float>(std::exp2(std::round(larger)));
 }
-
-// Half of the error that the score of a template along a signal may have. Other scores have bounds on the norms of
-// whole matrices alone.
-constexpr double kLargestSeriesError = 5e-6;
 
 // Of kernels whose blocks or warps take what they find in a stride.
 constexpr Index kMostBlocks = small_if_emulated(1024, 3);
 
-// A signal is cut into segments, which overlap by a template less one sample: a transform of a whole signal has
-// errors in proportion to its norm, to which a mean that drifts adds much more than to that of a segment about
-// its own mean.
-struct Segments {
-  explicit Segments(const Problem& problem)
-      : q(problem), right_pitch(problem.right.cols), out_cols(problem.out_cols()) {
-    if (!is_series(problem)) return;
-    constexpr Index kLeast = small_if_emulated(256, 24);
-    const Index shifts = q.out_cols(), length = cufft_size(std::max(4 * q.left.cols, kLeast));
-    step = std::min(shifts, length - q.left.cols + 1);
-    count = device::ceil_div(shifts, step);
-    last = shifts - step;
-    first = q.window.sx.first;
-    q.right.cols = step + q.left.cols - 1;
-    q.rights *= count;
-    q.window.sx = {0, step - 1};
-    if (q.form == Form::one_to_one) q.form = Form::one_to_many;
-  }
-
-  Problem q;  // whose right matrices are the segments
-  Index count = 1, step = 0, last = 0;
-  Index first = 0;    // column of the first segment
-  Index right_pitch;  // of the signals
-  Index out_cols;     // of a signal
-};
-
 // Places are in bytes of the workspace.
 struct NormalisedLayout {
   NormalisedLayout(const Problem& problem, Index chunk_bytes)
-      : segments(problem),
-        rows(cufft_size(device::padded_size(q().left.rows, q().right.rows, q().window.sy))),
+      : q(problem),
+        rows(cufft_size(device::padded_size(q.left.rows, q.right.rows, q.window.sy))),
         cols(std::max<Index>(
-            2, cufft_size(device::padded_size(q().left.cols, q().right.cols, q().window.sx)))),
-        padded_rows(std::max(q().left.rows, q().right.rows)),
-        matrices(q().lefts + q().rights) {
+            2, cufft_size(device::padded_size(q.left.cols, q.right.cols, q.window.sx)))),
+        padded_rows(std::max(q.left.rows, q.right.rows)),
+        matrices(q.lefts + q.rights) {
     Index number = 0, pairs_of_slots = 0, slots_of_pairs = 0, images = 0;
     with_sums(problem.fields, [&](auto sums) {
       using S = decltype(sums);
@@ -99,16 +69,16 @@ struct NormalisedLayout {
     slots = device::ceil_div<Index>(matrices * planes_of_matrix, 2);
     const Index slot_bytes = rows * cols * Index{sizeof(Bin)};
     const Index groups = std::max<Index>(1, chunk_bytes / (slots_of_pairs * slot_bytes));
-    chunk = std::min(groups * pairs_of_slots, q().pairs());
+    chunk = std::min(groups * pairs_of_slots, q.pairs());
     product_slots = device::ceil_div(chunk, pairs_of_slots) * slots_of_pairs;
     // All rows, or those of the window where these lie together.
-    first_row = q().window.sy.first >= 0 ? q().window.sy.first : 0;
-    window_rows = q().window.sy.first >= 0 ? q().out_rows() : rows;
+    first_row = q.window.sy.first >= 0 ? q.window.sy.first : 0;
+    window_rows = q.window.sy.first >= 0 ? q.out_rows() : rows;
 
     parts = std::min(
-        device::ceil_div<Index>(std::max(q().left.size(), q().right.size()), 4 * kPlaneThreads),
+        device::ceil_div<Index>(std::max(q.left.size(), q.right.size()), 4 * kPlaneThreads),
         kMostMatrixParts);
-    owner_parts = std::min(device::ceil_div<Index>(q().out_size(), kScoreThreads), kMostOwnerParts);
+    owner_parts = std::min(device::ceil_div<Index>(q.out_size(), kScoreThreads), kMostOwnerParts);
     // Bands that are enough blocks for a GPU, but no shorter than a row of each warp.
     band_rows = std::clamp<Index>(padded_rows * matrices / 264 / kPlaneWarps, 1,
                                   kMostBandRows / kPlaneWarps) *
@@ -119,13 +89,13 @@ struct NormalisedLayout {
           kMostBandRows, device::ceil_div<Index>(padded_rows, 16 * kPlaneWarps) * kPlaneWarps);
     }
     bands = device::ceil_div(padded_rows, band_rows);
-    column_pitch = std::max(q().left.cols, q().right.cols);
-    const Index owners = std::max({q().fields.masks == Masks::both ? chunk : Index{0},
-                                   q().fields.masks == Masks::left ? q().lefts : Index{0},
-                                   q().fields.masks == Masks::right ? q().rights : Index{0}});
+    column_pitch = std::max(q.left.cols, q.right.cols);
+    const Index owners = std::max({q.fields.masks == Masks::both ? chunk : Index{0},
+                                   q.fields.masks == Masks::left ? q.lefts : Index{0},
+                                   q.fields.masks == Masks::right ? q.rights : Index{0}});
     // Only where the columns of a template are whole warps.
-    const Index apart = q().left.cols >= warp::kSize ? q().left.cols : q().out_cols();
-    ShiftAxis of_rows(q().out_rows(), q().left.rows), of_cols(q().out_cols(), apart);
+    const Index apart = q.left.cols >= warp::kSize ? q.left.cols : q.out_cols();
+    ShiftAxis of_rows(q.out_rows(), q.left.rows), of_cols(q.out_cols(), apart);
     down = of_rows;
     across = of_cols;
     tiles_across = device::ceil_div<Index>(across.count, warp::kSize);
@@ -144,9 +114,9 @@ struct NormalisedLayout {
     const Index real = Index{sizeof(double)};
     // What must be 0 where it is never written comes first.
     planes = take(slots * slot_bytes);
-    const Index left_size = q().lefts * integral_size(q().left);
-    const Index right_size = q().rights * integral_size(q().right);
-    const bool masked = q().fields.masks != Masks::none;
+    const Index left_size = q.lefts * integral_size(q.left);
+    const Index right_size = q.rights * integral_size(q.right);
+    const bool masked = q.fields.masks != Masks::none;
     left_boxes = take(left_size * Index{sizeof(BoxEntry)});
     right_boxes = take(right_size * Index{sizeof(BoxEntry)});
     left_counts = take(masked ? left_size * Index{sizeof(std::uint32_t)} : 0);
@@ -163,9 +133,7 @@ struct NormalisedLayout {
     end = at;
   }
 
-  const Problem& q() const { return segments.q; }
-
-  Segments segments;
+  Problem q;
   Index rows, cols;  // of a transform
   Index padded_rows;
   Index matrices;
@@ -190,8 +158,7 @@ template <typename S, typename Transforms>
 void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void* workspace,
                              Transforms& transforms) {
   char* const base = static_cast<char*>(workspace);
-  const Problem& q = at.q();
-  const Segments& segments = at.segments;
+  const Problem& q = at.q;
   auto* const sums = reinterpret_cast<MatrixSums*>(base + at.sums);
   auto* const facts = reinterpret_cast<PlaneFacts*>(base + at.facts);
   auto* const planes = reinterpret_cast<float*>(base + at.planes);
@@ -210,12 +177,10 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
     return static_cast<unsigned>(std::min(device::ceil_div(count, of_block), kMostBlocks));
   };
 
-  MatrixSides sides{{call.lefts<float>(), call.left_mask, q.left, q.left.cols},
-                    {call.rights<float>() + segments.first, call.right_mask, q.right,
-                     segments.right_pitch, segments.count, segments.step, segments.last},
-                    q.lefts,
-                    at.matrices};
-  if (sides.right.mask) sides.right.mask += segments.first;
+  const MatrixSides sides{{call.lefts<float>(), call.left_mask, q.left},
+                          {call.rights<float>(), call.right_mask, q.right},
+                          q.lefts,
+                          at.matrices};
   const unsigned matrices = device::grid_extent(at.matrices);
   launch(sums_kernel, dim3(static_cast<unsigned>(at.parts), matrices), dim3(kPlaneThreads), 0,
          call.stream, sides, sums);
@@ -231,6 +196,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                          S::kPlanes,
                          S::kLeftPlanes,
                          S::kRightPlanes,
+                         factor_of_left(q),
                          columns,
                          at.column_pitch,
                          at.band_rows,
@@ -269,10 +235,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                    static_cast<float>(std::sqrt(static_cast<double>(q.left.size())) *
                                       std::sqrt(static_cast<double>(q.right.size()))),
                    static_cast<float>(transform_roundoff(points)),
-                   is_series(q) ? static_cast<float>(kLargestSeriesError) : 2.0f,
                    call.outs<float>(),
-                   segments.out_cols,
-                   q.out_rows() * segments.out_cols,
                    at.down,
                    at.across,
                    static_cast<std::uint32_t>(at.tiles_across),
@@ -298,7 +261,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                              static_cast<std::uint32_t>(at.rows),
                              static_cast<std::uint32_t>(at.cols),
                              groups,
-                             static_cast<float>(1 / points),
+                             static_cast<float>(1 / (points * factor_of_left(q))),
                              uncertain};
     call.phase("hadamard");
     // A thread takes several groups of pairs where there are enough threads.
@@ -324,7 +287,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
 template <typename Transforms>
 void correlate_normalised(const NormalisedLayout& at, const Call& call, void* workspace,
                           Transforms& transforms) {
-  with_sums(at.q().fields, [&](auto sums) {
+  with_sums(at.q.fields, [&](auto sums) {
     correlate_normalised_as<decltype(sums)>(at, call, workspace, transforms);
     return 0;
   });

@@ -2,9 +2,10 @@
 //
 // Of each matrix up to three zero-padded planes: its values without their mean, and, where the problem has
 // masks, the squares of these and the mask, both without their means too, since what is constant needs no
-// transform. All planes have the norm of as many ones as the matrix has elements, or less: two planes are
+// transform. All planes have the norm of as many ones as the matrix has elements, or less. Two planes are
 // the real and the imaginary part of one complex transform, whose rounding errors are as large as the larger
-// of both demands.
+// of both demands, so those of left matrices are multiplied by a power of two that makes them as large as
+// those of right ones.
 //
 // And integral images in float64 of values, squares and mask, for the sums over the rectangle in which two
 // matrices overlap. Means, deviations and norms are float64.
@@ -31,24 +32,11 @@ constexpr int kScanCols = 128, kScanRun = kScanCols / warp::kSize;
 // A band is a multiple of kPlaneWarps rows.
 constexpr int kMostBandRows = small_if_emulated(32, 16);
 
-// The matrices of one side. Matrix m is columns [begin, begin + shape.cols) of array m / segments, where
-// begin = min(m % segments * step, last): a whole array, or a segment of signals.
+// The matrices of one side, one after the other.
 struct MaskedMatrices {
   const float* values = nullptr;
   const std::uint8_t* mask = nullptr;  // null: all elements are valid
   Shape shape;
-  Index pitch;  // elements from row to row
-  Index segments = 1, step = 0, last = 0;
-
-  __device__ __forceinline__ Index begin(Index matrix) const {
-    const Index first = matrix % segments * step;
-    return first < last ? first : last;
-  }
-  // The place of the first element.
-  __device__ __forceinline__ Index first(Index matrix) const {
-    if (segments == 1) return matrix * shape.rows * pitch;
-    return matrix / segments * shape.rows * pitch + begin(matrix);
-  }
 };
 
 // Both sides: the lefts are matrices 0 to lefts - 1, the rights those behind them.
@@ -66,17 +54,16 @@ struct MatrixSides {
 struct MaskedMatrix {
   const float* values;
   const std::uint8_t* mask;  // null: all elements are valid
-  Index rows, cols, pitch;
+  Index rows, cols;
 
   __device__ __forceinline__ MaskedMatrix(const MatrixSides& of, Index matrix) {
     const bool is_left = of.is_left(matrix);
-    const Index first = is_left ? of.left.first(matrix) : of.right.first(matrix - of.lefts);
+    rows = is_left ? of.left.shape.rows : of.right.shape.rows;
+    cols = is_left ? of.left.shape.cols : of.right.shape.cols;
+    const Index first = (is_left ? matrix : matrix - of.lefts) * rows * cols;
     values = (is_left ? of.left.values : of.right.values) + first;
     mask = is_left ? of.left.mask : of.right.mask;
     if (mask) mask += first;
-    rows = is_left ? of.left.shape.rows : of.right.shape.rows;
-    cols = is_left ? of.left.shape.cols : of.right.shape.cols;
-    pitch = is_left ? of.left.pitch : of.right.pitch;
   }
   __device__ __forceinline__ bool is_valid(Index at) const { return !mask || mask[at] != 0; }
 };
@@ -161,9 +148,8 @@ __global__ void __launch_bounds__(kPlaneThreads) sums_kernel(MatrixSides of, Mat
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
         const Index at = i + k * step;
-        const Index place = own.pitch == own.cols ? at : at / own.cols * own.pitch + at % own.cols;
-        value[k] = at < size ? own.values[place] : 0.0f;
-        valid[k] = at < size && own.is_valid(place);
+        value[k] = at < size ? own.values[at] : 0.0f;
+        valid[k] = at < size && own.is_valid(at);
       }
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
@@ -235,6 +221,7 @@ struct PlaneArguments {
   Index rows;  // of padded matrices
   int count;   // planes of a matrix
   SidePlanes left, right;
+  float of_left;    // a power of two: a factor of the planes of left matrices
   double* columns;  // [matrix][bands][kColumnSums][column_pitch]: sums of columns over bands
   Index column_pitch;
   Index band_rows;
@@ -256,10 +243,11 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
   for (Index matrix = blockIdx.y; matrix < a.of.matrices; matrix += gridDim.y) {
     const MaskedMatrix own(a.of, matrix);
     const PlaneFacts facts = a.facts[matrix];
-    const double of_square = 1 / facts.square_size;
-    const double of_mask = facts.mask_size > 0 ? 1 / facts.mask_size : 0;
-    const Index plane = matrix * a.count;
     const bool is_left = a.of.is_left(matrix);
+    const float factor = is_left ? a.of_left : 1.0f;
+    const double of_square = factor / facts.square_size;
+    const double of_mask = facts.mask_size > 0 ? factor / facts.mask_size : 0;
+    const Index plane = matrix * a.count;
     const int square_place = is_left ? a.left.square : a.right.square;
     const int mask_place = is_left ? a.left.mask : a.right.mask;
     float* const to = a.planes + 2 * x;
@@ -271,7 +259,7 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
       bool valid[kAtOnce];
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
-        const Index y = first + k, at = y * own.pitch + x;
+        const Index y = first + k, at = y * own.cols + x;
         valid[k] = y < own.rows && x < own.cols;
         value[k] = valid[k] ? own.values[at] : 0.0f;
         if (kMasked) valid[k] = valid[k] && own.is_valid(at);
@@ -284,7 +272,7 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
         const double square = static_cast<double>(v) * v;
         sum += v;
         squares += square;
-        to[y * row + a.layout.first(plane)] = v;
+        to[y * row + a.layout.first(plane)] = factor * v;
         if (fills_up) to[y * row + a.layout.first(plane + a.count)] = 0;
         if (!kMasked) continue;
         count += valid[k] ? 1 : 0;
@@ -384,7 +372,7 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) integrals_kernel(IntegralArg
 #pragma unroll
         for (int i = 0; i < kScanRun; ++i) {
           const int at = i * warp::kSize + lane;
-          const Index place = y * own.pitch + first + at;
+          const Index place = y * own.cols + first + at;
           bool valid = y < end && first + at < own.cols;
           const float value = valid ? own.values[place] : 0.0f;
           if (kMasked) {

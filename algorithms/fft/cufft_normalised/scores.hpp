@@ -95,7 +95,7 @@ struct ShiftAxis {
 constexpr int kMostScorePairs = small_if_emulated(8, 3);
 
 struct ScoreArguments {
-  SmallShape left, right;  // of a segment, where there are any
+  SmallShape left, right;
   int first_sy, first_sx, out_rows, out_cols;
   PairRange pairs;
   int of_thread;  // pairs: at most kMostScorePairs
@@ -108,12 +108,10 @@ struct ScoreArguments {
   int rows, cols;  // of a transform
   double* most;    // [owner][parts]
   int parts;
-  double least;         // without masks: the least number of elements of a score that is not 0
-  float norms;          // of the values of both planes: the product
-  float roundoff;       // of a sum from a transform: the part of the norms of both planes
-  float largest_error;  // of any score
+  double least;    // without masks: the least number of elements of a score that is not 0
+  float norms;     // of the values of both planes: the product
+  float roundoff;  // of a sum from a transform: the part of the norms of both planes
   float* out;
-  Index whole_cols, whole_size;  // of the outputs of a whole pair
   ShiftAxis down, across;
   std::uint32_t tiles;       // of kScoreWarps x 32 numbers, along a row
   Index* notes;              // of 32 neighbouring shifts of which one is uncertain
@@ -145,17 +143,9 @@ struct ScoreArguments {
   __device__ __forceinline__ Index right_image(Index matrix) const {
     return (matrix - pairs.lefts) * integral_size({right.rows, right.cols});
   }
-  // Of a pair: the place of its first output, and how many columns from there on another segment has.
-  struct Outputs {
-    Index first;
-    int skip;
-  };
-  __device__ __forceinline__ Outputs outputs(Index pair) const {
-    const Index number = pairs.first + pair, segments = of.right.segments;
-    if (segments == 1) return {number * whole_size, 0};
-    const Index begin = of.right.begin(number);
-    return {number / segments * whole_size + begin,
-            static_cast<int>(number % segments * of.right.step - begin)};
+  // Of a pair.
+  __device__ __forceinline__ float* outputs(Index pair) const {
+    return out + (pairs.first + pair) * out_rows * out_cols;
   }
 };
 
@@ -171,8 +161,8 @@ __device__ __forceinline__ double valid_in_both(double left, double right, doubl
 }
 
 // Whose mask decides how many elements are valid at a shift: with one mask the matrices of that side, with two the
-// pairs of a chunk. The largest number of all shifts, by parts. With segments all of them have one number, since
-// no mask of the right is then supported. grid: parts, owners (in a stride).
+// pairs of a chunk. The largest number of all shifts, by parts.
+// grid: parts, owners (in a stride).
 template <typename S>
 __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, Index owners) {
   XCORR_SHARED(double, of_warp, kScoreWarps);
@@ -181,26 +171,45 @@ __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, I
         S::kMasks == Masks::both ? a.pairs.matrices(owner) : Pair{owner, a.pairs.lefts + owner};
     const auto outputs = static_cast<std::uint32_t>(a.out_rows) * a.out_cols;
     double largest = 0;
+    constexpr int kAtOnce = 4;  // so many outputs have their loads in flight
+    const std::uint32_t step = gridDim.x * kScoreThreads;
+    const PlaneFacts l_facts = a.facts[own.left], r_facts = a.facts[S::kRight ? own.right : 0];
     for (std::uint32_t i = blockIdx.x * kScoreThreads + threadIdx.x; i < outputs;
-         i += gridDim.x * kScoreThreads) {
-      const int row = static_cast<int>(i / a.out_cols);
-      const int sy = a.first_sy + row;
-      const int sx = a.first_sx + static_cast<int>(i) - row * a.out_cols;
-      const OverlapRectangle l = a.in_left(sy, sx);
-      if (l.area() == 0) continue;
-      double left = 0, right = 0;
-      if (S::kLeft) {
-        left = BoxCorners(l, a.left.cols).count(a.left_integrals.counts + a.left_image(own.left));
+         i += kAtOnce * step) {
+      std::uint32_t left[kAtOnce] = {}, right[kAtOnce] = {};
+      float both[kAtOnce] = {};
+      int area[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        // Behind the last output the first one again: it changes no maximum.
+        const std::uint32_t at = k * step < outputs - i ? i + k * step : i;
+        const int row = static_cast<int>(at / a.out_cols);
+        const int sy = a.first_sy + row;
+        const int sx = a.first_sx + static_cast<int>(at) - row * a.out_cols;
+        const OverlapRectangle found = a.in_left(sy, sx);
+        area[k] = found.area();
+        // Where nothing overlaps, the first elements of all arrays, so that no condition stands before a load.
+        const bool overlaps = area[k] > 0;
+        const OverlapRectangle l = overlaps ? found : OverlapRectangle{{0, 0}, {0, 0}};
+        const int down = overlaps ? sy : 0, across = overlaps ? sx : 0;
+        if (S::kLeft) {
+          left[k] =
+              BoxCorners(l, a.left.cols).count(a.left_integrals.counts + a.left_image(own.left));
+        }
+        if (S::kRight) {
+          right[k] = BoxCorners(l.moved(down, across), a.right.cols)
+                         .count(a.right_integrals.counts + a.right_image(own.right));
+        }
+        if (S::kLeft && S::kRight) {
+          both[k] = a.sums[a.place(down, across) + a.plane<S>(owner, S::kNumber - 1)];
+        }
       }
-      if (S::kRight) {
-        right = BoxCorners(l.moved(sy, sx), a.right.cols)
-                    .count(a.right_integrals.counts + a.right_image(own.right));
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const double count =
+            valid_in_both<S>(left[k], right[k], area[k], both[k], l_facts, r_facts);
+        largest = area[k] > 0 && count > largest ? count : largest;
       }
-      const float both =
-          S::kLeft && S::kRight ? a.sums[a.place(sy, sx) + a.plane<S>(owner, S::kNumber - 1)] : 0;
-      const double count = valid_in_both<S>(left, right, l.area(), both, a.facts[own.left],
-                                            a.facts[S::kRight ? own.right : 0]);
-      largest = count > largest ? count : largest;
     }
     for (int by = warp::kSize / 2; by > 0; by /= 2) {
       const double other = warp::shuffle_xor(largest, by);
@@ -237,7 +246,6 @@ template <typename S>
 struct PairConstants {
   SideConstants left, right;
   float* out;           // its first output
-  int skip;             // columns that another segment has
   std::uint32_t plane;  // scalars before its first sum
   std::uint32_t odd;    // 1: that is an imaginary part
   bool has_new_left;    // another one than the pair before
@@ -292,7 +300,7 @@ __device__ __forceinline__ float score_of(const ScoreArguments& a, const SideOfS
   }
   // Half of what docs/design.md allows a transform: 16 u and 4 u log2(N) for the norms.
   const float half = 0x1p-21f + 4 * scale;
-  const bool certain = error <= (half < a.largest_error ? half : a.largest_error);
+  const bool certain = error <= half;
   const float clamped = score > 1 ? 1.0f : score < -1 ? -1.0f : score;
   return left.inverse == 0 || right.inverse == 0 ? 0.0f : certain ? clamped : NAN;
 }
@@ -370,13 +378,11 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
       const Pair own = a.pairs.matrices(pair);
       const double least = S::kMasked ? least_elements<S>(a, pair) : 0;
       if (warp::lane() > 0) continue;
-      const ScoreArguments::Outputs outputs = a.outputs(pair);
       const PlaneFacts left = a.facts[own.left], right = a.facts[own.right];
       PairConstants<S>& of = constants[i];
       of.left = side_constants(left, a.left_integrals, a.left_image(own.left), a.left.size());
       of.right = side_constants(right, a.right_integrals, a.right_image(own.right), a.right.size());
-      of.out = a.out + outputs.first;
-      of.skip = outputs.skip;
+      of.out = a.outputs(pair);
       of.plane = a.plane<S>(pair, 0);
       of.odd = of.plane % 2;
       of.has_new_left = i == 0 || a.pairs.matrices(pair - 1).left != own.left;
@@ -399,7 +405,7 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
       if (exists) {
         const double inverse_area = S::kMasked || !counts ? 0.0 : 1.0 / in_left.area();
         const float* const sums = opaque(a.sums + a.place(sy, sx));
-        const int output = opaque(row * static_cast<int>(a.whole_cols) + col);
+        const int output = opaque(row * a.out_cols + col);
         const BoxCorners left_corners(in_left, a.left.cols);
         const BoxCorners right_corners(in_left.moved(sy, sx), a.right.cols);
         SideOfScore left = {};
@@ -416,7 +422,6 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
         for (int k = 0; k < count; ++k) {
           const PairConstants<S>& of = constants[k];
           float* const out = of.out + output;
-          const bool has_output = col >= of.skip;
           float score = 0;
           if (counts) {
             const BoxEntry box = next.sums();
@@ -474,10 +479,8 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
               }
             }
           }
-          if (has_output) {
-            *out = score;
-            unsure |= score != score;
-          }
+          *out = score;
+          unsure |= score != score;
         }
       }
       if (!warp::any(unsure != 0)) continue;

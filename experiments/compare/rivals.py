@@ -1,0 +1,230 @@
+"""Template matching by other libraries beside ours, in one run on one machine: times, and differences from float64.
+
+Ours is what xcorr.auto takes on each device, timed by xcorr-bench. Times of both sides are of the computation alone, from data on
+the device: no transfers. A library that cannot be imported is left out, and the file says why.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from experiments.compare.zncc_peers import PEERS, Peer, truth
+from experiments.driver.bench import program
+from xcorr.auto import Auto
+from xcorr.errors import Parser, UserError, command
+from xcorr.files import load_toml, replaced_file
+from xcorr.library import Library, LibraryError, Request
+
+EXPERIMENT = "template-rivals"
+DATA = Path(__file__).resolve().parent / "baselines" / "rivals.toml"
+SCHEMA = 1
+NOISE = 4.0  # standard deviation, of 255: no window is constant
+EPILOG = """example:
+  python3 -m experiments.compare.rivals --device cuda:0 --rounds 5 --seconds 0.05
+
+Publish the set afterwards with python3 -m experiments.published.publish KEY --add --partial --experiments template-rivals."""
+
+
+def problems() -> list[dict[str, Any]]:
+    """Of rivals.toml, one a number of templates: `template` and `frame` (rows, columns), `templates`."""
+    found = []
+    for one in load_toml(DATA)["problems"]:
+        shapes = {name: tuple(map(int, one[name].split("x"))) for name in ("template", "frame")}
+        found += [{**shapes, "templates": count} for count in one["templates"]]
+    return found
+
+
+def inputs(problem: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Templates (n x rows x cols) and the frame that they are cut from, float32 grey values of 0 to 255."""
+    from skimage import data
+
+    rng = np.random.default_rng(1)
+    photo = data.camera().astype(np.float64)
+    rows, cols = problem["frame"]
+    frame = np.pad(photo, [(0, max(0, rows - photo.shape[0])), (0, max(0, cols - photo.shape[1]))], "symmetric")
+    frame = frame[:rows, :cols] + NOISE * rng.normal(size=(rows, cols))
+    height, width = problem["template"]
+    corners = [(rng.integers(rows - height + 1), rng.integers(cols - width + 1)) for _ in range(problem["templates"])]
+    templates = [frame[y : y + height, x : x + width] for y, x in corners]
+    return np.array(templates, np.float32), frame.astype(np.float32)
+
+
+def request_of(problem: dict[str, Any]) -> Request:
+    """The problem as ours: templates are left matrices, the frame is the right one."""
+    sizes = (problem["template"], problem["frame"], problem["templates"], 1)
+    return Request("n-to-m", *sizes, window="valid", score="zncc")
+
+
+def seconds_of(call: Any, synchronise: Any, duration: float) -> float:
+    """Seconds a call, of as many as fill the duration."""
+    calls, begin = 0, time.perf_counter()
+    while True:
+        call()
+        calls += 1
+        if time.perf_counter() - begin >= duration:
+            synchronise()
+            return (time.perf_counter() - begin) / calls
+        if calls % 100 == 0:  # a queue of some length, no longer
+            synchronise()
+
+
+def difference(scores: np.ndarray, exact: np.ndarray) -> float:
+    """The largest absolute difference; infinite for another shape or a NaN."""
+    scores = np.asarray(scores, np.float64)
+    if scores.shape != exact.shape or not np.isfinite(scores).all():
+        return float("inf")
+    return float(np.abs(scores - exact).max())
+
+
+def of_peer(peer: Peer, templates: np.ndarray, frame: np.ndarray, rounds: int, duration: float) -> dict[str, Any]:
+    """Median seconds over the rounds and the scores of a peer."""
+    module = peer.load()
+    call = peer.make(module, templates, frame)
+    scores = np.asarray(peer.host(module, call()))
+    times = [seconds_of(call, lambda: peer.synchronise(module), duration) for _ in range(rounds)]
+    return {"params": "", "seconds": statistics.median(times), "scores": scores}
+
+
+def of_ours(
+    library: Any,
+    device: str,
+    problem: dict[str, Any],
+    arrays: tuple[np.ndarray, np.ndarray],
+    rounds: int,
+    duration: float,
+) -> dict[str, Any]:
+    """Median seconds of the repetitions and the scores of what auto takes on the device."""
+    request = request_of(problem)
+    choice = Auto(library, device).choose(request)
+    chosen = {"variant": choice.variant, "params": choice.params}
+    scores = library.correlate(request, *arrays[:1], arrays[1][None], precision="fp32", device=device, **chosen)
+    words = [str(program()), "--device", device, "--variant", choice.variant, "--params", choice.params]
+    shapes = [f"{rows}x{cols}" for rows, cols in (request.left, request.right)]
+    words += ["--form", request.form, "--left", shapes[0], "--right", shapes[1], "--lefts", str(request.lefts)]
+    words += ["--rights", "1", "--window", "valid", "--score", "zncc", "--repetitions", str(rounds)]
+    words += ["--min-time", str(duration), "--records", "-"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    for line in done.stdout.splitlines():
+        record = json.loads(line).get("record") if line.startswith('{"record"') else None
+        if record and record["outcome"] == "passed":
+            times = [float(one["compute_us"]) * 1e-6 for one in record["repetitions"]]
+            return {**chosen, "seconds": statistics.median(times), "scores": scores}
+        if record:
+            raise UserError(f"{choice.variant} {choice.params}: {record['outcome']}: {record['reason']}")
+    last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    raise UserError(f"{choice.variant} {choice.params}: {last.removeprefix('error: ')}")
+
+
+def usable(peers: Iterable[Peer], has_gpu: bool) -> tuple[list[Peer], dict[str, str]]:
+    """Peers that can be used here, and by name of the others why not."""
+    found, skipped = [], {}
+    for peer in peers:
+        try:
+            if peer.device == "cuda" and not has_gpu:
+                raise RuntimeError("measured with --device cpu")
+            peer.load()
+            found.append(peer)
+        except (ImportError, RuntimeError, AttributeError) as error:
+            skipped[peer.name] = str(error).splitlines()[0]
+    return found, skipped
+
+
+def measure(
+    library: Any,
+    devices: Sequence[str],
+    peers: Sequence[Peer],
+    each: Sequence[dict[str, Any]],
+    rounds: int,
+    duration: float,
+) -> Iterator[dict[str, Any]]:
+    """A row per problem and contestant: `template`, `frame`, `templates`, `name`, `device`, `variant`, `params`, `seconds`,
+    `max_error` and `outcome`, which is `incorrect` where the error exceeds the limit of rivals.toml."""
+    limit = float(load_toml(DATA)["largest_error"])
+    for problem in each:
+        arrays = inputs(problem)
+        exact = truth(*arrays)
+        contestants = [("xcorr-bench", device) for device in devices] + [(peer.name, peer.device) for peer in peers]
+        for place, (name, device) in enumerate(contestants):
+            if place < len(devices):
+                found = of_ours(library, device, problem, arrays, rounds, duration)
+            else:
+                found = of_peer(peers[place - len(devices)], *arrays, rounds, duration)
+            error = difference(found.pop("scores"), exact)
+            shapes = {key: "x".join(map(str, problem[key])) for key in ("template", "frame")}
+            facts = {**shapes, "templates": problem["templates"], "name": name, "device": device.partition(":")[0]}
+            outcome = "passed" if error <= limit else "incorrect"
+            yield {**facts, "variant": "", **found, "max_error": error, "outcome": outcome}
+
+
+def stored(folder: Path) -> dict[str, Any] | None:
+    """The file of the set at `folder`, published or local; None where there is none. UserError for another schema."""
+    for path in (folder / f"{EXPERIMENT}.json", folder / EXPERIMENT / "artifacts" / f"{EXPERIMENT}.json"):
+        if path.exists():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if found.get("schema") != SCHEMA:
+                raise UserError(f"{path}: schema {found.get('schema')}, not {SCHEMA}; measure again")
+            return dict(found)
+    return None
+
+
+def store(folder: Path, facts: dict[str, Any], rows: list[dict[str, Any]]) -> Path:
+    """Writes the file of the set at `folder`."""
+    path = folder / EXPERIMENT / "artifacts" / f"{EXPERIMENT}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced_file(path) as file:
+        found = {"schema": SCHEMA, "experiment": EXPERIMENT, **facts, "rows": rows}
+        file.write((json.dumps(found, indent=1) + "\n").encode())
+    return path
+
+
+def run(argv: Sequence[str]) -> int:
+    """The command; raises UserError."""
+    parser = Parser(prog="python3 -m experiments.compare.rivals", description=__doc__, epilog=EPILOG)
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda:N, which measures the CPU too (default: cpu)")
+    parser.add_argument("--rounds", type=int, default=5, help="of which the median counts (default: 5)")
+    parser.add_argument("--seconds", type=float, default=0.05, help="of each contestant in a round (default: 0.05)")
+    parser.add_argument("--first", type=int, metavar="N", help="only the first N problems of rivals.toml")
+    parser.add_results()
+    options = parser.parse_args(argv)
+    if options.rounds < 1 or not 0 < options.seconds <= 60:
+        raise UserError("--rounds, --seconds: out of range; use 1 or more and 0 to 60")
+    try:
+        library = Library()
+        facts = library.machine(options.device)
+        has_gpu = options.device != "cpu"
+        peers, skipped = usable(PEERS, has_gpu)
+        each, rows = problems()[: options.first], []
+        devices = [options.device, "cpu"] if has_gpu else ["cpu"]
+        count = len(each) * (len(devices) + len(peers))
+        for row in tqdm(measure(library, devices, peers, each, options.rounds, options.seconds), total=count):
+            rows.append(row)
+    except LibraryError as error:
+        raise UserError(str(error)) from None
+    for name, why in skipped.items():
+        print(f"left out: {name}: {why}")
+    versions = {peer.name: peer.version() for peer in peers}
+    known = {"machine_key": facts["machine_key"], "versions": versions, "skipped": skipped}
+    print(f"stored: {store(options.results / 'local' / facts['machine_key'], known, rows)}")
+    wrong = [one for one in rows if one["outcome"] != "passed"]
+    for one in wrong:
+        print(f"incorrect: {one['name']} at {one['template']} in {one['frame']}: differs by {one['max_error']:.2g}")
+    return 1 if any(one["name"] == "xcorr-bench" for one in wrong) else 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; every mistake of the user is one line. Exit code 1 where a score of ours is wrong."""
+    return command(run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
