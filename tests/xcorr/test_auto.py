@@ -287,7 +287,10 @@ def test_the_experiment_measures_what_auto_would_choose():
     for one in found:
         known = {problem: own for problem, own in one["times"]["fp32"].items() if problem not in judged}
         for problem in judged:
-            best = auto.predict(problem, known)[0].point
+            ranked = auto.predict(problem, known)
+            if not ranked:  # the set has no such form, as that of a GPU's host
+                continue
+            best = ranked[0].point
             assert best[1] in named[best[0]], f"{problem.id}: {best}"
 
 
