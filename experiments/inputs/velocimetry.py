@@ -68,16 +68,16 @@ def settings(preset: str) -> list[Setting]:
     return [*both, *(Setting(32, boundary, 1) for boundary in METHODS)]
 
 
-def chooser(context: common.Context) -> Callable[[Request], Job]:
-    """The first variant that was asked for, else what auto takes."""
+def chooser(context: common.Context, device: str) -> Callable[[Request], Job]:
+    """The first variant that was asked for, else what auto takes on the device."""
     if context.requested:
         named = find_variant(context.variants, context.requested[0])
         return lambda request: common.job_of(named, context.device)
-    auto = Auto(context.library, context.device)
+    auto = Auto(context.library, device)
 
     def choose(request: Request) -> Job:
         choice = auto.choose(request)
-        return Job(choice.variant, choice.params, "fp32", context.device)
+        return Job(choice.variant, choice.params, "fp32", device)
 
     return choose
 
@@ -139,36 +139,41 @@ def peer(frames: tuple[np.ndarray, np.ndarray], setting: Setting) -> tuple[np.nd
     except ImportError:
         return "openpiv cannot be imported"
     whole = [frame.astype(np.int32) for frame in frames]
-    start = time.perf_counter()
-    right, down, _ = pyprocess.extended_search_area_piv(
-        *whole,
-        window_size=setting.window,
-        overlap=setting.window // 2,
-        search_area_size=setting.window,
-        sig2noise_method="peak2peak",
-        correlation_method=METHODS[setting.boundary],
-        normalized_correlation=False,
-    )
-    return down, right, time.perf_counter() - start
+    for _ in range(ROUNDS):  # as of ours: its first call loads and prepares, and takes twice as long
+        start = time.perf_counter()
+        right, down, _ = pyprocess.extended_search_area_piv(
+            *whole,
+            window_size=setting.window,
+            overlap=setting.window // 2,
+            search_area_size=setting.window,
+            sig2noise_method="peak2peak",
+            correlation_method=METHODS[setting.boundary],
+            normalized_correlation=False,
+        )
+        seconds = time.perf_counter() - start
+    return down, right, seconds
 
 
 def real(
     context: common.Context, content: bytes, choose: Callable[[Request], Job]
 ) -> tuple[list[dict[str, Any]], velocimetry.Field, np.ndarray, str]:
-    """Rows of the real pair, its field in two passes, its first frame, and why there is no peer, if there is none."""
+    """Rows of the real pair, its field in two passes, its first frame, and why there is no peer, if there is none. With a GPU
+    its host computes too: the peer runs there."""
     eight_bit = datasets.particle_frames(content)
     frames = (eight_bit[0].astype(np.float32), eight_bit[1].astype(np.float32))
     rows, note = [], ""
+    on_host = [] if context.requested or context.device == "cpu" else [chooser(context, "cpu")]
     for boundary in METHODS:
         setting = Setting(32, boundary, 1)
-        found, row = measured(context, frames, setting, choose, threshold=np.inf)
         beside = peer(frames, setting)
-        if isinstance(beside, str):
-            note = beside
-        else:
-            row["peer_difference"] = float(np.median(np.hypot(found.dy - beside[0], found.dx - beside[1])))
-            row["peer_seconds"] = beside[2]
-        rows.append({"case": PARTICLES.name, **row})
+        for chosen in (choose, *on_host):
+            found, row = measured(context, frames, setting, chosen, threshold=np.inf)
+            if isinstance(beside, str):
+                note = beside
+            else:
+                row["peer_difference"] = float(np.median(np.hypot(found.dy - beside[0], found.dx - beside[1])))
+                row["peer_seconds"] = beside[2]
+            rows.append({"case": PARTICLES.name, **row})
     setting = Setting(32, "circular", 2)
     found, row = measured(context, frames, setting, choose)
     rows.append({"case": PARTICLES.name, **row})
@@ -200,7 +205,7 @@ def compute(context: common.Context) -> int:
     key = common.resume_key(context, {PARTICLES.name: PARTICLES.sha256 if content else "absent"})
     if common.is_done(context, key, TABLE):
         return 0
-    side, choose = SIDES[context.preset], chooser(context)
+    side, choose = SIDES[context.preset], chooser(context, context.device)
     rows, previews = [], {}
     for number, (name, truth) in enumerate(fields(side).items()):
         rng = np.random.default_rng([context.seed, 19, number])

@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import sys
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -89,6 +92,48 @@ def test_an_error_of_a_tenth_of_a_pixel_is_wrong():
     assert velocimetry.wrong([{**row, "rms": float("nan")}])
     real_row = {"case": "particles", "window": 32, "boundary": "zero", "passes": 1, "peer_difference": 0.2}
     assert "from openpiv" in velocimetry.wrong([real_row])[0]
+
+
+def test_of_the_peer_too_the_last_of_several_calls_counts(monkeypatch):
+    """Its first call may take twice as long; ours is the second of two."""
+    calls = []
+
+    def extended_search_area_piv(first, second, **options):
+        calls.append(options["correlation_method"])
+        time.sleep(0.2 if len(calls) == 1 else 0.0)
+        return np.ones((2, 2)), np.zeros((2, 2)), None
+
+    module = SimpleNamespace(pyprocess=SimpleNamespace(extended_search_area_piv=extended_search_area_piv))
+    monkeypatch.setitem(sys.modules, "openpiv", module)
+    frames = (np.zeros((64, 64), np.float32),) * 2
+    down, right, seconds = velocimetry.peer(frames, velocimetry.Setting(32, "zero", 1))
+    assert calls == ["linear"] * velocimetry.ROUNDS
+    assert (down == 0).all() and (right == 1).all() and seconds < 0.1
+
+
+def test_beside_a_gpu_its_host_computes_the_real_pair_too(monkeypatch):
+    """The peer runs on the host, and each of our rows has its time; with a variant that was asked for there is no other row."""
+    devices = []
+
+    def measured(context, frames, setting, choose, threshold=0.0):
+        devices.append(choose)
+        zeros = np.zeros((2, 2))
+        return product.Field(zeros[0], zeros[0], zeros, zeros, zeros, zeros, zeros, zeros > 0), {"variant": choose}
+
+    monkeypatch.setattr(velocimetry, "measured", measured)
+    monkeypatch.setattr(velocimetry, "chooser", lambda context, device: device)
+    monkeypatch.setattr(velocimetry, "peer", lambda frames, setting: (np.zeros((2, 2)), np.zeros((2, 2)), 0.5))
+    monkeypatch.setattr(datasets, "particle_frames", lambda content: (np.zeros((4, 4), np.uint8),) * 2)
+    for requested, device, expected in (
+        ([], "cuda:0", ["cuda:0", "cpu"]),
+        ([], "cpu", ["cpu"]),
+        (["x"], "cuda:0", ["cuda:0"]),
+    ):
+        context = SimpleNamespace(requested=requested, device=device)
+        rows = velocimetry.real(context, b"", device)[0]
+        judged = [row for row in rows if "peer_seconds" in row]
+        assert [row["variant"] for row in judged] == expected * len(velocimetry.METHODS)
+        assert {row["peer_seconds"] for row in judged} == {0.5} and len(rows) == len(judged) + 1
 
 
 def test_errors_are_those_of_the_field():
