@@ -1,7 +1,8 @@
 """Template matching by other libraries beside ours, in one run on one machine: times, and differences from float64.
 
-Ours is what xcorr.auto takes on each device, timed by xcorr-bench. Times of both sides are of the computation alone, from data on
-the device: no transfers. A library that cannot be imported is left out, and the file says why.
+Ours is what xcorr.auto takes on each device, timed by xcorr-bench: without Python, on uniform random numbers, while its scores are
+those of the photograph. Libraries are called from Python. Times of both sides are of the computation alone, from data on the device:
+no transfers. A library that cannot be imported is left out, and the file says why.
 """
 
 from __future__ import annotations
@@ -87,6 +88,11 @@ def difference(scores: np.ndarray, exact: np.ndarray) -> float:
     return float(np.abs(scores - exact).max())
 
 
+def spread(times: Sequence[float]) -> dict[str, Any]:
+    """The median, the number of rounds that it is of, and their range."""
+    return {"seconds": statistics.median(times), "rounds": len(times), "least": min(times), "most": max(times)}
+
+
 def of_peer(peer: Peer, templates: np.ndarray, frame: np.ndarray, rounds: int, duration: float) -> dict[str, Any]:
     """Median seconds over the rounds and the scores of a peer."""
     module = peer.load()
@@ -95,7 +101,7 @@ def of_peer(peer: Peer, templates: np.ndarray, frame: np.ndarray, rounds: int, d
     times: list[float] = []
     while len(times) < rounds and sum(times) < LONGEST_S:
         times.append(seconds_of(call, lambda: peer.synchronise(module), duration))
-    return {"params": "", "seconds": statistics.median(times), "scores": scores}
+    return {"params": "", **spread(times), "scores": scores}
 
 
 def of_ours(
@@ -121,7 +127,7 @@ def of_ours(
         record = json.loads(line).get("record") if line.startswith('{"record"') else None
         if record and record["outcome"] == "passed":
             times = [float(one["compute_us"]) * 1e-6 for one in record["repetitions"]]
-            return {**chosen, "seconds": statistics.median(times), "scores": scores}
+            return {**chosen, **spread(times), "scores": scores}
         if record:
             raise UserError(f"{choice.variant} {choice.params}: {record['outcome']}: {record['reason']}")
     last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]

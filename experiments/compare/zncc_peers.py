@@ -100,15 +100,18 @@ def _torch(device: str) -> Callable[[Any, np.ndarray, np.ndarray], Call]:
         functional = torch.nn.functional
         weights = torch.from_numpy(templates).to(device)[:, None]
         image = torch.from_numpy(frame).to(device)[None, None]
-        extent = tuple(templates.shape[1:])
-        count = extent[0] * extent[1]
+        rows, cols = templates.shape[1:]
+        count = rows * cols
+
+        def mean_of(values: Any) -> Any:
+            """Of windows, in two passes: a single one takes rows * cols additions an output, and longer than the convolution."""
+            return functional.avg_pool2d(functional.avg_pool2d(values, (1, cols), 1), (rows, 1), 1)
 
         def call() -> Any:
             own = weights - weights.mean(dim=(2, 3), keepdim=True)
             centred = image - image.mean()
             products = functional.conv2d(centred, own)
-            mean = functional.avg_pool2d(centred, extent, 1)
-            squares = functional.avg_pool2d(centred**2, extent, 1) - mean**2
+            squares = mean_of(centred**2) - mean_of(centred) ** 2
             norms = own.square().sum(dim=(1, 2, 3)).sqrt()[None, :, None, None]
             return (products / (norms * (squares * count).clamp(min=0).sqrt()))[0]
 

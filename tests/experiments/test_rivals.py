@@ -94,6 +94,27 @@ def test_the_table_has_the_fastest_first(tmp_path: Path) -> None:
         tables.table(results)
 
 
+def test_a_library_is_compared_with_ours_on_its_own_device(tmp_path: Path) -> None:
+    folder = tmp_path / "published" / sets.KEY
+    shape = {"template": "9x7", "frame": "33x40", "templates": 2, "params": "", "max_error": 1e-6, "outcome": "passed"}
+    times = (
+        ("xcorr-bench", "cuda", 1e-4),
+        ("xcorr-bench", "cpu", 1e-3),
+        ("Other", "cpu", 2e-3),
+        ("Other", "cuda", 3e-4),
+    )
+    rows = [{**shape, "name": n, "device": d, "variant": "", "seconds": t} for n, d, t in times]
+    rivals.store(folder, {"machine_key": sets.KEY, "versions": {}, "skipped": {}}, rows)
+    frame = sets.frame([sets.row()])
+    lines = tables.table(tidy.ResultSet(sets.KEY, "published", folder, frame, tidy.tidy(frame)))
+    found = {(n, d): over for n, d, over in zip(lines["Implementation"], lines["Device"], lines["Over ours"])}
+    assert (found["Other", "CPU"], found["Other", "CUDA"]) == ("2", "3")
+
+
+def test_times_have_their_rounds_and_range() -> None:
+    assert rivals.spread([3.0, 1.0, 2.0]) == {"seconds": 2.0, "rounds": 3, "least": 1.0, "most": 3.0}
+
+
 def test_a_set_without_the_run_says_how_to_make_it(tmp_path: Path) -> None:
     frame = sets.frame([sets.row()])
     results = tidy.ResultSet(sets.KEY, "published", tmp_path, frame, tidy.tidy(frame))
