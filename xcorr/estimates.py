@@ -1,8 +1,8 @@
 """How long points take on a problem with fields: a score, a boundary, a result.
 
 Where such a problem was measured near, that decides (xcorr/prediction.py). A variant without such a time is estimated: the
-time of its surface, with the fields if it was measured so, else that of the plain problem in proportion to its work;
-and where the variant does not write the result itself, the reduction of the surface after it. A variant that writes the
+time of its surface, with the fields if it was measured so, else that of the plain problem in proportion to its work,
+with what a score costs (speeds.toml); and where the variant does not write the result itself, the reduction of the surface after it. A variant that writes the
 result takes its surface's time at most. One that was never measured takes that of its parent.
 """
 
@@ -13,11 +13,14 @@ from dataclasses import dataclass, replace
 
 from xcorr import speeds
 from xcorr.errors import UserError
-from xcorr.fields import PLAIN
+from xcorr.fields import NORMALISED, PLAIN
 from xcorr.prediction import neighbours, predict, reached, rests_on
 from xcorr.problem import Problem
 from xcorr.table import Point, Source, Times
 from xcorr.variants import Variant
+
+# Scores that take as long as each other: times of one tell those of the other.
+SIBLINGS = {"ncc": "zncc", "zncc": "ncc"}
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ def estimates(problem: Problem, source: Source, variants: Sequence[Variant]) -> 
     computes scores only has no plain times: it borrows those of its parent, and comes before it, since it was made to be
     faster there."""
     found, own, of_scores = [], set(), {one.id for one in variants if one.is_of_scores}
+    problem = _with_known_score(problem, source.times)
     if reached(problem, source.times):
         for one in predict(problem, source.times):
             found.append(Estimate(one.point, one.us, rests_on(problem, source.times, one)))
@@ -66,6 +70,20 @@ def by_speeds(problem: Problem, variants: Sequence[Variant], cores: int) -> list
     return sorted(found, key=lambda one: (one.us, one.point[0] not in of_scores, one.point))
 
 
+def _with_known_score(problem: Problem, times: Times) -> Problem:
+    """The problem; or that with the sibling of its score, where only this was measured."""
+    sibling = SIBLINGS.get(problem.fields.score_kind)
+    if sibling is None or _is_known(problem, times):
+        return problem
+    other = replace(problem, fields=replace(problem.fields, score=sibling))
+    return other if _is_known(other, times) else problem
+
+
+def _is_known(problem: Problem, times: Times) -> bool:
+    """Whether times with its fields were measured, or such of its surface."""
+    return any(neighbours(one, times) for one in (problem, problem.surface))
+
+
 def _surfaces(problem: Problem, times: Times, variants: Mapping[str, Variant]) -> dict[Point, tuple[float, str]]:
     """By point the time of its surface and what that rests on; by (variant, "") that of the variant's fastest."""
     found: dict[Point, tuple[float, str]] = {}
@@ -77,6 +95,9 @@ def _surfaces(problem: Problem, times: Times, variants: Mapping[str, Variant]) -
             work = _work_ratio(problem, base, variant)
             if work != 1:
                 us, why = us * work, f"{why}, times {work:.2g} for the work with boundary {problem.fields.boundary}"
+            if variant is not None and problem.fields.score_kind in NORMALISED and base.fields.score_kind == "product":
+                us = speeds.with_score_us(speeds.shipped(), variant, us)
+                why = f"{why}, and what score {problem.fields.score_kind} costs at most"
             entry = (us, why)
             found[one.point] = entry
             if one.point[0] not in seen:  # the fastest of the variant, and of the better base where both have it

@@ -47,6 +47,12 @@ def launch_s(speeds: Mapping[str, Any], variant: Variant, params: str, problem: 
     return float(speed["launch_us"]) * 1e-6 + work / per_second(speed, params, cores)
 
 
+def with_score_us(speeds: Mapping[str, Any], variant: Variant, us: float) -> float:
+    """Microseconds of a score, where its variant takes `us` for sums of products."""
+    costs = speeds["scores"][variant.backend][variant.algorithm_class]
+    return us * float(costs["factor"]) + float(costs["launch_us"])
+
+
 def reduction_s(speeds: Mapping[str, Any], backend: str, problem: Problem) -> float:
     """Seconds in which the harness reduces the surface of the problem to its result."""
     speed = speeds["reduction"][backend]

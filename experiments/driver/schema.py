@@ -153,12 +153,20 @@ class Verification(Base):
     point_s: Number
 
 
+class ScoreCost(Base):
+    """What a score costs beside the sum of products: a factor of its time, and launches."""
+
+    factor: Number
+    launch_us: Number
+
+
 class Rates(Base):
     """Speeds of xcorr/speeds.toml and costs of rates.toml."""
 
     classes: dict[str, dict[str, Rate]]
     families: dict[str, dict[str, dict[str, Rate]]] = {}
     reduction: dict[str, Rate] = {}  # of surfaces to records, by backend
+    scores: dict[str, dict[str, ScoreCost]] = {}  # of sums of products, by backend and class
     variants: dict[str, Rate] = {}
     verification: dict[str, Verification]
 

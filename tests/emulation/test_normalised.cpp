@@ -35,6 +35,15 @@ struct Definition {
     rows(in + at.first_row * row, at.window_rows * at.product_slots, false);
   }
 
+  void forward_rows(float* planes, void*) const {
+    rows(reinterpret_cast<std::complex<float>*>(planes), at.padded_rows * at.slots, true);
+  }
+  void inverse_rows(Bin* products, void*) const {
+    rows(reinterpret_cast<std::complex<float>*>(products) +
+             at.first_row * at.product_slots * at.cols,
+         at.window_rows * at.product_slots, false);
+  }
+
   void rows(std::complex<float>* first, Index count, bool is_forward) const {
     for (Index i = 0; i < count; ++i) line(first + i * at.cols, 1, at.cols, is_forward);
   }
@@ -90,6 +99,7 @@ struct Inputs {
     const NormalisedLayout at(q, chunk_bytes);
     std::vector<char> workspace(static_cast<std::size_t>(at.end), '\xff');
     std::fill_n(workspace.begin(), at.zeroed, '\0');
+    store_roots(at, workspace.data(), nullptr);
     std::vector<float> out(static_cast<std::size_t>(q.out_elements()), NAN);
     Definition transforms{at};
     Call call;
@@ -163,6 +173,14 @@ const char* const kProblems[] = {
     // Several bands of rows and chunks of columns, and shifts of one thread that are a left matrix apart.
     "one-to-one/35x3/41x131/1:1/sy:-30..34,sx:125..128/score=zncc:0.01/masks=right",
     "n-to-mn/2x33/3x33/2:2/full/score=zncc:0.1",
+    // Columns that are transformed here: of 64, 96, 128, 192, 256, 384 and 512, of even and odd widths, several pairs of a slot.
+    "n-to-m/30x5/31x6/2:3/full/score=zncc:0.3/masks=both",
+    "one-to-many/40x3/41x4/1:3/full/score=ncc:0.2/masks=left",
+    "one-to-one/64x20/65x2/1:1/full/score=zncc:0.1/masks=right",
+    "n-to-mn/90x2/100x3/2:4/sy:3..60,sx:-1..1/score=zncc:0.3/masks=both",
+    "one-to-many/120x3/130x2/1:2/full/score=zncc:0.3",
+    "one-to-one/180x2/200x2/1:1/sy:-179..150,sx:0..1/score=zncc:0.3/masks=both",
+    "one-to-one/3x2/500x3/1:1/valid/score=zncc:0.01/masks=both",
 };
 
 TEST(Normalised, ScoresAreThoseOfTheDefinition) {

@@ -14,6 +14,8 @@
 //   not transformed, nor are rows that no output needs where the others lie together.
 // - Chunks of pairs: one kernel multiplies the spectra of all sums, one batch of transforms goes back,
 //   one kernel makes the scores (scores.hpp).
+// - Columns of up to 512 are transformed in the kernel that multiplies (columns.hpp); longer ones, and all rows, by
+//   the library.
 // - Transforms are float32. Where that is too little for a score, it is computed by its definition in
 //   float64. These are shifts of which few elements overlap, and sides that are nearly constant there.
 //
@@ -47,7 +49,8 @@ class PlaneTransforms {
 
  public:
   explicit PlaneTransforms(const NormalisedLayout& at)
-      : has_columns_(at.rows > 1), first_(at.first_row * at.product_slots * at.cols) {
+      : has_columns_(at.rows > 1 && !at.own_columns),
+        first_(at.first_row * at.product_slots * at.cols) {
     const long long row[2] = {1, at.cols}, column[2] = {1, at.rows};
     const CufftLayout line{{1, at.cols}, 1, at.cols};
     const auto down = [&](Index slots) { return CufftLayout{{1, at.rows}, slots * at.cols, 1}; };
@@ -74,10 +77,20 @@ class PlaneTransforms {
     rows_.complex(from, has_columns_ ? from : to, CUFFT_FORWARD, stream);
     if (has_columns_) columns_.complex(from, to, CUFFT_FORWARD, stream);
   }
+  void forward_rows(float* planes, void* in) {
+    auto* const at = reinterpret_cast<Complex*>(planes);
+    rows_.complex(at, at, CUFFT_FORWARD, static_cast<cudaStream_t>(in));
+  }
   void inverse(Bin* products, void* in) {
+    auto* const at = reinterpret_cast<Complex*>(products);
+    if (has_columns_) {
+      product_columns_.complex(at, at, CUFFT_INVERSE, static_cast<cudaStream_t>(in));
+    }
+    inverse_rows(products, in);
+  }
+  void inverse_rows(Bin* products, void* in) {
     const auto stream = static_cast<cudaStream_t>(in);
     auto* const at = reinterpret_cast<Complex*>(products);
-    if (has_columns_) product_columns_.complex(at, at, CUFFT_INVERSE, stream);
     product_rows_.complex(at + first_, at + first_, CUFFT_INVERSE, stream);
   }
 
@@ -94,6 +107,7 @@ class NormalisedPlan final : public Plan {
       : at_(layout(request)), workspace_(request.workspace), transforms_(at_) {
     transforms_.use(static_cast<char*>(workspace_) + at_.end);
     clear(workspace_, static_cast<std::size_t>(at_.zeroed), request.stream);
+    store_roots(at_, workspace_, request.stream);
   }
 
   void compute(const Call& call) override {

@@ -8,6 +8,7 @@
 #include "algorithms/device/padding.hpp"
 #include "algorithms/device/plan.hpp"
 #include "algorithms/fft/chunks.hpp"
+#include "algorithms/fft/cufft_normalised/columns.hpp"
 #include "algorithms/fft/cufft_normalised/definition.hpp"
 
 namespace xcorr::fft {
@@ -56,6 +57,10 @@ struct NormalisedLayout {
             2, cufft_size(device::padded_size(q.left.cols, q.right.cols, q.window.sx)))),
         padded_rows(std::max(q.left.rows, q.right.rows)),
         matrices(q.lefts + q.rights) {
+    const Index own =
+        column_length(device::padded_size(q.left.rows, q.right.rows, q.window.sy), rows);
+    own_columns = own > 0;
+    if (own_columns) rows = own;
     Index number = 0, pairs_of_slots = 0, slots_of_pairs = 0, images = 0;
     with_sums(problem.fields, [&](auto sums) {
       using S = decltype(sums);
@@ -122,7 +127,9 @@ struct NormalisedLayout {
     left_counts = take(masked ? left_size * Index{sizeof(std::uint32_t)} : 0);
     right_counts = take(masked ? right_size * Index{sizeof(std::uint32_t)} : 0);
     zeroed = at;
-    spectra = take(slots * slot_bytes);
+    spectra = take(own_columns ? rows * 2 * slots * half_pitch(cols) * Index{sizeof(Complex)}
+                               : slots * slot_bytes);
+    roots = take(own_columns ? rows * Index{sizeof(Complex)} : 0);
     products = take(product_slots * slot_bytes);
     sums = take(matrices * parts * Index{sizeof(MatrixSums)});
     facts = take(matrices * Index{sizeof(PlaneFacts)});
@@ -134,7 +141,8 @@ struct NormalisedLayout {
   }
 
   Problem q;
-  Index rows, cols;  // of a transform
+  Index rows, cols;          // of a transform
+  bool own_columns = false;  // transformed by columns.hpp, not by the library
   Index padded_rows;
   Index matrices;
   int planes_of_matrix = 0;
@@ -146,14 +154,23 @@ struct NormalisedLayout {
   Index band_rows = 0, bands = 0, column_pitch = 0;
   ShiftAxis down{1, 1}, across{1, 1};
   Index tiles_across = 0, tiles = 0, of_thread = 0;
-  Index planes = 0, zeroed = 0, spectra = 0, products = 0, sums = 0, facts = 0, columns = 0,
-        left_boxes = 0, right_boxes = 0, left_counts = 0, right_counts = 0, most = 0, uncertain = 0,
-        notes = 0, end = 0;
+  Index planes = 0, zeroed = 0, spectra = 0, roots = 0, products = 0, sums = 0, facts = 0,
+        columns = 0, left_boxes = 0, right_boxes = 0, left_counts = 0, right_counts = 0, most = 0,
+        uncertain = 0, notes = 0, end = 0;
 };
 
-// A call. transforms.forward(planes, spectra, stream) transforms the rows of the planes in place, and
-// transforms.inverse(products, stream) the rows of the window and all columns in place. The first at.zeroed bytes of
-// the workspace were 0 before the first call.
+// What a plan stores once.
+inline void store_roots(const NormalisedLayout& at, void* workspace, void* stream) {
+  if (!at.own_columns) return;
+  launch(column_roots_kernel, dim3(1), dim3(256), 0, stream,
+         reinterpret_cast<Complex*>(static_cast<char*>(workspace) + at.roots),
+         static_cast<int>(at.rows));
+}
+
+// A call. transforms.forward(planes, spectra, stream) transforms the rows of the planes in place and then all columns,
+// and transforms.inverse(products, stream) all columns and the rows of the window in place; with at.own_columns
+// forward_rows(planes, stream) and inverse_rows(products, stream) only the rows. The first at.zeroed bytes of the
+// workspace were 0 before the first call, and its roots were stored.
 template <typename S, typename Transforms>
 void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void* workspace,
                              Transforms& transforms) {
@@ -209,7 +226,25 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
   launch(integrals_kernel<S::kMasked>, dim3(static_cast<unsigned>(at.bands), matrices),
          dim3(kPlaneThreads), 0, call.stream, i);
   call.phase("forward");
-  transforms.forward(planes, spectra, call.stream);
+  auto* const roots = reinterpret_cast<Complex*>(base + at.roots);
+  const unsigned column_groups = static_cast<unsigned>(half_pitch(at.cols) / kColumns);
+  if (at.own_columns) {
+    transforms.forward_rows(planes, call.stream);
+    const ColumnSpectra c{reinterpret_cast<const Complex*>(planes),
+                          plane_layout,
+                          static_cast<int>(at.padded_rows),
+                          static_cast<int>(at.cols),
+                          roots,
+                          reinterpret_cast<Complex*>(spectra),
+                          half_pitch(at.cols)};
+    with_column_length(at.rows, [&](auto length) {
+      using L = decltype(length);
+      launch(column_spectra_kernel<L>, dim3(column_groups, device::grid_extent(at.slots)),
+             dim3(L::threads), L::shared_bytes, call.stream, c);
+    });
+  } else {
+    transforms.forward(planes, spectra, call.stream);
+  }
 
   const double points = static_cast<double>(at.rows * at.cols);
   ScoreArguments s{SmallShape(q.left),
@@ -251,27 +286,60 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
   for (Index first = 0; first < q.pairs(); first += at.chunk) {
     s.pairs.first = first;
     s.pairs.count = std::min(at.chunk, q.pairs() - first);
-    const Index groups = device::ceil_div<Index>(s.pairs.count, S::kPairs);
-    const ProductArguments m{s.pairs,
-                             spectra,
-                             plane_layout,
-                             products,
-                             product_layout,
-                             Divider(half),
-                             static_cast<std::uint32_t>(at.rows),
-                             static_cast<std::uint32_t>(at.cols),
-                             groups,
-                             static_cast<float>(1 / (points * factor_of_left(q))),
-                             uncertain};
+    const float scale = static_cast<float>(1 / (points * factor_of_left(q)));
     call.phase("hadamard");
-    // A thread takes several groups of pairs where there are enough threads.
-    constexpr Index kEnoughBlocks = small_if_emulated(2048, 2);
-    const Index bin_blocks = device::ceil_div<Index>(at.rows * half, kScoreThreads);
-    const Index runs = std::clamp<Index>(kEnoughBlocks / bin_blocks, 1, groups);
-    launch(products_kernel<S>, dim3(static_cast<unsigned>(bin_blocks), device::grid_extent(runs)),
-           dim3(kScoreThreads), 0, call.stream, m);
-    call.phase("inverse");
-    transforms.inverse(products, call.stream);
+    if (at.own_columns) {
+      ColumnProducts m{s.pairs,
+                       reinterpret_cast<const Complex*>(spectra),
+                       2 * at.slots,
+                       half_pitch(at.cols),
+                       S::kPlanes,
+                       S::kNumber,
+                       {},
+                       {},
+                       reinterpret_cast<Complex*>(products),
+                       product_layout,
+                       static_cast<int>(at.cols),
+                       static_cast<int>(at.first_row),
+                       static_cast<int>(at.window_rows),
+                       roots,
+                       scale,
+                       uncertain};
+      for (int sum = 0; sum < kSums; ++sum) {
+        if (!S::kHas[sum]) continue;
+        m.left_of[S::kPlace[sum]] = static_cast<signed char>(S::kLeftOf[sum]);
+        m.right_of[S::kPlace[sum]] = static_cast<signed char>(S::kRightOf[sum]);
+      }
+      with_column_length(at.rows, [&](auto length) {
+        using L = decltype(length);
+        launch(column_products_kernel<L>,
+               dim3(column_groups, device::grid_extent(at.product_slots)), dim3(L::threads),
+               L::shared_bytes, call.stream, m);
+      });
+      call.phase("inverse");
+      transforms.inverse_rows(products, call.stream);
+    } else {
+      const Index groups = device::ceil_div<Index>(s.pairs.count, S::kPairs);
+      const ProductArguments m{s.pairs,
+                               spectra,
+                               plane_layout,
+                               products,
+                               product_layout,
+                               Divider(half),
+                               static_cast<std::uint32_t>(at.rows),
+                               static_cast<std::uint32_t>(at.cols),
+                               groups,
+                               scale,
+                               uncertain};
+      // A thread takes several groups of pairs where there are enough threads.
+      constexpr Index kEnoughBlocks = small_if_emulated(2048, 2);
+      const Index bin_blocks = device::ceil_div<Index>(at.rows * half, kScoreThreads);
+      const Index runs = std::clamp<Index>(kEnoughBlocks / bin_blocks, 1, groups);
+      launch(products_kernel<S>, dim3(static_cast<unsigned>(bin_blocks), device::grid_extent(runs)),
+             dim3(kScoreThreads), 0, call.stream, m);
+      call.phase("inverse");
+      transforms.inverse(products, call.stream);
+    }
     call.phase("rest");
     if constexpr (S::kMasks == Masks::both) find_most(s.pairs.count);
     launch(scores_kernel<S>,

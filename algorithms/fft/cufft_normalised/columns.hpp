@@ -1,0 +1,231 @@
+// Transforms of columns for cufft_normalised, with the products of spectra in the same kernel: a library would
+// store every product, read it again and store its transform.
+//
+// A block takes 8 neighbouring columns x of one slot and the mirrored columns -x. Both are needed at once,
+// since a slot holds two real planes: frequency k of column x and frequency -k of column -x tell them apart.
+//
+//   column_spectra_kernel   columns forward; stores the spectrum of each plane by itself, x up to half a row
+//   column_products_kernel  products of the two sums of a slot, and columns back
+//
+// A column of n = first * second values is two passes through shared memory (frequency k1 + first * k2, time
+// t + second * s). A thread of the pass over k2 has row k1 of column x, and row -k1 of column -x with its order
+// turned around, so that the frequencies that belong together are in the registers of one thread.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/device/launch.hpp"
+#include "algorithms/device/short_transforms.hpp"
+#include "algorithms/fft/cufft_normalised/products.hpp"
+
+namespace xcorr::fft {
+
+// Columns of a block, and as many mirrored ones.
+constexpr int kColumns = 8;
+
+template <int kFirst, int kSecond>
+struct ColumnLength {
+  static constexpr int first = kFirst, second = kSecond, n = kFirst * kSecond;
+  static constexpr int threads = kColumns * first;
+  // Complex elements of shared memory of a k1. Half a warp is two k1, so that these lie in different banks.
+  static constexpr int pitch = second * 2 * kColumns + kColumns;
+  static constexpr int shared_bytes = first * pitch * static_cast<int>(sizeof(Complex));
+  static constexpr int blocks = 512 / threads;  // of an SM, at 128 registers a thread
+};
+
+// use(ColumnLength<...>{}) for a length of those below.
+template <typename Use>
+void with_column_length(Index n, Use&& use) {
+  switch (n) {
+    case 64:
+      return use(ColumnLength<8, 8>{});
+    case 96:
+      return use(ColumnLength<12, 8>{});
+    case 128:
+      return use(ColumnLength<8, 16>{});
+    case 192:
+      return use(ColumnLength<12, 16>{});
+    case 256:
+      return use(ColumnLength<16, 16>{});
+    case 384:
+      return use(ColumnLength<24, 16>{});
+    default:
+      return use(ColumnLength<32, 16>{});
+  }
+}
+// The shortest length of at least `needed` that columns are transformed with here; 0 where the library's `of_library`
+// is so much shorter that it is faster, or none is as long.
+inline Index column_length(Index needed, Index of_library) {
+  for (const Index n : {64, 96, 128, 192, 256, 384, 512}) {
+    if (n >= needed) return 4 * n <= 5 * of_library ? n : 0;
+  }
+  return 0;
+}
+// Columns that are not mirrored, filled up to whole blocks: the width of spectra.
+inline Index half_pitch(Index cols) {
+  return device::ceil_div<Index>(cols / 2 + 1, kColumns) * kColumns;
+}
+
+// roots[k] = exp(2 pi i k / n), rounded from float64.
+static __global__ void column_roots_kernel(Complex* roots, int n) {
+  for (int k = static_cast<int>(threadIdx.x); k < n; k += static_cast<int>(blockDim.x)) {
+    const double angle = 2 * 3.14159265358979323846 * k / n;
+    roots[k] = {static_cast<float>(cos(angle)), static_cast<float>(sin(angle))};
+  }
+}
+
+struct ColumnSpectra {
+  const Complex* planes;  // rows of slots, transformed
+  PlaneLayout from;
+  int filled, cols;  // rows that are not zero; columns of a slot
+  const Complex* roots;
+  Complex* spectra;  // [frequency][plane][half_pitch]: twice the spectrum of each plane
+  Index half_pitch;
+};
+
+// grid: groups of columns, slots (in a stride).
+template <typename L>
+__global__ void __launch_bounds__(L::threads, L::blocks) column_spectra_kernel(ColumnSpectra a) {
+  Complex* const shared = dynamic_shared<Complex>();
+  const int half = a.cols / 2 + 1, first_x = static_cast<int>(blockIdx.x) * kColumns;
+  const int c = static_cast<int>(threadIdx.x) % kColumns;
+  const int k1 = static_cast<int>(threadIdx.x) / kColumns;
+  for (Index slot = blockIdx.y; slot < a.from.slots; slot += gridDim.y) {
+#pragma unroll 1
+    for (int task = static_cast<int>(threadIdx.x); task < 2 * kColumns * L::second;
+         task += L::threads) {
+      const int column = task % (2 * kColumns), t = task / (2 * kColumns);
+      const int own = first_x + column % kColumns;
+      const int x = column < kColumns || own == 0 ? own : a.cols - own;
+      const Complex* const from = a.planes + slot * a.from.pitch + x;
+      Complex v[L::first];
+#pragma unroll
+      for (int s = 0; s < L::first; ++s) {
+        const int y = t + L::second * s;
+        v[s] = own < half && y < a.filled ? from[y * (a.from.slots * a.from.pitch)]
+                                          : Complex{0.0f, 0.0f};
+      }
+      transform<L::first, Direction::forward>(v);
+#pragma unroll
+      for (int k = 0; k < L::first; ++k) {
+        shared[k * L::pitch + t * (2 * kColumns) + column] = v[k];
+      }
+    }
+    block::barrier();
+    Complex own[L::second], mirrored[L::second];
+    const int mirrored_k1 = L::first - k1;  // of the row of k1 = 0: one turn later
+    const Complex* const at = shared + k1 * L::pitch + c;
+    const Complex* const mirrored_at = shared + mirrored_k1 % L::first * L::pitch + kColumns + c;
+#pragma unroll
+    for (int t = 0; t < L::second; ++t) {
+      own[t] = at[t * (2 * kColumns)] * conj(a.roots[k1 * t]);
+      mirrored[t] = mirrored_at[t * (2 * kColumns)] * conj(a.roots[mirrored_k1 * t]);
+    }
+    transform<L::second, Direction::forward>(own);
+    transform<L::second, Direction::forward>(mirrored);
+    if (first_x + c < half) {
+      Complex* to = a.spectra + (k1 * 2 * a.from.slots + 2 * slot) * a.half_pitch + first_x + c;
+#pragma unroll
+      for (int k2 = 0; k2 < L::second; ++k2) {
+        const Complex z = own[k2], m = mirrored[L::second - 1 - k2];
+        to[0] = {z.re + m.re, z.im - m.im};
+        to[a.half_pitch] = {z.im + m.im, m.re - z.re};
+        to += L::first * 2 * a.from.slots * a.half_pitch;
+      }
+    }
+    block::barrier();  // others may still read what the next slot overwrites
+  }
+}
+
+struct ColumnProducts {
+  PairRange pairs;
+  const Complex* spectra;  // as ColumnSpectra stores them
+  Index planes, half_pitch;
+  int planes_of_matrix, number;                 // planes; sums of a pair
+  signed char left_of[kSums], right_of[kSums];  // of each sum: the plane of its matrix
+  Complex* products;
+  PlaneLayout to;
+  int cols, first_row, rows;  // of a slot; rows that are stored
+  const Complex* roots;
+  float scale;
+  std::uint32_t* uncertain;  // a counter that is cleared here
+
+  // The spectra whose product begins a sum of the chunk; none beyond its last pair.
+  struct Factors {
+    const Complex *left, *right;
+  };
+  __device__ __forceinline__ Factors factors(Index sum) const {
+    const Index pair = sum / number;
+    const int which = static_cast<int>(sum - pair * number);
+    if (pair >= pairs.count) return {nullptr, nullptr};
+    const Pair own = pairs.matrices(pair);
+    return {spectra + (own.left * planes_of_matrix + left_of[which]) * half_pitch,
+            spectra + (own.right * planes_of_matrix + right_of[which]) * half_pitch};
+  }
+};
+
+// grid: groups of columns, slots of products (in a stride).
+template <typename L>
+__global__ void __launch_bounds__(L::threads, L::blocks) column_products_kernel(ColumnProducts a) {
+  if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *a.uncertain = 0;
+  Complex* const shared = dynamic_shared<Complex>();
+  const int half = a.cols / 2 + 1, first_x = static_cast<int>(blockIdx.x) * kColumns;
+  const int c = static_cast<int>(threadIdx.x) % kColumns;
+  const int k1 = static_cast<int>(threadIdx.x) / kColumns, mirrored_k1 = L::first - k1;
+  const float scale = 0.25f * a.scale;
+  for (Index slot = blockIdx.y; slot < a.to.slots; slot += gridDim.y) {
+    const ColumnProducts::Factors re = a.factors(2 * slot), im = a.factors(2 * slot + 1);
+    Complex own[L::second], mirrored[L::second];
+#pragma unroll
+    for (int k2 = 0; k2 < L::second; ++k2) {
+      const Index at = (k1 + L::first * k2) * a.planes * a.half_pitch + first_x + c;
+      // Behind the last column of a half lies what fills it up.
+      const Complex none{0.0f, 0.0f};
+      const Complex re_left = re.left ? re.left[at] : none;
+      const Complex re_right = re.left ? re.right[at] : none;
+      const Complex im_left = im.left ? im.left == re.left ? re_left : im.left[at] : none;
+      const Complex im_right = im.left ? im.right == re.right ? re_right : im.right[at] : none;
+      const Complex p = conj(re_left) * re_right, q = conj(im_left) * im_right;
+      own[k2] = {scale * (p.re - q.im), scale * (p.im + q.re)};
+      mirrored[L::second - 1 - k2] = {scale * (p.re + q.im), scale * (q.re - p.im)};
+    }
+    transform<L::second, Direction::inverse>(own);
+    transform<L::second, Direction::inverse>(mirrored);
+    Complex* const at = shared + k1 * L::pitch + c;
+    Complex* const mirrored_at = shared + mirrored_k1 % L::first * L::pitch + kColumns + c;
+#pragma unroll
+    for (int t = 0; t < L::second; ++t) {
+      at[t * (2 * kColumns)] = own[t] * a.roots[k1 * t];
+      mirrored_at[t * (2 * kColumns)] = mirrored[t] * a.roots[mirrored_k1 * t];
+    }
+    block::barrier();
+#pragma unroll 1
+    for (int task = static_cast<int>(threadIdx.x); task < 2 * kColumns * L::second;
+         task += L::threads) {
+      const int column = task % (2 * kColumns), t = task / (2 * kColumns);
+      const int of_half = first_x + column % kColumns;
+      const bool is_own_mirror = of_half == 0 || 2 * of_half == a.cols;
+      const bool is_mirrored = column >= kColumns;
+      Complex v[L::first];
+#pragma unroll
+      for (int k = 0; k < L::first; ++k) {
+        v[k] = shared[k * L::pitch + t * (2 * kColumns) + column];
+      }
+      if (of_half >= half || (is_mirrored && is_own_mirror)) continue;
+      transform<L::first, Direction::inverse>(v);
+      const int x = is_mirrored ? a.cols - of_half : of_half;
+      Complex* const to = a.products + slot * a.to.pitch + x;
+#pragma unroll
+      for (int s = 0; s < L::first; ++s) {
+        const int y = t + L::second * s;
+        if (static_cast<unsigned>(y - a.first_row) < static_cast<unsigned>(a.rows)) {
+          to[y * (a.to.slots * a.to.pitch)] = v[s];
+        }
+      }
+    }
+    block::barrier();  // others may still read what the next slot overwrites
+  }
+}
+
+}  // namespace xcorr::fft
