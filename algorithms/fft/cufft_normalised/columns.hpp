@@ -8,8 +8,10 @@
 //   column_products_kernel  products of the two sums of a slot, and columns back
 //
 // A column of n = first * second values is two passes through shared memory (frequency k1 + first * k2, time
-// t + second * s). A thread of the pass over k2 has row k1 of column x, and row -k1 of column -x with its order
-// turned around, so that the frequencies that belong together are in the registers of one thread.
+// t + second * s), and the one over s again two where `first` is a product. Transforms are short, so that threads
+// have few registers and an SM has many of them: loads, not arithmetic, take the time. A thread of the pass over
+// k2 has row k1 of column x, and row -k1 of column -x with its order turned around, so that the frequencies that
+// belong together are in the registers of one thread.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +26,15 @@ namespace xcorr::fft {
 // Columns of a block, and as many mirrored ones.
 constexpr int kColumns = 8;
 
-template <int kFirst, int kSecond>
+// A length second * (outer * inner): s = s0 + inner * s1 and k1 = p + outer * q, with s1 and p below `outer`.
+template <int kOuter, int kInner>
 struct ColumnLength {
-  static constexpr int first = kFirst, second = kSecond, n = kFirst * kSecond;
-  static constexpr int threads = kColumns * first;
+  static constexpr int outer = kOuter, inner = kInner, first = kOuter * kInner, second = 8;
+  static constexpr int n = first * second, threads = kColumns * first;
   // Complex elements of shared memory of a k1. Half a warp is two k1, so that these lie in different banks.
   static constexpr int pitch = second * 2 * kColumns + kColumns;
   static constexpr int shared_bytes = first * pitch * static_cast<int>(sizeof(Complex));
-  static constexpr int blocks = 512 / threads;  // of an SM, at 128 registers a thread
+  static constexpr int blocks = 1024 / threads;  // of an SM, at 64 registers a thread
 };
 
 // use(ColumnLength<...>{}) for a length of those below.
@@ -39,19 +42,19 @@ template <typename Use>
 void with_column_length(Index n, Use&& use) {
   switch (n) {
     case 64:
-      return use(ColumnLength<8, 8>{});
+      return use(ColumnLength<8, 1>{});
     case 96:
-      return use(ColumnLength<12, 8>{});
+      return use(ColumnLength<12, 1>{});
     case 128:
-      return use(ColumnLength<8, 16>{});
+      return use(ColumnLength<4, 4>{});
     case 192:
-      return use(ColumnLength<12, 16>{});
+      return use(ColumnLength<6, 4>{});
     case 256:
-      return use(ColumnLength<16, 16>{});
+      return use(ColumnLength<8, 4>{});
     case 384:
-      return use(ColumnLength<24, 16>{});
+      return use(ColumnLength<6, 8>{});
     default:
-      return use(ColumnLength<32, 16>{});
+      return use(ColumnLength<8, 8>{});
   }
 }
 // The shortest length of at least `needed` that columns are transformed with here; 0 where the library's `of_library`
@@ -75,6 +78,34 @@ static __global__ void column_roots_kernel(Complex* roots, int n) {
   }
 }
 
+// What a thread does in a pass in shared memory: task after task of a column of 2 * kColumns, a time t below
+// L::second and a number below `count`.
+template <typename L, typename Use>
+__device__ __forceinline__ void for_tasks(int count, Use use) {
+#pragma unroll 1
+  for (int task = static_cast<int>(threadIdx.x); task < 2 * kColumns * L::second * count;
+       task += L::threads) {
+    const int column = task % (2 * kColumns), rest = task / (2 * kColumns);
+    use(column, rest % L::second, rest / L::second);
+  }
+}
+// Elements of one p, L::outer apart, become their transform over s0 (forward) or q (inverse).
+template <typename L, Direction kWay>
+__device__ __forceinline__ void inner_pass(Complex* shared, const Complex* roots) {
+  constexpr int kApart = L::outer * L::pitch;
+  for_tasks<L>(L::outer, [&](int column, int t, int p) {
+    Complex* const at = shared + p * L::pitch + t * (2 * kColumns) + column;
+    Complex v[L::inner];
+#pragma unroll
+    for (int i = 0; i < L::inner; ++i) v[i] = at[i * kApart];
+    if constexpr (L::inner > 1) transform<L::inner, kWay>(v);
+#pragma unroll
+    for (int i = 0; i < L::inner; ++i) {
+      at[i * kApart] = kWay == Direction::forward ? v[i] : v[i] * roots[L::second * p * i];
+    }
+  });
+}
+
 struct ColumnSpectra {
   const Complex* planes;  // rows of slots, transformed
   PlaneLayout from;
@@ -92,25 +123,27 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_spectra_kernel(C
   const int c = static_cast<int>(threadIdx.x) % kColumns;
   const int k1 = static_cast<int>(threadIdx.x) / kColumns;
   for (Index slot = blockIdx.y; slot < a.from.slots; slot += gridDim.y) {
-#pragma unroll 1
-    for (int task = static_cast<int>(threadIdx.x); task < 2 * kColumns * L::second;
-         task += L::threads) {
-      const int column = task % (2 * kColumns), t = task / (2 * kColumns);
+    for_tasks<L>(L::inner, [&](int column, int t, int s0) {
       const int own = first_x + column % kColumns;
       const int x = column < kColumns || own == 0 ? own : a.cols - own;
       const Complex* const from = a.planes + slot * a.from.pitch + x;
-      Complex v[L::first];
+      Complex v[L::outer];
 #pragma unroll
-      for (int s = 0; s < L::first; ++s) {
-        const int y = t + L::second * s;
-        v[s] = own < half && y < a.filled ? from[y * (a.from.slots * a.from.pitch)]
-                                          : Complex{0.0f, 0.0f};
+      for (int s1 = 0; s1 < L::outer; ++s1) {
+        const int y = t + L::second * (s0 + L::inner * s1);
+        v[s1] = own < half && y < a.filled ? from[y * (a.from.slots * a.from.pitch)]
+                                           : Complex{0.0f, 0.0f};
       }
-      transform<L::first, Direction::forward>(v);
+      transform<L::outer, Direction::forward>(v);
+      Complex* const to = shared + s0 * L::outer * L::pitch + t * (2 * kColumns) + column;
 #pragma unroll
-      for (int k = 0; k < L::first; ++k) {
-        shared[k * L::pitch + t * (2 * kColumns) + column] = v[k];
+      for (int p = 0; p < L::outer; ++p) {
+        to[p * L::pitch] = v[p] * conj(a.roots[L::second * p * s0]);
       }
+    });
+    if constexpr (L::inner > 1) {
+      block::barrier();
+      inner_pass<L, Direction::forward>(shared, a.roots);
     }
     block::barrier();
     Complex own[L::second], mirrored[L::second];
@@ -200,30 +233,30 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_products_kernel(
       mirrored_at[t * (2 * kColumns)] = mirrored[t] * a.roots[mirrored_k1 * t];
     }
     block::barrier();
-#pragma unroll 1
-    for (int task = static_cast<int>(threadIdx.x); task < 2 * kColumns * L::second;
-         task += L::threads) {
-      const int column = task % (2 * kColumns), t = task / (2 * kColumns);
+    if constexpr (L::inner > 1) {
+      inner_pass<L, Direction::inverse>(shared, a.roots);
+      block::barrier();
+    }
+    for_tasks<L>(L::inner, [&](int column, int t, int s0) {
       const int of_half = first_x + column % kColumns;
       const bool is_own_mirror = of_half == 0 || 2 * of_half == a.cols;
       const bool is_mirrored = column >= kColumns;
-      Complex v[L::first];
+      if (of_half >= half || (is_mirrored && is_own_mirror)) return;
+      const Complex* const from = shared + s0 * L::outer * L::pitch + t * (2 * kColumns) + column;
+      Complex v[L::outer];
 #pragma unroll
-      for (int k = 0; k < L::first; ++k) {
-        v[k] = shared[k * L::pitch + t * (2 * kColumns) + column];
-      }
-      if (of_half >= half || (is_mirrored && is_own_mirror)) continue;
-      transform<L::first, Direction::inverse>(v);
+      for (int p = 0; p < L::outer; ++p) v[p] = from[p * L::pitch];
+      transform<L::outer, Direction::inverse>(v);
       const int x = is_mirrored ? a.cols - of_half : of_half;
       Complex* const to = a.products + slot * a.to.pitch + x;
 #pragma unroll
-      for (int s = 0; s < L::first; ++s) {
-        const int y = t + L::second * s;
+      for (int s1 = 0; s1 < L::outer; ++s1) {
+        const int y = t + L::second * (s0 + L::inner * s1);
         if (static_cast<unsigned>(y - a.first_row) < static_cast<unsigned>(a.rows)) {
-          to[y * (a.to.slots * a.to.pitch)] = v[s];
+          to[y * (a.to.slots * a.to.pitch)] = v[s1];
         }
       }
-    }
+    });
     block::barrier();  // others may still read what the next slot overwrites
   }
 }

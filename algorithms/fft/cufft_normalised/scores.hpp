@@ -162,53 +162,52 @@ __device__ __forceinline__ double valid_in_both(double left, double right, doubl
 
 // Whose mask decides how many elements are valid at a shift: with one mask the matrices of that side, with two the
 // pairs of a chunk. The largest number of all shifts, by parts.
-// grid: parts, owners (in a stride).
+// A warp takes a row of outputs, so that what depends on the row is computed once. grid: parts, owners (in a stride).
 template <typename S>
 __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, Index owners) {
   XCORR_SHARED(double, of_warp, kScoreWarps);
+  constexpr int kAtOnce = 4;  // so many outputs have their loads in flight
   for (Index owner = blockIdx.y; owner < owners; owner += gridDim.y) {
     const Pair own =
         S::kMasks == Masks::both ? a.pairs.matrices(owner) : Pair{owner, a.pairs.lefts + owner};
-    const auto outputs = static_cast<std::uint32_t>(a.out_rows) * a.out_cols;
     double largest = 0;
-    constexpr int kAtOnce = 4;  // so many outputs have their loads in flight
-    const std::uint32_t step = gridDim.x * kScoreThreads;
     const PlaneFacts l_facts = a.facts[own.left], r_facts = a.facts[S::kRight ? own.right : 0];
-    for (std::uint32_t i = blockIdx.x * kScoreThreads + threadIdx.x; i < outputs;
-         i += kAtOnce * step) {
-      std::uint32_t left[kAtOnce] = {}, right[kAtOnce] = {};
-      float both[kAtOnce] = {};
-      int area[kAtOnce];
+    const std::uint32_t* const left_counts =
+        S::kLeft ? a.left_integrals.counts + a.left_image(own.left) : nullptr;
+    const std::uint32_t* const right_counts =
+        S::kRight ? a.right_integrals.counts + a.right_image(own.right) : nullptr;
+    const float* const of_both =
+        a.sums + (S::kLeft && S::kRight ? a.plane<S>(owner, S::kNumber - 1) : 0);
+    for (int row = static_cast<int>(blockIdx.x) * kScoreWarps +
+                   static_cast<int>(threadIdx.x) / warp::kSize;
+         row < a.out_rows; row += static_cast<int>(gridDim.x) * kScoreWarps) {
+      for (int first = warp::lane(); first < a.out_cols; first += kAtOnce * warp::kSize) {
+        std::uint32_t left[kAtOnce] = {}, right[kAtOnce] = {};
+        float both[kAtOnce] = {};
+        int area[kAtOnce];
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        // Behind the last output the first one again: it changes no maximum.
-        const std::uint32_t at = k * step < outputs - i ? i + k * step : i;
-        const int row = static_cast<int>(at / a.out_cols);
-        const int sy = a.first_sy + row;
-        const int sx = a.first_sx + static_cast<int>(at) - row * a.out_cols;
-        const OverlapRectangle found = a.in_left(sy, sx);
-        area[k] = found.area();
-        // Where nothing overlaps, the first elements of all arrays, so that no condition stands before a load.
-        const bool overlaps = area[k] > 0;
-        const OverlapRectangle l = overlaps ? found : OverlapRectangle{{0, 0}, {0, 0}};
-        const int down = overlaps ? sy : 0, across = overlaps ? sx : 0;
-        if (S::kLeft) {
-          left[k] =
-              BoxCorners(l, a.left.cols).count(a.left_integrals.counts + a.left_image(own.left));
+        for (int k = 0; k < kAtOnce; ++k) {
+          // Behind the last output of the row the first one again: it changes no maximum.
+          const int col = first + k * warp::kSize < a.out_cols ? first + k * warp::kSize : first;
+          const int sy = a.first_sy + row, sx = a.first_sx + col;
+          const OverlapRectangle found = a.in_left(sy, sx);
+          area[k] = found.area();
+          // Where nothing overlaps, the first elements of all arrays, so that no condition stands before a load.
+          const bool overlaps = area[k] > 0;
+          const OverlapRectangle l = overlaps ? found : OverlapRectangle{{0, 0}, {0, 0}};
+          const int down = overlaps ? sy : 0, across = overlaps ? sx : 0;
+          if (S::kLeft) left[k] = BoxCorners(l, a.left.cols).count(left_counts);
+          if (S::kRight) {
+            right[k] = BoxCorners(l.moved(down, across), a.right.cols).count(right_counts);
+          }
+          if (S::kLeft && S::kRight) both[k] = of_both[a.place(down, across)];
         }
-        if (S::kRight) {
-          right[k] = BoxCorners(l.moved(down, across), a.right.cols)
-                         .count(a.right_integrals.counts + a.right_image(own.right));
-        }
-        if (S::kLeft && S::kRight) {
-          both[k] = a.sums[a.place(down, across) + a.plane<S>(owner, S::kNumber - 1)];
-        }
-      }
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        const double count =
-            valid_in_both<S>(left[k], right[k], area[k], both[k], l_facts, r_facts);
-        largest = area[k] > 0 && count > largest ? count : largest;
+        for (int k = 0; k < kAtOnce; ++k) {
+          const double count =
+              valid_in_both<S>(left[k], right[k], area[k], both[k], l_facts, r_facts);
+          largest = area[k] > 0 && count > largest ? count : largest;
+        }
       }
     }
     for (int by = warp::kSize / 2; by > 0; by /= 2) {
@@ -247,7 +246,6 @@ struct PairConstants {
   SideConstants left, right;
   float* out;           // its first output
   std::uint32_t plane;  // scalars before its first sum
-  std::uint32_t odd;    // 1: that is an imaginary part
   bool has_new_left;    // another one than the pair before
 };
 
@@ -328,6 +326,33 @@ __device__ __forceinline__ SideOfScore masked_side(const ScoreArguments& a,
                        S::kCentred ? sum_error : 0.0f, squares_error, side.limit);
 }
 
+// All sums of a pair at a shift that come from transforms. Where they fill whole complex elements, these are loaded.
+template <typename S>
+struct SumLoads {
+  float of[S::kNumber] = {};
+
+  __device__ __forceinline__ SumLoads() {}
+  // `plane`: scalars before the first sum; `slot`: scalars from slot to slot.
+  __device__ __forceinline__ SumLoads(const float* at, std::uint32_t plane, Index slot) {
+    if constexpr (S::kNumber % 2 == 0) {
+      const auto* const whole = reinterpret_cast<const Bin*>(at + plane);
+#pragma unroll
+      for (int i = 0; i < S::kNumber / 2; ++i) {
+        const Bin both = whole[i * (slot / 2)];
+        of[2 * i] = both.re;
+        of[2 * i + 1] = both.im;
+      }
+    } else {
+      const std::uint32_t odd = plane % 2;
+#pragma unroll
+      for (int i = 0; i < S::kNumber; ++i) {
+        const std::uint32_t on = odd + i;
+        of[i] = at[plane - odd + on / 2 * slot + on % 2];
+      }
+    }
+  }
+};
+
 // The least number of elements of a score of a pair that is not 0; by a warp.
 template <typename S>
 __device__ __forceinline__ double least_elements(const ScoreArguments& a, Index pair) {
@@ -384,7 +409,6 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
       of.right = side_constants(right, a.right_integrals, a.right_image(own.right), a.right.size());
       of.out = a.outputs(pair);
       of.plane = a.plane<S>(pair, 0);
-      of.odd = of.plane % 2;
       of.has_new_left = i == 0 || a.pairs.matrices(pair - 1).left != own.left;
       if (S::kMasked) masks[i] = {left, right, least};
     }
@@ -413,10 +437,10 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
         std::uint32_t left_valid = 0;
         // Of a pair while that before it is computed.
         BoxLoads next;
-        float next_products = 0;
+        SumLoads<S> next_sums;
         if (counts) {
           next = BoxLoads(constants[0].right.boxes, right_corners);
-          next_products = sums[constants[0].plane];
+          next_sums = SumLoads<S>(sums, constants[0].plane, 2 * a.layout.pitch);
         }
 #pragma unroll 1
         for (int k = 0; k < count; ++k) {
@@ -425,11 +449,12 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
           float score = 0;
           if (counts) {
             const BoxEntry box = next.sums();
-            const float products = next_products;
+            const SumLoads<S> transformed = next_sums;
+            const float products = transformed.of[0];
             // Of the last pair again, so that no condition stands before a load.
             const PairConstants<S>& behind_it = constants[k + 1 < count ? k + 1 : k];
             next = BoxLoads(behind_it.right.boxes, right_corners);
-            next_products = sums[behind_it.plane];
+            next_sums = SumLoads<S>(sums, behind_it.plane, 2 * a.layout.pitch);
             if (of.has_new_left) {
               left_box = BoxLoads(of.left.boxes, left_corners).sums();
               if (S::kMasked) {
@@ -449,14 +474,8 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
               score = score_of<false>(a, left, right, products);
             } else {
               const MaskConstants& mask = masks[k];
-              // Plane after plane of a pair.
-              const auto transformed = [&](int place) {
-                const std::uint32_t on = of.odd + place;
-                const auto slot = static_cast<std::uint32_t>(2 * a.layout.pitch);
-                return sums[of.plane - of.odd + on / 2 * slot + on % 2];
-              };
               const std::uint32_t right_valid = right_corners.count(of.right.counts);
-              const float both = S::kLeft && S::kRight ? transformed(S::kNumber - 1) : 0.0f;
+              const float both = S::kLeft && S::kRight ? transformed.of[S::kNumber - 1] : 0.0f;
               const double n = valid_in_both<S>(left_valid, right_valid, in_left.area(), both,
                                                 mask.left, mask.right);
               if (n >= mask.least) {
@@ -469,12 +488,12 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
                                kRightMean = S::kLeft && S::kCentred;
                 const SideOfScore changed_left = masked_side<S, S::kRight>(
                     a, of.left, left_box, left_valid, mask.left, mask.right, n, inverse_n,
-                    kLeftMean ? transformed(kLeftSums) : 0.0f,
-                    S::kRight ? transformed(kLeftSquare) : 0.0f);
+                    kLeftMean ? transformed.of[kLeftSums] : 0.0f,
+                    S::kRight ? transformed.of[kLeftSquare] : 0.0f);
                 const SideOfScore changed_right = masked_side<S, S::kLeft>(
                     a, of.right, box, right_valid, mask.right, mask.left, n, inverse_n,
-                    kRightMean ? transformed(kRightSums) : 0.0f,
-                    S::kLeft ? transformed(kRightSquare) : 0.0f);
+                    kRightMean ? transformed.of[kRightSums] : 0.0f,
+                    S::kLeft ? transformed.of[kRightSquare] : 0.0f);
                 score = score_of<true>(a, changed_left, changed_right, products);
               }
             }
