@@ -39,9 +39,8 @@ struct Definition {
     rows(reinterpret_cast<std::complex<float>*>(planes), at.padded_rows * at.slots, true);
   }
   void inverse_rows(Bin* products, void*) const {
-    rows(reinterpret_cast<std::complex<float>*>(products) +
-             at.first_row * at.product_slots * at.cols,
-         at.window_rows * at.product_slots, false);
+    rows(reinterpret_cast<std::complex<float>*>(products), at.window_rows * at.product_slots,
+         false);
   }
 
   void rows(std::complex<float>* first, Index count, bool is_forward) const {

@@ -111,7 +111,7 @@ struct ColumnSpectra {
   PlaneLayout from;
   int filled, cols;  // rows that are not zero; columns of a slot
   const Complex* roots;
-  Complex* spectra;  // [frequency][plane][half_pitch]: twice the spectrum of each plane
+  Complex* spectra;  // [plane][frequency][half_pitch]: twice the spectrum of each plane
   Index half_pitch;
 };
 
@@ -126,13 +126,12 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_spectra_kernel(C
     for_tasks<L>(L::inner, [&](int column, int t, int s0) {
       const int own = first_x + column % kColumns;
       const int x = column < kColumns || own == 0 ? own : a.cols - own;
-      const Complex* const from = a.planes + slot * a.from.pitch + x;
+      const Complex* const from = a.planes + slot * a.from.slot + x;
       Complex v[L::outer];
 #pragma unroll
       for (int s1 = 0; s1 < L::outer; ++s1) {
         const int y = t + L::second * (s0 + L::inner * s1);
-        v[s1] = own < half && y < a.filled ? from[y * (a.from.slots * a.from.pitch)]
-                                           : Complex{0.0f, 0.0f};
+        v[s1] = own < half && y < a.filled ? from[y * a.from.row] : Complex{0.0f, 0.0f};
       }
       transform<L::outer, Direction::forward>(v);
       Complex* const to = shared + s0 * L::outer * L::pitch + t * (2 * kColumns) + column;
@@ -158,13 +157,13 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_spectra_kernel(C
     transform<L::second, Direction::forward>(own);
     transform<L::second, Direction::forward>(mirrored);
     if (first_x + c < half) {
-      Complex* to = a.spectra + (k1 * 2 * a.from.slots + 2 * slot) * a.half_pitch + first_x + c;
+      Complex* to = a.spectra + (2 * slot * L::n + k1) * a.half_pitch + first_x + c;
 #pragma unroll
       for (int k2 = 0; k2 < L::second; ++k2) {
         const Complex z = own[k2], m = mirrored[L::second - 1 - k2];
         to[0] = {z.re + m.re, z.im - m.im};
-        to[a.half_pitch] = {z.im + m.im, m.re - z.re};
-        to += L::first * 2 * a.from.slots * a.half_pitch;
+        to[L::n * a.half_pitch] = {z.im + m.im, m.re - z.re};
+        to += L::first * a.half_pitch;
       }
     }
     block::barrier();  // others may still read what the next slot overwrites
@@ -173,8 +172,8 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_spectra_kernel(C
 
 struct ColumnProducts {
   PairRange pairs;
-  const Complex* spectra;  // as ColumnSpectra stores them
-  Index planes, half_pitch;
+  const Complex* spectra;                       // as ColumnSpectra stores them
+  Index plane, half_pitch;                      // elements from plane to plane
   int planes_of_matrix, number;                 // planes; sums of a pair
   signed char left_of[kSums], right_of[kSums];  // of each sum: the plane of its matrix
   Complex* products;
@@ -193,8 +192,8 @@ struct ColumnProducts {
     const int which = static_cast<int>(sum - pair * number);
     if (pair >= pairs.count) return {nullptr, nullptr};
     const Pair own = pairs.matrices(pair);
-    return {spectra + (own.left * planes_of_matrix + left_of[which]) * half_pitch,
-            spectra + (own.right * planes_of_matrix + right_of[which]) * half_pitch};
+    return {spectra + (own.left * planes_of_matrix + left_of[which]) * plane,
+            spectra + (own.right * planes_of_matrix + right_of[which]) * plane};
   }
 };
 
@@ -212,7 +211,7 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_products_kernel(
     Complex own[L::second], mirrored[L::second];
 #pragma unroll
     for (int k2 = 0; k2 < L::second; ++k2) {
-      const Index at = (k1 + L::first * k2) * a.planes * a.half_pitch + first_x + c;
+      const Index at = (k1 + L::first * k2) * a.half_pitch + first_x + c;
       // Behind the last column of a half lies what fills it up.
       const Complex none{0.0f, 0.0f};
       const Complex re_left = re.left ? re.left[at] : none;
@@ -248,12 +247,12 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_products_kernel(
       for (int p = 0; p < L::outer; ++p) v[p] = from[p * L::pitch];
       transform<L::outer, Direction::inverse>(v);
       const int x = is_mirrored ? a.cols - of_half : of_half;
-      Complex* const to = a.products + slot * a.to.pitch + x;
+      Complex* const to = a.products + slot * a.to.slot + x;
 #pragma unroll
       for (int s1 = 0; s1 < L::outer; ++s1) {
         const int y = t + L::second * (s0 + L::inner * s1);
         if (static_cast<unsigned>(y - a.first_row) < static_cast<unsigned>(a.rows)) {
-          to[y * (a.to.slots * a.to.pitch)] = v[s1];
+          to[(y - a.first_row) * a.to.row] = v[s1];
         }
       }
     });

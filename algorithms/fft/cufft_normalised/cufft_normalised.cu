@@ -43,14 +43,14 @@ NormalisedLayout layout(const PlanRequest& request) {
 }
 
 // What correlate_normalised asks for: complex transforms of rows and of columns, in place but for the columns of
-// planes. Row y of all slots lies together.
+// planes (PlaneLayout).
 class PlaneTransforms {
   using Complex = cufftComplex;
 
  public:
   explicit PlaneTransforms(const NormalisedLayout& at)
       : has_columns_(at.rows > 1 && !at.own_columns),
-        first_(at.first_row * at.product_slots * at.cols) {
+        first_(at.own_columns ? 0 : at.first_row * at.product_slots * at.cols) {
     const long long row[2] = {1, at.cols}, column[2] = {1, at.rows};
     const CufftLayout line{{1, at.cols}, 1, at.cols};
     const auto down = [&](Index slots) { return CufftLayout{{1, at.rows}, slots * at.cols, 1}; };

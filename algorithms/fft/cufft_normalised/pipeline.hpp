@@ -72,13 +72,15 @@ struct NormalisedLayout {
       return 0;
     });
     slots = device::ceil_div<Index>(matrices * planes_of_matrix, 2);
-    const Index slot_bytes = rows * cols * Index{sizeof(Bin)};
-    const Index groups = std::max<Index>(1, chunk_bytes / (slots_of_pairs * slot_bytes));
-    chunk = std::min(groups * pairs_of_slots, q.pairs());
-    product_slots = device::ceil_div(chunk, pairs_of_slots) * slots_of_pairs;
-    // All rows, or those of the window where these lie together.
+    // All rows of products, or those of the window where these lie together.
     first_row = q.window.sy.first >= 0 ? q.window.sy.first : 0;
     window_rows = q.window.sy.first >= 0 ? q.out_rows() : rows;
+    // Own transforms need no rows of padding, and store no others.
+    const Index row_bytes = cols * Index{sizeof(Bin)}, slot_bytes = rows * row_bytes;
+    const Index product_bytes = own_columns ? window_rows * row_bytes : slot_bytes;
+    const Index groups = std::max<Index>(1, chunk_bytes / (slots_of_pairs * product_bytes));
+    chunk = std::min(groups * pairs_of_slots, q.pairs());
+    product_slots = device::ceil_div(chunk, pairs_of_slots) * slots_of_pairs;
 
     parts = std::min(
         device::ceil_div<Index>(std::max(q.left.size(), q.right.size()), 4 * kPlaneThreads),
@@ -118,7 +120,7 @@ struct NormalisedLayout {
     };
     const Index real = Index{sizeof(double)};
     // What must be 0 where it is never written comes first.
-    planes = take(slots * slot_bytes);
+    planes = take(slots * (own_columns ? padded_rows * row_bytes : slot_bytes));
     const Index left_size = q.lefts * integral_size(q.left);
     const Index right_size = q.rights * integral_size(q.right);
     const bool masked = q.fields.masks != Masks::none;
@@ -130,7 +132,7 @@ struct NormalisedLayout {
     spectra = take(own_columns ? rows * 2 * slots * half_pitch(cols) * Index{sizeof(Complex)}
                                : slots * slot_bytes);
     roots = take(own_columns ? rows * Index{sizeof(Complex)} : 0);
-    products = take(product_slots * slot_bytes);
+    products = take(product_slots * product_bytes);
     sums = take(matrices * parts * Index{sizeof(MatrixSums)});
     facts = take(matrices * Index{sizeof(PlaneFacts)});
     columns = take(matrices * bands * images * column_pitch * real);
@@ -203,13 +205,19 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
          call.stream, sides, sums);
   launch(facts_kernel, dim3(blocks(at.matrices, kPlaneWarps)), dim3(kPlaneThreads), 0, call.stream,
          sides, sums, at.parts, S::kCentred, facts);
-  const PlaneLayout plane_layout{at.slots, at.cols}, product_layout{at.product_slots, at.cols};
+  const auto layout = [&](Index slots, Index rows) {
+    return at.own_columns ? PlaneLayout::by_slots(slots, rows, at.cols)
+                          : PlaneLayout::by_rows(slots, at.cols);
+  };
+  const PlaneLayout plane_layout = layout(at.slots, at.padded_rows);
+  const PlaneLayout product_layout = layout(at.product_slots, at.window_rows);
   const Index chunks = device::ceil_div<Index>(at.cols, kPlaneThreads);
   const PlaneArguments p{sides,
                          facts,
                          planes,
                          plane_layout,
                          at.padded_rows,
+                         at.cols,
                          S::kPlanes,
                          S::kLeftPlanes,
                          S::kRightPlanes,
@@ -264,6 +272,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                    product_layout,
                    static_cast<int>(at.rows),
                    static_cast<int>(at.cols),
+                   static_cast<int>(at.own_columns ? at.first_row : 0),
                    reinterpret_cast<double*>(base + at.most),
                    static_cast<int>(at.owner_parts),
                    std::max(1.0, q.fields.score.min_overlap * static_cast<double>(q.max_overlap())),
@@ -291,7 +300,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
     if (at.own_columns) {
       ColumnProducts m{s.pairs,
                        reinterpret_cast<const Complex*>(spectra),
-                       2 * at.slots,
+                       at.rows * half_pitch(at.cols),
                        half_pitch(at.cols),
                        S::kPlanes,
                        S::kNumber,

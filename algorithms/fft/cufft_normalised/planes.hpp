@@ -202,14 +202,18 @@ struct SidePlanes {
   int square = -1, mask = -1;
 };
 
-// Planes of all matrices, one after the other: plane p is part p % 2 of the complex elements of slot p / 2. Row y
-// of all slots lies together.
+// Planes of all matrices, one after the other: plane p is part p % 2 of the complex elements of slot p / 2. Either row
+// y of all slots lies together, as library transforms of columns want it, or all rows of a slot.
 struct PlaneLayout {
-  Index slots, pitch;
+  Index slots, slot, row;  // how many; elements from slot to slot, and from row to row
 
+  static PlaneLayout by_rows(Index slots, Index cols) { return {slots, cols, slots * cols}; }
+  static PlaneLayout by_slots(Index slots, Index rows, Index cols) {
+    return {slots, rows * cols, cols};
+  }
   // Scalars before those of row 0.
   __host__ __device__ __forceinline__ Index first(Index plane) const {
-    return plane / 2 * pitch * 2 + plane % 2;
+    return plane / 2 * slot * 2 + plane % 2;
   }
 };
 
@@ -218,8 +222,8 @@ struct PlaneArguments {
   const PlaneFacts* facts;
   float* planes;
   PlaneLayout layout;
-  Index rows;  // of padded matrices
-  int count;   // planes of a matrix
+  Index rows, cols;  // of padded matrices; of a transform
+  int count;         // planes of a matrix
   SidePlanes left, right;
   float of_left;    // a power of two: a factor of the planes of left matrices
   double* columns;  // [matrix][bands][kColumnSums][column_pitch]: sums of columns over bands
@@ -236,10 +240,10 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
   constexpr int kAtOnce = 4, kSums = PlaneArguments::column_sums(kMasked);
   const Index band = blockIdx.x / a.chunks;
   const Index x = static_cast<Index>(blockIdx.x % a.chunks) * kPlaneThreads + threadIdx.x;
-  if (x >= a.layout.pitch) return;
+  if (x >= a.cols) return;
   const Index begin = band * a.band_rows;
   const Index end = begin + a.band_rows < a.rows ? begin + a.band_rows : a.rows;
-  const Index row = 2 * a.layout.slots * a.layout.pitch;
+  const Index row = 2 * a.layout.row;
   for (Index matrix = blockIdx.y; matrix < a.of.matrices; matrix += gridDim.y) {
     const MaskedMatrix own(a.of, matrix);
     const PlaneFacts facts = a.facts[matrix];

@@ -99,14 +99,14 @@ __global__ void __launch_bounds__(kScoreThreads, 4) products_kernel(ProductArgum
   const bool is_own_mirror = x == 0 || 2 * x == a.cols;
   if (is_own_mirror && 2 * y > a.rows) return;  // the thread of row rows - y has it
   const Index mirrored_y = y == 0 ? 0 : a.rows - y, mirrored_x = x == 0 ? 0 : a.cols - x;
-  const Index from_row = a.from.slots * a.from.pitch, to_row = a.to.slots * a.to.pitch;
+  const Index from_row = a.from.row, to_row = a.to.row;
   const Bin* const at = a.spectra + y * from_row + x;
   const Bin* const mirrored = a.spectra + mirrored_y * from_row + mirrored_x;
   Bin* const to = a.products + y * to_row + x;
   Bin* const to_mirrored = a.products + mirrored_y * to_row + mirrored_x;
   // Twice the spectrum of a plane.
   const auto bin = [&](Index plane) {
-    const Index slot = plane / 2 * a.from.pitch;
+    const Index slot = plane / 2 * a.from.slot;
     const Bin z = at[slot], m = mirrored[slot];
     return plane % 2 == 0 ? Bin{z.re + m.re, z.im - m.im} : Bin{z.im + m.im, m.re - z.re};
   };
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kScoreThreads, 4) products_kernel(ProductArgum
     }
 #pragma unroll
     for (int i = 0; i < S::kSlots; ++i) {
-      const Index slot = (group * S::kSlots + i) * a.to.pitch;
+      const Index slot = (group * S::kSlots + i) * a.to.slot;
       const Bin re = product[2 * i], im = product[2 * i + 1];
       to[slot] = {re.re - im.im, re.im + im.re};
       to_mirrored[slot] = {re.re + im.im, im.re - re.im};

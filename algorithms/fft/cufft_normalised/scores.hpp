@@ -106,6 +106,7 @@ struct ScoreArguments {
   const float* sums;  // circular: sum s of a pair is scalar plane pair * number + s
   PlaneLayout layout;
   int rows, cols;  // of a transform
+  int first_row;   // that is stored
   double* most;    // [owner][parts]
   int parts;
   double least;    // without masks: the least number of elements of a score that is not 0
@@ -120,12 +121,12 @@ struct ScoreArguments {
   // Where the circular correlation has the output: scalars.
   __device__ __forceinline__ Index place(int sy, int sx) const {
     const int y = sy < 0 ? sy + rows : sy, x = sx < 0 ? sx + cols : sx;
-    return 2 * (y * (layout.slots * layout.pitch) + x);
+    return 2 * ((y - first_row) * layout.row + x);
   }
   // Scalars before those of a pair's sum, in row 0.
   template <typename S>
-  __device__ __forceinline__ std::uint32_t plane(Index pair, int place) const {
-    return static_cast<std::uint32_t>(layout.first(pair * S::kNumber + place));
+  __device__ __forceinline__ Index plane(Index pair, int place) const {
+    return layout.first(pair * S::kNumber + place);
   }
   // The rectangle in the left matrix; that in the right one is moved by the shift.
   __device__ __forceinline__ OverlapRectangle in_left(int sy, int sx) const {
@@ -200,7 +201,7 @@ __global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, I
           if (S::kRight) {
             right[k] = BoxCorners(l.moved(down, across), a.right.cols).count(right_counts);
           }
-          if (S::kLeft && S::kRight) both[k] = of_both[a.place(down, across)];
+          if (S::kLeft && S::kRight) both[k] = of_both[overlaps ? a.place(sy, sx) : 0];
         }
 #pragma unroll
         for (int k = 0; k < kAtOnce; ++k) {
@@ -244,9 +245,9 @@ struct MaskConstants {
 template <typename S>
 struct PairConstants {
   SideConstants left, right;
-  float* out;           // its first output
-  std::uint32_t plane;  // scalars before its first sum
-  bool has_new_left;    // another one than the pair before
+  float* out;         // its first output
+  Index plane;        // scalars before its first sum
+  bool has_new_left;  // another one than the pair before
 };
 
 __device__ __forceinline__ SideConstants side_constants(const PlaneFacts& facts,
@@ -333,7 +334,7 @@ struct SumLoads {
 
   __device__ __forceinline__ SumLoads() {}
   // `plane`: scalars before the first sum; `slot`: scalars from slot to slot.
-  __device__ __forceinline__ SumLoads(const float* at, std::uint32_t plane, Index slot) {
+  __device__ __forceinline__ SumLoads(const float* at, Index plane, Index slot) {
     if constexpr (S::kNumber % 2 == 0) {
       const auto* const whole = reinterpret_cast<const Bin*>(at + plane);
 #pragma unroll
@@ -343,10 +344,10 @@ struct SumLoads {
         of[2 * i + 1] = both.im;
       }
     } else {
-      const std::uint32_t odd = plane % 2;
+      const int odd = static_cast<int>(plane % 2);
 #pragma unroll
       for (int i = 0; i < S::kNumber; ++i) {
-        const std::uint32_t on = odd + i;
+        const int on = odd + i;
         of[i] = at[plane - odd + on / 2 * slot + on % 2];
       }
     }
@@ -440,7 +441,7 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
         SumLoads<S> next_sums;
         if (counts) {
           next = BoxLoads(constants[0].right.boxes, right_corners);
-          next_sums = SumLoads<S>(sums, constants[0].plane, 2 * a.layout.pitch);
+          next_sums = SumLoads<S>(sums, constants[0].plane, 2 * a.layout.slot);
         }
 #pragma unroll 1
         for (int k = 0; k < count; ++k) {
@@ -454,7 +455,7 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
             // Of the last pair again, so that no condition stands before a load.
             const PairConstants<S>& behind_it = constants[k + 1 < count ? k + 1 : k];
             next = BoxLoads(behind_it.right.boxes, right_corners);
-            next_sums = SumLoads<S>(sums, behind_it.plane, 2 * a.layout.pitch);
+            next_sums = SumLoads<S>(sums, behind_it.plane, 2 * a.layout.slot);
             if (of.has_new_left) {
               left_box = BoxLoads(of.left.boxes, left_corners).sums();
               if (S::kMasked) {
