@@ -55,11 +55,13 @@ def is_near(octaves: float) -> bool:
 
 def neighbours(problem: Problem, times: Times) -> list[Problem]:
     """The nearest measured problems of the form with fields like its own (Fields.alike), the nearest first, those left out
-    on which only a few variants were measured: what is absent there was not found slow."""
+    on which only a few variants were measured: what is absent there was not found slow. Few: less than half as many as on others,
+    with fields less than a third, since fewer variants compute each of them."""
     like = problem.fields.alike
     same = [one for one in times if one.form == problem.form and one.fields.alike == like and times[one]]
     variants = {one: len({variant for variant, _ in times[one]}) for one in same}
-    enough = [one for one in same if 2 * variants[one] >= max(variants.values())]
+    share = 2 if problem.is_plain else 3
+    enough = [one for one in same if share * variants[one] >= max(variants.values())]
     return sorted(enough, key=lambda one: (distance(problem, one), one.id))[:NEIGHBOURS]
 
 

@@ -56,4 +56,9 @@ def with_score_us(speeds: Mapping[str, Any], variant: Variant, us: float) -> flo
 def reduction_s(speeds: Mapping[str, Any], backend: str, problem: Problem) -> float:
     """Seconds in which the harness reduces the surface of the problem to its result."""
     speed = speeds["reduction"][backend]
-    return float(speed["launch_us"]) * 1e-6 + problem.pairs * math.prod(problem.output) / float(speed["per_s"])
+    outputs = math.prod(problem.output)
+    of_all, of_one = (
+        problem.pairs * outputs / float(speed["per_s"]),
+        outputs / float(speed.get("per_surface_s", math.inf)),
+    )
+    return float(speed["launch_us"]) * 1e-6 + max(of_all, of_one)

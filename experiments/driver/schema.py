@@ -160,12 +160,18 @@ class ScoreCost(Base):
     launch_us: Number
 
 
+class ReductionRate(Rate):
+    """Outputs per second: of all surfaces, and of one of them."""
+
+    per_surface_s: Union[Number, None] = None
+
+
 class Rates(Base):
     """Speeds of xcorr/speeds.toml and costs of rates.toml."""
 
     classes: dict[str, dict[str, Rate]]
     families: dict[str, dict[str, dict[str, Rate]]] = {}
-    reduction: dict[str, Rate] = {}  # of surfaces to records, by backend
+    reduction: dict[str, ReductionRate] = {}  # of surfaces to records, by backend
     scores: dict[str, dict[str, ScoreCost]] = {}  # of sums of products, by backend and class
     variants: dict[str, Rate] = {}
     verification: dict[str, Verification]

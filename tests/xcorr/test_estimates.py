@@ -13,6 +13,7 @@ from experiments.driver import measured, store
 from xcorr import auto, estimates, speeds, table
 from xcorr.fields import Fields
 from xcorr.library import Request
+from xcorr.prediction import neighbours
 from xcorr.problem import Problem
 from xcorr.variants import Variant
 
@@ -241,3 +242,47 @@ def test_a_variant_of_scores_only_borrows_the_times_of_its_parent_and_comes_befo
     assert found[0].us == found[1].us < found[2].us
     by_speed = estimates.by_speeds(scored, listed(parent, made_for), 1)
     assert by_speed[0].point[0] == "a_later_name"
+
+
+def test_a_score_that_was_not_measured_costs_more_than_a_sum_of_products():
+    scored = entry("scored") | {"scores": ["product", "zncc"]}
+    times = {square(64): {("scored", ""): 100.0}}
+    costs = speeds.shipped()["scores"]["cuda"]["fft"]
+    found = first(square(64, score="zncc:0.3"), times, scored)
+    assert found.us == pytest.approx(100 * costs["factor"] + costs["launch_us"])
+    assert "what score zncc costs" in found.why
+    assert first(square(64, score="covariance"), times, scored).us == 100.0
+
+
+def test_a_measured_score_comes_before_a_sum_of_products_that_is_a_little_faster():
+    special = entry("special", algorithm_class="definition") | {"scores": ["zncc"]}
+    general = entry("general") | {"scores": ["product", "zncc"]}
+    scored = square(64, score="zncc:0.3")
+    times = {square(64): {("general", ""): 20.0}, scored: {("special", ""): 30.0}}
+    assert first(scored, times, special, general).point == ("special", "")
+
+
+def test_times_of_zncc_tell_those_of_ncc_where_these_were_not_measured():
+    special = entry("special") | {"scores": ["ncc", "zncc"]}
+    times = {square(64, score="zncc:0.3"): {("special", ""): 30.0}}
+    for score in ("ncc:0.3", "zncc:0.1"):
+        assert first(square(64, score=score), times, special).us == pytest.approx(30)
+    times[square(64, score="ncc:0.3")] = {("special", ""): 20.0}
+    assert first(square(64, score="ncc:0.3"), times, special).us == 20.0
+    assert not estimates.estimates(square(64, score="covariance"), source(times), listed(special))
+
+
+def test_one_large_surface_is_reduced_by_one_block():
+    large = Problem("one-to-one", (1024, 1024), (1024, 1024), 1, 1, "full", Fields(result="peak"))
+    many = Problem("n-to-mn", (64, 64), (64, 64), 264, 264, "full", Fields(result="peak"))
+    assert 8 * 2047**2 > 264 * 127**2 > 2047**2, "as many outputs"
+    assert reduction_us(large) > 50 * reduction_us(many)
+
+
+def test_with_fields_a_third_of_the_variants_is_enough_of_a_measurement():
+    def measured_of(problem, count):
+        return {problem: {(f"variant{i}", ""): 1.0 + i for i in range(count)}}
+
+    for fields, near in (({}, False), ({"score": "zncc:0.3"}, True)):
+        times = measured_of(square(64, **fields), 6) | measured_of(square(60, **fields), 2)
+        assert (square(60, **fields) in neighbours(square(61, **fields), times)) == near
