@@ -199,6 +199,8 @@ def _crossover(every: pd.DataFrame) -> Result:
     if not {direct, transform} <= set(best.columns) or best.dropna().empty:
         return _missing("crossover", f"{direct} and {transform}")
     ratio = (best[direct] / best[transform]).dropna()
+    sides_of = ratio.groupby(level="shifts").transform("size")
+    ratio = ratio[sides_of == sides_of.max()]  # single sizes of other searches are no curve
     areas = sorted(ratio.index.get_level_values("shifts").unique())
     labels = [f"{round(area**0.5)} x {round(area**0.5)} shifts" for area in areas]
     figure, axes = _panels.curve_axes(labels)

@@ -50,6 +50,34 @@ def test_phase_divides_the_cross_spectrum(library, method, exponent):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("power", ["0", "0.25", "0.8"])
+def test_phase_is_the_hybrid_correlation_of_diffraction_patterns(library, method, power):
+    """corrPower of py4DSTEM: the cross spectrum with its magnitudes to a power, 1 a correlation and 0 its phases alone."""
+    left, right = random_pair((12, 9))
+    request = Request("one-to-one", (12, 9), (12, 9), boundary="circular", score=f"phase:{power}")
+    cross = np.conj(np.fft.fft2(left[0])) * np.fft.fft2(right[0])
+    assert np.abs(cross).min() > 1e-5 * np.abs(cross).max(), "no frequency is weighed as if it were larger"
+    hybrid = np.fft.ifft2(np.abs(cross) ** float(power) * np.exp(1j * np.angle(cross))).real
+    out = library.reference(request, left, right, method=method)
+    np.testing.assert_allclose(out[0], np.fft.fftshift(hybrid), atol=1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_phase_0_is_the_phase_correlation_of_frames_of_a_microscope(library, method):
+    """suite2p adds 1e-5 to each magnitude before it divides; ours raises small ones to 1e-5 of the largest. Both leave other
+    frequencies as good as whitened."""
+    left, right = random_pair((12, 9))
+    cross = np.conj(np.fft.fft2(left[0])) * np.fft.fft2(right[0])
+    whitened = cross / (1e-5 + np.abs(cross))
+    out = library.reference(
+        Request("one-to-one", (12, 9), (12, 9), boundary="circular", score="phase:0"), left, right, method=method
+    )
+    expected = np.fft.fftshift(np.fft.ifft2(whitened).real)
+    np.testing.assert_allclose(out[0], expected, atol=1e-5)
+    assert np.argmax(out[0]) == np.argmax(expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_covariance_is_the_product_without_the_means(library, method):
     left, right = random_pair((6, 9))
     out = library.reference(Request("one-to-one", (6, 9), (6, 9), score="covariance"), left, right, method=method)
