@@ -15,7 +15,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 
 #include "algorithms/device/launch.hpp"
 #include "algorithms/device/short_transforms.hpp"
@@ -70,11 +69,21 @@ inline Index half_pitch(Index cols) {
   return device::ceil_div<Index>(cols / 2 + 1, kColumns) * kColumns;
 }
 
-// roots[k] = exp(2 pi i k / n), rounded from float64.
-static __global__ void column_roots_kernel(Complex* roots, int n) {
+// roots[k] = exp(2 pi i k / n), rounded from float64: the power k of the first one.
+static __global__ void column_roots_kernel(Complex* roots, int n, double cosine, double sine) {
   for (int k = static_cast<int>(threadIdx.x); k < n; k += static_cast<int>(blockDim.x)) {
-    const double angle = 2 * 3.14159265358979323846 * k / n;
-    roots[k] = {static_cast<float>(cos(angle)), static_cast<float>(sin(angle))};
+    double re = 1, im = 0, square_re = cosine, square_im = sine;
+    for (int bits = k; bits > 0; bits /= 2) {
+      if (bits % 2 == 1) {
+        const double before = re;
+        re = before * square_re - im * square_im;
+        im = before * square_im + im * square_re;
+      }
+      const double before = square_re;
+      square_re = before * before - square_im * square_im;
+      square_im = 2 * before * square_im;
+    }
+    roots[k] = {static_cast<float>(re), static_cast<float>(im)};
   }
 }
 
@@ -211,7 +220,10 @@ __global__ void __launch_bounds__(L::threads, L::blocks) column_products_kernel(
     Complex own[L::second], mirrored[L::second];
 #pragma unroll
     for (int k2 = 0; k2 < L::second; ++k2) {
-      const Index at = (k1 + L::first * k2) * a.half_pitch + first_x + c;
+      // A plane has less than 2^32 elements.
+      const auto at = static_cast<std::uint32_t>(k1 + L::first * k2) *
+                          static_cast<std::uint32_t>(a.half_pitch) +
+                      static_cast<std::uint32_t>(first_x + c);
       // Behind the last column of a half lies what fills it up.
       const Complex none{0.0f, 0.0f};
       const Complex re_left = re.left ? re.left[at] : none;

@@ -164,9 +164,10 @@ struct NormalisedLayout {
 // What a plan stores once.
 inline void store_roots(const NormalisedLayout& at, void* workspace, void* stream) {
   if (!at.own_columns) return;
+  const double angle = 2 * 3.14159265358979323846 / static_cast<double>(at.rows);
   launch(column_roots_kernel, dim3(1), dim3(256), 0, stream,
          reinterpret_cast<Complex*>(static_cast<char*>(workspace) + at.roots),
-         static_cast<int>(at.rows));
+         static_cast<int>(at.rows), std::cos(angle), std::sin(angle));
 }
 
 // A call. transforms.forward(planes, spectra, stream) transforms the rows of the planes in place and then all columns,
