@@ -14,8 +14,6 @@
 // belong together are in the registers of one thread.
 #pragma once
 
-#include <algorithm>
-
 #include "algorithms/device/launch.hpp"
 #include "algorithms/device/short_transforms.hpp"
 #include "algorithms/fft/cufft_normalised/products.hpp"
@@ -107,7 +105,7 @@ __device__ __forceinline__ void inner_pass(Complex* shared, const Complex* roots
     Complex v[L::inner];
 #pragma unroll
     for (int i = 0; i < L::inner; ++i) v[i] = at[i * kApart];
-    if constexpr (L::inner > 1) transform<L::inner, kWay>(v);
+    transform<L::inner, kWay>(v);
 #pragma unroll
     for (int i = 0; i < L::inner; ++i) {
       at[i * kApart] = kWay == Direction::forward ? v[i] : v[i] * roots[L::second * p * i];

@@ -10,6 +10,7 @@
 #include "algorithms/fft/chunks.hpp"
 #include "algorithms/fft/cufft_normalised/columns.hpp"
 #include "algorithms/fft/cufft_normalised/definition.hpp"
+#include "algorithms/fft/cufft_normalised/largest_counts.hpp"
 
 namespace xcorr::fft {
 

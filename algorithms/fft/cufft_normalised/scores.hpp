@@ -1,9 +1,11 @@
-// Scores from the sums of each shift: of transforms back (products.hpp), and of integral images (planes.hpp).
+// Scores from the sums of each shift: those that transforms back made (products.hpp), and those of
+// rectangles from integral images (planes.hpp).
 //
-// A sum from a float32 transform has an error in proportion to the norms of both planes, whatever the overlap is. The
-// kernel knows these norms. A score that may be off by more than its budget is computed by its definition
-// (definition.hpp): with small overlaps, mostly, and where a side is nearly constant.
-//   most_kernel        with masks: the largest number of valid elements of all shifts
+// A sum that comes from a float32 transform has an error in proportion to the norms of both planes,
+// whatever the overlap is. The kernel knows these norms, and with them how far a score may be off. One
+// that may be off by more than its budget is computed by its definition (definition.hpp): the shifts
+// with small overlaps, mostly, and those where a side is nearly constant.
+//
 //   scores_kernel      a score, or a note of neighbouring shifts of which one is uncertain
 #pragma once
 
@@ -12,6 +14,7 @@
 #include "algorithms/fft/cufft_normalised/products.hpp"
 
 namespace xcorr::fft {
+
 // A range of rows or columns.
 struct Range {
   int first, count;
@@ -19,6 +22,7 @@ struct Range {
 // The rectangle of a matrix in which another one overlaps it.
 struct OverlapRectangle {
   Range y, x;
+
   __device__ __forceinline__ OverlapRectangle moved(int down, int across) const {
     return {{y.first + down, y.count}, {x.first + across, x.count}};
   }
@@ -28,6 +32,7 @@ struct OverlapRectangle {
 // Where an integral image has what the sum over a rectangle is made of.
 struct BoxCorners {
   std::uint32_t top_before, top_last, bottom_before, bottom_last;
+
   __device__ __forceinline__ BoxCorners(const OverlapRectangle& of, int cols) {
     // Kept, and not computed again for each pair.
     const auto kept = [](int at) { return static_cast<std::uint32_t>(opaque(at)); };
@@ -45,6 +50,7 @@ struct BoxCorners {
 // What is there.
 struct BoxLoads {
   BoxEntry top_before, top_last, bottom_before, bottom_last;
+
   __device__ __forceinline__ BoxLoads() {}
   __device__ __forceinline__ BoxLoads(const BoxEntry* image, const BoxCorners& at)
       : top_before(image[at.top_before]),
@@ -61,15 +67,18 @@ struct BoxLoads {
 // A matrix with less than 2^31 elements.
 struct SmallShape {
   int rows, cols;
+
   explicit SmallShape(Shape shape)
       : rows(static_cast<int>(shape.rows)), cols(static_cast<int>(shape.cols)) {}
   __host__ __device__ __forceinline__ Index size() const { return static_cast<Index>(rows) * cols; }
 };
 
-// Shifts of a thread: those a left matrix apart read an integral image at the same place, so two along each axis are of
-// one thread. `step` is how far they are apart; `count` numbers are one of the two.
+// Shifts that a thread takes: an integral image is read at the same place by shifts that are a left matrix
+// apart, so these are of one thread, two along each axis. `step` is how far they are apart; `count` numbers
+// are one of the two.
 struct ShiftAxis {
   std::uint32_t step, count, each;  // each: 1 or 2
+
   ShiftAxis(Index outputs, Index apart) {
     step = static_cast<std::uint32_t>(apart < outputs ? apart : outputs);
     each = apart < outputs ? 2 : 1;
@@ -81,7 +90,7 @@ struct ShiftAxis {
   }
 };
 
-// Pairs of a thread, one after the other: what it knows of a shift and of a left matrix serves all.
+// Pairs whose scores a thread makes, one after the other: what it knows of a shift and of a left matrix serves all.
 constexpr int kMostScorePairs = small_if_emulated(8, 3);
 
 struct ScoreArguments {
@@ -107,6 +116,7 @@ struct ScoreArguments {
   std::uint32_t tiles;       // of kScoreWarps x 32 numbers, along a row
   Index* notes;              // of 32 neighbouring shifts of which one is uncertain
   std::uint32_t* uncertain;  // their count
+
   // Where the circular correlation has the output: scalars.
   __device__ __forceinline__ Index place(int sy, int sx) const {
     const int y = sy < 0 ? sy + rows : sy, x = sx < 0 ? sx + cols : sx;
@@ -126,6 +136,7 @@ struct ScoreArguments {
     };
     return {range(left.rows, right.rows, sy), range(left.cols, right.cols, sx)};
   }
+  // Elements before the integral image of a matrix.
   __device__ __forceinline__ Index left_image(Index matrix) const {
     return matrix * integral_size({left.rows, left.cols});
   }
@@ -149,79 +160,15 @@ __device__ __forceinline__ double valid_in_both(double left, double right, doubl
               l.mask * r.mask * area);
 }
 
-// The largest number of all shifts, by parts. An owner is a matrix whose mask decides alone, or with both masks a pair. A warp
-// takes a row of outputs. grid: parts, owners (in a stride).
-template <typename S>
-__global__ void __launch_bounds__(kScoreThreads) most_kernel(ScoreArguments a, Index owners) {
-  XCORR_SHARED(double, of_warp, kScoreWarps);
-  constexpr int kAtOnce = 4;  // so many outputs have their loads in flight
-  for (Index owner = blockIdx.y; owner < owners; owner += gridDim.y) {
-    const Pair own =
-        S::kMasks == Masks::both ? a.pairs.matrices(owner) : Pair{owner, a.pairs.lefts + owner};
-    double largest = 0;
-    const PlaneFacts l_facts = a.facts[own.left], r_facts = a.facts[S::kRight ? own.right : 0];
-    const std::uint32_t* const left_counts =
-        S::kLeft ? a.left_integrals.counts + a.left_image(own.left) : nullptr;
-    const std::uint32_t* const right_counts =
-        S::kRight ? a.right_integrals.counts + a.right_image(own.right) : nullptr;
-    const float* const of_both =
-        a.sums + (S::kLeft && S::kRight ? a.plane<S>(owner, S::kNumber - 1) : 0);
-    for (int row = static_cast<int>(blockIdx.x) * kScoreWarps +
-                   static_cast<int>(threadIdx.x) / warp::kSize;
-         row < a.out_rows; row += static_cast<int>(gridDim.x) * kScoreWarps) {
-      for (int first = warp::lane(); first < a.out_cols; first += kAtOnce * warp::kSize) {
-        std::uint32_t left[kAtOnce] = {}, right[kAtOnce] = {};
-        float both[kAtOnce] = {};
-        int area[kAtOnce];
-#pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) {
-          // Behind the last output of the row the first one again: it changes no maximum.
-          const int col = first + k * warp::kSize < a.out_cols ? first + k * warp::kSize : first;
-          const int sy = a.first_sy + row, sx = a.first_sx + col;
-          const OverlapRectangle found = a.in_left(sy, sx);
-          area[k] = found.area();
-          // Where nothing overlaps, the first elements of all arrays, so that no condition stands before a load.
-          const bool overlaps = area[k] > 0;
-          const OverlapRectangle l = overlaps ? found : OverlapRectangle{{0, 0}, {0, 0}};
-          const int down = overlaps ? sy : 0, across = overlaps ? sx : 0;
-          if (S::kLeft) left[k] = BoxCorners(l, a.left.cols).count(left_counts);
-          if (S::kRight) {
-            right[k] = BoxCorners(l.moved(down, across), a.right.cols).count(right_counts);
-          }
-          if (S::kLeft && S::kRight) both[k] = of_both[overlaps ? a.place(sy, sx) : 0];
-        }
-#pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) {
-          const double count =
-              valid_in_both<S>(left[k], right[k], area[k], both[k], l_facts, r_facts);
-          largest = area[k] > 0 && count > largest ? count : largest;
-        }
-      }
-    }
-    for (int by = warp::kSize / 2; by > 0; by /= 2) {
-      const double other = warp::shuffle_xor(largest, by);
-      largest = other > largest ? other : largest;
-    }
-    block::barrier();  // the first thread may still read the values before
-    if (warp::lane() == 0) of_warp[threadIdx.x / warp::kSize] = largest;
-    block::barrier();
-    if (threadIdx.x == 0) {
-      for (int i = 1; i < kScoreWarps; ++i) {
-        largest = of_warp[i] > largest ? of_warp[i] : largest;
-      }
-      a.most[owner * a.parts + blockIdx.x] = largest;
-    }
-  }
-}
-
 // What all shifts of a side of a pair need.
 struct SideConstants {
   const BoxEntry* boxes;  // its integral images
   const std::uint32_t* counts;
-  // Rounding of a sum from the image: of the sum of all squares, which is the number of elements or, of a constant, 0.
+  // Rounding of a sum from the image: of the sum of all squares, which is the number of elements or, of a constant
+  // matrix, 0.
   float box_error;
-  float
-      limit;  // of squares that are no rounding of a constant, an element: elements are `most` at most
+  // Of squares that are no rounding of a constant, an element: elements are `most` at most.
+  float limit;
 };
 // With masks: the facts of both sides, and what comes from them.
 struct MaskConstants {
@@ -290,8 +237,8 @@ __device__ __forceinline__ float score_of(const ScoreArguments& a, const SideOfS
   return left.inverse == 0 || right.inverse == 0 ? 0.0f : certain ? clamped : NAN;
 }
 
-// One side with masks: its integral images, and what the mask of the other side changes. Of that the share of the
-// mask's mean comes from the box, the rest from transforms: `sum_rest` and `squares_rest`.
+// One side with masks: what its integral images say, and what the mask of the other side changes. Of that the
+// share of the mask's mean comes from the box, and the rest from transforms: `sum_rest` and `squares_rest`.
 template <typename S, bool kChanged>
 __device__ __forceinline__ SideOfScore masked_side(const ScoreArguments& a,
                                                    const SideConstants& side, BoxEntry box,
@@ -317,6 +264,7 @@ __device__ __forceinline__ SideOfScore masked_side(const ScoreArguments& a,
 template <typename S>
 struct SumLoads {
   float of[S::kNumber] = {};
+
   __device__ __forceinline__ SumLoads() {}
   // `plane`: scalars before the first sum; `slot`: scalars from slot to slot.
   __device__ __forceinline__ SumLoads(const float* at, Index plane, Index slot) {
@@ -359,6 +307,7 @@ __device__ __forceinline__ double least_elements(const ScoreArguments& a, Index 
 struct ShiftNumbers {
   int row, col;
   bool exist;
+
   __device__ __forceinline__ ShiftNumbers(const ScoreArguments& a, std::uint32_t tile,
                                           std::uint32_t of_warp) {
     const std::uint32_t tile_row = tile / a.tiles;
@@ -436,6 +385,7 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
             const BoxEntry box = next.sums();
             const SumLoads<S> transformed = next_sums;
             const float products = transformed.of[0];
+            // Of the last pair again, so that no condition stands before a load.
             const PairConstants<S>& behind_it = constants[k + 1 < count ? k + 1 : k];
             next = BoxLoads(behind_it.right.boxes, right_corners);
             next_sums = SumLoads<S>(sums, behind_it.plane, 2 * a.layout.slot);
