@@ -1,9 +1,10 @@
 """How long points take on a problem with fields: a score, a boundary, a result.
 
 Where such a problem was measured near, that decides (xcorr/prediction.py). A variant without such a time is estimated: the
-time of its surface, with the fields if it was measured so, else that of the plain problem in proportion to its work,
-with what a score costs (speeds.toml); and where the variant does not write the result itself, the reduction of the surface after it. A variant that writes the
-result takes its surface's time at most. One that was never measured takes that of its parent.
+time of its surface, with the fields if it was measured so, else that of the plain problem in proportion to its work, with
+what a score costs (speeds.toml); and where the variant does not write the result itself, the reduction of the surface
+after it. A variant that writes the result takes its surface's time at most. One that was never measured takes that of its
+parent.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def _surfaces(problem: Problem, times: Times, variants: Mapping[str, Variant]) -
                 us, why = us * work, f"{why}, times {work:.2g} for the work with boundary {problem.fields.boundary}"
             if variant is not None and problem.fields.score_kind in NORMALISED and base.fields.score_kind == "product":
                 us = speeds.with_score_us(speeds.shipped(), variant, us)
-                why = f"{why}, and what score {problem.fields.score_kind} costs at most"
+                why = f"{why}, and what score {problem.fields.score_kind} costs"
             entry = (us, why)
             found[one.point] = entry
             if one.point[0] not in seen:  # the fastest of the variant, and of the better base where both have it

@@ -57,8 +57,6 @@ def reduction_s(speeds: Mapping[str, Any], backend: str, problem: Problem) -> fl
     """Seconds in which the harness reduces the surface of the problem to its result."""
     speed = speeds["reduction"][backend]
     outputs = math.prod(problem.output)
-    of_all, of_one = (
-        problem.pairs * outputs / float(speed["per_s"]),
-        outputs / float(speed.get("per_surface_s", math.inf)),
-    )
+    of_all = problem.pairs * outputs / float(speed["per_s"])
+    of_one = outputs / float(speed.get("per_surface_s", math.inf))
     return float(speed["launch_us"]) * 1e-6 + max(of_all, of_one)

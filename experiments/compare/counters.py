@@ -17,9 +17,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.compare import artifacts
 from experiments.driver.bench import program
 from xcorr.errors import Parser, UserError, command, nearest
-from xcorr.files import load_toml, replaced_file
+from xcorr.files import load_toml
 from xcorr.library import LibraryError, machine
 from xcorr.problem import Problem, format_shape
 
@@ -116,24 +117,14 @@ def read(text: str, point: dict[str, Any], where: str) -> dict[str, float]:
 
 def stored(folder: Path) -> dict[str, Any] | None:
     """The file of the set at `folder`, published or local; None where there is none. UserError for another schema."""
-    for path in (folder / f"{EXPERIMENT}.json", folder / EXPERIMENT / "artifacts" / f"{EXPERIMENT}.json"):
-        if path.exists():
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if found.get("schema") != SCHEMA:
-                raise UserError(f"{path}: schema {found.get('schema')}, not {SCHEMA}; take the counters again")
-            return found
-    return None
+    return artifacts.stored(folder, EXPERIMENT, SCHEMA, "take the counters again")
 
 
 def store(points: dict[str, Any], folder: Path, facts: dict[str, Any]) -> Path:
     """Writes the file of the set at `folder`: the launches with their counters, and what made them."""
-    path = folder / EXPERIMENT / "artifacts" / f"{EXPERIMENT}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
     names = {name: one["metric"] for name, one in metrics().items()}
     found = {"schema": SCHEMA, "experiment": EXPERIMENT, **facts, "metrics": names, "points": points}
-    with replaced_file(path) as file:
-        file.write((json.dumps(found, indent=1) + "\n").encode())
-    return path
+    return artifacts.store(folder, EXPERIMENT, found)
 
 
 def _profiled(point: dict[str, Any], ncu: str) -> str:

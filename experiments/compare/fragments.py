@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.compare import artifacts
 from xcorr.errors import Parser, UserError, command
-from xcorr.files import replaced_file
 from xcorr.library import LibraryError, machine
 
 EXPERIMENT = "series-fragments"
@@ -73,11 +73,7 @@ def by_columns(element: int) -> int:
 
 def store(found: dict[str, Any], folder: Path) -> Path:
     """The artifact in the set at `folder`."""
-    path = folder / EXPERIMENT / "artifacts" / f"{EXPERIMENT}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replaced_file(path) as file:
-        file.write((json.dumps(found) + "\n").encode())
-    return path
+    return artifacts.store(folder, EXPERIMENT, found, indent=None)
 
 
 def run(argv: Sequence[str]) -> int:

@@ -7,9 +7,7 @@ no transfers. A library that cannot be imported is left out, and the file says w
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,11 +17,13 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from experiments.compare import artifacts
+from experiments.compare.records import passed_record
 from experiments.compare.zncc_peers import PEERS, Peer, truth
 from experiments.driver.bench import program
 from xcorr.auto import Auto
 from xcorr.errors import Parser, UserError, command
-from xcorr.files import load_toml, replaced_file
+from xcorr.files import load_toml
 from xcorr.library import Library, LibraryError, Request
 
 EXPERIMENT = "template-rivals"
@@ -106,6 +106,7 @@ def of_peer(peer: Peer, templates: np.ndarray, frame: np.ndarray, rounds: int, d
 
 def of_ours(
     library: Any,
+    auto: Auto,
     device: str,
     problem: dict[str, Any],
     arrays: tuple[np.ndarray, np.ndarray],
@@ -114,7 +115,7 @@ def of_ours(
 ) -> dict[str, Any]:
     """Median seconds of the repetitions and the scores of what auto takes on the device."""
     request = request_of(problem)
-    choice = Auto(library, device).choose(request)
+    choice = auto.choose(request)
     chosen = {"variant": choice.variant, "params": choice.params}
     scores = library.correlate(request, *arrays[:1], arrays[1][None], precision="fp32", device=device, **chosen)
     words = [str(program()), "--device", device, "--variant", choice.variant, "--params", choice.params]
@@ -122,16 +123,9 @@ def of_ours(
     words += ["--form", request.form, "--left", shapes[0], "--right", shapes[1], "--lefts", str(request.lefts)]
     words += ["--rights", "1", "--window", "valid", "--score", "zncc", "--repetitions", str(rounds)]
     words += ["--min-time", str(duration), "--records", "-"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    for line in done.stdout.splitlines():
-        record = json.loads(line).get("record") if line.startswith('{"record"') else None
-        if record and record["outcome"] == "passed":
-            times = [float(one["compute_us"]) * 1e-6 for one in record["repetitions"]]
-            return {**chosen, **spread(times), "scores": scores}
-        if record:
-            raise UserError(f"{choice.variant} {choice.params}: {record['outcome']}: {record['reason']}")
-    last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    raise UserError(f"{choice.variant} {choice.params}: {last.removeprefix('error: ')}")
+    record = passed_record(words, f"{choice.variant} {choice.params}")
+    times = [float(one["compute_us"]) * 1e-6 for one in record["repetitions"]]
+    return {**chosen, **spread(times), "scores": scores}
 
 
 def usable(peers: Iterable[Peer], has_gpu: bool) -> tuple[list[Peer], dict[str, str]]:
@@ -159,13 +153,14 @@ def measure(
     """A row per problem and contestant: `template`, `frame`, `templates`, `name`, `device`, `variant`, `params`, `seconds`,
     `max_error` and `outcome`, which is `incorrect` where the error exceeds the limit of rivals.toml."""
     limit = float(load_toml(DATA)["largest_error"])
+    autos = [Auto(library, device) for device in devices]
     for problem in each:
         arrays = inputs(problem)
         exact = truth(*arrays)
         contestants = [("xcorr-bench", device) for device in devices] + [(peer.name, peer.device) for peer in peers]
         for place, (name, device) in enumerate(contestants):
             if place < len(devices):
-                found = of_ours(library, device, problem, arrays, rounds, duration)
+                found = of_ours(library, autos[place], device, problem, arrays, rounds, duration)
             else:
                 found = of_peer(peers[place - len(devices)], *arrays, rounds, duration)
             error = difference(found.pop("scores"), exact)
@@ -177,23 +172,12 @@ def measure(
 
 def stored(folder: Path) -> dict[str, Any] | None:
     """The file of the set at `folder`, published or local; None where there is none. UserError for another schema."""
-    for path in (folder / f"{EXPERIMENT}.json", folder / EXPERIMENT / "artifacts" / f"{EXPERIMENT}.json"):
-        if path.exists():
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if found.get("schema") != SCHEMA:
-                raise UserError(f"{path}: schema {found.get('schema')}, not {SCHEMA}; measure again")
-            return dict(found)
-    return None
+    return artifacts.stored(folder, EXPERIMENT, SCHEMA, "measure again")
 
 
 def store(folder: Path, facts: dict[str, Any], rows: list[dict[str, Any]]) -> Path:
     """Writes the file of the set at `folder`."""
-    path = folder / EXPERIMENT / "artifacts" / f"{EXPERIMENT}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replaced_file(path) as file:
-        found = {"schema": SCHEMA, "experiment": EXPERIMENT, **facts, "rows": rows}
-        file.write((json.dumps(found, indent=1) + "\n").encode())
-    return path
+    return artifacts.store(folder, EXPERIMENT, {"schema": SCHEMA, "experiment": EXPERIMENT, **facts, "rows": rows})
 
 
 def run(argv: Sequence[str]) -> int:

@@ -10,10 +10,8 @@ Example: python3 -m experiments.compare.scipy_peer --rounds 5 --seconds 0.3
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -27,6 +25,7 @@ import scipy.fft
 from scipy.signal import fftconvolve
 from tqdm import tqdm
 
+from experiments.compare.records import passed_record
 from experiments.driver.bench import program
 from xcorr.errors import Parser, UserError
 from xcorr.files import load_toml
@@ -151,15 +150,8 @@ def variant_contestant(
             "--records",
             "-",
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        for line in done.stdout.splitlines():
-            record = json.loads(line).get("record") if line.startswith('{"record"') else None
-            if record and record["outcome"] == "passed":
-                return float(record["repetitions"][0]["compute_us"]) * 1e-6
-            if record:
-                raise UserError(f"{variant} {params}: {record['outcome']}: {record['reason']}")
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise UserError(f"{variant} {params}: {last.removeprefix('error: ')}")
+        record = passed_record(command, f"{variant} {params}")
+        return float(record["repetitions"][0]["compute_us"]) * 1e-6
 
     return Contestant(f"{variant} {params}".strip(), ours, result, seconds_per_call)
 

@@ -1,8 +1,8 @@
 """Computations on template matching for claims of the paper of the sliding window. Each takes the set and its arguments of claims.toml.
 
 A side names points of the paper's patients (plots/tables/template_matching.toml): `variants` or `backend` with `threads`, `params`
-(values that parameters must have). Of them the fastest by `metric` counts: `time`, or `total` with plan and transfers. What a set of a GPU has no points of is taken from the set of its host's
-CPU.
+(values that parameters must have). Of them the fastest by `metric` counts: `time`, or `total` with plan and transfers. What a
+set of a GPU has no points of is taken from the set of its host's CPU.
 """
 
 from __future__ import annotations

@@ -1,0 +1,35 @@
+"""The JSON file that a comparison stores in a set and that publishing copies: `EXPERIMENT.json`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from xcorr.errors import UserError
+from xcorr.files import replaced_file
+
+
+def stored(folder: Path, experiment: str, schema: int, way_out: str) -> dict[str, Any] | None:
+    """The file of the set at `folder`, published or local; None where there is none. UserError, which ends with the way out, for
+    another schema."""
+    for path in (folder / f"{experiment}.json", _local(folder, experiment)):
+        if path.exists():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if found.get("schema") != schema:
+                raise UserError(f"{path}: schema {found.get('schema')}, not {schema}; {way_out}")
+            return dict(found)
+    return None
+
+
+def store(folder: Path, experiment: str, found: dict[str, Any], indent: int | None = 1) -> Path:
+    """Writes the file of the local set at `folder`."""
+    path = _local(folder, experiment)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced_file(path) as file:
+        file.write((json.dumps(found, indent=indent) + "\n").encode())
+    return path
+
+
+def _local(folder: Path, experiment: str) -> Path:
+    return folder / experiment / "artifacts" / f"{experiment}.json"
