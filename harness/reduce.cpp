@@ -65,6 +65,17 @@ std::string point_hash(const Variant& variant, const Problem& problem) {
   return variant.source_hash + "+" + reduction_hash(variant.backend);
 }
 
+SurfaceShares::SurfaceShares(const Problem& problem) : outputs(problem.out_size()) {
+  // About as many blocks as a large GPU holds; shares that are worth the launches that combine them,
+  // in whole batches of loads.
+  constexpr Index kBlocks = 1024, kLeast = 2048, kBatch = 1024, kLeastShares = 4;
+  const Index most = kBlocks / problem.pairs();
+  if (most < 2 || problem.out_size() < kLeastShares * kLeast) return;
+  const auto parts = [](Index whole, Index part) { return (whole + part - 1) / part; };
+  outputs = parts(std::max(parts(problem.out_size(), most), kLeast), kBatch) * kBatch;
+  count = parts(problem.out_size(), outputs);
+}
+
 ReduceScratch::ReduceScratch(const Problem& problem) {
   const Result& result = problem.fields.result;
   const auto take = [&](Index numbers) {
@@ -72,6 +83,12 @@ ReduceScratch::ReduceScratch(const Problem& problem) {
     bytes += aligned(static_cast<std::size_t>(numbers) * sizeof(double));
     return at;
   };
+  const Index shares = SurfaceShares(problem).count;
+  if (shares > 1 && (result.kind == ResultKind::peak || result.kind == ResultKind::peaks)) {
+    constexpr Index kNumbers = sizeof(reduce::Candidate) / sizeof(double);
+    found = take(2 * problem.pairs() * shares * kNumbers);
+    finite = take(problem.pairs() * shares);
+  }
   if (result.kind == ResultKind::above && result.of_deviations) thresholds = take(problem.pairs());
   if (result.kind == ResultKind::peak && result.sub_pixel == SubPixel::upsample) {
     // Blocks share the pairs where their lines would take more memory than this.

@@ -1,5 +1,5 @@
 // Every result for every variant: a variant that computes surfaces only gets memory for its
-// surface, and the harness reduces the surface to the result inside compute, in a kernel of its own
+// surface, and the harness reduces the surface to the result inside compute, in kernels of its own
 // (docs/design.md, Fields of a problem).
 #pragma once
 
@@ -37,9 +37,22 @@ std::size_t plan_workspace_bytes(const Variant& variant, const PlanRequest& requ
 // writes what the problem of the request asks for. The reduction is the phase `result`.
 std::unique_ptr<Plan> make_plan(const Variant& variant, const PlanRequest& request);
 
+// How many blocks of a GPU share each surface of few large ones: a share is `outputs` of it one after
+// the other, the last one fewer. Goes by the problem alone, so that scratch memory is known without a
+// device and a record never depends on one.
+struct SurfaceShares {
+  explicit SurfaceShares(const Problem& problem);
+
+  Index count = 1, outputs = 0;
+};
+
 // Scratch memory of a reduction on a GPU, as offsets in bytes. On the host there is none.
 struct ReduceScratch {
   explicit ReduceScratch(const Problem& problem);
+
+  // peak and peaks, where several blocks share a surface: what two scans after each other found in
+  // the shares, reduce::Candidate[2][pairs][shares], and whether they are finite, Index[pairs][shares].
+  std::size_t found = 0, finite = 0;
 
   // above:8mad: double[pairs].
   std::size_t thresholds = 0;

@@ -1,5 +1,6 @@
-// Reduction of surfaces on a GPU. A block takes one pair after the other, so that every result but
-// the order of detections is the same in every run.
+// Reduction of surfaces on a GPU. A block takes one pair after the other; where few pairs have large
+// surfaces several blocks share a surface for its peaks (SurfaceShares), and a later kernel combines what
+// they found. So every result but the order of detections is the same in every run.
 #include <algorithm>
 
 #include "harness/cuda_check.hpp"
@@ -14,6 +15,8 @@ using namespace reduce;
 
 // One thread for each lane of a sum.
 constexpr int kThreads = kLanes;
+// As many blocks of scans for peaks as a multiprocessor is to hold: their waits hide each other.
+constexpr int kResident = 6;
 constexpr unsigned kWarp = 32, kAllLanes = 0xffffffffu;
 
 // The first of the candidates of all threads in the order of peaks, for all threads.
@@ -39,49 +42,171 @@ __device__ Candidate first_of_block(Candidate mine) {
   return first;
 }
 
-template <typename T, typename Filter>
-__device__ Candidate best_of(const Surface<T>& s, const Filter& filter) {
-  Candidate best;
-  for (Index at = threadIdx.x; at < s.size(); at += kThreads) {
-    const Candidate here{static_cast<double>(s.data[at]), at};
-    if (comes_before(here, best) && filter(s, at)) best = here;
+// Outputs of a surface one after the other.
+struct Range {
+  Index first, end;
+};
+template <typename T>
+__device__ Range whole(const Surface<T>& s) {
+  return {0, s.size()};
+}
+
+// Calls visit(place, output) for a range, which the threads share. Loads of a batch are in flight
+// together.
+template <typename T, typename F>
+__device__ void each_output(const Surface<T>& s, Range range, F&& visit) {
+  constexpr int kBatch = 4;
+  Index at = range.first + threadIdx.x;
+  for (; at + (kBatch - 1) * kThreads < range.end; at += kBatch * kThreads) {
+    T values[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) values[i] = s.data[at + i * kThreads];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) visit(at + i * kThreads, values[i]);
   }
+  for (; at < range.end; at += kThreads) visit(at, s.data[at]);
+}
+
+// The first of a range in the order of peaks that the filter lets through, and whether all outputs
+// there are finite.
+struct Scan {
+  Candidate best;
+  bool finite;
+};
+template <typename T, typename Filter>
+__device__ Scan scan(const Surface<T>& s, Range range, const Filter& filter) {
+  Candidate best;
+  int finite = 1;
+  each_output(s, range, [&](Index at, T value) {
+    finite &= is_finite(value);
+    const Candidate here{static_cast<double>(value), at};
+    if (comes_before(here, best) && filter(s, at)) best = here;
+  });
+  best = first_of_block(best);
+  return {best, __syncthreads_and(finite) != 0};
+}
+
+template <typename T, typename Filter>
+__device__ Candidate best_of(const Surface<T>& s, Range range, const Filter& filter) {
+  Candidate best;
+  each_output(s, range, [&](Index at, T value) {
+    const Candidate here{static_cast<double>(value), at};
+    if (comes_before(here, best) && filter(s, at)) best = here;
+  });
   return first_of_block(best);
 }
 
 template <typename T>
-__device__ bool all_finite(const Surface<T>& s) {
-  int finite = 1;
-  for (Index at = threadIdx.x; at < s.size(); at += kThreads) finite &= is_finite(s.data[at]);
-  return __syncthreads_and(finite) != 0;
+__device__ Peak peak_of(const Surface<T>& s, const Scan& largest, const Candidate& second,
+                        SubPixel sub_pixel) {
+  Peak peak = make_peak(s, largest.best, sub_pixel, largest.finite);
+  if (second.at >= 0) peak.second = static_cast<float>(second.value);
+  return peak;
 }
 
 template <typename T>
-__global__ void reduce_peak(Geometry problem, SubPixel sub_pixel, const T* all, Peak* out) {
+__global__ void __launch_bounds__(kThreads, kResident)
+    reduce_peak(Geometry problem, SubPixel sub_pixel, const T* all, Peak* out) {
   for (Index p = blockIdx.x; p < problem.pairs(); p += gridDim.x) {
     const Surface<T> s = surface_of(problem, all, p);
-    const Candidate best = best_of(s, AnyNumber{});
-    const bool finite = all_finite(s);
-    const Candidate second = best.at < 0 ? Candidate{} : best_of(s, FarMaximum{best.at});
-    if (threadIdx.x != 0) continue;
-    Peak peak = make_peak(s, best, sub_pixel, finite);
-    if (second.at >= 0) peak.second = static_cast<float>(second.value);
-    out[p] = peak;
+    const Scan largest = scan(s, whole(s), AnyNumber{});
+    const Index at = largest.best.at;
+    const Candidate second = at < 0 ? Candidate{} : best_of(s, whole(s), FarMaximum{at});
+    if (threadIdx.x == 0) out[p] = peak_of(s, largest, second, sub_pixel);
   }
 }
 
 template <typename T>
-__global__ void reduce_peaks(Geometry problem, int count, const T* all, Peak* out) {
+__global__ void __launch_bounds__(kThreads, kResident)
+    reduce_peaks(Geometry problem, int count, const T* all, Peak* out) {
   for (Index p = blockIdx.x; p < problem.pairs(); p += gridDim.x) {
     const Surface<T> s = surface_of(problem, all, p);
-    const bool finite = all_finite(s);
-    Candidate previous;
+    const auto [largest, finite] = scan(s, whole(s), NextMaximum{});
+    Candidate best = largest;
     for (int k = 0; k < count; ++k) {
       // After the last one there is none to look for.
-      if (k == 0 || previous.at >= 0) previous = best_of(s, NextMaximum{previous});
-      if (threadIdx.x == 0) out[p * count + k] = make_peak(s, previous, SubPixel::parabola, finite);
+      if (k > 0 && best.at >= 0) best = best_of(s, whole(s), NextMaximum{best});
+      if (threadIdx.x == 0) out[p * count + k] = make_peak(s, best, SubPixel::parabola, finite);
     }
   }
+}
+
+// Blocks (share, pair) and what they leave for the next kernel. There are few pairs, so that a block
+// is never short of them.
+struct Shares {
+  Index count, outputs;
+  Candidate*
+      found;      // [2][pairs][count]: a scan never writes where it reads those of the one before
+  Index* finite;  // [pairs][count]
+
+  template <typename T>
+  __device__ Range of_block(const Surface<T>& s) const {
+    const Index first = blockIdx.x * outputs;
+    return {first, std::min(first + outputs, s.size())};
+  }
+  __device__ Index first_share(int scan) const {
+    return (scan % 2 * Index{gridDim.y} + blockIdx.y) * count;
+  }
+  __device__ void put(int scan, const Candidate& best) const {
+    if (threadIdx.x == 0) found[first_share(scan) + blockIdx.x] = best;
+  }
+  // The first of what a scan before found in the surface, for all threads.
+  __device__ Candidate best(int scan) const {
+    Candidate best;
+    for (Index i = threadIdx.x; i < count; i += kThreads) {
+      const Candidate here = found[first_share(scan) + i];
+      if (comes_before(here, best)) best = here;
+    }
+    return first_of_block(best);
+  }
+  __device__ bool all_finite() const {
+    int all = 1;
+    for (Index i = threadIdx.x; i < count; i += kThreads) all &= finite[first_share(0) + i] != 0;
+    return __syncthreads_and(all) != 0;
+  }
+};
+
+template <typename T, typename Filter>
+__global__ void __launch_bounds__(kThreads, kResident)
+    scan_shares(Geometry problem, Shares shares, Filter filter, const T* all) {
+  const Surface<T> s = surface_of(problem, all, Index{blockIdx.y});
+  const auto [best, finite] = scan(s, shares.of_block(s), filter);
+  shares.put(0, best);
+  if (threadIdx.x == 0) shares.finite[shares.first_share(0) + blockIdx.x] = finite;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads, kResident)
+    find_second(Geometry problem, Shares shares, const T* all) {
+  const Surface<T> s = surface_of(problem, all, Index{blockIdx.y});
+  const Index at = shares.best(0).at;
+  shares.put(1, at < 0 ? Candidate{} : best_of(s, shares.of_block(s), FarMaximum{at}));
+}
+
+template <typename T>
+__global__ void write_peak(Geometry problem, Shares shares, SubPixel sub_pixel, const T* all,
+                           Peak* out) {
+  const Surface<T> s = surface_of(problem, all, Index{blockIdx.y});
+  const Scan largest{shares.best(0), shares.all_finite()};
+  const Candidate second = shares.best(1);
+  if (threadIdx.x == 0) out[blockIdx.y] = peak_of(s, largest, second, sub_pixel);
+}
+
+// Writes record k - 1 of peaks and looks for record k, unless it is the one after the last.
+template <typename T>
+__global__ void __launch_bounds__(kThreads, kResident)
+    find_next(Geometry problem, Shares shares, int k, int count, const T* all, Peak* out) {
+  const Surface<T> s = surface_of(problem, all, Index{blockIdx.y});
+  const Candidate previous = shares.best(k - 1);
+  if (blockIdx.x == 0) {
+    const bool finite = shares.all_finite();
+    Peak* const record = out + Index{blockIdx.y} * count + k - 1;
+    if (threadIdx.x == 0) *record = make_peak(s, previous, SubPixel::parabola, finite);
+  }
+  if (k == count) return;
+  // After the last one there is none to look for.
+  const bool any = previous.at >= 0;
+  shares.put(k, any ? best_of(s, shares.of_block(s), NextMaximum{previous}) : Candidate{});
 }
 
 __global__ void fill_weights(Upsampling up, Index length, double* weights) {
@@ -228,35 +353,66 @@ unsigned blocks(Index wanted) {
 unsigned blocks_of(Index elements) { return blocks((elements + kThreads - 1) / kThreads); }
 
 template <typename T>
+void find_peak(const Problem& problem, SubPixel sub_pixel, const Shares& shares, const T* all,
+               Peak* out, cudaStream_t stream) {
+  if (shares.count == 1) {
+    reduce_peak<<<blocks(problem.pairs()), kThreads, 0, stream>>>(problem, sub_pixel, all, out);
+    return;
+  }
+  const dim3 a_pair(1, blocks(problem.pairs())), a_share(blocks(shares.count), a_pair.y);
+  scan_shares<<<a_share, kThreads, 0, stream>>>(problem, shares, AnyNumber{}, all);
+  find_second<<<a_share, kThreads, 0, stream>>>(problem, shares, all);
+  write_peak<<<a_pair, kThreads, 0, stream>>>(problem, shares, sub_pixel, all, out);
+}
+
+template <typename T>
+void find_peaks(const Problem& problem, int count, const Shares& shares, const T* all, Peak* out,
+                cudaStream_t stream) {
+  if (shares.count == 1) {
+    reduce_peaks<<<blocks(problem.pairs()), kThreads, 0, stream>>>(problem, count, all, out);
+    return;
+  }
+  const dim3 a_pair(1, blocks(problem.pairs())), a_share(blocks(shares.count), a_pair.y);
+  scan_shares<<<a_share, kThreads, 0, stream>>>(problem, shares, NextMaximum{}, all);
+  for (int k = 1; k <= count; ++k) {
+    const dim3 grid = k < count ? a_share : a_pair;
+    find_next<<<grid, kThreads, 0, stream>>>(problem, shares, k, count, all, out);
+  }
+}
+
+template <typename T>
 void reduce_surfaces(const Problem& problem, const T* all, char* scratch, void* out,
                      cudaStream_t stream) {
   const Result& result = problem.fields.result;
-  const ReduceScratch parts(problem);
+  const ReduceScratch layout(problem);
   const unsigned a_pair = blocks(problem.pairs());
   const auto numbers = [&](std::size_t at) { return reinterpret_cast<double*>(scratch + at); };
+  const SurfaceShares of_surface(problem);
+  const Shares shares{of_surface.count, of_surface.outputs,
+                      reinterpret_cast<Candidate*>(scratch + layout.found),
+                      reinterpret_cast<Index*>(scratch + layout.finite)};
   switch (result.kind) {
     case ResultKind::peak: {
       auto* const peaks = static_cast<Peak*>(out);
-      reduce_peak<<<a_pair, kThreads, 0, stream>>>(problem, result.sub_pixel, all, peaks);
+      find_peak(problem, result.sub_pixel, shares, all, peaks, stream);
       if (result.sub_pixel != SubPixel::upsample) break;
       const Upsampling up{result.upsample};
-      const std::pair<Index, std::size_t> tables[] = {{problem.out_rows(), parts.row_weights},
-                                                      {problem.out_cols(), parts.col_weights}};
+      const std::pair<Index, std::size_t> tables[] = {{problem.out_rows(), layout.row_weights},
+                                                      {problem.out_cols(), layout.col_weights}};
       for (const auto& [length, at] : tables) {
-        fill_weights<<<blocks_of(length * parts.points), kThreads, 0, stream>>>(up, length,
-                                                                                numbers(at));
+        fill_weights<<<blocks_of(length * layout.points), kThreads, 0, stream>>>(up, length,
+                                                                                 numbers(at));
       }
-      interpolate<<<static_cast<unsigned>(parts.blocks), kThreads, 0, stream>>>(
-          problem, up, all, numbers(parts.row_weights), numbers(parts.col_weights),
-          numbers(parts.lines), peaks);
+      interpolate<<<static_cast<unsigned>(layout.blocks), kThreads, 0, stream>>>(
+          problem, up, all, numbers(layout.row_weights), numbers(layout.col_weights),
+          numbers(layout.lines), peaks);
       break;
     }
     case ResultKind::peaks:
-      reduce_peaks<<<a_pair, kThreads, 0, stream>>>(problem, result.count, all,
-                                                    static_cast<Peak*>(out));
+      find_peaks(problem, result.count, shares, all, static_cast<Peak*>(out), stream);
       break;
     case ResultKind::above: {
-      double* const thresholds = result.of_deviations ? numbers(parts.thresholds) : nullptr;
+      double* const thresholds = result.of_deviations ? numbers(layout.thresholds) : nullptr;
       require_cuda(cudaMemsetAsync(out, 0, sizeof(AboveHeader), stream), "clearing a header");
       if (thresholds) {
         find_thresholds<<<a_pair, kThreads, 0, stream>>>(problem, result.threshold, all,

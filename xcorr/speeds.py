@@ -58,5 +58,6 @@ def reduction_s(speeds: Mapping[str, Any], backend: str, problem: Problem) -> fl
     speed = speeds["reduction"][backend]
     outputs = math.prod(problem.output)
     of_all = problem.pairs * outputs / float(speed["per_s"])
-    of_one = outputs / float(speed.get("per_surface_s", math.inf))
+    by_one_block = problem.fields.alike.result in ("sum", "above:8mad:1")
+    of_one = outputs / float(speed.get("per_surface_s", math.inf)) if by_one_block else 0.0
     return float(speed["launch_us"]) * 1e-6 + max(of_all, of_one)

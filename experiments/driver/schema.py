@@ -161,7 +161,7 @@ class ScoreCost(Base):
 
 
 class ReductionRate(Rate):
-    """Outputs per second: of all surfaces, and of one of them."""
+    """Outputs per second: of all surfaces, and of one of them where one block reduces it."""
 
     per_surface_s: Union[Number, None] = None
 

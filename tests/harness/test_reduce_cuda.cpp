@@ -195,5 +195,103 @@ TEST_F(ReduceOnCuda, TakesManyPairs) {
   expect_equal(problem, by_gpu(problem, surface, false), by_cpu(problem, surface));
 }
 
+// Surfaces that several blocks share.
+template <typename T>
+class SharedSurface : public ReduceOnCuda {
+ protected:
+  // A circular problem of rows x cols outputs a pair.
+  static Problem problem_of(Index rows, Index cols, Index pairs, const std::string& result) {
+    const std::string shape = std::to_string(rows) + "x" + std::to_string(cols);
+    return parse_problem("one-to-many/" + shape + "/" + shape + "/1:" + std::to_string(pairs) +
+                         "/full/boundary=circular/result=" + result);
+  }
+
+  void expect_as_the_host(Index rows, Index cols, const std::vector<T>& surface, Index pairs = 1) {
+    for (const char* result : {"peak", "peak:gaussian", "peaks:1", "peaks:2", "peaks:7"}) {
+      const Problem problem = problem_of(rows, cols, pairs, result);
+      SCOPED_TRACE(problem.id());
+      ASSERT_GT(SurfaceShares(problem).count, 1);
+      const std::vector<char> want = by_cpu(problem, surface);
+      expect_equal(problem, this->by_gpu(problem, surface, false), want);
+      expect_equal(problem, this->by_gpu(problem, surface, true), want);
+    }
+  }
+
+  static constexpr Index kRows = 101, kCols = 203;
+  static std::vector<T> flat(T value = 0) { return std::vector<T>(kRows * kCols, value); }
+  // Of the first place of share i.
+  static std::size_t start(Index share) {
+    return static_cast<std::size_t>(share *
+                                    SurfaceShares(problem_of(kRows, kCols, 1, "peak")).outputs);
+  }
+};
+using Outputs = testing::Types<float, double>;
+TYPED_TEST_SUITE(SharedSurface, Outputs);
+
+TYPED_TEST(SharedSurface, OfManySizes) {
+  const std::tuple<Index, Index, Index> sizes[] = {{1, 8192, 1},    {8193, 1, 1}, {101, 203, 1},
+                                                   {1017, 1857, 1}, {91, 131, 7}, {67, 211, 300},
+                                                   {97, 113, 512}};
+  unsigned seed = 0;
+  for (const auto& [rows, cols, pairs] : sizes) {
+    const Problem problem = this->problem_of(rows, cols, pairs, "peak");
+    for (const int levels : {3, 1 << 20}) {
+      for (const bool with_nan : {false, true}) {
+        SCOPED_TRACE(std::to_string(levels) + (with_nan ? " levels with NaN" : " levels"));
+        this->expect_as_the_host(rows, cols, outputs<TypeParam>(problem, ++seed, levels, with_nan),
+                                 pairs);
+      }
+    }
+  }
+}
+
+TYPED_TEST(SharedSurface, TiesAcrossShares) {
+  std::vector<TypeParam> surface = this->flat();
+  for (const Index share : {1, 4, 7}) surface[this->start(share) + 50] = 1;
+  this->expect_as_the_host(this->kRows, this->kCols, surface);
+}
+
+TYPED_TEST(SharedSurface, NotFiniteInOneShare) {
+  using Limits = std::numeric_limits<TypeParam>;
+  for (const TypeParam value : {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity()}) {
+    std::vector<TypeParam> surface = this->flat();
+    surface[this->start(2) + 9] = 3;
+    surface[this->start(5) + 77] = value;
+    this->expect_as_the_host(this->kRows, this->kCols, surface);
+  }
+  std::vector<TypeParam> none = this->flat(Limits::quiet_NaN());
+  this->expect_as_the_host(this->kRows, this->kCols, none);
+  none[this->start(6)] = 1;
+  this->expect_as_the_host(this->kRows, this->kCols, none);
+}
+
+// Neighbours of a peak, and what is outside the outputs around it, lie in other shares.
+TYPED_TEST(SharedSurface, PeaksAtBordersOfShares) {
+  for (const Index share : {1, 5}) {
+    for (const int before : {0, 1, 2}) {
+      std::vector<TypeParam> surface = this->flat(-1);
+      const std::size_t peak = this->start(share) - static_cast<std::size_t>(before);
+      surface[peak] = 9;
+      for (const int near : {-2, -1, 1, 2}) surface[peak + static_cast<std::size_t>(near)] = 5;
+      surface[peak + this->kCols] = 6;
+      surface[peak + 3] = 4;
+      surface[this->start(8) - 1] = 3;
+      this->expect_as_the_host(this->kRows, this->kCols, surface);
+    }
+  }
+}
+
+// No second, and fewer maxima than records.
+TYPED_TEST(SharedSurface, OfOneValue) {
+  this->expect_as_the_host(this->kRows, this->kCols, this->flat(2));
+}
+
+TYPED_TEST(SharedSurface, IsInterpolated) {
+  const Problem problem = this->problem_of(97, 89, 2, "peak:upsample=20");
+  ASSERT_GT(SurfaceShares(problem).count, 1);
+  const auto surface = outputs<TypeParam>(problem, 3, 1 << 20, false);
+  expect_equal(problem, this->by_gpu(problem, surface, false), by_cpu(problem, surface));
+}
+
 }  // namespace
 }  // namespace xcorr

@@ -272,11 +272,15 @@ def test_times_of_zncc_tell_those_of_ncc_where_these_were_not_measured():
     assert not estimates.estimates(square(64, score="covariance"), source(times), listed(special))
 
 
-def test_one_large_surface_is_reduced_by_one_block():
-    large = Problem("one-to-one", (1024, 1024), (1024, 1024), 1, 1, "full", Fields(result="peak"))
-    many = Problem("n-to-mn", (64, 64), (64, 64), 264, 264, "full", Fields(result="peak"))
+@pytest.mark.parametrize(
+    ("result", "by_one_block"),
+    [("sum", True), ("above:8mad:10", True), ("above:0.5:10", False), ("peak", False), ("peaks:3", False)],
+)
+def test_one_block_reduces_a_large_surface_unless_peaks_are_sought(result, by_one_block):
+    large = Problem("one-to-one", (1024, 1024), (1024, 1024), 1, 1, "full", Fields(result=result))
+    many = Problem("n-to-mn", (64, 64), (64, 64), 264, 264, "full", Fields(result=result))
     assert 8 * 2047**2 > 264 * 127**2 > 2047**2, "as many outputs"
-    assert reduction_us(large) > 50 * reduction_us(many)
+    assert (reduction_us(large) > 50 * reduction_us(many)) == by_one_block
 
 
 def test_with_fields_a_third_of_the_variants_is_enough_of_a_measurement():
