@@ -49,6 +49,9 @@ inline float factor_of_left(const Problem& q) {
 // Of kernels whose blocks or warps take what they find in a stride.
 constexpr Index kMostBlocks = small_if_emulated(1024, 3);
 
+// Blocks that keep a GPU busy, when sums of parts of matrices are made.
+constexpr Index kEnoughParts = small_if_emulated(1056, 4);
+
 // Places are in bytes of the workspace.
 struct NormalisedLayout {
   NormalisedLayout(const Problem& problem, Index chunk_bytes)
@@ -83,9 +86,12 @@ struct NormalisedLayout {
     chunk = std::min(groups * pairs_of_slots, q.pairs());
     product_slots = device::ceil_div(chunk, pairs_of_slots) * slots_of_pairs;
 
-    parts = std::min(
-        device::ceil_div<Index>(std::max(q.left.size(), q.right.size()), 4 * kPlaneThreads),
-        kMostMatrixParts);
+    // A part ends in sums over the block, which cost as much as some ten elements a thread.
+    const Index elements = std::max(q.left.size(), q.right.size());
+    parts = std::clamp<Index>(kEnoughParts / matrices,
+                              device::ceil_div<Index>(elements, 16 * kPlaneThreads),
+                              device::ceil_div<Index>(elements, 4 * kPlaneThreads));
+    parts = std::min(parts, kMostMatrixParts);
     owner_parts = std::min(device::ceil_div<Index>(q.out_size(), kScoreThreads), kMostOwnerParts);
     // Bands that are enough blocks for a GPU, but no shorter than a row of each warp.
     band_rows = std::clamp<Index>(padded_rows * matrices / 264 / kPlaneWarps, 1,
@@ -288,7 +294,10 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                    reinterpret_cast<Index*>(base + at.notes),
                    uncertain};
   const auto find_most = [&](Index owners) {
-    launch(most_kernel<S>, dim3(static_cast<unsigned>(at.owner_parts), device::grid_extent(owners)),
+    const bool many = owners >= kManyOwners;
+    const Index groups = many ? device::ceil_div<Index>(owners, kMostOwners) : owners;
+    launch(many ? most_kernel<S, kMostOwners> : most_kernel<S, 1>,
+           dim3(static_cast<unsigned>(at.owner_parts), device::grid_extent(groups)),
            dim3(kScoreThreads), 0, call.stream, s, owners);
   };
   if constexpr (S::kMasks == Masks::left) find_most(q.lefts);
