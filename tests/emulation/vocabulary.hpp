@@ -1,4 +1,4 @@
-// The names of algorithms/device/cuda.hpp, launch.hpp, memory.hpp and turns.hpp for a host compiler, and through
+// The names of algorithms/device/cuda.hpp, launch.hpp, memory.hpp, turns.hpp and votes.hpp for a host compiler, and through
 // tests/emulation/matrix.hpp those of matrix.hpp; meanings are documented there. The namespaces of
 // the algorithms lie in the inline namespace xcorr::emulated here (families.hpp.in), so that nothing
 // of an emulated unit has the name of a part of libxcorr.
@@ -163,6 +163,20 @@ inline bool any(bool predicate, emulation::Site site = emulation::Site::current(
   const std::uint64_t* all = emulation::exchange(predicate, site);
   bool result = false;
   for (int i = 0; i < kSize; ++i) result |= all[i] != 0;
+  return result;
+}
+
+inline std::uint32_t votes(bool predicate, emulation::Site site = emulation::Site::current()) {
+  const std::uint64_t* all = emulation::exchange(predicate, site);
+  std::uint32_t result = 0;
+  for (int i = 0; i < kSize; ++i) result |= std::uint32_t{all[i] != 0} << i;
+  return result;
+}
+inline std::uint32_t largest(std::uint32_t value,
+                             emulation::Site site = emulation::Site::current()) {
+  const std::uint64_t* all = emulation::exchange(value, site);
+  std::uint32_t result = 0;
+  for (int i = 0; i < kSize; ++i) result = std::max(result, static_cast<std::uint32_t>(all[i]));
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "algorithms/device/peaks.hpp"
+#include "algorithms/device/votes.hpp"
 #include "algorithms/fused_fft/lane_bits.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/walk.hpp"
@@ -118,8 +119,71 @@ __device__ __forceinline__ void note_tops(const Complex (&row0)[16], const Compl
   if (lane == 0) notes.broken = broken;
 }
 
-// The record of a pair, by both warps: each finds the peak, warp 0 fits its axes, and warp 1 searches the
-// second peak. Each writes what it has found.
+// A number that is larger for a larger value: 0 of what is no number, the same of both zeros.
+__device__ __forceinline__ std::uint32_t rank_of(float value) {
+  const std::uint32_t bits = bits_of(value + 0.0f);
+  const std::uint32_t rank = bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+  return is_number(value) ? rank : 0;
+}
+__device__ __forceinline__ float value_of_rank(std::uint32_t rank) {
+  if (rank == 0) return no_number();
+  return std::bit_cast<float>(rank >> 31 != 0 ? rank & 0x7fffffffu : ~rank);
+}
+
+// The first of 64 rows, two of a lane, whose rank is the largest.
+struct FirstRow {
+  bool exists;
+  int row;  // lane or lane + 32; 0 where no row has a number
+  float value;
+
+  __device__ __forceinline__ FirstRow(std::uint32_t early, std::uint32_t late) {
+    const std::uint32_t rank = warp::largest(early > late ? early : late);
+    const std::uint32_t low = warp::votes(early == rank), high = warp::votes(late == rank);
+    exists = rank != 0;
+    row = !exists ? 0 : low != 0 ? lowest_bit(low) : 32 + lowest_bit(high);
+    value = value_of_rank(rank);
+  }
+};
+
+// The fit of peaks.hpp along one axis. A Gaussian's is that of a parabola through logarithms, of which only
+// differences count: those of neighbours to the middle, which float32 has in full.
+__device__ __forceinline__ AxisFit fit_of_axis(float before, float middle, float after,
+                                               bool has_before, bool has_after,
+                                               SubPixel sub_pixel) {
+  if (sub_pixel == SubPixel::gaussian && before > 0 && after > 0) {
+    const float down = (middle - before) / before, up = (middle - after) / after;
+    if (down < 1e30f && up < 1e30f) {
+      before = -log1pf(down);
+      after = -log1pf(up);
+      middle = 0;
+      sub_pixel = SubPixel::parabola;
+    }
+  }
+  return fit_along(before, middle, after, has_before, has_after, sub_pixel);
+}
+
+// The largest local maximum of row y that lies outside the 5 x 5 around the peak and is larger than
+// `least`, of columns `lane` and `lane` + 32; NaN if there is none. Both are loaded at once, and most
+// rows end there.
+__device__ __forceinline__ float second_of_line(const WindowSurface& s, int y, int lane, int peak_y,
+                                                int peak_x, float least) {
+  const int late = lane + 32 < s.cols ? lane + 32 : s.cols - 1;
+  const float* const row = s.row(y);
+  const float values[2] = {row[lane < s.cols ? lane : late], row[late]};
+  float best = no_number();
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int x = lane + 32 * i;
+    const float value = values[i];
+    const bool wanted =
+        x < s.cols && is_number(value) && !(value <= least) && !is_around(y, x, peak_y, peak_x);
+    if (wanted && is_local_maximum(s, y, x, value)) best = fmaxf(best, value);
+  }
+  return best;
+}
+
+// The record of a pair, by both warps: each finds the peak. Warp 1, which has more to do before, fits its
+// axes, and warp 0 searches the second peak. Each writes what it has found.
 __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const WindowNotes& mine,
                                                   const WindowNotes& other, Range rows,
                                                   const ResultRequest& request, float scale,
@@ -130,18 +194,18 @@ __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const 
     return rows.has(row) ? fmaxf(mine.tops[row], other.tops[row]) : no_number();
   };
   const float top0 = top_of(lane), top1 = top_of(lane + 32);
-  const PeakPlace top = first_of_lanes(first_of(place_of(top0, y0), place_of(top1, y1)));
-  const bool exists = top.at != kNowhere;
-  const int peak_y = exists ? top.at : 0;
+  const std::uint32_t rank0 = rank_of(top0), rank1 = rank_of(top1);
+  const FirstRow top(rank0, rank1);
+  const bool exists = top.exists;
+  const int peak_y = exists ? top.row - rows.first : 0;
   const auto found = [&](int x) {
-    return exists && x < s.cols && s.row(peak_y)[x] == top.value ? x : kNowhere;
+    return warp::votes(exists && x < s.cols && s.row(peak_y)[x] == top.value);
   };
-  const int early = found(lane), late = found(lane + 32);
-  const int found_x = smallest_of_lanes(early != kNowhere ? early : late);
-  const int peak_x = exists ? found_x : 0;
+  const std::uint32_t early = found(lane), late = found(lane + 32);
+  const int peak_x = early != 0 ? lowest_bit(early) : late != 0 ? 32 + lowest_bit(late) : 0;
   Peak* const to = request.peaks_of(pair);
 
-  if (warp == 0) {  // an axis a lane
+  if (warp == 1) {  // an axis a lane
     const bool is_y = lane == 0;
     const int place = is_y ? peak_y : peak_x;
     const bool has_before = exists && lane < 2 && place > 0;
@@ -151,7 +215,7 @@ __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const 
     const float before = has_before ? from[-step] : 0.0f, after = has_after ? from[step] : 0.0f;
     AxisFit fit{};
     if (exists && lane < 2) {
-      fit = fit_along(before, top.value, after, has_before, has_after, request.sub_pixel);
+      fit = fit_of_axis(before, top.value, after, has_before, has_after, request.sub_pixel);
     }
     const float sub_sx = warp::shuffle(fit.sub, 1);
     const std::uint32_t of_x = warp::shuffle(fit.flags, 1);
@@ -169,17 +233,17 @@ __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const 
 
   // A second peak: of the row with the largest output away from the peak's row, then of rows whose
   // largest output is larger than it. A smooth surface has many such rows, and the lanes walk down.
-  const auto far_of = [&](int y, float of_row) {
-    return y - peak_y > 2 || peak_y - y > 2 ? place_of(of_row, y) : no_place();
+  const auto far_of = [&](int y, std::uint32_t rank) {
+    return y - peak_y > 2 || peak_y - y > 2 ? rank : 0;
   };
-  const int far_y = first_of_lanes(first_of(far_of(y0, top0), far_of(y1, top1))).at;
+  const FirstRow far(far_of(y0, rank0), far_of(y1, rank1));
+  const int far_y = far.row - rows.first;
   float second = no_number();
-  if (far_y != kNowhere) second = second_of_row(s, far_y, lane, peak_y, peak_x, no_number());
-  second = largest_of_lanes(second);
+  if (far.exists) second = second_of_line(s, far_y, lane, peak_y, peak_x, no_number());
+  second = value_of_rank(warp::largest(rank_of(second)));
   constexpr int kFew = 8;
   const auto wanted = [&](int y, float of_row) {
-    const bool is = is_number(of_row) && y != far_y && !(of_row <= second);
-    return bits_of_lanes(is ? std::uint32_t{1} << lane : 0u);
+    return warp::votes(is_number(of_row) && !(far.exists && y == far_y) && !(of_row <= second));
   };
   const std::uint32_t low = wanted(y0, top0), high = wanted(y1, top1);
   if (std::popcount(low) + std::popcount(high) > kFew) {
@@ -195,11 +259,11 @@ __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const 
       while (left != 0) {  // the same for all lanes
         const int of = lowest_bit(left) + 32 * part - rows.first;
         left &= left - 1;
-        second = fmaxf(second, second_of_row(s, of, lane, peak_y, peak_x, second));
+        second = fmaxf(second, second_of_line(s, of, lane, peak_y, peak_x, second));
       }
     }
   }
-  second = largest_of_lanes(second);
+  second = value_of_rank(warp::largest(rank_of(second)));
   if (lane == 0) to->second = exists ? scale * second : no_number();
 }
 

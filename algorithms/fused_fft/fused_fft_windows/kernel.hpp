@@ -24,13 +24,14 @@
 // transform of 16 over j has x[n] - i x[n + 16] as its values, turned.
 //
 // A pair meets some 4,000 instructions one after the other, more than the instruction caches hold for
-// warps that are far apart. Pairs of a block stay together, at barriers that both warps of a pair need
-// anyway: with one pair a block, warps waited for instructions a third of the time.
+// warps that are far apart. So the pairs of a block, which are neighbours in a frame, all meet once a pair,
+// before the records: with one pair a block, warps waited for instructions a third of the time.
 #pragma once
 
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/fused_fft_windows/epilogue.hpp"
+#include "algorithms/fused_fft/fused_fft_windows/multiply_add_transform.hpp"
 #include "algorithms/fused_fft/pair_columns.hpp"
 #include "algorithms/fused_fft/row_transforms.hpp"
 #include "harness/variant.hpp"
@@ -51,14 +52,6 @@ struct WindowArguments : PairInputs {
   WindowColumns columns;
   ResultRequest request;
 };
-
-// v[k] times w_64^k.
-__device__ __forceinline__ void turn_all(Complex (&v)[32]) {
-  for_each_constant<32>([&](auto index) {
-    constexpr int k = decltype(index)::value;
-    v[k] = turn_by<Direction::forward, k, 64>(v[k]);
-  });
-}
 
 // Matrices of 64 x 64 of a pair, one part of a complex matrix each.
 struct FoldedSide {
@@ -113,7 +106,6 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
                                   kWindowsResident<kFolds> / kWindowPairs<kFolds>)
     window_kernel(WindowArguments a) {
   constexpr int kPitch = WindowShared::pitch;
-  const std::uint32_t pairs = blockDim.x / kPairThreads;
   const int of_block = static_cast<int>(threadIdx.x) / kPairThreads;
   const int warp = static_cast<int>(threadIdx.x) / 32 % 2,
             lane = static_cast<int>(threadIdx.x) % 32;
@@ -123,6 +115,8 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
   const float sign = odd ? -1.0f : 1.0f;
   const int mirror = 32 - lane - warp;  // of the row of Z, as shuffles count
   wait_for_previous();
+  const auto meet = [&] { block::barrier(1 + of_block, kPairThreads); };
+  const std::uint32_t pairs = blockDim.x / kPairThreads;
 #pragma unroll 1
   for (std::uint32_t of_all = blockIdx.x * pairs; of_all < a.pairs; of_all += gridDim.x * pairs) {
     // Beyond the last pair it is made again, with the same result.
@@ -138,7 +132,7 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
         const float of_left = warp::reduce_add(left.sum(32 * warp));
         const float of_right = warp::reduce_add(right.sum(32 * warp));
         if (lane == 0) my.notes->sums = {of_left, of_right};
-        block::barrier();
+        meet();
         left.mean = a.over_left * (of_left + other.notes->sums.re);
         right.mean = a.over_right * (of_right + other.notes->sums.im);
       }
@@ -175,8 +169,16 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
             (is_back && lane < 16 ? my.half : my.tile) + (is_back ? lane % 16 : lane) * kPitch, v);
         turned = !is_back && odd_x;
       }
-      if (turned) turn_all(v);
-      transform<32, Direction::forward>(v);
+      if (turned) {
+        multiply_add_transform<Direction::forward, true>(v);
+      } else {
+        transform_halves<Direction::forward, false>(v);
+        if (is_back && odd) {
+          join_halves_and_turn<Direction::forward>(v);
+        } else {
+          join_halves<Direction::forward, false>(v);
+        }
+      }
       if (is_columns) {
         if (!kFolds && kCovariance && a.whole && !odd) {
           // The even frequencies of 32 equal rows are 0 but for the first one, the sum of the column.
@@ -184,14 +186,13 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
           v[0] = v[0] - Complex{sum.re * 0x1p-5f, sum.im * 0x1p-5f};
         }
         if (pass == 0) {
-          block::barrier();  // the outputs of the pair before have been read
+          meet();  // the outputs of the pair before have been read
         } else {
           warp::barrier();  // the rows before have been read
         }
 #pragma unroll
         for (int ky = 0; ky < 32; ++ky) my.tile[ky * kPitch + lane] = v[ky];
       } else if (is_back) {
-        if (odd) turn_all(v);
         warp::barrier();
         store_line(my.tile + lane * kPitch, v);
       } else {
@@ -218,9 +219,10 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
       odd_x[k] = conj(my.tile[(16 + k) * kPitch + lane]);
     }
     tangle(even_x);
-    transform<16, Direction::inverse>(even_x);
-    transform<16, Direction::inverse>(odd_x);
-    // Columns x < 32 are sums of both kinds of kx, the others differences. Warp 0 keeps the first ones.
+    multiply_add_transform<Direction::inverse, false>(even_x);
+    multiply_add_transform<Direction::inverse, false>(odd_x);
+    // Columns x < 32 are sums of both kinds of kx, the others differences. Warp 0 keeps the first ones, warp 1 the
+    // others with the opposite sign, which saves a product below.
     Complex keep[16], give[16];
     for_each_constant<16>([&](auto index) {
       constexpr int m = decltype(index)::value;
@@ -232,18 +234,17 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
       };
       const float first = of_odd(std::integral_constant<int, 2 * m>{});
       const float second = of_odd(std::integral_constant<int, 2 * m + 1>{});
-      keep[m] = {even_x[m].re + sign * first, even_x[m].im + sign * second};
+      keep[m] = {sign * even_x[m].re + first, sign * even_x[m].im + second};
       give[m] = {even_x[m].re - sign * first, even_x[m].im - sign * second};
     });
     store_line(my.half + lane * WindowShared::half_pitch, give);
-    block::barrier();
+    meet();
     Complex low[16], high[16];
     load_line(other.half + lane * WindowShared::half_pitch, low);
 #pragma unroll
     for (int m = 0; m < 16; ++m) {
-      const Complex difference = keep[m] - low[m];
-      low[m] = keep[m] + low[m];
-      high[m] = {sign * difference.re, sign * difference.im};
+      high[m] = {keep[m].re - sign * low[m].re, keep[m].im - sign * low[m].im};
+      low[m] = {sign * keep[m].re + low[m].re, sign * keep[m].im + low[m].im};
     }
     Complex* const outputs = shared + lane * kPitch + (odd ? 0 : 16);
     store_line(outputs, high);
