@@ -152,13 +152,15 @@ struct PlacedSums {
   }
 };
 
-// A block has kRows x kFactorCols windows. grid: columns, rows (in a stride), frames (in a stride).
-template <int kRows>
-__global__ void __launch_bounds__(kFactorsThreads, 4)
-    factors_kernel(TemplateProblem q, TemplateMemory memory, const float* right) {
+// What a kernel of factors does. A block has kRows x kFactorCols windows. grid: columns, rows (in a stride), frames
+// (in a stride). kLate: it waits for the kernel before it only when something is stored; what the survey stored is
+// there from the beginning.
+template <int kRows, bool kLate>
+__device__ __forceinline__ void make_factors(TemplateProblem q, TemplateMemory memory,
+                                             const float* right) {
   constexpr int kTasks = kRows * (kFactorCols / kWindowRun);
   static_assert(2 * kTasks <= kFactorsThreads);
-  wait_for_previous();
+  if constexpr (!kLate) wait_for_previous();
   auto* const of_frame = dynamic_shared<FrameFacts>();
   const int thread = static_cast<int>(threadIdx.x);
   const int cols = kFactorCols + q.left_cols - 1, pitch = cols | 1;
@@ -174,7 +176,7 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
       const FrameFacts facts = facts_of(memory, frame);
       if (thread == 0) {
         of_frame[0] = facts;
-        if (blockIdx.x == 0 && blockIdx.y == 0) memory.facts[frame] = facts;
+        if (!kLate && blockIdx.x == 0 && blockIdx.y == 0) memory.facts[frame] = facts;
       }
     }
     block::barrier();
@@ -218,6 +220,10 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
         for (int j = 0; j < kWindowRun; ++j) of_row[j] = windows[j].value;
       }
       block::barrier();
+      if constexpr (kLate) {
+        wait_for_previous();
+        if (thread == 0 && blockIdx.x == 0 && blockIdx.y == 0) memory.facts[frame] = of_frame[0];
+      }
       // By neighbouring threads for neighbouring places: a run of each lane would be a sector each.
       float* const to =
           memory.factors + frame * q.out_size() + static_cast<Index>(row) * q.out_cols + col;
@@ -230,6 +236,12 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
       }
     }
   }
+}
+
+template <int kRows>
+__global__ void __launch_bounds__(kFactorsThreads, 4)
+    factors_kernel(TemplateProblem q, TemplateMemory memory, const float* right) {
+  make_factors<kRows, false>(q, memory, right);
 }
 
 // The launches of both kernels, as a problem needs them.
@@ -254,14 +266,25 @@ class TemplateFactors {
 
   template <typename Launches>
   void enqueue(Launches& launches, void* stream, const float* left, const float* right) const {
+    run_survey(launches, stream, left, right);
+    run_factors(launches, stream, right, factors_kernel<kTallFactors>,
+                factors_kernel<kFlatFactors>);
+  }
+  template <typename Launches>
+  void run_survey(Launches& launches, void* stream, const float* left, const float* right) const {
     if (!has_units_) return;
     const int frames = q_.is_ratio ? q_.rights * memory_.parts : 0;
     launches.run(survey_kernel, dim3(static_cast<unsigned>(q_.lefts + frames)),
                  dim3(kSurveyThreads), 0, stream, q_, memory_, left, right);
+  }
+  // The kernel for as many rows as fit.
+  template <typename Launches>
+  void run_factors(Launches& launches, void* stream, const float* right,
+                   void (*tall)(TemplateProblem, TemplateMemory, const float*),
+                   void (*flat)(TemplateProblem, TemplateMemory, const float*)) const {
     if (!q_.is_ratio) return;
-    launches.run(
-        rows_ == kTallFactors ? factors_kernel<kTallFactors> : factors_kernel<kFlatFactors>, grid_,
-        dim3(kFactorsThreads), shared_bytes_, stream, q_, memory_, right);
+    launches.run(rows_ == kTallFactors ? tall : flat, grid_, dim3(kFactorsThreads), shared_bytes_,
+                 stream, q_, memory_, right);
   }
 
  private:

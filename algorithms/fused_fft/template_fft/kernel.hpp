@@ -60,7 +60,8 @@ struct TileItem {
   int first_template;
 };
 
-// The base of the arguments, and how many templates there are.
+// The base of the arguments, and how many templates there are. What comes next may start when all blocks have: see
+// frame_factors.hpp.
 template <int kN>
 __global__ void __launch_bounds__(32 * kSpectraWarps<kN>, template_blocks(kN))
     template_spectra_kernel(FusedProblem a, Complex* spectra, int lefts) {
@@ -70,6 +71,7 @@ __global__ void __launch_bounds__(32 * kSpectraWarps<kN>, template_blocks(kN))
     twiddles[i] = a.roots[i];
   }
   wait_for_previous();
+  let_next_start();
   block::barrier();
   Complex* const in_tile = twiddles + TemplateShared<kN>::tile;
 #pragma unroll 1

@@ -3,8 +3,8 @@
 // fused_fft_block. Beyond the papers, one of which holds that the mean of each window prevents
 // transforms. It cancels: the template without its mean does not see it (template_problem.hpp).
 //
-// - Factors of all shifts of a frame, 1 / the norm of its window, are made once for all templates by a
-//   kernel of their own (algorithms/device/template_factors.hpp, float64).
+// - Factors of all shifts of a frame, 1 / the norm of its window, are made once for all templates in
+//   float64, by a kernel that runs beside that of the templates' spectra (frame_factors.hpp).
 // - A block takes a tile: it reads it less a pivot, the median of some of its values, so that an offset
 //   costs no digits. Transform, product with the template's spectrum, transform back, score and the
 //   first largest score happen in shared memory.
@@ -28,6 +28,7 @@
 #include "algorithms/device/points.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
+#include "algorithms/fused_fft/template_fft/frame_factors.hpp"
 #include "algorithms/fused_fft/template_fft/kernel.hpp"
 #include "algorithms/fused_fft/template_fft/tile_search.hpp"
 #include "harness/variant.hpp"
@@ -165,16 +166,18 @@ class TemplateFftPlan final : public DevicePlan<float> {
  private:
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     launches_.begin(call);
-    call.phase("build");
-    factors_.enqueue(launches_, call.stream, arrays.left, arrays.right);
     a_.left = a_.memory.units != nullptr ? a_.memory.units : arrays.left;
     a_.frames = arrays.right;
     a_.surfaces = is_peak(problem_) ? memory_.search.surfaces() : arrays.out;
     const dim3 threads(facts_.threads);
+    call.phase("build");
+    factors_.run_survey(launches_, call.stream, arrays.left, arrays.right);
     call.phase("forward");
     launches_.run(spectra_, dim3(static_cast<unsigned>(std::min<Index>(problem_.lefts, 65536))),
                   dim3(facts_.spectra_threads), facts_.shared_bytes, call.stream, a_, a_.spectra,
                   static_cast<int>(problem_.lefts));
+    factors_.run_factors(launches_, call.stream, arrays.right, frame_factors_kernel<kTallFactors>,
+                         frame_factors_kernel<kFlatFactors>);
     call.phase("inverse");
     const dim3 blocks(static_cast<unsigned>(blocks_));
     if (has_many(problem_)) {
