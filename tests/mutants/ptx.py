@@ -24,6 +24,7 @@ class Kernel:
     labels: dict[str, int]
     definitions: dict[str, list[int]] = field(default_factory=dict)  # of a register: the lines that write it
     tables: frozenset[str] = frozenset()  # pointers that the plan stored, as parameter+offset
+    loads_early: bool = False  # what it loads was complete before the launch ahead of it
     known: dict[str, int] = field(default_factory=dict)  # value of a parameter, where only one is launched dependent
 
     def define(self) -> None:

@@ -56,6 +56,14 @@ def test_a_right_kernel_breaks_no_rule(body: str) -> None:
     assert found(body) == []
 
 
+def test_a_kernel_that_loads_early_still_waits_before_it_writes() -> None:
+    early = "\tld.global.f32 \t%f1, [%rd5];\n"
+    for body, says in (early + WAIT + STORE, []), (early + STORE + WAIT, ["writes before it waits"]):
+        (kernel,) = kernels(HEAD + body + END)
+        kernel.loads_early = True
+        assert [what.split(":")[0] for what in ptx_rules.violations(kernel)] == says
+
+
 @pytest.mark.parametrize(
     "body, says",
     [
