@@ -186,7 +186,8 @@ def judge_kernels(before: list[Kernel], after: list[Kernel], calls: Compared, gr
     if not calls.launches:
         return DIFFERENT, "calls: none launches a kernel, so nothing was compared"
     return EQUAL, (
-        f"machine code of {len(common)} kernels ({len(reached)} called), {calls.launches} launches of "
+        f"machine code of {len(common)} kernels ({len(reached)} called), "
+        f"{f'sources of {calls.at_run_time} compiled at run time, ' if calls.at_run_time else ''}{calls.launches} launches of "
         f"{calls.blocks} cases, grid {grid}{f', {calls.new_points} new points left out' if calls.new_points else ''}"
     )
 

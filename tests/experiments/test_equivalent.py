@@ -192,6 +192,43 @@ CHANGES = {
 NVCC_FLAGS = ["-std=c++20", "--expt-relaxed-constexpr", "-gencode=arch=compute_90,code=sm_90", "-Xcompiler=-fPIC"]
 
 
+# The same with a kernel that is compiled while the program runs.
+RUN_TIME_KERNEL = "xcorr_tiny(RunTimeArguments a) { a.count; }"
+RUN_TIME_TEXT = (
+    TEXT.replace(
+        "public:\n  explicit Doubling(const PlanRequest& request) {",
+        """public:
+  explicit Doubling(const PlanRequest& request) {
+    const std::string source = R"(__global__ void SOURCE)";
+    const auto code = template_matching::RunTimeCompiler::instance().compile(source, 90, nullptr);
+    cudaLibrary_t library{};
+    cudaLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cudaLibraryGetKernel(&kernel_, library, "xcorr_tiny");""".replace("SOURCE", RUN_TIME_KERNEL),
+    )
+    .replace(
+        "    launch(tiny",
+        """    template_matching::RunTimeArguments arguments{};
+    arguments.count = 5;
+    launch(reinterpret_cast<void (*)(template_matching::RunTimeArguments)>(kernel_), dim3(1), dim3(32), 0,
+           call.stream, arguments);
+    launch(tiny""",
+    )
+    .replace("  Work work_;", "  Work work_;\n  cudaKernel_t kernel_{};")
+    .replace(
+        '#include "harness',
+        """#include "algorithms/template_matching/template_pearson_jit/run_time_compiler.hpp"
+#include "algorithms/template_matching/template_pearson_jit/tile_sums.hpp"
+#include "harness""",
+        1,
+    )
+)
+RUN_TIME_CHANGES = {
+    "a name of the host": ("Doubling", "Twice", EQUAL, "1 kernels (1 called), sources of 1 compiled at run time"),
+    "a source": ("{ a.count; }", "{ a.count + 1; }", DIFFERENT, "calls: tiny one-to-one/"),
+    "a parameter": ("count = 5", "count = 6", DIFFERENT, "calls: tiny one-to-one/"),
+}
+
+
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tree]:
     """Tree of a text of the variant, compiled as far as the comparison needs it."""
@@ -209,10 +246,10 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tree]:
         tree.build.mkdir(parents=True)
         for name in ("harness", "scripts"):
             shutil.copytree(ROOT / name, tree.root / name)
-        for path in (ROOT / "algorithms" / "device").iterdir():
-            target = tree.root / "algorithms" / "device" / path.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
+        for name in ("algorithms/device", "tests/emulation"):
+            shutil.copytree(ROOT / name, tree.root / name)
+        headers = "algorithms/template_matching/template_pearson_jit"
+        shutil.copytree(ROOT / headers, tree.root / headers, ignore=shutil.ignore_patterns("*.cu"))
         (tree.root / VARIANT).parent.mkdir()
         (tree.root / VARIANT).write_text(text)
         build = tree.build
@@ -245,8 +282,22 @@ def test_a_change_of_a_variant(
     if "inner" in new:
         changed = changed.replace("}  // namespace xcorr", "}}  // namespace xcorr")
     assert (changed != TEXT) == bool(old)
+    judged(compiled(TEXT), compiled(changed), monkeypatch, found, says)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("old, new, found, says", RUN_TIME_CHANGES.values(), ids=RUN_TIME_CHANGES)
+def test_a_change_of_what_is_compiled_at_run_time(
+    compiled: Callable[[str], Tree], monkeypatch: pytest.MonkeyPatch, old: str, new: str, found: str, says: str
+) -> None:
+    assert old in RUN_TIME_TEXT
+    trees = compiled(RUN_TIME_TEXT), compiled(RUN_TIME_TEXT.replace(old, new))
+    judged(*trees, monkeypatch, found, says)
+
+
+def judged(before: Tree, after: Tree, monkeypatch: pytest.MonkeyPatch, found: str, says: str) -> None:
     monkeypatch.setattr(Tree, "compile", lambda *_: None)  # both are compiled
-    (verdict,) = equivalent.compare(compiled(TEXT), compiled(changed), [], "paper", "90", 4)
+    (verdict,) = equivalent.compare(before, after, [], "paper", "90", 4)
     assert (verdict.variant, verdict.found) == ("tiny", found), verdict.why
     assert says in verdict.why
 

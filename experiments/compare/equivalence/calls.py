@@ -25,6 +25,7 @@ from xcorr.errors import UserError
 FOLDER = Path(__file__).resolve().parent
 RESERVED = 1024  # bytes that the system takes of a block's shared memory, from compute capability 8.0 on
 PAINTS = ({"XCORR_PAINT": "0", "MALLOC_PERTURB_": "85"}, {"XCORR_PAINT": "255", "MALLOC_PERTURB_": "170"})
+AT_RUN_TIME = ":"  # in the name of a kernel that was compiled while the program runs, before a hash of its source
 POINT = "point "  # lists a point of the variant, before all blocks
 BLOCK = "== "  # begins what is recorded of a problem and a point
 
@@ -54,6 +55,7 @@ class Recorder:
                 "-o",
                 made.folder / "record_calls",
                 FOLDER / "record_calls.cpp",
+                FOLDER / "run_time_kernels.cpp",
                 library,
                 tree.build / "libxcorr.so",
                 f"-Wl,-rpath,{made.folder}",
@@ -74,7 +76,13 @@ class Recorder:
     @contextmanager
     def lines(self, variant: str, paint: Mapping[str, str]) -> Iterator[IO[str]]:
         """What is recorded of a variant; it may be left unread. UserError at the end where recording failed."""
-        environment = {**os.environ, "XCORR_KERNELS": str(self.folder / "kernels.txt"), **paint}
+        # What a variant compiles while it runs is here its source: nothing is kept beside machine code, or taken from it.
+        environment = {
+            **os.environ,
+            "XCORR_KERNELS": str(self.folder / "kernels.txt"),
+            "XCORR_CACHE_DIR": os.devnull,
+            **paint,
+        }
         with tempfile.TemporaryFile("w+") as errors:
             child = subprocess.Popen(
                 [self.folder / "record_calls", variant],
@@ -112,6 +120,7 @@ class Compared:
     launches: int = 0
     new_points: int = 0  # left out
     reached: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())  # mangled, before and after
+    at_run_time: int = 0  # kernels of sources that were compiled while the program ran
 
 
 def compare_calls(before: Recorder, after: Recorder, variant: str) -> Compared:
@@ -186,7 +195,9 @@ def compare_lines(streams: Sequence[Iterable[str]], names: tuple[Mapping[str, st
     unexplained = [text for place, text in open_differences.items() if place not in padding]
     if unexplained and not found.difference:
         found.difference = unexplained[0]
-    found.reached = (frozenset(reached[0]), frozenset(reached[1]))
+    made = [{name for name in side if AT_RUN_TIME in name} for side in reached]
+    found.at_run_time = len(made[0] | made[1])
+    found.reached = (frozenset(reached[0] - made[0]), frozenset(reached[1] - made[1]))
     return found
 
 

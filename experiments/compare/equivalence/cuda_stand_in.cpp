@@ -46,7 +46,8 @@ struct State {
   std::map<std::string, Kernel> table;  // what the compiler says of them, by mangled name
   std::map<std::uint64_t, std::size_t> memory;
   std::uint64_t next = kFirstAddress;
-  Numbers streams, events, graphs, executables;
+  Numbers streams, events, graphs, executables, libraries;
+  std::map<cudaLibrary_t, std::string> sources;  // of what was compiled while the program runs
   std::set<cudaStream_t> capturing;
   cudaError_t last = cudaSuccess;
   struct Configuration {
@@ -251,6 +252,38 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
               resident_blocks(kernel_of(function), threads, config->dynamicSmemBytes);
   return cudaSuccess;
 }
+
+#if CUDART_VERSION >= 12080
+// Libraries of kernels that were compiled while the program runs. The code is its source (NVRTC stands in too), so a
+// kernel is called what it is made of.
+cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption*, void**,
+                                unsigned, cudaLibraryOption*, void**, unsigned) {
+  *library = state().libraries.take<cudaLibrary_t>();
+  state().sources[*library] = static_cast<const char*>(code);
+  return cudaSuccess;
+}
+cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
+  state().libraries.give(library);
+  return cudaSuccess;
+}
+cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
+  if (kParametersAtRunTime.empty()) give_up("parameters of kernels that are compiled at run time");
+  const std::string& source = state().sources[library];
+  char called[128];
+  std::snprintf(called, sizeof called, "%s:%016llx", name,
+                static_cast<unsigned long long>(hash(source.data(), source.size())));
+  Kernel made;
+  made.name = called;
+  made.registers = 64;  // as most have; what a plan makes of it is the same for equal sources
+  made.parameters = kParametersAtRunTime;
+  // An address for each, which is never that of a kernel of the program.
+  static std::set<std::string> names;
+  const void* const at = &*names.insert(called).first;
+  state().kernels.emplace(at, made);
+  *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(at));
+  return cudaSuccess;
+}
+#endif
 
 // The device.
 cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }

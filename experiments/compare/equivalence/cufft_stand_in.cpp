@@ -127,6 +127,15 @@ int nvrtcGetLTOIR(Program* program, char* code) {
   std::copy(program->source.begin(), program->source.end(), code);
   return 0;
 }
+int nvrtcVersion(int* major, int* minor) { return *major = 13, *minor = 0; }
+// With the 0 at its end: who loads it is told no size.
+int nvrtcGetCUBINSize(Program* program, std::size_t* bytes) {
+  return *bytes = program->source.size() + 1, 0;
+}
+int nvrtcGetCUBIN(Program* program, char* code) {
+  std::memcpy(code, program->source.c_str(), program->source.size() + 1);
+  return 0;
+}
 int nvrtcGetProgramLogSize(Program*, std::size_t* bytes) { return *bytes = 0, 0; }
 int nvrtcGetProgramLog(Program*, char*) { return 0; }
 int nvrtcDestroyProgram(Program** program) {

@@ -11,6 +11,7 @@
 // split_row cpu_fft
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/error.hpp"
 #include "harness/registry.hpp"
 
 namespace {
@@ -61,6 +63,30 @@ const Series kSeries[] = {{1, {1, 7}, {1, 100}},
                           {33, {3, 100}, {3, 9'001}},
                           {2, {1, 1500}, {1, 70'001}},
                           {1, {1, 3500}, {1, 30'000}}};
+// Problems with fields, by their names: sizes of the experiments, odd ones, other forms, and every field that a variant
+// may have kernels of its own for. A tree may be older than a field.
+const char* const kShapesOfFields[] = {
+    "one-to-one/11x9/40x37/1:1/valid", "n-to-m/53x54/71x58/5:1/valid",
+    "n-to-m/64x64/200x300/3:2/valid",  "n-to-mn/16x20/33x130/2:6/valid",
+    "n-to-m/21x23/21x23/2:3/full",     "one-to-many/64x64/64x64/1:70/full"};
+const char* const kScoresOfFields[] = {"score=zncc:0.3", "score=zncc:0.3/masks=left",
+                                       "score=zncc:0.3/masks=both", "score=ncc:0.3",
+                                       "score=covariance"};
+const char* const kResultsOfFields[] = {"", "/result=peak"};
+const char* const kOtherFields[] = {
+    "one-to-one/64x64/64x64/1:1/full/result=peak",
+    "one-to-many/48x36/48x36/1:9/full/boundary=circular",
+    "one-to-many/48x36/48x36/1:9/full/boundary=circular/result=peak",
+    "one-to-many/64x64/64x64/1:9/full/boundary=circular/score=phase:0",
+    "n-to-m/100x90/100x90/1:1/full/result=peak:upsample=10",
+    "one-to-one/64x64/64x64/1:1/full/same=yes",
+    "one-to-one/96x80/96x80/1:1/full/boundary=circular/same=yes",
+    "n-to-mn/32x32/32x32/40:40/full/boundary=circular/score=covariance/result=peak:gaussian/"
+    "views=windows",
+    "n-to-mn/32x32/32x32/40:40/full/score=covariance/result=peak:gaussian/views=windows",
+    "n-to-mn/16x16/16x16/9:9/full/score=covariance/result=peak:gaussian/views=windows",
+    "n-to-mn/64x64/64x64/9:9/full/boundary=circular/score=covariance/result=peak:gaussian/"
+    "views=windows"};
 constexpr Index kMostFmasOfCpu = 20'000'000;
 constexpr Index kMostBytes = Index{4} << 30;
 
@@ -79,6 +105,19 @@ std::vector<Problem> problems() {
     all.push_back(
         make_problem(Form::n_to_m, one.of_template, one.signal, one.templates, 1, "valid"));
   }
+  const auto add_known = [&](const std::string& id) {
+    try {
+      all.push_back(parse_problem(id));
+    } catch (const UserError&) {
+      std::printf("unknown here: %s\n", id.c_str());
+    }
+  };
+  for (const std::string shape : kShapesOfFields) {
+    for (const std::string score : kScoresOfFields) {
+      for (const std::string result : kResultsOfFields) add_known(shape + "/" + score + result);
+    }
+  }
+  for (const char* const id : kOtherFields) add_known(id);
   return all;
 }
 
@@ -101,6 +140,8 @@ void as_timed(AnyCall& call) {
   asm volatile("" : : "r"(stack) : "memory");  // or the compiler leaves it out
 }
 
+constexpr Index kPitch = 2048;  // of frames that windows are taken from
+
 struct DeviceMemory {
   explicit DeviceMemory(std::size_t bytes) { cudaMalloc(&pointer, bytes); }
   ~DeviceMemory() { cudaFree(pointer); }
@@ -114,7 +155,12 @@ void record_cuda(const Variant& variant, PlanRequest request) {
   const std::size_t need = variant.workspace_bytes(request);
   std::printf("workspace %zu\n", need);
   const DeviceMemory workspace(need + 1), left(bytes(problem.left_elements())),
-      right(bytes(problem.right_elements())), out(bytes(problem.out_elements()));
+      right(bytes(problem.right_elements())),
+      out(static_cast<std::size_t>(problem.result_bytes(scalar))),
+      left_mask(static_cast<std::size_t>(problem.left_elements())),
+      right_mask(static_cast<std::size_t>(problem.right_elements())),
+      left_offsets(sizeof(Index) * static_cast<std::size_t>(problem.lefts)),
+      right_offsets(sizeof(Index) * static_cast<std::size_t>(problem.rights));
   request.workspace = workspace.pointer;
   std::printf("plan\n");
   paint_stack();
@@ -125,6 +171,13 @@ void record_cuda(const Variant& variant, PlanRequest request) {
   call.right = right.pointer;
   call.out = out.pointer;
   call.stream = request.stream;
+  const Fields& fields = problem.fields;
+  if (masks_left(fields.masks)) call.left_mask = static_cast<std::uint8_t*>(left_mask.pointer);
+  if (masks_right(fields.masks)) call.right_mask = static_cast<std::uint8_t*>(right_mask.pointer);
+  if (fields.views != Views::dense) {
+    call.left_view = {static_cast<Index*>(left_offsets.pointer), kPitch};
+    call.right_view = {static_cast<Index*>(right_offsets.pointer), kPitch};
+  }
   as_timed(call);
   const auto compute = [&](const char* which) {
     std::printf("%s\n", which);
@@ -160,7 +213,16 @@ void record_cpu(const Variant& variant, PlanRequest request) {
   const Problem& problem = request.problem;
   const std::vector<T> left = filled<T>(problem.left_elements(), 1),
                        right = filled<T>(problem.right_elements(), 2);
-  std::vector<T> out(static_cast<std::size_t>(problem.out_elements()));
+  std::vector<unsigned char> out(static_cast<std::size_t>(problem.result_bytes(sizeof(T))));
+  // Every eighth pixel is not valid; windows lie one behind the other.
+  std::vector<std::uint8_t> masks[2];
+  std::vector<Index> offsets[2];
+  for (const bool is_left : {true, false}) {
+    const Index count = is_left ? problem.lefts : problem.rights;
+    const Shape& shape = is_left ? problem.left : problem.right;
+    for (Index i = 0; i < count * shape.size(); ++i) masks[is_left].push_back(i % 8 != 3);
+    for (Index i = 0; i < count; ++i) offsets[is_left].push_back(i * shape.size());
+  }
   const std::size_t need = (variant.workspace_bytes(request) / 256 + 1) * 256;
   const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(256, need),
                                                               &std::free);
@@ -170,15 +232,33 @@ void record_cpu(const Variant& variant, PlanRequest request) {
   call.left = left.data();
   call.right = right.data();
   call.out = out.data();
+  const Fields& fields = problem.fields;
+  if (masks_left(fields.masks)) call.left_mask = masks[true].data();
+  if (masks_right(fields.masks)) call.right_mask = masks[false].data();
+  if (fields.views != Views::dense) {
+    call.left_view = {offsets[true].data(), problem.left.cols};
+    call.right_view = {offsets[false].data(), problem.right.cols};
+  }
   for (int i = 0; i < 2; ++i) plan->compute(call);
   std::uint64_t hash = 0xcbf29ce484222325;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(out.data());
-  for (std::size_t i = 0; i < out.size() * sizeof(T); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
+  for (const unsigned char byte : out) hash = (hash ^ byte) * 0x100000001b3;
   std::printf("outputs %016llx\n", static_cast<unsigned long long>(hash));
 }
 
+// Whether the variant says that it has these fields, without the harness behind it (Device::runs asks no less).
+bool declares(const Variant& variant, const Fields& fields) {
+  const auto has = [](const auto& values, auto value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  };
+  return has(variant.boundaries, fields.boundary) && has(variant.scores, fields.score.kind) &&
+         has(variant.results, fields.result.kind) && has(variant.views, fields.views) &&
+         (fields.masks == Masks::none || variant.masks) && (fields.same || !variant.same_only);
+}
+
 void record(const Variant& variant, const PlanRequest& request) {
-  if (const Support support = variant.supports(request); !support) {
+  if (!declares(variant, request.problem.fields)) {
+    std::printf("not declared\n");
+  } else if (const Support support = variant.supports(request); !support) {
     std::printf("not supported\n");
   } else if (variant.backend == Backend::cuda) {
     record_cuda(variant, request);

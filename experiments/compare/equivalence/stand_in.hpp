@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace stand_in {
 
@@ -53,5 +54,8 @@ inline std::string place(const void* pointer, std::size_t bytes) {
   }
   return text;
 }
+
+// Of kernels that are compiled while a program runs: bytes of their parameters (run_time_kernels.cpp).
+extern const std::vector<std::size_t> kParametersAtRunTime;
 
 }  // namespace stand_in
