@@ -16,6 +16,19 @@ from tests.mutants.mutants import Mistake
 EMULATION = "tests/emulation/emulation-tests"
 KERNELS = "tests/emulation/libemulation-kernels.a.p"
 CONFORMANCE = "tests/conformance/conformance"
+SUITES = "*Conformance*:*Detection*:Fields.*:*Templates*:LineKernel.*:TileKernel.*:Halves.*:*Peaks*:Ring.*:Windows.*"
+# Units that are not emulated as a whole, since they call libraries or compile while they run, and the test that has
+# their kernels.
+KERNEL_TESTS = {
+    "cufft": "test_fft_layout",
+    "cufft_normalised": "test_normalised",
+    "template_pearson_jit": "test_run_time_sums",
+}
+KERNEL_SUITES = {
+    "test_fft_layout": "FftLayout.*",
+    "test_normalised": "Normalised.*",
+    "test_run_time_sums": "RunTimeSums*",
+}
 
 
 class DoesNotCompile(Exception):
@@ -79,7 +92,9 @@ class Build:
                 raise Mistake(f"{self.folder / name}: not built; run ninja -C {self.folder} {name}")
 
     def emulated(self, unit: str) -> bool:
-        return any(f"{unit}_emulated.cpp" in word for command in self._emulation for word in command)
+        return unit in KERNEL_TESTS or any(
+            f"{unit}_emulated.cpp" in word for command in self._emulation for word in command
+        )
 
     @staticmethod
     def _making(commands: list[list[str]], output: str) -> list[str]:
@@ -89,8 +104,10 @@ class Build:
         raise Mistake(f"{output}: the build has no command that makes it")
 
     def emulation_program(self, unit: str, overlay: Path, out: Path) -> list[str]:
-        """Compiles the emulated unit and links it with the tests that need no other; the program's command."""
-        output = f"{KERNELS}/meson-generated_.._{unit}_emulated.cpp.o"
+        """Compiles the emulated unit, or the test that has its kernels, and links it with the tests that need no other;
+        the program's command."""
+        test = KERNEL_TESTS.get(unit)
+        output = f"{EMULATION}.p/{test}.cpp.o" if test else f"{KERNELS}/meson-generated_.._{unit}_emulated.cpp.o"
         made = out / f"{unit}.o"
         compile_ = self._making(self._emulation, output)
         run(with_output(without_depfile(first_included(compile_, overlay)), made), self.folder)
@@ -99,16 +116,12 @@ class Build:
             if word.endswith(".o") and str(made) not in link:
                 # First, so that of functions in headers that the tests have too, the edited ones are linked.
                 link.append(str(made))
-            if not word.startswith(f"{KERNELS}/"):  # the other kernels
+            if not word.startswith(f"{KERNELS}/") and word != output:  # the other kernels
                 link.append(word.replace("$ORIGIN/../..", str(self.folder)))
         program = out / "emulation-tests"
         run(with_output(link, program), self.folder)
-        return [
-            str(program),
-            "--gtest_filter=*Conformance*:*Detection*:Fields.*:*Templates*:LineKernel.*:TileKernel.*:Halves.*:*Peaks*:Ring.*:Windows.*",
-            "--gtest_break_on_failure",
-            "--gtest_brief=1",
-        ]
+        suites = KERNEL_SUITES[test] if test else SUITES
+        return [str(program), f"--gtest_filter={suites}", "--gtest_break_on_failure", "--gtest_brief=1"]
 
     def _kernel_commands(self, unit: str) -> list[tuple[list[str], str]]:
         """nvcc's command of every part of a CUDA variant, without input and output, and the part's object."""

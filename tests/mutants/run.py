@@ -5,7 +5,8 @@ compiled and linked with the objects of a build folder. A control, the same with
 
 Places:
   cpu        conformance of a CPU variant
-  emulation  the emulated kernel on all its problems, under sanitizers
+  emulation  the emulated kernel on all its problems, under sanitizers; where a variant is not emulated as a whole, the test
+             that has its kernels
   ptx        the rules of dependent launches and of shared memory (tests/mutants/ptx_rules.py); needs nvcc
   card       conformance on the GPU; needs a build folder with CUDA. A hang counts as caught
 

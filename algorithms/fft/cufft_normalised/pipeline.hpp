@@ -294,11 +294,13 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                    reinterpret_cast<Index*>(base + at.notes),
                    uncertain};
   const auto find_most = [&](Index owners) {
-    const bool many = owners >= kManyOwners;
-    const Index groups = many ? device::ceil_div<Index>(owners, kMostOwners) : owners;
-    launch(many ? most_kernel<S, kMostOwners> : most_kernel<S, 1>,
-           dim3(static_cast<unsigned>(at.owner_parts), device::grid_extent(groups)),
-           dim3(kScoreThreads), 0, call.stream, s, owners);
+    if constexpr (S::kMasked) {
+      const bool many = owners >= kManyOwners;
+      const Index groups = many ? device::ceil_div<Index>(owners, kMostOwners) : owners;
+      launch(many ? most_kernel<S, kMostOwners> : most_kernel<S, 1>,
+             dim3(static_cast<unsigned>(at.owner_parts), device::grid_extent(groups)),
+             dim3(kScoreThreads), 0, call.stream, s, owners);
+    }
   };
   if constexpr (S::kMasks == Masks::left) find_most(q.lefts);
   if constexpr (S::kMasks == Masks::right) find_most(q.rights);
