@@ -44,6 +44,7 @@ struct Kernel {
 struct State {
   std::map<const void*, Kernel> kernels;
   std::map<std::string, Kernel> table;  // what the compiler says of them, by mangled name
+  std::map<const void*, std::string> variables;
   std::map<std::uint64_t, std::size_t> memory;
   std::uint64_t next = kFirstAddress;
   Numbers streams, events, graphs, executables, libraries;
@@ -159,8 +160,22 @@ void** __cudaRegisterFatBinary(void*) {
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
-// Tables that kernels read (cuFFTDx has some). A host that wrote one would call what is not here.
-void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
+// Tables that kernels read (cuFFTDx has some), and one variable that a host reads: whether kernels were compiled for the
+// device, which they were (algorithms/device/matrix.hpp). A host that wrote one would call what is not here.
+void __cudaRegisterVar(void**, char* variable, char*, const char* name, int, std::size_t, int,
+                       int) {
+  state().variables[variable] = name;
+}
+cudaError_t cudaMemcpyFromSymbol(void* to, const void* variable, std::size_t bytes, std::size_t,
+                                 cudaMemcpyKind) {
+  const std::string& name = state().variables[variable];
+  if (name.find("compiled") == std::string::npos || bytes != sizeof(int)) {
+    give_up("reading the variable " + name);
+  }
+  const int is_compiled = 1;
+  std::memcpy(to, &is_compiled, bytes);
+  return cudaSuccess;
+}
 void __cudaRegisterFunction(void**, const char* function, char*, const char* name, int, uint3*,
                             uint3*, dim3*, dim3*, int*) {
   const auto known = state().table.find(name);

@@ -63,30 +63,60 @@ const Series kSeries[] = {{1, {1, 7}, {1, 100}},
                           {33, {3, 100}, {3, 9'001}},
                           {2, {1, 1500}, {1, 70'001}},
                           {1, {1, 3500}, {1, 30'000}}};
-// Problems with fields, by their names: sizes of the experiments, odd ones, other forms, and every field that a variant
-// may have kernels of its own for. A tree may be older than a field.
-const char* const kShapesOfFields[] = {
-    "one-to-one/11x9/40x37/1:1/valid", "n-to-m/53x54/71x58/5:1/valid",
-    "n-to-m/64x64/200x300/3:2/valid",  "n-to-mn/16x20/33x130/2:6/valid",
-    "n-to-m/21x23/21x23/2:3/full",     "one-to-many/64x64/64x64/1:70/full"};
-const char* const kScoresOfFields[] = {"score=zncc:0.3", "score=zncc:0.3/masks=left",
-                                       "score=zncc:0.3/masks=both", "score=ncc:0.3",
-                                       "score=covariance"};
-const char* const kResultsOfFields[] = {"", "/result=peak"};
-const char* const kOtherFields[] = {
-    "one-to-one/64x64/64x64/1:1/full/result=peak",
-    "one-to-many/48x36/48x36/1:9/full/boundary=circular",
-    "one-to-many/48x36/48x36/1:9/full/boundary=circular/result=peak",
-    "one-to-many/64x64/64x64/1:9/full/boundary=circular/score=phase:0",
+// Problems with fields, by their names: sizes of the experiments, odd ones, other forms, every length of transform, and
+// every field that a variant may have kernels of its own for. A tree may be older than a field.
+const std::vector<std::string> kShapesOfScores = {
+    "one-to-one/11x9/40x37/1:1/valid",     "n-to-m/53x54/71x58/5:1/valid",
+    "n-to-m/64x64/200x300/3:2/valid",      "n-to-mn/16x20/33x130/2:6/valid",
+    "n-to-m/21x23/21x23/2:3/full",         "one-to-many/64x64/64x64/1:70/full",
+    "one-to-one/9x7/600x700/1:1/valid",    "one-to-one/40x30/41x31/1:1/full",
+    "n-to-mn/64x20/65x20/2:4/full",        "one-to-one/90x9/100x9/1:1/full",
+    "one-to-many/120x9/130x9/1:3/full",    "one-to-one/180x9/200x9/1:1/full",
+    "one-to-one/256x20/256x20/1:1/full",   "one-to-many/32x32/32x32/1:9/full",
+    "one-to-many/96x96/96x96/1:9/full",    "one-to-many/128x128/128x128/1:9/full",
+    "one-to-one/192x192/192x192/1:1/full", "n-to-m/20x18/20x18/40:2/full",
+    "one-to-one/5x700/9x900/1:1/valid"};
+const std::vector<std::string> kScores = {"/score=zncc:0.3",
+                                          "/score=zncc:0.3/masks=left",
+                                          "/score=zncc:0.3/masks=right",
+                                          "/score=zncc:0.3/masks=both",
+                                          "/score=ncc:0.3",
+                                          "/score=ncc:0.3/masks=left",
+                                          "/score=ncc:0.3/masks=right",
+                                          "/score=ncc:0.3/masks=both",
+                                          "/score=covariance",
+                                          ""};
+const std::vector<std::string> kResults = {"", "/result=peak", "/result=peak:gaussian"};
+const std::vector<std::string> kEqualShapes = {
+    "n-to-mn/16x16/16x16/9:9/full",        "n-to-mn/24x20/24x20/9:9/full",
+    "n-to-mn/32x32/32x32/40:40/full",      "one-to-many/32x32/32x32/1:9/full",
+    "n-to-m/48x48/48x48/3:2/full",         "n-to-mn/64x64/64x64/9:9/full",
+    "n-to-mn/96x96/96x96/4:4/full",        "n-to-mn/128x128/128x128/3:3/full",
+    "one-to-many/128x128/128x128/1:3/full"};
+const std::vector<std::string> kScoresOfEqual = {"", "/score=covariance", "/boundary=circular",
+                                                 "/boundary=circular/score=covariance",
+                                                 "/boundary=circular/score=phase:0"};
+const std::vector<std::string> kViews = {"", "/views=windows"};
+const std::vector<std::string> kOthers = {
     "n-to-m/100x90/100x90/1:1/full/result=peak:upsample=10",
     "one-to-one/64x64/64x64/1:1/full/same=yes",
     "one-to-one/96x80/96x80/1:1/full/boundary=circular/same=yes",
-    "n-to-mn/32x32/32x32/40:40/full/boundary=circular/score=covariance/result=peak:gaussian/"
-    "views=windows",
-    "n-to-mn/32x32/32x32/40:40/full/score=covariance/result=peak:gaussian/views=windows",
-    "n-to-mn/16x16/16x16/9:9/full/score=covariance/result=peak:gaussian/views=windows",
-    "n-to-mn/64x64/64x64/9:9/full/boundary=circular/score=covariance/result=peak:gaussian/"
-    "views=windows"};
+    "n-to-m/1x256/1x20000/16:1/valid/result=above:8mad:1000",
+    "n-to-m/1x256/1x20000/16:1/valid/result=above:0.5:1000",
+    "n-to-m/3x256/3x20000/40:1/valid/result=above:8mad:1000",
+    "n-to-m/3x256/3x90000/40:1/valid/score=zncc:0.3/result=above:8mad:1000",
+    "n-to-mn/3x49/3x1201/3:3/valid/score=zncc:0.3/views=channels"};
+
+// Every word of one list behind every word of the other.
+std::vector<std::string> joined(const std::vector<std::string>& first,
+                                const std::vector<std::string>& second) {
+  std::vector<std::string> all;
+  for (const std::string& a : first) {
+    for (const std::string& b : second) all.push_back(a + b);
+  }
+  return all;
+}
+
 constexpr Index kMostFmasOfCpu = 20'000'000;
 constexpr Index kMostBytes = Index{4} << 30;
 
@@ -105,19 +135,17 @@ std::vector<Problem> problems() {
     all.push_back(
         make_problem(Form::n_to_m, one.of_template, one.signal, one.templates, 1, "valid"));
   }
-  const auto add_known = [&](const std::string& id) {
-    try {
-      all.push_back(parse_problem(id));
-    } catch (const UserError&) {
-      std::printf("unknown here: %s\n", id.c_str());
-    }
-  };
-  for (const std::string shape : kShapesOfFields) {
-    for (const std::string score : kScoresOfFields) {
-      for (const std::string result : kResultsOfFields) add_known(shape + "/" + score + result);
+  for (const std::vector<std::string>& ids :
+       {joined(joined(kShapesOfScores, kScores), kResults),
+        joined(joined(joined(kEqualShapes, kScoresOfEqual), kResults), kViews), kOthers}) {
+    for (const std::string& id : ids) {
+      try {
+        all.push_back(parse_problem(id));
+      } catch (const UserError&) {
+        std::printf("unknown here: %s\n", id.c_str());
+      }
     }
   }
-  for (const char* const id : kOtherFields) add_known(id);
   return all;
 }
 
@@ -159,8 +187,8 @@ void record_cuda(const Variant& variant, PlanRequest request) {
       out(static_cast<std::size_t>(problem.result_bytes(scalar))),
       left_mask(static_cast<std::size_t>(problem.left_elements())),
       right_mask(static_cast<std::size_t>(problem.right_elements())),
-      left_offsets(sizeof(Index) * static_cast<std::size_t>(problem.lefts)),
-      right_offsets(sizeof(Index) * static_cast<std::size_t>(problem.rights));
+      left_offsets(sizeof(Index) * static_cast<std::size_t>(problem.lefts * problem.left.rows)),
+      right_offsets(sizeof(Index) * static_cast<std::size_t>(problem.rights * problem.right.rows));
   request.workspace = workspace.pointer;
   std::printf("plan\n");
   paint_stack();
@@ -175,8 +203,9 @@ void record_cuda(const Variant& variant, PlanRequest request) {
   if (masks_left(fields.masks)) call.left_mask = static_cast<std::uint8_t*>(left_mask.pointer);
   if (masks_right(fields.masks)) call.right_mask = static_cast<std::uint8_t*>(right_mask.pointer);
   if (fields.views != Views::dense) {
-    call.left_view = {static_cast<Index*>(left_offsets.pointer), kPitch};
-    call.right_view = {static_cast<Index*>(right_offsets.pointer), kPitch};
+    const Index pitch = fields.views == Views::windows ? kPitch : 0;
+    call.left_view = {static_cast<Index*>(left_offsets.pointer), pitch};
+    call.right_view = {static_cast<Index*>(right_offsets.pointer), pitch};
   }
   as_timed(call);
   const auto compute = [&](const char* which) {
@@ -214,14 +243,16 @@ void record_cpu(const Variant& variant, PlanRequest request) {
   const std::vector<T> left = filled<T>(problem.left_elements(), 1),
                        right = filled<T>(problem.right_elements(), 2);
   std::vector<unsigned char> out(static_cast<std::size_t>(problem.result_bytes(sizeof(T))));
-  // Every eighth pixel is not valid; windows lie one behind the other.
+  // Every eighth pixel is not valid; windows, or channels, lie one behind the other.
+  const bool channels = problem.fields.views == Views::channels;
   std::vector<std::uint8_t> masks[2];
   std::vector<Index> offsets[2];
   for (const bool is_left : {true, false}) {
     const Index count = is_left ? problem.lefts : problem.rights;
     const Shape& shape = is_left ? problem.left : problem.right;
     for (Index i = 0; i < count * shape.size(); ++i) masks[is_left].push_back(i % 8 != 3);
-    for (Index i = 0; i < count; ++i) offsets[is_left].push_back(i * shape.size());
+    const Index parts = channels ? shape.rows : 1, size = shape.size() / parts;
+    for (Index i = 0; i < count * parts; ++i) offsets[is_left].push_back(i * size);
   }
   const std::size_t need = (variant.workspace_bytes(request) / 256 + 1) * 256;
   const std::unique_ptr<void, decltype(&std::free)> workspace(std::aligned_alloc(256, need),
@@ -236,8 +267,8 @@ void record_cpu(const Variant& variant, PlanRequest request) {
   if (masks_left(fields.masks)) call.left_mask = masks[true].data();
   if (masks_right(fields.masks)) call.right_mask = masks[false].data();
   if (fields.views != Views::dense) {
-    call.left_view = {offsets[true].data(), problem.left.cols};
-    call.right_view = {offsets[false].data(), problem.right.cols};
+    call.left_view = {offsets[true].data(), channels ? 0 : problem.left.cols};
+    call.right_view = {offsets[false].data(), channels ? 0 : problem.right.cols};
   }
   for (int i = 0; i < 2; ++i) plan->compute(call);
   std::uint64_t hash = 0xcbf29ce484222325;
