@@ -195,7 +195,7 @@ def beside_paper(results: ResultSet, templates: int = 10) -> pd.DataFrame:
                 "Best tile, paper": one.tile,
                 "Best tile": ours[0] if ours else "–",
                 "Speed-up, paper": f"{one.speedup:.2f}",
-                "Speed-up": f"{ours[1]:.3g}" if ours else "–",
+                "Speed-up": f"{ours[1]:.2f}" if ours else "–",
             }
         )
     return pd.DataFrame(lines)
