@@ -57,6 +57,12 @@ configure() {
   done
 }
 
+# Ninja would build the sources of the tree that the folder was made for, without a word.
+if [[ -f $XCORR_BUILD/build.ninja && -f $XCORR_BUILD/meson-info/meson-info.json ]]; then
+  tree=$(sed -n 's/.*"source": "\([^"]*\)".*/\1/p' "$XCORR_BUILD/meson-info/meson-info.json")
+  [[ -z $tree || $tree -ef $XCORR_ROOT ]] ||
+    die "$XCORR_BUILD: is a build folder of $tree; remove it, or name another in XCORR_BUILD"
+fi
 if [[ ! -f $XCORR_BUILD/build.ninja ]]; then
   rm -f "$applied"
   changed=("${options[@]}")

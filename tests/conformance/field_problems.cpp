@@ -175,7 +175,10 @@ std::vector<Problem> field_problems() {
         "one-to-many/4x7/120x21/1:2/valid/score=ncc:0.9/masks=right",
         "n-to-mn/5x6/23x205/2:4/valid/score=zncc:0.3/masks=left/views=windows",
         "n-to-mn/1x1/5x6/2:2/valid/score=zncc:0.3",
-        "n-to-m/5x6/120x20/1:2/sy:3..110,sx:0..14/score=covariance/result=peak"}) {
+        "n-to-m/5x6/120x20/1:2/sy:3..110,sx:0..14/score=covariance/result=peak",
+        // Tall ones, whose sums are made in parts.
+        "n-to-m/70x5/90x33/2:2/valid/score=zncc:0.3",
+        "n-to-mn/53x9/71x24/2:2/sy:1..17,sx:2..13/score=covariance"}) {
     all.problems.push_back(parse_problem(text));
   }
   // Templates along one signal: a matched filter.

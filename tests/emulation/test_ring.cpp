@@ -22,9 +22,9 @@ TEST(Ring, images_are_overwritten_only_when_their_rows_are_done) {
   Params params;
   params.set("ring_mib", "44");
   params.set("spectra", "workspace");
-  // An order in four shows it. The usual tests, which take half of the problems, have one.
-  const std::uint64_t orders = std::getenv("XCORR_HALF_OF_PROBLEMS") == nullptr ? 4 : 1;
-  for (std::uint64_t seed = 1; seed <= orders; ++seed) {
+  // An order in six shows it; those of seeds 5, 7 and 9 do. The usual tests, which take half of the problems, have one.
+  const std::uint64_t orders = std::getenv("XCORR_HALF_OF_PROBLEMS") == nullptr ? 12 : 1;
+  for (std::uint64_t seed = 5; seed < 5 + orders; ++seed) {
     ASSERT_EQ(failure(*lanes, params, Precision::fp32, problem, seed, Effort::brief), "") << seed;
   }
 }

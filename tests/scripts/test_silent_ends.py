@@ -203,6 +203,19 @@ def test_the_last_words_name_script_line_and_command(tree, command):
     assert f'"{part.get(command, command)}' in said
 
 
+@pytest.mark.parametrize("layout", ['{"directories": {"source": "%s", "x": 1}}', '{\n  "source": "%s",\n  "x": 1\n}\n'])
+def test_a_build_folder_of_another_tree_is_refused(tree, layout):
+    """Ninja would build the sources of the other one."""
+    (tree.build / "meson-info").mkdir(parents=True, exist_ok=True)
+    (tree.build / "build.ninja").touch()
+    facts = tree.build / "meson-info" / "meson-info.json"
+    facts.write_text(layout % "/elsewhere")
+    said = one_error(tree.call("scripts/build.sh"))
+    assert "is a build folder of /elsewhere" in said and "XCORR_BUILD" in said
+    facts.write_text(layout % tree.root)
+    assert "build folder of" not in tree.call("scripts/build.sh").stderr
+
+
 def test_a_tree_that_cannot_be_written_is_said(tree):
     """Not by permissions, which root does not heed: a folder lies where the file should."""
     shutil.rmtree(tree.build)
