@@ -100,7 +100,7 @@ TEST_P(Templates, are_right_by_the_verdict) {
   for (const std::string shapes :
        {"n-to-m/1x1/3x4/2:2/valid", "n-to-m/5x7/19x33/3:2/valid", "n-to-mn/4x5/12x40/2:4/valid",
         "one-to-many/18x17/36x56/1:2/valid", "one-to-many/3x20/9x90/1:2/sy:1..5,sx:2..69",
-        "n-to-m/9x3/70x12/2:1/valid"}) {
+        "n-to-m/9x3/70x12/2:1/valid", "n-to-m/50x9/97x24/2:2/sy:5..44,sx:1..12"}) {
     for (const std::string fields :
          {"/score=zncc:0.3", "/score=zncc:0.3/result=peak", "/score=ncc:0.3",
           "/score=covariance/result=peak:gaussian", "/score=covariance", "/result=peak",
@@ -207,6 +207,26 @@ TEST_P(Templates, an_outlier_costs_digits_only_where_it_is) {
   }
 }
 
+// An infinity spoils what is near it, and with transforms its tile; what is known of the frame as a whole stays right.
+TEST_P(Templates, an_infinity_spoils_nothing_far_away) {
+  Scene scene(
+      "one-to-one/6x7/12x260/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
+      [&](Index y, Index x) {
+        if (y == 0 && x == 0) return std::numeric_limits<double>::infinity();
+        return x > 240 ? 100 : 100 + noise(7000 + y * 260 + x);
+      });
+  for (const Params& params : point_for(scene.q)) {
+    const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
+    if (!got.done) continue;
+    for (Index i = 0; i < scene.q.out_elements(); ++i) {
+      const Index sx = i % scene.q.out_cols();
+      if (sx < 192) continue;  // the largest tile
+      const double want = sx > 240 ? 0 : scene.zncc(i);
+      ASSERT_NEAR(got.surface()[i], want, want == 0 ? 0 : 1e-4) << params.canonical() << " " << i;
+    }
+  }
+}
+
 TEST_P(Templates, a_power_of_two_changes_no_bit) {
   for (const std::string score : {"zncc:0.3", "ncc:0.3"}) {
     std::vector<float> first;
@@ -244,6 +264,21 @@ TEST_P(Templates, what_is_constant_correlates_with_nothing) {
       const bool constant = i >= size || y + 5 <= 12 || (y >= 12 && y + 5 <= 20);
       const double want = constant ? 0 : scene.zncc(i);
       ASSERT_NEAR(got.surface()[i], want, constant ? 0 : 1e-4) << params.canonical() << " " << i;
+    }
+  }
+}
+
+// Constant is what differs by no more than rounding, measured by how far it is from the mean of the frame.
+TEST_P(Templates, what_differs_by_rounding_is_constant) {
+  Scene scene(
+      "one-to-one/5x6/30x33/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
+      [](Index y, Index x) { return y < 24 ? 1000 + (y + x) % 2 * 0x1p-14 : noise(y * 33 + x); });
+  for (const Params& params : point_for(scene.q)) {
+    const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
+    if (!got.done) continue;
+    for (Index i = 0; i < scene.q.out_elements(); ++i) {
+      if (i / scene.q.out_cols() + 5 > 24) continue;
+      ASSERT_EQ(got.surface()[i], 0.0f) << params.canonical() << " " << i;
     }
   }
 }
