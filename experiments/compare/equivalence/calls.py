@@ -9,6 +9,7 @@ build has are left out: no row is of them.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ FOLDER = Path(__file__).resolve().parent
 RESERVED = 1024  # bytes that the system takes of a block's shared memory, from compute capability 8.0 on
 PAINTS = ({"XCORR_PAINT": "0", "MALLOC_PERTURB_": "85"}, {"XCORR_PAINT": "255", "MALLOC_PERTURB_": "170"})
 AT_RUN_TIME = ":"  # in the name of a kernel that was compiled while the program runs, before a hash of its source
+RUN_TIME_TEXT = re.compile(r"^XCORR_RUN_TIME_TEXT\(", re.MULTILINE)  # what a header that is such a source begins with
 POINT = "point "  # lists a point of the variant, before all blocks
 BLOCK = "== "  # begins what is recorded of a problem and a point
 
@@ -52,6 +54,7 @@ class Recorder:
             tree,
             [
                 *flags,
+                *_run_time_flags(tree),
                 "-o",
                 made.folder / "record_calls",
                 FOLDER / "record_calls.cpp",
@@ -102,6 +105,22 @@ class Recorder:
             finally:
                 child.kill()
                 child.wait()
+
+
+def _run_time_flags(tree: Tree) -> list[str]:
+    """The header of kernels that are compiled while a program runs, and its family; none where the tree has no such."""
+    headers = sorted(
+        path.relative_to(tree.root)
+        for path in (tree.root / "algorithms").rglob("*.hpp")
+        if RUN_TIME_TEXT.search(path.read_text(encoding="utf-8"))
+    )
+    if not headers:
+        return []
+    if len(headers) > 1:
+        raise UserError(
+            f"{headers[1]}: a second header of kernels compiled at run time; teach it (run_time_kernels.cpp)"
+        )
+    return [f'-DXCORR_RUN_TIME_HEADER="{headers[0]}"', f"-DXCORR_RUN_TIME_FAMILY={headers[0].parts[1]}"]
 
 
 def _compile(tree: Tree, command: list[object]) -> None:
