@@ -185,9 +185,9 @@ def judge_kernels(before: list[Kernel], after: list[Kernel], calls: Compared, gr
         return DIFFERENT, f"machine code of {len(changed)} of {len(common)} kernels, such as {changed[0]} ({called})"
     if not calls.launches:
         return DIFFERENT, "calls: none launches a kernel, so nothing was compared"
+    at_run_time = f"sources of {calls.at_run_time} compiled at run time, " if calls.at_run_time else ""
     return EQUAL, (
-        f"machine code of {len(common)} kernels ({len(reached)} called), "
-        f"{f'sources of {calls.at_run_time} compiled at run time, ' if calls.at_run_time else ''}{calls.launches} launches of "
+        f"machine code of {len(common)} kernels ({len(reached)} called), {at_run_time}{calls.launches} launches of "
         f"{calls.blocks} cases, grid {grid}{f', {calls.new_points} new points left out' if calls.new_points else ''}"
     )
 

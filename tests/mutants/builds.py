@@ -17,17 +17,12 @@ EMULATION = "tests/emulation/emulation-tests"
 KERNELS = "tests/emulation/libemulation-kernels.a.p"
 CONFORMANCE = "tests/conformance/conformance"
 SUITES = "*Conformance*:*Detection*:Fields.*:*Templates*:LineKernel.*:TileKernel.*:Halves.*:*Peaks*:Ring.*:Windows.*"
-# Units that are not emulated as a whole, since they call libraries or compile while they run, and the test that has
-# their kernels.
+# Units that are not emulated as a whole, since they call libraries or compile while they run: the test that has their
+# kernels, and its suites.
 KERNEL_TESTS = {
-    "cufft": "test_fft_layout",
-    "cufft_normalised": "test_normalised",
-    "template_pearson_jit": "test_run_time_sums",
-}
-KERNEL_SUITES = {
-    "test_fft_layout": "FftLayout.*",
-    "test_normalised": "Normalised.*",
-    "test_run_time_sums": "RunTimeSums*",
+    "cufft": ("test_fft_layout", "FftLayout.*"),
+    "cufft_normalised": ("test_normalised", "Normalised.*"),
+    "template_pearson_jit": ("test_run_time_sums", "RunTimeSums*"),
 }
 
 
@@ -106,7 +101,7 @@ class Build:
     def emulation_program(self, unit: str, overlay: Path, out: Path) -> list[str]:
         """Compiles the emulated unit, or the test that has its kernels, and links it with the tests that need no other;
         the program's command."""
-        test = KERNEL_TESTS.get(unit)
+        test, suites = KERNEL_TESTS.get(unit, ("", SUITES))
         output = f"{EMULATION}.p/{test}.cpp.o" if test else f"{KERNELS}/meson-generated_.._{unit}_emulated.cpp.o"
         made = out / f"{unit}.o"
         compile_ = self._making(self._emulation, output)
@@ -120,7 +115,6 @@ class Build:
                 link.append(word.replace("$ORIGIN/../..", str(self.folder)))
         program = out / "emulation-tests"
         run(with_output(link, program), self.folder)
-        suites = KERNEL_SUITES[test] if test else SUITES
         return [str(program), f"--gtest_filter={suites}", "--gtest_break_on_failure", "--gtest_brief=1"]
 
     def _kernel_commands(self, unit: str) -> list[tuple[list[str], str]]:

@@ -168,6 +168,16 @@ void as_timed(AnyCall& call) {
   asm volatile("" : : "r"(stack) : "memory");  // or the compiler leaves it out
 }
 
+// The masks and views that the fields ask for.
+void add_fields(Call& call, const Fields& fields, const std::uint8_t* left_mask,
+                const std::uint8_t* right_mask, View left, View right) {
+  if (masks_left(fields.masks)) call.left_mask = left_mask;
+  if (masks_right(fields.masks)) call.right_mask = right_mask;
+  if (fields.views == Views::dense) return;
+  call.left_view = left;
+  call.right_view = right;
+}
+
 constexpr Index kPitch = 2048;  // of frames that windows are taken from
 
 struct DeviceMemory {
@@ -199,14 +209,11 @@ void record_cuda(const Variant& variant, PlanRequest request) {
   call.right = right.pointer;
   call.out = out.pointer;
   call.stream = request.stream;
-  const Fields& fields = problem.fields;
-  if (masks_left(fields.masks)) call.left_mask = static_cast<std::uint8_t*>(left_mask.pointer);
-  if (masks_right(fields.masks)) call.right_mask = static_cast<std::uint8_t*>(right_mask.pointer);
-  if (fields.views != Views::dense) {
-    const Index pitch = fields.views == Views::windows ? kPitch : 0;
-    call.left_view = {static_cast<Index*>(left_offsets.pointer), pitch};
-    call.right_view = {static_cast<Index*>(right_offsets.pointer), pitch};
-  }
+  const Index pitch = problem.fields.views == Views::channels ? 0 : kPitch;
+  add_fields(call, problem.fields, static_cast<std::uint8_t*>(left_mask.pointer),
+             static_cast<std::uint8_t*>(right_mask.pointer),
+             {static_cast<Index*>(left_offsets.pointer), pitch},
+             {static_cast<Index*>(right_offsets.pointer), pitch});
   as_timed(call);
   const auto compute = [&](const char* which) {
     std::printf("%s\n", which);
@@ -263,13 +270,9 @@ void record_cpu(const Variant& variant, PlanRequest request) {
   call.left = left.data();
   call.right = right.data();
   call.out = out.data();
-  const Fields& fields = problem.fields;
-  if (masks_left(fields.masks)) call.left_mask = masks[true].data();
-  if (masks_right(fields.masks)) call.right_mask = masks[false].data();
-  if (fields.views != Views::dense) {
-    call.left_view = {offsets[true].data(), channels ? 0 : problem.left.cols};
-    call.right_view = {offsets[false].data(), channels ? 0 : problem.right.cols};
-  }
+  add_fields(call, problem.fields, masks[true].data(), masks[false].data(),
+             {offsets[true].data(), channels ? 0 : problem.left.cols},
+             {offsets[false].data(), channels ? 0 : problem.right.cols});
   for (int i = 0; i < 2; ++i) plan->compute(call);
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const unsigned char byte : out) hash = (hash ^ byte) * 0x100000001b3;
