@@ -46,10 +46,12 @@ struct OneSum {
 // window(j) = the sum of sums_of(load(i)) for i from j to j + length - 1. Elements from `length` on come from
 // beyond(i). kAtOnce loads come before the additions that wait for them, and a caller that has windows in
 // shared memory leaves registers for that: with all windows in registers the compiler put each load before its
-// own addition, so that a thread had one load on its way.
-template <int kRun, int kAtOnce, typename Window, typename Load, typename Beyond, typename SumsOf>
+// own addition, so that a thread had one load on its way. middle(i) is the sum of elements from kRun on that is
+// known already, all in all windows, and moves i behind them.
+template <int kRun, int kAtOnce, typename Window, typename Load, typename Beyond, typename SumsOf,
+          typename Middle>
 __device__ __forceinline__ void sums_of_windows(Window window, int length, Load load, Beyond beyond,
-                                                SumsOf sums_of) {
+                                                SumsOf sums_of, Middle middle) {
   static_assert(kRun % kAtOnce == 0);
   using Sum = decltype(sums_of(load(0)));
   decltype(load(0)) of[kAtOnce];
@@ -79,8 +81,8 @@ __device__ __forceinline__ void sums_of_windows(Window window, int length, Load 
       window(from + k) = run;
     }
   }
-  Sum shared{};
   int i = kRun;
+  Sum shared = middle(i);
 #pragma unroll 1
   for (; i + kAtOnce <= length; i += kAtOnce) {
 #pragma unroll
@@ -110,13 +112,24 @@ __device__ __forceinline__ void sums_of_windows(Window window, int length, Load 
   }
 }
 
+// Without such a sum.
+template <int kRun, int kAtOnce, typename Window, typename Load, typename Beyond, typename SumsOf>
+__device__ __forceinline__ void sums_of_windows(Window window, int length, Load load, Beyond beyond,
+                                                SumsOf sums_of) {
+  sums_of_windows<kRun, kAtOnce>(window, length, load, beyond, sums_of,
+                                 [](int&) { return decltype(sums_of(load(0))){}; });
+}
+
 // The factor of a window with an infinity or a NaN.
 __device__ __forceinline__ float no_factor() { return std::bit_cast<float>(0x7fc00000u); }
 
 // The factor of a window about its mean (ncc: about 0): 0 where it is constant up to rounding, NaN
-// where it has an infinity or a NaN. Sums are about the mean of the frame, `unscaled` is 1 / its scale.
+// where it has an infinity or a NaN. Sums are about a number of which the mean of the frame is `mean` away, `unscaled`
+// is 1 / its scale; root(x) = 1 / sqrt(x).
+template <typename Root>
 __device__ __forceinline__ float factor_of_window(const TemplateProblem& q, const RunSums& sums,
-                                                  double terms, double share, double unscaled) {
+                                                  double terms, double share, double mean,
+                                                  double unscaled, Root root) {
   double squares = sums.squares;
   if (!(squares - squares == 0)) return no_factor();
   double deviation = 0;
@@ -124,9 +137,16 @@ __device__ __forceinline__ float factor_of_window(const TemplateProblem& q, cons
     // The deviation of the mean serves as the largest one: where the rule applies all are alike.
     deviation = sums.values * share;
     squares -= sums.values * deviation;
+    deviation -= mean;
   }
   if (is_rounding(squares, deviation, terms) || squares < 0x1p-1000) return 0.0f;
-  return static_cast<float>(inverse_square_root(squares) * unscaled);
+  return static_cast<float>(root(squares) * unscaled);
+}
+// Of sums about the mean.
+__device__ __forceinline__ float factor_of_window(const TemplateProblem& q, const RunSums& sums,
+                                                  double terms, double share, double unscaled) {
+  return factor_of_window(q, sums, terms, share, 0.0, unscaled,
+                          [](double of) { return inverse_square_root(of); });
 }
 
 // Shared memory of a block of kRows rows of windows.
@@ -152,15 +172,13 @@ struct PlacedSums {
   }
 };
 
-// What a kernel of factors does. A block has kRows x kFactorCols windows. grid: columns, rows (in a stride), frames
-// (in a stride). kLate: it waits for the kernel before it only when something is stored; what the survey stored is
-// there from the beginning.
-template <int kRows, bool kLate>
-__device__ __forceinline__ void make_factors(TemplateProblem q, TemplateMemory memory,
-                                             const float* right) {
+// A block has kRows x kFactorCols windows. grid: columns, rows (in a stride), frames (in a stride).
+template <int kRows>
+__global__ void __launch_bounds__(kFactorsThreads, 4)
+    factors_kernel(TemplateProblem q, TemplateMemory memory, const float* right) {
   constexpr int kTasks = kRows * (kFactorCols / kWindowRun);
   static_assert(2 * kTasks <= kFactorsThreads);
-  if constexpr (!kLate) wait_for_previous();
+  wait_for_previous();
   auto* const of_frame = dynamic_shared<FrameFacts>();
   const int thread = static_cast<int>(threadIdx.x);
   const int cols = kFactorCols + q.left_cols - 1, pitch = cols | 1;
@@ -176,7 +194,7 @@ __device__ __forceinline__ void make_factors(TemplateProblem q, TemplateMemory m
       const FrameFacts facts = facts_of(memory, frame);
       if (thread == 0) {
         of_frame[0] = facts;
-        if (!kLate && blockIdx.x == 0 && blockIdx.y == 0) memory.facts[frame] = facts;
+        if (blockIdx.x == 0 && blockIdx.y == 0) memory.facts[frame] = facts;
       }
     }
     block::barrier();
@@ -220,10 +238,6 @@ __device__ __forceinline__ void make_factors(TemplateProblem q, TemplateMemory m
         for (int j = 0; j < kWindowRun; ++j) of_row[j] = windows[j].value;
       }
       block::barrier();
-      if constexpr (kLate) {
-        wait_for_previous();
-        if (thread == 0 && blockIdx.x == 0 && blockIdx.y == 0) memory.facts[frame] = of_frame[0];
-      }
       // By neighbouring threads for neighbouring places: a run of each lane would be a sector each.
       float* const to =
           memory.factors + frame * q.out_size() + static_cast<Index>(row) * q.out_cols + col;
@@ -236,12 +250,6 @@ __device__ __forceinline__ void make_factors(TemplateProblem q, TemplateMemory m
       }
     }
   }
-}
-
-template <int kRows>
-__global__ void __launch_bounds__(kFactorsThreads, 4)
-    factors_kernel(TemplateProblem q, TemplateMemory memory, const float* right) {
-  make_factors<kRows, false>(q, memory, right);
 }
 
 // The launches of both kernels, as a problem needs them.
@@ -266,25 +274,14 @@ class TemplateFactors {
 
   template <typename Launches>
   void enqueue(Launches& launches, void* stream, const float* left, const float* right) const {
-    run_survey(launches, stream, left, right);
-    run_factors(launches, stream, right, factors_kernel<kTallFactors>,
-                factors_kernel<kFlatFactors>);
-  }
-  template <typename Launches>
-  void run_survey(Launches& launches, void* stream, const float* left, const float* right) const {
     if (!has_units_) return;
     const int frames = q_.is_ratio ? q_.rights * memory_.parts : 0;
     launches.run(survey_kernel, dim3(static_cast<unsigned>(q_.lefts + frames)),
                  dim3(kSurveyThreads), 0, stream, q_, memory_, left, right);
-  }
-  // The kernel for as many rows as fit.
-  template <typename Launches>
-  void run_factors(Launches& launches, void* stream, const float* right,
-                   void (*tall)(TemplateProblem, TemplateMemory, const float*),
-                   void (*flat)(TemplateProblem, TemplateMemory, const float*)) const {
     if (!q_.is_ratio) return;
-    launches.run(rows_ == kTallFactors ? tall : flat, grid_, dim3(kFactorsThreads), shared_bytes_,
-                 stream, q_, memory_, right);
+    launches.run(
+        rows_ == kTallFactors ? factors_kernel<kTallFactors> : factors_kernel<kFlatFactors>, grid_,
+        dim3(kFactorsThreads), shared_bytes_, stream, q_, memory_, right);
   }
 
  private:

@@ -64,17 +64,21 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
-inline TemplateMemory template_memory(const Problem& q, Pieces& pieces) {
+// `parts`: blocks that add up a frame.
+inline TemplateMemory template_memory(const Problem& q, Pieces& pieces, Index parts) {
   const ScoreKind kind = q.fields.score.kind;
   TemplateMemory memory;
-  memory.parts =
-      static_cast<int>(std::min(ceil_div(q.right.size(), kSurveyPart), kMostSurveyParts));
+  memory.parts = static_cast<int>(parts);
   if (kind != ScoreKind::product) memory.units = pieces.take<float>(q.left_elements());
   if (!is_normalised(kind)) return memory;
   memory.factors = pieces.take<float>(q.rights * q.out_size());
   memory.facts = pieces.take<FrameFacts>(q.rights);
   memory.survey = pieces.take<SurveyPart>(q.rights * memory.parts);
   return memory;
+}
+inline TemplateMemory template_memory(const Problem& q, Pieces& pieces) {
+  return template_memory(q, pieces,
+                         std::min(ceil_div(q.right.size(), kSurveyPart), kMostSurveyParts));
 }
 
 // The sum over the threads of a block of `threads`, for all of them, in a fixed order.
@@ -200,6 +204,14 @@ static __global__ void __launch_bounds__(kSurveyThreads)
   if (thread == 0) memory.survey[item] = {sum, count, static_cast<float>(largest), {}};
 }
 
+// 2^-exponent of the largest value of a frame, so that it becomes a number from 1 to 2.
+__device__ __forceinline__ float scale_of(float largest) {
+  int exponent = static_cast<int>(bits_of(largest) >> 23) - 127;
+  exponent = exponent < -120 ? -120 : exponent > 120 ? 120 : exponent;
+  return largest > 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(127 - exponent) << 23)
+                     : 1.0f;
+}
+
 // Of a frame, by all lanes of a warp.
 __device__ __forceinline__ FrameFacts facts_of(const TemplateMemory& memory, int frame) {
   double sum = 0, count = 0;
@@ -230,22 +242,14 @@ __device__ __forceinline__ FrameFacts facts_of(const TemplateMemory& memory, int
   for (int by = warp::kSize / 2; by > 0; by /= 2) {
     largest = fmaxf(largest, warp::shuffle_xor(largest, by));
   }
-  // 2^-exponent of the largest value, so that it becomes a number from 1 to 2.
-  int exponent = static_cast<int>(bits_of(largest) >> 23) - 127;
-  exponent = exponent < -120 ? -120 : exponent > 120 ? 120 : exponent;
-  const float scale =
-      largest > 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(127 - exponent) << 23) : 1.0f;
+  const float scale = scale_of(largest);
   return {count > 0 ? sum / count : 0.0, scale, 0.0f};
 }
 
-// What values of a frame become, of a block that reads rows x cols elements from (row, col) on: less
-// the median of 32 of them, where means are removed, which an outlier does not move. By all lanes of a
-// warp.
-__device__ __forceinline__ FrameScale scale_near(const TemplateProblem& q,
-                                                 const TemplateMemory& memory, const float* frame,
-                                                 int number, int row, int col, int rows, int cols) {
-  const float scale = q.is_ratio ? memory.facts[number].scale : 1.0f;
-  if (!q.is_centred) return {scale, 0.0f};
+// The median of 32 values of rows x cols elements of a frame from (row, col) on, times `scale`: an outlier does not
+// move it. 0 where none of them is a number. By all lanes of a warp.
+__device__ __forceinline__ float median_near(const TemplateProblem& q, const float* frame,
+                                             float scale, int row, int col, int rows, int cols) {
   const int lane = warp::lane();
   const int end_y = row + rows < q.right_rows ? row + rows : q.right_rows;
   const int end_x = col + cols < q.right_cols ? col + cols : q.right_cols;
@@ -262,8 +266,17 @@ __device__ __forceinline__ FrameScale scale_near(const TemplateProblem& q,
     before += other_counts && (of_other < value || (of_other == value && other < lane));
   }
   // One lane has the median; without numbers none has.
-  const float median = warp::reduce_add(counts && before == count / 2 ? value : 0.0f);
-  return {scale, -median};
+  return warp::reduce_add(counts && before == count / 2 ? value : 0.0f);
+}
+
+// What values of a frame become, of a block that reads rows x cols elements from (row, col) on: less the median of
+// some of them, where means are removed. By all lanes of a warp.
+__device__ __forceinline__ FrameScale scale_near(const TemplateProblem& q,
+                                                 const TemplateMemory& memory, const float* frame,
+                                                 int number, int row, int col, int rows, int cols) {
+  const float scale = q.is_ratio ? memory.facts[number].scale : 1.0f;
+  if (!q.is_centred) return {scale, 0.0f};
+  return {scale, -median_near(q, frame, scale, row, col, rows, cols)};
 }
 
 }  // namespace xcorr::device

@@ -168,7 +168,8 @@ class NotCompiled(Exception):
 # what the plan stored (FusedProblem::roots, GridArguments::roots, FftArguments::powers). `known`: fused_fft_grid
 # launches phases apart only as ordinary launches (GridPlan::compute, DependentLaunches::overlaps), so Phases::all is what counts.
 # `early`: kernels that load before they wait, inputs of the call and what a launch two before stored. In template_fft the
-# launch between, of template_spectra_kernel, writes spectra alone.
+# launch between writes other things: frame_factors_kernel loads what the survey stored, spectra and facts of frames are
+# stored between; the kernel of tiles that meet one template loads these, and factors are stored between.
 ROOTS = frozenset({"0+24"})
 UNITS: dict[str, dict] = {
     "autocorr_fft": {},
@@ -181,7 +182,7 @@ UNITS: dict[str, dict] = {
     "fused_fft_warp_peak": {},
     "fused_fft_windows": {},
     "template_direct": {},
-    "template_fft": {"tables": ROOTS, "early": ("frame_factors_kernel",)},
+    "template_fft": {"tables": ROOTS, "early": ("frame_factors_kernel", "TemplateFftArguments")},
     "template_pearson_jit": {},
     "template_pearson_tiled": {},
     "template_pearson_tiled_centred": {},

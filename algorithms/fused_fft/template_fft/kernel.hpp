@@ -4,10 +4,10 @@
 #include <type_traits>
 
 #include "algorithms/device/peak_search.hpp"
-#include "algorithms/device/template_factors.hpp"
 #include "algorithms/fused_fft/block_tile.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/surface_rows.hpp"
+#include "algorithms/fused_fft/template_fft/frame_factors.hpp"
 #include "algorithms/fused_fft/template_fft/frame_rows.hpp"
 
 namespace xcorr::fused_fft {
@@ -60,22 +60,30 @@ struct TileItem {
   int first_template;
 };
 
-// The base of the arguments, and how many templates there are. What comes next may start when all blocks have: see
-// frame_factors.hpp.
+// Spectra of `lefts` templates by as many blocks or fewer, `of_templates`; the blocks behind them store the facts of
+// frames. What comes next may start when all blocks have (frame_factors.hpp).
 template <int kN>
 __global__ void __launch_bounds__(32 * kSpectraWarps<kN>, template_blocks(kN))
-    template_spectra_kernel(FusedProblem a, Complex* spectra, int lefts) {
+    template_spectra_kernel(FusedProblem a, Complex* spectra, int lefts, int of_templates,
+                            TemplateMemory memory, int frames) {
   using T = BlockTile<kN>;
+  constexpr int kThreads = 32 * kSpectraWarps<kN>;
   Complex* const twiddles = dynamic_shared<Complex>();
-  for (int i = static_cast<int>(threadIdx.x); i < kN; i += 32 * kSpectraWarps<kN>) {
-    twiddles[i] = a.roots[i];
-  }
+  for (int i = static_cast<int>(threadIdx.x); i < kN; i += kThreads) twiddles[i] = a.roots[i];
   wait_for_previous();
   let_next_start();
+  const int number = static_cast<int>(blockIdx.x), blocks = static_cast<int>(gridDim.x);
+  if (number >= of_templates) {
+#pragma unroll 1
+    for (int frame = number - of_templates; frame < frames; frame += blocks - of_templates) {
+      store_facts(memory, frame, kThreads);
+    }
+    return;
+  }
   block::barrier();
   Complex* const in_tile = twiddles + TemplateShared<kN>::tile;
 #pragma unroll 1
-  for (int left = static_cast<int>(blockIdx.x); left < lefts; left += static_cast<int>(gridDim.x)) {
+  for (int left = number; left < lefts; left += of_templates) {
     const BlockTransform<kN> tile(in_tile, twiddles, template_place(kSpectraWarps<kN>));
     tile.forward_rows(a.left_of(left));
     block::barrier();
@@ -153,8 +161,9 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
   for (int i = static_cast<int>(threadIdx.x); i < kN; i += 32 * kTemplateWarps<kN>) {
     twiddles[i] = a.roots[i];
   }
-  wait_for_previous();
   const TemplateProblem& q = a.q;
+  // Of one template only scores need the launch before, of factors; without factors that is the one of spectra.
+  if (kMany || !q.is_ratio) wait_for_previous();
 #pragma unroll 1
   for (std::uint32_t item = blockIdx.x; item < a.items; item += gridDim.x) {
     const WarpPlace my = template_place(kTemplateWarps<kN>);
@@ -203,6 +212,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
       block::barrier();
       const TileSurface<kN> surface{&in_tile->re, a.rows.first, a.cols.first, a.rows.count,
                                     a.cols.count};
+      if constexpr (!kMany) wait_for_previous();
       write_scores<kN>(a, surface, my, pair, mine);
       block::barrier();
     };

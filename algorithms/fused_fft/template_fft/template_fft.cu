@@ -28,7 +28,6 @@
 #include "algorithms/device/points.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
-#include "algorithms/fused_fft/template_fft/frame_factors.hpp"
 #include "algorithms/fused_fft/template_fft/kernel.hpp"
 #include "algorithms/fused_fft/template_fft/tile_search.hpp"
 #include "harness/variant.hpp"
@@ -38,7 +37,7 @@ namespace {
 
 using Tiles = PointAxis<Values<64, 128, 192>>;
 // Spectra of templates; tiles that meet one template, or several.
-using SpectraKernel = void (*)(FusedProblem, Complex*, int);
+using SpectraKernel = void (*)(FusedProblem, Complex*, int, int, TemplateMemory, int);
 using OneKernel = void (*)(TemplateFftArguments);
 using ManyKernel = void (*)(ManyTemplates);
 const bool kSpectra = add_kernels<Tiles>(
@@ -66,6 +65,9 @@ TileFacts facts_of(const PlanRequest& request) {
                      BlockTile<kN>::spectrum, store_root_tables<Length<kN>, Length<kN>>};
   });
 }
+
+// Of spectra, and of facts of frames, in a launch.
+constexpr int kMostBlocks = 65536;
 
 bool is_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak; }
 bool has_many(const Problem& q) { return q.form == Form::n_to_m && q.lefts > 1; }
@@ -102,7 +104,12 @@ struct TemplateFftMemory {
     const TemplateTiles tiles(q, request.params.get_int("tile"));
     const Index spectrum = facts_of(request).spectrum;
     roots = pieces.take<Complex>(4 * kRootTable);
-    of_templates = template_memory(q, pieces);
+    strips = FrameStrips(q);
+    of_templates = template_memory(q, pieces, strips.parts(q));
+    if (is_normalised(q.fields.score.kind)) {
+      strips.sums = pieces.take<RunSums>(q.rights * strips.count * q.right.cols);
+      strips.pivots = pieces.take<float>(q.rights);
+    }
     spectra = pieces.take<Complex>(q.lefts * spectrum);
     if (has_many(q)) own = pieces.take<Complex>(blocks * spectrum);
     if (is_peak(q)) {
@@ -112,6 +119,7 @@ struct TemplateFftMemory {
   }
   Complex *roots = nullptr, *spectra = nullptr, *own = nullptr;
   TemplateMemory of_templates;
+  FrameStrips strips;
   TileSearchPlan search;
   std::size_t bytes = 0;
 };
@@ -138,8 +146,7 @@ class TemplateFftPlan final : public DevicePlan<float> {
         one_(kernel_of<OneKernel>(request)),
         many_(kernel_of<ManyKernel>(request)),
         blocks_(blocks_of(request)),
-        memory_(request, blocks_, Pieces(request.workspace)),
-        factors_(request.problem, memory_.of_templates) {
+        memory_(request, blocks_, Pieces(request.workspace)) {
     const Problem& q = request.problem;
     const int n = request.params.get_int("tile");
     const TemplateTiles tiles(q, n);
@@ -170,14 +177,27 @@ class TemplateFftPlan final : public DevicePlan<float> {
     a_.frames = arrays.right;
     a_.surfaces = is_peak(problem_) ? memory_.search.surfaces() : arrays.out;
     const dim3 threads(facts_.threads);
+    const TemplateProblem& q = a_.q;
     call.phase("build");
-    factors_.run_survey(launches_, call.stream, arrays.left, arrays.right);
+    if (a_.memory.units != nullptr) {
+      const int parts = q.is_ratio ? q.rights * a_.memory.parts : 0;
+      launches_.run(frame_survey_kernel, dim3(static_cast<unsigned>(q.lefts + parts)),
+                    dim3(kSurveyThreads), 0, call.stream, q, a_.memory, memory_.strips, arrays.left,
+                    arrays.right);
+    }
     call.phase("forward");
-    launches_.run(spectra_, dim3(static_cast<unsigned>(std::min<Index>(problem_.lefts, 65536))),
+    const int of_templates = std::min(q.lefts, kMostBlocks);
+    const int of_frames = q.is_ratio ? std::min(q.rights, kMostBlocks) : 0;
+    launches_.run(spectra_, dim3(static_cast<unsigned>(of_templates + of_frames)),
                   dim3(facts_.spectra_threads), facts_.shared_bytes, call.stream, a_, a_.spectra,
-                  static_cast<int>(problem_.lefts));
-    factors_.run_factors(launches_, call.stream, arrays.right, frame_factors_kernel<kTallFactors>,
-                         frame_factors_kernel<kFlatFactors>);
+                  q.lefts, of_templates, a_.memory, q.rights);
+    if (q.is_ratio) {
+      const dim3 windows(static_cast<unsigned>(ceil_div(q.out_cols, kFactorCols)),
+                         grid_extent(ceil_div(q.out_rows, kStripRows)), grid_extent(q.rights));
+      launches_.run(frame_factors_kernel, windows, dim3(kFactorsThreads),
+                    factors_shared_bytes(problem_), call.stream, q, a_.memory, memory_.strips,
+                    arrays.right);
+    }
     call.phase("inverse");
     const dim3 blocks(static_cast<unsigned>(blocks_));
     if (has_many(problem_)) {
@@ -196,7 +216,6 @@ class TemplateFftPlan final : public DevicePlan<float> {
   ManyKernel many_;
   Index blocks_;
   TemplateFftMemory memory_;
-  TemplateFactors factors_;
   ManyTemplates a_{};
 };
 
@@ -206,14 +225,13 @@ Support supports(const PlanRequest& request) {
   if (is_peak(q)) {
     if (const Support fit = PeakSearchPlan::supports(q); !fit) return fit;
   }
-  if (const Support fit = TemplateFactors::supports(q); !fit) return fit;
   const int n = request.params.get_int("tile");
   if (4 * std::max(q.left.rows, q.left.cols) > 3 * n) {
     return no("tile=" + std::to_string(n) + ": a template of more than 3/4 of its rows or columns");
   }
   if (q.out_size() > kIndexLimit) return no("more than 2^31 - 1 shifts");
   if (TemplateTiles(q, n).all * q.lefts > kIndexLimit) return no("more than 2^31 - 1 tiles");
-  const std::size_t bytes = facts_of(request).shared_bytes;
+  const std::size_t bytes = std::max(facts_of(request).shared_bytes, factors_shared_bytes(q));
   // The device is asked for every size: the emulation's may have less than every real one.
   if (bytes <= shared_limit()) return yes();
   return no("tile=" + std::to_string(n) + ": " + std::to_string(bytes) +
