@@ -46,12 +46,10 @@ struct OneSum {
 // window(j) = the sum of sums_of(load(i)) for i from j to j + length - 1. Elements from `length` on come from
 // beyond(i). kAtOnce loads come before the additions that wait for them, and a caller that has windows in
 // shared memory leaves registers for that: with all windows in registers the compiler put each load before its
-// own addition, so that a thread had one load on its way. middle(i) is the sum of elements from kRun on that is
-// known already, all in all windows, and moves i behind them.
-template <int kRun, int kAtOnce, typename Window, typename Load, typename Beyond, typename SumsOf,
-          typename Middle>
+// own addition, so that a thread had one load on its way.
+template <int kRun, int kAtOnce, typename Window, typename Load, typename Beyond, typename SumsOf>
 __device__ __forceinline__ void sums_of_windows(Window window, int length, Load load, Beyond beyond,
-                                                SumsOf sums_of, Middle middle) {
+                                                SumsOf sums_of) {
   static_assert(kRun % kAtOnce == 0);
   using Sum = decltype(sums_of(load(0)));
   decltype(load(0)) of[kAtOnce];
@@ -81,8 +79,8 @@ __device__ __forceinline__ void sums_of_windows(Window window, int length, Load 
       window(from + k) = run;
     }
   }
+  Sum shared{};
   int i = kRun;
-  Sum shared = middle(i);
 #pragma unroll 1
   for (; i + kAtOnce <= length; i += kAtOnce) {
 #pragma unroll
@@ -112,41 +110,31 @@ __device__ __forceinline__ void sums_of_windows(Window window, int length, Load 
   }
 }
 
-// Without such a sum.
-template <int kRun, int kAtOnce, typename Window, typename Load, typename Beyond, typename SumsOf>
-__device__ __forceinline__ void sums_of_windows(Window window, int length, Load load, Beyond beyond,
-                                                SumsOf sums_of) {
-  sums_of_windows<kRun, kAtOnce>(window, length, load, beyond, sums_of,
-                                 [](int&) { return decltype(sums_of(load(0))){}; });
-}
-
 // The factor of a window with an infinity or a NaN.
 __device__ __forceinline__ float no_factor() { return std::bit_cast<float>(0x7fc00000u); }
 
-// The factor of a window about its mean (ncc: about 0): 0 where it is constant up to rounding, NaN
-// where it has an infinity or a NaN. Sums are about a number of which the mean of the frame is `mean` away, `unscaled`
-// is 1 / its scale; root(x) = 1 / sqrt(x).
-template <typename Root>
-__device__ __forceinline__ float factor_of_window(const TemplateProblem& q, const RunSums& sums,
-                                                  double terms, double share, double mean,
-                                                  double unscaled, Root root) {
-  double squares = sums.squares;
-  if (!(squares - squares == 0)) return no_factor();
-  double deviation = 0;
-  if (q.is_centred) {
-    // The deviation of the mean serves as the largest one: where the rule applies all are alike.
-    deviation = sums.values * share;
-    squares -= sums.values * deviation;
-    deviation -= mean;
-  }
-  if (is_rounding(squares, deviation, terms) || squares < 0x1p-1000) return 0.0f;
-  return static_cast<float>(root(squares) * unscaled);
+// The sum of squares of a window about its mean (ncc: about 0), and the distance of that mean from the frame's. Sums
+// are about a number of which the mean of the frame is `mean` away.
+__device__ __forceinline__ RunSums about_the_mean(const TemplateProblem& q, const RunSums& sums,
+                                                  double share, double mean) {
+  if (!q.is_centred) return {0.0, sums.squares};
+  const double deviation = sums.values * share;
+  return {deviation - mean, sums.squares - sums.values * deviation};
 }
-// Of sums about the mean.
+// Whether that is what rounding leaves of a constant. The deviation of the mean serves as the largest one: where the
+// rule applies all are alike.
+__device__ __forceinline__ bool is_constant(const RunSums& about, double terms) {
+  return is_rounding(about.squares, about.values, terms) || about.squares < 0x1p-1000;
+}
+
+// The factor of a window: 0 where it is constant up to rounding, NaN where it has an infinity or a NaN. Sums are about
+// the mean of the frame, `unscaled` is 1 / its scale.
 __device__ __forceinline__ float factor_of_window(const TemplateProblem& q, const RunSums& sums,
                                                   double terms, double share, double unscaled) {
-  return factor_of_window(q, sums, terms, share, 0.0, unscaled,
-                          [](double of) { return inverse_square_root(of); });
+  if (!(sums.squares - sums.squares == 0)) return no_factor();
+  const RunSums about = about_the_mean(q, sums, share, 0.0);
+  if (is_constant(about, terms)) return 0.0f;
+  return static_cast<float>(inverse_square_root(about.squares) * unscaled);
 }
 
 // Shared memory of a block of kRows rows of windows.

@@ -72,6 +72,18 @@ __device__ __forceinline__ void load_columns(const PairInputs& a, std::uint32_t 
   }
 }
 
+// The same of matrices of 32 x 32, by one piece of code for dense ones and for windows.
+__device__ __forceinline__ void load_whole_columns(const PairInputs& a, std::uint32_t left_number,
+                                                   std::uint32_t right_number, int lane,
+                                                   Complex (&v)[32]) {
+  const float* const l =
+      a.left_view.matrix(a.left_of(left_number).data, a.left, left_number) + lane;
+  const float* const r =
+      a.right_view.matrix(a.right_of(right_number).data, a.right, right_number) + lane;
+#pragma unroll
+  for (int y = 0; y < 32; ++y) v[y] = {l[y * a.left_view.pitch], r[y * a.right_view.pitch]};
+}
+
 // Circular matrices of 16 x 16: the left one in zeros, the right one four times, so that the outputs
 // around shift 0 are those of a transform of 16 x 16. With kCentred both are without nearly their mean,
 // that of four rows. The loads are of 16 rows, of the right by each half of the warp.

@@ -227,6 +227,31 @@ TEST_P(Templates, an_infinity_spoils_nothing_far_away) {
   }
 }
 
+// Columns of very large values, or of infinities, cost few digits elsewhere, whether a kernel goes by the frame's mean
+// or by the median of nine values in three columns.
+TEST_P(Templates, columns_of_outliers_spoil_nothing_far_away) {
+  struct Case {
+    double value;
+    Index last;  // of the columns 100, 300, 500
+  };
+  for (const Case& of : {Case{1e7, 100}, Case{std::numeric_limits<double>::infinity(), 300}}) {
+    Scene scene(
+        "one-to-one/6x7/12x600/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
+        [&](Index y, Index x) {
+          return x % 200 == 100 && x <= of.last ? of.value : 5 + noise(7000 + y * 600 + x);
+        });
+    for (const Params& params : point_for(scene.q)) {
+      const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
+      if (!got.done) continue;
+      for (Index i = 0; i < scene.q.out_elements(); ++i) {
+        if (i % scene.q.out_cols() < (of.last == 100 ? 192 : 384))
+          continue;  // of the largest tiles
+        ASSERT_NEAR(got.surface()[i], scene.zncc(i), 1e-3) << params.canonical() << " " << i;
+      }
+    }
+  }
+}
+
 TEST_P(Templates, a_power_of_two_changes_no_bit) {
   for (const std::string score : {"zncc:0.3", "ncc:0.3"}) {
     std::vector<float> first;

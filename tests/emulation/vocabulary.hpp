@@ -102,6 +102,12 @@ template <typename T>
 T select(bool condition, T yes, T no) {
   return condition ? yes : no;
 }
+// The hardware's approximation has the upper half of a double.
+inline double inverse_root(double value) {
+  const double root = std::bit_cast<double>(std::bit_cast<std::uint64_t>(1 / std::sqrt(value)) &
+                                            0xffffffff00000000u);
+  return std::fma(0.5 * root, std::fma(-value * root, root, 1.0), root);
+}
 
 namespace block {
 

@@ -86,7 +86,9 @@ struct WindowSurface {
 };
 
 // Of a warp's half of rows `lane` and `lane` + 32, the columns in the window: the largest outputs, and
-// whether one is not finite. All products of 0 and finite numbers are 0.
+// whether one is not finite. All products of 0 and finite numbers are 0. kWhole: all columns, but the first one of
+// those of warp 1.
+template <bool kWhole>
 __device__ __forceinline__ void note_tops(const Complex (&row0)[16], const Complex (&row1)[16],
                                           std::uint32_t columns, Range rows, int lane,
                                           WindowNotes& notes) {
@@ -97,7 +99,8 @@ __device__ __forceinline__ void note_tops(const Complex (&row0)[16], const Compl
     zero0 += 0.0f * of_row0;
     zero1 += 0.0f * of_row1;
   };
-  if ((columns | 1) == 0xffffffffu) {  // all but the shift that a full window does not have
+  // All but the shift that a full window does not have.
+  if (kWhole || (columns | 1) == 0xffffffffu) {
     if (columns & 1) see(row0[0].re, row1[0].re);
     see(row0[0].im, row1[0].im);
 #pragma unroll

@@ -47,9 +47,7 @@ class WindowPlan final : public DevicePlan<float> {
     a_.rights_back = q.form == Form::n_to_m ? static_cast<std::uint32_t>(q.rights) : 0;
     a_.columns = WindowColumns(a_.cols);
     a_.request = ResultRequest(q);
-    kernel_ = folds        ? covariance ? window_kernel<true, true> : window_kernel<true, false>
-                     : covariance ? window_kernel<false, true>
-                           : window_kernel<false, false>;
+    kernel_ = kernel_of(folds, covariance, a_.whole && are_all(a_.rows) && are_all(a_.cols));
     // As many pairs a block as its shared memory has room for, at least one.
     constexpr std::size_t kBytes = sizeof(Complex) * WindowShared::elements;
     int pairs = folds ? kWindowPairs<true> : kWindowPairs<false>;
@@ -69,6 +67,18 @@ class WindowPlan final : public DevicePlan<float> {
   }
 
  private:
+  static bool are_all(Range shifts) {
+    return shifts.first == kAllShifts.first && shifts.count == kAllShifts.count;
+  }
+  static auto kernel_of(bool folds, bool covariance, bool whole) -> void (*)(WindowArguments) {
+    if (folds) {
+      return covariance ? window_kernel<true, true, false> : window_kernel<true, false, false>;
+    }
+    // Of products the kernel for whole windows had more values than registers.
+    if (!covariance) return window_kernel<false, false, false>;
+    return whole ? window_kernel<false, true, true> : window_kernel<false, true, false>;
+  }
+
   DependentLaunches launches_;
   WindowArguments a_{};
   void (*kernel_)(WindowArguments) = nullptr;

@@ -25,7 +25,8 @@
 //
 // A pair meets some 4,000 instructions one after the other, more than the instruction caches hold for
 // warps that are far apart. So the pairs of a block, which are neighbours in a frame, all meet once a pair,
-// before the records: with one pair a block, warps waited for instructions a third of the time.
+// before the records: with one pair a block, warps waited for instructions a third of the time. For the same reason
+// whole windows of which all shifts are wanted have a kernel of their own, without the code that others need.
 #pragma once
 
 #include "algorithms/device/divide.hpp"
@@ -44,6 +45,8 @@ inline constexpr int kWindowPairs = kFolds ? 2 : 4;
 template <bool kFolds>
 inline constexpr int kWindowsResident = kFolds ? 6 : 8;
 inline constexpr int kPairThreads = 2 * warp::kSize;
+// Rows and columns of the result, rotated, at which two matrices of 32 x 32 overlap.
+inline constexpr Range kAllShifts{1, 63};
 
 struct WindowArguments : PairInputs {
   std::uint32_t pairs;
@@ -100,15 +103,16 @@ __device__ __forceinline__ void multiply_half(const Complex (&v)[32], int mirror
   }
 }
 
-// kFolds: matrices of 64 x 64, which are circular; otherwise such of up to 32 x 32 in zeros.
-template <bool kFolds, bool kCovariance>
+// kFolds: matrices of 64 x 64, which are circular; otherwise such of up to 32 x 32 in zeros. kWhole: all are of
+// 32 x 32, and all shifts are wanted.
+template <bool kFolds, bool kCovariance, bool kWhole>
 __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
                                   kWindowsResident<kFolds> / kWindowPairs<kFolds>)
     window_kernel(WindowArguments a) {
   constexpr int kPitch = WindowShared::pitch;
-  const int of_block = static_cast<int>(threadIdx.x) / kPairThreads;
-  const int warp = static_cast<int>(threadIdx.x) / 32 % 2,
-            lane = static_cast<int>(threadIdx.x) % 32;
+  // The same in all lanes, as the compiler then knows: what depends on it costs no register of a lane.
+  const int number = warp::shuffle(static_cast<int>(threadIdx.x) / 32, 0);
+  const int of_block = number / 2, warp = number % 2, lane = static_cast<int>(threadIdx.x) % 32;
   Complex* const shared = dynamic_shared<Complex>() + of_block * WindowShared::elements;
   const WindowShared my(shared, warp), other(shared, 1 - warp);
   const bool odd = warp == 1;  // frequencies of y
@@ -154,8 +158,12 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
             v[y] = {left.at(y, sign, sign_x), right.at(y, sign, sign_x)};
           }
         } else {
-          load_columns(a, l, r, lane, v);
-          if (kCovariance && !a.whole) {
+          if constexpr (kWhole) {
+            load_whole_columns(a, l, r, lane, v);
+          } else {
+            load_columns(a, l, r, lane, v);
+          }
+          if (kCovariance && !kWhole && !a.whole) {
             remove_means(a, lane, v);
           } else if (kCovariance) {
             remove_pivots(v);
@@ -180,7 +188,7 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
         }
       }
       if (is_columns) {
-        if (!kFolds && kCovariance && a.whole && !odd) {
+        if (!kFolds && kCovariance && (kWhole || a.whole) && !odd) {
           // The even frequencies of 32 equal rows are 0 but for the first one, the sum of the column.
           const Complex sum = sum_of_lanes(v[0]);
           v[0] = v[0] - Complex{sum.re * 0x1p-5f, sum.im * 0x1p-5f};
@@ -249,15 +257,17 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
     Complex* const outputs = shared + lane * kPitch + (odd ? 0 : 16);
     store_line(outputs, high);
     store_line(outputs + 32 * kPitch, low);
-    note_tops(high, low, a.columns.of_warp[warp], a.rows, lane, *my.notes);
+    const Range rows = kWhole ? kAllShifts : a.rows, cols = kWhole ? kAllShifts : a.cols;
+    const std::uint32_t columns =
+        kWhole ? (odd ? 0xfffffffeu : 0xffffffffu) : a.columns.of_warp[warp];
+    note_tops<kWhole>(high, low, columns, rows, lane, *my.notes);
     block::barrier();
-    const WindowSurface surface{&shared->re + a.rows.first * 2 * kPitch + a.cols.first,
-                                a.rows.count, a.cols.count};
+    const WindowSurface surface{&shared->re + rows.first * 2 * kPitch + cols.first, rows.count,
+                                cols.count};
     if (a.request.kind == ResultKind::surface) {
       write_window_surface(surface, a.scale, warp, lane, a.out_of(p));
     } else {
-      write_window_peak(surface, *my.notes, *other.notes, a.rows, a.request, a.scale, warp, lane,
-                        p);
+      write_window_peak(surface, *my.notes, *other.notes, rows, a.request, a.scale, warp, lane, p);
     }
   }
 }

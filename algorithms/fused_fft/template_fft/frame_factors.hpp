@@ -11,28 +11,48 @@
 #pragma once
 
 #include "algorithms/fused_fft/template_fft/frame_survey.hpp"
+#include "algorithms/fused_fft/template_fft/window_sums.hpp"
 
 namespace xcorr::fused_fft {
 
-// 1 / sqrt(value) of a number that float32 need not hold: the approximation of the hardware, and a step of Newton's
-// method. A power of 4 times the value changes no bit but the exponent's.
-__device__ __forceinline__ double inverse_root_by_newton(double value) {
-  const auto bits = std::bit_cast<std::uint64_t>(value);
-  const int exponent = static_cast<int>(bits >> 52) - 1023;
-  const int odd = exponent & 1, half = (exponent - odd) / 2;
-  const double small = std::bit_cast<double>((bits & 0xfffffffffffffu) |
-                                             static_cast<std::uint64_t>(1023 + odd) << 52);
-  const auto root = static_cast<double>(rsqrtf(static_cast<float>(small)));
-  const double rest = std::fma(-small * root, root, 1.0);
-  return std::fma(0.5 * root, rest, root) *
-         std::bit_cast<double>(static_cast<std::uint64_t>(1023 - half) << 52);
+// What factor_of_window (template_factors.hpp) gives, of sums about a number of which the mean of the frame is `mean`
+// away, without a branch: a thread has several on their way.
+__device__ __forceinline__ float factor_at_once(const TemplateProblem& q, const RunSums& sums,
+                                                double terms, double share, double mean,
+                                                double unscaled) {
+  const RunSums about = about_the_mean(q, sums, share, mean);
+  const auto factor = static_cast<float>(inverse_root(about.squares) * unscaled);
+  const bool is_finite = sums.squares - sums.squares == 0;
+  return select(is_finite, select(is_constant(about, terms), 0.0f, factor), no_factor());
 }
 
-// Of a block: sums of values and of squares.
+// The sums of a block in shared memory, first of values and then of squares: [rows][pitch] of columns, and behind
+// them [rows][group_pitch] of groups of kWindowRun of these. Odd pitches put rows into different banks.
+struct BlockSums {
+  static constexpr int runs = kFactorCols / kWindowRun;
+
+  __host__ __device__ explicit BlockSums(int template_cols)
+      : cols(kFactorCols + template_cols - 1),
+        pitch(cols | 1),
+        others(template_cols < 2 * kWindowRun ? 0 : template_cols / kWindowRun - 1),
+        group_pitch((runs + others) | 1) {}
+
+  __host__ __device__ int size() const { return kStripRows * (pitch + group_pitch); }
+  __device__ __forceinline__ double* row(double* all, int kind, int y) const {
+    return all + kind * size() + y * pitch;
+  }
+  __device__ __forceinline__ double* groups_of_row(double* all, int kind, int y) const {
+    return all + kind * size() + kStripRows * pitch + y * group_pitch;
+  }
+
+  int cols, pitch;
+  int others;  // groups of which none begins a run, but which windows of the last runs have
+  int group_pitch;
+};
 inline std::size_t factors_shared_bytes(const Problem& q) {
   if (!is_normalised(q.fields.score.kind)) return 0;
-  return sizeof(RunSums) * kStripRows *
-         static_cast<std::size_t>(FactorTile::pitch(FactorTile::cols(q)));
+  return 2 * sizeof(double) *
+         static_cast<std::size_t>(BlockSums(static_cast<int>(q.left.cols)).size());
 }
 
 // A block has kStripRows x kFactorCols windows. grid: columns, rows (in a stride), frames (in a stride).
@@ -40,75 +60,74 @@ static __global__ void __launch_bounds__(kFactorsThreads, 4)
     frame_factors_kernel(TemplateProblem q, TemplateMemory memory, FrameStrips strips,
                          const float* right) {
   constexpr int kTasks = kStripRows * (kFactorCols / kWindowRun);
-  static_assert(2 * kTasks <= kFactorsThreads);
+  static_assert(2 * kTasks == kFactorsThreads);
   const int thread = static_cast<int>(threadIdx.x);
-  const int cols = kFactorCols + q.left_cols - 1, pitch = cols | 1;
-  auto* const values = dynamic_shared<double>();
-  double* const squares = values + kStripRows * pitch;
+  const BlockSums places(q.left_cols);
+  auto* const shared = dynamic_shared<double>();
   const int col = static_cast<int>(blockIdx.x) * kFactorCols;
-  const int whole = q.left_rows / kStripRows;  // strips of a window of a block's first row
 #pragma unroll 1
   for (int frame = static_cast<int>(blockIdx.z); frame < q.rights;
        frame += static_cast<int>(gridDim.z)) {
     const auto pivot = static_cast<double>(strips.pivots[frame]);
     const float* const from = right + frame * q.right_size();
-    const RunSums* const sums =
-        strips.sums + static_cast<Index>(frame) * strips.count * q.right_cols;
+    const double* const sums = strips.of_frame(frame, q.right_cols);
 #pragma unroll 1
     for (int row = static_cast<int>(blockIdx.y) * kStripRows; row < q.out_rows;
          row += static_cast<int>(gridDim.y) * kStripRows) {
       block::barrier();  // the sums of the rows before have been read
 #pragma unroll 1
-      for (int x = thread; x < cols; x += kFactorsThreads) {
+      for (int x = thread; x < places.cols; x += kFactorsThreads) {
         const int at_x = q.first_sx + col + x, at_y = q.first_sy + row;
         // Windows of the problem have no elements beyond the last row and column. Any stand for these.
         const int own_x = at_x < q.right_cols ? at_x : q.right_cols - 1;
         const int last = q.right_rows - 1 - at_y;
         const float* const column = from + static_cast<Index>(at_y) * q.right_cols + own_x;
-        const RunSums* const strip =
-            sums + static_cast<Index>(strips.at(at_y)) * q.right_cols + own_x;
-        sums_of_windows<kStripRows, 8>(
-            [&](int j) { return PlacedSums{values + j * pitch + x, squares + j * pitch + x}; },
-            q.left_rows, [&](int i) { return column[i * q.right_cols]; },
-            [&](int i) { return column[(i < last ? i : last) * q.right_cols]; },
-            [&](float of) {
-              const double value = static_cast<double>(of) - pivot;
-              return RunSums{value, value * value};
-            },
-            [&](int& i) {
-              constexpr int kAtOnce = 4;
-              RunSums all{}, of[kAtOnce];
-#pragma unroll 1
-              for (int s = 1; s < whole; s += kAtOnce) {
-#pragma unroll
-                for (int k = 0; k < kAtOnce; ++k) {
-                  of[k] = strip[(s + k < whole ? s + k : s) * q.right_cols];
-                }
-#pragma unroll
-                for (int k = 0; k < kAtOnce; ++k) {
-                  if (s + k < whole) all.add(of[k]);
-                }
-              }
-              i = whole * kStripRows;
-              return all;
-            });
+        const double* const strip =
+            sums + static_cast<Index>(2 * strips.at(at_y)) * q.right_cols + own_x;
+        double* const values = places.row(shared, 0, 0) + x;
+        double* const squares = places.row(shared, 1, 0) + x;
+        const auto add_up = [&](auto load) {
+          sums_of_column(
+              q.left_rows, load,
+              [&](float of) {
+                const double value = static_cast<double>(of) - pivot;
+                return RunSums{value, value * value};
+              },
+              [&](int s) {
+                const double* const of = strip + 2 * s * q.right_cols;
+                return RunSums{of[0], of[q.right_cols]};
+              },
+              [&](int j, const RunSums& of) {
+                values[j * places.pitch] = of.values;
+                squares[j * places.pitch] = of.squares;
+              });
+        };
+        if (q.left_rows + kStripRows - 1 <= last) {
+          add_up([&](int y) { return column[y * q.right_cols]; });
+        } else {
+          add_up([&](int y) { return column[(y < last ? y : last) * q.right_cols]; });
+        }
       }
       block::barrier();
-      // Half of the warps have the sums of the values, the other half those of the squares: both
-      // together would be too many registers.
-      OneSum windows[kWindowRun];
-      const int task = thread % kTasks, y = task % kStripRows, x = task / kStripRows * kWindowRun;
-      double* const of_row = (thread < kTasks ? values : squares) + y * pitch + x;
-      if (thread < 2 * kTasks) {
-        const auto in_row = [&](int i) { return of_row[i]; };
-        sums_of_windows<kWindowRun, 4>([&](int j) -> OneSum& { return windows[j]; }, q.left_cols,
-                                       in_row, in_row, [](double of) { return OneSum{of}; });
+      // Half of the threads have the sums of the values, the other half those of the squares.
+      double windows[kWindowRun];
+      const int kind = thread / kTasks, y = thread % kStripRows, run = thread % kTasks / kStripRows;
+      double* const of_row = places.row(shared, kind, y) + run * kWindowRun;
+      double* const of_groups = places.groups_of_row(shared, kind, y) + run;
+      of_groups[0] = begin_run(windows, of_row);
+#pragma unroll 1
+      for (int i = thread; i < 2 * kStripRows * places.others; i += kFactorsThreads) {
+        const int of_y = i % kStripRows, of_kind = i / kStripRows % 2;
+        const int number = i / (2 * kStripRows) + BlockSums::runs;
+        const double* const from_row = places.row(shared, of_kind, of_y) + number * kWindowRun;
+        double not_of_a_run[kWindowRun];
+        places.groups_of_row(shared, of_kind, of_y)[number] = begin_run(not_of_a_run, from_row);
       }
+      block::barrier();
+      finish_run(windows, q.left_cols, of_row, of_groups);
       block::barrier();  // the sums of the columns have been read
-      if (thread < 2 * kTasks) {
 #pragma unroll
-        for (int j = 0; j < kWindowRun; ++j) of_row[j] = windows[j].value;
-      }
+      for (int j = 0; j < kWindowRun; ++j) of_row[j] = windows[j];
       block::barrier();
       wait_for_previous();
       let_next_start();
@@ -123,12 +142,14 @@ static __global__ void __launch_bounds__(kFactorsThreads, 4)
       const int end_y = col + own_x < q.out_cols ? rows : 0;
       float* const to = memory.factors + frame * q.out_size() +
                         static_cast<Index>(row) * q.out_cols + col + own_x;
-#pragma unroll 2
-      for (int own_y = first_y; own_y < end_y; own_y += kRowsAtOnce) {
-        const int at = own_y * pitch + own_x;
-        to[own_y * q.out_cols] =
-            factor_of_window(q, {values[at], squares[at]}, strips.terms, strips.share, mean,
-                             unscaled, [](double of) { return inverse_root_by_newton(of); });
+      const double* const own = places.row(shared, 0, 0) + own_x;
+#pragma unroll 4
+      for (int k = 0; k < kStripRows; k += kRowsAtOnce) {
+        const int own_y = first_y + k;
+        const double* const at = own + own_y * places.pitch;
+        const float factor = factor_at_once(q, {at[0], at[places.size()]}, strips.terms,
+                                            strips.share, mean, unscaled);
+        if (own_y < end_y) to[own_y * q.out_cols] = factor;
       }
     }
   }

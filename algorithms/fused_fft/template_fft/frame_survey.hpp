@@ -4,18 +4,16 @@
 //
 // A strip is as many rows of a frame as a block of factors has rows of windows. Strips begin where those blocks
 // begin, so that all windows of a block contain whole strips: the sums of a column of a strip, its values and their
-// squares, serve 16 windows each, and the kernel of factors reads 34 rows for windows of 64 rows where it had to
-// read 79. Sums are float64, about a pivot of the frame: the median of a few of its values, which an outlier does not
-// move, since the mean is known only after the survey.
+// squares, serve 16 windows each, and the kernel of factors reads 40 rows and sums of three strips for windows of 64
+// rows, where it had to read 79. Sums are float64, about a pivot of the frame, since the mean is known only after the
+// survey.
 #pragma once
 
 #include <algorithm>
 
-#include "algorithms/device/template_factors.hpp"
+#include "algorithms/fused_fft/template_fft/window_sums.hpp"
 
 namespace xcorr::fused_fft {
-
-constexpr int kStripRows = kTallFactors;
 
 // The strips of frames, and where what is known of them lies.
 struct FrameStrips {
@@ -33,13 +31,70 @@ struct FrameStrips {
   // The strip that begins at a row, first_sy + a multiple of kStripRows.
   __device__ __forceinline__ int at(int row) const { return (row + before) / kStripRows; }
 
+  __device__ __forceinline__ double* of_frame(int frame, int right_cols) const {
+    return sums + static_cast<Index>(frame) * (2 * count * right_cols);
+  }
+
   int before = 0;           // rows that the first strip lacks
   int count = 0;            // of a frame
   double terms = 1;         // elements of a window
   double share = 1;         // 1 / that
-  RunSums* sums = nullptr;  // [rights][count][right_cols]
+  double* sums = nullptr;   // [rights][count][2][right_cols]: of values, of squares
   float* pivots = nullptr;  // [rights]
 };
+
+// The median of nine values of a frame, which up to four outliers do not move; 0 where that is no number. Every thread
+// finds it: that one did, and the others waited for it, took longer.
+__device__ __forceinline__ float pivot_of(const float* frame, int rows, int cols) {
+  const auto median_of = [](float a, float b, float c) {
+    return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
+  };
+  float low = 0, middle[3], high = 0;
+#pragma unroll
+  for (int y = 0; y < 3; ++y) {
+    float of[3];
+#pragma unroll
+    for (int x = 0; x < 3; ++x) {
+      const Index at_y = static_cast<Index>(2 * y + 1) * rows / 6;
+      const Index at_x = static_cast<Index>(2 * x + 1) * cols / 6;
+      of[x] = frame[at_y * cols + at_x];
+    }
+    const float least = fminf(fminf(of[0], of[1]), of[2]);
+    const float most = fmaxf(fmaxf(of[0], of[1]), of[2]);
+    low = y == 0 ? least : fmaxf(low, least);
+    middle[y] = median_of(of[0], of[1], of[2]);
+    high = y == 0 ? most : fminf(high, most);
+  }
+  const float median = median_of(low, median_of(middle[0], middle[1], middle[2]), high);
+  return median - median == 0 ? median : 0.0f;
+}
+
+__device__ __forceinline__ SurveyPart together(const SurveyPart& a, const SurveyPart& b) {
+  return {a.sum + b.sum, a.count + b.count, fmaxf(a.largest, b.largest), {}};
+}
+// That of all threads of a block, for its first thread, in a fixed order.
+__device__ __forceinline__ SurveyPart part_of_threads(SurveyPart own, int threads) {
+  XCORR_SHARED(SurveyPart, of_warp, warp::kSize);
+  const auto of_lanes = [&](int lanes) {
+#pragma unroll
+    for (int by = lanes / 2; by > 0; by /= 2) {
+      own = together(own, {warp::shuffle_xor(own.sum, by),
+                           warp::shuffle_xor(own.count, by),
+                           warp::shuffle_xor(own.largest, by),
+                           {}});
+    }
+  };
+  const int warps = threads / warp::kSize, thread = static_cast<int>(threadIdx.x);
+  of_lanes(warp::kSize);
+  block::barrier();  // others may still read those before
+  if (warp::lane() == 0) of_warp[thread / warp::kSize] = own;
+  block::barrier();
+  if (thread < warp::kSize) {
+    own = thread < warps ? of_warp[thread] : SurveyPart{};
+    of_lanes(warp::kSize);
+  }
+  return own;
+}
 
 // Two blocks an SM, or columns wait for others' loads.
 static __global__ void __launch_bounds__(kSurveyThreads, 2)
@@ -47,7 +102,6 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
                         const float* left, const float* right) {
   wait_for_previous();
   let_next_start();
-  XCORR_SHARED(float, of_block, 1);
   const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
   if (block < q.lefts) {
     const Index at = block * q.left_size();
@@ -56,18 +110,20 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
   }
   const int item = block - q.lefts, frame = item / memory.parts, part = item % memory.parts;
   const float* const from = right + frame * q.right_size();
-  RunSums* const to = strips.sums + static_cast<Index>(frame) * strips.count * q.right_cols;
+  double* const sums = strips.of_frame(frame, q.right_cols);
   const int columns = strips.count * q.right_cols;
   constexpr int kAtOnce = 8;
   static_assert(kStripRows % kAtOnce == 0);
   float values[kAtOnce];
   const float* column = from;  // of the thread
+  double* to = sums;
   int rows = 0;
   const auto choose = [&](int i) {
     const int strip = i / q.right_cols, col = i - strip * q.right_cols;
     const int begin = strip * kStripRows - strips.before, first = begin > 0 ? begin : 0;
     const int end = begin + kStripRows < q.right_rows ? begin + kStripRows : q.right_rows;
     rows = end - first;
+    to = sums + 2 * strip * q.right_cols + col;
     column = from + static_cast<Index>(first) * q.right_cols + col;
   };
   const auto load = [&](int first) {
@@ -79,18 +135,8 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
   };
   int i = part * kSurveyThreads + thread;
   if (i < columns) choose(i), load(0);  // on its way while the pivot is found
-  if (thread < warp::kSize) {
-    constexpr int kMost = 1 << 26;  // rows or columns: places stay in 32 bits
-    const int of_rows = q.right_rows < kMost ? q.right_rows : kMost;
-    const int of_cols = q.right_cols < kMost ? q.right_cols : kMost;
-    const float found = q.is_centred ? median_near(q, from, 1.0f, 0, 0, of_rows, of_cols) : 0.0f;
-    if (thread == 0) {
-      of_block[0] = found;
-      if (part == 0) strips.pivots[frame] = found;
-    }
-  }
-  block::barrier();
-  const float pivot = of_block[0];
+  const float pivot = q.is_centred ? pivot_of(from, q.right_rows, q.right_cols) : 0.0f;
+  if (part == 0 && thread == 0) strips.pivots[frame] = pivot;
   const auto mean = static_cast<double>(pivot);
   double sum = 0, count = 0;
   float largest = 0;
@@ -108,7 +154,8 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
         most = fmaxf(most, fabsf(value));
       }
     }
-    to[i] = own;
+    to[0] = own.values;
+    to[q.right_cols] = own.squares;
     if (own.squares - own.squares == 0) {
       sum += own.values + rows * mean;
       count += rows;
@@ -126,28 +173,20 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
     i += memory.parts * kSurveyThreads;
     if (i < columns) choose(i), load(0);
   }
-  sum = sum_of_threads(sum, kSurveyThreads);
-  count = sum_of_threads(count, kSurveyThreads);
-  const double most = largest_of_threads(largest, kSurveyThreads);
-  if (thread == 0) memory.survey[item] = {sum, count, static_cast<float>(most), {}};
+  const SurveyPart all = part_of_threads({sum, count, largest, {}}, kSurveyThreads);
+  if (thread == 0) memory.survey[item] = all;
 }
 
 // What the survey leaves of a frame, by all threads of a block.
 __device__ __forceinline__ void store_facts(const TemplateMemory& memory, int frame, int threads) {
-  double sum = 0, count = 0, largest = 0;
+  SurveyPart own{};
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < memory.parts; i += threads) {
-    const SurveyPart& part = memory.survey[static_cast<Index>(frame) * memory.parts + i];
-    sum += part.sum;
-    count += part.count;
-    largest = fmax(largest, static_cast<double>(part.largest));
+    own = together(own, memory.survey[static_cast<Index>(frame) * memory.parts + i]);
   }
-  sum = sum_of_threads(sum, threads);
-  count = sum_of_threads(count, threads);
-  largest = largest_of_threads(largest, threads);
+  const SurveyPart all = part_of_threads(own, threads);
   if (threadIdx.x == 0) {
-    memory.facts[frame] = {count > 0 ? sum / count : 0.0, scale_of(static_cast<float>(largest)),
-                           0.0f};
+    memory.facts[frame] = {all.count > 0 ? all.sum / all.count : 0.0, scale_of(all.largest), 0.0f};
   }
 }
 

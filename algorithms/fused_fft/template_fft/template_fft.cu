@@ -107,7 +107,7 @@ struct TemplateFftMemory {
     strips = FrameStrips(q);
     of_templates = template_memory(q, pieces, strips.parts(q));
     if (is_normalised(q.fields.score.kind)) {
-      strips.sums = pieces.take<RunSums>(q.rights * strips.count * q.right.cols);
+      strips.sums = pieces.take<double>(2 * q.rights * strips.count * q.right.cols);
       strips.pivots = pieces.take<float>(q.rights);
     }
     spectra = pieces.take<Complex>(q.lefts * spectrum);
