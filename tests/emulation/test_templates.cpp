@@ -100,7 +100,8 @@ TEST_P(Templates, are_right_by_the_verdict) {
   for (const std::string shapes :
        {"n-to-m/1x1/3x4/2:2/valid", "n-to-m/5x7/19x33/3:2/valid", "n-to-mn/4x5/12x40/2:4/valid",
         "one-to-many/18x17/36x56/1:2/valid", "one-to-many/3x20/9x90/1:2/sy:1..5,sx:2..69",
-        "n-to-m/9x3/70x12/2:1/valid", "n-to-m/50x9/97x24/2:2/sy:5..44,sx:1..12"}) {
+        "n-to-m/9x3/70x12/2:1/valid", "n-to-m/50x9/97x24/2:2/sy:5..44,sx:1..12",
+        "n-to-m/5x40/13x75/2:1/valid", "one-to-one/20x35/24x99/1:1/valid"}) {
     for (const std::string fields :
          {"/score=zncc:0.3", "/score=zncc:0.3/result=peak", "/score=ncc:0.3",
           "/score=covariance/result=peak:gaussian", "/score=covariance", "/result=peak",

@@ -96,7 +96,9 @@ TEST(Windows, CovarianceOfFramesWithAnOffset) {
          {"n-to-mn/32x32/32x32/2:2/full/boundary=circular",
           "n-to-mn/16x16/16x16/3:3/full/boundary=circular",
           "n-to-mn/64x64/64x64/1:2/full/boundary=circular", "n-to-mn/32x32/32x32/2:2/full",
-          "n-to-mn/64x64/64x64/1:1/full", "n-to-m/13x16/16x11/1:2/full"}) {
+          "n-to-m/32x32/32x32/1:2/sy:-31..31,sx:-9..20",
+          "n-to-m/32x32/32x32/2:1/sy:-20..31,sx:-31..31", "n-to-mn/64x64/64x64/1:1/full",
+          "n-to-m/13x16/16x11/1:2/full"}) {
       const Problem q = parse_problem(shapes + "/score=covariance/views=windows");
       if (!v.supports({q, {}})) continue;
       const ViewLayout layouts[] = {view_layout(q, Side::left, 9), view_layout(q, Side::right, 9)};
@@ -182,6 +184,9 @@ TEST(Windows, PeaksAtTheLimits) {
       // All outputs are negative: the zero of a shift at which nothing overlaps is none of them.
       const std::vector<float> ones(size, 1.0f), minus(size, -1.0f);
       expect_reduced(v, q, ones, minus);
+      // All covariances are 0: the first shift is the first one that exists.
+      const Problem covariance = parse_problem(shapes + "/score=covariance/result=peak");
+      if (v.supports({covariance, {}})) expect_reduced(v, covariance, ones, minus);
       // Sums that are not scaled yet are beyond float32 at one shift alone, left or right of 0.
       for (const int shift : {5, -5}) {
         std::vector<float> left(size, 0.0f), right(size, 0.0f);
