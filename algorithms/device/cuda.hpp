@@ -80,15 +80,6 @@ __device__ __forceinline__ double select(bool condition, double yes, double no) 
   return result;
 }
 
-// 1 / sqrt(value) of a normal number, up to 2^-38 of it: the approximation of the hardware, which has the upper half
-// of a double, and a step of Newton's method.
-__device__ __forceinline__ double inverse_root(double value) {
-  double root;
-  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(root) : "d"(value));
-  const double rest = fma(-value * root, root, 1.0);
-  return fma(0.5 * root, rest, root);
-}
-
 namespace block {
 
 // Every thread of the block must come here, and none may have ended before.

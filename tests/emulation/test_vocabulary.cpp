@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <typeinfo>
 
+#include "algorithms/device/approximations.hpp"
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/device/divide.hpp"
 #include "algorithms/device/matrix.hpp"
@@ -153,6 +154,15 @@ TEST(Vocabulary, select_takes_one_side_and_opaque_changes_nothing) {
   static_assert(std::is_same_v<decltype(opaque(1)), int>);
   EXPECT_EQ(opaque(std::numeric_limits<int>::min()), std::numeric_limits<int>::min());
   EXPECT_EQ(opaque(std::numeric_limits<int>::max()), std::numeric_limits<int>::max());
+}
+
+TEST(Vocabulary, inverse_roots_have_38_bits) {
+  for (int power = -1000; power <= 1000; power += 7) {
+    for (const double value : {1.0, 1.3, 2.0, 3.999}) {
+      const double scaled = std::ldexp(value, power), root = inverse_root(scaled);
+      EXPECT_LE(std::abs(root * root * scaled - 1), 0x1p-37) << scaled;
+    }
+  }
 }
 
 TEST(Vocabulary, loads_outside_are_zero) {

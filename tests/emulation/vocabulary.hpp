@@ -1,4 +1,4 @@
-// The names of algorithms/device/cuda.hpp, launch.hpp, memory.hpp, turns.hpp and votes.hpp for a host compiler, and through
+// The names of algorithms/device/{cuda, launch, memory, turns, votes, approximations}.hpp for a host compiler, and through
 // tests/emulation/matrix.hpp those of matrix.hpp; meanings are documented there. The namespaces of
 // the algorithms lie in the inline namespace xcorr::emulated here (families.hpp.in), so that nothing
 // of an emulated unit has the name of a part of libxcorr.

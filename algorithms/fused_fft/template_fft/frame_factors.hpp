@@ -10,6 +10,7 @@
 //                        of several: at its beginning
 #pragma once
 
+#include "algorithms/device/approximations.hpp"
 #include "algorithms/fused_fft/template_fft/frame_survey.hpp"
 #include "algorithms/fused_fft/template_fft/window_sums.hpp"
 

@@ -1,0 +1,22 @@
+// The vocabulary's words for what the hardware approximates in an instruction, where CUDA's own functions take many to
+// round as IEEE 754 does.
+#pragma once
+
+#include "algorithms/device/cuda.hpp"
+
+#ifndef XCORR_EMULATE
+
+namespace xcorr::device {
+
+// 1 / sqrt(value) of a normal number, up to 2^-38 of it: the approximation of the hardware, which has the upper half
+// of a double, and a step of Newton's method.
+__device__ __forceinline__ double inverse_root(double value) {
+  double root;
+  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(root) : "d"(value));
+  const double rest = fma(-value * root, root, 1.0);
+  return fma(0.5 * root, rest, root);
+}
+
+}  // namespace xcorr::device
+
+#endif  // XCORR_EMULATE
