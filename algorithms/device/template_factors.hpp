@@ -113,28 +113,20 @@ __device__ __forceinline__ void sums_of_windows(Window window, int length, Load 
 // The factor of a window with an infinity or a NaN.
 __device__ __forceinline__ float no_factor() { return std::bit_cast<float>(0x7fc00000u); }
 
-// The sum of squares of a window about its mean (ncc: about 0), and the distance of that mean from the frame's. Sums
-// are about a number of which the mean of the frame is `mean` away.
-__device__ __forceinline__ RunSums about_the_mean(const TemplateProblem& q, const RunSums& sums,
-                                                  double share, double mean) {
-  if (!q.is_centred) return {0.0, sums.squares};
-  const double deviation = sums.values * share;
-  return {deviation - mean, sums.squares - sums.values * deviation};
-}
-// Whether that is what rounding leaves of a constant. The deviation of the mean serves as the largest one: where the
-// rule applies all are alike.
-__device__ __forceinline__ bool is_constant(const RunSums& about, double terms) {
-  return is_rounding(about.squares, about.values, terms) || about.squares < 0x1p-1000;
-}
-
-// The factor of a window: 0 where it is constant up to rounding, NaN where it has an infinity or a NaN. Sums are about
-// the mean of the frame, `unscaled` is 1 / its scale.
+// The factor of a window about its mean (ncc: about 0): 0 where it is constant up to rounding, NaN
+// where it has an infinity or a NaN. Sums are about the mean of the frame, `unscaled` is 1 / its scale.
 __device__ __forceinline__ float factor_of_window(const TemplateProblem& q, const RunSums& sums,
                                                   double terms, double share, double unscaled) {
-  if (!(sums.squares - sums.squares == 0)) return no_factor();
-  const RunSums about = about_the_mean(q, sums, share, 0.0);
-  if (is_constant(about, terms)) return 0.0f;
-  return static_cast<float>(inverse_square_root(about.squares) * unscaled);
+  double squares = sums.squares;
+  if (!(squares - squares == 0)) return no_factor();
+  double deviation = 0;
+  if (q.is_centred) {
+    // The deviation of the mean serves as the largest one: where the rule applies all are alike.
+    deviation = sums.values * share;
+    squares -= sums.values * deviation;
+  }
+  if (is_rounding(squares, deviation, terms) || squares < 0x1p-1000) return 0.0f;
+  return static_cast<float>(inverse_square_root(squares) * unscaled);
 }
 
 // Shared memory of a block of kRows rows of windows.

@@ -21,10 +21,16 @@ namespace xcorr::fused_fft {
 __device__ __forceinline__ float factor_at_once(const TemplateProblem& q, const RunSums& sums,
                                                 double terms, double share, double mean,
                                                 double unscaled) {
-  const RunSums about = about_the_mean(q, sums, share, mean);
-  const auto factor = static_cast<float>(inverse_root(about.squares) * unscaled);
+  double squares = sums.squares, from_mean = 0;
+  if (q.is_centred) {
+    const double deviation = sums.values * share;
+    from_mean = deviation - mean;
+    squares -= sums.values * deviation;
+  }
+  const auto factor = static_cast<float>(inverse_root(squares) * unscaled);
   const bool is_finite = sums.squares - sums.squares == 0;
-  return select(is_finite, select(is_constant(about, terms), 0.0f, factor), no_factor());
+  const bool is_constant = is_rounding(squares, from_mean, terms) || squares < 0x1p-1000;
+  return select(is_finite, select(is_constant, 0.0f, factor), no_factor());
 }
 
 // The sums of a block in shared memory, first of values and then of squares: [rows][pitch] of columns, and behind
