@@ -120,7 +120,7 @@ inline void load_right(std::uint32_t (&b)[4], const std::uint32_t* shared, int p
 
 }  // namespace xcorr::device::matrix
 
-// Products that are made at once: a missing fence or wait is not seen. Each warp has rows of its
+// Products are made at once: a missing fence is not seen, nor a wait that only the sums need. Each warp has rows of its
 // own, so that no other warp's fragments are needed.
 namespace xcorr::device::warpgroup {
 
@@ -141,8 +141,13 @@ inline RightMatrix right_matrix(const void* shared, int rows_apart, int columns_
 inline void publish_shared() {}
 inline void fence() {}
 inline void commit() {}
+// An operation is one of the whole warpgroup and ends for its four warps at once (PTX ISA, wgmma.wait_group): whoever has
+// waited may overwrite what any of them read.
 template <int kGroups>
-void wait() {}
+void wait(emulation::Site site = emulation::Site::current()) {
+  static_assert(kGroups == 0, "which operations have ended is not kept here");
+  emulation::group_barrier(4 * 32, site);
+}
 
 // A word holds kPerWord rows of a column of the right matrix, or columns of a row of the left one.
 template <int kPerWord, double (*kElement)(std::uint32_t word, int part), bool kAdd, int kSums>

@@ -244,6 +244,27 @@ TEST_P(Detection, scores_of_a_drifting_mean) {
   EXPECT_LE(worst, is_narrow() ? 3e-4 : 1e-5);
 }
 
+// A block takes several tiles, one after the other, and the factors of each are others: the signal's scale is ten times
+// that of the tile before. In many orders of threads, since a warp reads factors while others go on.
+TEST_P(Detection, scores_of_tiles_of_other_scales) {
+  const Index tile = has_large_tiles() ? 2048 : 256;
+  Series series(is_narrow() ? 17 : 2, 1, 40, 5 * tile + 11,
+                [=](Index i) { return std::pow(10.0, i / tile % 5) * noise(i); });
+  Planned planned = plan_of(GetParam(), series.problem("score=zncc:0.3"), "4");
+  for (int call = 0; call < 12; ++call) {
+    const auto* const surface =
+        static_cast<const float*>(planned.compute(series.left.data(), series.right.data()));
+    for (Index t = 0; t < series.templates; t += 8) {
+      for (Index s = 0; s < series.shifts(); s += 7) {
+        // Away from a step, which costs digits in its tile.
+        if (s % tile + series.length > tile) continue;
+        ASSERT_NEAR(surface[t * series.shifts() + s], series.score(t, s), is_narrow() ? 2e-3 : 1e-4)
+            << t << " " << s;
+      }
+    }
+  }
+}
+
 // Enough shifts for brackets, in two groups of templates; what was planted is found.
 TEST_P(Detection, thresholds_from_brackets) {
   Series series(is_narrow() ? 17 : 2, 1, 32, 2000, noise);

@@ -38,7 +38,7 @@ from tests.mutants.builds import CONFORMANCE, EMULATION, Build, DoesNotCompile
 from tests.mutants.mutants import DATA, PLACES, ROOT, Mistake, Mutant, edited, load, sources, write_overlay
 
 CONTROL = "control"
-SECONDS = {"cpu": 900, "emulation": 1800, "card": 150}  # of a control, beyond which it hangs
+SECONDS = {"cpu": 900, "emulation": 1800, "card": 900}  # of a control, beyond which it hangs
 
 
 @dataclass
