@@ -4,7 +4,8 @@
 // transforms. It cancels: the template without its mean does not see it (template_problem.hpp).
 //
 // - Factors of all shifts of a frame, 1 / the norm of its window, are made once for all templates in
-//   float64, by a kernel that runs beside that of the templates' spectra (frame_factors.hpp).
+//   float64, from sums of strips of the frame (frame_survey.hpp), by a kernel that runs beside that of the
+//   templates' spectra (frame_factors.hpp).
 // - A block takes a tile: it reads it less a pivot, the median of some of its values, so that an offset
 //   costs no digits. Transform, product with the template's spectrum, transform back, score and the
 //   first largest score happen in shared memory.
