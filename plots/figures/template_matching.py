@@ -192,13 +192,15 @@ def _compiled(every: pd.DataFrame) -> Result:
 def _crossover(every: pd.DataFrame) -> Result:
     if every.empty:
         return _missing("crossover")
-    direct, transform = table.variant("direct"), table.variant("transform")
+    transform = table.variant("transform")
+    sums = [table.variant(role) for role in ("direct", "tiled", "centred")]
     square = (every["patient"] == "") & (every["left_rows"] == every["left_cols"]) & (every["lefts"] == 1)
-    own = every[square & (every["fields"] == "score=zncc:0.3") & every["variant"].isin([direct, transform])]
-    best = own.groupby(["variant", "left_rows", "shifts"])["time_us"].min().unstack("variant")
-    if not {direct, transform} <= set(best.columns) or best.dropna().empty:
-        return _missing("crossover", f"{direct} and {transform}")
-    ratio = (best[direct] / best[transform]).dropna()
+    own = every[square & (every["fields"] == "score=zncc:0.3") & every["variant"].isin([*sums, transform])]
+    own = own.assign(sums=own["variant"] != transform)
+    best = own.groupby(["sums", "left_rows", "shifts"])["time_us"].min().unstack("sums")
+    if set(best.columns) != {False, True} or best.dropna().empty:
+        return _missing("crossover", f"{sums[0]} and {transform}")
+    ratio = (best[True] / best[False]).dropna()
     sides_of = ratio.groupby(level="shifts").transform("size")
     ratio = ratio[sides_of == sides_of.max()]  # single sizes of other searches are no curve
     areas = sorted(ratio.index.get_level_values("shifts").unique())
@@ -212,13 +214,14 @@ def _crossover(every: pd.DataFrame) -> Result:
     sides = sorted(map(int, ratio.index.get_level_values("left_rows").unique()))
     _panels.log_ticks(axes, sides, [str(side) for side in sides])
     axes.set_xlabel("Side of the template [pixels]")
-    axes.set_ylabel("Direct over transform")
+    axes.set_ylabel("Sums of products over transform")
     _panels.log_axis(axes, ratio.to_numpy(dtype=float), _panels.tick_text("x"))
     _panels.legend_below(figure, handles, style.PAGE_IN)
     return Drawing(
         name=f"{SECTION}_crossover",
         title=f"{TITLE}: where a transform overtakes sums of products",
-        caption=f"Time of {direct} over that of {transform}, one template, zncc, fastest point of each. Above 1 the transform is faster.",
+        caption=f"Time of the fastest of {', '.join(sums)} over that of {transform}, one template, zncc, fastest point of each. Above 1 the "
+        "transform is faster.",
         alt=f"Line chart: ratio of times against the side of the template; curves: {', '.join(labels)}.",
         figure=figure,
         section=SECTION,

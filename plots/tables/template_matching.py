@@ -72,7 +72,7 @@ def patients() -> dict[str, Patient]:
 
 
 def variant(role: str) -> str:
-    """Of template_matching.toml: `tiled`, `direct`, `transform` or `specialised`."""
+    """Of template_matching.toml: `tiled`, `centred`, `direct`, `transform` or `specialised`."""
     return str(load_toml(DATA)["variants"][role])
 
 

@@ -60,6 +60,7 @@ def of_patients(speed=2.0):
         for area in (16, 64):
             shapes = (side, side, side + area - 1, side + area - 1)
             rows.append(matched(template_matching.variant("direct"), 0.1 * side * area, shapes, 1))
+            rows.append(matched(template_matching.variant("centred"), 0.05 * side * area, shapes, 1))
             rows.append(matched(template_matching.variant("transform"), 1.0 * area, shapes, 1, "tile=64"))
     return rows
 
@@ -132,7 +133,11 @@ def test_every_figure_is_drawn(measured):
     assert isinstance(without, Omitted), "no rows of what is compiled at run time"
     assert all(isinstance(one, Drawing) for one in drawn.values()), drawn
     assert len(drawn["template_matching_tiles"].figure.axes[0].lines) >= 6
-    assert len(drawn["template_matching_crossover"].figure.axes[0].lines) == 3
+    lines = drawn["template_matching_crossover"].figure.axes[0].lines
+    assert len(lines) == 3
+    assert lines[0].get_ydata()[0] == pytest.approx(0.1 * lines[0].get_xdata()[0] / 2), (
+        "the centred sums take half of the time of the others"
+    )
     assert len(chapter_of(measured)["tables"]) == 2
 
 
