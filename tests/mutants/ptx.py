@@ -25,6 +25,10 @@ class Kernel:
     definitions: dict[str, list[int]] = field(default_factory=dict)  # of a register: the lines that write it
     tables: frozenset[str] = frozenset()  # pointers that the plan stored, as parameter+offset
     loads_early: bool = False  # what it loads was complete before the launch ahead of it
+    starts_next_early: bool = False  # the next launch does not rely on its having waited
+    counted: dict[str, int] = field(
+        default_factory=dict
+    )  # looks at counters before a load, as parameter+offset, or a write
     known: dict[str, int] = field(default_factory=dict)  # value of a parameter, where only one is launched dependent
 
     def define(self) -> None:

@@ -7,6 +7,10 @@ A kernel's instructions are walked from its entry along every branch up to the f
 
 A kernel may load before it waits what was complete before the launch ahead of it: that launch waits before it lets the
 next one start, which is checked of it here, so that all launches before it have ended. Such kernels are named below.
+
+A kernel may look at counters in place of waiting: one thread of a block does, by acquire loads, and a barrier tells the
+others. Then it must meet as many such barriers as is written below before it loads what another launch of the call
+stored, and before it writes. Some block of it still waits before it lets the next launch start.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from tests.mutants import ptx_shared
 from tests.mutants.mutants import ROOT, Mistake
 from tests.mutants.ptx import BRANCH, END, OPERANDS, REGISTER, WRITE, Kernel, kernels, parameter_of, plain, written
 
+ACQUIRE = re.compile(r"^ld\.acquire")
+BARRIER = re.compile(r"^bar(rier)?(\.cta)?\.sync")
 LOAD = re.compile(r"^ld\.(?!shared|param|local)|^cp\.async\.c[ag]")
 COMPARE = {
     "eq": lambda a, b: a == b,
@@ -113,6 +119,8 @@ def flags(kernel: Kernel) -> set[str]:
 
 def violations(kernel: Kernel) -> list[str]:
     """What the kernel does on some path from its entry before it has waited."""
+    if kernel.counted:
+        return violations_of_counting(kernel)
     carried = flags(kernel)
     found: dict[int, str] = {}
     seen: set[tuple[int, tuple[tuple[str, int], ...]]] = set()
@@ -139,7 +147,8 @@ def violations(kernel: Kernel) -> list[str]:
                 if taken == 1:
                     break
             elif bare.startswith("griddepcontrol.launch_dependents"):
-                found[at] = "lets the next launch start before it waits"
+                if not kernel.starts_next_early:
+                    found[at] = "lets the next launch start before it waits"
             elif WRITE.match(bare):
                 found[at] = f"writes before it waits: {line}"
             elif LOAD.match(bare):
@@ -160,6 +169,55 @@ def violations(kernel: Kernel) -> list[str]:
     return [found[at] for at in sorted(found)]
 
 
+def violations_of_counting(kernel: Kernel) -> list[str]:
+    """The same of a kernel that looks at counters: what it does on some path before enough barriers behind such looks."""
+    behind_a_look: set[int] = set()
+    looked = False
+    for at, line in enumerate(kernel.lines):
+        if ACQUIRE.match(plain(line)):
+            looked = True
+        elif BARRIER.match(plain(line)):
+            if looked:
+                behind_a_look.add(at)
+            looked = False
+    found: dict[int, str] = {}
+    seen: set[tuple[int, int, bool]] = set()
+    todo = [(0, 0, False)]
+    waits_first = False
+    while todo:
+        state = todo.pop()
+        at, looks, has_let = state
+        if state in seen or at >= len(kernel.lines):
+            continue
+        seen.add(state)
+        line = kernel.lines[at]
+        bare = plain(line)
+        if branch := BRANCH.match(line):
+            todo.append((kernel.labels[branch[3]], looks, has_let))
+            if not branch[2]:
+                continue
+        elif END.match(line):
+            continue
+        elif at in behind_a_look:
+            looks = min(looks + 1, max(kernel.counted.values()))
+        elif bare.startswith("griddepcontrol.wait"):
+            waits_first |= not has_let
+        elif bare.startswith("griddepcontrol.launch_dependents"):
+            has_let = True
+        elif WRITE.match(bare):
+            if looks < kernel.counted["write"]:
+                found[at] = f"writes after {looks} looks at counters: {line}"
+        elif LOAD.match(bare) and not ACQUIRE.match(bare):
+            of = origins(kernel, REGISTER.findall(bare[bare.index("[") :]))
+            late = [parameter for parameter in sorted(of) if looks < kernel.counted.get(parameter, 0)]
+            if late:
+                found[at] = f"loads after {looks} looks at counters, from parameter {', '.join(late)}: {line}"
+        todo.append((at + 1, looks, has_let))
+    if not waits_first:
+        found[len(kernel.lines)] = "no block waits before it lets the next launch start"
+    return [found[at] for at in sorted(found)]
+
+
 class NotCompiled(Exception):
     """What nvcc says."""
 
@@ -167,9 +225,11 @@ class NotCompiled(Exception):
 # Units with dependent launches, and of their kernels what a rule needs to know. `tables`: parameters that point to
 # what the plan stored (FusedProblem::roots, GridArguments::roots, FftArguments::powers). `known`: fused_fft_grid
 # launches phases apart only as ordinary launches (GridPlan::compute, DependentLaunches::overlaps), so Phases::all is what counts.
-# `early`: kernels that load before they wait, inputs of the call and what a launch two before stored. In template_fft the
-# launch between writes other things: frame_factors_kernel loads what the survey stored, spectra and facts of frames are
-# stored between; the kernel of tiles that meet one template loads these, and factors are stored between.
+# `early`: kernels that load before they wait, inputs of the call and what a launch before the one ahead stored. In
+# template_fft the kernel of tiles that meet one template loads spectra and facts of frames; factors are stored between.
+# `starts_next_early`: kernels that let the next launch start before they wait, since it counts.
+# `counted`: kernels that look at counters; for each parameter, as parameter+offset, and for writes, after how many looks.
+# frame_factors_kernel loads sums of strips and pivots after the first, facts after the second.
 ROOTS = frozenset({"0+24"})
 UNITS: dict[str, dict] = {
     "autocorr_fft": {},
@@ -182,7 +242,12 @@ UNITS: dict[str, dict] = {
     "fused_fft_warp_peak": {},
     "fused_fft_windows": {},
     "template_direct": {},
-    "template_fft": {"tables": ROOTS, "early": ("frame_factors_kernel", "TemplateFftArguments")},
+    "template_fft": {
+        "tables": ROOTS,
+        "early": ("TemplateFftArguments",),
+        "starts_next_early": ("template_spectra_kernel",),
+        "counted": {"frame_factors_kernel": {"2+24": 1, "2+32": 1, "1+16": 2, "write": 2}},
+    },
     "template_pearson_jit": {},
     "template_pearson_tiled": {},
     "template_pearson_tiled_centred": {},
@@ -257,6 +322,10 @@ def broken_rules(unit: str, ptx: str) -> list[str]:
             kernel.tables = UNITS[unit].get("tables", frozenset())
             kernel.known = UNITS[unit].get("known", {})
             kernel.loads_early = any(name in kernel.name for name in UNITS[unit].get("early", ()))
+            kernel.starts_next_early = any(name in kernel.name for name in UNITS[unit].get("starts_next_early", ()))
+            for name, counted in UNITS[unit].get("counted", {}).items():
+                if name in kernel.name:
+                    kernel.counted = counted
             broken += violations(kernel)
         found += [f"{kernel.name}: {what}" for what in broken]
     if count == 0:

@@ -91,6 +91,41 @@ def test_what_is_known_of_a_parameter_chooses_the_branch() -> None:
     assert len(found(body, {"0+8": 1})) == 1
 
 
+LOOK = "$L__BB0_%d:\n\tld.acquire.gpu.global.u32 \t%%r4, [%%rd5];\n\t@%%p1 bra \t$L__BB0_%d;\n\tbar.sync \t0;\n"
+LAST_BLOCK = "\t@%p1 bra \t$L__BB0_9;\n\tgriddepcontrol.launch_dependents;\n$L__BB0_9:\n"
+WAITS = "\t@!%p1 bra \t$L__BB0_8;\n" + WAIT + "\tgriddepcontrol.launch_dependents;\n$L__BB0_8:\n"
+
+
+@pytest.mark.parametrize(
+    "body, says",
+    [
+        (LAST_BLOCK + LOOK % (1, 1) + "\tld.global.f32 \t%f1, [%rd5];\n" + LOOK % (2, 2) + WAITS + STORE, ""),
+        (LAST_BLOCK + LOOK % (1, 1) + LOOK % (2, 2) + WAITS + STORE, ""),
+        (LAST_BLOCK + "\tbar.sync \t0;\n\tld.global.f32 \t%f1, [%rd5];\n" + WAITS, "loads after 0 looks at counters"),
+        (LAST_BLOCK + LOOK % (1, 1) + STORE + LOOK % (2, 2) + WAITS, "writes after 1 looks at counters"),
+        # Some threads go around the barrier.
+        (
+            LAST_BLOCK
+            + "\t@%p1 bra \t$L__BB0_3;\n"
+            + LOOK % (1, 1)
+            + "$L__BB0_3:\n\tld.global.f32 \t%f1, [%rd5];\n"
+            + WAITS,
+            "loads after 0 looks at counters",
+        ),
+        (
+            LOOK % (1, 1) + LOOK % (2, 2) + "\tgriddepcontrol.launch_dependents;\n" + WAITS + STORE,
+            "no block waits before",
+        ),
+        (LAST_BLOCK + LOOK % (1, 1) + LOOK % (2, 2) + STORE, "no block waits before"),
+    ],
+)
+def test_a_kernel_that_counts_looks_before_it_loads_and_writes(body: str, says: str) -> None:
+    (kernel,) = kernels(HEAD + body + END)
+    kernel.tables, kernel.counted = frozenset({"0+24"}), {"1+0": 1, "write": 2}
+    what = ptx_rules.violations(kernel)
+    assert (len(what) == 1 and says in what[0]) if says else what == []
+
+
 def broken(body: str) -> list[str]:
     """What of the rules of shared memory a kernel breaks."""
     (kernel,) = kernels(HEAD + body + END)

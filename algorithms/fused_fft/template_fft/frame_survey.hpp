@@ -21,8 +21,8 @@ struct FrameStrips {
   explicit FrameStrips(const Problem& q)
       : before((kStripRows - static_cast<int>(q.window.sy.first % kStripRows)) % kStripRows),
         count(static_cast<int>(ceil_div<Index>(q.right.rows + before, kStripRows))),
-        terms(static_cast<double>(q.left.size())),
-        share(1 / terms) {}
+        share(1 / static_cast<double>(q.left.size())),
+        rounding(0x1p-42 * static_cast<double>(q.left.size())) {}
 
   // Blocks of a frame: a thread has a column of a strip.
   Index parts(const Problem& q) const {
@@ -31,34 +31,46 @@ struct FrameStrips {
   // The strip that begins at a row, first_sy + a multiple of kStripRows.
   __device__ __forceinline__ int at(int row) const { return (row + before) / kStripRows; }
 
-  __device__ __forceinline__ double* of_frame(int frame, int right_cols) const {
-    return sums + static_cast<Index>(frame) * (2 * count * right_cols);
+  __device__ __forceinline__ RunSums* of_frame(int frame, int right_cols) const {
+    return sums + static_cast<Index>(frame) * (count * right_cols);
   }
 
-  int before = 0;           // rows that the first strip lacks
-  int count = 0;            // of a frame
-  double terms = 1;         // elements of a window
-  double share = 1;         // 1 / that
-  double* sums = nullptr;   // [rights][count][2][right_cols]: of values, of squares
+  // By one thread, for all of its block behind a barrier: all sums of a frame are there, or its facts too.
+  __device__ __forceinline__ void wait_for_sums(int frame, int parts) const {
+    while (more_than(frame, parts) > 1) back_off<20>();
+  }
+  __device__ __forceinline__ void wait_for_facts(int frame, int parts) const {
+    while (more_than(frame, parts) != 1) back_off<20>();
+  }
+  __device__ __forceinline__ std::uint32_t more_than(int frame, int parts) const {
+    return load_acquire(ready + frame) - static_cast<std::uint32_t>(parts);
+  }
+
+  int before = 0;       // rows that the first strip lacks
+  int count = 0;        // of a frame
+  double share = 1;     // 1 / the elements of a window
+  double rounding = 0;  // times a deviation squared: what is_rounding (template_survey.hpp) allows
+  RunSums* sums = nullptr;  // [rights][count][right_cols]
   float* pivots = nullptr;  // [rights]
+  // [rights]: 0 between calls; the blocks of a frame whose sums are there, and 1 for its facts.
+  std::uint32_t* ready = nullptr;
 };
+
+__device__ __forceinline__ float median_of(float a, float b, float c) {
+  return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
+}
 
 // The median of nine values of a frame, which up to four outliers do not move; 0 where that is no number. Every thread
 // finds it: that one did, and the others waited for it, took longer.
 __device__ __forceinline__ float pivot_of(const float* frame, int rows, int cols) {
-  const auto median_of = [](float a, float b, float c) {
-    return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
-  };
+  const int at_y[] = {rows / 6, rows / 2, rows - 1 - rows / 6};
+  const int at_x[] = {cols / 6, cols / 2, cols - 1 - cols / 6};
   float low = 0, middle[3], high = 0;
 #pragma unroll
   for (int y = 0; y < 3; ++y) {
     float of[3];
 #pragma unroll
-    for (int x = 0; x < 3; ++x) {
-      const Index at_y = static_cast<Index>(2 * y + 1) * rows / 6;
-      const Index at_x = static_cast<Index>(2 * x + 1) * cols / 6;
-      of[x] = frame[at_y * cols + at_x];
-    }
+    for (int x = 0; x < 3; ++x) of[x] = frame[at_y[y] * cols + at_x[x]];
     const float least = fminf(fminf(of[0], of[1]), of[2]);
     const float most = fmaxf(fmaxf(of[0], of[1]), of[2]);
     low = y == 0 ? least : fmaxf(low, least);
@@ -110,31 +122,29 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
   }
   const int item = block - q.lefts, frame = item / memory.parts, part = item % memory.parts;
   const float* const from = right + frame * q.right_size();
-  double* const sums = strips.of_frame(frame, q.right_cols);
+  RunSums* const sums = strips.of_frame(frame, q.right_cols);
   const int columns = strips.count * q.right_cols;
-  constexpr int kAtOnce = 8;
-  static_assert(kStripRows % kAtOnce == 0);
-  float values[kAtOnce];
+  float values[kStripRows];
   const float* column = from;  // of the thread
-  double* to = sums;
+  RunSums* to = sums;
   int rows = 0;
   const auto choose = [&](int i) {
     const int strip = i / q.right_cols, col = i - strip * q.right_cols;
     const int begin = strip * kStripRows - strips.before, first = begin > 0 ? begin : 0;
     const int end = begin + kStripRows < q.right_rows ? begin + kStripRows : q.right_rows;
     rows = end - first;
-    to = sums + 2 * strip * q.right_cols + col;
-    column = from + static_cast<Index>(first) * q.right_cols + col;
-  };
-  const auto load = [&](int first) {
+    to = sums + i;
+    column = from + (first * q.right_cols + col);
+    if (rows == kStripRows) {
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      const int y = first + k;
-      values[k] = column[(y < rows ? y : 0) * q.right_cols];
+      for (int y = 0; y < kStripRows; ++y) values[y] = column[y * q.right_cols];
+    } else {
+#pragma unroll
+      for (int y = 0; y < kStripRows; ++y) values[y] = column[(y < rows ? y : 0) * q.right_cols];
     }
   };
   int i = part * kSurveyThreads + thread;
-  if (i < columns) choose(i), load(0);  // on its way while the pivot is found
+  if (i < columns) choose(i);  // on its way while the pivot is found
   const float pivot = q.is_centred ? pivot_of(from, q.right_rows, q.right_cols) : 0.0f;
   if (part == 0 && thread == 0) strips.pivots[frame] = pivot;
   const auto mean = static_cast<double>(pivot);
@@ -143,19 +153,19 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
   while (i < columns) {
     RunSums own{};
     float most = 0;
+    const auto see = [&](float value) {
+      const double away = static_cast<double>(value) - mean;
+      own.add({away, away * away});
+      most = fmaxf(most, fabsf(value));
+    };
+    if (rows == kStripRows) {
 #pragma unroll
-    for (int first = 0; first < kStripRows; first += kAtOnce) {
-      if (first > 0) load(first);
+      for (const float value : values) see(value);
+    } else {
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        const float value = first + k < rows ? values[k] : pivot;  // beyond the strip: adds nothing
-        const double away = static_cast<double>(value) - mean;
-        own.add({away, away * away});
-        most = fmaxf(most, fabsf(value));
-      }
+      for (int y = 0; y < kStripRows; ++y) see(y < rows ? values[y] : pivot);  // which adds nothing
     }
-    to[0] = own.values;
-    to[q.right_cols] = own.squares;
+    *to = own;
     if (own.squares - own.squares == 0) {
       sum += own.values + rows * mean;
       count += rows;
@@ -171,14 +181,17 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
       }
     }
     i += memory.parts * kSurveyThreads;
-    if (i < columns) choose(i), load(0);
+    if (i < columns) choose(i);
   }
+  block::barrier();
+  if (thread == 0) add_release(strips.ready + frame, 1);
   const SurveyPart all = part_of_threads({sum, count, largest, {}}, kSurveyThreads);
   if (thread == 0) memory.survey[item] = all;
 }
 
 // What the survey leaves of a frame, by all threads of a block.
-__device__ __forceinline__ void store_facts(const TemplateMemory& memory, int frame, int threads) {
+__device__ __forceinline__ void store_facts(const TemplateMemory& memory, std::uint32_t* ready,
+                                            int frame, int threads) {
   SurveyPart own{};
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < memory.parts; i += threads) {
@@ -187,6 +200,7 @@ __device__ __forceinline__ void store_facts(const TemplateMemory& memory, int fr
   const SurveyPart all = part_of_threads(own, threads);
   if (threadIdx.x == 0) {
     memory.facts[frame] = {all.count > 0 ? all.sum / all.count : 0.0, scale_of(all.largest), 0.0f};
+    add_release(ready + frame, 1);
   }
 }
 

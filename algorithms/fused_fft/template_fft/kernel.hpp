@@ -26,9 +26,10 @@ struct TemplateFftArguments : FusedProblem {
   TemplateProblem q;
   TemplateMemory memory;
   const float* frames;
-  float* surfaces;   // [pairs][out_rows][out_cols]
-  Complex* spectra;  // of templates
-  PartTop* tops;     // [pairs][tiles]; null where surfaces are asked for
+  float* surfaces;       // [pairs][out_rows][out_cols]
+  Complex* spectra;      // of templates
+  PartTop* tops;         // [pairs][tiles]; null where surfaces are asked for
+  std::uint32_t* ready;  // FrameStrips::ready; null without factors
   Divider of_groups, of_tiles, of_tiles_across;
   int tiles;            // of a frame
   int group;            // templates that a block takes for one tile
@@ -60,23 +61,61 @@ struct TileItem {
   int first_template;
 };
 
+// The median of what the lanes of a warp have, for all of them.
+__device__ __forceinline__ float median_of_lanes(float value) {
+#pragma unroll
+  for (int sorted = 2; sorted <= warp::kSize; sorted *= 2) {  // Batcher's bitonic sort
+#pragma unroll
+    for (int by = sorted / 2; by > 0; by /= 2) {
+      const float other = warp::shuffle_xor(value, by);
+      const bool takes_less = ((warp::lane() & sorted) == 0) == ((warp::lane() & by) == 0);
+      value = takes_less ? fminf(value, other) : fmaxf(value, other);
+    }
+  }
+  return warp::shuffle(value, warp::kSize / 2);
+}
+
+// What values become before a tile is transformed, by all lanes of a warp: times a power of two, and less a pivot. That
+// is the median of 32 medians of three: its distance from the mean costs digits, and no outlier moves it. Where it is no
+// number, the tile has one that is none, and is lost.
+template <int kN>
+__device__ __forceinline__ FrameScale scale_of_tile(const TemplateFftArguments& a,
+                                                    const TileItem& item) {
+  const TemplateProblem& q = a.q;
+  const float scale = q.is_ratio ? a.memory.facts[item.frame].scale : 1.0f;
+  if (!q.is_centred) return {scale, 0.0f};
+  constexpr int kDown = 8, kAcross = 4, kOfLane = 3;
+  const int row = q.first_sy + item.row, col = q.first_sx + item.col;
+  const int rows = q.right_rows - row < kN ? q.right_rows - row : kN;
+  const int cols = q.right_cols - col < kN ? q.right_cols - col : kN;
+  const int y = row + rows * (2 * (warp::lane() / kAcross) + 1) / (2 * kDown);
+  const float* const from = a.frames + item.frame * q.right_size() + y * q.right_cols + col;
+  float of[kOfLane];
+#pragma unroll
+  for (int k = 0; k < kOfLane; ++k) {
+    const int number = warp::lane() % kAcross * kOfLane + k;
+    of[k] = from[cols * (2 * number + 1) / (2 * kAcross * kOfLane)];
+  }
+  return {scale, -median_of_lanes(median_of(of[0], of[1], of[2])) * scale};
+}
+
 // Spectra of `lefts` templates by as many blocks or fewer, `of_templates`; the blocks behind them store the facts of
-// frames. What comes next may start when all blocks have (frame_factors.hpp).
+// frames. What comes next starts beside them (frame_factors.hpp).
 template <int kN>
 __global__ void __launch_bounds__(32 * kSpectraWarps<kN>, template_blocks(kN))
     template_spectra_kernel(FusedProblem a, Complex* spectra, int lefts, int of_templates,
-                            TemplateMemory memory, int frames) {
+                            TemplateMemory memory, std::uint32_t* ready, int frames) {
   using T = BlockTile<kN>;
   constexpr int kThreads = 32 * kSpectraWarps<kN>;
   Complex* const twiddles = dynamic_shared<Complex>();
   for (int i = static_cast<int>(threadIdx.x); i < kN; i += kThreads) twiddles[i] = a.roots[i];
-  wait_for_previous();
   let_next_start();
+  wait_for_previous();
   const int number = static_cast<int>(blockIdx.x), blocks = static_cast<int>(gridDim.x);
   if (number >= of_templates) {
 #pragma unroll 1
     for (int frame = number - of_templates; frame < frames; frame += blocks - of_templates) {
-      store_facts(memory, frame, kThreads);
+      store_facts(memory, ready, frame, kThreads);
     }
     return;
   }
@@ -111,8 +150,9 @@ __device__ __forceinline__ void write_scores(const TemplateFftArguments& a,
   float* const to = a.surfaces + pair * q.out_size();
   const float* const factors = a.memory.factors + (q.is_ratio ? frame * q.out_size() : 0);
   PartTop top = no_top();
-  // The factors of two rows come before the stores, behind which the compiler would leave each of them.
-  constexpr int kRows = 2, kOfLane = ceil_div(kN, 32);
+  // The factors of six rows, all that a warp has of 129, come before the stores, behind which the compiler would leave
+  // each of them.
+  constexpr int kRows = 6, kOfLane = ceil_div(kN, 32);
 #pragma unroll 1
   for (int y0 = my.warp; y0 < rows; y0 += kRows * my.warps) {
     float factor[kRows][kOfLane] = {};
@@ -178,8 +218,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
       next.tile = static_cast<int>(rest);
       next.row = static_cast<int>(a.of_tiles_across.split(rest)) * a.rows.count;
       next.col = static_cast<int>(rest) * a.cols.count;
-      next.scale = scale_near(q, a.memory, a.frames + next.frame * q.right_size(), next.frame,
-                              q.first_sy + next.row, q.first_sx + next.col, kN, kN);
+      next.scale = scale_of_tile<kN>(a, next);
       if (my.lane == 0) mine = next;
     }
     block::barrier();
@@ -251,6 +290,13 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
       tile.template columns<true, true>(rows_of_tile(),
                                         [&](auto& v, int at, int, int) { multiply(v, with + at); });
       finish(mine.frame);
+    }
+  }
+  if (blockIdx.x == 0 && a.ready != nullptr) {
+    wait_for_previous();  // a block without an item has not; factors have looked at the counters
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x); i < q.rights; i += 32 * kTemplateWarps<kN>) {
+      a.ready[i] = 0;
     }
   }
 }

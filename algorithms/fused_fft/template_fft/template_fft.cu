@@ -38,7 +38,8 @@ namespace {
 
 using Tiles = PointAxis<Values<64, 128, 192>>;
 // Spectra of templates; tiles that meet one template, or several.
-using SpectraKernel = void (*)(FusedProblem, Complex*, int, int, TemplateMemory, int);
+using SpectraKernel = void (*)(FusedProblem, Complex*, int, int, TemplateMemory, std::uint32_t*,
+                               int);
 using OneKernel = void (*)(TemplateFftArguments);
 using ManyKernel = void (*)(ManyTemplates);
 const bool kSpectra = add_kernels<Tiles>(
@@ -108,8 +109,9 @@ struct TemplateFftMemory {
     strips = FrameStrips(q);
     of_templates = template_memory(q, pieces, strips.parts(q));
     if (is_normalised(q.fields.score.kind)) {
-      strips.sums = pieces.take<double>(2 * q.rights * strips.count * q.right.cols);
+      strips.sums = pieces.take<RunSums>(q.rights * strips.count * q.right.cols);
       strips.pivots = pieces.take<float>(q.rights);
+      strips.ready = pieces.take<std::uint32_t>(q.rights);
     }
     spectra = pieces.take<Complex>(q.lefts * spectrum);
     if (has_many(q)) own = pieces.take<Complex>(blocks * spectrum);
@@ -160,6 +162,10 @@ class TemplateFftPlan final : public DevicePlan<float> {
     a_.q = TemplateProblem(q);
     a_.memory = memory_.of_templates;
     a_.spectra = memory_.spectra;
+    a_.ready = memory_.strips.ready;
+    if (a_.ready != nullptr) {
+      clear(a_.ready, static_cast<std::size_t>(q.rights) * sizeof(std::uint32_t), request.stream);
+    }
     a_.own = memory_.own;
     a_.tiles = static_cast<int>(tiles.down * tiles.across);
     a_.tops = is_peak(q) ? memory_.search.tops() : nullptr;
@@ -191,7 +197,7 @@ class TemplateFftPlan final : public DevicePlan<float> {
     const int of_frames = q.is_ratio ? std::min(q.rights, kMostBlocks) : 0;
     launches_.run(spectra_, dim3(static_cast<unsigned>(of_templates + of_frames)),
                   dim3(facts_.spectra_threads), facts_.shared_bytes, call.stream, a_, a_.spectra,
-                  q.lefts, of_templates, a_.memory, q.rights);
+                  q.lefts, of_templates, a_.memory, a_.ready, q.rights);
     if (q.is_ratio) {
       const dim3 windows(static_cast<unsigned>(ceil_div(q.out_cols, kFactorCols)),
                          grid_extent(ceil_div(q.out_rows, kStripRows)), grid_extent(q.rights));

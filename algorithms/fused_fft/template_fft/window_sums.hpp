@@ -49,11 +49,9 @@ __device__ __forceinline__ void sums_of_column(int length, Load load, SumsOf sum
   for (int s = 1; s < whole; s += kAtOnce) {
     RunSums some[kAtOnce];
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) some[k] = group(s + k < whole ? s + k : s);
+    for (int k = 0; k < kAtOnce; ++k) some[k] = s + k < whole ? group(s + k) : RunSums{};
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      if (s + k < whole) shared.add(some[k]);
-    }
+    for (int k = 0; k < kAtOnce; ++k) shared.add(some[k]);
   }
 #pragma unroll 1
   for (int i = whole * kStripRows; i < length; ++i) shared.add(sums_of(load(i)));
@@ -85,13 +83,13 @@ __device__ __forceinline__ void sums_of_column(int length, Load load, SumsOf sum
   }
 }
 
-// A run of a row, of values or of squares, from shared memory, in two steps, since other threads add up the groups:
-// elements j to 15 become window j, and their sum is the group's.
+// A run of a row, of values or of squares, from shared memory, where both alternate, in two steps, since other threads
+// add up the groups: elements j to 15 become window j, and their sum is the group's.
 __device__ __forceinline__ double begin_run(double (&windows)[kWindowRun], const double* elements) {
   double sum = 0;
 #pragma unroll
   for (int j = kWindowRun - 1; j >= 0; --j) {
-    sum += elements[j];
+    sum += elements[2 * j];
     windows[j] = sum;
   }
   return sum;
@@ -105,20 +103,21 @@ __device__ __forceinline__ void finish_run(double (&windows)[kWindowRun], int le
 #pragma unroll 1
     for (int i = 0; i < length; ++i) {
 #pragma unroll
-      for (int j = 0; j < kWindowRun; ++j) windows[j] += elements[i + j];
+      for (int j = 0; j < kWindowRun; ++j) windows[j] += elements[2 * (i + j)];
     }
     return;
   }
   const int whole = length / kWindowRun;
   double shared = 0;
 #pragma unroll 4
-  for (int s = 1; s < whole; ++s) shared += groups[s];
+  for (int s = 1; s < whole; ++s) shared += groups[2 * s];
 #pragma unroll 1
-  for (int i = whole * kWindowRun; i < length; ++i) shared += elements[i];
+  for (int i = whole * kWindowRun; i < length; ++i) shared += elements[2 * i];
+  const double* const behind = elements + 2 * length;
 #pragma unroll
   for (int j = 0; j < kWindowRun; ++j) {
     windows[j] += shared;
-    if (j + 1 < kWindowRun) shared += elements[length + j];
+    if (j + 1 < kWindowRun) shared += behind[2 * j];
   }
 }
 
