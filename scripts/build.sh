@@ -5,10 +5,11 @@
 # Of every CUDA variant that was compiled, points, seconds of processor time and registers are printed at the end;
 # resources.csv in the build folder has them by kernel.
 #
-# usage: scripts/build.sh [--grid quick|paper] [--cuda auto|enabled|disabled] [--gpu-arch LIST] [--tests]
+# usage: scripts/build.sh [--grid quick|paper] [--cuda auto|enabled|disabled] [--gpu-arch LIST] [--tests] [--cpu-only]
 #                         [--emulation-points sample|all] [--emulation-seed N]
 #   --grid        which compile-time points are built (first build: quick)
 #   --cuda        auto builds the CUDA variants where nvcc is found
+#   --cpu-only    leave the CUDA variants out of a new build folder, until the next call without --cpu-only and --cuda
 #   --gpu-arch    GPU architectures, such as 80,90; native asks the GPU of this machine
 #   --tests       build the C++ tests too
 #   --emulation-points, --emulation-seed   compile-time points that the tests without a GPU build (first build: sample of
@@ -18,15 +19,17 @@ set -euo pipefail
 # shellcheck source=scripts/env.sh
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
-options=()
+options=() cpu_only='' cuda=''
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
     --grid | --cuda | --gpu-arch | --emulation-points | --emulation-seed)
       if (($# < 2)); then refuse "$1: a value is missing; see scripts/build.sh --help"; fi
       name=${1#--}
+      if [[ $name == cuda ]]; then cuda=asked; fi
       options+=("-D${name//-/_}=$2")
       shift ;;
+    --cpu-only) cpu_only=yes ;;
     --tests) options+=(-Dtests=true) ;;
     *) refuse "$1: unknown option; see scripts/build.sh --help" ;;
   esac
@@ -41,6 +44,15 @@ log=$XCORR_BUILD/configure.log applied=$XCORR_BUILD/options.list sources=$XCORR_
 present=$(find algorithms harness tests -name '*.cpp' -o -name '*.cu' -o -name meson.build | sort &&
   { grep -r '^XCORR_COMPILE_IN_PARTS' algorithms || true; } | sort) ||
   die "sources: cannot be listed with find and sort in $XCORR_ROOT; restore what is missing there"
+# The mark is there while CUDA variants are left out because of --cpu-only alone.
+mark=$XCORR_BUILD/cpu_only marked=''
+if [[ -z $cuda && -n $cpu_only && ! -f $XCORR_BUILD/build.ninja ]]; then
+  options+=(-Dcuda=disabled) marked=yes
+elif [[ -z $cuda && -n $cpu_only && -f $mark ]]; then
+  marked=yes
+elif [[ -z $cuda && -f $mark ]]; then
+  options+=(-Dcuda=auto)
+fi
 changed=()
 for option in "${options[@]}"; do
   if ! grep -qxFs -- "$option" "$applied"; then changed+=("$option"); fi
@@ -70,4 +82,5 @@ if [[ ! -f $XCORR_BUILD/build.ninja ]]; then
 elif ((${#changed[@]})) || [[ ! -f $sources || $present != "$(<"$sources")" ]]; then
   configure --reconfigure "${changed[@]}"
 fi
+if [[ -n $marked ]]; then touch "$mark"; else rm -f "$mark"; fi
 "$NINJA" -C "$XCORR_BUILD" || die "build: failed; the first line above that says FAILED or error has the cause"

@@ -13,7 +13,8 @@
 #   --variants IDS               comma-separated variants or families
 #   --sizes SIZES                comma-separated, such as 64,128 or 36x90
 #   --forms FORMS                comma-separated: one-to-one, one-to-many, n-to-mn, n-to-m
-#   --device cpu|cuda:N          default: the first GPU where CUDA variants are built, else the CPU
+#   --device cpu|cuda:N          default: the first GPU where CUDA variants are built, else the CPU. For the CPU no CUDA
+#                                variant is compiled, unless the build folder has them
 #   --results DIR                where rows go (default: results)
 #   --plotted                    only what the paper's figures and claims show, and a few points of the variants that
 #                                these do not name; builds every compile-time point
@@ -29,14 +30,14 @@ source "$scripts/env.sh"
 started=$SECONDS
 command_line="$0 $*"
 
-selection=() grid=() plotted=() force=() dry_run=() device=() check=no preset=smoke results=$XCORR_ROOT/results
+selection=() build=() plotted=() force=() dry_run=() device=() check=no preset=smoke results=$XCORR_ROOT/results
 while (($#)); do
   case $1 in
     --help | -h) show_help "$0"; exit 0 ;;
     --dry-run) dry_run=(--dry-run) ;;
     --force) force=(--force) ;;
     --check) check=only ;;
-    --plotted) plotted+=(--plotted) grid=(--grid paper) ;;
+    --plotted) plotted+=(--plotted) build+=(--grid paper) ;;
     --slowed) plotted+=(--slowed) ;;
     --preset | --experiments | --variants | --sizes | --forms | --device | --results)
       if (($# < 2)); then refuse "$1: a value is missing; see scripts/reproduce.sh --help"; fi
@@ -51,6 +52,12 @@ while (($#)); do
   esac
   shift
 done
+
+# nvidia-smi can be missing in a container. /dev/dxg is a GPU under Windows, /dev/nvmap one of Tegra.
+may_have_gpu() {
+  nvidia-smi -L >/dev/null 2>&1 || compgen -G '/dev/nvidia*' >/dev/null || [[ -e /dev/dxg || -e /dev/nvmap ]]
+}
+
 told='' # the driver says it itself, with what is saved
 trap '[[ -n $told ]] || printf "\ninterrupted: the same command resumes: %s\n" "$command_line" >&2; exit 130' INT
 
@@ -59,7 +66,8 @@ echo "[1/5] set up"
 # shellcheck source=scripts/env.sh
 source "$scripts/env.sh"
 echo "[2/5] build"
-"$scripts/build.sh" "${grid[@]}" || exit
+if [[ ${device[*]} == '--device cpu' ]] || { ((${#device[@]} == 0)) && ! may_have_gpu; }; then build+=(--cpu-only); fi
+"$scripts/build.sh" "${build[@]}" || exit
 facts=$(run_python -m experiments.driver.run --machine-facts "${device[@]}") || exit
 key=$(fact machine_key "$facts") || exit
 on=$(fact device "$facts") || exit
