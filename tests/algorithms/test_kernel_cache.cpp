@@ -1,13 +1,23 @@
-// Machine code on disk: found again, never damaged, never of another key, whole under many writers.
+// Machine code on disk: found again, never damaged, never of another key or compiler, whole under many writers and
+// where a writer is killed.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "algorithms/template_matching/template_pearson_jit/kernel_cache.hpp"
+#include "algorithms/template_matching/template_pearson_jit/library_build.hpp"
+#include "algorithms/template_matching/template_pearson_jit/run_time_compiler.hpp"
 
 namespace xcorr::template_matching {
 namespace {
@@ -30,8 +40,36 @@ class Cache : public testing::Test {
   void put(const std::string& key, const std::string& text) const {
     std::ofstream(KernelCache(folder).path(key), std::ios::binary) << text;
   }
+  std::size_t files() const {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator(folder)) ++count;
+    return count;
+  }
   std::filesystem::path folder;
 };
+
+// A process of its own, which ends with 0 where `does` returns true.
+pid_t started(const std::function<bool()>& does) {
+  const pid_t process = fork();
+  if (process == 0) _exit(does() ? 0 : 1);
+  return process;
+}
+int waited(pid_t process) {
+  int status = -1;
+  EXPECT_EQ(waitpid(process, &status, 0), process);
+  return status;
+}
+
+// Code that says by whom it is: as many bytes more as its number, all alike.
+KernelCache::Entry numbered(int number, std::size_t bytes) {
+  const auto more = static_cast<std::size_t>(number);
+  return {std::vector<char>(bytes + more, static_cast<char>('a' + number)),
+          static_cast<double>(number)};
+}
+bool is_whole(const KernelCache::Entry& entry, std::size_t bytes) {
+  const KernelCache::Entry want = numbered(static_cast<int>(entry.compile_us), bytes);
+  return entry.code == want.code;
+}
 
 TEST_F(Cache, FindsWhatItKept) {
   const KernelCache cache(folder / "made" / "when needed");
@@ -72,24 +110,88 @@ TEST_F(Cache, EveryCutAndEveryChangedByteIsSeen) {
   EXPECT_TRUE(cache.find("key"));
 }
 
-TEST_F(Cache, ManyWritersLeaveOneWholeFile) {
+constexpr std::size_t kBytes = 10000;
+
+TEST_F(Cache, ManyThreadsLeaveOneWholeFile) {
   const KernelCache cache(folder);
   std::vector<std::thread> writers;
   for (int i = 0; i < 8; ++i) {
     writers.emplace_back([&cache, i] {
-      const std::vector<char> code(10000 + static_cast<std::size_t>(i), static_cast<char>('a' + i));
       for (int round = 0; round < 20; ++round) {
-        EXPECT_TRUE(cache.keep("key", {code, static_cast<double>(i)}));
+        EXPECT_TRUE(cache.keep("key", numbered(i, kBytes)));
         const auto found = cache.find("key");
         ASSERT_TRUE(found);
-        EXPECT_EQ(found->code.size(), 10000 + static_cast<std::size_t>(found->compile_us));
+        EXPECT_TRUE(is_whole(*found, kBytes));
       }
     });
   }
   for (std::thread& one : writers) one.join();
-  std::size_t files = 0;
-  for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator(folder)) ++files;
-  EXPECT_EQ(files, 1u) << "nothing is left behind";
+  EXPECT_EQ(files(), 1u) << "nothing is left behind";
+}
+
+TEST_F(Cache, ManyProcessesLeaveOneWholeFile) {
+  std::vector<pid_t> writers;
+  for (int i = 0; i < 6; ++i) {
+    writers.push_back(started([&] {
+      const KernelCache cache(folder);
+      for (int round = 0; round < 50; ++round) {
+        if (!cache.keep("key", numbered(i, kBytes))) return false;
+        const auto found = cache.find("key");
+        if (!found || !is_whole(*found, kBytes)) return false;
+      }
+      return true;
+    }));
+  }
+  for (const pid_t one : writers) EXPECT_EQ(waited(one), 0);
+  EXPECT_EQ(files(), 1u) << "nothing is left behind";
+}
+
+// The system ends the process by a signal where its file would become longer than it may.
+TEST_F(Cache, AProcessThatIsKilledWhileItWritesLeavesTheOldEntry) {
+  const KernelCache cache(folder);
+  const auto killed_writer = [&](rlim_t bytes_until_killed) {
+    return waited(started([&] {
+      constexpr rlimit kNoCore = {0, 0};
+      const rlimit most = {bytes_until_killed, bytes_until_killed};
+      signal(SIGXFSZ, SIG_DFL);
+      return setrlimit(RLIMIT_CORE, &kNoCore) == 0 && setrlimit(RLIMIT_FSIZE, &most) == 0 &&
+             cache.keep("key", numbered(2, kBytes));
+    }));
+  };
+  const int first = killed_writer(5000);
+  ASSERT_TRUE(WIFSIGNALED(first)) << "status " << first;
+  EXPECT_EQ(files(), 1u) << "what was begun";
+  EXPECT_FALSE(cache.find("key")) << "of nothing whole";
+  ASSERT_TRUE(cache.keep("key", numbered(1, kBytes)));
+  for (const rlim_t bytes : {1, 39, 40, 5000, 10000}) {
+    ASSERT_TRUE(WIFSIGNALED(killed_writer(bytes))) << bytes;
+    const auto found = cache.find("key");
+    ASSERT_TRUE(found) << "killed after " << bytes << " bytes";
+    EXPECT_EQ(found->compile_us, 1);
+    EXPECT_TRUE(is_whole(*found, kBytes));
+  }
+  EXPECT_TRUE(cache.keep("key", numbered(3, kBytes))) << "what is left is in nobody's way";
+  EXPECT_EQ(cache.find("key")->compile_us, 3);
+}
+
+// At any moment, also between writing and renaming.
+TEST_F(Cache, AProcessThatIsKilledAtAnyMomentLeavesAWholeEntry) {
+  constexpr std::size_t kLarge = 300000;
+  const KernelCache cache(folder);
+  ASSERT_TRUE(cache.keep("key", numbered(0, kLarge)));
+  for (int round = 0; round < 20; ++round) {
+    const pid_t writer = started([&] {
+      for (int i = 1;; i = i % 9 + 1) {
+        if (!cache.keep("key", numbered(i, kLarge))) return false;
+      }
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(1000 + 700 * round));
+    ASSERT_EQ(kill(writer, SIGKILL), 0);
+    ASSERT_TRUE(WIFSIGNALED(waited(writer)));
+    const auto found = cache.find("key");
+    ASSERT_TRUE(found) << "round " << round;
+    EXPECT_TRUE(is_whole(*found, kLarge)) << "round " << round;
+  }
 }
 
 TEST_F(Cache, KeepsNothingWhereNothingCanBeWritten) {
@@ -110,6 +212,53 @@ TEST_F(Cache, LiesWhereTheUserSays) {
   unsetenv("XDG_CACHE_HOME");
   setenv("HOME", "/own/place", 1);
   EXPECT_EQ(KernelCache::usual_folder(), "/own/place/.cache/xcorr-bench");
+}
+
+// Two builds of one library, as two patch releases of a compiler are, and a third one without a build id.
+std::string build_of(const char* name) {
+  void* const library = dlopen((std::string(PATCH_RELEASES) + "/" + name).c_str(), RTLD_NOW);
+  EXPECT_NE(library, nullptr) << dlerror();
+  return library_build(library);
+}
+
+TEST(LibraryBuild, TellsPatchReleasesApart) {
+  const std::string one = build_of("libpatch_1.so"), two = build_of("libpatch_2.so");
+  EXPECT_EQ(one.substr(0, 6), "build ");
+  EXPECT_GE(one.size(), 6 + 2 * 8u) << one;
+  EXPECT_EQ(one.find_first_not_of("0123456789abcdef", 6), std::string::npos) << one;
+  EXPECT_NE(one, two);
+  EXPECT_EQ(one, build_of("libpatch_1.so")) << "asked again";
+}
+
+TEST(LibraryBuild, IsTheSizeOfTheFileWhereThereIsNoBuildId) {
+  const std::string name = "libpatch_without_id.so";
+  const auto size = std::filesystem::file_size(std::filesystem::path(PATCH_RELEASES) / name);
+  EXPECT_EQ(build_of(name.c_str()), "build of " + std::to_string(size) + " bytes");
+  EXPECT_EQ(library_build(nullptr), "");
+}
+
+TEST(KernelKey, HasCompilerArchitectureAndProgram) {
+  const std::string key = kernel_key("NVRTC 13.0 build 1", 90, "program");
+  EXPECT_NE(key, kernel_key("NVRTC 13.0 build 2", 90, "program"));
+  EXPECT_NE(key, kernel_key("NVRTC 13.0 build 1", 80, "program"));
+  EXPECT_NE(key, kernel_key("NVRTC 13.0 build 1", 90, "another program"));
+}
+
+TEST_F(Cache, FindsNothingOfAnotherPatchReleaseOfTheCompiler) {
+  const KernelCache cache(folder);
+  ASSERT_TRUE(cache.keep(kernel_key("NVRTC 13.0 build 1", 90, "program"), {bytes("code"), 1}));
+  EXPECT_TRUE(cache.find(kernel_key("NVRTC 13.0 build 1", 90, "program")));
+  EXPECT_FALSE(cache.find(kernel_key("NVRTC 13.0 build 2", 90, "program")));
+}
+
+// Needs no GPU.
+TEST(RunTimeCompiler, NamesItsBuildAndItsOptions) {
+  const RunTimeCompiler& compiler = RunTimeCompiler::instance();
+  if (!compiler.problem().empty()) GTEST_SKIP() << compiler.problem();
+  const std::string& version = compiler.version();
+  EXPECT_EQ(version.find("NVRTC 1"), 0u) << version;
+  EXPECT_NE(version.find(" build "), std::string::npos) << version;
+  EXPECT_NE(version.find(" -std=c++17"), std::string::npos) << version;
 }
 
 }  // namespace

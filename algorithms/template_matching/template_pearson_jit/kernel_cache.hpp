@@ -32,6 +32,12 @@ inline std::uint64_t fnv1a(std::string_view text) {
   return hash;
 }
 
+// Of a program's machine code. The program has the sizes of the problem; `capability` is 90 for 9.0.
+inline std::string kernel_key(const std::string& compiler, int capability,
+                              const std::string& program) {
+  return compiler + " sm_" + std::to_string(capability) + "\n" + program;
+}
+
 class KernelCache {
  public:
   struct Entry {

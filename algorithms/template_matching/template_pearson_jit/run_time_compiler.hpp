@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/template_matching/template_pearson_jit/library_build.hpp"
+
 namespace xcorr::template_matching {
 
 class RunTimeCompiler {
@@ -18,7 +20,8 @@ class RunTimeCompiler {
     return compiler;
   }
   const std::string& problem() const { return problem_; }
-  // Such as "NVRTC 13.0 -std=c++17": code of another compiler, or by other options, is other code.
+  // Such as "NVRTC 13.0 build 65be0d... -std=c++17": code of another compiler, or by other options, is other
+  // code. Releases of 13.0 differ in the build.
   const std::string& version() const { return version_; }
 
   // Machine code of `source` for a compute capability, 90 for 9.0. The log says how many registers each kernel
@@ -74,7 +77,8 @@ class RunTimeCompiler {
     find(library, "nvrtcDestroyProgram", destroy_);
     int major = 0, minor = 0;
     if (problem_.empty() && asked(&major, &minor) == 0) {
-      version_ = "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
+      version_ = "NVRTC " + std::to_string(major) + "." + std::to_string(minor) + " " +
+                 library_build(library);
       for (const char* const option : kOptions) version_ += std::string(" ") + option;
     }
   }

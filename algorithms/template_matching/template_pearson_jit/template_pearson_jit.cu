@@ -48,8 +48,7 @@ class RunTimeKernels {
     const int capability = 10 * compute_capability_major() +
                            device_attribute(cudaDevAttrComputeCapabilityMinor, "capability");
     const std::string program = run_time_program(q, s);
-    const std::string key =
-        compiler.version() + " sm_" + std::to_string(capability) + "\n" + program;
+    const std::string key = kernel_key(compiler.version(), capability, program);
     const KernelCache cache(KernelCache::usual_folder());
     Clock::time_point begin = Clock::now();
     std::optional<KernelCache::Entry> code = cache.find(key);
