@@ -128,6 +128,66 @@ TEST_P(Templates, are_right_by_the_verdict) {
   EXPECT_GT(met, 0);
 }
 
+// Products that are all alike round in one direction: a long sum in one register would lose too much.
+TEST_P(Templates, ncc_of_constants_keeps_its_digits) {
+  const Variant& v = GetParam();
+  if (!has(v.scores, ScoreKind::ncc)) GTEST_SKIP() << "no ncc";
+  const std::unique_ptr<Device> device = open_cpu();
+  Index met = 0;
+  // So many shifts that a thread has all products of its part.
+  for (const char* const shapes : {"8x8/75x72", "16x16/83x80", "24x40/88x104"}) {
+    const Problem q =
+        parse_problem("one-to-one/" + std::string(shapes) + "/1:1/valid/score=ncc:0.3");
+    for (const Params& params : emulated_points(v)) {
+      if (!v.supports({q, params})) continue;
+      for (const std::uint64_t seed : {1, 2}) {
+        const auto truth = device->truth(q, Precision::fp32, v.algorithm_class, seed);
+        GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
+        truth->fill(InputKind::constant, left.get(), right.get());
+        const Computed computed(v, q, params, left.get(), right.get());
+        if (!computed.done) break;
+        ++met;
+        const Check check = truth->check(InputKind::constant, computed.out->get());
+        EXPECT_TRUE(check.passed())
+            << q.id() << " " << params.canonical() << " seed " << seed << ": " << check.first_wrong
+            << "; L2 " << check.rel_l2_error << " of " << check.rel_l2_bound;
+      }
+    }
+  }
+  EXPECT_GT(met, 0);
+}
+
+// Asked only: no kernel runs.
+TEST(TemplateDirect, refuses_sums_of_ncc_that_lose_digits) {
+  const auto& all = variants();
+  const auto found = std::find_if(
+      all.begin(), all.end(), [](const Variant& v) { return v.id == "emulated.template_direct"; });
+  if (found == all.end()) GTEST_SKIP() << "not in this program";
+  const auto asked = [&](const char* shapes, const char* fields, const char* row_parts) {
+    const Problem q = parse_problem("one-to-one/" + std::string(shapes) + "/1:1/valid" + fields);
+    Params params;
+    params.set("overlap_tile", "8x4");
+    params.set("row_parts", row_parts);
+    return found->supports({q, params});
+  };
+  const Support refused = asked("64x64/400x400", "/score=ncc:0.3", "1");
+  EXPECT_FALSE(refused);
+  EXPECT_EQ(refused.reason.find("row_parts: float32 sums of ncc"), 0u) << refused.reason;
+  for (const char* const templates : {"24x32/400x400", "62x66/400x400", "256x200/600x600"}) {
+    EXPECT_FALSE(asked(templates, "/score=ncc:0.3", "1")) << templates;
+    // The products of other scores have both signs, or their bound is wider.
+    for (const char* const fields : {"", "/score=covariance", "/score=zncc:0.3"}) {
+      EXPECT_TRUE(asked(templates, fields, "1")) << templates << fields;
+    }
+  }
+  EXPECT_TRUE(asked("8x8/400x400", "/score=ncc:0.3", "1"));
+  EXPECT_FALSE(asked("16x16/400x400", "/score=ncc:0.3", "1"));
+  EXPECT_TRUE(asked("16x16/400x400", "/score=ncc:0.3", "4"));
+  // Few shifts: threads share the rows of the template.
+  EXPECT_TRUE(asked("32x32/35x35", "/score=ncc:0.3", "1"));
+  EXPECT_FALSE(asked("32x32/400x400", "/score=ncc:0.3", "1"));
+}
+
 double noise(Index i) {
   return static_cast<double>(mix(17 ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
 }

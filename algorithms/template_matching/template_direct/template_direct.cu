@@ -23,9 +23,11 @@
 // Parameters, run-time:
 //   row_parts     1, 4, 16   parts of the template's rows, each by blocks of its own. More than one: also
 //                            parts of its columns, until there are 264 blocks
-// Limits: an infinity or a NaN may reach outputs whose windows do not contain it.
+// Limits: an infinity or a NaN may reach outputs whose windows do not contain it. ncc: a point is refused
+// where float32 sums of numbers of one sign would lose too many digits (most_terms_of_ncc).
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 
 #include "algorithms/device/launch.hpp"
@@ -124,6 +126,14 @@ struct DirectLayout {
                                 shape.down * rows * shape.across * kTileCols);
     shape.scale_at = floats;
     return static_cast<std::size_t>(floats) * sizeof(float) + sizeof(FrameScale);
+  }
+
+  // Of an output: the products of a thread, the sums of the slices, and those of the parts.
+  Index terms(const Problem& q) const {
+    const int panels = ceil_div(shape.part_rows, shape.slices * shape.slice_rows);
+    const int rows = std::min(panels * shape.slice_rows, shape.part_rows);
+    const Index cols = std::min<Index>(shape.part_cols, q.left.cols);
+    return rows * cols + shape.slices + shape.parts;
   }
 
   DirectShape shape{};
@@ -227,6 +237,14 @@ class TemplateDirectPlan final : public DevicePlan<float> {
   const TileKernel& kernel_;
 };
 
+// What may be added one after the other for an output of ncc. Products of ncc can all be alike, with one
+// sign: then all additions round in one direction, and a sum of n terms loses up to n / 4 roundoffs. The check
+// allows 0.8 sqrt(K) + 12 of K products (docs/design.md, Checks). Of sums of products it allows more, and
+// products of covariance and zncc have both signs.
+double most_terms_of_ncc(const Problem& q) {
+  return 4 * (0.8 * std::sqrt(static_cast<double>(q.left.size())) + 12);
+}
+
 Support supports(const PlanRequest& request) {
   const Problem& q = request.problem;
   if (const Support fit = templates_fit(q); !fit) return fit;
@@ -240,6 +258,11 @@ Support supports(const PlanRequest& request) {
   const DirectLayout layout(request);
   if (layout.items > kIndexLimit) return no("more than 2^31 - 1 blocks");
   if (layout.shared_bytes == 0) return no("a step of a block does not fit its shared memory");
+  const bool is_ncc = q.fields.score.kind == ScoreKind::ncc;
+  if (is_ncc && static_cast<double>(layout.terms(q)) > most_terms_of_ncc(q)) {
+    return no(
+        "row_parts: float32 sums of ncc would be so long that they lose digits; use more parts");
+  }
   return yes();
 }
 
