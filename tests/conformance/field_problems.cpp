@@ -1,8 +1,11 @@
 #include "tests/conformance/field_problems.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <stdexcept>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "harness/error.hpp"
 
@@ -13,71 +16,92 @@ struct Counts {
   Form form;
   Index lefts, rights;
 };
-constexpr Counts kCounts[] = {{Form::one_to_one, 1, 1},
-                              {Form::one_to_many, 1, 4},
-                              {Form::n_to_mn, 2, 6},
-                              {Form::n_to_m, 3, 2}};
+const std::vector<Counts> kCounts = {{Form::one_to_one, 1, 1},
+                                     {Form::one_to_many, 1, 4},
+                                     {Form::n_to_mn, 2, 6},
+                                     {Form::n_to_m, 3, 2}};
 // One array twice needs as many lefts as rights.
-constexpr Counts kSameCounts[] = {
+const std::vector<Counts> kSameCounts = {
     {Form::one_to_one, 1, 1}, {Form::n_to_mn, 3, 3}, {Form::n_to_m, 3, 3}};
 
 struct Shapes {
   const char *left, *right;
   std::vector<const char*> windows;
 };
+const std::vector<Shapes> kEqualShapes = {
+    {"1x1", "1x1", {"full"}},
+    {"1x9", "1x9", {"full", "sy:0..0,sx:-4..1"}},
+    {"8x1", "8x1", {"full", "sy:-1..3,sx:0..0"}},
+    {"5x8", "5x8", {"full", "sy:0..2,sx:-4..3", "sy:-2..-1,sx:1..3"}},
+    {"16x16", "16x16", {"full", "sy:-3..3,sx:-5..5"}},
+    {"33x33", "33x33", {"full", "sy:0..16,sx:-16..16"}},
+    {"17x40", "17x40", {"full", "sy:-8..-8,sx:0..19"}}};
+const std::vector<Shapes> kUnequalShapes = {
+    {"3x7", "9x4", {"full", "sy:-2..5,sx:-6..3", "sy:6..8,sx:3..3"}},
+    {"8x9", "33x21", {"valid", "full"}},
+    {"33x21", "8x9", {"valid", "sy:-30..-20,sx:0..7"}},
+    {"1x8", "1x70", {"valid", "full"}},
+    {"12x40", "40x12", {"full", "sy:0..28,sx:-28..0"}}};
 
-const std::vector<Shapes>& equal_shapes() {
-  static const std::vector<Shapes> all = {
-      {"1x1", "1x1", {"full"}},
-      {"1x9", "1x9", {"full", "sy:0..0,sx:-4..1"}},
-      {"8x1", "8x1", {"full", "sy:-1..3,sx:0..0"}},
-      {"5x8", "5x8", {"full", "sy:0..2,sx:-4..3", "sy:-2..-1,sx:1..3"}},
-      {"16x16", "16x16", {"full", "sy:-3..3,sx:-5..5"}},
-      {"33x33", "33x33", {"full", "sy:0..16,sx:-16..16"}},
-      {"17x40", "17x40", {"full", "sy:-8..-8,sx:0..19"}}};
-  return all;
-}
-const std::vector<Shapes>& unequal_shapes() {
-  static const std::vector<Shapes> all = {
-      {"3x7", "9x4", {"full", "sy:-2..5,sx:-6..3", "sy:6..8,sx:3..3"}},
-      {"8x9", "33x21", {"valid", "full"}},
-      {"33x21", "8x9", {"valid", "sy:-30..-20,sx:0..7"}},
-      {"1x8", "1x70", {"valid", "full"}},
-      {"12x40", "40x12", {"full", "sy:0..28,sx:-28..0"}}};
-  return all;
+// Every shape in every form and window, as texts of problems without fields.
+std::vector<std::string> places(const std::vector<Shapes>& all, const std::vector<Counts>& counts,
+                                bool all_shifts) {
+  std::vector<std::string> found;
+  for (const Shapes& shapes : all) {
+    for (const auto& [form, lefts, rights] : counts) {
+      for (const std::string window : shapes.windows) {
+        if (all_shifts && window != "full") continue;
+        found.push_back(std::string(to_string(form)) + "/" + shapes.left + "/" + shapes.right +
+                        "/" + std::to_string(lefts) + ":" + std::to_string(rights) + "/" + window);
+      }
+    }
+  }
+  return found;
 }
 
-// Collects problems. Shapes, forms and windows take turns: few problems a field, and over all fields
-// each shape meets each form and window.
+// The places in turn. Each has come once before one comes again, and neighbours differ in shape and
+// mostly in form.
+class Turns {
+ public:
+  explicit Turns(std::vector<std::string> all) : all_(std::move(all)) {}
+  const std::string& next() {
+    // A prime that divides no number of places.
+    constexpr std::size_t kStep = 17;
+    if (all_.size() % kStep == 0)
+      throw std::logic_error("places: as many as a multiple of the step");
+    at_ = (at_ + kStep) % all_.size();
+    return all_[at_];
+  }
+
+ private:
+  std::vector<std::string> all_;
+  std::size_t at_ = 0;
+};
+
+// Collects problems: a few of each field. Places take turns, those of ncc and zncc apart from those of
+// other scores, since many variants have one kind of score only. There are so many fields that each of
+// both kinds meets each place (test_field_problems.cpp).
 class Collected {
  public:
   void add(const std::string& fields, bool unequal) {
-    const bool same = fields.find("/same=yes") != std::string::npos;
-    const bool all_shifts = fields.find("upsample") != std::string::npos;
-    add(fields, equal_shapes(), 3, same, all_shifts);
-    if (unequal) add(fields, unequal_shapes(), 2, same, all_shifts);
+    // Fewer fields have other scores than ncc and zncc.
+    const int of_unequal = fields.find("ncc") != std::string::npos ? 2 : 4;
+    add(fields, kEqualShapes, 3);
+    if (unequal) add(fields, kUnequalShapes, of_unequal);
   }
   std::vector<Problem> problems;
 
  private:
-  // So many of the shapes.
-  void add(const std::string& fields, const std::vector<Shapes>& all, std::size_t count, bool same,
-           bool all_shifts) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const Shapes& shapes = all[turn_ % all.size()];
-      const Counts& counts =
-          same ? kSameCounts[turn_ % std::size(kSameCounts)] : kCounts[turn_ % std::size(kCounts)];
-      const char* const window =
-          all_shifts ? "full" : shapes.windows[turn_ / 5 % shapes.windows.size()];
-      ++turn_;
-      problems.push_back(parse_problem(std::string(to_string(counts.form)) + "/" + shapes.left +
-                                       "/" + shapes.right + "/" + std::to_string(counts.lefts) +
-                                       ":" + std::to_string(counts.rights) + "/" + window +
-                                       fields));
-    }
+  void add(const std::string& fields, const std::vector<Shapes>& shapes, int count) {
+    const auto has = [&](const char* text) { return fields.find(text) != std::string::npos; };
+    const bool same = has("/same=yes"), all_shifts = has("upsample");
+    const std::vector<Counts>& counts = same ? kSameCounts : kCounts;
+    const auto key = std::tuple(&shapes, same, all_shifts, has("ncc"));
+    Turns& turns = turns_.try_emplace(key, places(shapes, counts, all_shifts)).first->second;
+    for (int i = 0; i < count; ++i) problems.push_back(parse_problem(turns.next() + fields));
   }
 
-  std::size_t turn_ = 0;
+  std::map<std::tuple<const std::vector<Shapes>*, bool, bool, bool>, Turns> turns_;
 };
 
 // Room for every output: above is judged, not its overflow.
@@ -88,6 +112,16 @@ std::string above(const std::string& threshold) {
 }
 
 }  // namespace
+
+std::vector<Problem> field_places() {
+  std::vector<Problem> found;
+  for (const auto* const shapes : {&kEqualShapes, &kUnequalShapes}) {
+    for (const std::string& place : places(*shapes, kCounts, /*all_shifts=*/false)) {
+      found.push_back(parse_problem(place));
+    }
+  }
+  return found;
+}
 
 std::vector<Problem> field_problems() {
   Collected all;
@@ -180,6 +214,15 @@ std::vector<Problem> field_problems() {
         "n-to-m/70x5/90x33/2:2/valid/score=zncc:0.3",
         "n-to-mn/53x9/71x24/2:2/sy:1..17,sx:2..13/score=covariance"}) {
     all.problems.push_back(parse_problem(text));
+  }
+  // Several templates in several frames; tiles of templates and of shifts leave a rest on both axes.
+  for (const char* const text :
+       {"n-to-m/9x11/40x53/3:2", "n-to-mn/9x11/40x53/2:6", "n-to-m/16x16/79x70/2:3",
+        "n-to-mn/16x16/79x70/3:6", "n-to-m/18x37/35x90/3:2", "n-to-mn/18x37/35x90/2:4",
+        "n-to-m/20x30/31x230/2:2", "n-to-mn/20x30/31x230/2:4"}) {
+    for (const char* const result : {"", "/result=peak"}) {
+      all.problems.push_back(parse_problem(text + std::string("/valid/score=zncc:0.3") + result));
+    }
   }
   // Templates along one signal: a matched filter.
   const auto filter = [&](const std::string& text) {

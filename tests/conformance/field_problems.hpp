@@ -10,8 +10,12 @@
 
 namespace xcorr::conformance {
 
-// Every value of every field on odd shapes, in every form.
+// Every value of every field on odd shapes. Both kinds of scores, ncc and zncc on one side and all
+// others on the other, meet every one of `field_places`.
 std::vector<Problem> field_problems();
+
+// Every odd shape in every form and each of its windows, without fields.
+std::vector<Problem> field_places();
 
 // The inputs that a problem is judged with where none are named.
 std::vector<InputKind> usual_inputs(const Problem& problem);
