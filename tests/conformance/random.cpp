@@ -109,6 +109,12 @@ std::string draw_window(Rng& rng, const Shapes& shapes, int plainness) {
          ",sx:" + range(draw_range(rng, full.window.sx));
 }
 
+Problem with_peak(const Problem& p) {
+  Fields fields = p.fields;
+  set_field(fields, "result", "peak");
+  return make_problem(p.form, p.left, p.right, p.lefts, p.rights, to_string(p.window), fields);
+}
+
 }  // namespace
 
 Index Rng::log_uniform(Index first, Index last) {
@@ -193,6 +199,35 @@ Problem draw_series(Rng& rng, const Limits& limits) {
   return make_problem(Form::n_to_m, left, right, templates, 1, window);
 }
 
+Problem draw_templates(Rng& rng, const std::vector<Form>& forms, const Limits& limits) {
+  constexpr Index kBytes = sizeof(double);
+  const auto elements = static_cast<Index>(limits.bytes) / (3 * kBytes);
+  for (Index largest = limits.side;; largest = std::max<Index>(1, largest * 3 / 4)) {
+    // Templates are smaller than frames on both axes, often by much.
+    const Shape frame{std::min(largest, 1 + draw_size(rng, largest)),
+                      std::min(largest, 1 + draw_size(rng, largest))};
+    const Shape of_template{draw_size(rng, std::max<Index>(1, frame.rows - 1)),
+                            draw_size(rng, std::max<Index>(1, frame.cols - 1))};
+    std::string window = "valid";
+    if (rng.chance(0.3)) {
+      window = "sy:" + range(draw_range(rng, {0, frame.rows - of_template.rows})) +
+               ",sx:" + range(draw_range(rng, {0, frame.cols - of_template.cols}));
+    }
+    const Problem one = make_problem(Form::one_to_one, of_template, frame, 1, 1, window);
+    const bool fits = one.fmas() <= limits.fmas && one.max_overlap() <= limits.overlap &&
+                      frame.size() <= elements;
+    if (!fits && largest > 1) continue;
+    const Index pairs = std::clamp<Index>(std::min({limits.fmas / std::max<Index>(1, one.fmas()),
+                                                    elements / frame.size(), Index{24}}),
+                                          1, limits.pairs);
+    const Form form = rng.of(forms);
+    const Index first = form == Form::n_to_mn || form == Form::n_to_m ? 1 + rng.below(pairs) : 1;
+    const Index second = form == Form::one_to_one ? 1 : 1 + rng.below(pairs / first);
+    return make_problem(form, of_template, frame, first,
+                        form == Form::n_to_mn ? first * second : second, window);
+  }
+}
+
 Problem with_one_array(Rng& rng, const Problem& plain, const Limits& limits) {
   const Shape image = plain.left;
   const Index count = plain.form == Form::one_to_many ? 1 : plain.lefts;
@@ -226,11 +261,14 @@ Draws::Draws(std::uint64_t seed, std::vector<const Variant*> variants,
 
 std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported) {
   constexpr int kVariants = 5, kProblems = 60;
-  constexpr double kWithFields = 0.4, kSeries = 0.06;
+  // Templates are for variants with ncc or zncc. Of other draws of these one in a hundred is a template
+  // in a larger frame, and hardly any has such a score and peaks.
+  constexpr double kWithFields = 0.4, kSeries = 0.06, kTemplates = 0.15;
   // More of them where the variant refused many others: some take nothing else.
   constexpr int kSeriesFrom = 12;
   // A sequence of its own, so that the other draws do not depend on it.
-  Rng rng(seed_, number), series(~seed_, number), one_array(~seed_, ~number);
+  Rng rng(seed_, number), series(~seed_, number), one_array(~seed_, ~number),
+      templates(seed_, ~number);
   Case c;
   c.seed = rng.next() >> 40;  // short to type
   for (int v = 0; v < kVariants; ++v) {
@@ -250,6 +288,13 @@ std::optional<Case> Draws::draw(std::uint64_t number, const Supported& supported
       if (std::count(forms.begin(), forms.end(), Form::n_to_m) > 0 &&
           series.chance(i < kSeriesFrom ? kSeries : 0.5)) {
         c.problem = draw_series(series, limits_);
+      }
+      const std::vector<ScoreKind>& scores = c.variant->scores;
+      if (limits_.fields && std::any_of(scores.begin(), scores.end(), is_normalised) &&
+          templates.chance(kTemplates)) {
+        c.problem = with_drawn_fields(templates, *c.variant,
+                                      draw_templates(templates, forms, limits_), limits_);
+        if (templates.chance(0.4)) c.problem = with_peak(c.problem);
       }
       const bool same_only = c.variant->same_only;
       if (same_only || (i >= kSeriesFrom && one_array.chance(0.4))) {

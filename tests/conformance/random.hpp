@@ -48,6 +48,9 @@ Problem draw_problem(Rng& rng, const std::vector<Form>& forms, const Limits& lim
 // Templates along one signal, within the limits; a window inside `valid`.
 Problem draw_series(Rng& rng, const Limits& limits);
 
+// Templates in frames that are larger on both axes, within the limits; a window inside `valid`.
+Problem draw_templates(Rng& rng, const std::vector<Form>& forms, const Limits& limits);
+
 // The left matrices of a problem against themselves: same=yes, in a window that is often symmetric.
 // The problem itself where this one is beyond the limits.
 Problem with_one_array(Rng& rng, const Problem& plain, const Limits& limits);
