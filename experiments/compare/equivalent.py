@@ -186,9 +186,11 @@ def judge_kernels(before: list[Kernel], after: list[Kernel], calls: Compared, gr
     if not calls.launches:
         return DIFFERENT, "calls: none launches a kernel, so nothing was compared"
     at_run_time = f"sources of {calls.at_run_time} compiled at run time, " if calls.at_run_time else ""
+    left_out = f", {calls.new_points} new points left out" if calls.new_points else ""
+    left_out += f", {calls.refused} cases refused now left out" if calls.refused else ""
     return EQUAL, (
         f"machine code of {len(common)} kernels ({len(reached)} called), {at_run_time}{calls.launches} launches of "
-        f"{calls.blocks} cases, grid {grid}{f', {calls.new_points} new points left out' if calls.new_points else ''}"
+        f"{calls.blocks} cases, grid {grid}{left_out}"
     )
 
 

@@ -57,6 +57,17 @@ def test_points_that_only_the_newer_build_has_are_left_out() -> None:
     assert left_out == {"a=2"}
 
 
+def test_cases_that_only_the_newer_build_refuses_are_left_out_and_counted() -> None:
+    refused = [HEAD.splitlines(keepends=True)[0], "not supported\n"]
+    found = compared([*recording(), *recording()], [*refused, *recording()])
+    assert (found.difference, found.refused, found.blocks) == ("", 1, 1)
+    assert compared(recording(), refused).refused == 1
+    both = compared([*refused, *recording()], [*refused, *recording()])
+    assert (both.difference, both.refused, both.blocks) == ("", 0, 2)
+    # What only the newer build takes is a difference.
+    assert compared(refused, recording()).difference != ""
+
+
 @pytest.mark.parametrize(
     "after, says",
     [

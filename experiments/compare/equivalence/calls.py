@@ -3,7 +3,8 @@
 `record_calls.cpp` plans and calls every point of a variant on a fixed list of problems; `cuda_stand_in.cpp` takes the
 place of CUDA and prints what would be enqueued. Padding in parameters of kernels is nobody's: each build is recorded
 twice, with memory painted in two ways, and bytes that differ between the two do not count. Points that only the newer
-build has are left out: no row is of them.
+build has are left out: no row is of them. So are cases that only the newer build refuses: nothing is enqueued, and no
+new row can be of them; they are counted, since rows that were measured before stay.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ AT_RUN_TIME = ":"  # in the name of a kernel that was compiled while the program
 RUN_TIME_TEXT = re.compile(r"^XCORR_RUN_TIME_TEXT\(", re.MULTILINE)  # what a header that is such a source begins with
 POINT = "point "  # lists a point of the variant, before all blocks
 BLOCK = "== "  # begins what is recorded of a problem and a point
+REFUSED = "not supported"  # is all that is recorded of a case that the variant refuses
 
 
 @dataclass
@@ -138,6 +140,7 @@ class Compared:
     blocks: int = 0
     launches: int = 0
     new_points: int = 0  # left out
+    refused: int = 0  # cases that only the newer build refuses, left out
     reached: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())  # mangled, before and after
     at_run_time: int = 0  # kernels of sources that were compiled while the program ran
 
@@ -190,7 +193,7 @@ def compare_lines(streams: Sequence[Iterable[str]], names: tuple[Mapping[str, st
     block = ""
     padding: set[Place] = set()
     open_differences: dict[Place, str] = {}
-    for lines in zip_longest(*streams, fillvalue=""):
+    for lines in _side_by_side(streams, found):
         if lines[0].startswith(BLOCK):
             block = lines[0].removeprefix(BLOCK).strip()
             found.blocks += 1
@@ -218,6 +221,30 @@ def compare_lines(streams: Sequence[Iterable[str]], names: tuple[Mapping[str, st
     found.at_run_time = len(made[0] | made[1])
     found.reached = (frozenset(reached[0] - made[0]), frozenset(reached[1] - made[1]))
     return found
+
+
+def _side_by_side(streams: Sequence[Iterable[str]], found: Compared) -> Iterator[tuple[str, ...]]:
+    """The lines of all recordings but of cases that only the newer build refuses."""
+    for blocks in zip_longest(*map(_blocks, streams), fillvalue=[]):
+        if blocks[0][:1] == blocks[2][:1] and _is_refused(blocks[2]) and not _is_refused(blocks[0]):
+            found.refused += 1
+        else:
+            yield from zip_longest(*blocks, fillvalue="")
+
+
+def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
+    block: list[str] = []
+    for line in lines:
+        if line.startswith(BLOCK) and block:
+            yield block
+            block = []
+        block.append(line)
+    if block:
+        yield block
+
+
+def _is_refused(block: list[str]) -> bool:
+    return [line.strip() for line in block[1:]] == [REFUSED]
 
 
 Place = tuple[str, int, int]  # kernel, parameter, byte
