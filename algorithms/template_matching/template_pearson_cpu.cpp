@@ -17,7 +17,7 @@
 // rows of the frame has no branch. Lanes and rows beyond the tile are computed and dropped. AVX-512,
 // AVX2 with FMA or the baseline of the architecture, chosen at run time.
 //
-// Forms: all; fp32, fp64. Scores zncc, ncc, and covariance in float64; masks (all sums are correlations
+// Forms: all; fp32, fp64. Scores zncc, ncc (of large templates in float64), and covariance in float64; masks (all sums are correlations
 // then, in float64, three for one mask and six for two); views.
 // Parameters, run-time:
 //   threads  1, all  over tiles, and templates where there are few tiles
@@ -27,6 +27,7 @@
 // fill the vectors badly.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -272,9 +273,21 @@ using ExactPlan = TilesPlan<T, double, RowStreaming>;
 template <typename T>
 using UsualPlan = TilesPlan<T, T, RowStreaming>;
 
-// Sums in float64: with masks, and of covariance, which has no norm that errors would be small beside.
+// Products of ncc can all be alike, with one sign. Then all additions in float32 round in one direction, and
+// a sum of n products loses up to n / 4 roundoffs, of 0.8 sqrt(K) + 12 that the check allows of K products
+// (docs/design.md, Checks).
+bool loses_digits_of_ncc(const Problem& q) {
+  const Index together = std::min(q.left.rows, kRowsOfASum) * q.left.cols;
+  const Index terms = together + (q.left.rows + kMostRows - 1) / kRowsOfASum;
+  const double allowed = 0.8 * std::sqrt(static_cast<double>(q.left.size())) + 12;
+  return q.fields.score.kind == ScoreKind::ncc && static_cast<double>(terms) > 4 * allowed;
+}
+
+// Sums in float64: with masks, of covariance, which has no norm that errors would be small beside, and
+// long ones of ncc.
 bool is_exact(const Problem& q) {
-  return q.fields.masks != Masks::none || q.fields.score.kind == ScoreKind::covariance;
+  return q.fields.masks != Masks::none || q.fields.score.kind == ScoreKind::covariance ||
+         loses_digits_of_ncc(q);
 }
 
 Support supports(const PlanRequest& request) { return takes(request, false); }
