@@ -212,7 +212,9 @@ int start(int argc, char** argv) {
   auto* params = app.add_option("--params", o.params, "only this point of the variant's grid");
   app.add_option("--precision", o.precision, "only this precision class");
   app.add_option("--problem", o.problem, "only this problem");
-  app.add_option("--input", o.inputs, "only these kinds of input; default integer and zero-mean");
+  app.add_option(
+      "--input", o.inputs,
+      "only these kinds of input; default integer, zero-mean and those at which a score breaks");
   app.add_option("--seed", o.seed, "of the draws of --random and --properties, else of the inputs")
       ->capture_default_str();
   auto* random = app.add_option("--random", o.random,
