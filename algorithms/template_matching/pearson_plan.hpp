@@ -104,11 +104,12 @@ class PearsonPlan final : public DevicePlan<float> {
                     arrays.right);
       launches_.run(frame_facts_kernel, dim3(static_cast<unsigned>(std::min(a_.q.rights, 4096))),
                     dim3(warp::kSize), 0, call.stream, a_.q, a_.memory);
-      call.phase("forward");  // averages and denominators of frames
+      call.phase("forward");  // averages of frames; of kCentred denominators too
       if constexpr (kCentred) {
         run<Pass::both>(call.stream);
       } else {
         run<Pass::averages>(call.stream);
+        call.phase("inverse");  // denominators of frames
         run<Pass::denominators>(call.stream);
       }
     }

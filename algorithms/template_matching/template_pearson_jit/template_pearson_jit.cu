@@ -136,8 +136,9 @@ class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime 
                     arrays.right);
       launches_.run(frame_facts_kernel, dim3(static_cast<unsigned>(std::min(a_.q.rights, 4096))),
                     dim3(warp::kSize), 0, call.stream, a_.q, a_.memory);
-      call.phase("forward");  // averages and denominators of frames
+      call.phase("forward");  // averages of frames
       run<Pass::averages, kRunTimeAverages>(call.stream);
+      call.phase("inverse");  // denominators of frames
       run<Pass::denominators, kRunTimeDenominators>(call.stream);
     }
     call.phase("hadamard");  // numerators and fractions
