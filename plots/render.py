@@ -33,6 +33,8 @@ from plots.tables import (
     regret,
     table1,
     template_matching,
+    template_passes,
+    template_scores,
     time_series,
 )
 from plots.tables import results as not_surfaces
@@ -131,6 +133,8 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
         **detections.files(results),
         **autocorrelation.files(results),
         **template_matching.files(results),
+        **template_passes.files(results),
+        **template_scores.files(results),
         **not_surfaces.files(results),
         **application.files(results),
     }

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from plots import style
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _panels
 from plots.tables import template_matching as table
+from plots.tables import template_passes as passes
 from plots.tidy import ResultSet
 from xcorr.variants import assignments
 
 ORDER = 96
 TITLE = table.TITLE
 SECTION = table.NAME
-TEMPLATES = 10
+COLD = "for the problem, cold"
+COMPILED = {"for all sizes": "#bbbbbb", "for the problem, warm": "#0072b2", COLD: "#d55e00"}
+TEMPLATES = table.TEMPLATES
 MISSING = f"not measured in this set ({table.COMMAND})"
-PHASES = (("forward_us", "averages and denominators", "#0072b2"), ("hadamard_us", "numerators", "#d55e00"))
+# Colour and hatch of a part of the time of the passes. Averages and denominators have one colour where they were measured as one.
+LOOKS = {
+    "averages": ("#a6cee3", ""),
+    "denominators": ("#0072b2", ""),
+    passes.TOGETHER: ("#56a0ce", "////"),
+    "numerators": ("#d55e00", ""),
+    passes.REST: ("#dddddd", ""),
+}
 
 
 def draw(results: ResultSet) -> list[Result]:
     """The five figures; Omitted with what measures them where there is nothing."""
     every = table.every_point(results)
-    return [_tiles(every), _speedups(results), _passes(every), _crossover(every), _compiled(every)]
+    return [_tiles(every), _speedups(results), _passes(results), _crossover(every), _compiled(every)]
 
 
 def _missing(name: str, what: str = "", experiment: str = "template-matching") -> Omitted:
@@ -35,12 +48,11 @@ def _missing(name: str, what: str = "", experiment: str = "template-matching") -
 
 
 def _tiled(every: pd.DataFrame, patient: str) -> pd.DataFrame:
-    """Points of the paper's passes of a patient, the fastest of each tile first."""
-    own = table.of_patient(every, patient, TEMPLATES)
-    if own.empty:
-        return own
-    own = own[own["variant"] == table.variant("tiled")]
-    return own.assign(tile=[assignments(params).get("template_tile", "") for params in own["params"]])
+    """Points of the paper's passes of a patient with `tile`, the fastest first."""
+    own = passes.points(every, patient)
+    return (
+        own.assign(tile=[assignments(params).get("template_tile", "") for params in own["params"]]) if len(own) else own
+    )
 
 
 def _tiles(every: pd.DataFrame) -> Result:
@@ -85,68 +97,77 @@ def _tile_order(tile: str) -> tuple[int, int]:
     return rows * cols, rows
 
 
-def _bar_axes() -> tuple[Figure, Axes]:
-    """Axes with space for two lines of a legend below: within the axes it would lie on the bars."""
-    figure = Figure(figsize=(style.COLUMN_IN, 2.5))
+def _bar_axes(labels: Iterable[str]) -> tuple[Figure, Axes]:
+    """Axes with space for a legend of these labels below: within the axes it would lie on the bars."""
+    lines = _panels.legend_lines(list(labels), style.COLUMN_IN)
+    figure = Figure(figsize=(style.COLUMN_IN, 2.1 + 0.15 * lines))
     axes = figure.subplots()
-    figure.subplots_adjust(left=0.15, right=0.97, top=0.96, bottom=0.27)
+    bottom = (0.33 + 0.15 * lines) / figure.get_figheight()
+    figure.subplots_adjust(left=0.15, right=0.97, top=0.96, bottom=bottom)
     return figure, axes
 
 
 def _speedups(results: ResultSet) -> Result:
     ours = {name: table.speedup(results, one, TEMPLATES) for name, one in table.patients().items()}
-    known = {name: one[1] for name, one in ours.items() if one}
+    known = {name: one for name, one in ours.items() if one}
     if not known:
         return _missing("speedups", f"{table.variant('tiled')} and a CPU with all threads")
     names = list(table.patients())
-    figure, axes = _bar_axes()
     places = np.arange(len(names))
-    here = axes.bar(places - 0.2, [known.get(name, 0) for name in names], 0.38, color="#0072b2")
-    published = [one.speedup for one in table.patients().values()]
-    paper = axes.bar(places + 0.2, published, 0.38, fill=False, edgecolor="#444444")
+    kinds = {
+        "with transfers": ([known[name].total if name in known else 0 for name in names], {"color": "#0072b2"}),
+        "without transfers": ([known[name].compute if name in known else 0 for name in names], {"color": "#a6cee3"}),
+        "paper, with transfers": (
+            [one.speedup for one in table.patients().values()],
+            {"fill": False, "edgecolor": "#444444"},
+        ),
+    }
+    figure, axes = _bar_axes(kinds)
+    handles: dict[str, object] = {}
+    for number, (label, (heights, look)) in enumerate(kinds.items()):
+        handles[label] = axes.bar(places + 0.27 * (number - 1), heights, 0.25, **look)
     axes.axhline(1, color="#777777", linewidth=0.5)
     axes.set_xticks(places, names)
-    axes.set_ylabel("Speed-up, total time")
-    _panels.legend_below(figure, {"here": here, "paper": paper}, style.COLUMN_IN)
+    axes.set_ylabel("Speed-up over the threaded CPU")
+    _panels.legend_below(figure, handles, style.COLUMN_IN)
     absent = [name for name in names if name not in known]
     return Drawing(
         name=f"{SECTION}_speedups",
         title=f"{TITLE}: speed-up over the threaded CPU",
         caption=(
-            f"Total time (plan, transfers, computation) of the fastest CPU variant with all threads over that of the paper's passes, {TEMPLATES} templates. "
-            "Hollow: the paper, a Tesla C1060 over four threads of a Xeon W3580."
+            f"Time of the fastest CPU variant with all threads over that of the paper's passes, {TEMPLATES} templates, of the tile with the shortest time: with "
+            "upload and download, and without. Plans are kept between frames and are in neither. Hollow: the paper, a Tesla C1060 over four threads of a Xeon W3580."
             + (f" Not measured: {', '.join(absent)}." if absent else "")
         ),
-        alt=f"Bars of the speed-up of {', '.join(names)}, here and in the paper.",
+        alt=f"Bars of the speed-up of {', '.join(names)}: with transfers, without, and in the paper.",
         figure=figure,
         section=SECTION,
     )
 
 
-def _passes(every: pd.DataFrame) -> Result:
-    fastest = {name: own.iloc[0] for name in table.patients() if len(own := _tiled(every, name))}
-    fastest = {name: one for name, one in fastest.items() if all(pd.notna(one[phase]) for phase, _, _ in PHASES)}
+def _passes(results: ResultSet) -> Result:
+    fastest = passes.fastest(results)
     if not fastest:
         return _missing("passes", f"phases of {table.variant('tiled')}")
-    figure, axes = _bar_axes()
+    parts = [passes.shares(one) for one in fastest.values()]
+    shown = [part for part in LOOKS if any(part in own for own in parts)]
+    figure, axes = _bar_axes(shown)
     handles: dict[str, object] = {}
     base = np.zeros(len(fastest))
-    whole = np.array([float(one["compute_us"]) for one in fastest.values()])
-    for phase, label, colour in PHASES:
-        share = 100 * np.array([float(one[phase]) for one in fastest.values()]) / whole
-        handles[label] = axes.bar(range(len(fastest)), share, 0.6, bottom=base, color=colour)
+    for part in shown:
+        colour, hatch = LOOKS[part]
+        share = 100 * np.array([own.get(part, 0.0) for own in parts])
+        handles[part] = axes.bar(
+            range(len(fastest)), share, 0.6, bottom=base, color=colour, hatch=hatch, edgecolor="white", linewidth=0.4
+        )
         base += share
-    handles["the rest"] = axes.bar(range(len(fastest)), 100 - base, 0.6, bottom=base, color="#bbbbbb")
     axes.set_xticks(range(len(fastest)), list(fastest))
     axes.set_ylabel("Share of the time [%]")
     _panels.legend_below(figure, handles, style.COLUMN_IN)
     return Drawing(
         name=f"{SECTION}_passes",
         title=f"{TITLE}: shares of the passes",
-        caption=(
-            f"The paper's passes with {TEMPLATES} templates, fastest point of each patient. Averages and denominators are made once a frame, numerators once "
-            "a template. The rest: the templates themselves, and means of frames."
-        ),
+        caption=f"The paper's passes with {TEMPLATES} templates of each patient. {' '.join(passes.notes(results))}",
         alt=f"Stacked bars of the shares of the passes for {', '.join(fastest)}.",
         figure=figure,
         section=SECTION,
@@ -166,27 +187,48 @@ def _compiled(every: pd.DataFrame) -> Result:
             best[name] = (sides[0].iloc[0], sides[1].iloc[0])
     if not best:
         return _missing("compiled", f"{specialised} beside {generic}", "run-time-compilation")
-    figure, axes = _bar_axes()
+    figure = Figure(figsize=(style.PAGE_IN, 2.5))
+    calls, firsts = figure.subplots(1, 2)
+    figure.subplots_adjust(left=0.08, right=0.985, top=0.96, bottom=0.2, wspace=0.22)
     places = np.arange(len(best))
+    generic_us, warm_us, cold_us = (
+        np.array(times) for times in zip(*(_first_calls(*sides) for sides in best.values()))
+    )
     handles: dict[str, object] = {}
-    for side, (label, colour) in enumerate((("for all sizes", "#bbbbbb"), ("for the problem", "#0072b2"))):
+    for side, label in enumerate(COMPILED):
+        if label == COLD:
+            continue
         times = [float(one[side]["time_us"]) for one in best.values()]
-        handles[label] = axes.bar(places + 0.4 * side - 0.2, times, 0.38, color=colour)
-    axes.set_xticks(places, list(best))
-    axes.set_ylabel("Time of a call [µs]")
-    _panels.legend_below(figure, handles, style.COLUMN_IN)
+        handles[label] = calls.bar(places + 0.4 * side - 0.2, times, 0.38, color=COMPILED[label])
+    values = (generic_us, warm_us, cold_us)
+    for number, (label, times) in enumerate(zip(COMPILED, values)):
+        handles[label] = firsts.bar(places + 0.27 * (number - 1), times / 1000, 0.25, color=COMPILED[label])
+    calls.set_ylabel("Time of a call [µs]")
+    firsts.set_ylabel("Plan and first call [ms]")
+    firsts.set_yscale("log")
+    firsts.yaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one:g}"))
+    for axes in (calls, firsts):
+        axes.set_xticks(places, list(best))
+    _panels.legend_below(figure, handles, style.PAGE_IN)
     compiled = pd.DataFrame([one[1] for one in best.values()])[["compile_us", "load_us"]].astype(float).median() / 1000
     return Drawing(
         name=f"{SECTION}_compiled",
         title=f"{TITLE}: kernels compiled for the problem",
         caption=(
             f"The paper's passes with {TEMPLATES} templates of each patient, fastest point of the kernels that serve all sizes ({generic}) and of those compiled at run time "
-            f"({specialised}), of the parameters that both were measured with. Compiling takes {compiled['compile_us']:.3g} ms the first time, and from then on {compiled['load_us']:.2g} ms to load (medians); neither is in these times."
+            f"({specialised}), of the parameters that both were measured with. Left: a call once its plan is made. Right: making the plan, and one call. Cold, the kernels are "
+            f"compiled; warm, they are read from the disk. Compiling takes {compiled['compile_us']:.3g} ms the first time, and from then on {compiled['load_us']:.2g} ms to load (medians)."
         ),
-        alt=f"Bars of the time of a call for {', '.join(best)}: compiled for all sizes, and for the problem.",
+        alt=f"Bars for {', '.join(best)}: a call with kernels for all sizes and for the problem; plan and first call of both, warm and cold.",
         figure=figure,
         section=SECTION,
     )
+
+
+def _first_calls(generic: pd.Series, specialised: pd.Series) -> tuple[float, float, float]:
+    """Plan and first call in microseconds: kernels for all sizes; for the problem from the disk; for the problem, compiled."""
+    warm = float(specialised["load_us"] + specialised["time_us"])
+    return float(generic["plan_us"] + generic["time_us"]), warm, float(specialised["compile_us"]) + warm
 
 
 def _crossover(every: pd.DataFrame) -> Result:

@@ -17,6 +17,8 @@ from plots.tables import (
     detections,
     table1,
     template_matching,
+    template_passes,
+    template_scores,
     time_series,
 )
 from plots.tables import results as not_surfaces
@@ -32,7 +34,7 @@ def chapters(results: ResultSet, cells: pd.DataFrame, claims: pd.DataFrame) -> l
     own = (
         _series(results),
         autocorrelation.chapter(results),
-        template_matching.chapter(results),
+        _templates(results),
         _not_surfaces(results),
         accuracy.chapter(results),
     )
@@ -44,6 +46,14 @@ def _series(results: ResultSet) -> list[dict[str, Any]]:
     """The chapter on time series: products, matched filters, amplitudes."""
     (chapter,) = time_series.chapter(results)
     for notes, tables in (detections.chapter_parts(results), amplitudes.chapter_parts(results)):
+        chapter = {**chapter, "notes": [*chapter["notes"], *notes], "tables": [*chapter["tables"], *tables]}
+    return [chapter]
+
+
+def _templates(results: ResultSet) -> list[dict[str, Any]]:
+    """The chapter on template matching: variants, passes of the paper, scores beside products."""
+    (chapter,) = template_matching.chapter(results)
+    for notes, tables in (template_passes.chapter_parts(results), template_scores.chapter_parts(results)):
         chapter = {**chapter, "notes": [*chapter["notes"], *notes], "tables": [*chapter["tables"], *tables]}
     return [chapter]
 

@@ -10,7 +10,7 @@ from plots import tidy
 from plots.drawing import Drawing, Omitted
 from plots.figures import template_matching as figure
 from plots.report import front
-from plots.tables import table1, template_matching
+from plots.tables import table1, template_matching, template_passes
 from plots.tables.claims import templates, verdicts
 from xcorr.errors import UserError
 
@@ -46,12 +46,12 @@ def of_patients(speed=2.0):
     for one in template_matching.patients().values():
         shapes = (*one.template, *one.frame)
         for count in (1, 10, 16):
-            phases = {"forward_us": 20.0, "hadamard_us": 4.0 * count}
+            phases = {"forward_us": 12.0, "inverse_us": 8.0, "hadamard_us": 4.0 * count}
             for tile, cost in (("4x4", 1.2), ("16x10", 1.0)):
                 for threads in (64, 128, 192, 256, 512, 1024):
                     us = cost * (30 + 4 * count) * (1 if threads == 256 else 1.1)
                     params = f"shifts_per_block={threads};template_tile={tile}"
-                    rows.append(matched(TILED, us, shapes, count, params, upload_us=5.0, **phases))
+                    rows.append(matched(TILED, us, shapes, count, params, upload_us=5.0, plan_us=2000.0, **phases))
             cpu = speed * one.area**0.5 * (30 + 4 * count)
             rows.append(matched("cpu_one", cpu, shapes, count, "threads=all", backend="cpu"))
             rows.append(matched("cpu_one", 3 * cpu, shapes, count, "threads=1", backend="cpu"))
@@ -107,7 +107,67 @@ def test_ours_stands_beside_the_paper(measured):
     ours = template_matching.beside_paper(measured).set_index("Patient")
     assert ours.loc["P1", "Best tile, paper"] == "16x2" and ours.loc["P1", "Best tile"] == "16x10"
     expected = 2 * (53 * 54) ** 0.5 * 70 / 75
-    assert float(ours.loc["P1", "Speed-up"]) == pytest.approx(expected, rel=0.01)
+    assert float(ours.loc["P1", "Speed-up with transfers"]) == pytest.approx(expected, rel=0.01)
+    assert float(ours.loc["P1", "Speed-up without transfers"]) == pytest.approx(expected * 75 / 70, rel=0.01)
+
+
+def test_the_total_has_transfers_and_no_plan(tmp_path):
+    shapes = (53, 54, 63, 76)
+    times = {"upload_us": 30.0, "download_us": 10.0, "plan_us": 5000.0, "allocate_us": 900.0}
+    noisy = [
+        matched(TILED, 20.0, shapes, params=f"template_tile={n}x4", **{**times, "upload_us": up})
+        for n, up in ((4, 30.0), (8, 90.0))
+    ]
+    rows = [*noisy, matched(template_matching.variant("direct"), 50.0, shapes, **times)]
+    rows.append(matched("cpu_one", 100.0, shapes, params="threads=all", backend="cpu", plan_us=400.0))
+    found = template_matching.every_point(loaded(tmp_path, rows)).sort_values("time_us")
+    assert found["total_us"].tolist() == [60, 60, 90, 100], (
+        "transfers are the medians of a problem, plans are not counted"
+    )
+
+
+def test_the_best_tile_is_that_of_the_shortest_time(tmp_path):
+    one, rows = template_matching.patients()["P4"], []
+    for tile, us, upload in (("8x8", 100.0, 10.0), ("16x10", 90.0, 80.0)):
+        params = f"shifts_per_block=256;template_tile={tile}"
+        rows.append(matched(TILED, us, (*one.template, *one.frame), params=params, upload_us=upload))
+    rows.append(matched("cpu_one", 900.0, (*one.template, *one.frame), params="threads=all", backend="cpu"))
+    results = loaded(tmp_path, rows)
+    gain = template_matching.speedup(results, one, 10)
+    assert gain == template_matching.Speedup("16x10", pytest.approx(900 / 135), pytest.approx(10))
+    (drawn,) = [one for one in figure.draw(results) if one.name == "template_matching_tiles"]
+    assert min(drawn.figure.axes[0].lines[0].get_ydata()) == drawn.figure.axes[0].lines[0].get_ydata()[-1] == 1
+    (drawn,) = [one for one in figure.draw(results) if one.name == "template_matching_speedups"]
+    heights = [round(bar.get_height(), 3) for bar in drawn.figure.axes[0].patches if bar.get_height()]
+    assert heights[:2] == [round(900 / 135, 3), 10.0] and len(heights) == 2 + 6
+
+
+def passes_of(results):
+    (drawn,) = [one for one in figure.draw(results) if one.name == "template_matching_passes"]
+    return drawn, [text.get_text() for text in drawn.figure.legends[0].get_texts()]
+
+
+def test_the_passes_have_three_parts(measured):
+    lines = template_passes.table(measured).set_index("Patient")
+    parts = lines.loc["P1", ["Averages", "Denominators", "Both", "Numerators", "Rest"]]
+    assert parts.tolist() == ["17 %", "11 %", "29 %", "57 %", "14 %"]
+    drawn, labels = passes_of(measured)
+    assert labels == ["averages", "denominators", "numerators", "the rest"]
+    assert "as one phase" not in drawn.caption + " ".join(template_passes.notes(measured))
+
+
+def test_rows_without_a_phase_of_denominators_have_two_parts(tmp_path):
+    rows = [{**one, "inverse_us": "", "forward_us": "20"} if one["inverse_us"] else one for one in of_patients()]
+    results = loaded(tmp_path, rows)
+    lines = template_passes.table(results).set_index("Patient")
+    parts = lines.loc["P1", ["Averages", "Denominators", "Both", "Numerators", "Rest"]]
+    assert parts.tolist() == ["–", "–", "29 %", "57 %", "14 %"]
+    drawn, labels = passes_of(results)
+    assert labels == [template_passes.TOGETHER, "numerators", "the rest"]
+    assert "measured as one phase for P1" in drawn.caption
+    assert found_of(results)[1] == found_of(loaded(tmp_path / "new", of_patients()))[1], (
+        "claims take both kinds of rows"
+    )
 
 
 def chapter_of(results):
@@ -138,7 +198,9 @@ def test_every_figure_is_drawn(measured):
     assert lines[0].get_ydata()[0] == pytest.approx(0.1 * lines[0].get_xdata()[0] / 2), (
         "the centred sums take half of the time of the others"
     )
-    assert len(chapter_of(measured)["tables"]) == 2
+    titles = [one["title"] for one in chapter_of(measured)["tables"]]
+    assert titles[:2] == ["The paper's patients, 10 templates", "Time by template and frame"]
+    assert titles[2:] == ["Shares of the passes, 10 templates"]
 
 
 def test_other_rows_are_none_of_the_table(tmp_path):
@@ -176,6 +238,11 @@ def test_claims_of_what_is_compiled_at_run_time(tmp_path, us, registers, verdict
     results = loaded(tmp_path, rows)
     (drawn,) = [one for one in figure.draw(results) if one.name == "template_matching_compiled"]
     assert isinstance(drawn, Drawing) and "500 ms the first time" in drawn.caption and "0.9 ms to load" in drawn.caption
+    _, firsts = drawn.figure.axes
+    heights = [bars[0].get_height() for bars in firsts.containers]
+    assert heights == pytest.approx([2.07, 0.9 + us / 1000, 500.9 + us / 1000]), (
+        "for all sizes, warm, cold: milliseconds"
+    )
     found, here = found_of(results)
     assert found["W08"] == found["W09"] == verdict
     assert here["W08"] == of_registers

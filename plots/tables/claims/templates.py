@@ -1,8 +1,8 @@
 """Computations on template matching for claims of the paper of the sliding window. Each takes the set and its arguments of claims.toml.
 
 A side names points of the paper's patients (plots/tables/template_matching.toml): `variants` or `backend` with `threads`, `params`
-(values that parameters must have). Of them the fastest by `metric` counts: `time`, or `total` with plan and transfers. What a
-set of a GPU has no points of is taken from the set of its host's CPU.
+(values that parameters must have). Of them the fastest by `metric` counts: `time`, or `total` with transfers (ABOUT of
+plots/tables/template_matching.py). What a set of a GPU has no points of is taken from the set of its host's CPU.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from plots.tables import template_matching
+from plots.tables import template_matching, template_passes
 from plots.tables.claims.values import Found, Value, known
 from plots.tables.hosts import host_of
 from plots.tidy import ResultSet
@@ -21,7 +21,7 @@ from xcorr.variants import assignments
 
 Arguments = Mapping[str, Any]
 METRICS = {"time": "time_us", "total": "total_us"}
-PHASES = {"frames": "forward_us", "templates": "hadamard_us"}
+PHASES = {"frames": template_passes.of_frames, "templates": template_passes.of_templates}  # microseconds of a point
 SIDE = ("variants", "backend", "threads", "params")
 FLOAT_BYTES = 4
 
@@ -103,21 +103,20 @@ def share(results: ResultSet, args: Arguments) -> Found:
     """Share of the passes over templates (`phase`: templates) or frames in the time of both, of the fastest point of `of`."""
     found, missing = _phases(results, args, args["of"], args["templates"])
     own, other = (PHASES[name] for name in sorted(PHASES, key=lambda name: name != args["phase"]))
-    return Found([known(name, one[own] / (one[own] + one[other])) for name, one in found.items()], missing)
+    return Found([known(name, own(one) / (own(one) + other(one))) for name, one in found.items()], missing)
 
 
 def growth(results: ResultSet, args: Arguments) -> Found:
     """Time of a phase with the second number of `templates` over that with the first, at the point that is fastest with the
     second."""
     few, many = args["templates"]
-    column = PHASES[args["phase"]]
     found, missing = _phases(results, args, args["of"], many)
-    values = []
+    time, values = PHASES[args["phase"]], []
     for name, one in found.items():
         same = {**args["of"], "params": assignments(one["params"])}
         first, absent = _phases(results, {**args, "patients": [name]}, same, few)
         missing += absent
-        values += [known(name, one[column] / base[column]) for base in first.values()]
+        values += [known(name, time(one) / time(base)) for base in first.values()]
     return Found(values, missing)
 
 
@@ -129,7 +128,7 @@ def _phases(
     every, found, missing = template_matching.every_point(results), {}, []
     for patient in _patients(args):
         points = _points(every, side, patient.name, templates, METRICS["time"])
-        points = points.dropna(subset=list(PHASES.values())) if len(points) else points
+        points = points[[template_passes.has_phases(one) for _, one in points.iterrows()]] if len(points) else points
         if points.empty:
             missing.append("phases of " + _describe(side, patient.name, templates))
         else:
