@@ -72,8 +72,13 @@ step_architectures() {
   XCORR_BUILD=$XCORR_BUILD-architectures "$scripts/build.sh" --cuda enabled --gpu-arch "${list#,}"
 }
 
+# pytest names what it skipped, and succeeds where that is everything.
 step_peers() {
-  run_python -m pytest -rs -m exhaustive tests/harness/test_templates_vs_peers.py tests/xcorr/test_piv_vs_openpiv.py
+  local said
+  run_python -m pytest -rs -m exhaustive tests/harness/test_templates_vs_peers.py tests/xcorr/test_piv_vs_openpiv.py \
+    2>&1 | tee "$XCORR_BUILD/peers.log" || return
+  said=$(tail -n 1 "$XCORR_BUILD/peers.log")
+  if [[ $said =~ [0-9]\ skipped && ! $said =~ [0-9]\ passed ]]; then leave_out "no peer can be imported: $said"; fi
 }
 
 step_one_definition() { run_python -m pytest -m exhaustive tests/test_one_definition.py; }

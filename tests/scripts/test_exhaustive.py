@@ -154,6 +154,23 @@ def test_what_is_not_there_is_left_out_and_no_failure(logged):
 
 
 @pytest.mark.parametrize(
+    ("last", "end"),
+    [
+        ("====== 13 skipped, 4 deselected in 0.52s ======", "left out"),
+        ("====== 9 passed, 4 skipped, 4 deselected in 0.52s ======", "passed"),
+        ("13 passed in 3.10s", "passed"),
+    ],
+)
+def test_peers_that_are_all_absent_are_left_out_and_named(logged, last, end):
+    reason = "SKIPPED [4] tests/xcorr/test_piv_vs_openpiv.py:20: openpiv is not installed"
+    logged.stub("python", f'echo "{reason}"; echo "{last}"')
+    done = logged.call("scripts/test.sh", "--exhaustive", "--only", "peers")
+    assert done.returncode == 0 and ends(done.stdout) == {"peers": end} and reason in done.stdout
+    assert (f"left out: no peer can be imported: {last}" in done.stdout) == (end == "left out")
+    assert done.stdout.endswith("skipped: peers\n" if end == "left out" else "skipped: nothing\n")
+
+
+@pytest.mark.parametrize(
     ("words", "says"),
     [
         (["--exhaustive", "--only", "mutants,other"], "--only other: no step"),
