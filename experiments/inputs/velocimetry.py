@@ -1,8 +1,8 @@
 """particle-velocimetry: are displacements of particles found within 0.1 pixel, and do they agree with openpiv-python?
 
 Synthetic pairs of frames whose field is known, a vortex and a shear, by windows of 16, 32 and 64, with either boundary, in
-one pass and in two. A run whose error with windows of 32 and two passes reaches TOLERANCE fails (exit code 1). Then a real
-pair of frames that the package openpiv ships, without a twin: where openpiv can be imported its own displacements and time
+one pass and in two. A run whose error with windows of 32 reaches TOLERANCE fails (exit code 1): in two passes, and in
+one where the field changes little within a window (ONE_PASS_SIDE). Then a real pair of frames that the package openpiv ships, without a twin: where openpiv can be imported its own displacements and time
 stand beside ours.
 """
 
@@ -29,7 +29,8 @@ COLUMNS = (
     "case variant params rows cols window boundary passes vectors rms bias_y bias_x largest outliers signal_to_noise seconds "
     "peer_difference peer_seconds"
 ).split()
-TOLERANCE = 0.1  # pixels, root mean square of the distances, at 32 x 32 in two passes
+TOLERANCE = 0.1  # pixels, root mean square of the distances, at 32 x 32
+ONE_PASS_SIDE = 512  # pixels; the fields grow with the frame, and in half of it change twice as much within a window
 PEER_TOLERANCE = 0.1  # pixels, the median distance from openpiv-python
 DENSITY = 0.05  # particles a pixel
 SIDES = {"smoke": 256, "quick": 512, "paper": 1024}
@@ -190,7 +191,8 @@ def wrong(rows: Sequence[dict[str, Any]]) -> list[str]:
     found = []
     for row in rows:
         at = f"{row['case']}, windows of {row['window']}, {row['boundary']}, {row['passes']} passes"
-        if "rms" in row and row["window"] == 32 and row["passes"] == 2 and not row["rms"] < TOLERANCE:
+        judged = row["window"] == 32 and (row["passes"] > 1 or row["rows"] >= ONE_PASS_SIDE)
+        if "rms" in row and judged and not row["rms"] < TOLERANCE:
             found.append(f"{at}: the error is {row['rms']:.3g} pixels, {TOLERANCE} are allowed")
         if "peer_difference" in row and not row["peer_difference"] < PEER_TOLERANCE:
             found.append(f"{at}: {row['peer_difference']:.3g} pixels from openpiv, {PEER_TOLERANCE} are allowed")
