@@ -13,12 +13,13 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from xcorr import speeds, table
 from xcorr.errors import Parser, UserError, command, nearest
-from xcorr.estimates import Estimate, by_speeds, estimates
+from xcorr.estimates import Estimate, by_speeds, estimates, in_known_form
 from xcorr.fields import NAMES, PLAIN, Fields
 from xcorr.library import Library, LibraryError, Request
 from xcorr.paths import RESULTS
@@ -49,8 +50,9 @@ def ordered(problem: Problem, sources: Iterable[Source]) -> list[Source]:
     def reach(source: Source) -> float:
         if problem in source.times:
             return REACH
-        near = neighbours(problem, source.times)
-        return max(REACH, distance(problem, near[0])) if near else math.inf
+        known = in_known_form(problem, source.times)
+        near = neighbours(known, source.times)
+        return max(REACH, distance(known, near[0])) if near else math.inf
 
     return sorted(sources, key=reach)
 
@@ -175,6 +177,16 @@ class Auto:
             choice = next(filter(None, found), None) or by_rule(problem, here, self._machine, fits)
         return replace(choice, why=f"{choice.why}; {self._outdated}") if choice and self._outdated else choice
 
+    def _can(self, precision: str, problem: Problem, point: Point) -> bool:
+        """Whether the point of this build computes the problem on this device; one of another build may have."""
+        if not any(one.id == point[0] and point[1] in one.points for one in self._variants):
+            return True
+        sizes = (problem.left, problem.right, problem.lefts, problem.rights)
+        request = Request(problem.form, *sizes, problem.window, **problem.fields.given)
+        return not self._library.supports(
+            request, variant=point[0], params=point[1], precision=precision, device=self._device
+        )
+
     def _knows(self, problem: Problem, precision: str) -> bool:
         """Whether a source has times of problems with such fields, near."""
         return problem.fields != PLAIN and any(reached(problem, one.times) for one in self._of(precision))
@@ -192,10 +204,12 @@ class Auto:
         fields, sources = problem.fields.text, ordered(problem, self._of(precision))
         own = [one for one in here if one.family in speeds.shipped()["families"]]
         special = [one for one in own if not all(map(fits, ((one.id, params) for params in one.points)))]
+        can = partial(self._can, precision)
         for source in sources:
-            choice = _first_that_fits(estimates(problem, source, special or here), fits)
+            choice = _first_that_fits(estimates(problem, source, special or here, can), fits)
             if choice is not None:
-                told = "" if reached(problem, source.times) else f"nothing near was measured with {fields}; "
+                near = reached(in_known_form(problem, source.times), source.times)
+                told = "" if near else f"nothing near was measured with {fields}; "
                 return replace(choice, why=f"{told}{choice.why}; {source.where}")
         cores = max(1, int(self._machine.get("cores") or 1))
         choice = _first_that_fits(by_speeds(problem, special or here, cores), fits)

@@ -1,22 +1,24 @@
 """How long points take on a problem with fields: a score, a boundary, a result.
 
-Where such a problem was measured near, that decides (xcorr/prediction.py). A variant without such a time is estimated: the
+Where such a problem was measured near, that decides (xcorr/prediction.py). A time that is further away counts for its
+variant unless the variant's own surface was measured nearer. A variant without such a time is estimated: the
 time of its surface, with the fields if it was measured so, else that of the plain problem in proportion to its work, with
 what a score costs (speeds.toml); and where the variant does not write the result itself, the reduction of the surface
 after it. A variant that writes the result takes its surface's time at most. One that was never measured takes that of its
-parent.
+parent. Pairs that several forms have are one problem: times of another form count where the problem's own has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xcorr import speeds
 from xcorr.errors import UserError
 from xcorr.fields import NORMALISED, PLAIN
-from xcorr.prediction import neighbours, predict, reached, rests_on
-from xcorr.problem import Problem
+from xcorr.prediction import distance, neighbours, predict, reached, rests_on
+from xcorr.problem import FORMS, Problem
 from xcorr.table import Point, Source, Times
 from xcorr.variants import Variant
 
@@ -34,17 +36,23 @@ class Estimate:
     borrowed: bool = False  # the time of another point or of the parent: of equal times it comes last
 
 
-def estimates(problem: Problem, source: Source, variants: Sequence[Variant]) -> list[Estimate]:
+def estimates(
+    problem: Problem,
+    source: Source,
+    variants: Sequence[Variant],
+    can: Callable[[Problem, Point], bool] = lambda _, __: True,
+) -> list[Estimate]:
     """The points of `variants` of which the source tells anything, the fastest first; `problem` has fields. A variant that
     computes scores only has no plain times: it borrows those of its parent, and comes before it, since it was made to be
-    faster there."""
-    found, own, of_scores = [], set(), {one.id for one in variants if one.is_of_scores}
-    problem = _with_known_score(problem, source.times)
-    if reached(problem, source.times):
-        for one in predict(problem, source.times):
-            found.append(Estimate(one.point, one.us, rests_on(problem, source.times, one)))
-            own.add(one.point[0])
-    surfaces = _surfaces(problem, source.times, {one.id: one for one in variants})
+    faster there. `can`: as predict() has it."""
+    times, of_scores = source.times, {one.id for one in variants if one.is_of_scores}
+    problem = _with_known_score(in_known_form(problem, times), times)
+    predicted = predict(problem, times, can)
+    own = {one.point[0] for one in predicted}
+    if not reached(problem, times):
+        own = {one.id for one in variants if one.id in own and _is_nearer_than_surface(one.id, problem, times)}
+    found = [Estimate(one.point, one.us, rests_on(problem, times, one)) for one in predicted if one.point[0] in own]
+    surfaces = _surfaces(problem, times, {one.id: one for one in variants})
     for variant in variants:
         if variant.id in own:
             continue
@@ -69,6 +77,31 @@ def by_speeds(problem: Problem, variants: Sequence[Variant], cores: int) -> list
             us = 1e6 * speeds.launch_s(shipped, of, params, problem, cores)
             found.append(_with_result(problem, variant, params, us, "by the speeds of xcorr/speeds.toml"))
     return sorted(found, key=lambda one: (one.us, one.point[0] not in of_scores, one.point))
+
+
+def in_known_form(problem: Problem, times: Times) -> Problem:
+    """The problem; or the same pairs in another form, if problems with its fields, or their surfaces, were measured within
+    REACH in that form only. One left makes the same pairs in every form; in one-to-one with one right."""
+    if problem.is_plain or problem.lefts > 1:
+        return problem
+    forms = [one for one in FORMS if one != problem.form and (one != "one-to-one" or problem.rights == 1)]
+    known = [problem, *(replace(problem, form=form) for form in forms)]
+    return next((one for one in known if reached(one, times)), None) or next(
+        (one for one in known if reached(one.surface, times)), problem
+    )
+
+
+def _is_nearer_than_surface(variant: str, problem: Problem, times: Times) -> bool:
+    """Whether times of the variant with such fields lie at least as near as those of its surface."""
+    return _nearest(variant, [problem], times) <= _nearest(variant, _bases(problem, times), times)
+
+
+def _nearest(variant: str, problems: Sequence[Problem], times: Times) -> float:
+    """Octaves of data from one of the problems to the nearest that was measured with the variant; inf without any."""
+    pairs = ((one, near) for one in problems for near in neighbours(one, times))
+    return min(
+        (distance(*pair) for pair in pairs if any(name == variant for name, _ in times[pair[1]])), default=math.inf
+    )
 
 
 def _with_known_score(problem: Problem, times: Times) -> Problem:

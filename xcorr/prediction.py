@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -65,23 +65,32 @@ def neighbours(problem: Problem, times: Times) -> list[Problem]:
     return sorted(enough, key=lambda one: (distance(problem, one), one.id))[:NEIGHBOURS]
 
 
-def predict(problem: Problem, times: Times) -> list[Predicted]:
-    """Every point that was measured on this problem or on one of the nearest with its time here, the fastest first."""
+def predict(
+    problem: Problem, times: Times, can: Callable[[Problem, Point], bool] = lambda _, __: True
+) -> list[Predicted]:
+    """Every point that was measured on this problem or on one of the nearest with its time here, the fastest first. `can` says
+    whether a point computes a problem: what the nearest problem lacks because it cannot have it was not found slow."""
     own = times.get(problem, {})
     found = [Predicted(point, us, 0.0) for point, us in own.items()]
     near = neighbours(problem, times)
     if near:
-        points = [point for point in _candidates(problem, near, times) if point not in own]
+        points = [point for point in _candidates(problem, near, times, can) if point not in own]
         found += [_fitted(problem, point, near, times) for point in points]
     return sorted(found, key=lambda one: (one.us, one.point))
 
 
-def _candidates(problem: Problem, near: Sequence[Problem], times: Times) -> list[Point]:
-    """Points of the nearest problem, and those of no other that lies beyond NEAR if they were measured on two or more:
-    a sweep leaves points out where they are known to be slow, which a fit to few and far ones would not know."""
+def _candidates(
+    problem: Problem, near: Sequence[Problem], times: Times, can: Callable[[Problem, Point], bool]
+) -> list[Point]:
+    """Points of the nearest problem that can have them, and those of no other that lies beyond NEAR if they were measured on
+    two or more: a sweep leaves points out where they are known to be slow, which a fit to few and far ones would not know."""
     within = [one for one in near[1:] if is_near(distance(problem, one))]
     often = Counter(point for one in near for point in times[one])
-    return list(dict.fromkeys([*times[near[0]], *(p for one in within for p in times[one] if often[p] >= 2)]))
+    found = dict.fromkeys([*times[near[0]], *(p for one in within for p in times[one] if often[p] >= 2)])
+    for point in often:
+        if point not in found and point in times[next(one for one in near if point in times[one] or can(one, point))]:
+            found[point] = None
+    return list(found)
 
 
 def _fitted(problem: Problem, point: Point, near: Sequence[Problem], times: Times) -> Predicted:
@@ -92,9 +101,22 @@ def _fitted(problem: Problem, point: Point, near: Sequence[Problem], times: Time
     logs = np.log([times[one][point] for one in own]) - work @ SLOPES
     terms = np.column_stack([np.ones(len(own)), work])
     square = terms.T @ (terms * weights[:, None]) + np.diag([1e-9, RIDGE, RIDGE])
-    plane = np.linalg.solve(square, terms.T @ (weights * logs))
+    plane = _plane(square, terms.T @ (weights * logs))
     misfit = math.sqrt(float(weights @ (logs - terms @ plane) ** 2))
     return Predicted(point, math.exp(plane[0]), math.expm1(misfit))
+
+
+def _plane(square: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Offset and slopes above SLOPES that fit best (normal equations); none with which more work takes less time."""
+    plane, free = np.linalg.solve(square, right), [0, 1, 2]
+    while any(plane[slope] < -SLOPES[slope - 1] - 1e-12 for slope in free[1:]):
+        lowest = min(free[1:], key=lambda slope: plane[slope] + SLOPES[slope - 1])
+        free.remove(lowest)
+        plane[lowest] = -SLOPES[lowest - 1]
+        fixed = [one for one in (1, 2) if one not in free]
+        rest = right[free] - square[np.ix_(free, fixed)] @ plane[fixed]
+        plane[free] = np.linalg.solve(square[np.ix_(free, free)], rest)
+    return plane
 
 
 @lru_cache(maxsize=None)

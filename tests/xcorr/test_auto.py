@@ -98,6 +98,17 @@ def test_what_the_nearest_problem_lacks_is_a_candidate_where_two_near_ones_have_
     assert picked(square(18), auto.Source("", far))[0] == "b"
 
 
+def test_more_work_never_takes_less_time():
+    """Of two sizes the larger was faster, with as many bytes: for a tenth of the pairs this says nothing."""
+
+    def pairs(side, count):
+        return square(side, "n-to-mn", count, count)
+
+    known = {pairs(16, 65536): {FFT: 400.0}, pairs(32, 16384): {FFT: 100.0}}
+    few, many = (auto.predict(pairs(32, count), known)[0].us for count in (1024, 16000))
+    assert few < many / 2
+
+
 def test_the_line_says_what_it_rests_on():
     why = auto.pick(square(20), source(16, 24, 48), lambda point: "").why
     assert "from 3 measured problems, the nearest one-to-one/24x24/24x24/1:1/full" in why and "(near)" in why

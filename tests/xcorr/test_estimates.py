@@ -290,3 +290,56 @@ def test_with_fields_a_third_of_the_variants_is_enough_of_a_measurement():
     for fields, near in (({}, False), ({"score": "zncc:0.3"}, True)):
         times = measured_of(square(64, **fields), 6) | measured_of(square(60, **fields), 2)
         assert (square(60, **fields) in neighbours(square(61, **fields), times)) == near
+
+
+def test_what_the_nearest_problem_cannot_have_was_not_found_slow_there():
+    """A variant for sides up to 32 was not measured at 64, which is nearer to few pairs of 32 than many pairs of 32 are."""
+    fields = Fields(result="peak", views="windows")
+    few, many, large = (
+        Problem("n-to-mn", (side, side), (side, side), pairs, pairs, "full", fields)
+        for side, pairs in ((32, 1000), (32, 16000), (64, 4000))
+    )
+    assert (
+        neighbours(few, times := {many: {("small", ""): 9.0, ("block", ""): 30.0}, large: {("block", ""): 30.0}})[0]
+        == large
+    )
+    variants = listed(BLOCK, entry("small"))
+
+    def ranked(can):
+        return [one.point[0] for one in estimates.estimates(few, source(times), variants, can)]
+
+    assert ranked(lambda problem, point: point[0] != "small" or problem.left[0] <= 32) == ["small", "block"]
+    assert ranked(lambda problem, point: True) == ["block"], "a sweep left it out, as slow points are"
+
+
+def test_far_times_with_such_fields_count_unless_the_surface_was_measured_nearer():
+    def of(pairs, **fields):
+        return Problem("n-to-mn", (64, 64), (64, 64), pairs, pairs, "full", Fields(**fields))
+
+    asked, times = of(100, result="peak"), {of(6400, result="peak"): {("block", ""): 640.0}}
+    assert first(asked, times, BLOCK).us == pytest.approx(10)
+    times[of(3200)] = {("block", ""): 320.0}
+    assert first(asked, times, BLOCK).us == pytest.approx(10 + reduction_us(asked))
+    times[of(3200)] = {("lanes", ""): 900.0}
+    assert [one.point[0] for one in estimates.estimates(asked, source(times), listed(BLOCK, LANES))] == [
+        "block",
+        "lanes",
+    ]
+
+
+def test_pairs_of_one_left_are_the_same_in_every_form_that_has_them():
+    def of(form, rights=1, lefts=1, **fields):
+        return Problem(form, (8, 8), (32, 32), lefts, rights, "valid", Fields(score="zncc", **fields))
+
+    times = {
+        of("n-to-m", result="peak"): {("block", ""): 5.0},
+        of("one-to-many", 8): {("block", ""): 9.0},
+        of("n-to-mn", 6, 6): {("block", ""): 1.0},
+    }
+    for form in ("one-to-one", "one-to-many", "n-to-mn"):
+        best = first(of(form, result="peak"), times, BLOCK)
+        assert best.us == 5 and best.why == "measured 5 us"
+    peaks = of("n-to-m", 8, result="peaks:4")
+    assert "its surface: measured 9 us" in first(peaks, times, BLOCK).why, "of surfaces too"
+    assert estimates.in_known_form(of("n-to-m", 8), times).form == "one-to-many"
+    assert estimates.in_known_form(of("n-to-m", 6, 6), times).form == "n-to-m", "36 pairs are not 6"
