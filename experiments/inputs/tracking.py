@@ -3,7 +3,8 @@
 The frames are views of a photograph that moves by fractions of a pixel, with noise, and whose brightness and contrast
 change. In the case `shift` it does nothing else; in the case `rotation` it also turns about the template. The template is cut
 from the first frame. Its score zncc is computed at the shifts within REACH of where it was last, and the peak, to a fraction
-of a pixel by a parabola, is its new place. A run whose error exceeds that of TOLERANCES fails (exit code 1).
+of a pixel by a parabola, is its new place. The search window is copied from the frame on the host: a GPU gets less than the
+frame, and every variant of zncc takes dense matrices. A run whose error exceeds that of TOLERANCES fails (exit code 1).
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import numpy as np
 
 from experiments.inputs import common, datasets
 from experiments.inputs.datasets import CAMERA, Unavailable
-from xcorr.arguments import Windows
 from xcorr.auto import Auto
 from xcorr.library import Request, find_variant
 from xcorr.stream import Job
@@ -76,25 +76,30 @@ def render(photo: np.ndarray, path: Motion, frame: int, rng: np.random.Generator
 
 
 def request_of() -> Request:
-    """The scores of a template in its search window, a view of the frame."""
+    """The peak of the scores of a template in its search window, both dense."""
     search = (TEMPLATE[0] + 2 * REACH, TEMPLATE[1] + 2 * REACH)
-    return Request("one-to-one", TEMPLATE, search, window="valid", score="zncc", result="peak", views="windows")
+    return Request("one-to-one", TEMPLATE, search, window="valid", score="zncc", result="peak")
+
+
+def part_of(frame: np.ndarray, corner: Sequence[int], shape: tuple[int, int]) -> np.ndarray:
+    """A copy of the part of the frame whose first pixel is `corner`, one matrix: 1 x rows x cols."""
+    rows, cols = (slice(start, start + extent) for start, extent in zip(corner, shape))
+    return np.ascontiguousarray(frame[np.newaxis, rows, cols])
 
 
 def follow(context: common.Context, job: Job, frames: Sequence[np.ndarray]) -> list[dict[str, float]]:
-    """Place, score and seconds of each frame after the first one; places are of the middle of the template."""
+    """Place, score and seconds of each frame after the first one; places are of the middle of the template. `seconds`: the
+    copy of the search window and the call, transfers included."""
     request, half = request_of(), [(extent - 1) / 2 for extent in TEMPLATE]
     first = [int(round(start - middle)) for start, middle in zip(START, half)]
-    template = np.ascontiguousarray(frames[0][tuple(slice(a, a + n) for a, n in zip(first, TEMPLATE))])
-    left = Windows(template, np.zeros(1, np.int64))
+    template = part_of(frames[0], first, TEMPLATE)
     # Where the template was cut is not exactly where its middle was to be.
     offset = [start - (corner + middle) for start, corner, middle in zip(START, first, half)]
     corner, found = list(first), []
     for frame in frames[1:]:
         origin = [int(np.clip(at - REACH, 0, extent - size)) for at, extent, size in zip(corner, FRAME, request.right)]
         start = time.perf_counter()
-        right = Windows(frame, np.array([origin[0] * FRAME[1] + origin[1]]))
-        peak = job.correlate(context.library, request, left, right)[0]
+        peak = job.correlate(context.library, request, template, part_of(frame, origin, request.right))[0]
         seconds = time.perf_counter() - start
         corner = [origin[0] + int(peak["sy"]), origin[1] + int(peak["sx"])]
         y, x = (
