@@ -45,6 +45,20 @@ class SurfaceRows {
   // NaN or infinite.
   __device__ __forceinline__ bool inverse(Range rows, Range cols, float* tops) const {
     bool broken = false;
+    each(
+        rows, [](int, int) { return 0; },
+        [&](int y, int t, const Complex(&v)[kFirst], int) {
+          warp::barrier();  // all lanes have read both rows
+          broken |= store(rows, cols, y, t, v, row(y), tops);
+        });
+    return broken;
+  }
+
+  // take(y, t, v, before(y, t)) for rows of the window, by all lanes of a warp together: v[s] holds column t + second * s
+  // of row y and, as imaginary part, of row y + second. One of both rows may lie outside of the window. What `before`
+  // reads from afar is on its way while the last transform is made.
+  template <typename Before, typename Take>
+  __device__ __forceinline__ void each(Range rows, Before before, Take take) const {
 #pragma unroll 1
     for (int unit = my_.warp; unit < kUnits; unit += my_.warps) {
       bool wanted = false;
@@ -62,15 +76,13 @@ class SurfaceRows {
 #pragma unroll 1
       for (int i = 0; i < T::rows_of_unit; i += kTogether) {
         const int y = first_row(row_of_unit(unit, i + mine));
-        Complex* const row0 = row(y);
+        const auto got = before(y, t);
         Complex v[kFirst];
-        load(row0, t, v);
+        load(row(y), t, v);
         transform<kFirst, Direction::inverse>(v);
-        warp::barrier();  // all lanes have read both rows
-        broken |= store(rows, cols, y, t, v, row0, tops);
+        take(y, t, v, got);
       }
     }
-    return broken;
   }
 
  private:

@@ -44,8 +44,8 @@ struct ManyTemplates : TemplateFftArguments {
 template <int kN>
 struct TemplateShared {
   using T = BlockTile<kN>;
-  static constexpr std::size_t tile = kN, tops = tile + T::elements;  // in complex values
-  static constexpr std::size_t bytes = sizeof(Complex) * tops + sizeof(float) * kN;
+  static constexpr std::size_t tile = kN;  // in complex values
+  static constexpr std::size_t bytes = sizeof(Complex) * (tile + T::elements);
 };
 
 // Opaque, so that no address is made ready before the passes: registers are short.
@@ -138,54 +138,87 @@ __global__ void __launch_bounds__(32 * kSpectraWarps<kN>, template_blocks(kN))
   }
 }
 
-// Scores of the outputs in a tile, to the surface; the first largest of them too.
+// Factors of the outputs that a lane has of two rows of a tile.
 template <int kN>
-__device__ __forceinline__ void write_scores(const TemplateFftArguments& a,
-                                             const TileSurface<kN>& s, WarpPlace my, int pair,
-                                             const TileItem& item) {
+struct LaneFactors {
+  float even[BlockTile<kN>::first], odd[BlockTile<kN>::first];
+};
+
+// f(s) for the outputs t + second * s of a row, from the last one to the first, s a constant; it may say for more than
+// there are. Four at a time, so that a warp leaves out most of those beyond the last column.
+template <int kN, typename F>
+__device__ __forceinline__ void each_output_back(int cols, F f) {
+  using T = BlockTile<kN>;
+  constexpr int kAtOnce = 4, kGroups = T::first / kAtOnce;
+  static_assert(T::first % kAtOnce == 0);
+  for_each_constant<kGroups>([&](auto back) {
+    constexpr int kGroup = kGroups - 1 - decltype(back)::value;
+    if (T::second * kAtOnce * kGroup >= cols) return;
+    for_each_constant<kAtOnce>([&](auto i) {
+      f(std::integral_constant<int, kAtOnce * kGroup + kAtOnce - 1 - decltype(i)::value>{});
+    });
+  });
+}
+
+// The first largest of what a lane has seen.
+struct LaneTop {
+  PeakPlace most = no_place();
+  float zero = 0;  // NaN after an infinity or a NaN
+};
+
+// Rows of the circular result become scores in the registers of the last transform, and go to the surface. kWaits: factors
+// come from a launch that has not been waited for.
+template <int kN, bool kWaits>
+__device__ __forceinline__ LaneTop write_scores(const TemplateFftArguments& a,
+                                                const SurfaceRows<kN>& tile, int pair,
+                                                const TileItem& item) {
+  constexpr int kFirst = BlockTile<kN>::first, kSecond = BlockTile<kN>::second;
   const TemplateProblem& q = a.q;
-  const int frame = item.frame, row = item.row, col = item.col;
-  const int rows = s.rows < q.out_rows - row ? s.rows : q.out_rows - row;
-  const int cols = s.cols < q.out_cols - col ? s.cols : q.out_cols - col;
-  float* const to = a.surfaces + pair * q.out_size();
-  const float* const factors = a.memory.factors + (q.is_ratio ? frame * q.out_size() : 0);
-  PartTop top = no_top();
-  // The factors of six rows, all that a warp has of 129, come before the stores, behind which the compiler would leave
-  // each of them.
-  constexpr int kRows = 6, kOfLane = ceil_div(kN, 32);
-#pragma unroll 1
-  for (int y0 = my.warp; y0 < rows; y0 += kRows * my.warps) {
-    float factor[kRows][kOfLane] = {};
-    if (q.is_ratio) {
-#pragma unroll
-      for (int i = 0; i < kRows; ++i) {
-        const int y = y0 + i * my.warps, first = (row + y) * q.out_cols + col;
-#pragma unroll
-        for (int k = 0; k < kOfLane; ++k) {
-          const int x = my.lane + 32 * k;
-          if (y < rows && x < cols) factor[i][k] = factors[first + x];
-        }
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      const int y = y0 + i * my.warps, first = (row + y) * q.out_cols + col;
-      if (y >= rows) break;
-      const float* const from = s.row(y);
-#pragma unroll
-      for (int k = 0; k < kOfLane; ++k) {
-        const int x = my.lane + 32 * k;
-        if (x >= cols) break;
-        const float sum = from[x];
-        const float score = q.is_ratio ? clamped(sum * factor[i][k]) : sum;
-        to[first + x] = score;
-        top.see(score, first + x);
-      }
-    }
-  }
-  if (a.tops == nullptr) return;
-  top = top_of_threads(top, 32 * kTemplateWarps<kN>);
-  if (threadIdx.x == 0) a.tops[static_cast<Index>(pair) * a.tiles + item.tile] = top;
+  const auto least = [](int x, int y) { return x < y ? x : y; };
+  const int rows = least(a.rows.count, q.out_rows - item.row);
+  const int cols = least(a.cols.count, q.out_cols - item.col);
+  float* const surface = a.surfaces + pair * q.out_size();
+  const float* const factors = a.memory.factors + (q.is_ratio ? item.frame * q.out_size() : 0);
+  const auto place = [&](int y, int x) { return (item.row + y) * q.out_cols + item.col + x; };
+  LaneTop top;
+  tile.each(
+      {0, rows},
+      [&](int y, int t) {
+        LaneFactors<kN> of_lane{};
+        if (!q.is_ratio) return of_lane;
+        if constexpr (kWaits) wait_for_previous();
+        const float* const even = factors + place(y, t);
+        const float* const odd = even + kSecond * q.out_cols;
+        // Where a row is beyond the last one, so are all of its outputs.
+        const int of_even = y < rows ? cols - t : 0, of_odd = y + kSecond < rows ? cols - t : 0;
+        each_output_back<kN>(cols, [&](auto index) {
+          constexpr int s = decltype(index)::value;
+          if (kSecond * s < of_even) of_lane.even[s] = even[kSecond * s];
+          if (kSecond * s < of_odd) of_lane.odd[s] = odd[kSecond * s];
+        });
+        return of_lane;
+      },
+      [&](int y, int t, const Complex(&v)[kFirst], const LaneFactors<kN>& factor) {
+        PeakPlace most = no_place();
+        const auto write_row = [&](int row, float Complex::* part, const float (&of_row)[kFirst]) {
+          const int first = place(row, t), left = row < rows ? cols - t : 0;
+          float* const to = surface + first;
+          each_output_back<kN>(cols, [&](auto index) {
+            constexpr int s = decltype(index)::value;
+            const bool exists = kSecond * s < left;
+            const float sum = v[s].*part;
+            const float score = q.is_ratio ? clamped(sum * of_row[s]) : sum;
+            if (exists) to[kSecond * s] = score;
+            top.zero = exists ? fmaf(0.0f, score, top.zero) : top.zero;
+            const bool is_first = exists && score >= most.value;  // of those behind it
+            most = {is_first ? score : most.value, is_first ? first + kSecond * s : most.at};
+          });
+        };
+        write_row(y + kSecond, &Complex::im, factor.odd);
+        write_row(y, &Complex::re, factor.even);
+        top.most = first_of(top.most, most);
+      });
+  return top;
 }
 
 template <int kN, typename Arguments>
@@ -195,9 +228,9 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
   using T = BlockTile<kN>;
   using L = typename T::L;
   XCORR_SHARED(TileItem, of_block, 1);
+  XCORR_SHARED(PartTop, tops, kTemplateWarps<kN>);
   Complex* const twiddles = dynamic_shared<Complex>();
   Complex* const in_tile = twiddles + TemplateShared<kN>::tile;
-  auto* const tops = reinterpret_cast<float*>(twiddles + TemplateShared<kN>::tops);
   for (int i = static_cast<int>(threadIdx.x); i < kN; i += 32 * kTemplateWarps<kN>) {
     twiddles[i] = a.roots[i];
   }
@@ -235,7 +268,8 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
                     kN < cols ? kN : cols, mine.scale});
     }
     block::barrier();
-    const BlockTransform<kN> tile(in_tile, twiddles, my);
+    // From the last warp on: the first one has the most of all else.
+    const BlockTransform<kN> tile(in_tile, twiddles, {my.warps - 1 - my.warp, my.warps, my.lane});
     const auto multiply = [](auto& v, const Complex* with) {
 #pragma unroll
       for (int i = 0; i < L::second; i += 2) {
@@ -247,13 +281,19 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
     };
     const auto finish = [&](int pair) {
       block::barrier();
-      SurfaceRows<kN>(in_tile, twiddles, my).inverse(a.rows, a.cols, tops);
+      const LaneTop of_lane =
+          write_scores<kN, !kMany>(a, SurfaceRows<kN>(in_tile, twiddles, my), pair, mine);
+      if (a.tops != nullptr) {
+        const PartTop top =
+            top_of_lanes({of_lane.most.value, of_lane.most.at, of_lane.zero != 0 ? 1u : 0u, 0});
+        if (my.lane == 0) tops[my.warp] = top;
+      }
       block::barrier();
-      const TileSurface<kN> surface{&in_tile->re, a.rows.first, a.cols.first, a.rows.count,
-                                    a.cols.count};
-      if constexpr (!kMany) wait_for_previous();
-      write_scores<kN>(a, surface, my, pair, mine);
-      block::barrier();
+      // Warp 0 makes one of all while the others go on.
+      if (a.tops != nullptr && my.warp == 0) {
+        const PartTop top = top_of_lanes(my.lane < my.warps ? tops[my.lane] : no_top());
+        if (my.lane == 0) a.tops[static_cast<Index>(pair) * a.tiles + mine.tile] = top;
+      }
     };
     if constexpr (kMany) {
       Complex* const own = a.own + static_cast<Index>(blockIdx.x) * T::spectrum;

@@ -69,21 +69,22 @@ TileFacts facts_of(const PlanRequest& request) {
 }
 
 // Of spectra, and of facts of frames, in a launch.
-constexpr int kMostBlocks = 65536;
+constexpr int kMostBlocks = static_cast<int>(small_if_emulated(65536, 3));
 
 bool is_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak; }
 bool has_many(const Problem& q) { return q.form == Form::n_to_m && q.lefts > 1; }
 
-// How a problem is cut into tiles of n x n.
+// How a problem is cut into tiles of n x n: as few as cover it, of outputs as even as may be.
 struct TemplateTiles {
   TemplateTiles(const Problem& q, int n)
-      : rows(std::min(n - q.left.rows + 1, q.out_rows())),
-        cols(std::min(n - q.left.cols + 1, q.out_cols())),
-        down(ceil_div(q.out_rows(), rows)),
-        across(ceil_div(q.out_cols(), cols)),
+      : down(ceil_div(q.out_rows(), n - q.left.rows + 1)),
+        across(ceil_div(q.out_cols(), n - q.left.cols + 1)),
+        rows(ceil_div(q.out_rows(), down)),
+        cols(ceil_div(q.out_cols(), across)),
         all(down * across * q.rights) {}
+  Index down, across;
   Index rows, cols;  // of outputs
-  Index down, across, all;
+  Index all;
 };
 
 // Into how many groups of templates a tile's work is divided, so that the last round of blocks is
@@ -159,13 +160,13 @@ class TemplateFftPlan final : public DevicePlan<float> {
     tile.window.sy = {0, tiles.rows - 1};
     tile.window.sx = {0, tiles.cols - 1};
     static_cast<FusedProblem&>(a_) = FusedProblem(tile, n, n, memory_.roots);
+    // Outputs of a tile begin at its first row and column, unrotated.
+    a_.turn_y = a_.turn_x = a_.rows.first = a_.cols.first = 0;
     a_.q = TemplateProblem(q);
     a_.memory = memory_.of_templates;
     a_.spectra = memory_.spectra;
     a_.ready = memory_.strips.ready;
-    if (a_.ready != nullptr) {
-      clear(a_.ready, static_cast<std::size_t>(q.rights) * sizeof(std::uint32_t), request.stream);
-    }
+    if (a_.ready != nullptr) clear_counts(request.stream);
     a_.own = memory_.own;
     a_.tiles = static_cast<int>(tiles.down * tiles.across);
     a_.tops = is_peak(q) ? memory_.search.tops() : nullptr;
@@ -178,8 +179,15 @@ class TemplateFftPlan final : public DevicePlan<float> {
   }
 
  private:
+  void clear_counts(void* stream) {
+    clear(a_.ready, static_cast<std::size_t>(problem_.rights) * sizeof(std::uint32_t), stream);
+  }
+
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     launches_.begin(call);
+    // A call that ended between its launches has left counts behind.
+    if (a_.ready != nullptr && !counts_are_back_) clear_counts(call.stream);
+    counts_are_back_ = false;
     a_.left = a_.memory.units != nullptr ? a_.memory.units : arrays.left;
     a_.frames = arrays.right;
     a_.surfaces = is_peak(problem_) ? memory_.search.surfaces() : arrays.out;
@@ -212,6 +220,7 @@ class TemplateFftPlan final : public DevicePlan<float> {
     } else {
       launches_.run(one_, blocks, threads, facts_.shared_bytes, call.stream, a_);
     }
+    counts_are_back_ = true;
     call.phase("rest");
     if (is_peak(problem_)) memory_.search.enqueue(launches_, call.stream, call.out);
   }
@@ -224,6 +233,7 @@ class TemplateFftPlan final : public DevicePlan<float> {
   Index blocks_;
   TemplateFftMemory memory_;
   ManyTemplates a_{};
+  bool counts_are_back_ = true;  // at 0
 };
 
 Support supports(const PlanRequest& request) {
@@ -236,7 +246,6 @@ Support supports(const PlanRequest& request) {
   if (4 * std::max(q.left.rows, q.left.cols) > 3 * n) {
     return no("tile=" + std::to_string(n) + ": a template of more than 3/4 of its rows or columns");
   }
-  if (q.out_size() > kIndexLimit) return no("more than 2^31 - 1 shifts");
   if (TemplateTiles(q, n).all * q.lefts > kIndexLimit) return no("more than 2^31 - 1 tiles");
   const std::size_t bytes = std::max(facts_of(request).shared_bytes, factors_shared_bytes(q));
   // The device is asked for every size: the emulation's may have less than every real one.

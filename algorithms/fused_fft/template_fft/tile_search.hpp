@@ -19,6 +19,8 @@ namespace xcorr::fused_fft {
 // So many blocks are to search at once, if there are few surfaces.
 inline constexpr Index kSearchBlocks = small_if_emulated(1024, 30);
 inline constexpr Index kMostSlices = 8;  // of a tile
+// That have blocks of their own in a launch.
+inline constexpr int kMostSurfaces = static_cast<int>(small_if_emulated(4096, 3));
 
 // Whether a tile is to be read, for local maxima above `least` (NaN: for any).
 struct alignas(16) TileScan {
@@ -177,7 +179,7 @@ class TileSearchPlan {
   template <typename Launches>
   void enqueue(Launches& launches, void* stream, void* records) {
     search_.request.out = records;
-    const auto pairs = static_cast<unsigned>(std::min(search_.pairs, 4096));
+    const auto pairs = static_cast<unsigned>(std::min(search_.pairs, kMostSurfaces));
     launches.run(candidates_kernel, dim3(pairs), dim3(kSearchThreads), 0, stream, search_);
     launches.run(tile_seconds_kernel,
                  dim3(static_cast<unsigned>(search_.parts), grid_extent(search_.pairs)),
