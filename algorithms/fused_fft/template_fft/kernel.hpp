@@ -184,9 +184,9 @@ __device__ __forceinline__ LaneTop write_scores(const TemplateFftArguments& a,
   tile.each(
       {0, rows},
       [&](int y, int t) {
+        if constexpr (kWaits) wait_for_previous();
         LaneFactors<kN> of_lane{};
         if (!q.is_ratio) return of_lane;
-        if constexpr (kWaits) wait_for_previous();
         const float* const even = factors + place(y, t);
         const float* const odd = even + kSecond * q.out_cols;
         // Where a row is beyond the last one, so are all of its outputs.
@@ -291,6 +291,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
       block::barrier();
       // Warp 0 makes one of all while the others go on.
       if (a.tops != nullptr && my.warp == 0) {
+        if constexpr (!kMany) wait_for_previous();  // a warp without rows has not
         const PartTop top = top_of_lanes(my.lane < my.warps ? tops[my.lane] : no_top());
         if (my.lane == 0) a.tops[static_cast<Index>(pair) * a.tiles + mine.tile] = top;
       }
