@@ -6,9 +6,9 @@
 //   numerators    sum of template x (frame less that mean)            -> score
 //   both          sum, and sum of squares, of the frame less a pivot  -> 1 / the norm of the window
 //
-// A thread has one shift, a block one tile of the template and an area of shifts. The last two kinds of
-// sums exist once a frame; numerators once a pair. Tiles at the right and at the bottom end are narrower
-// and shorter.
+// A thread has one shift, a block one tile of the template and an area of shifts. All but numerators exist
+// once a frame; numerators exist once a pair. Tiles at the right and at the bottom end are narrower and
+// shorter.
 #pragma once
 
 #include "algorithms/device/template_factors.hpp"

@@ -6,7 +6,8 @@
 // follow ncc and zncc, and each sum is a correlation: of values, squares and masks (Padfield, Masked
 // object registration in the Fourier domain, 2012). Without masks all but the first are sums over a
 // rectangle, which integral images give. The mask of a side changes the sums of the other one. So a
-// pair takes one real transform back without masks, three with one mask, and six with two.
+// pair takes one real transform back without masks; with one mask three (ncc: two); with two masks six
+// (ncc: four).
 //
 // - Each matrix becomes one, two or three padded planes, as its problem needs, and integral images in
 //   float64 (planes.hpp). Spectra are made once a call, whatever the number of pairs.
@@ -27,7 +28,9 @@
 // kernels around them are (tests/emulation/test_normalised.cpp).
 // Limits: with two masks the number of elements must be exact after a float32 transform, which holds up to
 // about a million elements. A transform of a whole signal has errors in proportion to its norm, and a score of
-// a template along it has a bound that does not grow with the signal (docs/design.md).
+// a template along it has a bound that does not grow with the signal (docs/design.md). A NaN or an infinity in
+// an input makes every score of its pairs uncertain. All of them are then computed by their definition, which
+// takes very long for large matrices.
 #include <cmath>
 #include <limits>
 

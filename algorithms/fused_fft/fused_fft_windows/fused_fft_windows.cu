@@ -1,5 +1,5 @@
-// Peaks of correlations by a transform of 64 x 64 in the registers of two warps: windows of image
-// velocimetry of up to 32 x 32 with boundary zero, and of 64 x 64 with boundary circular. Derived from
+// Peaks and surfaces of correlations by a transform of 64 x 64 in the registers of two warps: windows of
+// image velocimetry of up to 32 x 32 with boundary zero, and of 64 x 64 with boundary circular. Derived from
 // fused_fft_warp_peak, of which each warp does the same with a quarter of the frequencies at a time.
 // Beyond the paper.
 //
@@ -105,9 +105,8 @@ std::unique_ptr<Plan> plan(const PlanRequest& request) {
 }
 
 XCORR_VARIANT({
-    .summary = "FFT correlation of a pair in two warps whose result is a peak: windows of 32 x 32 "
-               "with zero "
-               "padding",
+    .summary = "FFT correlation of a pair in two warps, results peak and surface: windows of up to "
+               "32 x 32 with zero padding, of 64 x 64 with boundary circular",
     .parent = "fused_fft_warp_peak",
     .source = "beyond the paper",
     .backend = Backend::cuda,

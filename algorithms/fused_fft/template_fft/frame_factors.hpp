@@ -6,12 +6,13 @@
 //   survey               at its beginning                then: what was before the call has ended
 //   spectra              at its beginning                before that
 //   factors              its last block, before stores   then: all spectra are there; other blocks at their beginning
-//   tiles, of templates  of one: before it reads factors -
-//                        of several: at its beginning
+//   tiles, of templates  of one, with factors: before   -
+//                        it reads these; all others: at
+//                        their beginning
 //
 // Factors would wait for spectra, which take longer than a round of their blocks. So they look at counters of frames for
-// sums of strips and for facts (FrameStrips::ready), and tiles put these back to 0. Whom they wait for has its place on
-// the device: blocks of a launch start when all of the one before have.
+// sums of strips and for facts (FrameStrips::ready), and tiles put these back to 0. This cannot deadlock: a kernel's
+// blocks start only after every block of the kernel before it has started.
 #pragma once
 
 #include "algorithms/device/approximations.hpp"

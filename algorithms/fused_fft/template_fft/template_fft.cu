@@ -11,8 +11,8 @@
 //   first largest score happen in shared memory.
 // - Of several templates the block multiplies the tile's spectrum with one after the other. That
 //   spectrum waits in the L2 cache, and so do those of the templates.
-// - The result peak: the surface stays in the workspace. Of the second peak's search the tops of tiles
-//   leave few tiles (tile_search.hpp).
+// - The result peak: the surface stays in the workspace. The tops of tiles say which few tiles the
+//   search for the second peak must read (tile_search.hpp).
 //
 // Forms: all four; shifts at which the frame (right) contains the template (left); scores product,
 // covariance, ncc and zncc; results surface and peak (parabola, gaussian); fp32.

@@ -8,8 +8,8 @@
 // - A template is divided by its norm, after its mean is removed, by a kernel of its own. The mean of a
 //   window then cancels, so a score costs the products, and a factor for each shift that is made once a
 //   frame, for all templates (algorithms/device/template_factors.hpp, float64).
-// - A block reads the frame less a pivot, a mean of some of the values that it reads, so that an offset
-//   costs no digits.
+// - A block reads the frame less a pivot, the median of some of the values that it reads, so that an
+//   offset costs no digits.
 // - A block has as many tiles as the window needs, 256 at most. Where they are fewer, the threads take
 //   slices of the template's rows, whose sums are added up in shared memory. Where there are few blocks, each
 //   has a part of the template, and a second kernel adds the parts up (parts.hpp).
