@@ -95,9 +95,9 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
         threshold=arguments.threshold,
         choose=chooser(library, arguments.variant, arguments.device),
     )
+    write(arguments.output, field)  # first: no failure to draw loses it
     if targets:
         draw(targets[-1], first, field)
-    write(arguments.output, field)
     return 0
 
 
@@ -153,8 +153,8 @@ def draw(target: Path, frame: np.ndarray, field: velocimetry.Field) -> None:
     """Arrows over the first frame, coloured by their length; outliers are red. Of a fine grid only some are drawn."""
     from matplotlib.figure import Figure
 
-    step = -(-max(field.dy.shape) // MOST_ARROWS)
-    part = (slice(step // 2, None, step),) * 2
+    steps = [-(-extent // MOST_ARROWS) for extent in field.dy.shape]
+    part = tuple(slice(step // 2, None, step) for step in steps)
     y, x = np.meshgrid(field.y, field.x, indexing="ij")
     rows, cols = frame.shape
     figure = Figure(figsize=(7.0, min(10.0, 0.6 + 6.0 * rows / cols)), layout="constrained")
@@ -165,7 +165,8 @@ def draw(target: Path, frame: np.ndarray, field: velocimetry.Field) -> None:
     axes.imshow(small, cmap="gray", vmin=low, vmax=low + 2 * max(high - low, 1e-9), extent=extent)
     dy, dx, outlier = field.dy[part], field.dx[part], field.outlier[part]
     # Arrows are as long in the figure as they may be without meeting: a fraction of the distance of two.
-    spacing = step * float(np.diff(field.x[:2]).sum() or np.diff(field.y[:2]).sum() or max(rows, cols))
+    distances = [step * float(at[1] - at[0]) for step, at in zip(steps, (field.y, field.x)) if at.size > 1]
+    spacing = min(distances, default=float(max(rows, cols)))
     longest = float(np.nanmax(np.hypot(dy, dx), initial=0)) or 1.0
     shown = {"angles": "xy", "scale_units": "xy", "scale": longest / spacing, "width": 0.002}
     kept = ~outlier

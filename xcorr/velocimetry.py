@@ -104,7 +104,7 @@ def displacements(
         dy, dx, residual, outlier = replace_outliers(*measured, lost, threshold)
     with np.errstate(divide="ignore", invalid="ignore"):
         other = np.where(found["second"] > 0, found["second"], 0).astype(np.float64)
-        ratio = np.where(lost & ~(found["value"] > 0), np.nan, found["value"] / other)
+        ratio = np.where(~(found["value"] > 0), np.nan, found["value"] / other)
     middle = (window - 1) / 2
     return Field(rows + middle, cols + middle, dy, dx, found["value"], ratio, residual, outlier)
 

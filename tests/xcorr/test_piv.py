@@ -8,6 +8,7 @@ import io
 import numpy as np
 import pytest
 from built_library import built_library
+from matplotlib.axes import Axes
 
 from xcorr import correlate, piv, velocimetry
 from xcorr.arguments import Windows
@@ -185,6 +186,42 @@ def test_the_command_prints_a_line_a_window_and_draws(library, pairs, save, tmp_
     assert figure.read_bytes()[:4] == b"\x89PNG"
     assert correlate.main(argv, library) == 2
     assert "exists; use --force" in capsys.readouterr().err
+
+
+def test_a_failure_to_draw_loses_no_table(library, save, tmp_path, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("no font")
+
+    monkeypatch.setattr(piv, "draw", fails)
+    path, table = save("frame.npy", np.random.default_rng(1).random((40, 50))), tmp_path / "vectors.csv"
+    figure = tmp_path / "vectors.svg"
+    with pytest.raises(RuntimeError, match="no font"):
+        correlate.main(["piv", path, path, "--window", "16", "--output", str(table), "--figure", str(figure)], library)
+    lines = list(csv.DictReader(io.StringIO(table.read_text())))
+    assert len(lines) == 4 * 5 and all(abs(float(line["dy"])) < 1e-3 for line in lines)
+
+
+@pytest.mark.parametrize("grid_shape", [(1, 1), (1, 124), (124, 1), (2, 300), (48, 49), (97, 130)])
+def test_some_arrows_are_drawn_of_every_grid(grid_shape, tmp_path, monkeypatch):
+    drawn = []
+    quiver = Axes.quiver
+
+    def counted(self, x, y, *others, **options):
+        drawn.append((np.unique(x), np.unique(y), options["scale"]))
+        return quiver(self, x, y, *others, **options)
+
+    monkeypatch.setattr(Axes, "quiver", counted)
+    y, x = (15.5 + 16 * np.arange(extent) for extent in grid_shape)
+    ones = np.ones(grid_shape)
+    field = velocimetry.Field(y, x, 3 * ones, 4 * ones, ones, ones, 0 * ones, ones < 0)
+    frame = np.zeros([16 * (extent + 1) for extent in grid_shape], np.float32)
+    piv.draw(tmp_path / "field.png", frame, field)
+    (across, down, scale), (no_outliers, *_) = drawn
+    assert no_outliers.size == 0
+    for extent, places in zip(grid_shape, (down, across)):
+        assert min(extent, piv.MOST_ARROWS // 2) <= places.size <= piv.MOST_ARROWS
+    distances = [np.diff(places).min() for places in (down, across) if places.size > 1]
+    assert 5 / scale <= min(distances, default=np.inf)  # no arrow reaches the next one
 
 
 @pytest.mark.parametrize(
