@@ -1,6 +1,7 @@
 #include "harness/session.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "harness/error.hpp"
 #include "harness/reduce.hpp"
@@ -11,9 +12,9 @@
 namespace xcorr {
 namespace {
 
-// Refuses arrays that the fields of the problem need and that are missing, and views that leave
-// their array.
-void check_side(const Problem& problem, Side side, const Arrays& arrays) {
+// Refuses arrays that the fields of the problem need and that are missing, views that leave their
+// array, and windows in which a kernel of a GPU cannot number the elements.
+void check_side(const Problem& problem, Side side, const Arrays& arrays, Backend backend) {
   const bool left = side == Side::left;
   const std::string name = left ? "left" : "right";
   const Shape shape = left ? problem.left : problem.right;
@@ -49,6 +50,16 @@ void check_side(const Problem& problem, Side side, const Arrays& arrays) {
     throw UserError(where + (windows ? "matrix " : "row ") + std::to_string(i) + " at offset " +
                     std::to_string(offsets[i]) + " leaves the array of " +
                     std::to_string(elements) + " elements; use a smaller offset");
+  }
+  if (!windows || backend != Backend::cuda) return;
+  // Kernels number the elements of a window, and those between its rows, with 32 bits. The sum does
+  // not overflow: every window lies in the array.
+  constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
+  if (const Index span = rows_below * pitch + shape.cols; span > kMost) {
+    throw UserError(where + "windows of " + std::to_string(shape.rows) + " rows span " +
+                    std::to_string(span) + " elements of the array at a pitch of " +
+                    std::to_string(pitch) + ", more than 2^31 - 1; use arrays with fewer columns" +
+                    ", or device cpu");
   }
 }
 
@@ -176,7 +187,9 @@ Call Session::call_of(const Arrays& arrays) {
 
 void Session::compute(const Arrays& arrays) {
   device_->make_current();
-  for (const Side side : {Side::left, Side::right}) check_side(request_.problem, side, arrays);
+  for (const Side side : {Side::left, Side::right}) {
+    check_side(request_.problem, side, arrays, device_->backend());
+  }
   const Call call = call_of(arrays);
   plan_->compute(call);
   device_->synchronize();

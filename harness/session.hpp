@@ -37,8 +37,8 @@ class Session {
   Session(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device);
   ~Session();
   // Only one thread may call at a time. Throws UserError for a mask or offsets that are missing,
-  // for a view that leaves its array, and where more outputs are above the threshold of result
-  // `above` than its capacity.
+  // for a view that leaves its array, on a GPU for windows that span more than 2^31 - 1 elements,
+  // and where more outputs are above the threshold of result `above` than its capacity.
   void compute(const Arrays& arrays);
   void compute(const void* left, const void* right, void* out);
 

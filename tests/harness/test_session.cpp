@@ -208,6 +208,41 @@ void passes_masks_and_views() {
 TEST(Session, PassesMasksAndViews) { passes_masks_and_views<ForwardingDevice>(); }
 TEST(Session, CopiesMasksAndViewsToADevice) { passes_masks_and_views<Apart>(); }
 
+struct Card : Apart {
+  Backend backend() const override { return Backend::cuda; }
+};
+
+// Kernels number the elements of a window with 32 bits. The arrays are not there: the refusal comes before
+// they are read.
+TEST(Session, RefusesWindowsThatAGpuCannotNumber) {
+  Variant variant = copied();
+  const auto refused = [&](const char* problem, Index pitch, std::unique_ptr<Device> device) {
+    variant.backend = device->backend();
+    Session session(variant, request_of(problem), std::move(device));
+    const Index offset[] = {1};
+    Arrays arrays;
+    arrays.left_view = arrays.right_view = {offset, pitch};
+    arrays.left_elements = Index{1} << 32;
+    arrays.right_elements = 1;  // of the next refusal
+    return user_error([&] { session.compute(arrays); });
+  };
+  constexpr const char* kWindows = "one-to-one/32x32/32x32/1:1/sy:0..0,sx:0..3/views=windows";
+  const std::string next = "the right pitch is ";
+  EXPECT_EQ(refused(kWindows, 70'000'000, std::make_unique<Card>()),
+            "views 'windows': the left windows of 32 rows span 2170000032 elements of the array at "
+            "a pitch "
+            "of 70000000, more than 2^31 - 1; use arrays with fewer columns, or device cpu");
+  // 31 rows and 32 elements: 2^31 - 1, and 30 more.
+  EXPECT_NE(refused(kWindows, 69273665, std::make_unique<Card>()).find(next), std::string::npos);
+  EXPECT_NE(refused(kWindows, 69273666, std::make_unique<Card>()).find("span 2147483678"),
+            std::string::npos);
+  EXPECT_NE(refused(kWindows, 70'000'000, std::make_unique<ForwardingDevice>()).find(next),
+            std::string::npos);
+  // One row has no pitch.
+  constexpr const char* kRow = "one-to-one/1x32/1x32/1:1/sy:0..0,sx:0..3/views=windows";
+  EXPECT_NE(refused(kRow, Index{1} << 32, std::make_unique<Card>()).find(next), std::string::npos);
+}
+
 TEST(Session, MoreDetectionsThanTheCapacityAreAnError) {
   const Variant variant = copied();
   const float left[] = {1, 2, 3, 4}, right[] = {10, 0, 0, 0};
