@@ -150,6 +150,26 @@ TEST_P(Templates, are_right_by_the_verdict) {
   }
 }
 
+// More templates, frames and pairs than a launch has blocks for: a block takes several, more than two of them.
+// The limits of these launches are small under emulation.
+TEST_P(Templates, many_templates_and_frames_are_taken_in_turns) {
+  const std::unique_ptr<Device> device = open_cpu();
+  for (const char* const id : {"n-to-m/3x4/9x11/7:7/valid/score=zncc:0.3/result=peak",
+                               "n-to-mn/3x4/9x11/7:7/valid/score=zncc:0.3/result=peak",
+                               "n-to-mn/3x4/9x11/7:7/valid/score=zncc:0.3"}) {
+    const Problem q = parse_problem(id);
+    for (const Params& params : points_for(q)) {
+      const auto truth = device->truth(q, Precision::fp32, GetParam().algorithm_class, 1);
+      GlobalMemory left(floats(q.left_elements())), right(floats(q.right_elements()));
+      truth->fill(InputKind::zero_mean, left.get(), right.get());
+      const Computed computed(GetParam(), q, params, left.get(), right.get());
+      if (!computed.done) continue;
+      const Check check = truth->check(InputKind::zero_mean, computed.out->get());
+      EXPECT_TRUE(check.passed()) << id << " " << params.canonical() << ": " << check.first_wrong;
+    }
+  }
+}
+
 // Products that are all alike round in one direction: a long sum in one register would lose too much.
 TEST_P(Templates, ncc_of_constants_keeps_its_digits) {
   const Variant& v = GetParam();
