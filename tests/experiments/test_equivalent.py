@@ -124,6 +124,17 @@ def test_a_difference_ends_recordings_that_go_on(tmp_path: Path) -> None:
     assert compare_calls(endless[0], endless[1], "v").difference == ": one -> two"
 
 
+def test_marks_of_phases_differ_unless_asked_for(tmp_path: Path) -> None:
+    says = "echo 'point a=1'; echo '== v p fp32 a=1'; echo launch; echo 'phase {}'; echo launch{}"
+    first, second, third = (
+        recorder(tmp_path / name, says.format(*words))
+        for name, words in {"one": ("forward", ""), "two": ("inverse", ""), "three": ("inverse", " more")}.items()
+    )
+    assert "forward -> phase inverse" in (compare_calls(first, second, "v").difference or "")
+    assert not compare_calls(first, second, "v", but_for_phases=True).difference
+    assert compare_calls(first, third, "v", but_for_phases=True).difference
+
+
 def test_a_recording_that_fails_is_a_mistake_and_no_difference(tmp_path: Path) -> None:
     good = recorder(tmp_path / "good", "echo line; echo line")
     bad = recorder(tmp_path / "bad", "echo line; echo 'error: cuda_stand_in: device attribute 7' >&2; exit 3")

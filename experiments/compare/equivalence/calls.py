@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import IO
 
@@ -30,6 +30,7 @@ PAINTS = ({"XCORR_PAINT": "0", "MALLOC_PERTURB_": "85"}, {"XCORR_PAINT": "255", 
 AT_RUN_TIME = ":"  # in the name of a kernel that was compiled while the program runs, before a hash of its source
 RUN_TIME_TEXT = re.compile(r"^XCORR_RUN_TIME_TEXT\(", re.MULTILINE)  # what a header that is such a source begins with
 POINT = "point "  # lists a point of the variant, before all blocks
+PHASE = "phase "  # a mark, which enqueues nothing where only the whole call is timed
 BLOCK = "== "  # begins what is recorded of a problem and a point
 REFUSED = "not supported"  # is all that is recorded of a case that the variant refuses
 
@@ -145,14 +146,15 @@ class Compared:
     at_run_time: int = 0  # kernels of sources that were compiled while the program ran
 
 
-def compare_calls(before: Recorder, after: Recorder, variant: str) -> Compared:
-    """Records a variant in both builds, twice each, and compares."""
+def compare_calls(before: Recorder, after: Recorder, variant: str, but_for_phases: bool = False) -> Compared:
+    """Records a variant in both builds, twice each, and compares; `but_for_phases` without the marks of phases."""
     left_out: set[str] = set()
     with ExitStack() as stack:
         streams = [stack.enter_context(one.lines(variant, paint)) for one in (before, after) for paint in PAINTS]
         listed = [_points_and_rest(one) for one in streams]
         known = listed[0][0]
-        recorded = [rest if place < 2 else of_points(rest, known, left_out) for place, (_, rest) in enumerate(listed)]
+        rests = [without_phases(rest) if but_for_phases else rest for _, rest in listed]
+        recorded = [rest if place < 2 else of_points(rest, known, left_out) for place, rest in enumerate(rests)]
         found = compare_lines(recorded, (before.names, after.names))
     found.new_points = len(left_out)
     return found
@@ -166,6 +168,10 @@ def _points_and_rest(lines: Iterable[str]) -> tuple[set[str], Iterator[str]]:
             return points, chain([line], rest)
         points.add(line.removeprefix(POINT).strip())
     return points, rest
+
+
+def without_phases(lines: Iterable[str]) -> Iterator[str]:
+    return (line for line in lines if not line.startswith(PHASE))
 
 
 def of_points(lines: Iterable[str], known: Collection[str], left_out: set[str]) -> Iterator[str]:
@@ -225,26 +231,38 @@ def compare_lines(streams: Sequence[Iterable[str]], names: tuple[Mapping[str, st
 
 def _side_by_side(streams: Sequence[Iterable[str]], found: Compared) -> Iterator[tuple[str, ...]]:
     """The lines of all recordings but of cases that only the newer build refuses."""
-    for blocks in zip_longest(*map(_blocks, streams), fillvalue=[]):
-        if blocks[0][:1] == blocks[2][:1] and _is_refused(blocks[2]) and not _is_refused(blocks[0]):
+    for blocks in zip_longest(*map(_blocks, streams), fillvalue=iter(())):
+        heads = [list(islice(block, 3)) for block in blocks]
+        if heads[0][:1] == heads[2][:1] and _is_refused(heads[2]) and not _is_refused(heads[0]):
             found.refused += 1
         else:
-            yield from zip_longest(*blocks, fillvalue="")
+            yield from zip_longest(*map(chain, heads, blocks), fillvalue="")
 
 
-def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
-    block: list[str] = []
-    for line in lines:
-        if line.startswith(BLOCK) and block:
-            yield block
-            block = []
-        block.append(line)
-    if block:
-        yield block
+def _blocks(lines: Iterable[str]) -> Iterator[Iterator[str]]:
+    """The lines of each block, to be read before the next block is asked for; what is left of them is skipped."""
+    rest = iter(lines)
+    head = next(rest, None)
+
+    def block(line: str | None) -> Iterator[str]:
+        nonlocal head
+        while line is not None:
+            yield line
+            line = next(rest, None)
+            if line is not None and line.startswith(BLOCK):
+                break
+        head = line
+
+    while head is not None:
+        one = block(head)
+        yield one
+        for _ in one:
+            pass
 
 
-def _is_refused(block: list[str]) -> bool:
-    return [line.strip() for line in block[1:]] == [REFUSED]
+def _is_refused(head: list[str]) -> bool:
+    """Of the first three lines of a block."""
+    return [line.strip() for line in head[1:]] == [REFUSED]
 
 
 Place = tuple[str, int, int]  # kernel, parameter, byte
