@@ -277,20 +277,13 @@ class LaunchOrder {
 // wrote. In mode stream this hides about 1 us of a launch on an H200, and enqueueing takes 0.5 us
 // less. A single call gains nothing, nor does a replayed graph.
 //
-// Every thread of such a kernel calls wait_for_previous() before it reads inputs or writes
-// anything; before that it may read what was there when the plan was made. let_next_start() comes
-// after it, so that no more than one launch waits on the device. A test checks both rules in the
-// PTX, and names the kernels that depart from them:
-//
-// - A kernel behind one that waits before it lets the next one start may read what launches before
-//   that one have stored: these have ended. Inputs are such if that one belongs to the same call.
-// - Two kernels of template_fft call let_next_start() first. What comes behind these looks at
-//   counters of what is stored, and one block waits (fused_fft/template_fft/frame_factors.hpp).
-//
-// A kernel that fills the device has no let_next_start(), and the next starts when its blocks have
-// ended: blocks that come earlier are placed on the SMs that are free first, several on one SM
-// (measured on an H200, 32:32 at 32 x 32: 17.8 us with it, 13.9 us without, 15.0 us with ordinary
-// launches).
+// Every thread of such a kernel calls wait_for_previous() before it reads inputs or writes anything; before that it may
+// read what was there when the plan was made, or, behind a launch that waits before it lets the next one start, what the
+// launches before that one have stored. let_next_start() comes after it, so that no more than one launch waits on the
+// device. Two kernels of template_fft let the next start first; what comes behind looks at counters, and one block waits
+// (frame_factors.hpp). A test checks the PTX. A kernel that fills the device has no let_next_start(): blocks of the next
+// that come earlier are placed on the SMs that are free first, several on one SM (measured on an H200, 32:32 at 32 x 32:
+// 17.8 us with it, 13.9 us without, 15.0 us with ordinary launches).
 class DependentLaunches {
  public:
   DependentLaunches() : available_(compute_capability_major() >= 9) {}
