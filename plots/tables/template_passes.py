@@ -19,7 +19,7 @@ PHASES = {"averages": "forward_us", "denominators": "inverse_us", "numerators": 
 TOGETHER = "averages and denominators"
 REST = "the rest"
 ABOUT = (
-    "The passes are those of the tile with the shortest time. Averages and denominators are made once a frame, numerators and scores once a template. The rest "
+    "The passes are those of the tile with the shortest time, of the points whose passes were all measured apart if there are any. Averages and denominators are made once a frame, numerators and scores once a template. The rest "
     "is the norms of templates, and the means of frames."
 )
 
@@ -61,9 +61,14 @@ def shares(one: pd.Series) -> dict[str, float]:
 
 
 def fastest(results: ResultSet) -> dict[str, pd.Series]:
-    """By patient its fastest point, where that has times of passes."""
+    """By patient its fastest point that has times of all passes; where none has, its fastest one, if that has times of some."""
     every = matching.every_point(results)
-    first = {name: own.iloc[0] for name in matching.patients() if len(own := points(every, name))}
+    first = {}
+    for name in matching.patients():
+        own = points(every, name)
+        if len(own):
+            apart = own[own[PHASES["denominators"]].notna()]
+            first[name] = (apart if len(apart) else own).iloc[0]
     return {name: one for name, one in first.items() if shares(one)}
 
 
