@@ -105,7 +105,7 @@ class RandomProblems(unittest.TestCase):
         self.assertEqual(whole["limits"]["side"], 160)
 
     def test_parts_of_a_run_of_all_problems_add_up(self) -> None:
-        command = (PROGRAM, "--variant", "autocorr_simple")
+        command = (PROGRAM, "--variant", "template_fft_cpu")
         code, text = run(*command)
         self.assertEqual(code, 0, text)
         parts, of_parts = run(sys.executable, str(FOLDER / "run_parts.py"), "--parts", "3", "--", *command)

@@ -18,12 +18,8 @@ inline constexpr int kTemplateWarps = kN == 192 ? 24 : BlockTile<kN>::warps;
 // two rounds either way.
 template <int kN>
 inline constexpr int kSpectraWarps = kN == 192 ? 16 : BlockTile<kN>::warps;
-// Blocks that an SM is to hold. Code for compute capability 8 needs more registers.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-constexpr int template_blocks(int n) { return n <= 64 ? 5 : n <= 128 ? 2 : 1; }
-#else
+// Blocks that an SM is to hold.
 constexpr int template_blocks(int n) { return n <= 64 ? 6 : n <= 128 ? 2 : 1; }
-#endif
 
 // The base is the problem of one template in one tile of a frame.
 struct TemplateFftArguments : FusedProblem {
