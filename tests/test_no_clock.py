@@ -25,7 +25,6 @@ ALLOWED = {
         "test_a_known_time_arrives_in_the_record",
     ): "a part is never longer than the whole, read from the same clock",
     ("tests/negative/spin.cpp", ""): "takes at least 300 us, for the tests of the clock",
-    ("tests/algorithms/test_kernel_cache.cpp", ""): "the moment of a kill; any will do",
     ("tests/conformance/random_run.cpp", ""): "tells how far it is",
     ("tests/mutants/run.py", "end"): "after a kill; a process that a GPU still holds is left to it",
     ("tests/mutants/run.py", "one"): "tells how long a mutant took",

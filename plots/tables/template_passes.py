@@ -67,7 +67,7 @@ def fastest(results: ResultSet) -> dict[str, pd.Series]:
     for name in matching.patients():
         own = points(every, name)
         if len(own):
-            apart = own[own[PHASES["denominators"]].notna()]
+            apart = own[own.apply(is_apart, axis=1)]
             first[name] = (apart if len(apart) else own).iloc[0]
     return {name: one for name, one in first.items() if shares(one)}
 

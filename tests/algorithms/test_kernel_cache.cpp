@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -174,19 +173,24 @@ TEST_F(Cache, AProcessThatIsKilledWhileItWritesLeavesTheOldEntry) {
   EXPECT_EQ(cache.find("key")->compile_us, 3);
 }
 
-// At any moment, also between writing and renaming.
+// While it writes the next entry, wherever it has got to: also between writing and renaming.
 TEST_F(Cache, AProcessThatIsKilledAtAnyMomentLeavesAWholeEntry) {
   constexpr std::size_t kLarge = 300000;
   const KernelCache cache(folder);
   ASSERT_TRUE(cache.keep("key", numbered(0, kLarge)));
   for (int round = 0; round < 20; ++round) {
+    int kept[2];  // a byte for each entry
+    ASSERT_EQ(pipe(kept), 0);
     const pid_t writer = started([&] {
       for (int i = 1;; i = i % 9 + 1) {
-        if (!cache.keep("key", numbered(i, kLarge))) return false;
+        if (!cache.keep("key", numbered(i, kLarge)) || write(kept[1], "", 1) != 1) return false;
       }
     });
-    std::this_thread::sleep_for(std::chrono::microseconds(1000 + 700 * round));
+    close(kept[1]);
+    char byte;
+    for (int i = 0; i <= round % 4; ++i) ASSERT_EQ(read(kept[0], &byte, 1), 1);
     ASSERT_EQ(kill(writer, SIGKILL), 0);
+    close(kept[0]);
     ASSERT_TRUE(WIFSIGNALED(waited(writer)));
     const auto found = cache.find("key");
     ASSERT_TRUE(found) << "round " << round;

@@ -2,17 +2,15 @@
 // workspace are put back.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "harness/registry.hpp"
-#include "tests/emulation/conformance.hpp"
 #include "tests/emulation/emulation.hpp"
 #include "tests/emulation/global_memory.hpp"
 #include "tests/emulation/sample.hpp"
+#include "tests/emulation/templates.hpp"
 
 namespace xcorr::emulation {
 namespace {
@@ -34,33 +32,10 @@ class EndsAt final : public PhaseMarks {
 class EndedCalls : public testing::TestWithParam<Variant> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EndedCalls);
 // Of variants for templates: their calls are several launches that hand on counters and lists.
-std::vector<Variant> for_templates() {
-  std::vector<Variant> found;
-  for (const Variant& v : variants()) {
-    if (v.source_hash == "emulated" && takes_templates_only(v)) found.push_back(v);
-  }
-  return found;
-}
 INSTANTIATE_TEST_SUITE_P(Variants, EndedCalls, testing::ValuesIn(for_templates()),
                          [](const auto& info) {
                            return info.param.id.substr(info.param.id.find('.') + 1);
                          });
-
-template <typename T>
-bool has(const std::vector<T>& list, T value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
-// Two points that take the problem.
-std::vector<Params> points_of(const Variant& v, const Problem& q) {
-  if (!has(v.scores, q.fields.score.kind) || !has(v.results, q.fields.result.kind)) return {};
-  std::vector<Params> points = emulated_points(v);
-  std::erase_if(points, [&](const Params& p) { return !v.supports({q, p}); });
-  if (points.size() > 2) points = {points.front(), points.back()};
-  return points;
-}
-
-std::size_t floats(Index elements) { return static_cast<std::size_t>(elements) * sizeof(float); }
 
 TEST_P(EndedCalls, leave_nothing_for_the_next) {
   const Variant& v = GetParam();
@@ -77,7 +52,9 @@ TEST_P(EndedCalls, leave_nothing_for_the_next) {
       right.get<float>()[i] = static_cast<float>(i * 5 % 13);
     const auto size = static_cast<std::size_t>(q.result_bytes(sizeof(float)));
     GlobalMemory expected(size), out(size);
-    for (const Params& params : points_of(v, q)) {
+    std::vector<Params> points = points_that_take(v, q);
+    if (points.size() > 2) points = {points.front(), points.back()};
+    for (const Params& params : points) {
       PlanRequest request{q, params, Precision::fp32};
       GlobalMemory workspace(v.workspace_bytes(request));
       request.workspace = workspace.get();

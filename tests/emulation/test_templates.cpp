@@ -20,24 +20,10 @@
 #include "tests/emulation/emulation.hpp"
 #include "tests/emulation/global_memory.hpp"
 #include "tests/emulation/sample.hpp"
+#include "tests/emulation/templates.hpp"
 
 namespace xcorr::emulation {
 namespace {
-
-template <typename T>
-bool has(const std::vector<T>& list, T value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
-// Variants with scores that take valid windows and no others.
-std::vector<Variant> for_templates() {
-  std::vector<Variant> found;
-  for (const Variant& v : variants()) {
-    if (v.source_hash != "emulated" || !has(v.scores, ScoreKind::zncc)) continue;
-    if (takes_templates_only(v)) found.push_back(v);
-  }
-  return found;
-}
 
 // What was computed since the process started.
 std::uint64_t computations = 0;
@@ -52,7 +38,7 @@ class Templates : public testing::TestWithParam<Variant> {
   }
   // Points that take a problem; of many, which differ in the sizes of tiles alone, some.
   std::vector<Params> points_for(const Problem& q) const {
-    const std::vector<Params> points = all_points_for(q);
+    const std::vector<Params> points = points_that_take(GetParam(), q);
     constexpr std::size_t kMost = 6;
     if (points.size() <= kMost) return points;
     std::vector<Params> some;
@@ -61,19 +47,12 @@ class Templates : public testing::TestWithParam<Variant> {
   }
   // Of all points one each time, in turns over calls.
   std::vector<Params> point_for(const Problem& q) {
-    const std::vector<Params> points = all_points_for(q);
+    const std::vector<Params> points = points_that_take(GetParam(), q);
     if (points.empty()) return {};
     return {points[turn_++ % points.size()]};
   }
 
  private:
-  std::vector<Params> all_points_for(const Problem& q) const {
-    const Variant& v = GetParam();
-    if (!has(v.scores, q.fields.score.kind) || !has(v.results, q.fields.result.kind)) return {};
-    std::vector<Params> points = emulated_points(v);
-    std::erase_if(points, [&](const Params& p) { return !v.supports({q, p}); });
-    return points;
-  }
   std::size_t turn_ = 0;
   std::uint64_t before_ = computations;
 };
@@ -83,8 +62,6 @@ INSTANTIATE_TEST_SUITE_P(Variants, Templates, testing::ValuesIn(for_templates())
                          [](const auto& info) {
                            return info.param.id.substr(info.param.id.find('.') + 1);
                          });
-
-std::size_t floats(Index elements) { return static_cast<std::size_t>(elements) * sizeof(float); }
 
 // One computation of a problem; false where its kernel is not in the sample.
 struct Computed {
