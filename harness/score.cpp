@@ -7,7 +7,7 @@ namespace xcorr {
 namespace {
 
 MatrixFacts facts_of(const double* values, const std::uint8_t* mask, Index size) {
-  double n = 0, first = 0, sum = 0, squares = 0, centred = 0;
+  double n = 0, first = 0, sum = 0, squares = 0, centred = 0, largest = 0;
   const auto each = [&](auto&& f) {
     for (Index i = 0; i < size; ++i) {
       if (!mask || mask[i]) f(values[i]);
@@ -18,10 +18,11 @@ MatrixFacts facts_of(const double* values, const std::uint8_t* mask, Index size)
     n += 1;
     sum += v - first;
     squares += v * v;
+    largest = std::max(largest, std::abs(v));
   });
   const double mean = n > 0 ? sum / n : 0;  // of the deviations from the first
   each([&](double v) { centred += (v - first - mean) * (v - first - mean); });
-  return {first + mean, std::sqrt(squares), std::sqrt(centred)};
+  return {first + mean, std::sqrt(squares), std::sqrt(centred), largest};
 }
 
 std::vector<MatrixFacts> all_facts(const std::vector<double>& stack,

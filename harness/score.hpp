@@ -5,14 +5,15 @@
 //   ncc   sum l r / sqrt(sum l^2 sum r^2)
 //   zncc  the same after the mean of these elements is subtracted from each side
 // The score is 0 where n < min_overlap x (the largest n of all shifts in the window, of this pair),
-// and where a side is constant up to rounding. With S the sum of squares of one side, centred for
-// zncc, and d the largest |value - pivot| of that side among the same elements, the side is constant
-// where S <= (8 x 2^-24 x d)^2 x n. The pivot is 0 for ncc, so that only zeros are constant. For zncc
-// it is the mean of the whole matrix, of its valid elements. A computed S may fall on the other side
-// of the limit: where S is within a factor of 4 of it, both 0 and the score are right.
+// and where a side is constant by its own values. With S the sum of squares of one side, centred for
+// zncc, and a the largest |value| of that side among the same elements, the side is constant where
+// S <= (8 x 2^-24 x a)^2 x n. Nothing outside the overlap counts: an outlier elsewhere in a matrix
+// makes no other window constant. For ncc only zeros are constant in practice. A computed S may fall
+// on the other side of the limit: where S is within a factor of 4 of it, both 0 and the score are
+// right.
 //
-// Means are taken about the first element: mean = first + mean(value - first). A constant is then
-// its own mean to the bit, its deviations are exactly 0, and so is S.
+// Means are taken about the first element of the overlap: mean = first + mean(value - first). A
+// constant is then its own mean to the bit, its deviations are exactly 0, and so is S.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,10 @@ namespace xcorr {
 
 // What is right beside the score: nothing; 0 as well; 0 only.
 enum class ZeroRule : std::int8_t { no, either, zero };
+
+// The most that the sum of products of a normalised score may be wrong by, divided by both norms,
+// where it comes from a transform in float64. Others come from the definition.
+inline constexpr double kTransformedScoreError = 1e-9;
 
 struct ScoreElement {
   double value = 0;     // 0 where only 0 is right
@@ -74,7 +79,7 @@ XCORR_HD void each_product(const Problem& q, const ScorePair& m, Index sy, Index
   }
 }
 
-// Whether a side with sum of squares `squares` and largest deviation `largest` is constant.
+// Whether a side with sum of squares `squares` and largest |value| `largest` is constant.
 XCORR_HD inline ZeroRule zero_rule(double squares, double largest, double terms) {
   const double step = 8 * 0x1p-24 * largest, limit = step * step * terms;
   if (squares <= limit / 4) return ZeroRule::zero;
@@ -123,7 +128,6 @@ XCORR_HD inline ScoreElement score_element(const Problem& q, const ScorePair& m,
   none.zero = ZeroRule::zero;
   if (n == 0) return none;
   const double left_mean = centred ? left_sum / n : 0, right_mean = centred ? right_sum / n : 0;
-  const double left_pivot = centred ? m.left_mean : 0, right_pivot = centred ? m.right_mean : 0;
   double products = 0, left_squares = 0, right_squares = 0, left_largest = 0, right_largest = 0;
   double product_squares = 0;
   each_product(q, m, sy, sx, [&](double l, double r) {
@@ -132,8 +136,8 @@ XCORR_HD inline ScoreElement score_element(const Problem& q, const ScorePair& m,
     product_squares += a * b * (a * b);
     left_squares += a * a;
     right_squares += b * b;
-    left_largest = fmax(left_largest, fabs(l - left_pivot));
-    right_largest = fmax(right_largest, fabs(r - right_pivot));
+    left_largest = fmax(left_largest, fabs(l));
+    right_largest = fmax(right_largest, fabs(r));
   });
   ScoreElement e =
       normalised(products, left_squares, right_squares, n, zero_rule(left_squares, left_largest, n),
@@ -161,6 +165,7 @@ inline void apply_least_overlap(ScoreElement* elements, Index size, double min_o
 // Of the valid elements of one matrix.
 struct MatrixFacts {
   double mean = 0, norm = 0, centred_norm = 0;
+  double largest = 0;  // |value|
 };
 
 // The inputs of a problem in float64: dense stacks, [lefts][rows][cols] and [rights][rows][cols].

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "harness/bounds.hpp"
 #include "harness/reference.hpp"
 
 namespace xcorr {
@@ -92,6 +93,13 @@ struct Sums {
 // A sum of squares that is so small a share of what it is the difference of has lost digits.
 constexpr double kFewDigits = 1e-5;
 
+// Up to so large a sum of squares a side may be constant, whatever values of its matrix are in the
+// overlap.
+double largest_constant(const MatrixFacts& facts, double terms) {
+  const double step = 8 * 0x1p-24 * facts.largest;
+  return 4 * step * step * terms;
+}
+
 }  // namespace
 
 struct ScoreTransform::State {
@@ -116,6 +124,7 @@ struct ScoreTransform::State {
   void scores(Index first, Index count, ScoreElement* out);
   void unmasked_sums(Index p, Sums* sums) const;
   void finish(Index p, const double* products_of, const Sums* sums, ScoreElement* out) const;
+  double products_error(Index p) const;
 };
 
 ScoreTransform::ScoreTransform(const Problem& problem, const ScoreInputs& inputs)
@@ -246,6 +255,14 @@ void ScoreTransform::State::unmasked_sums(Index p, Sums* sums) const {
   }
 }
 
+// The error of a sum of products of the pair.
+double ScoreTransform::State::products_error(Index p) const {
+  const bool centred = problem.fields.score.kind == ScoreKind::zncc;
+  const auto norm = centred ? &MatrixFacts::centred_norm : &MatrixFacts::norm;
+  return fft_bound(log2_transform_points(problem), left_facts(p).*norm, right_facts(p).*norm,
+                   kDoubleRoundoff);
+}
+
 void ScoreTransform::State::finish(Index p, const double* of_products, const Sums* sums,
                                    ScoreElement* out) const {
   const Index size = problem.out_size();
@@ -256,6 +273,7 @@ void ScoreTransform::State::finish(Index p, const double* of_products, const Sum
   const bool constant = left->squares_norm[l] == 0 || right->squares_norm[r] == 0;
   const double left_limit = kFewDigits * left->squares_norm[l] * right->valid_norm[r],
                right_limit = kFewDigits * right->squares_norm[r] * left->valid_norm[l];
+  const double error = products_error(p);
   double most = 0;
   for (Index e = 0; e < size; ++e) most = std::max(most, sums[e].terms);
   for (Index e = 0; e < size; ++e) {
@@ -272,7 +290,12 @@ void ScoreTransform::State::finish(Index p, const double* of_products, const Sum
     const double mean_right = centred ? s.right / s.terms : 0;
     const double left_squares = s.left_squares - mean_left * mean_left * s.terms;
     const double right_squares = s.right_squares - mean_right * mean_right * s.terms;
-    if (left_squares > left_limit && right_squares > right_limit) {
+    const double left_constant = largest_constant(left_facts(p), s.terms),
+                 right_constant = largest_constant(right_facts(p), s.terms);
+    const bool digits = left_squares > std::max(left_limit, left_constant) &&
+                        right_squares > std::max(right_limit, right_constant);
+    if (digits &&
+        error <= kTransformedScoreError * std::sqrt(left_squares) * std::sqrt(right_squares)) {
       out[e] = normalised(of_products[e] - mean_left * mean_right * s.terms, left_squares,
                           right_squares, s.terms, ZeroRule::no, ZeroRule::no);
     } else {

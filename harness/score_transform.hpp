@@ -10,7 +10,8 @@ namespace xcorr {
 
 // The sums of centred products, and with masks those of squares, values and valid elements, are
 // correlations by FFT. Without masks the sums of one side are differences of an integral image.
-// Elements whose sums of squares lose digits that way are computed by the definition.
+// Elements whose sums lose digits that way, or whose side may be constant, are computed by the
+// definition: with an outlier of 1e38 in a matrix those are all windows without it.
 class ScoreTransform {
  public:
   // `inputs` must outlive it.

@@ -118,7 +118,7 @@ TEST(Scores, ConstantsHaveNoScore) {
 }
 
 TEST(Scores, TheZeroRuleHasABandAroundItsLimit) {
-  const double limit = std::pow(8 * 0x1p-24 * 2, 2) * 100;  // largest deviation 2, 100 elements
+  const double limit = std::pow(8 * 0x1p-24 * 2, 2) * 100;  // largest |value| 2, 100 elements
   EXPECT_EQ(zero_rule(limit / 4.1, 2, 100), ZeroRule::zero);
   EXPECT_EQ(zero_rule(limit / 3.9, 2, 100), ZeroRule::either);
   EXPECT_EQ(zero_rule(limit * 3.9, 2, 100), ZeroRule::either);
@@ -216,6 +216,84 @@ TEST(Scores, TheSecondWayKnowsConstantParts) {
   }
   EXPECT_EQ(definition[0].zero, ZeroRule::zero);
   EXPECT_EQ(definition[size - 1].zero, ZeroRule::no);
+}
+
+// The inputs of a report: a template that was cut out of noise, and what is put over the first rows.
+Inputs64 noise_beneath(double fill, std::size_t first, std::size_t count,
+                       const std::string& score) {
+  Inputs64 result{parse_problem("one-to-one/16x16/80x80/1:1/valid/score=" + score), {}};
+  ScoreInputs& inputs = result.inputs;
+  inputs.right = random_values(80 * 80, 5);
+  for (double& v : inputs.right) v = static_cast<float>(v);
+  for (std::size_t y = 0; y < 16; ++y) {
+    const auto row = inputs.right.begin() + static_cast<std::ptrdiff_t>((40 + y) * 80 + 30);
+    inputs.left.insert(inputs.left.end(), row, row + 16);
+  }
+  for (std::size_t i = first; i < first + count; ++i) inputs.right[i] = fill;
+  inputs.find_facts(result.problem);
+  return result;
+}
+
+// What a nodata value or a fault puts into a frame.
+constexpr double kFaults[] = {-0x1.fffffep127, 1e11, 1e20, -2147483648.0, 65535};
+
+TEST(Scores, AWindowIsConstantByItsOwnValuesAlone) {
+  for (const std::string score : {"zncc", "ncc"}) {
+    const auto [problem, clean] = noise_beneath(0, 0, 0, score);
+    std::vector<ScoreElement> expected(static_cast<std::size_t>(problem.out_size()));
+    score_definition(problem, clean, 0, 1, expected.data());
+    for (const double fault : kFaults) {
+      for (const std::size_t count : {std::size_t{1}, std::size_t{16 * 80}}) {
+        const auto [same, inputs] = noise_beneath(fault, 0, count, score);
+        std::vector<ScoreElement> definition(expected.size()), transform(expected.size());
+        score_definition(problem, inputs, 0, 1, definition.data());
+        ScoreTransform(problem, inputs).elements(0, 1, false, transform.data());
+        for (Index row = 0; row < problem.out_rows(); ++row) {
+          for (Index col = 0; col < problem.out_cols(); ++col) {
+            const auto e = static_cast<std::size_t>(row * problem.out_cols() + col);
+            ASSERT_EQ(definition[e].zero, transform[e].zero) << score << " " << fault << " " << e;
+            ASSERT_NEAR(definition[e].value, transform[e].value, 1e-9) << score << " " << fault;
+            const bool faulty = count == 1 ? row == 0 && col == 0 : row < 16;
+            if (faulty) continue;
+            ASSERT_EQ(definition[e].value, expected[e].value) << score << " " << fault << " " << e;
+            ASSERT_EQ(definition[e].zero, ZeroRule::no) << score << " " << fault << " " << e;
+          }
+        }
+        EXPECT_NEAR(definition[40 * 65 + 30].value, 1, 1e-12);
+      }
+    }
+  }
+}
+
+TEST(Scores, WindowsInOneModeOfABimodalImageHaveScores) {
+  // Columns from 40 on lie at 1e4, the others at 0; noise of 0.05 is ten times the limit there.
+  auto [problem, inputs] = noise_beneath(0, 0, 0, "zncc");
+  for (std::size_t i = 0; i < inputs.right.size(); ++i) {
+    inputs.right[i] = 0.05 * inputs.right[i] + (i % 80 < 40 ? 0 : 1e4);
+  }
+  inputs.find_facts(problem);
+  std::vector<ScoreElement> definition(static_cast<std::size_t>(problem.out_size())),
+      transform(definition.size());
+  score_definition(problem, inputs, 0, 1, definition.data());
+  ScoreTransform(problem, inputs).elements(0, 1, false, transform.data());
+  for (std::size_t e = 0; e < definition.size(); ++e) {
+    ASSERT_EQ(definition[e].zero, ZeroRule::no) << e;
+    ASSERT_EQ(transform[e].zero, ZeroRule::no) << e;
+    ASSERT_NEAR(definition[e].value, transform[e].value, 1e-9) << e;
+  }
+}
+
+TEST(Scores, TheLargestValueOfAnOverlapDecidesWhetherItIsConstant) {
+  // Deviations of 2^-10, at offsets of which they are 2^10 to 2^30 times smaller.
+  const Values noise = random_values(64, 1);
+  for (int offset = 0; offset <= 20; ++offset) {
+    Values left = noise, right = noise;
+    for (double& v : right) v = std::ldexp(1.0, offset) + 0x1p-10 * v;
+    const double zncc = scores("one-to-one/8x8/8x8/1:1/sy:0..0,sx:0..0/score=zncc", left, right)[0];
+    // The limit is at a ratio of 2^21.
+    if (offset <= 9) EXPECT_NEAR(zncc, 1, 1e-6) << offset;
+    if (offset >= 13) EXPECT_EQ(zncc, 0) << offset;
+  }
 }
 
 TEST(Scores, TheSecondWayKnowsWindowsOfZeros) {
