@@ -2,75 +2,64 @@
 // the caller, any number of times. Every function returns 0, or 1 with one line of text in `error`.
 // A function that gives JSON returns 2 when the buffer is too small, and writes the needed size
 // into the buffer as decimal text.
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "harness/catalogue.hpp"
 #include "harness/error.hpp"
-#include "harness/registry.hpp"
+#include "harness/forks.hpp"
+#include "harness/open_sessions.hpp"
+#include "harness/request.hpp"
 #include "harness/score_reference.hpp"
-#include "harness/session.hpp"
 
 namespace xcorr {
 namespace {
 
-Problem problem_of(const nlohmann::json& request) {
-  const auto shape = [&](const char* key) {
-    return Shape{request.at(key).at(0).get<Index>(), request.at(key).at(1).get<Index>()};
-  };
-  Fields fields;
-  for (const std::string_view name : kFieldNames) {
-    const auto found = request.find(name);
-    if (found != request.end()) set_field(fields, name, found->get<std::string>());
-  }
-  return make_problem(parse_form(request.at("form").get<std::string>()), shape("left"),
-                      shape("right"), request.at("lefts").get<Index>(),
-                      request.at("rights").get<Index>(), request.value("window", "full"), fields);
-}
-
+// Cut where the buffer ends, between two characters of UTF-8.
 void put(const std::string& text, char* buffer, std::size_t capacity) {
-  if (capacity == 0) return;
-  const std::size_t length = std::min(text.size(), capacity - 1);
+  if (buffer == nullptr || capacity == 0) return;
+  std::size_t length = std::min(text.size(), capacity - 1);
+  while (length < text.size() && length > 0 && (text[length] & 0xC0) == 0x80) --length;
   std::memcpy(buffer, text.data(), length);
   buffer[length] = '\0';
 }
 
+// A message is one line, whatever it quotes.
+void put_message(std::string text, char* buffer, std::size_t capacity) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  put(text, buffer, capacity);
+}
+
 int give(const nlohmann::json& value, char* json, std::size_t capacity) {
-  const std::string text = value.dump();
+  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   const bool fits = text.size() < capacity;
   put(fits ? text : std::to_string(text.size() + 1), json, capacity);
   return fits ? 0 : 2;
 }
 
+void need(const void* pointer, const char* name) {
+  if (pointer == nullptr) throw UserError(std::string(name) + ": null; give its address");
+}
+
 template <typename F>
 int guarded(char* error, std::size_t capacity, F&& steps) {
   try {
+    const auto call = within_call();
     return steps();
   } catch (const std::bad_alloc&) {
-    put("host memory: the system refused an allocation; use fewer or smaller matrices", error,
-        capacity);
+    put_message("host memory: the system refused an allocation; use fewer or smaller matrices",
+                error, capacity);
   } catch (const std::exception& caught) {
-    put(caught.what(), error, capacity);
+    put_message(caught.what(), error, capacity);
+  } catch (...) {
+    put_message("unknown error: an exception of no known type was thrown; report it", error,
+                capacity);
   }
   return 1;
-}
-
-// The variant, the plan request and the device that a request in JSON names.
-struct ParsedRequest {
-  const Variant& variant;
-  PlanRequest plan;
-  std::string device;
-};
-
-ParsedRequest parse_request(const nlohmann::json& request) {
-  const Variant& variant = find_variant(request.at("variant").get<std::string>());
-  const std::string params = request.value("params", "");
-  return {variant,
-          {problem_of(request),
-           params.empty() ? grid_points(variant).front() : parse_params(variant, params),
-           parse_precision(request.value("precision", "fp32")), nullptr, nullptr},
-          request.value("device", "cpu")};
 }
 
 }  // namespace
@@ -79,13 +68,17 @@ ParsedRequest parse_request(const nlohmann::json& request) {
 extern "C" {
 
 int xcorr_list(char* json, std::size_t capacity, char* error, std::size_t error_capacity) {
-  return xcorr::guarded(error, error_capacity,
-                        [&] { return xcorr::give(xcorr::catalogue(), json, capacity); });
+  return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::need(json, "json");
+    return xcorr::give(xcorr::catalogue(), json, capacity);
+  });
 }
 
 int xcorr_machine(const char* device, char* json, std::size_t capacity, char* error,
                   std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::need(device, "device");
+    xcorr::need(json, "json");
     return xcorr::give(xcorr::machine_facts(*xcorr::open_device(device)), json, capacity);
   });
 }
@@ -93,7 +86,8 @@ int xcorr_machine(const char* device, char* json, std::size_t capacity, char* er
 int xcorr_describe(const char* request, char* json, std::size_t capacity, char* error,
                    std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
-    const xcorr::Problem problem = xcorr::problem_of(nlohmann::json::parse(request));
+    xcorr::need(json, "json");
+    const xcorr::Problem problem = xcorr::read_problem(request);
     return xcorr::give({{"pairs", problem.pairs()},
                         {"out_rows", problem.out_rows()},
                         {"out_cols", problem.out_cols()},
@@ -112,20 +106,25 @@ int xcorr_describe(const char* request, char* json, std::size_t capacity, char* 
 int xcorr_supports(const char* request, char* json, std::size_t capacity, char* error,
                    std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
-    const xcorr::ParsedRequest parsed = xcorr::parse_request(nlohmann::json::parse(request));
-    const auto device = xcorr::open_device(parsed.device);
-    const xcorr::Support support = xcorr::supported(parsed.variant, parsed.plan, *device);
+    xcorr::need(json, "json");
+    const xcorr::ComputeRequest asked = xcorr::read_compute(request);
+    const auto device = xcorr::open_device(asked.device);
+    const xcorr::Support support = xcorr::supported(*asked.variant, asked.plan, *device);
     return xcorr::give({{"reason", support.reason}}, json, capacity);
   });
 }
 
-// Plans a request and leaves a session in `session`. xcorr_compute uses it any number of times, and
-// xcorr_close destroys it.
+// Plans a request and leaves a handle in `session`, null where it fails. xcorr_compute uses it any
+// number of times, and xcorr_close destroys it. A handle that was closed, or never opened, is an error.
 int xcorr_open(const char* request, void** session, char* error, std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
-    xcorr::ParsedRequest parsed = xcorr::parse_request(nlohmann::json::parse(request));
-    *session = new xcorr::Session(parsed.variant, std::move(parsed.plan),
-                                  xcorr::open_device(parsed.device));
+    xcorr::need(session, "session");
+    *session = nullptr;
+    const xcorr::ComputeRequest asked = xcorr::read_compute(request);
+    *session =
+        xcorr::keep_session(std::make_unique<xcorr::Session>(*asked.variant, asked.plan,
+                                                             xcorr::open_device(asked.device)),
+                            asked.device != "cpu");
     return 0;
   });
 }
@@ -133,7 +132,7 @@ int xcorr_open(const char* request, void** session, char* error, std::size_t err
 int xcorr_compute(void* session, const void* left, const void* right, void* out, char* error,
                   std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
-    static_cast<xcorr::Session*>(session)->compute(left, right, out);
+    xcorr::compute_with(session, {left, right, out});
     return 0;
   });
 }
@@ -152,23 +151,24 @@ struct xcorr_arrays {
 int xcorr_compute_with(void* session, const xcorr_arrays* arrays, char* error,
                        std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::need(arrays, "arrays");
     const xcorr_arrays& a = *arrays;
-    static_cast<xcorr::Session*>(session)->compute({a.left,
-                                                    a.right,
-                                                    a.out,
-                                                    a.left_mask,
-                                                    a.right_mask,
-                                                    {a.left_offsets, a.left_pitch},
-                                                    {a.right_offsets, a.right_pitch},
-                                                    a.left_elements,
-                                                    a.right_elements});
+    xcorr::compute_with(session, {a.left,
+                                  a.right,
+                                  a.out,
+                                  a.left_mask,
+                                  a.right_mask,
+                                  {a.left_offsets, a.left_pitch},
+                                  {a.right_offsets, a.right_pitch},
+                                  a.left_elements,
+                                  a.right_elements});
     return 0;
   });
 }
 
 int xcorr_close(void* session, char* error, std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
-    delete static_cast<xcorr::Session*>(session);
+    xcorr::close_session(session);
     return 0;
   });
 }
@@ -180,12 +180,10 @@ int xcorr_reference_masked(const char* request, const double* left, const double
                            const std::uint8_t* left_mask, const std::uint8_t* right_mask,
                            double* out, char* error, std::size_t error_capacity) {
   return xcorr::guarded(error, error_capacity, [&] {
-    const nlohmann::json parsed = nlohmann::json::parse(request);
-    const xcorr::Problem problem = xcorr::problem_of(parsed);
-    const std::string method = parsed.value("method", "definition");
-    if (method != "definition" && method != "fft") {
-      throw xcorr::UserError("method '" + method + "': unknown; use definition or fft");
-    }
+    const auto [problem, by_transform] = xcorr::read_reference(request);
+    xcorr::need(left, "left");
+    xcorr::need(right, "right");
+    xcorr::need(out, "out");
     const xcorr::Masks masks = problem.fields.masks;
     if (xcorr::masks_left(masks) != (left_mask != nullptr) ||
         xcorr::masks_right(masks) != (right_mask != nullptr)) {
@@ -193,8 +191,8 @@ int xcorr_reference_masked(const char* request, const double* left, const double
                              "': give a mask for each side that has one, and for no other");
     }
     if (!problem.surface().is_plain()) {
-      xcorr::score_surfaces(problem, left, right, left_mask, right_mask, method == "fft", out);
-    } else if (method == "fft") {
+      xcorr::score_surfaces(problem, left, right, left_mask, right_mask, by_transform, out);
+    } else if (by_transform) {
       xcorr::FftReference(problem, left, right).correlate(0, problem.pairs(), out);
     } else {
       xcorr::correlate_definition(problem, left, right, 0, problem.pairs(), out);

@@ -6,6 +6,7 @@
 
 #include "harness/error.hpp"
 #include "harness/field_truth.hpp"
+#include "harness/forks.hpp"
 #include "harness/host_memory.hpp"
 #include "harness/reduce.hpp"
 #include "harness/registry.hpp"
@@ -133,6 +134,7 @@ std::unique_ptr<Device> open_device(const std::string& name) {
   if (name == "cpu") return open_cpu();
   if (name == "cuda" || name.rfind("cuda:", 0) == 0) {
 #ifdef XCORR_WITH_CUDA
+    refuse_cuda_after_fork(name);
     return open_cuda(name == "cuda" ? 0 : device_index(name, name.substr(5)));
 #else
     device_index(name, name == "cuda" ? "0" : name.substr(5));

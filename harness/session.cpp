@@ -12,11 +12,14 @@
 namespace xcorr {
 namespace {
 
-// Refuses arrays that the fields of the problem need and that are missing, views that leave their
+// Refuses arrays that are missing though the problem needs them, views that leave their
 // array, and windows in which a kernel of a GPU cannot number the elements.
 void check_side(const Problem& problem, Side side, const Arrays& arrays, Backend backend) {
   const bool left = side == Side::left;
   const std::string name = left ? "left" : "right";
+  if ((left ? arrays.left : arrays.right) == nullptr && (left || !problem.fields.same)) {
+    throw UserError(name + ": null; give the address of its matrices");
+  }
   const Shape shape = left ? problem.left : problem.right;
   const Index matrices = left ? problem.lefts : problem.rights;
   const Masks masks = problem.fields.masks;
@@ -190,6 +193,7 @@ void Session::compute(const Arrays& arrays) {
   for (const Side side : {Side::left, Side::right}) {
     check_side(request_.problem, side, arrays, device_->backend());
   }
+  if (arrays.out == nullptr) throw UserError("out: null; give the address of the result's memory");
   const Call call = call_of(arrays);
   plan_->compute(call);
   device_->synchronize();

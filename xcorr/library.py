@@ -17,6 +17,9 @@ Inputs are real and, unless `allow_nonfinite`, finite also in the scalar type of
 spoils every output of a variant that transforms, and only those whose overlap holds it of the others. Outputs are not
 looked at: sums beyond the range of the type are infinite.
 
+A process that is forked may go on with the library on the CPU, unless another thread computed at that moment. CUDA does
+not work in a child of a process that has used it. In both cases calls are refused with a LibraryError.
+
 `out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]`, terms outside either matrix are zero; index 0 is the
 shift (sy0, sx0) that `describe` tells. The C API is that of harness/c_api.cpp.
 """
@@ -25,8 +28,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import subprocess
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -117,6 +122,32 @@ def find_variant(variants: list[dict[str, Any]], name: str) -> dict[str, Any]:
     raise LibraryError(f"variant '{name}': unknown; {hint} (--list shows all)")
 
 
+def _text(name: str, value: Any) -> str:
+    """A text that C reads to its end; LibraryError for anything else."""
+    if not isinstance(value, str):
+        raise LibraryError(f"{name} {value!r}: not a text; give one as in the example of xcorr.library")
+    if "\0" in value or not value.isprintable():
+        raise LibraryError(f"{name} {value!r}: holds a character that cannot be printed; leave it out")
+    return value
+
+
+def _settings(variant: Any, params: Any, precision: Any, device: Any) -> dict[str, str]:
+    given = {"variant": variant, "params": params, "precision": precision, "device": device}
+    return {name: _text(name, value) for name, value in given.items()}
+
+
+# Whose locks a thread of the parent may have held when this process was forked.
+_LOCKED: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    for one in _LOCKED:
+        one._new_locks()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
+
+
 def machine(device: str = "cpu") -> dict[str, Any]:
     """Facts of the machine from `xcorr-bench --machine`; LibraryError when it cannot be asked."""
     program = build_directory() / "xcorr-bench"
@@ -162,11 +193,15 @@ class Session:
         self._library = library
         self._request = request
         self._scalar = scalar_type(fields["precision"])
-        self._lock = threading.Lock()
+        self._new_locks()
+        _LOCKED.add(self)
         self._shape = library.describe(request).out_shape
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
         asked = json.dumps({**fields, **request.as_dict()}).encode()
         library._call("open", asked, ctypes.byref(self._handle))
+
+    def _new_locks(self) -> None:
+        self._lock = threading.Lock()
 
     def correlate(
         self,
@@ -276,7 +311,8 @@ class Library:
         if hasattr(self._dll, "xcorr_reference_masked"):
             self._functions["reference_masked"] = self._dll.xcorr_reference_masked
         self._sessions: OrderedDict[str, Session] = OrderedDict()
-        self._keeping = threading.Lock()
+        self._new_locks()
+        _LOCKED.add(self)
         text, size, pointer = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
         for name, arguments in {
             "list": (text, size, text, size),
@@ -293,6 +329,9 @@ class Library:
                 self._functions[name].restype = ctypes.c_int
                 self._functions[name].argtypes = arguments
 
+    def _new_locks(self) -> None:
+        self._keeping = threading.Lock()
+
     def variants(self) -> list[dict[str, Any]]:
         """The `variants` array of `xcorr-bench --list=json`, sorted by id."""
         return self._json("list")["variants"]
@@ -303,20 +342,20 @@ class Library:
 
     def machine(self, device: str = "cpu") -> dict[str, Any]:
         """Facts of the machine and the build; `machine_key` names the folder of its results."""
-        return self._json("machine", device.encode())
+        return self._json("machine", _text("device", device).encode())
 
     def supports(
         self, request: Request, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
     ) -> str:
         """Why the variant cannot compute this there; "" where it can. Plans nothing."""
-        fields = {"variant": variant, "params": params, "precision": precision, "device": device}
+        fields = _settings(variant, params, precision, device)
         return self._json("supports", json.dumps({**fields, **request.as_dict()}).encode())["reason"]
 
     def session(
         self, request: Request, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
     ) -> Session:
         """Plans once; the session computes the request any number of times until it is closed."""
-        fields = {"variant": variant, "params": params, "precision": precision, "device": device}
+        fields = _settings(variant, params, precision, device)
         return Session(self, request, fields)
 
     def describe(self, request: Request) -> Description:
@@ -348,7 +387,7 @@ class Library:
         the first point of the variant's grid. LibraryError when refused, also for complex, masked and, unless
         `allow_nonfinite`, not finite inputs, and where more outputs are above a threshold than there is room for.
         """
-        fields = {"variant": variant, "params": params, "precision": precision, "device": device}
+        fields = _settings(variant, params, precision, device)
         with self._keeping:  # a session that another call would close is in use until it returns
             session = self._kept(request, fields)
             masks = {"left_mask": left_mask, "right_mask": right_mask}
@@ -393,7 +432,7 @@ class Library:
     ) -> np.ndarray:
         """The float64 truth of surfaces by `method` definition or fft, which is for plain ones only; shapes and inputs as
         in `correlate`."""
-        if method not in ("definition", "fft"):
+        if _text("method", method) not in ("definition", "fft"):
             raise LibraryError(f"method '{method}': unknown; use definition or fft")
         if request.fields.result != "surface":
             raise LibraryError(f"result '{request.result}': the reference computes surfaces; use result surface")

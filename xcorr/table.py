@@ -26,6 +26,9 @@ SHIPPED = RESULTS / NAME
 KINDS = ("published", "local")  # of sets, the later replaces the earlier
 ROW_FILES = ("*.csv.gz", "*/[0-9]*T[0-9]*.csv.gz")  # of a published set, of a local one
 COMMAND = "python3 -m experiments.published.auto_table"
+# No memory moves the compulsory bytes of a problem at 100 TB/s, and nobody measures for a month.
+BYTES_PER_US = 1e8
+SHORTEST_US, LONGEST_US = 1e-3, 2.6e12
 
 Point = tuple[str, str]  # variant, canonical parameters
 Times = Mapping[Problem, Mapping[Point, float]]  # microseconds
@@ -63,16 +66,48 @@ def digest(times: Mapping[str, Times]) -> Digest:
     return made
 
 
+def time_us(us: Any, problem: Problem) -> float:
+    """A time of a problem in microseconds; ValueError for what no machine can have measured."""
+    if isinstance(us, bool) or not isinstance(us, (int, float)):
+        raise ValueError(f"{problem.id}: {us!r} is no time in microseconds")
+    shortest = max(SHORTEST_US, problem.bytes(4) / BYTES_PER_US)
+    if not shortest <= us <= LONGEST_US:  # NaN too
+        raise ValueError(f"{problem.id}: {us!r} us is impossible; the shortest possible time is {shortest:.2g} us")
+    return float(us)
+
+
 def undigest(made: Digest) -> dict[str, Times]:
-    """Times by precision."""
+    """Times by precision; ValueError for texts and times that no digest has."""
     found: dict[str, dict[Problem, dict[Point, float]]] = {}
     for precision, forms in made.items():
         times = found.setdefault(precision, {})
         for table in forms.values():
-            points = [(variant, params) for variant, params in table["points"]]
+            points = [(_name(variant), _name(params)) for variant, params in table["points"]]
             for name, values in table["problems"].items():
-                times[Problem.of_id(name)] = {p: us for p, us in zip(points, values) if us is not None}
+                problem = Problem.of_id(name)
+                if not isinstance(values, list) or len(values) != len(points):
+                    raise ValueError(f"{name}: {len(points)} times are needed, one a point")
+                times[problem] = {p: time_us(us, problem) for p, us in zip(points, values) if us is not None}
     return found
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is no name of a variant and no parameters")
+    return value
+
+
+def _check_set(one: Any) -> None:
+    """ValueError unless `one` says of which machine it is."""
+    if not isinstance(one, dict) or not isinstance(one.get("times"), dict):
+        raise ValueError("a set is an object with times")
+    for field in ("machine_key", "backend"):
+        if not isinstance(one.get(field), str):
+            raise ValueError(f"{field} {one.get(field)!r} is no text")
+    for field in ("compute_capability", "cores"):
+        value = one.get(field)
+        if value is not None and (isinstance(value, bool) or not 0 < float(value) < 1e6):
+            raise ValueError(f"{field} {value!r} is impossible")
 
 
 def text_of(sets: list[dict[str, Any]]) -> str:
@@ -87,12 +122,15 @@ def read(path: Path) -> list[dict[str, Any]]:
     """The sets of a file, none where it does not exist. UserError where it is damaged."""
     try:
         sets = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(sets, list):
+            raise ValueError("a table is a list of sets")
         for one in sets:
+            _check_set(one)
             one["times"] = undigest(one["times"])
         return sets
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, UserError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, UserError) as error:
         way_out = f"run {COMMAND}{option(path.parent)}"
         raise UserError(f"{path}: not a table of times ({error or type(error).__name__}); {way_out}") from error
 
