@@ -4,14 +4,16 @@
 //   survey_kernel    unit templates, sums of parts of the frames (template_survey.hpp)
 //   factors_kernel   ncc and zncc: 1 / the norm of each window of a frame, once for all templates
 //
-// Sums, means and norms are float64. The sums of a window are made of additions alone: a thread has
-// neighbouring windows, which share all elements but the first and the last few.
+// Sums, means and norms are float64, about a number near the windows of a block (window_pivot). The sums of a window
+// are made of additions alone: a thread has neighbouring windows, which share all elements but the first and the last few.
 //
 //   window j of a run of n   [ elements j to n - 1 | what all windows share | the next j elements ]
 //
 // So an outlier leaves no error in windows that do not hold it, and an infinity no trace. Columns
 // first: a thread has the windows of n rows of one column, and puts their sums into shared memory;
-// then rows. Factors undo the power of two by which the values of a frame were multiplied.
+// then rows. Where a window is so far from that number that its squares lose digits, the thread makes them again in
+// two passes. Factors undo the power of two by which the values of a frame were multiplied. Where sums of products in
+// float32 would not say enough, a factor is kByDefinition, and who makes the sums asks score_by_definition().
 #pragma once
 
 #include <algorithm>
@@ -36,6 +38,10 @@ struct alignas(16) RunSums {
     squares += of.squares;
   }
 };
+
+// How far the mean of a window may be from the pivot of its area, squared, over its deviation: a sum of n products loses
+// about half a roundoff for each deviation, and the check allows 0.8 sqrt(n) + 12 (docs/design.md, Checks).
+inline constexpr double kFarSquares = 64 * 64;
 
 // One of both sums.
 struct OneSum {
@@ -113,29 +119,172 @@ __device__ __forceinline__ void sums_of_windows(Window window, int length, Load 
 // The factor of a window with an infinity or a NaN.
 __device__ __forceinline__ float no_factor() { return std::bit_cast<float>(0x7fc00000u); }
 
-// The factor of a window about its mean (ncc: about 0): 0 where it is constant up to rounding, NaN
-// where it has an infinity or a NaN. Sums are about the mean of the frame, `unscaled` is 1 / its scale.
-__device__ __forceinline__ float factor_of_window(const TemplateProblem& q, const RunSums& sums,
-                                                  double terms, double share, double unscaled) {
-  double squares = sums.squares;
-  if (!(squares - squares == 0)) return no_factor();
-  double deviation = 0;
-  if (q.is_centred) {
-    // The deviation of the mean serves as the largest one: where the rule applies all are alike.
-    deviation = sums.values * share;
-    squares -= sums.values * deviation;
+// The factor of a window whose score is to be made by score_by_definition().
+inline constexpr float kByDefinition = -1;
+
+// What the windows of a problem need, made on the host.
+struct WindowTerms {
+  WindowTerms() = default;
+  explicit WindowTerms(const Problem& q)
+      : terms(static_cast<double>(q.left.size())),
+        share(1 / terms),
+        rounding(0x1p-53 * static_cast<double>(q.left.rows + q.left.cols)) {}
+  double terms = 1, share = 1;
+  double rounding = 0;  // of sums of squares, relative: so many additions come one after the other
+};
+
+// A number that sums of windows in rows x cols elements from (row, col) on are made about, by all lanes of a warp: a
+// value near which most others are, or 0. With 0, what rounding leaves of a constant window is below the limit of
+// what is constant; a number far from a window would hide that.
+__device__ __forceinline__ float window_pivot(const TemplateProblem& q, const float* frame, int row,
+                                              int col, int rows, int cols) {
+  if (!q.is_centred) return 0.0f;
+  const float value = sample_of(q, frame, row, col, rows, cols);
+  float pivot = 0;
+#pragma unroll 1
+  for (const int lane : {5, 14, 26}) {
+    const float candidate = warp::shuffle(value, lane);
+    const int near = fabsf(value - candidate) <= 0x1p-6f * fabsf(candidate) ? 1 : 0;
+    if (warp::reduce_add(near) > warp::kSize * 5 / 8) pivot = candidate;
   }
-  if (is_rounding(squares, deviation, terms) || squares < 0x1p-1000) return 0.0f;
-  return static_cast<float>(inverse_square_root(squares) * unscaled);
+  return pivot;
 }
+
+// A window: its first element, and its sums about `pivot`.
+struct OneWindow {
+  const float* at;
+  RunSums sums;
+  double pivot;
+};
+struct WindowSquares {
+  double mean, squares;  // of the window; about its mean (ncc: about 0)
+  bool constant;
+};
+
+// calls use(value) for all elements of a window.
+template <typename Use>
+__device__ __forceinline__ void each_in_window(const TemplateProblem& q, const float* at, Use use) {
+#pragma unroll 1
+  for (int y = 0; y < q.left_rows; ++y) {
+    const float* const row = at + static_cast<Index>(y) * q.right_cols;
+#pragma unroll 4
+    for (int x = 0; x < q.left_cols; ++x) use(static_cast<double>(row[x]), y * q.left_cols + x);
+  }
+}
+
+// In two passes.
+__device__ __forceinline__ WindowSquares exact_squares(const TemplateProblem& q, double terms,
+                                                       const float* at) {
+  double mean = 0, squares = 0, largest = 0;
+  if (q.is_centred) {
+    each_in_window(q, at, [&](double value, int) { mean += value; });
+    mean /= terms;
+  }
+  each_in_window(q, at, [&](double value, int) {
+    squares += (value - mean) * (value - mean);
+    largest = fmax(largest, fabs(value));
+  });
+  return {mean, squares, squares <= constant_limit(q.is_centred ? largest : 0.0, terms)};
+}
+
+// Whether squares are too small a part of those about the pivot: less than 27 digits of them would be left.
+__device__ __forceinline__ bool are_doubtful(double squares, double about_pivot) {
+  return squares <= 0x1p-26 * about_pivot;
+}
+
+__device__ __forceinline__ WindowSquares squares_of(const TemplateProblem& q, const WindowTerms& w,
+                                                    const OneWindow& of) {
+  double mean = 0, squares = of.sums.squares, limit = 0;
+  if (q.is_centred) {
+    const double deviation = of.sums.values * w.share;
+    squares -= of.sums.values * deviation;
+    mean = of.pivot + deviation;
+    limit = constant_limit(mean, w.terms);
+  }
+  const bool doubtful = are_doubtful(squares, of.sums.squares);
+  // Up to four times the limit 0 is right. ncc: only zeros are doubtful.
+  if (doubtful && !(squares + w.rounding * of.sums.squares <= 2 * limit)) {
+    return exact_squares(q, w.terms, of.at);
+  }
+  return {mean, squares, doubtful || squares <= limit};
+}
+
+// The score of a window in float64, by one thread: `unit` and `at` are the first elements of the template, as the survey
+// has left it, and of the window.
+__device__ __forceinline__ float score_by_definition(const TemplateProblem& q, const float* unit,
+                                                     const float* at) {
+  double mean = 0, squares = 0, products = 0;
+  if (q.is_centred) {
+    each_in_window(q, at, [&](double value, int) { mean += value; });
+    mean /= static_cast<double>(q.left_size());
+  }
+  each_in_window(q, at, [&](double value, int i) {
+    const double away = value - mean;
+    squares += away * away;
+    products += static_cast<double>(unit[i]) * away;
+  });
+  return clamped(static_cast<float>(products * inverse_square_root(squares)));
+}
+
+// The factor of a window about its mean (ncc: about 0) that is no constant: kByDefinition where sums of products of
+// float32 would not say enough, since the window is far from the pivot of its area, or its values are too small or too
+// large for the scale.
+__device__ __forceinline__ float factor_of_squares(const WindowTerms& w, double mean,
+                                                   double squares, const AreaPivot& area,
+                                                   const FrameFacts& facts) {
+  const auto scale = static_cast<double>(scale_of_area(area, facts).scale);
+  const double away = mean - static_cast<double>(area.pivot);
+  const double scaled = squares * scale * scale;
+  const bool is_far = away * away * w.terms > kFarSquares * squares;
+  const bool fits = facts.wide == 0 || (scaled > 0x1p-120 && scaled < 0x1p160);
+  return is_far || !fits ? kByDefinition
+                         : static_cast<float>(inverse_square_root(squares) / scale);
+}
+
+// 0 where the window is constant up to rounding, NaN where it has an infinity or a NaN, else factor_of_squares().
+__device__ __forceinline__ float factor_of_window(const TemplateProblem& q, const WindowTerms& w,
+                                                  const OneWindow& of, const AreaPivot& area,
+                                                  const FrameFacts& facts) {
+  if (!(of.sums.squares - of.sums.squares == 0)) return no_factor();
+  const WindowSquares window = squares_of(q, w, of);
+  if (window.constant || window.squares < 0x1p-1000) return 0.0f;
+  return factor_of_squares(w, window.mean, window.squares, area, facts);
+}
+
+// The same where sums say enough; whether they do not goes to `again`.
+__device__ __forceinline__ float quick_factor(const TemplateProblem& q, const WindowTerms& w,
+                                              const RunSums& sums, double pivot,
+                                              const AreaPivot& area, const FrameFacts& facts,
+                                              bool& again) {
+  double squares = sums.squares, mean = 0;
+  if (!(squares - squares == 0)) return no_factor();
+  if (q.is_centred) {
+    const double deviation = sums.values * w.share;
+    squares -= sums.values * deviation;
+    mean = pivot + deviation;
+  }
+  const double limit = constant_limit(mean, w.terms);
+  if (are_doubtful(squares, sums.squares)) {
+    again |= !(squares + w.rounding * sums.squares <= limit);
+    return 0.0f;
+  }
+  if (squares <= limit || squares < 0x1p-1000) return 0.0f;
+  return factor_of_squares(w, mean, squares, area, facts);
+}
+
+// What the threads of a block share beside sums.
+struct alignas(16) FactorBlock {
+  FrameFacts facts;
+  float pivot;
+};
 
 // Shared memory of a block of kRows rows of windows.
 struct FactorTile {
   static int cols(const Problem& q) { return kFactorCols + static_cast<int>(q.left.cols) - 1; }
   static int pitch(int cols) { return cols | 1; }  // so that rows lie in banks of their own
   static std::size_t bytes(const Problem& q, int rows) {
-    return sizeof(FrameFacts) + sizeof(RunSums) * static_cast<std::size_t>(rows) *
-                                    static_cast<std::size_t>(pitch(cols(q)));
+    return sizeof(FactorBlock) + sizeof(RunSums) * static_cast<std::size_t>(rows) *
+                                     static_cast<std::size_t>(pitch(cols(q)));
   }
 };
 
@@ -152,39 +301,61 @@ struct PlacedSums {
   }
 };
 
+// The factor of an output, for a thread of a block whose sums of windows are about of_block->pivot.
+__device__ __forceinline__ void store_factor_again(const TemplateProblem& q,
+                                                   const TemplateMemory& memory,
+                                                   const WindowTerms& terms, const float* right,
+                                                   const RunSums& sums, int frame, int row,
+                                                   int col) {
+  const auto* const of_block = dynamic_shared<FactorBlock>();
+  const float* const at = right + (frame * q.right_size() +
+                                   static_cast<Index>(q.first_sy + row) * q.right_cols +
+                                   q.first_sx + col);
+  const Areas& areas = memory.areas;
+  const AreaPivot area = areas.pivots[static_cast<Index>(frame) * areas.count + areas.of(row, col)];
+  memory.factors[frame * q.out_size() + static_cast<Index>(row) * q.out_cols + col] =
+      factor_of_window(q, terms, {at, sums, static_cast<double>(of_block[0].pivot)}, area,
+                       of_block[0].facts);
+}
+
 // A block has kRows x kFactorCols windows. grid: columns, rows (in a stride), frames (in a stride).
 template <int kRows>
 __global__ void __launch_bounds__(kFactorsThreads, 4)
-    factors_kernel(TemplateProblem q, TemplateMemory memory, const float* right) {
+    factors_kernel(TemplateProblem q, TemplateMemory memory, WindowTerms terms,
+                   const float* right) {
   constexpr int kTasks = kRows * (kFactorCols / kWindowRun);
   static_assert(2 * kTasks <= kFactorsThreads);
   wait_for_previous();
-  auto* const of_frame = dynamic_shared<FrameFacts>();
+  auto* const of_block = dynamic_shared<FactorBlock>();
   const int thread = static_cast<int>(threadIdx.x);
   const int cols = kFactorCols + q.left_cols - 1, pitch = cols | 1;
-  auto* const values = reinterpret_cast<double*>(of_frame + 1);
+  auto* const values = reinterpret_cast<double*>(of_block + 1);
   double* const squares = values + kRows * pitch;
-  const double terms = static_cast<double>(q.left_size()), share = 1 / terms;
   const int col = static_cast<int>(blockIdx.x) * kFactorCols;
 #pragma unroll 1
   for (int frame = static_cast<int>(blockIdx.z); frame < q.rights;
        frame += static_cast<int>(gridDim.z)) {
+    const float* const from = right + frame * q.right_size();
+    const AreaPivot* const areas =
+        memory.areas.pivots + static_cast<Index>(frame) * memory.areas.count;
     block::barrier();
     if (thread < warp::kSize) {
       const FrameFacts facts = facts_of(memory, frame);
       if (thread == 0) {
-        of_frame[0] = facts;
+        of_block[0].facts = facts;
         if (blockIdx.x == 0 && blockIdx.y == 0) memory.facts[frame] = facts;
       }
     }
-    block::barrier();
-    const double mean = q.is_centred ? of_frame[0].mean : 0.0;
-    const double unscaled = 1 / static_cast<double>(of_frame[0].scale);
-    const float* const from = right + frame * q.right_size();
 #pragma unroll 1
     for (int row = static_cast<int>(blockIdx.y) * kRows; row < q.out_rows;
          row += static_cast<int>(gridDim.y) * kRows) {
-      block::barrier();  // the sums of the rows before have been read
+      if (thread / warp::kSize == 1) {
+        const float near = window_pivot(q, from, q.first_sy + row, q.first_sx + col,
+                                        kRows + q.left_rows - 1, cols);
+        if (thread == warp::kSize) of_block[0].pivot = near;
+      }
+      block::barrier();  // and the sums of the rows before have been read
+      const auto about = static_cast<double>(of_block[0].pivot);
 #pragma unroll 1
       for (int x = thread; x < cols; x += kFactorsThreads) {
         const int at_x = q.first_sx + col + x, at_y = q.first_sy + row;
@@ -197,7 +368,7 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
             q.left_rows, [&](int i) { return column[i * q.right_cols]; },
             [&](int i) { return column[(i < last ? i : last) * q.right_cols]; },
             [&](float of) {
-              const double value = static_cast<double>(of) - mean;
+              const double value = static_cast<double>(of) - about;
               return RunSums{value, value * value};
             });
       }
@@ -221,12 +392,25 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
       // By neighbouring threads for neighbouring places: a run of each lane would be a sector each.
       float* const to =
           memory.factors + frame * q.out_size() + static_cast<Index>(row) * q.out_cols + col;
+      bool again = false;
+      const FrameFacts facts = of_block[0].facts;
 #pragma unroll 2
       for (int i = thread; i < kRows * kFactorCols; i += kFactorsThreads) {
         const int of_y = i / kFactorCols, of_x = i % kFactorCols;
         if (row + of_y >= q.out_rows || col + of_x >= q.out_cols) continue;
         const RunSums window = {values[of_y * pitch + of_x], squares[of_y * pitch + of_x]};
-        to[of_y * q.out_cols + of_x] = factor_of_window(q, window, terms, share, unscaled);
+        const AreaPivot area = areas[memory.areas.of(row + of_y, col + of_x)];
+        to[of_y * q.out_cols + of_x] =
+            quick_factor(q, terms, window, about, area, facts, again);
+      }
+      if (!again) continue;
+      // Addresses are made again: registers are short.
+#pragma unroll 1
+      for (int i = opaque(thread); i < kRows * kFactorCols; i += kFactorsThreads) {
+        const int of_y = i / kFactorCols, of_x = i % kFactorCols;
+        if (row + of_y >= q.out_rows || col + of_x >= q.out_cols) continue;
+        const RunSums window = {values[of_y * pitch + of_x], squares[of_y * pitch + of_x]};
+        store_factor_again(q, memory, terms, right, window, frame, row + of_y, col + of_x);
       }
     }
   }
@@ -237,7 +421,7 @@ class TemplateFactors {
  public:
   TemplateFactors() = default;
   TemplateFactors(const Problem& q, const TemplateMemory& memory)
-      : q_(q), memory_(memory), has_units_(q.fields.score.kind != ScoreKind::product) {
+      : q_(q), memory_(memory), terms_(q), has_units_(q.fields.score.kind != ScoreKind::product) {
     if (!q_.is_ratio) return;
     rows_ = rows_of(q);
     shared_bytes_ = FactorTile::bytes(q, rows_);
@@ -255,13 +439,12 @@ class TemplateFactors {
   template <typename Launches>
   void enqueue(Launches& launches, void* stream, const float* left, const float* right) const {
     if (!has_units_) return;
-    const int frames = q_.is_ratio ? q_.rights * memory_.parts : 0;
-    launches.run(survey_kernel, dim3(static_cast<unsigned>(q_.lefts + frames)),
-                 dim3(kSurveyThreads), 0, stream, q_, memory_, left, right);
+    launches.run(survey_kernel, dim3(survey_blocks(q_, memory_)), dim3(kSurveyThreads), 0, stream,
+                 q_, memory_, left, right);
     if (!q_.is_ratio) return;
     launches.run(
         rows_ == kTallFactors ? factors_kernel<kTallFactors> : factors_kernel<kFlatFactors>, grid_,
-        dim3(kFactorsThreads), shared_bytes_, stream, q_, memory_, right);
+        dim3(kFactorsThreads), shared_bytes_, stream, q_, memory_, terms_, right);
   }
 
  private:
@@ -274,6 +457,7 @@ class TemplateFactors {
 
   TemplateProblem q_;
   TemplateMemory memory_;
+  WindowTerms terms_;
   bool has_units_ = false;
   int rows_ = 0;
   std::size_t shared_bytes_ = 0;

@@ -2,10 +2,12 @@
 // workspace holds:
 //
 //   survey_kernel    a block a template: its deviations from the mean, divided by their norm, as
-//                    float32 ("unit template"); other blocks: sums of parts of the frames
+//                    float32 ("unit template"); other blocks: the largest and the least values of parts of the
+//                    frames; others: a pivot for each area of shifts
 //
 // Means and norms are float64. The values of a frame are multiplied by a power of two before products
-// are made of them, so that products of very large or small numbers stay in the range of float32.
+// are made of them, so that products of very large or small numbers stay in the range of float32. That is
+// the frame's, unless one number does not serve all its values: then it is the area's.
 // What is made of each window of a frame is in template_factors.hpp.
 #pragma once
 
@@ -25,16 +27,55 @@ inline constexpr int kSurveyThreads = static_cast<int>(small_if_emulated(512, 64
 inline constexpr Index kSurveyPart = small_if_emulated(8192, 256);
 inline constexpr Index kMostSurveyParts = small_if_emulated(512, 5);
 
-// Of a part of a frame, without infinities and NaN.
-struct alignas(16) SurveyPart {
-  double sum, count;
-  float largest;  // |value|
-  float spare[3];
+// Of a part of a frame, without zeros, infinities and NaN: the largest and the least |value|.
+struct alignas(8) SurveyPart {
+  float largest, least;
+
+  static __device__ __forceinline__ SurveyPart none() { return {0.0f, 0x1.fffffep127f}; }
+  __device__ __forceinline__ void see(float value) {
+    const float size = fabsf(value);
+    const bool counts = value - value == 0 && size > 0;
+    largest = fmaxf(largest, counts ? size : 0.0f);
+    least = fminf(least, counts ? size : 0x1.fffffep127f);
+  }
+  __device__ __forceinline__ void see(const SurveyPart& of) {
+    largest = fmaxf(largest, of.largest);
+    least = fminf(least, of.least);
+  }
 };
-struct alignas(16) FrameFacts {
-  double mean;
-  float scale;  // a power of two
-  float spare;
+struct alignas(8) FrameFacts {
+  float scale;  // a power of two: the largest value becomes a number from 1 to 2
+  std::uint32_t
+      wide;  // whether that leaves the least ones so small that float32 loses their digits
+};
+
+// What a block of shifts, an area, goes by: a median of values of the frame there, and the median of their sizes.
+// No outlier moves these.
+struct alignas(8) AreaPivot {
+  float pivot, size;
+};
+// Areas of rows x cols shifts. Made on the host, given to the kernels by value.
+struct Areas {
+  Areas() = default;
+  Areas(const Problem& q, Index area_rows, Index area_cols)
+      : rows(static_cast<int>(area_rows)),
+        cols(static_cast<int>(area_cols)),
+        across(static_cast<int>(ceil_div<Index>(q.out_cols(), area_cols))),
+        count(static_cast<int>(across * ceil_div<Index>(q.out_rows(), area_rows))),
+        of_across(across),
+        of_count(count),
+        of_rows(area_rows),
+        of_cols(area_cols) {}
+
+  // Of an output.
+  __device__ __forceinline__ int of(int row, int col) const {
+    return static_cast<int>(of_rows.quotient(static_cast<std::uint32_t>(row))) * across +
+           static_cast<int>(of_cols.quotient(static_cast<std::uint32_t>(col)));
+  }
+
+  int rows = 0, cols = 0, across = 0, count = 0;
+  Divider of_across, of_count, of_rows, of_cols;
+  AreaPivot* pivots = nullptr;  // [rights][count]
 };
 
 // Where things lie in the workspace.
@@ -44,6 +85,7 @@ struct TemplateMemory {
   FrameFacts* facts = nullptr;   // [rights]
   SurveyPart* survey = nullptr;  // [rights][parts]
   int parts = 0;
+  Areas areas;
 };
 
 // Lays out a workspace in pieces of 256 bytes. Without memory it only counts.
@@ -64,21 +106,25 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
-// `parts`: blocks that add up a frame.
-inline TemplateMemory template_memory(const Problem& q, Pieces& pieces, Index parts) {
+// `parts`: blocks that survey a frame.
+inline TemplateMemory template_memory(const Problem& q, Pieces& pieces, Index parts,
+                                      Areas areas = {}) {
   const ScoreKind kind = q.fields.score.kind;
   TemplateMemory memory;
   memory.parts = static_cast<int>(parts);
-  if (kind != ScoreKind::product) memory.units = pieces.take<float>(q.left_elements());
+  if (kind == ScoreKind::product) return memory;
+  memory.units = pieces.take<float>(q.left_elements());
+  if (areas.count > 0) areas.pivots = pieces.take<AreaPivot>(q.rights * areas.count);
+  memory.areas = areas;
   if (!is_normalised(kind)) return memory;
   memory.factors = pieces.take<float>(q.rights * q.out_size());
   memory.facts = pieces.take<FrameFacts>(q.rights);
   memory.survey = pieces.take<SurveyPart>(q.rights * memory.parts);
   return memory;
 }
-inline TemplateMemory template_memory(const Problem& q, Pieces& pieces) {
+inline TemplateMemory template_memory(const Problem& q, Pieces& pieces, const Areas& areas) {
   return template_memory(q, pieces,
-                         std::min(ceil_div(q.right.size(), kSurveyPart), kMostSurveyParts));
+                         std::min(ceil_div(q.right.size(), kSurveyPart), kMostSurveyParts), areas);
 }
 
 // The sum over the threads of a block of `threads`, for all of them, in a fixed order.
@@ -118,12 +164,12 @@ __device__ __forceinline__ double inverse_square_root(double value) {
   return static_cast<double>(1.0f / std::sqrt(static_cast<float>(small))) * power(-half);
 }
 
-// Whether a sum of squares of `terms` elements about their mean is no more than what rounding leaves
-// of a constant; `deviation` is the largest distance of an element from the mean of its matrix
-// (docs/design.md, Fields of a problem).
-__device__ __forceinline__ bool is_rounding(double squares, double deviation, double terms) {
-  const double step = 8 * 0x1p-24 * deviation;
-  return squares <= step * step * terms;
+// The sum of squares of `terms` elements about their mean that is no more than what rounding leaves of a constant;
+// `largest` is the size of the largest of these elements (docs/design.md, Fields of a problem). Their mean serves as well
+// where the rule applies, since all of them are alike then.
+__device__ __forceinline__ double constant_limit(double largest, double terms) {
+  const double step = 8 * 0x1p-24 * largest;
+  return step * step * terms;
 }
 
 // A template: its deviations from the mean (ncc: from 0), divided by their norm (covariance: by 1).
@@ -161,19 +207,67 @@ __device__ __forceinline__ void make_unit(const TemplateProblem& q, const float*
     rest = sum([&](double value) { return value - pivot; }) / size;
   }
   if (q.is_ratio) {
-    double farthest = 0;
+    double largest = 0;
     const double squares = sum([&](double value) {
       const double away = (value - pivot) - rest;
-      farthest = fmax(farthest, fabs(away));
+      largest = fmax(largest, fabs(value));
       return away * away;
     });
-    farthest = largest_of_threads(farthest, kSurveyThreads);
-    factor = is_rounding(squares, farthest, size) ? 0.0 : 1 / std::sqrt(squares);
+    largest = largest_of_threads(largest, kSurveyThreads);
+    factor = squares <= constant_limit(largest, size) ? 0.0 : 1 / std::sqrt(squares);
   }
   each([&](double value, int i) {
     const auto unit = static_cast<float>(((value - pivot) - rest) * factor);
     if (i < size) to[i] = unit;
   });
+}
+
+// The median of the numbers that the lanes of a warp have; 0 where none has one.
+__device__ __forceinline__ float median_of_numbers(float value) {
+  int before = 0, count = 0;  // lanes with smaller values, lanes with numbers
+#pragma unroll 4
+  for (int other = 0; other < warp::kSize; ++other) {
+    const float of_other = warp::shuffle(value, other);
+    count += of_other == of_other;
+    before += of_other < value || (of_other == value && other < warp::lane());
+  }
+  return warp::reduce_add(value == value && before == count / 2 ? value : 0.0f);  // one lane has it
+}
+
+// One of 32 values that lie evenly in rows x cols elements of a frame from (row, col) on, for each lane of a warp.
+__device__ __forceinline__ float sample_of(const TemplateProblem& q, const float* frame, int row,
+                                           int col, int rows, int cols) {
+  const int lane = warp::lane();
+  const int end_y = row + rows < q.right_rows ? row + rows : q.right_rows;
+  const int end_x = col + cols < q.right_cols ? col + cols : q.right_cols;
+  const int y = row + (end_y - row) * (2 * (lane / 4) + 1) / 16;
+  const int x = col + (end_x - col) * (2 * (lane % 4) + 1) / 8;
+  return frame[static_cast<Index>(y) * q.right_cols + x];
+}
+
+// By a warp: the pivot of an area of a frame.
+__device__ __forceinline__ void store_pivot(const TemplateProblem& q, const Areas& areas,
+                                            const float* frame, int which, int area) {
+  auto across = static_cast<std::uint32_t>(area);
+  const int row = static_cast<int>(areas.of_across.split(across)) * areas.rows;
+  const int col = static_cast<int>(across) * areas.cols;
+  const float value = sample_of(q, frame, q.first_sy + row, q.first_sx + col,
+                                areas.rows + q.left_rows - 1, areas.cols + q.left_cols - 1);
+  const float none = std::bit_cast<float>(0x7fc00000u);
+  const float number = value - value == 0 ? value : none;
+  const float pivot = q.is_centred ? median_of_numbers(number) : 0.0f;
+  const float size = q.is_ratio ? median_of_numbers(value != 0 ? fabsf(number) : none) : 0.0f;
+  if (warp::lane() == 0) {
+    areas.pivots[static_cast<Index>(which) * areas.count + area] = {pivot, size};
+  }
+}
+
+// Blocks of survey_kernel: of templates, of parts of frames, of areas.
+inline unsigned survey_blocks(const TemplateProblem& q, const TemplateMemory& memory) {
+  const Index parts = q.is_ratio ? static_cast<Index>(q.rights) * memory.parts : 0;
+  const Index areas = ceil_div<Index>(static_cast<Index>(q.rights) * memory.areas.count,
+                                      kSurveyThreads / warp::kSize);
+  return static_cast<unsigned>(q.lefts + parts + areas);
 }
 
 static __global__ void __launch_bounds__(kSurveyThreads)
@@ -186,22 +280,28 @@ static __global__ void __launch_bounds__(kSurveyThreads)
     make_unit(q, left + at, memory.units + at);
     return;
   }
-  const int item = block - q.lefts, frame = item / memory.parts, part = item % memory.parts;
+  const int item = block - q.lefts, of_frames = q.is_ratio ? q.rights * memory.parts : 0;
+  if (item >= of_frames) {
+    constexpr int kWarps = kSurveyThreads / warp::kSize;
+    auto area = static_cast<std::uint32_t>((item - of_frames) * kWarps + thread / warp::kSize);
+    const int frame = static_cast<int>(memory.areas.of_count.split(area));
+    if (frame >= q.rights) return;  // the same for a warp
+    store_pivot(q, memory.areas, right + frame * q.right_size(), frame, static_cast<int>(area));
+    return;
+  }
+  const int frame = item / memory.parts, part = item % memory.parts;
   const float* const from = right + frame * q.right_size();
   const int size = static_cast<int>(q.right_size());
-  double sum = 0, count = 0, largest = 0;
+  SurveyPart own = SurveyPart::none();
 #pragma unroll 4
   for (int i = part * kSurveyThreads + thread; i < size; i += memory.parts * kSurveyThreads) {
-    const float value = from[i];
-    const bool counts = value - value == 0;
-    sum += counts ? static_cast<double>(value) : 0.0;
-    count += counts ? 1.0 : 0.0;
-    largest = fmax(largest, counts ? static_cast<double>(fabsf(value)) : 0.0);
+    own.see(from[i]);
   }
-  sum = sum_of_threads(sum, kSurveyThreads);
-  count = sum_of_threads(count, kSurveyThreads);
-  largest = largest_of_threads(largest, kSurveyThreads);
-  if (thread == 0) memory.survey[item] = {sum, count, static_cast<float>(largest), {}};
+  const auto largest =
+      static_cast<float>(largest_of_threads(static_cast<double>(own.largest), kSurveyThreads));
+  const auto least =
+      static_cast<float>(-largest_of_threads(-static_cast<double>(own.least), kSurveyThreads));
+  if (thread == 0) memory.survey[item] = {largest, least};
 }
 
 // 2^-exponent of the largest value of a frame, so that it becomes a number from 1 to 2.
@@ -212,10 +312,13 @@ __device__ __forceinline__ float scale_of(float largest) {
                      : 1.0f;
 }
 
+__device__ __forceinline__ FrameFacts facts_from(const SurveyPart& all) {
+  return {scale_of(all.largest), all.largest * 0x1p-60f > all.least ? 1u : 0u};
+}
+
 // Of a frame, by all lanes of a warp.
 __device__ __forceinline__ FrameFacts facts_of(const TemplateMemory& memory, int frame) {
-  double sum = 0, count = 0;
-  float largest = 0;
+  SurveyPart all = SurveyPart::none();
   const SurveyPart* const parts = memory.survey + static_cast<Index>(frame) * memory.parts;
   // Eight loads at once, also where a lane has fewer parts: a rest would be a loop of single ones.
   constexpr int kAtOnce = 8;
@@ -228,55 +331,23 @@ __device__ __forceinline__ FrameFacts facts_of(const TemplateMemory& memory, int
       of[k] = parts[i < memory.parts ? i : begin];
     }
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      // Without a branch, behind which the compiler would put the load.
-      const bool exists = begin + k * warp::kSize < memory.parts;
-      sum += exists ? of[k].sum : 0.0;
-      count += exists ? of[k].count : 0.0;
-      largest = fmaxf(largest, of[k].largest);
-    }
+    for (int k = 0; k < kAtOnce; ++k) all.see(of[k]);
   }
-  sum = warp::reduce_add(sum);
-  count = warp::reduce_add(count);
 #pragma unroll
   for (int by = warp::kSize / 2; by > 0; by /= 2) {
-    largest = fmaxf(largest, warp::shuffle_xor(largest, by));
+    all.see({warp::shuffle_xor(all.largest, by), warp::shuffle_xor(all.least, by)});
   }
-  const float scale = scale_of(largest);
-  return {count > 0 ? sum / count : 0.0, scale, 0.0f};
+  return facts_from(all);
 }
 
-// The median of 32 values of rows x cols elements of a frame from (row, col) on, times `scale`: an outlier does not
-// move it. 0 where none of them is a number. By all lanes of a warp.
-__device__ __forceinline__ float median_near(const TemplateProblem& q, const float* frame,
-                                             float scale, int row, int col, int rows, int cols) {
-  const int lane = warp::lane();
-  const int end_y = row + rows < q.right_rows ? row + rows : q.right_rows;
-  const int end_x = col + cols < q.right_cols ? col + cols : q.right_cols;
-  const int y = row + (end_y - row) * (2 * (lane / 4) + 1) / 16;
-  const int x = col + (end_x - col) * (2 * (lane % 4) + 1) / 8;
-  const float value = frame[static_cast<Index>(y) * q.right_cols + x] * scale;
-  const bool counts = value - value == 0;
-  int before = 0, count = 0;  // lanes with smaller values, lanes with numbers
-#pragma unroll 4
-  for (int other = 0; other < warp::kSize; ++other) {
-    const float of_other = warp::shuffle(value, other);
-    const bool other_counts = of_other - of_other == 0;
-    count += other_counts;
-    before += other_counts && (of_other < value || (of_other == value && other < lane));
-  }
-  // One lane has the median; without numbers none has.
-  return warp::reduce_add(counts && before == count / 2 ? value : 0.0f);
+// What values become in an area, of ncc and zncc.
+__device__ __forceinline__ FrameScale scale_of_area(const AreaPivot& area,
+                                                    const FrameFacts& facts) {
+  const float scale = facts.wide != 0 && area.size > 0 ? scale_of(area.size) : facts.scale;
+  return {scale, -area.pivot * scale};
 }
-
-// What values of a frame become, of a block that reads rows x cols elements from (row, col) on: less the median of
-// some of them, where means are removed. By all lanes of a warp.
-__device__ __forceinline__ FrameScale scale_near(const TemplateProblem& q,
-                                                 const TemplateMemory& memory, const float* frame,
-                                                 int number, int row, int col, int rows, int cols) {
-  const float scale = q.is_ratio ? memory.facts[number].scale : 1.0f;
-  if (!q.is_centred) return {scale, 0.0f};
-  return {scale, -median_near(q, frame, scale, row, col, rows, cols)};
-}
+// Scaled values beyond it are those of windows whose scores are made by their definition, and of windows that have an
+// infinity or a NaN.
+inline constexpr float kLargestScaled = 0x1p100f;
 
 }  // namespace xcorr::device

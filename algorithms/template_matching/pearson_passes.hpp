@@ -6,6 +6,9 @@
 //   numerators    sum of template x (frame less that mean)            -> score
 //   both          sum, and sum of squares, of the frame less a pivot  -> 1 / the norm of the window
 //
+// The frame is read less a pivot, one of each area of shifts (template_survey.hpp). A window that is far from it is
+// added up once more in float64.
+//
 // A thread has one shift, a block one tile of the template and an area of shifts. All but numerators exist
 // once a frame; numerators exist once a pair. Tiles at the right and at the bottom end are narrower and
 // shorter.
@@ -23,17 +26,18 @@ struct PearsonShape {
   int tile_rows, tile_cols, tiles;
   int down, across;  // of an area of shifts; a thread each
   Divider of_across, of_tiles, of_tiles_across, of_areas_across, of_staged_cols;
-  int areas, items;  // areas x tiles
+  int items;  // areas x tiles
 };
 
 struct PearsonArguments {
   TemplateProblem q;
   PearsonShape shape;
   TemplateMemory memory;
+  FrameScale* scales;  // [frames][areas]: of what a block stages; null for product
   const float *units, *right;
   void* partial;  // [frames or pairs][tiles][shifts]: float, double or RunSums
   float *means,
-      *norms;  // [frames][shifts]: of windows, less the frame's mean and scaled; 1 / norms
+      *norms;  // [frames][shifts]: of windows, as they are staged; 1 / norms, or kByDefinition
   float* out;
   bool less_mean;  // numerators are of the frame less the mean of the window
 };
@@ -52,23 +56,63 @@ struct PartialOf<Pass::both> {
   using type = RunSums;
 };
 
-// The frame less its mean, scaled, as all passes but numerators about a pivot see it.
-__device__ __forceinline__ FrameScale scale_of_frame(const TemplateProblem& q,
-                                                     const TemplateMemory& memory, int frame) {
-  if (!q.is_ratio) return {1.0f, 0.0f};
-  const FrameFacts facts = memory.facts[frame];
-  return {facts.scale, static_cast<float>(-facts.mean * static_cast<double>(facts.scale))};
+inline constexpr int kScaleThreads = 256;
+
+// The scales of all areas of all frames. grid: parts of the areas of a frame, frames (in a stride).
+static __global__ void __launch_bounds__(kScaleThreads)
+    area_scales_kernel(TemplateProblem q, TemplateMemory memory, FrameScale* scales) {
+  XCORR_SHARED(FrameFacts, of_frame, 1);
+  wait_for_previous();
+  const int thread = static_cast<int>(threadIdx.x), count = memory.areas.count;
+#pragma unroll 1
+  for (int frame = static_cast<int>(blockIdx.y); frame < q.rights;
+       frame += static_cast<int>(gridDim.y)) {
+    block::barrier();
+    if (thread < warp::kSize) {
+      const FrameFacts facts = facts_of(memory, frame);
+      if (thread == 0) of_frame[0] = facts;
+    }
+    block::barrier();
+    const FrameFacts facts = of_frame[0];
+    if (blockIdx.x == 0 && thread == 0) memory.facts[frame] = facts;
+    const Index first = static_cast<Index>(frame) * count;
+#pragma unroll 1
+    for (int i = static_cast<int>(blockIdx.x) * kScaleThreads + thread; i < count;
+         i += static_cast<int>(gridDim.x) * kScaleThreads) {
+      scales[first + i] = scale_of_area(memory.areas.pivots[first + i], facts);
+    }
+  }
 }
 
-// Facts of all frames, a warp each.
-static __global__ void __launch_bounds__(warp::kSize)
-    frame_facts_kernel(TemplateProblem q, TemplateMemory memory) {
-  wait_for_previous();
-  for (int frame = static_cast<int>(blockIdx.x); frame < q.rights;
-       frame += static_cast<int>(gridDim.x)) {
-    const FrameFacts facts = facts_of(memory, frame);
-    if (warp::lane() == 0) memory.facts[frame] = facts;
+__device__ __forceinline__ bool is_wide(const PearsonArguments& a, Index frame) {
+  return a.memory.facts[frame].wide != 0;
+}
+
+// What a pass has found of a window: squares about its mean, and the mean, as staged.
+struct StagedWindow {
+  double squares, mean;
+};
+// 1 / the norm of a window as it was staged, as factor_of_window (template_factors.hpp).
+__device__ __forceinline__ float norm_of_window(const PearsonArguments& a, Index frame, Index shift,
+                                                const StagedWindow& window) {
+  const TemplateProblem& q = a.q;
+  const double squares = window.squares, terms = static_cast<double>(q.left_size());
+  if (!(squares - squares == 0) && !is_wide(a, frame)) return no_factor();
+  const int row = static_cast<int>(shift / q.out_cols), col = static_cast<int>(shift % q.out_cols);
+  const FrameScale scale = a.scales[frame * a.memory.areas.count + a.memory.areas.of(row, col)];
+  const double mean = window.mean - static_cast<double>(scale.offset);
+  const bool is_far = window.mean * window.mean * terms > kFarSquares * squares;
+  const bool fits = !is_wide(a, frame) || (squares > 0x1p-120 && squares < 0x1p160);
+  if (is_far || !fits) {
+    const float* const first =
+        a.right + (frame * q.right_size() + static_cast<Index>(q.first_sy + row) * q.right_cols +
+                   q.first_sx + col);
+    const WindowSquares exact = exact_squares(q, terms, first);
+    if (!(exact.squares - exact.squares == 0)) return no_factor();
+    return exact.constant || exact.squares < 0x1p-1000 ? 0.0f : kByDefinition;
   }
+  if (squares <= constant_limit(q.is_centred ? mean : 0.0, terms) || squares < 0x1p-1000) return 0;
+  return static_cast<float>(inverse_square_root(squares));
 }
 
 // grid: tiles of areas, frames or pairs (in a stride).
@@ -90,8 +134,7 @@ __global__ void __launch_bounds__(1024, 1) tile_sums_kernel(PearsonArguments a) 
   const int rows = q.left_rows - tile_y < s.tile_rows ? q.left_rows - tile_y : s.tile_rows;
   const int cols = q.left_cols - tile_x < s.tile_cols ? q.left_cols - tile_x : s.tile_cols;
   const int pitch = s.tile_cols + s.across - 1, staged_rows = s.tile_rows + s.down - 1;
-  auto* const of_block = dynamic_shared<FrameScale>();
-  auto* const frame_part = reinterpret_cast<float*>(of_block + 1);
+  auto* const frame_part = dynamic_shared<float>();
   float* const of_template = frame_part + staged_rows * pitch;
   at = static_cast<std::uint32_t>(thread);
   const int my_row = static_cast<int>(s.of_across.split(at)), my_col = static_cast<int>(at);
@@ -103,17 +146,11 @@ __global__ void __launch_bounds__(1024, 1) tile_sums_kernel(PearsonArguments a) 
     const int frame = kPairs ? q.right_of(item) : item;
     const float* const from = a.right + frame * q.right_size();
     block::barrier();  // what was staged for the item before has been read
-    if (thread < warp::kSize) {
-      // One pivot for all tiles of a template: only all of them together add up to 0.
-      const FrameScale scale =
-          kPairs && !a.less_mean
-              ? scale_near(q, a.memory, from, frame, q.first_sy + row, q.first_sx + col,
-                           q.left_rows + s.down - 1, q.left_cols + s.across - 1)
-              : scale_of_frame(q, a.memory, frame);
-      if (thread == 0) of_block[0] = scale;
-    }
-    block::barrier();
-    const FrameScale scale = of_block[0];
+    // One pivot for all tiles of a template: only all of them together add up to 0.
+    const FrameScale scale =
+        a.scales != nullptr
+            ? a.scales[static_cast<Index>(frame) * a.memory.areas.count + static_cast<Index>(area)]
+            : FrameScale{1.0f, 0.0f};
 #pragma unroll 4
     for (int i = thread; i < staged_rows * pitch; i += threads) {
       auto place = static_cast<std::uint32_t>(i);
@@ -182,18 +219,26 @@ __global__ void __launch_bounds__(256) add_tiles_kernel(PearsonArguments a) {
     if constexpr (kPass == Pass::averages) {
       a.means[i] = static_cast<float>(sum / terms);
     } else if constexpr (kPass == Pass::denominators) {
-      // Both sums are of the frame less its mean, so the mean is the deviation of the window's.
-      const double squares = static_cast<double>(sum);
-      const bool constant = is_rounding(squares, static_cast<double>(a.means[i]), terms);
-      a.norms[i] = !(squares - squares == 0) ? no_factor()
-                   : constant                ? 0.0f
-                                             : static_cast<float>(inverse_square_root(squares));
+      a.norms[i] = norm_of_window(a, item, shift,
+                                  {static_cast<double>(sum), static_cast<double>(a.means[i])});
     } else if constexpr (kPass == Pass::both) {
-      a.norms[i] = factor_of_window(q, sum, terms, 1 / terms, 1.0);
+      const double mean = q.is_centred ? sum.values / terms : 0.0;
+      a.norms[i] = norm_of_window(a, item, shift, {sum.squares - sum.values * mean, mean});
     } else {
+      if (!q.is_ratio) {
+        a.out[i] = sum;
+        continue;
+      }
       // The element-wise fraction: the template's norm is in its elements.
-      const Index frame = q.right_of(static_cast<int>(item));
-      a.out[i] = q.is_ratio ? clamped(sum * a.norms[frame * size + shift]) : sum;
+      const int pair = static_cast<int>(item);
+      const Index frame = q.right_of(pair);
+      const float norm = a.norms[frame * size + shift];
+      const Index first = frame * q.right_size() +
+                          (q.first_sy + shift / q.out_cols) * q.right_cols + q.first_sx +
+                          shift % q.out_cols;
+      a.out[i] = norm < 0 ? score_by_definition(q, a.units + q.left_of(pair) * q.left_size(),
+                                                a.right + first)
+                          : clamped(sum * norm);
     }
   }
 }

@@ -27,7 +27,6 @@ inline PearsonShape pearson_shape(const PlanRequest& request) {
   s.down = static_cast<int>(std::min(q.out_rows(), threads / s.across));
   const Index areas_across = ceil_div<Index>(q.out_cols(), s.across);
   const Index areas = areas_across * ceil_div<Index>(q.out_rows(), s.down);
-  s.areas = static_cast<int>(std::min(areas, kIndexLimit));
   s.items = static_cast<int>(std::min(areas * s.tiles, kIndexLimit));
   s.of_across = Divider(s.across);
   s.of_tiles = Divider(s.tiles);
@@ -39,22 +38,26 @@ inline PearsonShape pearson_shape(const PlanRequest& request) {
 
 inline std::size_t pearson_shared_bytes(const PearsonShape& s) {
   const int frame = (s.tile_rows + s.down - 1) * (s.tile_cols + s.across - 1);
-  return sizeof(FrameScale) +
-         sizeof(float) * static_cast<std::size_t>(frame + s.tile_rows * s.tile_cols);
+  return sizeof(float) * static_cast<std::size_t>(frame + s.tile_rows * s.tile_cols);
 }
 
 // The workspace: what is found without memory is its size.
 struct PearsonMemory {
   PearsonMemory(const PlanRequest& request, Pieces pieces)
-      : of_templates(template_memory(request.problem, pieces)) {
+      : of_templates(template_memory(request.problem, pieces, areas_of(request))) {
     const Problem& q = request.problem;
     if (is_normalised(q.fields.score.kind)) {
+      scales = pieces.take<FrameScale>(q.rights * of_templates.areas.count);
       means = pieces.take<float>(q.rights * q.out_size());
       norms = pieces.take<float>(q.rights * q.out_size());
     }
     partial = pieces.take<char>(partial_bytes(request));
     if (asks_peak(q)) search = PeakSearchPlan(q, 0, pieces);
     bytes = pieces.bytes();
+  }
+  static Areas areas_of(const PlanRequest& request) {
+    const PearsonShape s = pearson_shape(request);
+    return {request.problem, s.down, s.across};
   }
   // Of the pass that needs most.
   static Index partial_bytes(const PlanRequest& request) {
@@ -66,10 +69,23 @@ struct PearsonMemory {
   }
   TemplateMemory of_templates;
   PeakSearchPlan search;
+  FrameScale* scales = nullptr;
   float *means = nullptr, *norms = nullptr;
   char* partial = nullptr;
   std::size_t bytes = 0;
 };
+
+// What the passes of scores need first.
+template <typename Launches>
+void enqueue_survey(Launches& launches, void* stream, const PearsonArguments& a, const float* left,
+                    const float* right) {
+  launches.run(survey_kernel, dim3(survey_blocks(a.q, a.memory)), dim3(kSurveyThreads), 0, stream,
+               a.q, a.memory, left, right);
+  constexpr int kMostParts = static_cast<int>(small_if_emulated(64, 2));
+  const int parts = std::min(ceil_div(a.memory.areas.count, kScaleThreads), kMostParts);
+  launches.run(area_scales_kernel, dim3(static_cast<unsigned>(parts), grid_extent(a.q.rights)),
+               dim3(kScaleThreads), 0, stream, a.q, a.memory, a.scales);
+}
 
 // kCentred: the mean of a window is not removed from the numerator, where it cancels, and one pass
 // makes what denominators need.
@@ -82,6 +98,7 @@ class PearsonPlan final : public DevicePlan<float> {
     a_.shape = pearson_shape(request);
     a_.memory = memory_.of_templates;
     a_.partial = memory_.partial;
+    a_.scales = memory_.scales;
     a_.means = memory_.means;
     a_.norms = memory_.norms;
     a_.less_mean = !kCentred && a_.q.is_ratio;
@@ -98,12 +115,7 @@ class PearsonPlan final : public DevicePlan<float> {
     a_.out = asks_peak(problem_) ? memory_.search.surfaces() : arrays.out;
     if (a_.q.is_ratio) {
       call.phase("build");
-      const int parts = a_.q.rights * a_.memory.parts;
-      launches_.run(survey_kernel, dim3(static_cast<unsigned>(a_.q.lefts + parts)),
-                    dim3(kSurveyThreads), 0, call.stream, a_.q, a_.memory, arrays.left,
-                    arrays.right);
-      launches_.run(frame_facts_kernel, dim3(static_cast<unsigned>(std::min(a_.q.rights, 4096))),
-                    dim3(warp::kSize), 0, call.stream, a_.q, a_.memory);
+      enqueue_survey(launches_, call.stream, a_, arrays.left, arrays.right);
       call.phase("forward");  // averages of frames; of kCentred denominators too
       if constexpr (kCentred) {
         run<Pass::both>(call.stream);

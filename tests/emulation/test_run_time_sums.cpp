@@ -47,12 +47,13 @@ double noise(Index i) {
 // The sums of all tiles, by pairs or frames, and by shifts.
 template <typename C, int kPass>
 void check_pass(RunTimeArguments a, const std::vector<float>& units,
-                const std::vector<float>& frames, const std::vector<RunTimeFacts>& facts,
+                const std::vector<float>& frames, const std::vector<RunTimeScale>& scales,
                 const std::vector<float>& means) {
   constexpr int kTiles =
       ceil_div(C::kLeftRows, C::kTileRows) * ceil_div(C::kLeftCols, C::kTileCols);
   constexpr int kShifts = C::kOutRows * C::kOutCols;
-  constexpr int kAreas = ceil_div(C::kOutRows, C::kDown) * ceil_div(C::kOutCols, C::kAcross);
+  constexpr int kAreasAcross = ceil_div(C::kOutCols, C::kAcross);
+  constexpr int kAreas = ceil_div(C::kOutRows, C::kDown) * kAreasAcross;
   using Sum = typename RunTimeSum<kPass>::type;
   std::vector<Sum> partial(static_cast<std::size_t>(a.count * kTiles * kShifts), NAN);
   a.partial = partial.data();
@@ -73,11 +74,13 @@ void check_pass(RunTimeArguments a, const std::vector<float>& units,
         for (int x = 0; x < C::kLeftCols; ++x) {
           const int row = C::kFirstSy + shift / C::kOutCols + y;
           const int col = C::kFirstSx + shift % C::kOutCols + x;
-          const auto& of = facts[static_cast<std::size_t>(frame)];
-          const double value = (frames[static_cast<std::size_t>(
-                                    (frame * C::kRightRows + row) * C::kRightCols + col)] -
-                                of.mean) *
-                               of.scale;
+          const int area =
+              shift / C::kOutCols / C::kDown * kAreasAcross + shift % C::kOutCols / C::kAcross;
+          const auto& of = scales[static_cast<std::size_t>(frame * kAreas + area)];
+          const double value = static_cast<double>(frames[static_cast<std::size_t>(
+                                   (frame * C::kRightRows + row) * C::kRightCols + col)]) *
+                                   of.scale +
+                               of.offset;
           const double l =
               units[static_cast<std::size_t>((left * C::kLeftRows + y) * C::kLeftCols + x)];
           const double term = kPass == kRunTimeAverages       ? value
@@ -106,13 +109,19 @@ TYPED_TEST(RunTimeSums, AreThoseOfTheDefinition) {
   for (Index i = 0; i < kRights * C::kOutRows * C::kOutCols; ++i) {
     means.push_back(static_cast<float>(noise(5000 + i)));
   }
-  const std::vector<RunTimeFacts> facts = {{3, 0.5f, 0}, {2.5, 2, 0}, {3.25, 1, 0}};
-  RunTimeArguments a{units.data(), frames.data(), facts.data(), means.data(),
-                     nullptr,      kRights,       kRights,      kRights};
-  check_pass<C, kRunTimeAverages>(a, units, frames, facts, means);
-  check_pass<C, kRunTimeDenominators>(a, units, frames, facts, means);
+  // Powers of two and pivots near 3, of each area another.
+  constexpr int kAreas = ceil_div(C::kOutRows, C::kDown) * ceil_div(C::kOutCols, C::kAcross);
+  std::vector<RunTimeScale> scales;
+  for (int i = 0; i < kRights * kAreas; ++i) {
+    const float scale = std::ldexp(1.0f, i % 3 - 1);
+    scales.push_back({scale, -(2.5f + 0.25f * static_cast<float>(i % 5)) * scale});
+  }
+  RunTimeArguments a{units.data(), frames.data(), scales.data(), means.data(),
+                     nullptr,      kRights,       kRights,       kRights};
+  check_pass<C, kRunTimeAverages>(a, units, frames, scales, means);
+  check_pass<C, kRunTimeDenominators>(a, units, frames, scales, means);
   a.count = kLefts * kRights;
-  check_pass<C, kRunTimeNumerators>(a, units, frames, facts, means);
+  check_pass<C, kRunTimeNumerators>(a, units, frames, scales, means);
 }
 
 std::string program_of(const char* problem, const char* tile, const char* shifts) {

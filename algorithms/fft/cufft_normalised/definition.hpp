@@ -11,15 +11,16 @@ namespace xcorr::fft {
 template <bool kCentred>
 __device__ __forceinline__ double by_definition(const ScoreArguments& a, Pair own, int sy, int sx) {
   const MaskedMatrix left(a.of, own.left), right(a.of, own.right);
-  const PlaneFacts &l_facts = a.facts[own.left], &r_facts = a.facts[own.right];
+  // Values are scaled, so that their squares are neither too large nor too small; not about the pivots of their planes,
+  // which an outlier may move far from this overlap.
+  const double l_scale = a.facts[own.left].scale, r_scale = a.facts[own.right].scale;
   const OverlapRectangle of = a.in_left(sy, sx);
   const auto each = [&](const auto& use) {
     for (int i = warp::lane(); i < of.area(); i += warp::kSize) {
       const int y = of.y.first + i / of.x.count, x = of.x.first + i % of.x.count;
       const Index l = y * left.cols + x, r = (y + sy) * right.cols + x + sx;
       if (left.is_valid(l) && right.is_valid(r)) {
-        use((left.values[l] - l_facts.pivot) * l_facts.scale,
-            (right.values[r] - r_facts.pivot) * r_facts.scale);
+        use(left.values[l] * l_scale, right.values[r] * r_scale);
       }
     }
   };

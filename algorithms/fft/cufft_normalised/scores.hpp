@@ -169,6 +169,7 @@ struct SideConstants {
   float box_error;
   // Of squares that are no rounding of a constant, an element: elements are `most` at most.
   float limit;
+  double zero;  // where 0 lies among the values of the plane
 };
 // With masks: the facts of both sides, and what comes from them.
 struct MaskConstants {
@@ -188,7 +189,8 @@ __device__ __forceinline__ SideConstants side_constants(const PlaneFacts& facts,
                                                         Index size) {
   const auto most = static_cast<float>(facts.most);
   return {of.boxes + image, of.counts + image,
-          most > 0 ? 0x1p-48f * static_cast<float>(size) : 0.0f, 0x1p-38f * most * most};
+          most > 0 ? 0x1p-48f * static_cast<float>(size) : 0.0f, 0x1p-38f * most * most,
+          -facts.pivot * facts.scale};
 }
 
 // One side over the n elements of an overlap.
@@ -200,7 +202,8 @@ struct SideOfScore {
 };
 __device__ __forceinline__ SideOfScore side_of_score(double sum, double squares, float n,
                                                      double inverse_n, float sum_error,
-                                                     float squares_error, float limit) {
+                                                     float squares_error, float limit,
+                                                     double zero) {
   SideOfScore side;
   side.sum = sum;
   side.mean = sum * inverse_n;
@@ -211,8 +214,9 @@ __device__ __forceinline__ SideOfScore side_of_score(double sum, double squares,
   const bool certain = centred > 8 * error && centred > limit * n;
   side.inverse = rsqrtf(certain ? centred : 1.0f);
   side.squares_error = 0.5f * error * (side.inverse * side.inverse);
-  // Elements are at least as far from the pivot as their mean, so that this is what rounding leaves of a constant.
-  const bool constant = centred + error <= 0x1p-42f * side.size_of_mean * side.size_of_mean * n;
+  // The largest element is at least as large as their mean, so that this is what rounding leaves of a constant.
+  const auto from_zero = static_cast<float>(side.mean - zero);
+  const bool constant = centred + error <= 0x1p-42f * from_zero * from_zero * n;
   side.inverse = constant ? 0.0f : certain ? side.inverse : NAN;
   return side;
 }
@@ -257,7 +261,7 @@ __device__ __forceinline__ SideOfScore masked_side(const ScoreArguments& a,
     squares_error += of_transform * static_cast<float>(of_squares);
   }
   return side_of_score(S::kCentred ? box.sum : 0.0, box.squares, static_cast<float>(n), inverse_n,
-                       S::kCentred ? sum_error : 0.0f, squares_error, side.limit);
+                       S::kCentred ? sum_error : 0.0f, squares_error, side.limit, side.zero);
 }
 
 // All sums of a pair at a shift that come from transforms. Where they fill whole complex elements, these are loaded.
@@ -397,14 +401,14 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
                 const float error = of.left.box_error;
                 left =
                     side_of_score(S::kCentred ? left_box.sum : 0.0, left_box.squares, area,
-                                  inverse_area, S::kCentred ? error : 0.0f, error, of.left.limit);
+                                  inverse_area, S::kCentred ? error : 0.0f, error, of.left.limit, of.left.zero);
               }
             }
             if constexpr (!S::kMasked) {
               const float error = of.right.box_error;
               const SideOfScore right =
                   side_of_score(S::kCentred ? box.sum : 0.0, box.squares, area, inverse_area,
-                                S::kCentred ? error : 0.0f, error, of.right.limit);
+                                S::kCentred ? error : 0.0f, error, of.right.limit, of.right.zero);
               score = score_of<false>(a, left, right, products);
             } else {
               const MaskConstants& mask = masks[k];

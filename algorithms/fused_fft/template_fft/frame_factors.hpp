@@ -21,19 +21,28 @@
 
 namespace xcorr::fused_fft {
 
-// What factor_of_window (template_factors.hpp) gives, of sums about a number of which the mean of the frame is `mean`
-// away, without a branch: a thread has several on their way. An infinity or a NaN leaves a NaN.
-__device__ __forceinline__ float factor_at_once(const TemplateProblem& q, const FrameStrips& strips,
-                                                const RunSums& sums, double mean, double unscaled) {
-  double squares = sums.squares, from_mean = 0;
+// What is made of the squares of a window: 1 / its norm over the scale of the frame. Of a wide frame, whose tiles have
+// scales of their own, its root instead, which float32 holds whatever the norm is (kernel.hpp, factor_of_wide).
+__device__ __forceinline__ float stored_factor(double squares, const FrameFacts& facts) {
+  if (facts.wide != 0) return static_cast<float>(inverse_square_root(std::sqrt(squares)));
+  return static_cast<float>(inverse_root(squares) * static_cast<double>(1 / facts.scale));
+}
+
+// A factor as squares_of (template_factors.hpp) has it, without a branch: a thread has several on their way. An infinity
+// or a NaN leaves a NaN. Whether the window needs squares_of goes to `again`.
+__device__ __forceinline__ float factor_at_once(const TemplateProblem& q, const WindowTerms& w,
+                                                const RunSums& sums, double pivot, double unscaled,
+                                                bool& again) {
+  double squares = sums.squares, mean = 0;
   if (q.is_centred) {
-    const double deviation = sums.values * strips.share;
-    from_mean = deviation - mean;
+    const double deviation = sums.values * w.share;
     squares -= sums.values * deviation;
+    mean = pivot + deviation;
   }
+  const double limit = constant_limit(mean, w.terms);
+  again |= are_doubtful(squares, sums.squares) && !(squares + w.rounding * sums.squares <= limit);
   const auto factor = static_cast<float>(inverse_root(squares) * unscaled);
-  const bool is_constant = squares <= fma(strips.rounding * from_mean, from_mean, 0x1p-1000);
-  return select(is_constant, 0.0f, factor);
+  return select(squares <= limit + 0x1p-1000, 0.0f, factor);
 }
 
 // The sums of a block in shared memory: [rows][pitch] of columns, and behind them [rows][group_pitch] of groups of
@@ -145,7 +154,6 @@ static __global__ void __launch_bounds__(kFactorsThreads, 4)
         let_next_start();
       }
       const FrameFacts facts = memory.facts[frame];
-      const double mean = facts.mean - pivot;
       const auto unscaled = static_cast<double>(1 / facts.scale);  // a power of two
       // By neighbouring threads for neighbouring places: a run of each lane would be a sector each.
       constexpr int kRowsAtOnce = kFactorsThreads / kFactorCols;
@@ -156,12 +164,29 @@ static __global__ void __launch_bounds__(kFactorsThreads, 4)
       float* to = memory.factors + frame * q.out_size() +
                   static_cast<Index>(row + first_y) * q.out_cols + col + own_x;
       const RunSums* at = places.row(shared, first_y) + own_x;
+      bool again = facts.wide != 0;
 #pragma unroll 4
       for (int own_y = first_y; own_y < kStripRows; own_y += kRowsAtOnce) {
-        const float factor = factor_at_once(q, strips, *at, mean, unscaled);
+        const float factor = factor_at_once(q, strips.windows, *at, pivot, unscaled, again);
         if (own_y < end_y) *to = factor;
         at += kRowsAtOnce * places.pitch;
         to += kRowsAtOnce * q.out_cols;
+      }
+      if (!again) continue;
+#pragma unroll 1
+      for (int own_y = first_y; own_y < end_y; own_y += kRowsAtOnce) {
+        const RunSums window_sums = places.row(shared, own_y)[own_x];
+        const Index first =
+            static_cast<Index>(q.first_sy + row + own_y) * q.right_cols + q.first_sx + col + own_x;
+        float factor = no_factor();
+        if (window_sums.squares - window_sums.squares == 0) {
+          const WindowSquares window =
+              squares_of(q, strips.windows, {from + first, window_sums, pivot});
+          const bool is_zero = window.constant || window.squares < 0x1p-1000;
+          factor = is_zero ? 0.0f : stored_factor(window.squares, facts);
+        }
+        memory.factors[frame * q.out_size() + static_cast<Index>(row + own_y) * q.out_cols + col +
+                       own_x] = factor;
       }
     }
   }

@@ -5,8 +5,8 @@
 // A strip is as many rows of a frame as a block of factors has rows of windows. Strips begin where those blocks
 // begin, so that all windows of a block contain whole strips: the sums of a column of a strip, its values and their
 // squares, serve 16 windows each, and the kernel of factors reads 40 rows and sums of three strips for windows of 64
-// rows, where it had to read 79. Sums are float64, about a pivot of the frame, since the mean is known only after the
-// survey.
+// rows, where it had to read 79. Sums are float64, about a pivot of the frame: a value near which most others are, or 0
+// (template_factors.hpp, window_pivot).
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,7 @@ struct FrameStrips {
   explicit FrameStrips(const Problem& q)
       : before((kStripRows - static_cast<int>(q.window.sy.first % kStripRows)) % kStripRows),
         count(static_cast<int>(ceil_div<Index>(q.right.rows + before, kStripRows))),
-        share(1 / static_cast<double>(q.left.size())),
-        rounding(0x1p-42 * static_cast<double>(q.left.size())) {}
+        windows(q) {}
 
   // Blocks of a frame: a thread has a column of a strip.
   Index parts(const Problem& q) const {
@@ -46,10 +45,9 @@ struct FrameStrips {
     return load_acquire(ready + frame) - static_cast<std::uint32_t>(parts);
   }
 
-  int before = 0;       // rows that the first strip lacks
-  int count = 0;        // of a frame
-  double share = 1;     // 1 / the elements of a window
-  double rounding = 0;  // times a deviation squared: what is_rounding (template_survey.hpp) allows
+  int before = 0;  // rows that the first strip lacks
+  int count = 0;   // of a frame
+  WindowTerms windows;
   RunSums* sums = nullptr;  // [rights][count][right_cols]
   float* pivots = nullptr;  // [rights]
   // [rights]: 0 between calls; the blocks of a frame whose sums are there, and 1 for its facts.
@@ -60,8 +58,8 @@ __device__ __forceinline__ float median_of(float a, float b, float c) {
   return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c));
 }
 
-// The median of nine values of a frame, which up to four outliers do not move; 0 where that is no number. Every thread
-// finds it: that one did, and the others waited for it, took longer.
+// The median of nine values of a frame, where most others are near it; else 0. Every thread finds it: that one did, and
+// the others waited for it, took longer.
 __device__ __forceinline__ float pivot_of(const float* frame, int rows, int cols) {
   const int at_y[] = {rows / 6, rows / 2, rows - 1 - rows / 6};
   const int at_x[] = {cols / 6, cols / 2, cols - 1 - cols / 6};
@@ -78,22 +76,18 @@ __device__ __forceinline__ float pivot_of(const float* frame, int rows, int cols
     high = y == 0 ? most : fminf(high, most);
   }
   const float median = median_of(low, median_of(middle[0], middle[1], middle[2]), high);
-  return median - median == 0 ? median : 0.0f;
+  // `low` and `high` are such values that one of each row is no larger, or no smaller.
+  const float near = 0x1p-6f * fabsf(median);
+  return fabsf(low - median) <= near && fabsf(high - median) <= near ? median : 0.0f;
 }
 
-__device__ __forceinline__ SurveyPart together(const SurveyPart& a, const SurveyPart& b) {
-  return {a.sum + b.sum, a.count + b.count, fmaxf(a.largest, b.largest), {}};
-}
 // That of all threads of a block, for its first thread, in a fixed order.
 __device__ __forceinline__ SurveyPart part_of_threads(SurveyPart own, int threads) {
   XCORR_SHARED(SurveyPart, of_warp, warp::kSize);
   const auto of_lanes = [&](int lanes) {
 #pragma unroll
     for (int by = lanes / 2; by > 0; by /= 2) {
-      own = together(own, {warp::shuffle_xor(own.sum, by),
-                           warp::shuffle_xor(own.count, by),
-                           warp::shuffle_xor(own.largest, by),
-                           {}});
+      own.see({warp::shuffle_xor(own.largest, by), warp::shuffle_xor(own.least, by)});
     }
   };
   const int warps = threads / warp::kSize, thread = static_cast<int>(threadIdx.x);
@@ -102,7 +96,7 @@ __device__ __forceinline__ SurveyPart part_of_threads(SurveyPart own, int thread
   if (warp::lane() == 0) of_warp[thread / warp::kSize] = own;
   block::barrier();
   if (thread < warp::kSize) {
-    own = thread < warps ? of_warp[thread] : SurveyPart{};
+    own = thread < warps ? of_warp[thread] : SurveyPart::none();
     of_lanes(warp::kSize);
   }
   return own;
@@ -147,16 +141,14 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
   if (i < columns) choose(i);  // on its way while the pivot is found
   const float pivot = q.is_centred ? pivot_of(from, q.right_rows, q.right_cols) : 0.0f;
   if (part == 0 && thread == 0) strips.pivots[frame] = pivot;
-  const auto mean = static_cast<double>(pivot);
-  double sum = 0, count = 0;
-  float largest = 0;
+  const auto about = static_cast<double>(pivot);
+  SurveyPart seen = SurveyPart::none();
   while (i < columns) {
     RunSums own{};
-    float most = 0;
     const auto see = [&](float value) {
-      const double away = static_cast<double>(value) - mean;
+      const double away = static_cast<double>(value) - about;
       own.add({away, away * away});
-      most = fmaxf(most, fabsf(value));
+      seen.see(value);
     };
     if (rows == kStripRows) {
 #pragma unroll
@@ -166,40 +158,26 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
       for (int y = 0; y < kStripRows; ++y) see(y < rows ? values[y] : pivot);  // which adds nothing
     }
     *to = own;
-    if (own.squares - own.squares == 0) {
-      sum += own.values + rows * mean;
-      count += rows;
-      largest = fmaxf(largest, most);
-    } else {  // of the others, without infinities and NaN
-#pragma unroll 1
-      for (int y = 0; y < rows; ++y) {
-        const float value = column[y * q.right_cols];
-        if (value - value != 0) continue;
-        sum += static_cast<double>(value);
-        count += 1;
-        largest = fmaxf(largest, fabsf(value));
-      }
-    }
     i += memory.parts * kSurveyThreads;
     if (i < columns) choose(i);
   }
   block::barrier();
   if (thread == 0) add_release(strips.ready + frame, 1);
-  const SurveyPart all = part_of_threads({sum, count, largest, {}}, kSurveyThreads);
+  const SurveyPart all = part_of_threads(seen, kSurveyThreads);
   if (thread == 0) memory.survey[item] = all;
 }
 
 // What the survey leaves of a frame, by all threads of a block.
 __device__ __forceinline__ void store_facts(const TemplateMemory& memory, std::uint32_t* ready,
                                             int frame, int threads) {
-  SurveyPart own{};
+  SurveyPart own = SurveyPart::none();
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < memory.parts; i += threads) {
-    own = together(own, memory.survey[static_cast<Index>(frame) * memory.parts + i]);
+    own.see(memory.survey[static_cast<Index>(frame) * memory.parts + i]);
   }
   const SurveyPart all = part_of_threads(own, threads);
   if (threadIdx.x == 0) {
-    memory.facts[frame] = {all.count > 0 ? all.sum / all.count : 0.0, scale_of(all.largest), 0.0f};
+    memory.facts[frame] = facts_from(all);
     add_release(ready + frame, 1);
   }
 }

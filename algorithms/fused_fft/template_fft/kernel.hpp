@@ -59,6 +59,7 @@ struct TileItem {
   FrameScale scale;
   int frame, tile, row, col;  // the tile's number in its frame, its first output
   int first_template;
+  bool wide;  // FrameFacts
 };
 
 // The median of what the lanes of a warp have, for all of them.
@@ -75,21 +76,49 @@ __device__ __forceinline__ float median_of_lanes(float value) {
   return warp::shuffle(value, warp::kSize / 2);
 }
 
+// The largest value of a tile that is a number, by all lanes of a warp.
+template <int kN>
+__device__ __forceinline__ float largest_of_tile(const TemplateFftArguments& a, const float* from,
+                                                 int rows, int cols) {
+  float largest = 0;
+#pragma unroll 1
+  for (int y = 0; y < rows; ++y) {
+#pragma unroll 1
+    for (int x = warp::lane(); x < cols; x += warp::kSize) {
+      const float value = from[y * a.q.right_cols + x];
+      largest = fmaxf(largest, value - value == 0 ? fabsf(value) : 0.0f);
+    }
+  }
+#pragma unroll
+  for (int by = warp::kSize / 2; by > 0; by /= 2) {
+    largest = fmaxf(largest, warp::shuffle_xor(largest, by));
+  }
+  return largest;
+}
+
 // What values become before a tile is transformed, by all lanes of a warp: times a power of two, and less a pivot. That
 // is the median of 32 medians of three: its distance from the mean costs digits, and no outlier moves it. Where it is no
-// number, the tile has one that is none, and is lost.
+// number, the tile has one that is none, and is lost. One power serves all tiles of a frame, unless the frame is wide.
 template <int kN>
 __device__ __forceinline__ FrameScale scale_of_tile(const TemplateFftArguments& a,
                                                     const TileItem& item) {
   const TemplateProblem& q = a.q;
-  const float scale = q.is_ratio ? a.memory.facts[item.frame].scale : 1.0f;
-  if (!q.is_centred) return {scale, 0.0f};
-  constexpr int kDown = 8, kAcross = 4, kOfLane = 3;
   const int row = q.first_sy + item.row, col = q.first_sx + item.col;
   const int rows = q.right_rows - row < kN ? q.right_rows - row : kN;
   const int cols = q.right_cols - col < kN ? q.right_cols - col : kN;
+  const float* const frame = a.frames + item.frame * q.right_size();
+  float scale = 1;
+  if (q.is_ratio) {
+    const FrameFacts facts = a.memory.facts[item.frame];
+    scale = facts.scale;
+    if (facts.wide != 0) {
+      scale = scale_of(largest_of_tile<kN>(a, frame + (row * q.right_cols + col), rows, cols));
+    }
+  }
+  if (!q.is_centred) return {scale, 0.0f};
+  constexpr int kDown = 8, kAcross = 4, kOfLane = 3;
   const int y = row + rows * (2 * (warp::lane() / kAcross) + 1) / (2 * kDown);
-  const float* const from = a.frames + item.frame * q.right_size() + y * q.right_cols + col;
+  const float* const from = frame + (y * q.right_cols + col);
   float of[kOfLane];
 #pragma unroll
   for (int k = 0; k < kOfLane; ++k) {
@@ -97,6 +126,11 @@ __device__ __forceinline__ FrameScale scale_of_tile(const TemplateFftArguments& 
     of[k] = from[cols * (2 * number + 1) / (2 * kAcross * kOfLane)];
   }
   return {scale, -median_of_lanes(median_of(of[0], of[1], of[2])) * scale};
+}
+
+// The factor of an output of a wide frame, of the root that was stored (stored_factor), for its tile's scale.
+__device__ __forceinline__ float factor_of_wide(float root, float scale) {
+  return root / scale * root;
 }
 
 // Spectra of `lefts` templates by as many blocks or fewer, `of_templates`; the blocks behind them store the facts of
@@ -196,6 +230,13 @@ __device__ __forceinline__ LaneTop write_scores(const TemplateFftArguments& a,
           if (kSecond * s < of_even) of_lane.even[s] = even[kSecond * s];
           if (kSecond * s < of_odd) of_lane.odd[s] = odd[kSecond * s];
         });
+        if (item.wide) {
+#pragma unroll
+          for (int s = 0; s < kFirst; ++s) {
+            of_lane.even[s] = factor_of_wide(of_lane.even[s], item.scale.scale);
+            of_lane.odd[s] = factor_of_wide(of_lane.odd[s], item.scale.scale);
+          }
+        }
         return of_lane;
       },
       [&](int y, int t, const Complex(&v)[kFirst], const LaneFactors<kN>& factor) {
@@ -252,6 +293,7 @@ __global__ void __launch_bounds__(32 * kTemplateWarps<kN>, template_blocks(kN))
       next.row = static_cast<int>(a.of_tiles_across.split(rest)) * a.rows.count;
       next.col = static_cast<int>(rest) * a.cols.count;
       next.scale = scale_of_tile<kN>(a, next);
+      next.wide = q.is_ratio && a.memory.facts[next.frame].wide != 0;
       if (my.lane == 0) mine = next;
     }
     block::barrier();

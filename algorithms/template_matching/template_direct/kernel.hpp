@@ -24,7 +24,6 @@ struct DirectShape {
   int slice_rows;                         // of a slice
   int panel_cols;                         // a multiple of 4
   int frame_rows, frame_pitch, frame_at;  // of the frame's part, and where it begins
-  int scale_at;                           // where the scale of the frame's part lies
   Divider tiles, of_across, of_frame_pitch, of_panel_cols;
   Divider blocks_across, blocks_of_part, blocks_of_pair;
   Divider of_part_cols;
@@ -39,6 +38,7 @@ struct DirectArguments {
   float* out;                  // [pairs][out_rows][out_cols], or sums: [parts][pairs][...]
   Index items;                 // pairs * blocks
   bool has_facts;              // those of frames are there, made by a kernel before
+  float largest;               // that staged values may have; others become 0
 };
 
 // The sums of kRows x 4 shifts. Row f of the frame's part meets the last kRows rows of the template,
@@ -89,16 +89,13 @@ struct ShiftTile {
 };
 
 // The scale of a block's part of a frame, by all lanes of a warp.
-__device__ __forceinline__ FrameScale scale_of_block(const DirectArguments& a, int frame, int row,
-                                                     int col, int rows, int cols) {
-  TemplateProblem plain = a.q;
-  plain.is_ratio = false;
-  const FrameScale near =
-      scale_near(plain, a.memory, a.right + frame * a.q.right_size(), frame, row, col, rows, cols);
-  if (!a.q.is_ratio) return near;
-  // A power of two.
-  const float scale = a.has_facts ? a.memory.facts[frame].scale : facts_of(a.memory, frame).scale;
-  return {scale, near.offset * scale};
+__device__ __forceinline__ FrameScale scale_of_block(const DirectArguments& a, int frame,
+                                                     int area) {
+  if (a.memory.units == nullptr) return {1.0f, 0.0f};  // product
+  const Areas& areas = a.memory.areas;
+  const AreaPivot pivot = areas.pivots[static_cast<Index>(frame) * areas.count + area];
+  if (!a.q.is_ratio) return {1.0f, -pivot.pivot};
+  return scale_of_area(pivot, a.has_facts ? a.memory.facts[frame] : facts_of(a.memory, frame));
 }
 
 // Items `first`, `first` + `stride` and so on, of a block.
@@ -109,7 +106,7 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
   const DirectShape& s = a.shape;
   float* const left = dynamic_shared<float>();
   float* const right = left + s.frame_at;
-  auto* const of_block = reinterpret_cast<FrameScale*>(left + s.scale_at);
+  XCORR_SHARED(FrameScale, of_block, 1);
   const int thread = static_cast<int>(threadIdx.x);
   auto within = static_cast<std::uint32_t>(thread);
   const int slice = static_cast<int>(s.tiles.split(within));
@@ -121,6 +118,7 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
     auto block = static_cast<std::uint32_t>(item);
     const int pair = static_cast<int>(s.blocks_of_pair.split(block));
     const int part = static_cast<int>(s.blocks_of_part.split(block));
+    const auto area = static_cast<int>(block);
     const int row = static_cast<int>(s.blocks_across.split(block)) * block_rows;
     const int col = static_cast<int>(block) * block_cols;
     const int number = q.right_of(pair);
@@ -135,9 +133,7 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
     block::barrier();  // the scale of the item before has been read
     if (thread < warp::kSize) {
       // One pivot for all parts of a template: only all of them together add up to 0.
-      const FrameScale near =
-          scale_of_block(a, number, q.first_sy + row, q.first_sx + col,
-                         block_rows + q.left_rows - 1, block_cols + q.left_cols - 1);
+      const FrameScale near = scale_of_block(a, number, area);
       if (thread == 0) of_block[0] = near;
     }
     block::barrier();
@@ -178,7 +174,9 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
 #pragma unroll
           for (int k = 0; k < kAtOnce; ++k) {
             const int i = begin + k * kDirectThreads;
-            if (i < of_frame) right[i] = (found >> k & 1) != 0 ? scale.of(values[k]) : 0.0f;
+            const float scaled = scale.of(values[k]);
+            const bool counts = (found >> k & 1) != 0 && !(fabsf(scaled) > a.largest);
+            if (i < of_frame) right[i] = counts ? scaled : 0.0f;
           }
         }
         block::barrier();
@@ -229,10 +227,24 @@ __device__ __forceinline__ void add_direct_items(const DirectArguments& a, Index
         }
       };
       if (scored) each_output([&](int, int, Index at, float& of) { of = factors[at]; });
+      bool is_short = false;  // of digits
       each_output([&](int y, int x, Index at, float of) {
         const float sum = left[y * block_cols + x];
         a.out[surface + at] = scored ? clamped(sum * of) : sum;
+        is_short |= of < 0;
       });
+      if (!is_short) continue;
+#pragma unroll 1
+      for (int y = y0; y < y0 + kStoredRows * kWarps && y < end_row; y += kWarps) {
+#pragma unroll 1
+        for (int x = thread % warp::kSize; x < end_col; x += warp::kSize) {
+          const Index at = static_cast<Index>(row + y) * q.out_cols + col + x;
+          if (!(factors[at] < 0)) continue;
+          const Index first =
+              static_cast<Index>(q.first_sy + row + y) * q.right_cols + q.first_sx + col + x;
+          a.out[surface + at] = score_by_definition(q, unit, frame + first);
+        }
+      }
     }
   }
 }

@@ -12,10 +12,18 @@ namespace xcorr::template_matching {
 
 // How blocks share the sums of windows. Made on the host, given to the kernels by value.
 struct WindowParts {
-  RunSums* sums;         // [parts][rights][out_rows][out_cols]
+  RunSums* sums;  // [parts][rights][out_rows][out_cols]
+  float* pivots;  // [rights][down][across]: what sums are about
+  WindowTerms terms;
   int parts, part_rows;  // of the rows of a window; no parts: factors are in TemplateMemory
   Divider of_parts, of_across, of_down;
   int blocks;  // of all frames
+
+  // Of the block of windows that an output is of.
+  __device__ __forceinline__ Index place(int frame, int row, int col) const {
+    return (static_cast<Index>(frame) * of_down.by + row / kTallFactors) * of_across.by +
+           col / kFactorCols;
+  }
 };
 
 // Neighbouring windows of a thread along a row: there are few.
@@ -27,8 +35,8 @@ __device__ __forceinline__ void add_window_part(const TemplateProblem& q,
                                                 const TemplateMemory& memory, const WindowParts& w,
                                                 const float* right, int item) {
   constexpr int kRows = kTallFactors;
-  auto* const of_frame = dynamic_shared<FrameFacts>();
-  auto* const sums = reinterpret_cast<RunSums*>(of_frame + 1);
+  auto* const of_block = dynamic_shared<FactorBlock>();
+  auto* const sums = reinterpret_cast<RunSums*>(of_block + 1);
   const int thread = static_cast<int>(threadIdx.x);
   auto across = static_cast<std::uint32_t>(item);
   auto down = w.of_across.split(across), of_rows = w.of_down.split(down);
@@ -37,17 +45,23 @@ __device__ __forceinline__ void add_window_part(const TemplateProblem& q,
   const auto part = static_cast<int>(of_rows);
   const int begin = part * w.part_rows;
   const int rows = q.left_rows - begin < w.part_rows ? q.left_rows - begin : w.part_rows;
+  const float* const from = right + frame * q.right_size();
   block::barrier();  // what the item before left has been read
   if (thread < warp::kSize) {
-    const FrameFacts facts = facts_of(memory, frame);
+    // All parts of a window find the same.
+    const float pivot = window_pivot(q, from, q.first_sy + row, q.first_sx + col,
+                                     kRows + q.left_rows - 1, kFactorCols + q.left_cols - 1);
     if (thread == 0) {
-      of_frame[0] = facts;
-      if (part == 0 && row == 0 && col == 0) memory.facts[frame] = facts;
+      of_block[0].pivot = pivot;
+      if (part == 0) w.pivots[w.place(frame, row, col)] = pivot;
+    }
+    if (part == 0 && row == 0 && col == 0) {  // the same for all lanes
+      const FrameFacts facts = facts_of(memory, frame);
+      if (thread == 0) memory.facts[frame] = facts;
     }
   }
   block::barrier();
-  const double mean = q.is_centred ? of_frame[0].mean : 0.0;
-  const float* const from = right + frame * q.right_size();
+  const auto about = static_cast<double>(of_block[0].pivot);
   const int windows_across = q.out_cols - col < kFactorCols ? q.out_cols - col : kFactorCols;
   const int cols = windows_across + q.left_cols - 1;
   const int pitch = (kFactorCols + q.left_cols - 1) | 1;
@@ -61,7 +75,7 @@ __device__ __forceinline__ void add_window_part(const TemplateProblem& q,
                               [&](int i) { return column[i * q.right_cols]; },
                               [&](int i) { return column[(i < last ? i : last) * q.right_cols]; },
                               [&](float of) {
-                                const double value = static_cast<double>(of) - mean;
+                                const double value = static_cast<double>(of) - about;
                                 return RunSums{value, value * value};
                               });
   }
@@ -103,17 +117,18 @@ __global__ void __launch_bounds__(kDirectThreads, 2)
 
 // A thread an output. The parts are added in their order.
 static __global__ void __launch_bounds__(kDirectThreads)
-    join_parts_kernel(TemplateProblem q, TemplateMemory memory, WindowParts windows,
-                      const float* sums, int parts, float* out) {
+    join_parts_kernel(DirectArguments a, WindowParts windows, const float* sums, int parts,
+                      float* out) {
   wait_for_previous();
+  const TemplateProblem& q = a.q;
+  const TemplateMemory& memory = a.memory;
   const Index all = q.pairs * q.out_size(), of_frames = q.rights * q.out_size();
-  const auto terms = static_cast<double>(q.left_size());
 #pragma unroll 1
   for (Index i = static_cast<Index>(blockIdx.x) * kDirectThreads + threadIdx.x; i < all;
        i += static_cast<Index>(gridDim.x) * kDirectThreads) {
     const auto pair = static_cast<int>(i / q.out_size());
     const int frame = q.right_of(pair);
-    const Index at = frame * q.out_size() + (i - pair * q.out_size());
+    const Index output = i - pair * q.out_size(), at = frame * q.out_size() + output;
     RunSums window = {0, 0};
 #pragma unroll 4
     for (int part = 0; part < windows.parts; ++part) {
@@ -123,11 +138,24 @@ static __global__ void __launch_bounds__(kDirectThreads)
 #pragma unroll 8
     for (int part = 0; part < parts; ++part) sum += sums[part * all + i];
     if (q.is_ratio) {
-      const float factor =
-          windows.parts > 0 ? factor_of_window(q, window, terms, 1 / terms,
-                                               1 / static_cast<double>(memory.facts[frame].scale))
-                            : memory.factors[at];
-      sum = clamped(sum * factor);
+      const int row = static_cast<int>(output / q.out_cols),
+                col = static_cast<int>(output % q.out_cols);
+      const float* const first =
+          a.right + (frame * q.right_size() + static_cast<Index>(q.first_sy + row) * q.right_cols +
+                     q.first_sx + col);
+      float factor = 0;
+      if (windows.parts > 0) {
+        const auto pivot = static_cast<double>(windows.pivots[windows.place(frame, row, col)]);
+        const Areas& areas = memory.areas;
+        factor = factor_of_window(
+            q, windows.terms, {first, window, pivot},
+            areas.pivots[static_cast<Index>(frame) * areas.count + areas.of(row, col)],
+            memory.facts[frame]);
+      } else {
+        factor = memory.factors[at];
+      }
+      sum = factor < 0 ? score_by_definition(q, a.units + q.left_of(pair) * q.left_size(), first)
+                       : clamped(sum * factor);
     }
     out[i] = sum;
   }

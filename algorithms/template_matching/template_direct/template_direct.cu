@@ -9,7 +9,8 @@
 //   window then cancels, so a score costs the products, and a factor for each shift that is made once a
 //   frame, for all templates (algorithms/device/template_factors.hpp, float64).
 // - A block reads the frame less a pivot, the median of some of the values that it reads, so that an
-//   offset costs no digits.
+//   offset costs no digits. Scores of windows that are far from it are made once more, by their definition in
+//   float64: those beside an edge that is large beside their own deviation.
 // - A block has as many tiles as the window needs, 256 at most. Where they are fewer, the threads take
 //   slices of the template's rows, whose sums are added up in shared memory. Where there are few blocks, each
 //   has a part of the template, and a second kernel adds the parts up (parts.hpp).
@@ -23,11 +24,12 @@
 // Parameters, run-time:
 //   row_parts     1, 4, 16   parts of the template's rows, each by blocks of its own. More than one: also
 //                            parts of its columns, until there are 264 blocks
-// Limits: an infinity or a NaN may reach outputs whose windows do not contain it. ncc: a point is refused
-// where float32 sums of numbers of one sign would lose too many digits (most_terms_of_ncc).
+// Limits: product and covariance: an infinity or a NaN may reach outputs whose windows do not contain it. ncc: a point
+// is refused where float32 sums of numbers of one sign would lose too many digits (most_terms_of_ncc).
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "algorithms/device/launch.hpp"
@@ -103,6 +105,7 @@ struct DirectLayout {
       }
       if (shared_bytes > 0) break;
     }
+    areas = Areas(q, Index{shape.down} * rows, Index{shape.across} * kTileCols);
     const Index of_pair = of_part * shape.parts;
     items = of_pair * q.pairs();
     shape.tiles = Divider(tiles);
@@ -124,8 +127,7 @@ struct DirectLayout {
     // Outputs lie there too, in the end.
     const int floats = std::max(shape.frame_at + shape.frame_rows * shape.frame_pitch,
                                 shape.down * rows * shape.across * kTileCols);
-    shape.scale_at = floats;
-    return static_cast<std::size_t>(floats) * sizeof(float) + sizeof(FrameScale);
+    return static_cast<std::size_t>(floats) * sizeof(float);
   }
 
   // Of an output: the products of a thread, the sums of the slices, and those of the parts.
@@ -137,6 +139,7 @@ struct DirectLayout {
   }
 
   DirectShape shape{};
+  Areas areas;  // the shifts of blocks
   Index blocks_across = 0, items = 0;
   std::size_t shared_bytes = 0;
 };
@@ -145,9 +148,10 @@ bool is_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak
 
 // The workspace of a point: what is found without memory is its size.
 struct DirectMemory {
-  DirectMemory(const PlanRequest& request, int parts, Pieces pieces)
-      : of_templates(template_memory(request.problem, pieces)) {
+  DirectMemory(const PlanRequest& request, const DirectLayout& layout, Pieces pieces)
+      : of_templates(template_memory(request.problem, pieces, layout.areas)) {
     const Problem& q = request.problem;
+    const int parts = layout.shape.parts;
     if (is_peak(q)) search = PeakSearchPlan(q, 0, pieces);
     if (parts > 1) sums = pieces.take<float>(parts * q.out_elements());
     if (has_window_parts(q, parts)) {
@@ -160,6 +164,8 @@ struct DirectMemory {
       windows.of_across = Divider(across);
       windows.of_down = Divider(down);
       windows.of_parts = Divider(windows.parts);
+      windows.pivots = pieces.take<float>(across * down * q.rights);
+      windows.terms = WindowTerms(q);
       windows.blocks = static_cast<int>(across * down * windows.parts * q.rights);
     }
     bytes = pieces.bytes();
@@ -180,7 +186,7 @@ class TemplateDirectPlan final : public DevicePlan<float> {
   explicit TemplateDirectPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
         layout_(request),
-        memory_(request, layout_.shape.parts, Pieces(request.workspace)),
+        memory_(request, layout_, Pieces(request.workspace)),
         factors_(request.problem, memory_.of_templates),
         kernel_(kernel_of(request)) {
     a_.q = TemplateProblem(request.problem);
@@ -188,6 +194,7 @@ class TemplateDirectPlan final : public DevicePlan<float> {
     a_.memory = memory_.of_templates;
     a_.items = layout_.items;
     a_.has_facts = memory_.windows.parts == 0;
+    a_.largest = a_.q.is_ratio ? kLargestScaled : std::numeric_limits<float>::infinity();
   }
 
  private:
@@ -209,10 +216,8 @@ class TemplateDirectPlan final : public DevicePlan<float> {
       launches_.run(kernel_.kernel, dim3(blocks(layout_.items)), dim3(kDirectThreads),
                     layout_.shared_bytes, call.stream, a_);
     } else {
-      const int frames = a_.q.rights * a_.memory.parts;
-      launches_.run(survey_kernel, dim3(static_cast<unsigned>(a_.q.lefts + frames)),
-                    dim3(kSurveyThreads), 0, call.stream, a_.q, a_.memory, arrays.left,
-                    arrays.right);
+      launches_.run(survey_kernel, dim3(survey_blocks(a_.q, a_.memory)), dim3(kSurveyThreads), 0,
+                    call.stream, a_.q, a_.memory, arrays.left, arrays.right);
       call.phase("rest");
       const unsigned of_windows = blocks(windows.blocks);
       const std::size_t shared =
@@ -224,7 +229,7 @@ class TemplateDirectPlan final : public DevicePlan<float> {
     if (parts) {
       const Index joining = ceil_div<Index>(problem_.out_elements(), kDirectThreads);
       launches_.run(join_parts_kernel, dim3(blocks(joining)), dim3(kDirectThreads), 0, call.stream,
-                    a_.q, a_.memory, windows, memory_.sums, a_.shape.parts, out);
+                    a_, windows, memory_.sums, a_.shape.parts, out);
     }
     if (peak) memory_.search.enqueue(launches_, call.stream, call.out);
   }
@@ -277,7 +282,7 @@ XCORR_VARIANT({
     .supports = supports,
     .workspace_bytes =
         [](const PlanRequest& request) {
-          return DirectMemory(request, DirectLayout(request).shape.parts, Pieces(nullptr)).bytes;
+          return DirectMemory(request, DirectLayout(request), Pieces(nullptr)).bytes;
         },
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<TemplateDirectPlan>(request);

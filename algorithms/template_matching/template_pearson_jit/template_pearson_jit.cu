@@ -107,6 +107,7 @@ class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime 
     a_.shape = pearson_shape(request);
     a_.memory = memory_.of_templates;
     a_.partial = memory_.partial;
+    a_.scales = memory_.scales;
     a_.means = memory_.means;
     a_.norms = memory_.norms;
     a_.less_mean = a_.q.is_ratio;
@@ -115,8 +116,8 @@ class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime 
     own_.rights_back = static_cast<int>(device::rights_back(q));
     own_.partial = memory_.partial;
     own_.means = a_.q.is_ratio ? memory_.means : nullptr;
-    static_assert(sizeof(RunTimeFacts) == sizeof(FrameFacts));
-    own_.facts = a_.q.is_ratio ? reinterpret_cast<const RunTimeFacts*>(a_.memory.facts) : nullptr;
+    static_assert(sizeof(RunTimeScale) == sizeof(FrameScale));
+    own_.scales = reinterpret_cast<const RunTimeScale*>(memory_.scales);
   }
   Compilation compilation() const override { return kernels_.made(); }
 
@@ -130,12 +131,7 @@ class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime 
     own_.right = a_.right;
     if (a_.q.is_ratio) {
       call.phase("build");
-      const int parts = a_.q.rights * a_.memory.parts;
-      launches_.run(survey_kernel, dim3(static_cast<unsigned>(a_.q.lefts + parts)),
-                    dim3(kSurveyThreads), 0, call.stream, a_.q, a_.memory, arrays.left,
-                    arrays.right);
-      launches_.run(frame_facts_kernel, dim3(static_cast<unsigned>(std::min(a_.q.rights, 4096))),
-                    dim3(warp::kSize), 0, call.stream, a_.q, a_.memory);
+      enqueue_survey(launches_, call.stream, a_, arrays.left, arrays.right);
       call.phase("forward");  // averages of frames
       run<Pass::averages, kRunTimeAverages>(call.stream);
       call.phase("inverse");  // denominators of frames

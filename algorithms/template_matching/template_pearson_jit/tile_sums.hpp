@@ -23,17 +23,16 @@ namespace xcorr::template_matching {
 // As Pass of pearson_passes.hpp.
 enum RunTimePass { kRunTimeAverages, kRunTimeDenominators, kRunTimeNumerators };
 
-// As FrameFacts (algorithms/device/template_survey.hpp).
-struct alignas(16) RunTimeFacts {
-  double mean;
+// As FrameScale (algorithms/device/template_problem.hpp).
+struct RunTimeScale {
   float scale;
-  float spare;
+  float offset;
 };
 
 struct RunTimeArguments {
   const float* units;   // templates as products are made of them
   const float* right;   // frames
-  const RunTimeFacts* facts;   // of each frame; null for product
+  const RunTimeScale* scales;  // [frames][areas of shifts]; null for product
   const float* means;   // [frames][shifts]; null for product
   void* partial;        // [frames or pairs][tiles][shifts]: double for averages, else float
   int count;            // frames or pairs
@@ -52,8 +51,10 @@ struct RunTimeSum<kRunTimeAverages> {
 // The sum of a tile of kRows x kCols from (tile_y, tile_x) on, for the thread's shift, which the block's
 // area has at (row, col). All threads of a block call it.
 template <typename C, int kPass, int kRows, int kCols>
-XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments& a, int item, int tile_y, int tile_x,
-                                                     int row, int col, float mean) {
+XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments& a, int item, int area, int tile_y,
+                                                     int tile_x, int row, int col, float mean) {
+  constexpr int kAreas =
+      (C::kOutCols + C::kAcross - 1) / C::kAcross * ((C::kOutRows + C::kDown - 1) / C::kDown);
   constexpr int kPitch = kCols + C::kAcross - 1;
   constexpr int kStaged = (kRows + C::kDown - 1) * kPitch;
   constexpr int kStagedWords = (kStaged + 3) / 4 * 4;
@@ -65,10 +66,10 @@ XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments
   const float* const from = a.right + static_cast<long long>(frame) * C::kRightRows * C::kRightCols;
   float scale = 1;
   float offset = 0;
-  if (a.facts != nullptr) {
-    const RunTimeFacts facts = a.facts[frame];
-    scale = facts.scale;
-    offset = static_cast<float>(-facts.mean * static_cast<double>(facts.scale));
+  if (a.scales != nullptr) {
+    const RunTimeScale of_area = a.scales[static_cast<long long>(frame) * kAreas + area];
+    scale = of_area.scale;
+    offset = of_area.offset;
   }
   for (int i = thread; i < kStaged; i += C::kThreads) {
     const int y = C::kFirstSy + row + tile_y + i / kPitch;
@@ -133,13 +134,13 @@ XCORR_DEVICE void tile_sums(const RunTimeArguments& a) {
     }
     typename RunTimeSum<kPass>::type sum = 0;
     if (is_low && is_left) {
-      sum = sum_of_tile<C, kPass, C::kTileRows, C::kTileCols>(a, item, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, C::kTileRows, C::kTileCols>(a, item, area, tile_y, tile_x, row, col, mean);
     } else if (is_low) {
-      sum = sum_of_tile<C, kPass, C::kTileRows, kLastCols>(a, item, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, C::kTileRows, kLastCols>(a, item, area, tile_y, tile_x, row, col, mean);
     } else if (is_left) {
-      sum = sum_of_tile<C, kPass, kLastRows, C::kTileCols>(a, item, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, kLastRows, C::kTileCols>(a, item, area, tile_y, tile_x, row, col, mean);
     } else {
-      sum = sum_of_tile<C, kPass, kLastRows, kLastCols>(a, item, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, kLastRows, kLastCols>(a, item, area, tile_y, tile_x, row, col, mean);
     }
     if (!works) continue;
     auto* const partial = static_cast<typename RunTimeSum<kPass>::type*>(a.partial);
