@@ -11,9 +11,9 @@
 //
 // So an outlier leaves no error in windows that do not hold it, and an infinity no trace. Columns
 // first: a thread has the windows of n rows of one column, and puts their sums into shared memory;
-// then rows. Where a window is so far from that number that its squares lose digits, the thread makes them again in
-// two passes. Factors undo the power of two by which the values of a frame were multiplied. Where sums of products in
-// float32 would not say enough, a factor is kByDefinition, and who makes the sums asks score_by_definition().
+// then rows. Factors undo the power of two by which the values of a frame were multiplied. Where a window is so far from
+// that number that its squares lose digits, or where sums of products in float32 would not say enough, a factor is
+// kByDefinition, and who makes the sums asks score_by_definition().
 #pragma once
 
 #include <algorithm>
@@ -150,15 +150,29 @@ __device__ __forceinline__ float window_pivot(const TemplateProblem& q, const fl
   return pivot;
 }
 
-// A window: its first element, and its sums about `pivot`.
-struct OneWindow {
-  const float* at;
-  RunSums sums;
-  double pivot;
-};
+// Of a window from its sums about `pivot`.
 struct WindowSquares {
-  double mean, squares;  // of the window; about its mean (ncc: about 0)
+  double mean, squares;  // about the mean (ncc: about 0)
+  double limit;          // of a constant
+  bool
+      doubtful;  // squares are so small beside those about the pivot that they may have lost their digits
   bool constant;
+
+  __device__ __forceinline__ WindowSquares(const TemplateProblem& q, const WindowTerms& w,
+                                           const RunSums& sums, double pivot)
+      : mean(0), squares(sums.squares) {
+    if (q.is_centred) {
+      const double deviation = sums.values * w.share;
+      squares -= sums.values * deviation;
+      mean = pivot + deviation;
+    }
+    limit = constant_limit(mean, w.terms);
+    const bool few = squares <= 0x1p-26 * sums.squares;
+    // Up to four times the limit 0 is right. ncc: few are left of zeros only.
+    const bool surely = squares + w.rounding * sums.squares <= 2 * limit;
+    doubtful = few && !surely;
+    constant = few ? surely : squares <= limit + 0x1p-1000;
+  }
 };
 
 // calls use(value) for all elements of a window.
@@ -167,62 +181,30 @@ __device__ __forceinline__ void each_in_window(const TemplateProblem& q, const f
 #pragma unroll 1
   for (int y = 0; y < q.left_rows; ++y) {
     const float* const row = at + static_cast<Index>(y) * q.right_cols;
-#pragma unroll 4
-    for (int x = 0; x < q.left_cols; ++x) use(static_cast<double>(row[x]), y * q.left_cols + x);
+#pragma unroll 2
+    for (int x = 0; x < q.left_cols; ++x) use(row[x], y * q.left_cols + x);
   }
-}
-
-// In two passes.
-__device__ __forceinline__ WindowSquares exact_squares(const TemplateProblem& q, double terms,
-                                                       const float* at) {
-  double mean = 0, squares = 0, largest = 0;
-  if (q.is_centred) {
-    each_in_window(q, at, [&](double value, int) { mean += value; });
-    mean /= terms;
-  }
-  each_in_window(q, at, [&](double value, int) {
-    squares += (value - mean) * (value - mean);
-    largest = fmax(largest, fabs(value));
-  });
-  return {mean, squares, squares <= constant_limit(q.is_centred ? largest : 0.0, terms)};
-}
-
-// Whether squares are too small a part of those about the pivot: less than 27 digits of them would be left.
-__device__ __forceinline__ bool are_doubtful(double squares, double about_pivot) {
-  return squares <= 0x1p-26 * about_pivot;
-}
-
-__device__ __forceinline__ WindowSquares squares_of(const TemplateProblem& q, const WindowTerms& w,
-                                                    const OneWindow& of) {
-  double mean = 0, squares = of.sums.squares, limit = 0;
-  if (q.is_centred) {
-    const double deviation = of.sums.values * w.share;
-    squares -= of.sums.values * deviation;
-    mean = of.pivot + deviation;
-    limit = constant_limit(mean, w.terms);
-  }
-  const bool doubtful = are_doubtful(squares, of.sums.squares);
-  // Up to four times the limit 0 is right. ncc: only zeros are doubtful.
-  if (doubtful && !(squares + w.rounding * of.sums.squares <= 2 * limit)) {
-    return exact_squares(q, w.terms, of.at);
-  }
-  return {mean, squares, doubtful || squares <= limit};
 }
 
 // The score of a window in float64, by one thread: `unit` and `at` are the first elements of the template, as the survey
 // has left it, and of the window.
 __device__ __forceinline__ float score_by_definition(const TemplateProblem& q, const float* unit,
                                                      const float* at) {
+  const double terms = static_cast<double>(q.left_size());
   double mean = 0, squares = 0, products = 0;
+  float largest = 0;
   if (q.is_centred) {
-    each_in_window(q, at, [&](double value, int) { mean += value; });
-    mean /= static_cast<double>(q.left_size());
+    each_in_window(q, at, [&](float value, int) { mean += static_cast<double>(value); });
+    mean /= terms;
   }
-  each_in_window(q, at, [&](double value, int i) {
-    const double away = value - mean;
+  each_in_window(q, at, [&](float value, int i) {
+    const double away = static_cast<double>(value) - mean;
     squares += away * away;
     products += static_cast<double>(unit[i]) * away;
+    largest = fmaxf(largest, fabsf(value));
   });
+  const double limit = q.is_centred ? constant_limit(static_cast<double>(largest), terms) : 0.0;
+  if (squares <= limit) return 0.0f;
   return clamped(static_cast<float>(products * inverse_square_root(squares)));
 }
 
@@ -232,44 +214,27 @@ __device__ __forceinline__ float score_by_definition(const TemplateProblem& q, c
 __device__ __forceinline__ float factor_of_squares(const WindowTerms& w, double mean,
                                                    double squares, const AreaPivot& area,
                                                    const FrameFacts& facts) {
-  const auto scale = static_cast<double>(scale_of_area(area, facts).scale);
+  const float scale = scale_of_area(area, facts).scale;
   const double away = mean - static_cast<double>(area.pivot);
-  const double scaled = squares * scale * scale;
+  const double wide_scale = facts.wide == 0 ? 1.0 : static_cast<double>(scale);
+  const double scaled = squares * wide_scale * wide_scale;
   const bool is_far = away * away * w.terms > kFarSquares * squares;
   const bool fits = facts.wide == 0 || (scaled > 0x1p-120 && scaled < 0x1p160);
-  return is_far || !fits ? kByDefinition
-                         : static_cast<float>(inverse_square_root(squares) / scale);
+  if (is_far || !fits) return kByDefinition;
+  return static_cast<float>(inverse_square_root(squares) *
+                            static_cast<double>(inverse_of_power(scale)));
 }
 
-// 0 where the window is constant up to rounding, NaN where it has an infinity or a NaN, else factor_of_squares().
+// 0 where the window is constant up to rounding, NaN where it has an infinity or a NaN, kByDefinition where sums about
+// `pivot` say not enough, else factor_of_squares().
 __device__ __forceinline__ float factor_of_window(const TemplateProblem& q, const WindowTerms& w,
-                                                  const OneWindow& of, const AreaPivot& area,
-                                                  const FrameFacts& facts) {
-  if (!(of.sums.squares - of.sums.squares == 0)) return no_factor();
-  const WindowSquares window = squares_of(q, w, of);
-  if (window.constant || window.squares < 0x1p-1000) return 0.0f;
+                                                  const RunSums& sums, double pivot,
+                                                  const AreaPivot& area, const FrameFacts& facts) {
+  if (!(sums.squares - sums.squares == 0)) return no_factor();
+  const WindowSquares window(q, w, sums, pivot);
+  if (window.constant) return 0.0f;
+  if (window.doubtful) return kByDefinition;
   return factor_of_squares(w, window.mean, window.squares, area, facts);
-}
-
-// The same where sums say enough; whether they do not goes to `again`.
-__device__ __forceinline__ float quick_factor(const TemplateProblem& q, const WindowTerms& w,
-                                              const RunSums& sums, double pivot,
-                                              const AreaPivot& area, const FrameFacts& facts,
-                                              bool& again) {
-  double squares = sums.squares, mean = 0;
-  if (!(squares - squares == 0)) return no_factor();
-  if (q.is_centred) {
-    const double deviation = sums.values * w.share;
-    squares -= sums.values * deviation;
-    mean = pivot + deviation;
-  }
-  const double limit = constant_limit(mean, w.terms);
-  if (are_doubtful(squares, sums.squares)) {
-    again |= !(squares + w.rounding * sums.squares <= limit);
-    return 0.0f;
-  }
-  if (squares <= limit || squares < 0x1p-1000) return 0.0f;
-  return factor_of_squares(w, mean, squares, area, facts);
 }
 
 // What the threads of a block share beside sums.
@@ -301,23 +266,6 @@ struct PlacedSums {
   }
 };
 
-// The factor of an output, for a thread of a block whose sums of windows are about of_block->pivot.
-__device__ __forceinline__ void store_factor_again(const TemplateProblem& q,
-                                                   const TemplateMemory& memory,
-                                                   const WindowTerms& terms, const float* right,
-                                                   const RunSums& sums, int frame, int row,
-                                                   int col) {
-  const auto* const of_block = dynamic_shared<FactorBlock>();
-  const float* const at = right + (frame * q.right_size() +
-                                   static_cast<Index>(q.first_sy + row) * q.right_cols +
-                                   q.first_sx + col);
-  const Areas& areas = memory.areas;
-  const AreaPivot area = areas.pivots[static_cast<Index>(frame) * areas.count + areas.of(row, col)];
-  memory.factors[frame * q.out_size() + static_cast<Index>(row) * q.out_cols + col] =
-      factor_of_window(q, terms, {at, sums, static_cast<double>(of_block[0].pivot)}, area,
-                       of_block[0].facts);
-}
-
 // A block has kRows x kFactorCols windows. grid: columns, rows (in a stride), frames (in a stride).
 template <int kRows>
 __global__ void __launch_bounds__(kFactorsThreads, 4)
@@ -336,8 +284,6 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
   for (int frame = static_cast<int>(blockIdx.z); frame < q.rights;
        frame += static_cast<int>(gridDim.z)) {
     const float* const from = right + frame * q.right_size();
-    const AreaPivot* const areas =
-        memory.areas.pivots + static_cast<Index>(frame) * memory.areas.count;
     block::barrier();
     if (thread < warp::kSize) {
       const FrameFacts facts = facts_of(memory, frame);
@@ -390,28 +336,21 @@ __global__ void __launch_bounds__(kFactorsThreads, 4)
       }
       block::barrier();
       // By neighbouring threads for neighbouring places: a run of each lane would be a sector each.
-      float* const to =
-          memory.factors + frame * q.out_size() + static_cast<Index>(row) * q.out_cols + col;
-      bool again = false;
-      const FrameFacts facts = of_block[0].facts;
-#pragma unroll 2
+      // Read again: what is kept over the sums would be too many registers.
+      const FactorBlock own = of_block[0];
+      const AreaPivot* const areas =
+          memory.areas.pivots + static_cast<Index>(frame) * memory.areas.count;
+#pragma unroll 1
       for (int i = thread; i < kRows * kFactorCols; i += kFactorsThreads) {
         const int of_y = i / kFactorCols, of_x = i % kFactorCols;
         if (row + of_y >= q.out_rows || col + of_x >= q.out_cols) continue;
         const RunSums window = {values[of_y * pitch + of_x], squares[of_y * pitch + of_x]};
-        const AreaPivot area = areas[memory.areas.of(row + of_y, col + of_x)];
-        to[of_y * q.out_cols + of_x] =
-            quick_factor(q, terms, window, about, area, facts, again);
+        const AreaPivot area = areas[opaque(memory.areas.of(row + of_y, col + of_x))];
+        memory.factors[frame * q.out_size() + static_cast<Index>(row + of_y) * q.out_cols + col +
+                       of_x] =
+            factor_of_window(q, terms, window, static_cast<double>(own.pivot), area, own.facts);
       }
-      if (!again) continue;
-      // Addresses are made again: registers are short.
-#pragma unroll 1
-      for (int i = opaque(thread); i < kRows * kFactorCols; i += kFactorsThreads) {
-        const int of_y = i / kFactorCols, of_x = i % kFactorCols;
-        if (row + of_y >= q.out_rows || col + of_x >= q.out_cols) continue;
-        const RunSums window = {values[of_y * pitch + of_x], squares[of_y * pitch + of_x]};
-        store_factor_again(q, memory, terms, right, window, frame, row + of_y, col + of_x);
-      }
+      block::barrier();  // before the pivot is that of the next rows
     }
   }
 }

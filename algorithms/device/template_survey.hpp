@@ -15,6 +15,7 @@
 #include <bit>
 #include <cmath>
 
+#include "algorithms/device/lane_median.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/device/memory.hpp"
 #include "algorithms/device/plan.hpp"
@@ -222,18 +223,6 @@ __device__ __forceinline__ void make_unit(const TemplateProblem& q, const float*
   });
 }
 
-// The median of the numbers that the lanes of a warp have; 0 where none has one.
-__device__ __forceinline__ float median_of_numbers(float value) {
-  int before = 0, count = 0;  // lanes with smaller values, lanes with numbers
-#pragma unroll 4
-  for (int other = 0; other < warp::kSize; ++other) {
-    const float of_other = warp::shuffle(value, other);
-    count += of_other == of_other;
-    before += of_other < value || (of_other == value && other < warp::lane());
-  }
-  return warp::reduce_add(value == value && before == count / 2 ? value : 0.0f);  // one lane has it
-}
-
 // One of 32 values that lie evenly in rows x cols elements of a frame from (row, col) on, for each lane of a warp.
 __device__ __forceinline__ float sample_of(const TemplateProblem& q, const float* frame, int row,
                                            int col, int rows, int cols) {
@@ -310,6 +299,11 @@ __device__ __forceinline__ float scale_of(float largest) {
   exponent = exponent < -120 ? -120 : exponent > 120 ? 120 : exponent;
   return largest > 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(127 - exponent) << 23)
                      : 1.0f;
+}
+
+// 1 / a power of two between 2^-126 and 2^126.
+__device__ __forceinline__ float inverse_of_power(float power) {
+  return std::bit_cast<float>((254u << 23) - bits_of(power));
 }
 
 __device__ __forceinline__ FrameFacts facts_from(const SurveyPart& all) {

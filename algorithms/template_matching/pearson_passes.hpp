@@ -103,14 +103,7 @@ __device__ __forceinline__ float norm_of_window(const PearsonArguments& a, Index
   const double mean = window.mean - static_cast<double>(scale.offset);
   const bool is_far = window.mean * window.mean * terms > kFarSquares * squares;
   const bool fits = !is_wide(a, frame) || (squares > 0x1p-120 && squares < 0x1p160);
-  if (is_far || !fits) {
-    const float* const first =
-        a.right + (frame * q.right_size() + static_cast<Index>(q.first_sy + row) * q.right_cols +
-                   q.first_sx + col);
-    const WindowSquares exact = exact_squares(q, terms, first);
-    if (!(exact.squares - exact.squares == 0)) return no_factor();
-    return exact.constant || exact.squares < 0x1p-1000 ? 0.0f : kByDefinition;
-  }
+  if (is_far || !fits) return kByDefinition;
   if (squares <= constant_limit(q.is_centred ? mean : 0.0, terms) || squares < 0x1p-1000) return 0;
   return static_cast<float>(inverse_square_root(squares));
 }
@@ -236,9 +229,12 @@ __global__ void __launch_bounds__(256) add_tiles_kernel(PearsonArguments a) {
       const Index first = frame * q.right_size() +
                           (q.first_sy + shift / q.out_cols) * q.right_cols + q.first_sx +
                           shift % q.out_cols;
-      a.out[i] = norm < 0 ? score_by_definition(q, a.units + q.left_of(pair) * q.left_size(),
-                                                a.right + first)
-                          : clamped(sum * norm);
+      if (norm < 0) {
+        a.out[i] =
+            score_by_definition(q, a.units + q.left_of(pair) * q.left_size(), a.right + first);
+      } else {
+        a.out[i] = norm == 0 ? 0.0f : clamped(sum * norm);  // sums of a constant may be infinite
+      }
     }
   }
 }

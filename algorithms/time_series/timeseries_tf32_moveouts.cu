@@ -41,7 +41,6 @@ __device__ __forceinline__ Memory memory_of(const Memory& memory, const Series& 
   own.units += pair;
   own.factors += static_cast<Index>(pair) * factors;
   own.means += static_cast<Index>(pair) * q.channels * memory.chunks;
-  own.totals += static_cast<Index>(pair) * q.channels * memory.parts;
   return own;
 }
 
@@ -180,7 +179,6 @@ struct MoveoutMemory {
     memory.units = layout.array<float>(q.lefts);
     memory.factors = layout.array<float>(q.lefts * tiles * kBlockShifts);
     memory.means = layout.array<float>(q.lefts * q.right.rows * memory.chunks);
-    memory.totals = layout.array<Total>(q.lefts * q.right.rows * memory.parts);
     memory.state = layout.array<State>(1);  // counts that nobody reads
     bytes = layout.bytes();
   }

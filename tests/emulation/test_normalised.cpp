@@ -210,12 +210,61 @@ TEST(Normalised, ValuesOfAnySizeHaveScores) {
   }
 }
 
-// A plane of a small matrix and one of a large matrix are one complex transform.
+// Neither has rounding errors of the size of the other: planes of both sides are in transforms of their own.
 TEST(Normalised, ALargeMatrixCostsASmallOneNoDigits) {
   for (const char* const problem : {"one-to-one/3x3/60x61/1:1/full/score=zncc:0.3",
                                     "one-to-one/60x61/3x3/1:1/full/score=zncc:0.3",
                                     "one-to-many/3x3/60x61/1:3/full/score=zncc:0.3/masks=both"}) {
     EXPECT_LT(Inputs(parse_problem(problem)).check(1 << 20), 0.01) << problem;
+  }
+}
+
+// A left and a right plane in one complex transform leave what rounding makes of each in the spectrum of the other. With
+// itself this makes a score near shift 0, where all of it gathers.
+TEST(Normalised, NoTransformHasPlanesOfBothSides) {
+  for (const char* const problem :
+       {"one-to-one/3x3/60x61/1:1/full/score=zncc:0.3", "n-to-m/3x3/20x21/3:3/full/score=zncc:0.3",
+        "one-to-many/40x3/41x4/1:3/full/score=ncc:0.2/masks=left",
+        "n-to-mn/5x5/5x5/3:3/full/score=zncc:0.3/masks=both"}) {
+    const NormalisedLayout at(parse_problem(problem), 1 << 20);
+    EXPECT_EQ((at.q.lefts * at.planes_of_matrix + at.gap) % 2, 0) << problem;
+    EXPECT_GE(2 * at.slots, at.matrices * at.planes_of_matrix + at.gap) << problem;
+  }
+}
+
+// A window is judged by its own values: outliers and fills elsewhere make it neither constant nor another one.
+TEST(Normalised, WhatLiesElsewhereMakesNoWindowConstant) {
+  for (const char* const problem : {"one-to-one/5x5/40x41/1:1/valid/score=zncc:0.3",
+                                    "one-to-one/5x5/40x41/1:1/full/score=zncc:0.3",
+                                    "one-to-one/5x5/40x41/1:1/valid/score=zncc:0.3/masks=right"}) {
+    for (const float fill : {1e11f, -3.4e38f, 1e20f, -2147483648.0f}) {
+      for (const Index rows : {0, 9, 30}) {
+        Inputs in(parse_problem(problem));
+        in.right_mask[1000] = 1;
+        for (Index i = 0; i < std::max<Index>(1, rows * 41); ++i) {
+          in.right[static_cast<std::size_t>(rows == 0 ? 1000 : i)] = fill;
+        }
+        in.check(1 << 20);
+      }
+    }
+  }
+}
+
+// Constant windows of any value, and windows that vary by more than rounding, beside others of another brightness.
+TEST(Normalised, WindowsAreConstantByTheirOwnValues) {
+  struct Part {
+    float value, noise;
+  };
+  for (const Part part : {Part{0, 0}, Part{255, 0}, Part{0.1f, 0}, Part{1e6f, 4}, Part{1, 1e-7f},
+                          Part{1e-3f, 4e-9f}, Part{0, 1e-20f}, Part{-1e20f, 0}}) {
+    for (const double offset : {0.0, 100.0, 1e4}) {
+      Inputs in(parse_problem("one-to-one/5x5/40x41/1:1/valid/score=zncc:0.3"), offset);
+      for (Index i = 0; i < 20 * 41; ++i) {
+        float& value = in.right[static_cast<std::size_t>(i)];
+        value = part.value + part.noise * (value - static_cast<float>(offset));
+      }
+      in.check(1 << 20);
+    }
   }
 }
 

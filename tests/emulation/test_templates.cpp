@@ -25,72 +25,13 @@
 namespace xcorr::emulation {
 namespace {
 
-// What was computed since the process started.
-std::uint64_t computations = 0;
-
-// Each of these tests computes something, or is skipped.
-class Templates : public testing::TestWithParam<Variant> {
- protected:
-  void TearDown() override {
-    if (!IsSkipped()) {
-      EXPECT_GT(computations, before_) << "nothing was computed";
-    }
-  }
-  // Points that take a problem; of many, which differ in the sizes of tiles alone, some.
-  std::vector<Params> points_for(const Problem& q) const {
-    const std::vector<Params> points = points_that_take(GetParam(), q);
-    constexpr std::size_t kMost = 6;
-    if (points.size() <= kMost) return points;
-    std::vector<Params> some;
-    for (std::size_t i = 0; i < kMost; ++i) some.push_back(points[i * points.size() / kMost]);
-    return some;
-  }
-  // Of all points one each time, in turns over calls.
-  std::vector<Params> point_for(const Problem& q) {
-    const std::vector<Params> points = points_that_take(GetParam(), q);
-    if (points.empty()) return {};
-    return {points[turn_++ % points.size()]};
-  }
-
- private:
-  std::size_t turn_ = 0;
-  std::uint64_t before_ = computations;
-};
+using Templates = ForTemplates;
 // A program for one mutant has the kernels of one variant.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Templates);
 INSTANTIATE_TEST_SUITE_P(Variants, Templates, testing::ValuesIn(for_templates()),
                          [](const auto& info) {
                            return info.param.id.substr(info.param.id.find('.') + 1);
                          });
-
-// One computation of a problem; false where its kernel is not in the sample.
-struct Computed {
-  Computed(const Variant& variant, const Problem& problem, const Params& params, const void* left,
-           const void* right, std::uint64_t order = 1) {
-    PlanRequest request{problem, params, Precision::fp32};
-    workspace = std::make_unique<GlobalMemory>(variant.workspace_bytes(request));
-    out = std::make_unique<GlobalMemory>(
-        static_cast<std::size_t>(problem.result_bytes(sizeof(float))));
-    request.workspace = workspace->get();
-    try {
-      set_order(order);
-      const std::unique_ptr<Plan> plan = variant.plan(request);
-      // The second call finds what the first one has left.
-      for (const int call : {1, 2}) {
-        out->poison();
-        set_order(order + static_cast<std::uint64_t>(call));
-        plan->compute({left, right, out->get()});
-      }
-      done = true;
-      ++computations;
-    } catch (const NotInSample&) {
-    }
-  }
-  const float* surface() const { return out->get<float>(); }
-  const Peak* peaks() const { return reinterpret_cast<const Peak*>(out->get<float>()); }
-  std::unique_ptr<GlobalMemory> workspace, out;
-  bool done = false;
-};
 
 TEST_P(Templates, are_right_by_the_verdict) {
   const std::unique_ptr<Device> device = open_cpu();
@@ -173,52 +114,6 @@ TEST_P(Templates, ncc_of_constants_keeps_its_digits) {
   }
 }
 
-double noise(Index i) {
-  return static_cast<double>(mix(17 ^ static_cast<std::uint64_t>(i)) >> 40) * 0x1p-23 - 1;
-}
-
-// Templates and frames of any values, and their scores by the definition.
-struct Scene {
-  Scene(const std::string& id, const std::function<double(Index)>& of_left,
-        const std::function<double(Index, Index)>& of_right)
-      : q(parse_problem(id)), left(floats(q.left_elements())), right(floats(q.right_elements())) {
-    for (Index i = 0; i < q.left_elements(); ++i) {
-      left.get<float>()[i] = static_cast<float>(of_left(i));
-    }
-    for (Index i = 0; i < q.right_elements(); ++i) {
-      const Index at = i % q.right.size();
-      right.get<float>()[i] = static_cast<float>(of_right(at / q.right.cols, at % q.right.cols));
-    }
-  }
-  // Calls use(l, r) for the products of an output.
-  template <typename Use>
-  void each(Index output, const Use& use) const {
-    const Pair pair = q.pair(output / q.out_size());
-    const Index sy = q.window.sy.first + output % q.out_size() / q.out_cols(),
-                sx = q.window.sx.first + output % q.out_cols();
-    const float* const l = static_cast<const float*>(left.get()) + pair.left * q.left.size();
-    const float* const r = static_cast<const float*>(right.get()) + pair.right * q.right.size();
-    for (Index y = 0; y < q.left.rows; ++y) {
-      for (Index x = 0; x < q.left.cols; ++x) {
-        use(static_cast<long double>(l[y * q.left.cols + x]),
-            static_cast<long double>(r[(y + sy) * q.right.cols + x + sx]));
-      }
-    }
-  }
-  double zncc(Index output) const {
-    const auto n = static_cast<long double>(q.left.size());
-    long double l = 0, r = 0, products = 0, ll = 0, rr = 0;
-    each(output, [&](long double a, long double b) { l += a, r += b; });
-    each(output, [&](long double a, long double b) {
-      a -= l / n, b -= r / n;
-      products += a * b, ll += a * a, rr += b * b;
-    });
-    return static_cast<double>(products / std::sqrt(ll * rr));
-  }
-  Problem q;
-  GlobalMemory left, right;
-};
-
 // An offset that is ten thousand times the noise costs no more than 1e-4; neither does a ramp.
 TEST_P(Templates, offsets_and_ramps_cost_no_digits) {
   for (const int ramp : {0, 1}) {
@@ -233,7 +128,7 @@ TEST_P(Templates, offsets_and_ramps_cost_no_digits) {
         const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
         if (!got.done) continue;
         for (Index i = 0; i < scene.q.out_elements(); ++i) {
-          ASSERT_NEAR(got.surface()[i], scene.zncc(i), 1e-4)
+          ASSERT_NEAR(got.surface()[i], scene.score(i), 1e-4)
               << scene.q.id() << " " << params.canonical() << " output " << i;
         }
       }
@@ -252,7 +147,7 @@ TEST_P(Templates, an_outlier_costs_digits_only_where_it_is) {
       const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
       if (!got.done) continue;
       for (Index i = 0; i < scene.q.out_elements(); ++i) {
-        ASSERT_NEAR(got.surface()[i], scene.zncc(i), 3e-5)
+        ASSERT_NEAR(got.surface()[i], scene.score(i), 3e-5)
             << scene.q.id() << " " << params.canonical() << " output " << i;
       }
     }
@@ -275,7 +170,7 @@ TEST_P(Templates, an_infinity_spoils_nothing_far_away) {
       for (Index i = 0; i < scene.q.out_elements(); ++i) {
         const Index sx = i % scene.q.out_cols();
         if (sx < of_tile) continue;
-        const double want = sx > 240 ? 0 : scene.zncc(i);
+        const double want = sx > 240 ? 0 : scene.score(i);
         ASSERT_NEAR(got.surface()[i], want, want == 0 ? 0 : 1e-4)
             << scene.q.id() << " " << params.canonical() << " " << i;
       }
@@ -303,7 +198,7 @@ TEST_P(Templates, columns_of_outliers_spoil_nothing_far_away) {
         for (Index i = 0; i < scene.q.out_elements(); ++i) {
           // A tile that begins before the last of these columns is spoiled; the largest has 192.
           if (i % scene.q.out_cols() < of.last + 192) continue;
-          ASSERT_NEAR(got.surface()[i], scene.zncc(i), 1e-3)
+          ASSERT_NEAR(got.surface()[i], scene.score(i), 1e-3)
               << scene.q.id() << " " << params.canonical() << " " << i;
         }
       }
@@ -355,7 +250,7 @@ TEST_P(Templates, what_is_constant_correlates_with_nothing) {
       for (Index i = 0; i < 2 * size; ++i) {
         const Index y = i % size / cols;
         const bool constant = i >= size || y + rows <= first || (y >= first && y + rows <= last);
-        const double want = constant ? 0 : scene.zncc(i);
+        const double want = constant ? 0 : scene.score(i);
         ASSERT_NEAR(got.surface()[i], want, constant ? 0 : limit)
             << scene.q.id() << " " << params.canonical() << " " << i;
       }
@@ -389,7 +284,7 @@ TEST_P(Templates, large_constant_windows_are_constant) {
     const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
     if (!got.done) continue;
     for (Index i = 0; i < scene.q.out_elements(); ++i) {
-      const double want = i / scene.q.out_cols() + 45 <= 47 ? 0 : scene.zncc(i);
+      const double want = i / scene.q.out_cols() + 45 <= 47 ? 0 : scene.score(i);
       ASSERT_NEAR(got.surface()[i], want, want == 0 ? 0 : 1e-4) << params.canonical() << " " << i;
     }
   }

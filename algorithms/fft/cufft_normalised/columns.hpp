@@ -181,6 +181,7 @@ struct ColumnProducts {
   PairRange pairs;
   const Complex* spectra;                       // as ColumnSpectra stores them
   Index plane, half_pitch;                      // elements from plane to plane
+  Index gap;                                    // PlaneArguments
   int planes_of_matrix, number;                 // planes; sums of a pair
   signed char left_of[kSums], right_of[kSums];  // of each sum: the plane of its matrix
   Complex* products;
@@ -200,7 +201,7 @@ struct ColumnProducts {
     if (pair >= pairs.count) return {nullptr, nullptr};
     const Pair own = pairs.matrices(pair);
     return {spectra + (own.left * planes_of_matrix + left_of[which]) * plane,
-            spectra + (own.right * planes_of_matrix + right_of[which]) * plane};
+            spectra + (own.right * planes_of_matrix + gap + right_of[which]) * plane};
   }
 };
 

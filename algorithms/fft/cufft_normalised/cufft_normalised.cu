@@ -11,7 +11,7 @@
 //
 // - Each matrix becomes one, two or three padded planes, as its problem needs, and integral images in
 //   float64 (planes.hpp). Spectra are made once a call, whatever the number of pairs.
-// - Two planes are one complex transform, and two sums are one complex transform back. Rows of padding are
+// - Two planes of a side are one complex transform, and two sums are one complex transform back. Rows of padding are
 //   not transformed, nor are rows that no output needs where the others lie together.
 // - Chunks of pairs: one kernel multiplies the spectra of all sums, one batch of transforms goes back,
 //   one kernel makes the scores (scores.hpp).

@@ -39,13 +39,6 @@ auto with_sums(const Fields& fields, Use&& use) {
   }
 }
 
-// The power of two that makes planes of left matrices as large as those of right ones.
-inline float factor_of_left(const Problem& q) {
-  const double larger = std::log2(static_cast<double>(q.right.size())) / 2 -
-                        std::log2(static_cast<double>(q.left.size())) / 2;
-  return static_cast<float>(std::exp2(std::round(larger)));
-}
-
 // Of kernels whose blocks or warps take what they find in a stride.
 constexpr Index kMostBlocks = small_if_emulated(1024, 3);
 
@@ -75,7 +68,8 @@ struct NormalisedLayout {
       images = S::kImages;
       return 0;
     });
-    slots = device::ceil_div<Index>(matrices * planes_of_matrix, 2);
+    gap = q.lefts * planes_of_matrix % 2;
+    slots = device::ceil_div<Index>(matrices * planes_of_matrix + gap, 2);
     // All rows of products, or those of the window where these lie together.
     first_row = q.window.sy.first >= 0 ? q.window.sy.first : 0;
     window_rows = q.window.sy.first >= 0 ? q.out_rows() : rows;
@@ -155,6 +149,7 @@ struct NormalisedLayout {
   Index padded_rows;
   Index matrices;
   int planes_of_matrix = 0;
+  Index gap = 0;    // PlaneArguments
   Index slots = 0;  // of planes
   Index chunk = 0;  // pairs
   Index product_slots = 0;
@@ -227,9 +222,9 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                          at.padded_rows,
                          at.cols,
                          S::kPlanes,
+                         at.gap,
                          S::kLeftPlanes,
                          S::kRightPlanes,
-                         factor_of_left(q),
                          columns,
                          at.column_pitch,
                          at.band_rows,
@@ -308,13 +303,14 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
   for (Index first = 0; first < q.pairs(); first += at.chunk) {
     s.pairs.first = first;
     s.pairs.count = std::min(at.chunk, q.pairs() - first);
-    const float scale = static_cast<float>(1 / (points * factor_of_left(q)));
+    const float scale = static_cast<float>(1 / points);
     call.phase("hadamard");
     if (at.own_columns) {
       ColumnProducts m{s.pairs,
                        reinterpret_cast<const Complex*>(spectra),
                        at.rows * half_pitch(at.cols),
                        half_pitch(at.cols),
+                       at.gap,
                        S::kPlanes,
                        S::kNumber,
                        {},
@@ -344,6 +340,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
       const Index groups = device::ceil_div<Index>(s.pairs.count, S::kPairs);
       const ProductArguments m{s.pairs,
                                spectra,
+                               at.gap,
                                plane_layout,
                                products,
                                product_layout,

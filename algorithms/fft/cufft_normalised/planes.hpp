@@ -2,10 +2,10 @@
 //
 // Of each matrix up to three zero-padded planes: its values without their mean, and, where the problem has
 // masks, the squares of these and the mask, both without their means too, since what is constant needs no
-// transform. All planes have the norm of as many ones as the matrix has elements, or less. Two planes are
-// the real and the imaginary part of one complex transform, whose rounding errors are as large as the larger
-// of both demands, so those of left matrices are multiplied by a power of two that makes them as large as
-// those of right ones.
+// transform. All planes have the norm of as many ones as the matrix has elements, or less. Two planes of one side are
+// the real and the imaginary part of one complex transform. A left and a right one never are: what rounding leaves of
+// one in the spectrum of the other would meet itself in their product, and all of it would gather in the scores near
+// shift 0.
 //
 // And integral images in float64 of values, squares and mask, for the sums over the rectangle in which two
 // matrices overlap. Means, deviations and norms are float64.
@@ -224,8 +224,8 @@ struct PlaneArguments {
   PlaneLayout layout;
   Index rows, cols;  // of padded matrices; of a transform
   int count;         // planes of a matrix
+  Index gap;         // planes between those of the lefts and those of the rights: 1 or 0
   SidePlanes left, right;
-  float of_left;    // a power of two: a factor of the planes of left matrices
   double* columns;  // [matrix][bands][kColumnSums][column_pitch]: sums of columns over bands
   Index column_pitch;
   Index band_rows;
@@ -248,15 +248,15 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
     const MaskedMatrix own(a.of, matrix);
     const PlaneFacts facts = a.facts[matrix];
     const bool is_left = a.of.is_left(matrix);
-    const float factor = is_left ? a.of_left : 1.0f;
-    const double of_square = factor / facts.square_size;
-    const double of_mask = facts.mask_size > 0 ? factor / facts.mask_size : 0;
-    const Index plane = matrix * a.count;
+    const double of_square = 1 / facts.square_size;
+    const double of_mask = facts.mask_size > 0 ? 1 / facts.mask_size : 0;
+    const Index plane = matrix * a.count + (is_left ? 0 : a.gap);
     const int square_place = is_left ? a.left.square : a.right.square;
     const int mask_place = is_left ? a.left.mask : a.right.mask;
     float* const to = a.planes + 2 * x;
-    // Behind the last plane, so that its transform is that of real elements.
-    const bool fills_up = matrix + 1 == a.of.matrices && (plane + a.count) % 2 == 1;
+    // Behind the last plane of a side, so that its transform is that of real elements.
+    const bool is_last = matrix + 1 == (is_left ? a.of.lefts : a.of.matrices);
+    const bool fills_up = is_last && (plane + a.count) % 2 == 1;
     double sum = 0, squares = 0, count = 0;
     for (Index first = begin; first < end; first += kAtOnce) {
       float value[kAtOnce];
@@ -276,7 +276,7 @@ __global__ void __launch_bounds__(kPlaneThreads, 4) planes_kernel(PlaneArguments
         const double square = static_cast<double>(v) * v;
         sum += v;
         squares += square;
-        to[y * row + a.layout.first(plane)] = factor * v;
+        to[y * row + a.layout.first(plane)] = v;
         if (fills_up) to[y * row + a.layout.first(plane + a.count)] = 0;
         if (!kMasked) continue;
         count += valid[k] ? 1 : 0;

@@ -78,6 +78,7 @@ struct PairRange {
 struct ProductArguments {
   PairRange pairs;
   const Bin* spectra;
+  Index gap;  // PlaneArguments
   PlaneLayout from;
   Bin* products;
   PlaneLayout to;
@@ -129,7 +130,7 @@ __global__ void __launch_bounds__(kScoreThreads, 4) products_kernel(ProductArgum
       }
       Bin right[S::kPlanes];
 #pragma unroll
-      for (int i = 0; i < S::kPlanes; ++i) right[i] = bin(own.right * S::kPlanes + i);
+      for (int i = 0; i < S::kPlanes; ++i) right[i] = bin(own.right * S::kPlanes + a.gap + i);
       const auto multiply = [&]<int kSum>() {
         if constexpr (S::kHas[kSum]) {
           const Bin l = left[S::kLeftOf[kSum]], r = right[S::kRightOf[kSum]];

@@ -227,7 +227,7 @@ __device__ __forceinline__ float score_of(const ScoreArguments& a, const SideOfS
                                           const SideOfScore& right, float products) {
   const float inverse = left.inverse * right.inverse;
   const float score = (products - static_cast<float>(left.mean * right.sum)) * inverse;
-  // Two planes in one complex transform have the errors of both.
+  // Two sums in one complex transform back have the errors of both.
   const float scale = a.roundoff * a.norms * inverse;
   float error = 1.42f * scale + fabsf(score) * (left.squares_error + right.squares_error);
   // Sums from integral images alone have a mean whose error is less than a hundredth of that.
@@ -399,9 +399,9 @@ __global__ void __launch_bounds__(kScoreThreads, S::kMasked ? 2 : 3)
                 left_valid = left_corners.count(of.left.counts);
               } else {
                 const float error = of.left.box_error;
-                left =
-                    side_of_score(S::kCentred ? left_box.sum : 0.0, left_box.squares, area,
-                                  inverse_area, S::kCentred ? error : 0.0f, error, of.left.limit, of.left.zero);
+                left = side_of_score(S::kCentred ? left_box.sum : 0.0, left_box.squares, area,
+                                     inverse_area, S::kCentred ? error : 0.0f, error, of.left.limit,
+                                     of.left.zero);
               }
             }
             if constexpr (!S::kMasked) {

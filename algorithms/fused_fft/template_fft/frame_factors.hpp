@@ -21,28 +21,61 @@
 
 namespace xcorr::fused_fft {
 
+// The squares of a window about its mean (ncc: about 0) in two passes; 0 where it is constant.
+__device__ __forceinline__ double exact_squares(const float* at, int rows, int cols, int pitch,
+                                                bool is_centred) {
+  const auto each = [&](auto use) {
+#pragma unroll 1
+    for (int y = 0; y < rows; ++y) {
+      const float* const row = at + static_cast<Index>(y) * pitch;
+#pragma unroll 4
+      for (int x = 0; x < cols; ++x) use(static_cast<double>(row[x]));
+    }
+  };
+  const double terms = static_cast<double>(rows) * cols;
+  double mean = 0, squares = 0, largest = 0;
+  if (is_centred) {
+    each([&](double value) { mean += value; });
+    mean /= terms;
+  }
+  each([&](double value) {
+    squares += (value - mean) * (value - mean);
+    largest = fmax(largest, fabs(value));
+  });
+  const bool constant = is_centred && squares <= constant_limit(largest, terms);
+  return constant ? 0.0 : squares;
+}
+
 // What is made of the squares of a window: 1 / its norm over the scale of the frame. Of a wide frame, whose tiles have
 // scales of their own, its root instead, which float32 holds whatever the norm is (kernel.hpp, factor_of_wide).
 __device__ __forceinline__ float stored_factor(double squares, const FrameFacts& facts) {
   if (facts.wide != 0) return static_cast<float>(inverse_square_root(std::sqrt(squares)));
-  return static_cast<float>(inverse_root(squares) * static_cast<double>(1 / facts.scale));
+  return static_cast<float>(inverse_root(squares) *
+                            static_cast<double>(inverse_of_power(facts.scale)));
 }
 
-// A factor as squares_of (template_factors.hpp) has it, without a branch: a thread has several on their way. An infinity
-// or a NaN leaves a NaN. Whether the window needs squares_of goes to `again`.
+// The factor of a window, without a branch: a thread has several on their way. An infinity or a NaN leaves a NaN. Whether
+// sums are not enough goes to `again`.
 __device__ __forceinline__ float factor_at_once(const TemplateProblem& q, const WindowTerms& w,
                                                 const RunSums& sums, double pivot, double unscaled,
                                                 bool& again) {
-  double squares = sums.squares, mean = 0;
-  if (q.is_centred) {
-    const double deviation = sums.values * w.share;
-    squares -= sums.values * deviation;
-    mean = pivot + deviation;
+  const WindowSquares window(q, w, sums, pivot);
+  again |= window.doubtful;
+  const auto factor = static_cast<float>(inverse_root(window.squares) * unscaled);
+  return select(window.constant, 0.0f, factor);
+}
+
+// The same with what its sums leave open. `at` is its first element.
+__device__ __forceinline__ float factor_again(const TemplateProblem& q, const WindowTerms& w,
+                                              const RunSums& sums, double pivot,
+                                              const FrameFacts& facts, const float* at) {
+  if (!(sums.squares - sums.squares == 0)) return no_factor();
+  const WindowSquares window(q, w, sums, pivot);
+  double squares = window.constant ? 0.0 : window.squares;
+  if (window.doubtful) {
+    squares = exact_squares(at, q.left_rows, q.left_cols, q.right_cols, q.is_centred);
   }
-  const double limit = constant_limit(mean, w.terms);
-  again |= are_doubtful(squares, sums.squares) && !(squares + w.rounding * sums.squares <= limit);
-  const auto factor = static_cast<float>(inverse_root(squares) * unscaled);
-  return select(squares <= limit + 0x1p-1000, 0.0f, factor);
+  return squares < 0x1p-1000 ? 0.0f : stored_factor(squares, facts);
 }
 
 // The sums of a block in shared memory: [rows][pitch] of columns, and behind them [rows][group_pitch] of groups of
@@ -154,7 +187,7 @@ static __global__ void __launch_bounds__(kFactorsThreads, 4)
         let_next_start();
       }
       const FrameFacts facts = memory.facts[frame];
-      const auto unscaled = static_cast<double>(1 / facts.scale);  // a power of two
+      const auto unscaled = static_cast<double>(inverse_of_power(facts.scale));  // a power of two
       // By neighbouring threads for neighbouring places: a run of each lane would be a sector each.
       constexpr int kRowsAtOnce = kFactorsThreads / kFactorCols;
       static_assert(kRowsAtOnce * kFactorCols == kFactorsThreads);
@@ -178,13 +211,8 @@ static __global__ void __launch_bounds__(kFactorsThreads, 4)
         const RunSums window_sums = places.row(shared, own_y)[own_x];
         const Index first =
             static_cast<Index>(q.first_sy + row + own_y) * q.right_cols + q.first_sx + col + own_x;
-        float factor = no_factor();
-        if (window_sums.squares - window_sums.squares == 0) {
-          const WindowSquares window =
-              squares_of(q, strips.windows, {from + first, window_sums, pivot});
-          const bool is_zero = window.constant || window.squares < 0x1p-1000;
-          factor = is_zero ? 0.0f : stored_factor(window.squares, facts);
-        }
+        const float factor =
+            factor_again(q, strips.windows, window_sums, pivot, facts, from + first);
         memory.factors[frame * q.out_size() + static_cast<Index>(row + own_y) * q.out_cols + col +
                        own_x] = factor;
       }

@@ -130,7 +130,7 @@ __device__ __forceinline__ FrameScale scale_of_tile(const TemplateFftArguments& 
 
 // The factor of an output of a wide frame, of the root that was stored (stored_factor), for its tile's scale.
 __device__ __forceinline__ float factor_of_wide(float root, float scale) {
-  return root / scale * root;
+  return root * inverse_of_power(scale) * root;
 }
 
 // Spectra of `lefts` templates by as many blocks or fewer, `of_templates`; the blocks behind them store the facts of

@@ -148,7 +148,7 @@ static __global__ void __launch_bounds__(kDirectThreads)
         const auto pivot = static_cast<double>(windows.pivots[windows.place(frame, row, col)]);
         const Areas& areas = memory.areas;
         factor = factor_of_window(
-            q, windows.terms, {first, window, pivot},
+            q, windows.terms, window, pivot,
             areas.pivots[static_cast<Index>(frame) * areas.count + areas.of(row, col)],
             memory.facts[frame]);
       } else {

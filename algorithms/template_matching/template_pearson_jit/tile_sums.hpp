@@ -24,7 +24,7 @@ namespace xcorr::template_matching {
 enum RunTimePass { kRunTimeAverages, kRunTimeDenominators, kRunTimeNumerators };
 
 // As FrameScale (algorithms/device/template_problem.hpp).
-struct RunTimeScale {
+struct alignas(8) RunTimeScale {
   float scale;
   float offset;
 };
@@ -51,10 +51,12 @@ struct RunTimeSum<kRunTimeAverages> {
 // The sum of a tile of kRows x kCols from (tile_y, tile_x) on, for the thread's shift, which the block's
 // area has at (row, col). All threads of a block call it.
 template <typename C, int kPass, int kRows, int kCols>
-XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments& a, int item, int area, int tile_y,
-                                                     int tile_x, int row, int col, float mean) {
-  constexpr int kAreas =
-      (C::kOutCols + C::kAcross - 1) / C::kAcross * ((C::kOutRows + C::kDown - 1) / C::kDown);
+XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments& a, int item, int tile_y, int tile_x,
+                                                     int row, int col, float mean) {
+  constexpr int kTiles = (C::kLeftRows + C::kTileRows - 1) / C::kTileRows *
+                         ((C::kLeftCols + C::kTileCols - 1) / C::kTileCols);
+  constexpr int kAreas = (C::kOutRows + C::kDown - 1) / C::kDown *
+                         ((C::kOutCols + C::kAcross - 1) / C::kAcross);
   constexpr int kPitch = kCols + C::kAcross - 1;
   constexpr int kStaged = (kRows + C::kDown - 1) * kPitch;
   constexpr int kStagedWords = (kStaged + 3) / 4 * 4;
@@ -67,7 +69,8 @@ XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments
   float scale = 1;
   float offset = 0;
   if (a.scales != nullptr) {
-    const RunTimeScale of_area = a.scales[static_cast<long long>(frame) * kAreas + area];
+    // Found again, since a register that is kept for it would be one too many.
+    const RunTimeScale of_area = a.scales[frame * kAreas + block_number() / kTiles];
     scale = of_area.scale;
     offset = of_area.offset;
   }
@@ -134,13 +137,13 @@ XCORR_DEVICE void tile_sums(const RunTimeArguments& a) {
     }
     typename RunTimeSum<kPass>::type sum = 0;
     if (is_low && is_left) {
-      sum = sum_of_tile<C, kPass, C::kTileRows, C::kTileCols>(a, item, area, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, C::kTileRows, C::kTileCols>(a, item, tile_y, tile_x, row, col, mean);
     } else if (is_low) {
-      sum = sum_of_tile<C, kPass, C::kTileRows, kLastCols>(a, item, area, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, C::kTileRows, kLastCols>(a, item, tile_y, tile_x, row, col, mean);
     } else if (is_left) {
-      sum = sum_of_tile<C, kPass, kLastRows, C::kTileCols>(a, item, area, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, kLastRows, C::kTileCols>(a, item, tile_y, tile_x, row, col, mean);
     } else {
-      sum = sum_of_tile<C, kPass, kLastRows, kLastCols>(a, item, area, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, kLastRows, kLastCols>(a, item, tile_y, tile_x, row, col, mean);
     }
     if (!works) continue;
     auto* const partial = static_cast<typename RunTimeSum<kPass>::type*>(a.partial);

@@ -11,7 +11,7 @@
 // Sums are float32 about a pivot near the tile. Where a window's mean is far from the pivot, where its
 // samples may be constant up to rounding, where there is an infinity or a NaN, and where windows are
 // shorter than 16 samples, float32 does not say enough, and the thread makes the sums of 8 windows again
-// in float64.
+// in float64, and where the pivot is too far for these too, one window after the other in two passes.
 #pragma once
 
 #include <cmath>
@@ -41,41 +41,6 @@ __host__ __device__ constexpr int sample_place(int i) {
   return i + static_cast<int>(static_cast<unsigned>(i) / kRun);
 }
 
-// The mean of the finite samples of the signal, by all threads of a block: each warp's total, and once all
-// have met at a barrier what they make together.
-template <int kThreads>
-struct SignalMean {
-  static constexpr int kWarps = kThreads / warp::kSize;
-  static constexpr int kWords = kWarps * static_cast<int>(sizeof(Total) / sizeof(float));
-
-  __device__ __forceinline__ static void add_up(const Series& q, const Memory& memory, Total* to) {
-    Total total = {};
-    // Behind the last one each adds 0: so that the loads of a round are on their way together.
-    constexpr int kAtOnce = 5;
-    const int count = q.channels * memory.parts;
-#pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i < count; i += kAtOnce * kThreads) {
-      Total totals[kAtOnce];
-#pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        totals[k] = memory.totals[smaller(i + k * kThreads, count - 1)];
-      }
-#pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        if (i + k * kThreads < count) total.add(totals[k]);
-      }
-    }
-    total = {warp::reduce_add(total.sum), warp::reduce_add(total.count)};
-    if (warp::lane() == 0) to[threadIdx.x / warp::kSize] = total;
-  }
-  __device__ __forceinline__ static double of(const Total* totals) {
-    Total total = {};
-#pragma unroll
-    for (int i = 0; i < kWarps; ++i) total.add(totals[i]);
-    return total.count > 0 ? total.sum / total.count : 0.0;
-  }
-};
-
 // Dynamic shared memory of blocks of kThreads threads that make factors. A tile is the shifts of a block. All
 // samples that it needs lie there at once where templates are short.
 template <int kThreads>
@@ -88,18 +53,14 @@ struct FactorMemory {
   static constexpr int kStagedWords = ceil_div(sample_place(kMostSamples * kThreads), 4) * 4;
 
   static constexpr int words(Index length) {
-    return kStagedWords + SignalMean<kThreads>::kWords +
-           2 * static_cast<int>((kTile + length) / kRun);
+    return kStagedWords + 2 * static_cast<int>((kTile + length) / kRun);
   }
   static constexpr std::size_t bytes(Index length) {
     return static_cast<std::size_t>(words(length)) * sizeof(float);
   }
   __device__ explicit FactorMemory(float* words)
-      : staged(words),
-        totals(reinterpret_cast<Total*>(words + kStagedWords)),
-        sums(reinterpret_cast<WindowSums<float>*>(totals + SignalMean<kThreads>::kWarps)) {}
+      : staged(words), sums(reinterpret_cast<WindowSums<float>*>(words + kStagedWords)) {}
   float* staged;
-  Total* totals;            // SignalMean
   WindowSums<float>* sums;  // of 16 samples
 };
 
@@ -130,39 +91,37 @@ __device__ __forceinline__ float inverse_root(double value) {
   return static_cast<float>(inverse_root(static_cast<float>(small)) * power(-half));
 }
 
+inline constexpr float kUnknownFactor = -1;
+
 // The factor of a shift: 0 where the window is constant up to rounding (docs/design.md, Fields of a
-// problem), NaN where it has an infinity or a NaN. `mean` is that of the whole signal. The rule asks
-// for the largest deviation from it. Where it applies, all samples of the window are almost equal,
-// and the deviation of their mean serves. `share` is 1 / `terms`.
+// problem), NaN where it has an infinity or a NaN, kUnknownFactor where the squares are so small beside those
+// about the pivot that they may have lost their digits. The rule of constants asks for the largest sample. Where
+// it applies, all samples of the window are almost equal, and their mean serves. `share` is 1 / `terms`.
 __device__ __forceinline__ float factor_of(const WindowSums<double>& sums, double terms,
-                                           double share, double pivot, double mean,
-                                           const Question& asked) {
+                                           double share, double pivot, const Question& asked) {
   if (!(sums.squares - sums.squares == 0)) return not_a_number();
   if (!asked.normalised) return 1;
   if (!asked.centred) return sums.squares < 0x1p-1000 ? 0.0f : inverse_root(sums.squares);
   const double window_mean = sums.values * share;
   const double squares = sums.squares - sums.values * window_mean;
-  const double step = 8 * 0x1p-24 * (window_mean + pivot - mean);
-  // Less than 2^-44 of the squares about the pivot is rounding of these sums.
-  const double rounding = sums.squares * 0x1p-44;
-  const bool constant = squares <= step * step * terms || squares <= rounding;
-  return constant || squares < 0x1p-1000 ? 0.0f : inverse_root(squares);
+  const double step = 8 * 0x1p-24 * (window_mean + pivot), limit = step * step * terms;
+  if (squares <= 0x1p-24 * sums.squares) {
+    // Less than 2^-44 of the squares about the pivot is rounding of these sums. Up to four times the limit 0 is right.
+    return squares + sums.squares * 0x1p-44 <= 2 * limit ? 0.0f : kUnknownFactor;
+  }
+  return squares <= limit || squares < 0x1p-1000 ? 0.0f : inverse_root(squares);
 }
-
-inline constexpr float kUnknownFactor = -1;
 
 // The same in float32, and kUnknownFactor where it does not say enough.
 struct QuickFactors {
   bool centred, normalised;
-  float share, from_mean;  // 1 / terms; the pivot less the mean of the signal
-  float least, constant;   // squares that are large enough, as they are and over the mean's square
+  float share, pivot;     // 1 / terms; what sums are about
+  float least, constant;  // squares that are large enough, as they are and over the mean's square
   // Squares of single samples stay far from the smallest and the largest numbers.
-  __device__ __forceinline__ QuickFactors(const Series& q, const Question& asked, float pivot,
-                                          double mean)
-      : centred(asked.centred), normalised(asked.normalised) {
+  __device__ __forceinline__ QuickFactors(const Series& q, const Question& asked, float pivot)
+      : centred(asked.centred), normalised(asked.normalised), pivot(pivot) {
     const float terms = static_cast<float>(q.channels) * static_cast<float>(q.length);
     share = centred ? 1 / terms : 0.0f;
-    from_mean = centred ? static_cast<float>(pivot - mean) : 0.0f;
     least = 0x1p-100f * terms;
     constant = centred ? 8 * (8 * 0x1p-24f) * (8 * 0x1p-24f) * terms : 0.0f;
   }
@@ -170,7 +129,7 @@ struct QuickFactors {
     const bool is_finite = sums.squares < 0x1p120f;
     const float window_mean = sums.values * share;
     const float squares = std::fma(-sums.values, window_mean, sums.squares);
-    const float step = window_mean + from_mean;
+    const float step = window_mean + pivot;
     const bool known = is_finite & (squares >= least) & (8 * squares >= sums.squares) &
                        (squares > constant * (step * step));
     const float root = normalised ? inverse_root(squares) : 1.0f;
@@ -178,30 +137,41 @@ struct QuickFactors {
   }
 };
 
-// The factor of one window, from sums in float64. channel_of(c)(i) is sample i of channel c less the
-// pivot.
+// The factor of one window in float64, in two passes. channel_of(c)(i) is sample i of channel c.
 template <typename ChannelOf>
-__device__ __forceinline__ float exact_factor(const Series& q, const Question& asked, double pivot,
-                                              double mean, const ChannelOf& channel_of, int first) {
+__device__ __forceinline__ float exact_factor(const Series& q, const Question& asked,
+                                              const ChannelOf& channel_of, int first) {
   const double terms = static_cast<double>(q.channels) * q.length;
-  WindowSums<double> window = {};
+  const auto each = [&](auto use) {
 #pragma unroll 1
-  for (int channel = 0; channel < q.channels; ++channel) {
-    const auto sample = channel_of(channel);
+    for (int channel = 0; channel < q.channels; ++channel) {
+      const auto sample = channel_of(channel);
 #pragma unroll 1
-    for (int i = 0; i < q.length; ++i) window.add(sample(first + i));
+      for (int i = 0; i < q.length; ++i) use(sample(first + i));
+    }
+  };
+  double mean = 0, squares = 0, largest = 0;
+  if (asked.centred) {
+    each([&](double value) { mean += value; });
+    mean /= terms;
   }
-  return factor_of(window, terms, 1 / terms, pivot, mean, asked);
+  each([&](double value) {
+    squares += (value - mean) * (value - mean);
+    largest = fmax(largest, fabs(value));
+  });
+  if (!(squares - squares == 0)) return not_a_number();
+  if (!asked.normalised) return 1;
+  const double step = asked.centred ? 8 * 0x1p-24 * largest : 0;
+  return squares <= step * step * terms || squares < 0x1p-1000 ? 0.0f : inverse_root(squares);
 }
 
 inline constexpr int kExactRun = 8;
 
 // Factors of `count` neighbouring shifts, at most kExactRun, from sums in float64, to `to`.
-// channel_of(c)(i) is sample i of channel c less the pivot, counted from the first shift. The number of
-// factors that are NaN.
+// channel_of(c)(i) is sample i of channel c, counted from the first shift. The number of factors that are NaN.
 template <typename ChannelOf>
 __device__ __forceinline__ std::uint32_t exact_factors(const Series& q, const Question& asked,
-                                                       double pivot, double mean, int count,
+                                                       double pivot, int count,
                                                        const ChannelOf& channel_of, float* to) {
   std::uint32_t not_scores = 0;
   const auto put = [&](int j, float factor) {
@@ -211,7 +181,7 @@ __device__ __forceinline__ std::uint32_t exact_factors(const Series& q, const Qu
   if (q.length < kExactRun) {
 #pragma unroll 1
     for (int j = 0; j < smaller(count, kExactRun); ++j) {
-      put(j, exact_factor(q, asked, pivot, mean, channel_of, j));
+      put(j, exact_factor(q, asked, channel_of, j));
     }
     return not_scores;
   }
@@ -219,7 +189,8 @@ __device__ __forceinline__ std::uint32_t exact_factors(const Series& q, const Qu
   WindowSums<double> windows[kExactRun] = {};
 #pragma unroll 1
   for (int channel = 0; channel < q.channels; ++channel) {
-    const auto sample = channel_of(channel);
+    const auto raw = channel_of(channel);
+    const auto sample = [&](int i) { return raw(i) - pivot; };
     WindowSums<double> run = {};
 #pragma unroll
     for (int j = kExactRun - 1; j >= 0; --j) {
@@ -237,7 +208,11 @@ __device__ __forceinline__ std::uint32_t exact_factors(const Series& q, const Qu
   }
 #pragma unroll
   for (int j = 0; j < kExactRun; ++j) {
-    if (j < count) put(j, factor_of(windows[j], terms, share, pivot, mean, asked));
+    if (j < count) put(j, factor_of(windows[j], terms, share, pivot, asked));
+  }
+#pragma unroll 1
+  for (int j = 0; j < smaller(count, kExactRun); ++j) {
+    if (to[j] == kUnknownFactor) put(j, exact_factor(q, asked, channel_of, j));
   }
   return not_scores;
 }
@@ -252,8 +227,6 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
   constexpr int kTile = FactorMemory<kThreads>::kTile;
   const int thread = static_cast<int>(threadIdx.x);
   const FactorMemory<kThreads> shared(dynamic_shared<float>());
-  if (asked.centred) SignalMean<kThreads>::add_up(q, memory, shared.totals);
-  if (q.length < kRun) block::barrier();  // else there are others before it is read
   const int runs = q.length / kRun, rest = q.length % kRun;
   const bool once = (runs + 2) * kRun <= FactorMemory<kThreads>::kMore;
   const int of_thread = ceil_div(kTile + (once ? runs + 2 : 2) * kRun, kThreads);  // samples
@@ -332,8 +305,7 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
     struct alignas(16) Four {
       float of[4];
     };
-    const double of_signal = asked.centred ? SignalMean<kThreads>::of(shared.totals) : 0.0;
-    const QuickFactors quick(q, asked, pivot, of_signal);
+    const QuickFactors quick(q, asked, pivot);
     const int first = shift + thread * kRun, known = q.shifts - first;
     float least[kRun / kExactRun];  // negative where a factor is unknown
 #pragma unroll
@@ -354,12 +326,12 @@ __device__ __forceinline__ void make_factors(const Series& q, const Question& as
       if (!(least[part_of] < 0) || known <= from) continue;
       const int at = first + from;
       const auto channel_of = [&](int channel) {
-        return [samples = right.row(channel), at = q.first + at, &q, pivot](int i) {
-          return static_cast<double>(load_or_zero(samples, at + i, q.pitch)) - pivot;
+        return [samples = right.row(channel), at = q.first + at, &q](int i) {
+          return static_cast<double>(load_or_zero(samples, at + i, q.pitch));
         };
       };
       const std::uint32_t not_scores =
-          exact_factors(q, asked, pivot, of_signal, known - from, channel_of, memory.factors + at);
+          exact_factors(q, asked, pivot, known - from, channel_of, memory.factors + at);
       if (not_scores > 0) atomic_add(&memory.state->not_scores, not_scores);
     }
 #pragma unroll 1

@@ -76,15 +76,6 @@ struct State {
   std::uint32_t arrived;     // blocks at barriers of the grid
 };
 
-// The mean of the finite samples of a part of the signal.
-struct Total {
-  double sum, count;
-  __device__ __forceinline__ void add(const Total& of) {
-    sum += of.sum;
-    count += of.count;
-  }
-};
-
 // Made on the host, given to kernels by value. Arrays of templates have `padded` elements, whole
 // groups.
 struct Memory {
@@ -93,7 +84,6 @@ struct Memory {
   float* centres;    // [templates]: about the middle of the scores, for the survey; of zncc 0
   float* factors;    // [tiles of a block], of the sums of a shift
   float* means;      // [channels][chunks]
-  Total* totals;     // [channels][parts]
   State* state;
   std::uint32_t* survey;       // [padded][Survey::kBins]
   unsigned long long* spread;  // [padded]: sum of squares of scores below the centre of a warp

@@ -202,7 +202,6 @@ class DetectionPlan final : public DevicePlan<float> {
     memory.units = layout.array<float>(q.lefts);
     memory.factors = layout.array<float>(Shapes(request).factors());
     memory.means = layout.array<float>(q.right.rows * memory.chunks);
-    memory.totals = layout.array<Total>(q.right.rows * memory.parts);
     memory.centres = layout.array<float>(surveyed ? q.lefts : 0);
     memory.brackets = layout.array<Bracket>(surveyed ? padded : 0);
     memory.selections = layout.array<Selection>(deviations ? padded : 0);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "algorithms/device/lane_median.hpp"
 #include "algorithms/time_series/detection/memory.hpp"
 
 namespace xcorr::time_series {
@@ -63,7 +64,9 @@ __device__ __forceinline__ void prepare_template(const Series& q, const Question
       squares += value * value;
     }
     squares = sum_of_block<1>(squares);
-    factor = squares == 0 ? 0 : 1 / std::sqrt(squares);
+    // Where the rule of constants applies (docs/design.md, Fields of a problem), all samples are almost equal.
+    const double step = asked.centred ? 8 * 0x1p-24 * (first + mean) : 0;
+    factor = squares <= step * step * static_cast<double>(size) ? 0 : 1 / std::sqrt(squares);
   }
   double sum = 0;
   for (Index i = threadIdx.x; i < size; i += kPrepareThreads) {
@@ -104,11 +107,11 @@ __device__ __forceinline__ float centre_of_scores(const Series& q, const float* 
   return static_cast<float>(sum_of_block<3>(counts ? score : 0.0) / kChunksOfBlock);
 }
 
-// Each warp has a chunk. An infinity or a NaN is no part of a mean.
+// Each warp has a chunk. Where outliers have moved its mean far from the lanes' means, the median of these stands for it.
+// An infinity or a NaN is no part of a mean.
 template <typename T>
 __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& memory, int channel,
                                                int part, const T* samples) {
-  XCORR_SHARED(Total, of_warp, kChunksOfBlock);
   constexpr int kOfLane = kChunk / warp::kSize, kAtOnce = kOfLane < 16 ? kOfLane : 16;
   const int of_block = static_cast<int>(threadIdx.x) / warp::kSize;
   const int chunk = part * kChunksOfBlock + of_block;
@@ -131,18 +134,13 @@ __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& me
     }
   }
   const double sum = warp::reduce_add(sums[0] + sums[1]), terms = warp::reduce_add(count);
-  if (warp::lane() == 0) {
-    of_warp[of_block] = {sum, terms};
-    if (chunk < memory.chunks) {
-      memory.means[channel * memory.chunks + chunk] =
-          static_cast<float>(terms > 0 ? sum / terms : 0.0);
-    }
+  const auto of_all = static_cast<float>(terms > 0 ? sum / terms : 0.0);
+  const auto own = static_cast<float>((sums[0] + sums[1]) / count);  // NaN without samples
+  const float middle = median_of_numbers(own), spread = median_of_numbers(fabsf(own - middle));
+  const float mean = fabsf(of_all - middle) <= 16 * spread ? of_all : middle;
+  if (warp::lane() == 0 && chunk < memory.chunks) {
+    memory.means[channel * memory.chunks + chunk] = mean;
   }
-  block::barrier();
-  if (threadIdx.x > 0) return;
-  Total total = {};
-  for (int i = 0; i < kChunksOfBlock; ++i) total.add(of_warp[i]);
-  memory.totals[channel * memory.parts + part] = total;
 }
 
 // The first blocks have a template each, the others a part of the signal.

@@ -44,14 +44,13 @@ struct SurveyShape {
   // Bins, whose rows lie in different banks; of each template the sum of squares, and its centre.
   static constexpr int kPitch = Survey::kBins + 1;
   static constexpr int kBinWords = kGroup * (kPitch + 2);
-  // The samples that a tile needs, sums of 16 of them, the mean of the signal, and the tile's factors.
+  // The samples that a tile needs, sums of 16 of them, and the tile's factors.
   static constexpr int samples(int tile_shifts) {
     return ceil_div(tile_shifts + kMostOwnLength, 2 * kRun) * 2 * kRun;
   }
   static constexpr int own_words(int tile_shifts) {
     const int count = samples(tile_shifts);
-    return sample_place(count) + 2 * count / kRun + tile_shifts +
-           SignalMean<kSurveyThreads>::kWords;
+    return sample_place(count) + 2 * count / kRun + tile_shifts;
   }
   std::size_t bytes(Index length) const {
     const int own = factors > 0 ? own_words(warps.tile_shifts) : warps.tile_shifts;
@@ -63,11 +62,11 @@ struct SurveyShape {
 
 // The factors of the tile that begins with `shift`, to `to`. They may differ from those of make_factors()
 // by what rounding does to another pivot. A tile has kOfThread shifts for each thread, or fewer shifts
-// than threads. All threads of a block call it, with `first` the first time. `samples` has the words of
+// than threads. All threads of a block call it. `samples` has the words of
 // SurveyShape::own_words() but those of the factors.
 template <int kOfThread>
 __device__ __forceinline__ void make_own_factors(const Products& p, int shift, int tile_shifts,
-                                                 bool first, float* samples, float* to) {
+                                                 float* samples, float* to) {
   using Sums = WindowSums<float>;
   const Series& q = p.q;
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
@@ -75,8 +74,6 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
   auto* const runs =
       reinterpret_cast<Sums*>(samples + sample_place(SurveyShape::samples(tile_shifts)));
   const bool centred = p.asked.centred;
-  auto* const totals = reinterpret_cast<Total*>(runs + SurveyShape::samples(tile_shifts) / kRun);
-  if (first && centred) SignalMean<kSurveyThreads>::add_up(q, p.memory, totals);
   const float pivot = PivotPart(q, p.memory, q.first + shift, count, centred).pivot();
   Sums windows[kOfThread] = {};
 #pragma unroll 1
@@ -116,8 +113,7 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
     }
     add_samples(tail, end);
   }
-  const double mean = centred ? SignalMean<kSurveyThreads>::of(totals) : 0.0;
-  const QuickFactors quick(q, p.asked, pivot, mean);
+  const QuickFactors quick(q, p.asked, pivot);
 #pragma unroll 1
   for (int j = 0; j < kOfThread && thread < tile_shifts; ++j) {
     const int at = thread + j * threads;
@@ -130,11 +126,11 @@ __device__ __forceinline__ void make_own_factors(const Products& p, int shift, i
       if (factor == kUnknownFactor) {
         const auto channel_of = [&](int channel) {
           return [of_channel = p.right + static_cast<Index>(channel) * q.pitch,
-                  first = q.first + shift + at, &q, pivot](int i) {
-            return static_cast<double>(load_or_zero(of_channel, first + i, q.pitch)) - pivot;
+                  first = q.first + shift + at, &q](int i) {
+            return static_cast<double>(load_or_zero(of_channel, first + i, q.pitch));
           };
         };
-        factor = exact_factor(q, p.asked, pivot, mean, channel_of, 0);
+        factor = exact_factor(q, p.asked, channel_of, 0);
       }
     }
     to[at] = factor;
@@ -175,8 +171,8 @@ __global__ void __launch_bounds__(kSurveyThreads, 4) survey_kernel(Products p, S
     const bool is_first = i == static_cast<int>(blockIdx.x);
     if (shape.factors > 0) {
       make_own_factors<ceil_div(kTiles * kColumns, warp::kSize)>(
-          p, tile_of(i) * warps.tile_shifts, warps.tile_shifts, is_first,
-          own_factors + warps.tile_shifts, own_factors);
+          p, tile_of(i) * warps.tile_shifts, warps.tile_shifts, own_factors + warps.tile_shifts,
+          own_factors);
     } else {
       block::barrier();  // those of the tile before may still be read
       for (int of = thread; of < warps.tile_shifts; of += threads) {
