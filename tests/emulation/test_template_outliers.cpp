@@ -73,11 +73,11 @@ TEST_P(TemplateOutliers, cost_nothing_where_they_are_not) {
 // Of transforms only the tile of an outlier may lose digits.
 TEST_P(TemplateOutliers, cost_few_digits_far_away) {
   for (const double value : {1e11, -3.4e38, 1e-38}) {
-    for (const std::string shapes : {"6x7/12x500", "17x7/19x500"}) {
+    for (const std::string shapes : {"6x7/9x400", "17x7/19x400"}) {
       Scene scene(
           "one-to-one/" + shapes + "/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
-          [&](Index y, Index x) { return x < 90 ? value : 5 + noise(7000 + y * 500 + x); });
-      for (const Params& params : points_for(scene.q)) {
+          [&](Index y, Index x) { return x < 90 ? value : 5 + noise(7000 + y * 400 + x); });
+      for (const Params& params : point_for(scene.q)) {
         const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
         if (!got.done) continue;
         for (Index i = 0; i < scene.q.out_elements(); ++i) {
@@ -94,14 +94,14 @@ TEST_P(TemplateOutliers, cost_few_digits_far_away) {
 
 // Values of 2^-100 beside values of 2^100: one scale does not serve all tiles of a frame.
 TEST_P(TemplateOutliers, parts_of_any_size_have_scores) {
-  for (const std::string shapes : {"6x7/12x500", "17x7/19x500"}) {
+  for (const std::string shapes : {"6x7/9x400", "17x7/19x400"}) {
     for (const int power : {0, -20}) {
       Scene scene(
           "n-to-m/" + shapes + "/2:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
           [&](Index y, Index x) {
-            return std::ldexp(noise(7000 + y * 500 + x), (x < 90 ? 100 : -100) + power);
+            return std::ldexp(noise(7000 + y * 400 + x), (x < 90 ? 100 : -100) + power);
           });
-      for (const Params& params : points_for(scene.q)) {
+      for (const Params& params : point_for(scene.q)) {
         const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
         if (!got.done) continue;
         const bool definition = is_definition(GetParam().algorithm_class);
@@ -128,7 +128,7 @@ TEST_P(TemplateOutliers, neither_does_a_part_of_another_brightness) {
             [&](Index y, Index x) {
               return ((x < 19) == bright_first ? ratio : 0) + 2 * noise(7000 + y * 41 + x);
             });
-        for (const Params& params : points_for(scene.q)) {
+        for (const Params& params : point_for(scene.q)) {
           const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
           if (!got.done) continue;
           for (Index i = 0; i < scene.q.out_elements(); ++i) {
@@ -156,14 +156,14 @@ TEST_P(TemplateOutliers, constant_windows_are_so_by_their_own_values) {
   const bool definition = is_definition(GetParam().algorithm_class);
   for (const double offset : {0.0, 100.0, 1e4}) {
     for (const Part& part : parts) {
-      for (const std::string shapes : {"5x6/24x400", "17x6/24x400"}) {
+      for (const std::string shapes : {"5x6/20x300", "17x6/20x300"}) {
         Scene scene(
             "one-to-one/" + shapes + "/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
             [&](Index y, Index x) {
-              const double at = noise(7000 + y * 400 + x);
+              const double at = noise(7000 + y * 300 + x);
               return x < 30 ? offset + at : part.value + part.noise * at;
             });
-        for (const Params& params : points_for(scene.q)) {
+        for (const Params& params : point_for(scene.q)) {
           const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
           if (!got.done) continue;
           for (Index i = 0; i < scene.q.out_elements(); ++i) {

@@ -52,7 +52,7 @@ struct RunTimeSum<kRunTimeAverages> {
 // area has at (row, col). All threads of a block call it.
 template <typename C, int kPass, int kRows, int kCols>
 XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments& a, int item, int tile_y, int tile_x,
-                                                     int row, int col, float mean) {
+                                                     int row, int col, long long shift) {
   constexpr int kTiles = (C::kLeftRows + C::kTileRows - 1) / C::kTileRows *
                          ((C::kLeftCols + C::kTileCols - 1) / C::kTileCols);
   constexpr int kAreas = (C::kOutRows + C::kDown - 1) / C::kDown *
@@ -65,21 +65,16 @@ XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments
   const int thread = thread_number();
   const int left = kPass == kRunTimeNumerators ? item / a.rights_of_left : 0;
   const int frame = kPass == kRunTimeNumerators ? item - left * a.rights_back : item;
+  const int area = block_number() / kTiles;
+  const RunTimeScale of_area =
+      a.scales != nullptr ? a.scales[frame * kAreas + area] : RunTimeScale{1, 0};
   const float* const from = a.right + static_cast<long long>(frame) * C::kRightRows * C::kRightCols;
-  float scale = 1;
-  float offset = 0;
-  if (a.scales != nullptr) {
-    // Found again, since a register that is kept for it would be one too many.
-    const RunTimeScale of_area = a.scales[frame * kAreas + block_number() / kTiles];
-    scale = of_area.scale;
-    offset = of_area.offset;
-  }
   for (int i = thread; i < kStaged; i += C::kThreads) {
     const int y = C::kFirstSy + row + tile_y + i / kPitch;
     const int x = C::kFirstSx + col + tile_x + i % kPitch;
     const bool exists = y < C::kRightRows && x < C::kRightCols;
     const float value = from[exists ? y * C::kRightCols + x : 0];
-    frame_part[i] = exists ? multiply_add(value, scale, offset) : 0.0f;
+    frame_part[i] = exists ? multiply_add(value, of_area.scale, of_area.offset) : 0.0f;
   }
   if (kPass == kRunTimeNumerators) {
     const float* const unit = a.units + static_cast<long long>(left) * C::kLeftRows * C::kLeftCols;
@@ -88,6 +83,9 @@ XCORR_DEVICE typename RunTimeSum<kPass>::type sum_of_tile(const RunTimeArguments
     }
   }
   meet_in_block();
+  constexpr long long kShifts = static_cast<long long>(C::kOutRows) * C::kOutCols;
+  const bool has_mean = kPass != kRunTimeAverages && a.means != nullptr && shift >= 0;
+  const float mean = has_mean ? a.means[frame * kShifts + shift] : 0.0f;
   typename RunTimeSum<kPass>::type sum = 0;
   const float* const of_frame = frame_part + thread / C::kAcross * kPitch + thread % C::kAcross;
   if (thread < C::kDown * C::kAcross) {
@@ -129,21 +127,15 @@ XCORR_DEVICE void tile_sums(const RunTimeArguments& a) {
   const bool is_low = tile_y / C::kTileRows < kTilesDown - 1;
   const bool is_left = tile_x / C::kTileCols < kTilesAcross - 1;
   for (int item = second_block_number(); item < a.count; item += second_blocks()) {
-    float mean = 0;
-    if (kPass != kRunTimeAverages && a.means != nullptr && works) {
-      const int left = kPass == kRunTimeNumerators ? item / a.rights_of_left : 0;
-      const int frame = kPass == kRunTimeNumerators ? item - left * a.rights_back : item;
-      mean = a.means[frame * kShifts + shift];
-    }
     typename RunTimeSum<kPass>::type sum = 0;
     if (is_low && is_left) {
-      sum = sum_of_tile<C, kPass, C::kTileRows, C::kTileCols>(a, item, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, C::kTileRows, C::kTileCols>(a, item, tile_y, tile_x, row, col, works ? shift : -1);
     } else if (is_low) {
-      sum = sum_of_tile<C, kPass, C::kTileRows, kLastCols>(a, item, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, C::kTileRows, kLastCols>(a, item, tile_y, tile_x, row, col, works ? shift : -1);
     } else if (is_left) {
-      sum = sum_of_tile<C, kPass, kLastRows, C::kTileCols>(a, item, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, kLastRows, C::kTileCols>(a, item, tile_y, tile_x, row, col, works ? shift : -1);
     } else {
-      sum = sum_of_tile<C, kPass, kLastRows, kLastCols>(a, item, tile_y, tile_x, row, col, mean);
+      sum = sum_of_tile<C, kPass, kLastRows, kLastCols>(a, item, tile_y, tile_x, row, col, works ? shift : -1);
     }
     if (!works) continue;
     auto* const partial = static_cast<typename RunTimeSum<kPass>::type*>(a.partial);
