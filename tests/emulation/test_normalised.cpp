@@ -234,15 +234,15 @@ TEST(Normalised, NoTransformHasPlanesOfBothSides) {
 
 // A window is judged by its own values: outliers and fills elsewhere make it neither constant nor another one.
 TEST(Normalised, WhatLiesElsewhereMakesNoWindowConstant) {
-  for (const char* const problem : {"one-to-one/5x5/40x41/1:1/valid/score=zncc:0.3",
-                                    "one-to-one/5x5/40x41/1:1/full/score=zncc:0.3",
-                                    "one-to-one/5x5/40x41/1:1/valid/score=zncc:0.3/masks=right"}) {
+  for (const char* const problem : {"one-to-one/5x5/20x21/1:1/valid/score=zncc:0.3",
+                                    "one-to-one/5x5/20x21/1:1/full/score=zncc:0.3",
+                                    "one-to-one/5x5/20x21/1:1/valid/score=zncc:0.3/masks=right"}) {
     for (const float fill : {1e11f, -3.4e38f, 1e20f, -2147483648.0f}) {
-      for (const Index rows : {0, 9, 30}) {
+      for (const Index rows : {0, 14}) {
         Inputs in(parse_problem(problem));
-        in.right_mask[1000] = 1;
-        for (Index i = 0; i < std::max<Index>(1, rows * 41); ++i) {
-          in.right[static_cast<std::size_t>(rows == 0 ? 1000 : i)] = fill;
+        in.right_mask[200] = 1;
+        for (Index i = 0; i < std::max<Index>(1, rows * 21); ++i) {
+          in.right[static_cast<std::size_t>(rows == 0 ? 200 : i)] = fill;
         }
         in.check(1 << 20);
       }
