@@ -244,6 +244,32 @@ TEST_P(Detection, scores_of_a_drifting_mean) {
   EXPECT_LE(worst, is_narrow() ? 3e-4 : 1e-5);
 }
 
+// An outlier changes no score of a window that does not hold it, and a constant part has scores of 0 whatever else the
+// signal has: both were judged by the mean of the whole signal, which the outlier moves.
+TEST_P(Detection, an_outlier_costs_nothing_elsewhere) {
+  const Index scale = has_large_tiles() ? 10 : 1, samples = 900 * scale, begin = 700 * scale;
+  for (const double outlier : {1e6, 1e11, -3e30}) {
+    Series series(3, 2, 64, samples, [=](Index i) {
+      const Index at = i % samples;
+      if (i == 350 * scale) return outlier;
+      return at >= begin && at < begin + 90 ? 0.1 : 5 + noise(i);
+    });
+    const std::vector<float> surface = surface_of(GetParam(), series, "zncc:0.3");
+    double worst = 0;
+    for (Index t = 0; t < series.templates; ++t) {
+      for (Index s = 0; s < 500 * scale; ++s) {
+        if (s <= 350 * scale && s + series.length > 350 * scale) continue;
+        const float value = surface[static_cast<std::size_t>(t * series.shifts() + s)];
+        worst = std::max(worst, std::abs(static_cast<double>(value) - series.score(t, s)));
+      }
+      for (Index s = begin; s + series.length <= begin + 90; ++s) {
+        ASSERT_EQ(surface[static_cast<std::size_t>(t * series.shifts() + s)], 0.0f) << outlier;
+      }
+    }
+    EXPECT_LE(worst, is_narrow() ? 3e-4 : 1e-5) << outlier;
+  }
+}
+
 // A block takes several tiles, one after the other, and the factors of each are others: the signal's scale is ten times
 // that of the tile before. In many orders of threads, since a warp reads factors while others go on.
 TEST_P(Detection, scores_of_tiles_of_other_scales) {
