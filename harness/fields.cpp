@@ -109,7 +109,8 @@ std::string score_text(const Score& score) {
 }
 
 Result parse_result(std::string_view text) {
-  constexpr int kMostPeaks = 1024, kFinest = 1000;
+  constexpr int kMostPeaks = 1024, kFinest = 1000, kLargestDistance = 32767;
+  constexpr std::int64_t kMostDetections = std::int64_t{1} << 30;  // 16 GiB of them
   const auto [name, argument] = split(text);
   Result result;
   result.kind = value_of(kResults, "result", name);
@@ -139,8 +140,12 @@ Result parse_result(std::string_view text) {
       }
       return result;
     case ResultKind::above: {
-      const std::string example = "above:0.8:1000 or above:8mad:1000, a threshold and a capacity";
-      auto [threshold, capacity] = split(argument);
+      const std::string example =
+          "above:0.8:1000 or above:8mad:1000, a threshold and a capacity, or above:0.8:1000:16 "
+          "with a "
+          "least distance";
+      auto [threshold, rest] = split(argument);
+      const auto [capacity, distance] = split(rest);
       if (capacity.empty()) refuse("result", text, "a capacity is missing; write " + example);
       if (threshold.ends_with("mad")) {
         result.of_deviations = true;
@@ -148,8 +153,15 @@ Result parse_result(std::string_view text) {
       }
       result.threshold = number<double>(threshold, "result", text, example) + 0.0;
       result.capacity = number<std::int64_t>(capacity, "result", text, example);
-      if (result.capacity < 1 || result.capacity >= std::int64_t{1} << 40) {
-        refuse("result", text, "capacity out of range; use 1 to 2^40 - 1");
+      if (result.capacity < 1 || result.capacity > kMostDetections) {
+        refuse("result", text,
+               "capacity out of range; use 1 to " + std::to_string(kMostDetections) +
+                   ", and a larger threshold or a least distance if more are found");
+      }
+      if (has_argument(rest)) result.distance = number<int>(distance, "result", text, example);
+      if (result.distance < 1 || result.distance > kLargestDistance) {
+        refuse("result", text,
+               "distance out of range; use 1 to " + std::to_string(kLargestDistance) + " pixels");
       }
       if (result.of_deviations && result.threshold < 0) {
         refuse("result", text, "a negative number of deviations; write " + example);
@@ -173,7 +185,8 @@ std::string result_text(const Result& result) {
       return name + ":" + std::to_string(result.count);
     case ResultKind::above:
       return name + ":" + decimal(result.threshold) + (result.of_deviations ? "mad" : "") + ":" +
-             std::to_string(result.capacity);
+             std::to_string(result.capacity) +
+             (result.distance > 1 ? ":" + std::to_string(result.distance) : "");
     default:
       return name;
   }

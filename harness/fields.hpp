@@ -42,7 +42,7 @@ constexpr bool masks_left(Masks m) { return m == Masks::left || m == Masks::both
 constexpr bool masks_right(Masks m) { return m == Masks::right || m == Masks::both; }
 
 // surface: all outputs. peak: the largest output of each pair with its position. peaks: the `count`
-// largest local maxima. above: all outputs of at least a threshold. sum: the sum of the outputs.
+// largest local maxima. above: the outputs of at least a threshold. sum: the sum of the outputs.
 // Records: harness/results.hpp.
 enum class ResultKind { surface, peak, peaks, above, sum };
 // How a peak is located between outputs.
@@ -58,6 +58,8 @@ struct Result {
   // deviation.
   bool of_deviations = false;
   std::int64_t capacity = 0;  // of above, for all pairs together
+  // above:t:c:d: an output that is closer than this to a larger one is not listed. 1: all are.
+  int distance = 1;
   constexpr bool operator==(const Result&) const = default;
 };
 

@@ -138,7 +138,7 @@ class Findings {
 
 // Where the fit through (before, middle, after) may lie, each within its interval and the middle
 // the largest. The fit grows with `after` and falls with `before`, and a larger middle moves it
-// towards 0.
+// towards 0. Where `after` may be equal to the middle, the fit may be half a pixel.
 template <typename F>
 Interval fits(Interval before, Interval middle, Interval after, F&& transform) {
   const auto fit = [&](double b, double m, double a) {
@@ -172,6 +172,8 @@ struct AxisTruth {
   bool inside;                     // both neighbours lie in the window
   bool flat, maybe_flat;           // a neighbour has the same value, or may have it
   Interval before, middle, after;  // neighbours outside the window are not read
+  // Outputs from the peak on, along the axis, that have its value, and that may have it.
+  Index equal = 1, maybe_equal = 1;
 
   AxisTruth(const PairTruth& truth, Index at, bool rows)
       : name(rows ? "sub_sy" : "sub_sx"), flat(false), maybe_flat(false) {
@@ -189,13 +191,24 @@ struct AxisTruth {
     };
     before = look(has_before, at - step);
     after = look(has_after, at + step);
+    const Index behind = (rows ? truth.rows() : truth.cols()) - position;
+    while (equal < behind && truth.low(at + equal * step) >= middle.high) ++equal;
+    const auto may_be_equal = [&](Index e) {
+      return truth.high(e) >= middle.low && truth.low(e) <= middle.high;
+    };
+    while (maybe_equal < behind && may_be_equal(at + maybe_equal * step)) ++maybe_equal;
   }
 
   // "" or what is wrong with the fit.
   std::string wrong(double sub, bool plateau, SubPixel sub_pixel) const {
     const std::string got = std::string(name) + " is " + number(sub) + ", expected ";
-    if (!inside || flat) return sub == 0 ? "" : got + "0: there is no fit";
-    if (maybe_flat && plateau && sub == 0) return "";
+    if (!inside) return sub == 0 ? "" : got + "0: there is no fit";
+    // The centre of a plateau of two outputs or more.
+    const Interval centre{0.5 * static_cast<double>(std::max<Index>(equal, 2) - 1),
+                          0.5 * static_cast<double>(maybe_equal - 1)};
+    if (plateau && centre.contains(sub) && 2 * sub == std::nearbyint(2 * sub)) return "";
+    if (flat)
+      return got + number(centre.low) + " to " + number(centre.high) + ": a plateau's centre";
     const Interval fit = fits(before, middle, after, sub_pixel);
     if (Interval{fit.low - kFitRoundoff, fit.high + kFitRoundoff}.contains(sub)) return "";
     return got + number(fit.low) + " to " + number(fit.high);

@@ -190,12 +190,16 @@ template <typename T>
 void reduce_above(const Problem& problem, const T* all, void* out) {
   std::vector<double> thresholds(static_cast<std::size_t>(problem.pairs()));
   std::vector<std::uint64_t> firsts(thresholds.size() + 1);
+  const Index distance = problem.fields.result.distance;
   each_pair(problem, [&](Index p) {
     const Surface<T> s = surface_of(problem, all, p);
     const double threshold = threshold_of(problem, s);
     thresholds[static_cast<std::size_t>(p)] = threshold;
-    firsts[static_cast<std::size_t>(p) + 1] = static_cast<std::uint64_t>(
-        std::count_if(s.data, s.data + s.size(), [=](T v) { return v >= threshold; }));
+    std::uint64_t count = 0;
+    for (Index at = 0; at < s.size(); ++at) {
+      count += s.data[at] >= threshold && is_first_within(s, at, distance);
+    }
+    firsts[static_cast<std::size_t>(p) + 1] = count;
   });
   for (std::size_t p = 0; p < thresholds.size(); ++p) firsts[p + 1] += firsts[p];
   *static_cast<AboveHeader*>(out) = {firsts.back(), 0};
@@ -206,6 +210,7 @@ void reduce_above(const Problem& problem, const T* all, void* out) {
     std::uint64_t slot = firsts[static_cast<std::size_t>(p)];
     for (Index at = 0; at < s.size() && slot < capacity; ++at) {
       if (!(s.data[at] >= thresholds[static_cast<std::size_t>(p)])) continue;
+      if (!is_first_within(s, at, distance)) continue;
       detections[slot++] = make_detection(s, p, at);
     }
   });

@@ -315,7 +315,8 @@ __global__ void find_thresholds(Geometry problem, double deviations, const T* al
 // `thresholds` is null where there is one for all pairs.
 template <typename T>
 __global__ void reduce_above(Geometry problem, double threshold, const double* thresholds,
-                             std::uint64_t capacity, const T* all, AboveHeader* header) {
+                             std::uint64_t capacity, Index distance, const T* all,
+                             AboveHeader* header) {
   auto* const count = reinterpret_cast<unsigned long long*>(&header->count);
   auto* const detections = reinterpret_cast<Detection*>(header + 1);
   const Index size = problem.out_size();
@@ -323,6 +324,7 @@ __global__ void reduce_above(Geometry problem, double threshold, const double* t
        e += Index{gridDim.x} * kThreads) {
     const Index p = e / size;
     if (!(all[e] >= (thresholds ? thresholds[p] : threshold))) continue;
+    if (distance > 1 && !is_first_within(surface_of(problem, all, p), e % size, distance)) continue;
     const std::uint64_t slot = atomicAdd(count, 1ull);
     if (slot < capacity)
       detections[slot] = make_detection(surface_of(problem, all, p), p, e % size);
@@ -419,8 +421,8 @@ void reduce_surfaces(const Problem& problem, const T* all, char* scratch, void* 
                                                          thresholds);
       }
       reduce_above<<<blocks_of(problem.out_elements()), kThreads, 0, stream>>>(
-          problem, result.threshold, thresholds, static_cast<std::uint64_t>(result.capacity), all,
-          static_cast<AboveHeader*>(out));
+          problem, result.threshold, thresholds, static_cast<std::uint64_t>(result.capacity),
+          Index{result.distance}, all, static_cast<AboveHeader*>(out));
       break;
     }
     case ResultKind::sum:

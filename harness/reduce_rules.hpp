@@ -64,6 +64,26 @@ XCORR_HD bool is_local_maximum(const Surface<T>& s, Index at) {
   return true;
 }
 
+// Of above:t:c:d: whether no output that comes before this one in the order of peaks is closer than
+// `distance` to it. Two outputs are as far from each other as their rows or their columns, whichever
+// differ more.
+template <typename T>
+XCORR_HD bool is_first_within(const Surface<T>& s, Index at, Index distance) {
+  if (distance < 2) return true;
+  if (!is_local_maximum(s, at)) return false;  // most outputs end here
+  const T value = s.data[at];
+  const Index row = at / s.cols, col = at % s.cols, reach = distance - 1;
+  const Index first_row = row > reach ? row - reach : 0, first_col = col > reach ? col - reach : 0;
+  for (Index y = first_row; y <= row + reach && y < s.rows; ++y) {
+    for (Index x = first_col; x <= col + reach && x < s.cols; ++x) {
+      const Index other = y * s.cols + x;
+      const T neighbour = s.data[other];
+      if (neighbour > value || (neighbour == value && other < at)) return false;
+    }
+  }
+  return true;
+}
+
 // Which outputs a scan considers.
 struct AnyNumber {
   template <typename T>
@@ -93,7 +113,8 @@ struct NextMaximum {
 };
 
 // Position of the maximum of the parabola through (-1, before), (0, middle) and (1, after), where
-// the middle is larger than both: in (-0.5, 0.5).
+// the middle is larger than `before` and at least `after`: in (-0.5, 0.5]. Two equal outputs are half a
+// pixel, and so are two that rounding has made unequal, whichever of them is the peak.
 XCORR_HD inline double parabola(double before, double middle, double after) {
   const double sides = (middle - before) + (middle - after);
   return 0.5 * ((middle - before) - (middle - after)) / sides;
@@ -119,9 +140,14 @@ XCORR_HD float fit_axis(const Surface<T>& s, Index at, Index position, Index len
     flags |= kPeakAtBorder;
     return 0;
   }
-  if (!(before < middle && after < middle)) return 0;  // plateau or NaN
+  if (!(before < middle && after <= middle)) return 0;  // NaN
   if (!is_finite(before) || !is_finite(middle) || !is_finite(after)) return 0;
   if (sub_pixel == SubPixel::upsample) return 0;  // set by the interpolation
+  if (after == middle) {                          // the centre of the plateau
+    Index equal = 2;
+    while (position + equal < length && s.data[at + equal * step] == s.data[at]) ++equal;
+    return 0.5f * static_cast<float>(equal - 1);
+  }
   const double fit = sub_pixel == SubPixel::gaussian ? gaussian(before, middle, after)
                                                      : parabola(before, middle, after);
   return is_finite(fit) ? static_cast<float>(fit) : 0.0f;

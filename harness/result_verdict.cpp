@@ -176,10 +176,26 @@ struct Detected {
   float value;
 };
 
-// How many outputs of a pair are, and may be, at least the threshold.
+// How many outputs of a pair are, and may be, to be listed.
 struct Counted {
   Index certain = 0, possible = 0;
 };
+
+// Whether no output that is closer than the least distance comes before this one, for every surface
+// within the bounds; with `maybe`, for some surface.
+bool is_first_within(const PairTruth& truth, Index at, bool maybe) {
+  const Index reach = truth.problem().fields.result.distance - 1;
+  const Index row = at / truth.cols(), col = at % truth.cols();
+  for (Index y = std::max<Index>(row - reach, 0); y <= std::min(row + reach, truth.rows() - 1);
+       ++y) {
+    for (Index x = std::max<Index>(col - reach, 0); x <= std::min(col + reach, truth.cols() - 1);
+         ++x) {
+      const Index other = y * truth.cols() + x;
+      if (other != at && !truth.is_before(at, other, maybe)) return false;
+    }
+  }
+  return true;
+}
 
 Counted check_detections(const PairTruth& truth, const std::vector<Detected>& found,
                          bool all_listed, Findings& findings) {
@@ -192,6 +208,8 @@ Counted check_detections(const PairTruth& truth, const std::vector<Detected>& fo
       wrong = "is listed twice";
     } else if (truth.high(at) < threshold.low) {
       wrong = "is below the threshold " + number(threshold.low);
+    } else if (!is_first_within(truth, at, true)) {
+      wrong = "is too close to a larger output";
     } else if (!findings.compare(value, truth.value(at), truth.record_bound(at))) {
       wrong = "value is " + number(value) + ", expected " + number(truth.value(at)) + " +- " +
               number(truth.record_bound(at));
@@ -199,8 +217,9 @@ Counted check_detections(const PairTruth& truth, const std::vector<Detected>& fo
     if (!wrong.empty()) findings.wrong(truth.where(at) + ": " + wrong);
   }
   for (Index e = 0; e < truth.size(); ++e) {
-    counted.possible += truth.high(e) >= threshold.low;
-    if (truth.low(e) < threshold.high) continue;
+    if (truth.high(e) < threshold.low || !is_first_within(truth, e, true)) continue;
+    ++counted.possible;
+    if (truth.low(e) < threshold.high || !is_first_within(truth, e, false)) continue;
     ++counted.certain;
     if (!all_listed || listed[static_cast<std::size_t>(e)]) continue;
     findings.wrong(truth.where(e) + ": " + number(truth.value(e)) + " +- " +

@@ -71,9 +71,10 @@ void check_capacity(const Problem& problem, const void* out) {
   if (result.kind != ResultKind::above) return;
   const std::uint64_t count = static_cast<const AboveHeader*>(out)->count;
   if (count <= static_cast<std::uint64_t>(result.capacity)) return;
-  throw UserError("result '" + field_text(problem.fields, "result") + "': " +
-                  std::to_string(count) + " outputs are at least the threshold, the capacity is " +
-                  std::to_string(result.capacity) + "; use a larger capacity or threshold");
+  throw UserError(
+      "result '" + field_text(problem.fields, "result") + "': " + std::to_string(count) +
+      " outputs are at least the threshold, the capacity is " + std::to_string(result.capacity) +
+      "; use a larger capacity or threshold, or a least distance (above:t:c:d)");
 }
 
 }  // namespace

@@ -39,9 +39,9 @@ EPILOG = """\
 forms, as pair p -> left, right (m rights a left; R rights in all):
   one-to-one 0, 0    one-to-many 0, p    n-to-mn p // m, p    n-to-m p // R, p % R
 peaks (CSV): sy, sx of the largest value; sub_sy, sub_sx by a parabola through three points, an axis
-  at a time (on the border of the window the integer shift is kept and border is 1); peak_to_second
-  = peak over the second local peak outside the 3 x 3 neighbourhood, empty where none is positive.
-  Of --result peak: sub_sy, sub_sx as there, second = the largest local peak outside 5 x 5. It needs no
+  at a time (on the border of the window the integer shift is kept and border is 1; two equal values
+  are half a pixel); peak_to_second = peak over the largest local peak outside 5 x 5, empty where none is
+  positive. Of --result peak: sub_sy, sub_sx as there, second = that local peak. It needs no
   surface where the variant writes peaks itself, and no surface is copied from the device.
 examples:
   xcorr reference.npy deformed.npy                                     peak on stdout

@@ -22,11 +22,11 @@ SAME = ("no", "yes")
 VIEWS = ("dense", "windows", "channels")
 NORMALISED = ("ncc", "zncc")
 
-MOST_PEAKS, FINEST, CAPACITY_END = 1024, 1000, 2**40
+MOST_PEAKS, FINEST, MOST_DETECTIONS, LARGEST_DISTANCE = 1024, 1000, 2**30, 32767
 DEFAULT_OVERLAP = 0.3
 _REAL = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"-?0*\d{1,19}", re.ASCII)
-_ABOVE = "above:0.8:1000 or above:8mad:1000, a threshold and a capacity"
+_ABOVE = "above:0.8:1000 or above:8mad:1000, a threshold and a capacity, or above:0.8:1000:16 with a least distance"
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,13 @@ class Fields:
     @property
     def capacity(self) -> int:
         """Of above: how many detections there is room for; else 0."""
-        return int(self.result.rpartition(":")[2]) if self.result_kind == "above" else 0
+        return int(self.result.split(":")[2]) if self.result_kind == "above" else 0
+
+    @property
+    def distance(self) -> int:
+        """Of above: an output that is closer than this to a larger one is not listed, in pixels; else and without one 1."""
+        words = self.result.split(":")
+        return int(words[3]) if words[0] == "above" and len(words) > 3 else 1
 
     @property
     def masked_sides(self) -> tuple[str, ...]:
@@ -227,17 +233,22 @@ def _peak(text: str, colon: str, argument: str) -> str:
 
 
 def _above(text: str, argument: str) -> str:
-    threshold, _, capacity = argument.partition(":")
+    threshold, _, rest = argument.partition(":")
+    capacity, colon, distance = rest.partition(":")
     if not capacity:
         _refuse("result", text, f"a capacity is missing; write {_ABOVE}")
     of_deviations = threshold.endswith("mad")
     value = _real(threshold.removesuffix("mad"), "result", text, _ABOVE)
     count = _whole(capacity, text, _ABOVE, 64)
-    if not 1 <= count < CAPACITY_END:
-        _refuse("result", text, "capacity out of range; use 1 to 2^40 - 1")
+    if not 1 <= count <= MOST_DETECTIONS:
+        way_out = "and a larger threshold or a least distance if more are found"
+        _refuse("result", text, f"capacity out of range; use 1 to {MOST_DETECTIONS}, {way_out}")
+    least = _whole(distance, text, _ABOVE, 32) if colon else 1
+    if not 1 <= least <= LARGEST_DISTANCE:
+        _refuse("result", text, f"distance out of range; use 1 to {LARGEST_DISTANCE} pixels")
     if of_deviations and value < 0:
         _refuse("result", text, f"a negative number of deviations; write {_ABOVE}")
-    return f"above:{decimal(value)}{'mad' * of_deviations}:{count}"
+    return f"above:{decimal(value)}{'mad' * of_deviations}:{count}" + (f":{least}" if least > 1 else "")
 
 
 PLAIN = Fields()

@@ -89,9 +89,9 @@ def _check_header(name: str, header: Header, file_size: int) -> None:
         )
 
 
-def read_matrices(path: Path, header: Header) -> np.ndarray:
+def read_matrices(path: Path, header: Header, allow_nonfinite: bool = False) -> np.ndarray:
     """The array of a checked file in native byte order, C order; UserError at a NaN or an
-    infinity."""
+    infinity, unless they are allowed."""
     check_memory(
         f"{path}",
         {
@@ -105,7 +105,8 @@ def read_matrices(path: Path, header: Header) -> np.ndarray:
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read: {str(error).splitlines()[0]}; write it again") from None
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-    check_finite(str(path), array)
+    if not allow_nonfinite:
+        check_finite(str(path), array)
     return array
 
 

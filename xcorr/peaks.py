@@ -3,11 +3,13 @@
 Conventions, also of the CSV that `xcorr --peaks` writes:
 - the peak is the largest value; of equal ones the first in row-major order;
 - the sub-pixel shift is the vertex of the parabola through the peak and its two neighbours, for
-  each axis alone, at most half a pixel from the peak. Along an axis where the peak lies on the
+  each axis alone, at most half a pixel from the peak; where equal values follow it along the axis,
+  the middle of these: half a pixel for two of them. Along an axis where the peak lies on the
   border of the window (no second neighbour) the integer shift is kept, and `border` is 1;
-- `peak_to_second` is the peak divided by the second local peak: the largest element outside the 3
-  x 3 neighbourhood of the peak that is not below any of its (up to 8) neighbours. NaN where there
-  is none or where it is not positive.
+- `peak_to_second` is the peak divided by the second peak: the largest local maximum outside the 5
+  x 5 elements around the peak. A local maximum is not below any of its (up to 8) neighbours, and
+  above those before it in row-major order. NaN where there is none or where it is not positive.
+These are the rules of the result `peak` (docs/design.md, Fields of a problem).
 """
 
 from __future__ import annotations
@@ -71,7 +73,12 @@ def find_peaks(out: np.ndarray, origin: tuple[int, int]) -> Peaks:
         inside = (axis > 0) & (axis < size - 1)
         low = out[each, np.where(inside, y - row, y), np.where(inside, x - col, x)]
         high = out[each, np.where(inside, y + row, y), np.where(inside, x + col, x)]
-        return _vertex(low.astype(np.float64), value, high.astype(np.float64)), inside
+        vertex = _vertex(low.astype(np.float64), value, high.astype(np.float64))
+        for pair in np.flatnonzero((high == value) & (low < value)):  # two equal ones, or more
+            line = out[pair, y[pair] :, x[pair]] if row else out[pair, y[pair], x[pair] :]
+            other = np.flatnonzero(line != line[0])
+            vertex[pair] = ((other[0] if other.size else line.size) - 1) / 2
+        return vertex, inside
 
     delta_y, inside_y = neighbours(y, rows, 1, 0)
     delta_x, inside_x = neighbours(x, cols, 0, 1)
@@ -98,8 +105,8 @@ def _vertex(low: np.ndarray, peak: np.ndarray, high: np.ndarray) -> np.ndarray:
 def _peak_to_second(out: np.ndarray, y: np.ndarray, x: np.ndarray, value: np.ndarray) -> np.ndarray:
     ratio = np.full(len(out), np.nan)
     for pair, matrix in enumerate(out):
-        local = matrix >= _largest_of_3x3(matrix)
-        local[max(y[pair] - 1, 0) : y[pair] + 2, max(x[pair] - 1, 0) : x[pair] + 2] = False
+        local = _local_maxima(matrix)
+        local[max(y[pair] - 2, 0) : y[pair] + 3, max(x[pair] - 2, 0) : x[pair] + 3] = False
         if local.any():
             second = float(matrix[local].max())
             if second > 0:
@@ -107,13 +114,12 @@ def _peak_to_second(out: np.ndarray, y: np.ndarray, x: np.ndarray, value: np.nda
     return ratio
 
 
-def _largest_of_3x3(matrix: np.ndarray) -> np.ndarray:
-    """Maximum of each element and its neighbours inside the matrix; separable, rows then
-    columns."""
-    largest = matrix.copy()
-    np.maximum(largest[1:], matrix[:-1], out=largest[1:])
-    np.maximum(largest[:-1], matrix[1:], out=largest[:-1])
-    columns = largest.copy()
-    np.maximum(columns[:, 1:], largest[:, :-1], out=columns[:, 1:])
-    np.maximum(columns[:, :-1], largest[:, 1:], out=columns[:, :-1])
-    return columns
+def _local_maxima(matrix: np.ndarray) -> np.ndarray:
+    """Which elements are not below their neighbours, and above those before them in row-major order."""
+    rows, cols = matrix.shape
+    padded = np.full((rows + 2, cols + 2), -np.inf, matrix.dtype)
+    padded[1:-1, 1:-1] = matrix
+    along = np.maximum(np.maximum(padded[:, :-2], padded[:, 1:-1]), padded[:, 2:])
+    before = np.maximum(along[:-2], padded[1:-1, :-2])
+    after = np.maximum(along[2:], padded[1:-1, 2:])
+    return (matrix > before) & (matrix >= after)

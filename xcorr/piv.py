@@ -19,18 +19,21 @@ from xcorr.outputs import cell, write_lines
 from xcorr.stream import Job
 from xcorr.variants import default_params
 
-COLUMNS = ("y", "x", "dy", "dx", "value", "signal_to_noise", "residual", "outlier")
+COLUMNS = ("y", "x", "dy", "dx", "value", "signal_to_noise", "residual", "outlier", "blank")
 MOST_ARROWS = 48  # along a side of a figure
 DESCRIPTION = """\
 Finds by how much the particles of FIRST.npy have moved in SECOND.npy (2D, one shape): a displacement for each window of a
-grid, by the peak of the covariance of two windows, fitted by a Gaussian. Prints a line a window and draws the field."""
+grid, by the peak of the correlation of two windows, to a fraction of a pixel. Prints a line a window."""
 EPILOG = f"""\
-columns: {", ".join(COLUMNS)}; y, x: middle of the window; dy, dx: displacement in pixels, y down;
+columns: {", ".join(COLUMNS)}
+  y, x: middle of the window; dy, dx: displacement in pixels, y down; value: correlation coefficient of both windows, -1 to 1;
   signal_to_noise: the peak over the largest other one (inf: there is none; empty: no peak); residual: of the normalised median
-  test; outlier: 1 where dy, dx are the median of the neighbours, since the residual is above the threshold
-  or the peak lies on the border
-example:
-  xcorr piv first.npy second.npy --window 32 --overlap 16 --output vectors.csv --figure vectors.svg"""
+  test; outlier: 1 where dy, dx are the median of the neighbours, since the residual is above the threshold, the value is
+  below the least one with a signal_to_noise below {velocimetry.STANDS_OUT:g}, or there is no peak; blank: 1 where a window is constant or has
+  too few pixels that count: dy, dx are empty
+examples:
+  xcorr piv first.npy second.npy --window 32 --overlap 16 --output vectors.csv --figure vectors.svg
+  xcorr piv first.npy second.npy --passes 3 --window 64,32,16 --overlap 32,16,12 --fit parabola,gaussian --mask valid.npy"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -38,10 +41,42 @@ def build_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("first", type=Path, metavar="FIRST.npy")
     add("second", type=Path, metavar="SECOND.npy")
-    add("--window", type=int, default=32, metavar="N", help="side of the windows: 16, 32 (default), 64 or any other")
-    add("--overlap", type=int, metavar="N", help="pixels that neighbouring windows share (default: half a window)")
+    add(
+        "--window",
+        type=whole_numbers,
+        default=[32],
+        metavar="N[,N...]",
+        help="side of the windows: 16, 32 (default), 64 or any other; with commas of each pass, the last one of those that follow",
+    )
+    add(
+        "--overlap",
+        type=whole_numbers,
+        metavar="N[,N...]",
+        help="pixels that neighbouring windows share, likewise (default: half a window)",
+    )
+    add(
+        "--fit",
+        type=lambda text: text.split(","),
+        default=["gaussian"],
+        metavar="F[,F...]",
+        help="of a peak between pixels, likewise: gaussian (default) or parabola",
+    )
     add("--boundary", choices=("circular", "zero"), default="circular", help="circular (default) or zero padding")
     add("--passes", type=int, default=2, metavar="N", help="each after the first one shifts the windows (default: 2)")
+    add(
+        "--mask",
+        type=Path,
+        metavar="FILE.npy",
+        help="0 or 1 a pixel of both frames: 0 does not count. The search is zncc then, with zero padding",
+    )
+    add("--mask-second", type=Path, metavar="FILE.npy", help="the same of SECOND, where its mask is another one")
+    add(
+        "--least-valid",
+        type=float,
+        default=velocimetry.LEAST_VALID,
+        metavar="S",
+        help="share of the pixels of a window that must count, else it is blank (default: %(default)g)",
+    )
     add(
         "--threshold",
         type=float,
@@ -49,18 +84,24 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="R",
         help="a residual of the normalised median test above it is an outlier (default: %(default)g)",
     )
-    add("--output", default="-", metavar="FILE.csv", help="the table; - is stdout (default)")
     add(
-        "--figure",
-        type=Path,
-        metavar="FILE.svg",
-        help="the arrows, as .svg, .png or .pdf (default: FIRST.piv.svg beside FIRST.npy)",
+        "--least-value",
+        type=float,
+        default=velocimetry.LEAST_VALUE,
+        metavar="V",
+        help="a correlation coefficient below it is an outlier, unless the peak stands out (default: %(default)g)",
     )
-    add("--no-figure", action="store_true", help="draw nothing")
+    add("--output", default="-", metavar="FILE.csv", help="the table; - is stdout (default)")
+    add("--figure", type=Path, metavar="FILE.svg", help="draw the arrows, as .svg, .png or .pdf")
     add("--variant", default="auto", metavar="ID", help="from xcorr --list (default: auto, the fastest known)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
     add("--force", action="store_true", help="replace existing files")
     return parser
+
+
+def whole_numbers(text: str) -> list[int]:
+    """The numbers of "64,32"."""
+    return [int(word) for word in text.split(",")]
 
 
 def main(argv: Sequence[str], library: Any | None = None) -> int:
@@ -79,7 +120,11 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     targets = outputs(arguments)
     if not arguments.threshold > 0:
         raise UserError(f"--threshold {arguments.threshold:g}: give a number above 0")
-    first, second = (read_frame(path) for path in (arguments.first, arguments.second))
+    velocimetry.schedule(
+        arguments.window, arguments.overlap, arguments.fit, arguments.passes
+    )  # before anything is read
+    masks = read_masks(arguments)
+    first, second = (read_frame(path, mask) for path, mask in zip((arguments.first, arguments.second), masks))
     if first.shape != second.shape:
         shapes = (f"{one.shape[0]}x{one.shape[1]}" for one in (first, second))
         raise UserError(f"{arguments.second}: {' and '.join(shapes)} pixels; give two frames of one shape")
@@ -90,9 +135,13 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
         second,
         window=arguments.window,
         overlap=arguments.overlap,
+        fit=arguments.fit,
         boundary=arguments.boundary,
         passes=arguments.passes,
         threshold=arguments.threshold,
+        least_value=arguments.least_value,
+        masks=masks,
+        least_valid=arguments.least_valid,
         choose=chooser(library, arguments.variant, arguments.device),
     )
     write(arguments.output, field)  # first: no failure to draw loses it
@@ -101,18 +150,33 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     return 0
 
 
-def read_frame(path: Path) -> np.ndarray:
+def read_frame(path: Path, mask: np.ndarray | None) -> np.ndarray:
+    """A frame as float32. Pixels that do not count may have any value, none included."""
     header = matrices.read_header(path)
     if len(header.shape) != 2:
         raise UserError(f"{path}: {len(header.shape)} dimensions; give one frame, rows x cols")
-    stack = matrices.as_stack(str(path), matrices.read_matrices(path, header))
+    stack = matrices.as_stack(str(path), matrices.read_matrices(path, header, mask is not None))
+    if mask is not None:
+        if mask.shape != stack.shape[1:]:
+            shown = ["x".join(map(str, shape)) for shape in (mask.shape, stack.shape[1:])]
+            raise UserError(f"{path}: its mask has {shown[0]} pixels; give one of {shown[1]}")
+        stack = np.where(mask != 0, stack, 0)
+    matrices.check_finite(str(path), stack[0])
     return matrices.to_scalar(str(path), stack, np.float32, False)[0]
+
+
+def read_masks(arguments: argparse.Namespace) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The masks of both frames."""
+    paths = arguments.mask, arguments.mask_second or arguments.mask
+    first, second = (
+        None if path is None else matrices.read_matrices(path, matrices.read_header(path)) for path in paths
+    )
+    return first, second
 
 
 def outputs(arguments: argparse.Namespace) -> list[Path]:
     """The figure's path, if one is drawn. UserError, before any work, where a file must not be written."""
-    figure = arguments.figure or arguments.first.with_suffix(".piv.svg")
-    drawn = [] if arguments.no_figure else [figure]
+    drawn = [arguments.figure] if arguments.figure else []
     table = [] if arguments.output == "-" else [Path(arguments.output)]
     inputs = {arguments.first.resolve(), arguments.second.resolve()}
     for target in (*table, *drawn):
@@ -122,19 +186,25 @@ def outputs(arguments: argparse.Namespace) -> list[Path]:
             raise UserError(f"{target}: exists; use --force to replace it")
         with replaced_file(target, keep=False):
             pass
-    if drawn and figure.suffix not in (".svg", ".png", ".pdf"):
-        raise UserError(f"--figure {figure}: end it with .svg, .png or .pdf")
+    if drawn and drawn[0].suffix not in (".svg", ".png", ".pdf"):
+        raise UserError(f"--figure {drawn[0]}: end it with .svg, .png or .pdf")
     return drawn
 
 
 def chooser(library: Any, variant: str, device: str) -> Callable[[Request], Job]:
-    """What runs a request: the variant, or the choice of auto for each kind of request."""
+    """What runs a request: the variant, or the choice of auto for each kind of request. The choice of auto measures what the
+    variant has searched, where the variant has no such score."""
+    named = None
     if variant != "auto":
         known = find_variant(library.variants(), variant)
-        return lambda request: Job(known["id"], default_params(known), "fp32", device)
+        named = Job(known["id"], default_params(known), "fp32", device)
     auto = Auto(library, device)
 
     def choose(request: Request) -> Job:
+        if named is not None:
+            settings = {"variant": named.variant, "params": named.params, "device": device}
+            if request.score == "covariance" or not library.supports(request, **settings):
+                return named
         choice = auto.choose(request)
         return Job(choice.variant, choice.params, "fp32", device)
 
@@ -145,8 +215,9 @@ def write(where: str, field: velocimetry.Field) -> None:
     """The table of COLUMNS, a line a window."""
     y, x = np.meshgrid(field.y, field.x, indexing="ij")
     columns = [y, x, field.dy, field.dx, field.value, field.signal_to_noise, field.residual]
-    lines = zip(*(one.astype(np.float64).ravel().tolist() for one in columns), field.outlier.ravel().tolist())
-    write_lines(where, COLUMNS, ([*map(cell, line[:-1]), str(int(line[-1]))] for line in lines))
+    numbers = [one.astype(np.float64).ravel().tolist() for one in columns]
+    flags = [one.ravel().astype(int).tolist() for one in (field.outlier, field.blank)]
+    write_lines(where, COLUMNS, (list(map(cell, line)) for line in zip(*numbers, *flags)))
 
 
 def draw(target: Path, frame: np.ndarray, field: velocimetry.Field) -> None:

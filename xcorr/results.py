@@ -3,7 +3,7 @@
 result=surface     scalars, pairs x out_rows x out_cols
 result=peak        PEAK, pairs
 result=peaks:k     PEAK, pairs x k, the largest first; the value of missing ones is NaN
-result=above:t:c   DETECTION, as many as were found, by (pair, sy, sx)
+result=above:t:c[:d]  DETECTION, as many as were found, by (pair, sy, sx)
 result=sum         float64, pairs
 """
 

@@ -17,7 +17,7 @@ from xcorr.problem import pair_indices
 
 PAIR = ("pair", "left", "right")
 PEAK_COLUMNS = (*PAIR, "sy", "sx", "value", "sub_sy", "sub_sx", "second", "border", "plateau")
-PEAKS_COLUMNS = (*PAIR, "rank", "sy", "sx", "value")
+PEAKS_COLUMNS = (*PAIR, "rank", "sy", "sx", "value", "sub_sy", "sub_sx")
 DETECTION_COLUMNS = (*PAIR, "sy", "sx", "value")
 SUM_COLUMNS = (*PAIR, "sum")
 
@@ -29,8 +29,8 @@ def add_options(add: Any) -> None:
     add(
         "--result",
         default="surface",
-        help="surface (default): every value; peak[:gaussian|:upsample=20], peaks:k, above:t:c (at most c values of at least "
-        "t; 8mad: 8 deviations above the median) or sum: records, to --peaks as CSV and to --output as .npy",
+        help="surface (default): every value; peak[:gaussian|:upsample=20], peaks:k, above:t:c[:d] (at most c values of at least "
+        "t; 8mad: 8 deviations above the median; none closer than d pixels to a larger one) or sum: records, to --peaks as CSV and to --output as .npy",
     )
     add("--mask-left", type=Path, metavar="FILE.npy", help="0 or 1 a pixel of LEFT, with ncc and zncc; 2D: for all")
     add("--mask-right", type=Path, metavar="FILE.npy", help="the same of RIGHT")
@@ -78,6 +78,11 @@ def read_masks(arguments: argparse.Namespace, request: Request) -> dict[str, np.
     return found
 
 
+def _between(found: np.ndarray) -> list[np.ndarray]:
+    """The shifts of peaks with what their fits add to them."""
+    return [found[axis] + found["sub_" + axis].astype(np.float64) for axis in ("sy", "sx")]
+
+
 class Records:
     """Records of the chunks of a run, as one array and as lines of a table."""
 
@@ -95,8 +100,8 @@ class Records:
             self._count += len(found)
             if self._count > fields.capacity:
                 raise UserError(
-                    f"result '{fields.result}': more than {fields.capacity} outputs are at least the threshold; use a larger "
-                    "capacity or threshold"
+                    f"result '{fields.result}': {self._count} outputs or more are at least the threshold, the capacity is "
+                    f"{fields.capacity}; use a larger capacity or threshold, or a least distance (above:t:c:d)"
                 )
         elif not self._allow:
             spoiled = ~np.isfinite(found) if fields.result == "sum" else found["flags"] & results.NOT_FINITE != 0
@@ -122,12 +127,11 @@ class Records:
             exists = ~np.isnan(found["value"].ravel())
             own = found.ravel()[exists]
             pair, names = pair[exists], PEAKS_COLUMNS
-            columns = [rank[exists], *(own[name] for name in ("sy", "sx", "value"))]
+            columns = [rank[exists], *(own[name] for name in ("sy", "sx", "value")), *_between(own)]
         else:
             pair, names = np.arange(len(found)), PEAK_COLUMNS
-            at = [found[axis] + found["sub_" + axis].astype(np.float64) for axis in ("sy", "sx")]
             flags = [(found["flags"] & bit != 0).astype(int) for bit in (results.AT_BORDER, results.ON_PLATEAU)]
-            columns = [found["sy"], found["sx"], found["value"], *at, found["second"], *flags]
+            columns = [found["sy"], found["sx"], found["value"], *_between(found), found["second"], *flags]
         everything = [pair, left[pair], right[pair], *columns]
         write_lines(
             where, names, ([cell(value) for value in row] for row in zip(*(one.tolist() for one in everything)))

@@ -35,8 +35,11 @@ class Variant:
         return "product" not in self.scores
 
     def is_reduced(self, result: str) -> bool:
-        """Whether the harness makes a result such as `peaks:5` of the variant's surface."""
-        return result.partition(":")[0] not in self.results
+        """Whether the harness makes a result such as `peaks:5` of the variant's surface: of `above` with a least distance
+        always."""
+        kind, _, argument = result.partition(":")
+        has_distance = kind == "above" and argument.count(":") > 1
+        return has_distance or kind not in self.results
 
     def hash_of(self, result: str, own: str = "") -> str:
         """What rows of this result depend on: the source_hash, or `own` in its place, and the reduction's hash."""

@@ -1,25 +1,33 @@
-"""Particle image velocimetry: displacements between two frames, by the covariance of many small windows.
+"""Particle image velocimetry: displacements between two frames, by the correlation of many small windows.
 
-    field = displacements(library, first, second, window=32, overlap=16, choose=lambda request: Job("template_fft_cpu"))
+    field = displacements(library, first, second, window=[64, 32], passes=3, choose=lambda request: Job("template_fft_cpu"))
 
-Windows are views of the frames. In the first pass both windows of a pair lie at the same place. In each later one the
-two lie half of the displacement found before on either side of this place, in whole pixels, so that what is left is below
-a pixel. The peak of each pair is fitted by a Gaussian; the largest peak beside it gives the signal-to-noise ratio.
-Displacements that the normalised median test finds (Westerweel and Scarano 2005) are replaced by the median of their
-neighbours. A displacement (dy, dx) says that what lies at (y, x) - (dy, dx) / 2 in the first frame lies at
-(y, x) + (dy, dx) / 2 in the second. Pixels; y down.
+Windows are views of the frames. A pass searches, then measures:
+
+1. The first and the second window of each pair lie half of the displacement that the pass before predicts on either side
+   of a place of the grid, in whole pixels. The peak of their covariance, at shifts up to half a window, is a displacement
+   in whole pixels. With masks the score is `zncc`, whose sums have valid pixels alone.
+2. Both windows are read again, apart by this displacement: what is left is about a pixel at most. The peak of `zncc` at
+   shifts up to REACH gives the fraction of a pixel and the value. `zncc` divides each output by the norms of what overlaps
+   there. A covariance grows with the overlap, which draws peaks to shift 0: its fits are up to 0.2 pixels too small.
+
+Displacements that the normalised median test finds (Westerweel and Scarano 2005), and those whose peak does not stand out
+(`displacements`), are replaced by the median of their neighbours. A displacement (dy, dx) says that what lies at
+(y, x) - (dy, dx) / 2 in the first frame lies at (y, x) + (dy, dx) / 2 in the second. Pixels; y down. At the border of the
+frame, where a displacement would lead out of it, both windows are moved inwards together.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
-from xcorr import results
+from xcorr import results, windows
 from xcorr.arguments import Windows
 from xcorr.errors import UserError
 from xcorr.library import Request
@@ -27,16 +35,26 @@ from xcorr.stream import Job
 
 NOISE = 0.1  # pixels, what the normalised median test adds to the median of the residuals
 THRESHOLD = 2.0  # residuals above it are outliers
+LEAST_VALUE = 0.5  # of a peak that is no outlier
+STANDS_OUT = 1.5  # a search whose peak is so much higher than the largest other one
+LEAST_VALID = 0.5  # of the pixels of a window, as a share
 PAIRS_AT_A_TIME = 1 << 16
+MASK_BYTES_AT_A_TIME = 1 << 26
+REACH = 2  # pixels on either side of what the search found
+MOST_PASSES = 20
+FITS = ("gaussian", "parabola")
+Frames = tuple[np.ndarray, np.ndarray]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Field:
     """Displacements on a grid: arrays rows x cols, and the centres `y`, `x` of the rows and columns.
 
-    `dy, dx`: displacement; where `outlier`, the median of the neighbours that are none, NaN if there is no such one.
-    `value`: the largest covariance; `signal_to_noise`: over the largest other peak, inf if there is none; `residual`:
-    of the normalised median test, as measured.
+    `dy, dx`: displacement; where `outlier`, the median of the neighbours that are none, NaN if there is no such one, and
+    where `blank`. `value`: the correlation coefficient of both windows at the peak, in [-1, 1]; `signal_to_noise`: the peak
+    of the search over the largest other one, inf if there is none; `residual`: of the normalised median test, as measured;
+    `blank`: a window is constant or has too few valid pixels, so that it has no displacement. A blank one is an outlier too.
     """
 
     y: np.ndarray
@@ -47,23 +65,71 @@ class Field:
     signal_to_noise: np.ndarray
     residual: np.ndarray
     outlier: np.ndarray
+    blank: np.ndarray
 
 
-def request_of(window: int, pairs: int, boundary: str) -> Request:
-    """The correlation of so many pairs of windows, at shifts up to half a window."""
-    half = window // 2
+@dataclass(frozen=True)
+class Pass:
+    """Settings of a pass: side of the windows and what neighbours share, in pixels, and the fit of the peak."""
+
+    window: int = 32
+    overlap: int = 16
+    fit: str = "gaussian"
+
+
+def schedule(
+    window: int | Sequence[int] = 32,
+    overlap: int | Sequence[int] | None = None,
+    fit: str | Sequence[str] = "gaussian",
+    passes: int = 2,
+) -> list[Pass]:
+    """The settings of all passes. A sequence has one value a pass; if it is shorter, its last one is that of the passes that
+    follow. `overlap` is half a window unless given. UserError for what no pass can have."""
+    if not 1 <= passes <= MOST_PASSES:
+        raise UserError(f"--passes {passes}: use 1 to {MOST_PASSES}")
+
+    def spread(name: str, given: T | Sequence[T]) -> list[T]:
+        values = [given] if isinstance(given, (int, str, np.integer)) else list(given)
+        if not 1 <= len(values) <= passes:
+            raise UserError(f"--{name}: {len(values)} values for {passes} passes; give one a pass, or raise --passes")
+        return values + values[-1:] * (passes - len(values))
+
+    sides = spread("window", window)
+    overlaps = [one // 2 for one in sides] if overlap is None else spread("overlap", overlap)
+    fits = spread("fit", fit)
+    for one in fits:
+        if one not in FITS:
+            raise UserError(f"--fit {one}: unknown; use {' or '.join(FITS)}")
+    return [Pass(*each) for each in zip(sides, overlaps, fits)]
+
+
+def _pairs(window: int, pairs: int, window_of_shifts: str, masked: bool, **fields: str) -> Request:
     return Request(
         form="n-to-mn" if pairs > 1 else "one-to-one",
         left=(window, window),
         right=(window, window),
         lefts=pairs,
         rights=pairs,
-        window=f"sy:{-half}..{half - 1},sx:{-half}..{half - 1}",
-        boundary=boundary,
-        score="covariance",
-        result="peak:gaussian",
+        window=window_of_shifts,
+        masks="both" if masked else "none",
         views="windows",
+        **fields,
     )
+
+
+def request_of(window: int, pairs: int, boundary: str, masked: bool = False) -> Request:
+    """The search of so many pairs of windows, at shifts up to half a window. With masks nothing lies outside a window."""
+    half = window // 2
+    shifts = f"sy:{-half}..{half - 1},sx:{-half}..{half - 1}"
+    if masked:
+        return _pairs(window, pairs, shifts, True, score="zncc", result="peak:gaussian")
+    return _pairs(window, pairs, shifts, False, boundary=boundary, score="covariance", result="peak:gaussian")
+
+
+def fit_of(window: int, fit: str, reach: int, masked: bool, pairs: int) -> Request:
+    """The measurement of so many pairs of windows, at shifts up to `reach` pixels."""
+    shifts = f"sy:{-reach}..{reach},sx:{-reach}..{reach}"
+    return _pairs(window, pairs, shifts, masked, score="zncc", result=f"peak:{fit}")
 
 
 def grid(shape: tuple[int, int], window: int, overlap: int) -> tuple[np.ndarray, np.ndarray]:
@@ -81,59 +147,135 @@ def displacements(
     first: np.ndarray,
     second: np.ndarray,
     *,
-    window: int = 32,
-    overlap: int | None = None,
+    window: int | Sequence[int] = 32,
+    overlap: int | Sequence[int] | None = None,
+    fit: str | Sequence[str] = "gaussian",
     boundary: str = "circular",
     passes: int = 2,
     threshold: float = THRESHOLD,
+    least_value: float = LEAST_VALUE,
+    masks: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
+    least_valid: float = LEAST_VALID,
     choose: Callable[[Request], Job],
 ) -> Field:
-    """The field between two frames of one shape, float32. `choose`: what runs a request. `overlap` is half a window
-    unless given. UserError for frames and windows that do not fit."""
+    """The field between two frames of one shape, float32. `choose`: what runs a request. `window`, `overlap` and `fit` are as
+    `schedule` takes them. `masks`: of each frame True or 1 where a pixel counts; windows of which less than `least_valid`
+    counts are blank.
+
+    Outliers: the residual of the normalised median test is above `threshold`; the value is below `least_value` and the peak
+    of the search does not stand out either, by STANDS_OUT; or `zncc` has no local maximum within REACH of that peak.
+    UserError for frames, windows and masks that do not fit."""
     if first.ndim != 2 or first.shape != second.shape:
         raise UserError(f"frames: shapes {first.shape} and {second.shape}; give two frames of one shape, rows x cols")
-    if passes < 1:
-        raise UserError(f"--passes {passes}: use 1 or more")
-    rows, cols = grid((first.shape[0], first.shape[1]), window, window // 2 if overlap is None else overlap)
-    top, left = np.meshgrid(rows, cols, indexing="ij")
-    dy, dx = np.zeros(top.shape), np.zeros(top.shape)
-    for _ in range(passes):
-        found, shift = _correlate(library, first, second, (top, left), (dy, dx), window, boundary, choose)
-        measured = found["sy"] + found["sub_sy"] + shift[0], found["sx"] + found["sub_sx"] + shift[1]
-        lost = ~(found["value"] > 0) | ((found["flags"] & results.AT_BORDER) != 0)
-        dy, dx, residual, outlier = replace_outliers(*measured, lost, threshold)
+    frames, valid = windows.masked((first, second), masks)
+    made: _Made | None = None
+    for one in schedule(window, overlap, fit, passes):
+        rows, cols = grid((first.shape[0], first.shape[1]), one.window, one.overlap)
+        y, x = rows + (one.window - 1) / 2, cols + (one.window - 1) / 2
+        nothing = np.zeros((y.size, x.size))
+        predicted = (nothing, nothing) if made is None else made.at(y, x)
+        top, left = np.meshgrid(rows, cols, indexing="ij")
+        run = _Run(library, frames, valid, (top, left), one, boundary, choose)
+        found, measured, shift, blank = run.of(predicted, least_valid)
+        ratio = signal_to_noise(found)
+        weak = ~(measured["value"] >= least_value) & ~(ratio >= STANDS_OUT)
+        lost = blank | weak | ~(found["value"] > 0) | ((measured["flags"] & results.AT_BORDER) != 0)
+        dy, dx, residual, outlier = replace_outliers(*shift, lost, threshold)
+        made = _Made(y, x, dy, dx)
+    dy, dx, value, ratio = (np.where(blank, np.nan, of).astype(np.float64) for of in (dy, dx, measured["value"], ratio))
+    return Field(y, x, dy, dx, value, ratio, residual, outlier, blank)
+
+
+def signal_to_noise(found: np.ndarray) -> np.ndarray:
+    """Of records of peaks: the value over the largest other peak; inf where that is none above 0, NaN where the value is not."""
+    other = np.where(found["second"] > 0, found["second"], 0).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        other = np.where(found["second"] > 0, found["second"], 0).astype(np.float64)
-        ratio = np.where(~(found["value"] > 0), np.nan, found["value"] / other)
-    middle = (window - 1) / 2
-    return Field(rows + middle, cols + middle, dy, dx, found["value"], ratio, residual, outlier)
+        return np.where(found["value"] > 0, found["value"] / other, np.nan)
 
 
-def _correlate(
-    library: Any,
-    first: np.ndarray,
-    second: np.ndarray,
-    places: tuple[np.ndarray, np.ndarray],
-    predicted: tuple[np.ndarray, np.ndarray],
-    window: int,
-    boundary: str,
-    choose: Callable[[Request], Job],
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The peaks of all pairs, and by how much their second windows are displaced against their first ones."""
-    before, after = [], []
-    for place, displacement, extent in zip(places, predicted, first.shape):
-        whole = np.rint(np.nan_to_num(displacement)).astype(np.int64)
-        half = np.floor_divide(whole, 2)
-        before.append(np.clip(place - half, 0, extent - window))
-        after.append(np.clip(place + whole - half, 0, extent - window))
-    offsets = [(y * first.shape[1] + x).ravel() for y, x in (before, after)]
-    found = np.empty(offsets[0].size, results.PEAK)
-    for start in range(0, found.size, PAIRS_AT_A_TIME):
-        part = slice(start, min(start + PAIRS_AT_A_TIME, found.size))
-        request = request_of(window, part.stop - part.start, boundary)
-        sides = (Windows(frame, offset[part]) for frame, offset in zip((first, second), offsets))
-        found[part] = choose(request).correlate(library, request, *sides)
-    return found.reshape(places[0].shape), [late - early for early, late in zip(before, after)]
+@dataclass(frozen=True)
+class _Made:
+    """Displacements of a pass at the centres of its windows."""
+
+    y: np.ndarray
+    x: np.ndarray
+    dy: np.ndarray
+    dx: np.ndarray
+
+    def at(self, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Between the centres, linearly; outside the grid those of its rim; 0 where nothing is known."""
+
+        def between(values: np.ndarray) -> np.ndarray:
+            along = np.stack([np.interp(x, self.x, row) for row in np.nan_to_num(values)])
+            return np.stack([np.interp(y, self.y, column) for column in along.T], axis=1)
+
+        return between(self.dy), between(self.dx)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The pairs of windows of a pass. `places`: rows and columns of their first pixels before they are moved."""
+
+    library: Any
+    frames: Frames
+    valid: Frames | None
+    places: tuple[np.ndarray, np.ndarray]
+    settings: Pass
+    boundary: str
+    choose: Callable[[Request], Job]
+
+    def of(
+        self, predicted: tuple[np.ndarray, np.ndarray], least_valid: float
+    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]:
+        """Peaks of the search, peaks of the measurement, displacements, and which are blank."""
+        side, masked = self.settings.window, self.valid is not None
+        pairs, apart = self._apart([np.rint(one).astype(np.int64) for one in predicted])
+        blank = windows.blank(self.frames, self.valid, pairs, side, least_valid)
+        search = partial(request_of, side, boundary=self.boundary, masked=masked)
+        found = self._peaks(pairs, search, np.ones(blank.shape, bool))
+        wanted = [whole + found[axis] for whole, axis in zip(apart, ("sy", "sx"))]
+        pairs, apart = self._apart(wanted)
+        # In a frame that is hardly larger than a window the two cannot be so far apart.
+        rest = np.maximum(*(np.abs(want - whole) for want, whole in zip(wanted, apart)))
+        measured = np.zeros(blank.shape, results.PEAK)
+        for group in (rest == 0, rest > 0):
+            reach = REACH + int(rest[group].max(initial=0))
+            measure = partial(fit_of, side, self.settings.fit, reach, masked)
+            measured[group] = self._peaks(pairs, measure, group)[group]
+        shift = [whole + measured[axis] + measured["sub_" + axis] for whole, axis in zip(apart, ("sy", "sx"))]
+        return found, measured, shift, blank
+
+    def _apart(self, wanted: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """First rows and columns of the first and of the second windows, which lie `wanted` pixels apart about their places,
+        and how far they are apart: less where the frame ends."""
+        before, after, apart = [], [], []
+        for place, distance, extent in zip(self.places, wanted, self.frames[0].shape):
+            room = extent - self.settings.window
+            whole = np.clip(distance, -room, room)
+            early = np.clip(place - np.floor_divide(whole, 2), np.maximum(0, -whole), room - np.maximum(0, whole))
+            before.append(early)
+            after.append(early + whole)
+            apart.append(whole)
+        return [*before, *after], apart
+
+    def _peaks(self, pairs: Sequence[np.ndarray], request_for: Callable[..., Request], group: np.ndarray) -> np.ndarray:
+        """Records of the pairs of a group; those of the others are zeros."""
+        cols, side = self.frames[0].shape[1], self.settings.window
+        corners = [(pairs[0][group], pairs[1][group]), (pairs[2][group], pairs[3][group])]
+        found = np.empty(corners[0][0].size, results.PEAK)
+        step = PAIRS_AT_A_TIME if self.valid is None else max(1, MASK_BYTES_AT_A_TIME // side**2)
+        for start in range(0, found.size, step):
+            part = slice(start, min(start + step, found.size))
+            request = request_for(pairs=part.stop - part.start)
+            sides = [Windows(frame, (y * cols + x)[part]) for frame, (y, x) in zip(self.frames, corners)]
+            masks = {}
+            if self.valid is not None:
+                for name, mask, (y, x) in zip(("left_mask", "right_mask"), self.valid, corners):
+                    masks[name] = windows.copies(mask, y[part], x[part], side)
+            found[part] = self.choose(request).correlate(self.library, request, *sides, **masks)
+        whole = np.zeros(group.shape, results.PEAK)
+        whole[group] = found
+        return whole
 
 
 def neighbours_of(values: np.ndarray) -> np.ndarray:

@@ -139,8 +139,20 @@ __device__ __forceinline__ float second_of_row(const Surface& s, int y, int lane
   return found ? best : no_number();
 }
 
-// Position of the maximum of the parabola through three neighbouring values, the middle one the
-// largest: in pixels (steps of a shift) from the middle one. In float32 its five roundings move it by
+// How many equal outputs a plateau has along an axis, from its first one at (y, x) on. It has two at
+// least: the one behind is known to be equal.
+template <typename Surface>
+__device__ __forceinline__ int plateau_length(const Surface& s, int y, int x, bool is_y,
+                                              float value) {
+  const int behind = is_y ? s.rows - y : s.cols - x;
+  int equal = 2;
+#pragma unroll 1
+  while (equal < behind && (is_y ? s.row(y + equal)[x] : s.row(y)[x + equal]) == value) ++equal;
+  return equal;
+}
+
+// Position of the maximum of the parabola through three neighbouring values, the first one smaller than
+// the middle and the last one not larger: in pixels (steps of a shift) from the middle one. In float32 its five roundings move it by
 // less than 2^-22 pixels (2.5 x 2^-24 in all).
 template <typename T>
 __device__ __forceinline__ T parabola_top(T before, T middle, T after) {
@@ -156,7 +168,8 @@ __device__ __forceinline__ float gaussian_top(float before, float middle, float 
 }
 
 // What the fit along one axis adds to the shift, and its flags. A neighbour outside the window does
-// not exist. With upsample the fit is 0, and what interpolates sets it.
+// not exist. With upsample the fit is 0, and what interpolates sets it. Of two equal outputs the fit is
+// half a pixel; centre_of_plateau() has the fit of longer plateaus.
 struct AxisFit {
   float sub;
   std::uint32_t flags;
@@ -171,12 +184,21 @@ __device__ __forceinline__ AxisFit fit_along(float before, float middle, float a
     fit.flags |= kPeakAtBorder;
     return fit;
   }
-  if (!(before < middle && after < middle) || sub_pixel == SubPixel::upsample) return fit;
+  if (!(before < middle && after <= middle) || sub_pixel == SubPixel::upsample) return fit;
   const float top = sub_pixel == SubPixel::gaussian ? gaussian_top(before, middle, after)
                                                     : parabola_top(before, middle, after);
   // With an infinity among the three values `top` is NaN, and there is no fit.
   if (top - top == 0) fit.sub = top;
   return fit;
+}
+
+// Whether a fit is to be replaced by the centre of a plateau, whose second output is `after`.
+__device__ __forceinline__ bool is_on_plateau(const AxisFit& fit, float middle, float after) {
+  return fit.sub != 0 && after == middle;
+}
+// What the centre of a plateau of so many equal outputs adds to the shift of its first one.
+__device__ __forceinline__ float centre_of_plateau(int equal) {
+  return 0.5f * static_cast<float>(equal - 1);
 }
 
 // The smallest float that is at least `value`.
@@ -256,7 +278,10 @@ __device__ __forceinline__ Peak peak_record(const Surface& s, const ResultReques
     const bool has_before = place > 0, has_after = place + 1 < (is_y ? s.rows : s.cols);
     const float before = has_before ? s.row(is_y ? y - 1 : y)[is_y ? x : x - 1] : 0.0f;
     const float after = has_after ? s.row(is_y ? y + 1 : y)[is_y ? x : x + 1] : 0.0f;
-    const AxisFit fit = fit_along(before, peak.value, after, has_before, has_after, sub_pixel);
+    AxisFit fit = fit_along(before, peak.value, after, has_before, has_after, sub_pixel);
+    if (is_on_plateau(fit, peak.value, after)) {
+      fit.sub = centre_of_plateau(plateau_length(s, y, x, is_y, peak.value));
+    }
     (is_y ? record.sub_sy : record.sub_sx) = fit.sub;
     record.flags |= fit.flags;
   }

@@ -70,13 +70,18 @@ def settings(preset: str) -> list[Setting]:
 
 
 def chooser(context: common.Context, device: str) -> Callable[[Request], Job]:
-    """The first variant that was asked for, else what auto takes on the device."""
-    if context.requested:
-        named = find_variant(context.variants, context.requested[0])
-        return lambda request: common.job_of(named, context.device)
+    """The first variant that was asked for, else what auto takes on the device: also for the measurement, where the variant
+    has searched and does not support it."""
     auto = Auto(context.library, device)
+    named = None
+    if context.requested:
+        named = common.job_of(find_variant(context.variants, context.requested[0]), context.device)
 
     def choose(request: Request) -> Job:
+        if named is not None:
+            settings = {"variant": named.variant, "params": named.params, "device": named.device}
+            if request.score == "covariance" or not context.library.supports(request, **settings):
+                return named
         choice = auto.choose(request)
         return Job(choice.variant, choice.params, "fp32", device)
 

@@ -88,7 +88,7 @@ def test_velocimetry_finds_the_known_fields_without_the_real_pair(tmp_path, argu
 @pytest.mark.parametrize("boundary", ["circular", "zero"])
 @pytest.mark.parametrize("case", [0, 1])
 def test_one_pass_finds_the_known_fields_too(library, case, boundary):
-    """Frames of the preset quick, seed 1: 0.08 pixels in all four."""
+    """Frames of the preset quick, seed 1: 0.03 pixels in all four, of covariances alone 0.08."""
     side = velocimetry.ONE_PASS_SIDE
     assert side == velocimetry.SIDES["quick"]
     truth = list(velocimetry.fields(side).values())[case]
@@ -96,7 +96,7 @@ def test_one_pass_finds_the_known_fields_too(library, case, boundary):
     frames = product.particle_pair((side, side), truth, rng, velocimetry.DENSITY)
     choose = piv.chooser(library, "auto", "cpu")
     found = product.displacements(library, *frames, boundary=boundary, passes=1, choose=choose)
-    assert 0.05 < velocimetry.against(found, truth)["rms"] < velocimetry.TOLERANCE
+    assert 0.01 < velocimetry.against(found, truth)["rms"] < 0.05
 
 
 def test_an_error_of_a_tenth_of_a_pixel_is_wrong():
@@ -134,7 +134,9 @@ def test_beside_a_gpu_its_host_computes_the_real_pair_too(monkeypatch):
     def measured(context, frames, setting, choose, threshold=0.0):
         devices.append(choose)
         zeros = np.zeros((2, 2))
-        return product.Field(zeros[0], zeros[0], zeros, zeros, zeros, zeros, zeros, zeros > 0), {"variant": choose}
+        return product.Field(zeros[0], zeros[0], zeros, zeros, zeros, zeros, zeros, zeros > 0, zeros > 0), {
+            "variant": choose
+        }
 
     monkeypatch.setattr(velocimetry, "measured", measured)
     monkeypatch.setattr(velocimetry, "chooser", lambda context, device: device)
@@ -155,7 +157,7 @@ def test_beside_a_gpu_its_host_computes_the_real_pair_too(monkeypatch):
 def test_errors_are_those_of_the_field():
     y = x = np.array([10.0, 20.0])
     zeros = np.zeros((2, 2))
-    field = product.Field(y, x, zeros + 1, zeros, zeros, zeros, zeros, zeros > 0)
+    field = product.Field(y, x, zeros + 1, zeros, zeros, zeros, zeros, zeros > 0, zeros > 0)
     errors = velocimetry.against(field, lambda y, x: (0 * y + 0.7, 0 * x + 0.4))
     assert errors == pytest.approx({"rms": 0.5, "bias_y": 0.3, "bias_x": -0.4, "largest": 0.5})
 

@@ -19,7 +19,17 @@ FIELDS = {
     "boundary": ["zero", "circular"],
     "score": ["product", "covariance", "ncc", "ncc:0", "zncc", "zncc:0.9", "phase:0", "phase:0.5"],
     "masks": ["none", "left", "right", "both"],
-    "result": ["surface", "peak", "peak:gaussian", "peak:upsample=4", "peaks:3", "above:0.5:20", "above:8mad:9", "sum"],
+    "result": [
+        "surface",
+        "peak",
+        "peak:gaussian",
+        "peak:upsample=4",
+        "peaks:3",
+        "above:0.5:20",
+        "above:8mad:9",
+        "above:0.5:20:3",
+        "sum",
+    ],
     "same": ["no", "yes"],
     "views": ["dense", "windows", "channels"],
 }

@@ -35,7 +35,8 @@ TEST(Fields, IdsReadBack) {
        {"/boundary=circular", "/boundary=circular/score=phase:0.25", "/score=zncc:0.3/masks=both",
         "/score=ncc:0.5/masks=left/result=peak", "/result=peak:gaussian",
         "/result=peak:upsample=20", "/result=peaks:5", "/result=above:0.8:1000",
-        "/result=above:8mad:1000", "/result=above:-100000:7", "/result=sum/views=windows",
+        "/result=above:8mad:1000", "/result=above:0.8:1000:16", "/result=above:8mad:1000:2",
+        "/result=above:0.5:1073741824", "/result=above:-100000:7", "/result=sum/views=windows",
         "/score=covariance/views=channels"}) {
     EXPECT_EQ(parse_problem(kPlain + fields).id(), kPlain + fields);
     EXPECT_FALSE(parse_problem(kPlain + fields).is_plain()) << fields;
@@ -50,6 +51,7 @@ TEST(Fields, OneTextForEachValue) {
   EXPECT_EQ(parse_problem(kPlain + "/result=peak:parabola").id(), kPlain + "/result=peak");
   EXPECT_EQ(parse_problem(kPlain + "/result=above:1e5:7").id(), kPlain + "/result=above:100000:7");
   EXPECT_EQ(parse_problem(kPlain + "/result=above:-0:7").id(), kPlain + "/result=above:0:7");
+  EXPECT_EQ(parse_problem(kPlain + "/result=above:2:7:1").id(), kPlain + "/result=above:2:7");
   EXPECT_EQ(parse_problem(kPlain + "/score=phase:0/boundary=circular").id(),
             kPlain + "/boundary=circular/score=phase:0");
 }
@@ -65,7 +67,13 @@ TEST(Fields, NonsenseIsRefusedInOneLine) {
            {"/masks=both", "only ncc and zncc use masks"},
            {"/masks=left/score=covariance", "only ncc and zncc use masks"},
            {"/result=above:3", "a capacity is missing"},
-           {"/result=above:0.5:0", "capacity out of range"},
+           {"/result=above:0.5:0", "capacity out of range; use 1 to 1073741824"},
+           {"/result=above:0.5:99999999999", "a larger threshold or a least distance"},
+           {"/result=above:0.5:549755813888", "capacity out of range; use 1 to 1073741824"},
+           {"/result=above:0.5:5:0", "distance out of range; use 1 to 32767 pixels"},
+           {"/result=above:0.5:5:32768", "distance out of range; use 1 to 32767 pixels"},
+           {"/result=above:0.5:5:", "a number was expected"},
+           {"/result=above:0.5:5:2:3", "a number was expected"},
            {"/result=above:-1mad:5", "negative number of deviations"},
            {"/result=above:x:5", "a number was expected"},
            {"/result=above:nan:5", "a number was expected"},

@@ -87,6 +87,36 @@ TEST(Peak, OfEqualOnesIsTheFirst) {
   EXPECT_EQ(peak.sub_sx, 0);
 }
 
+TEST(Peak, OnAPlateauIsItsCentre) {
+  for (const char* const fit : {"peak", "peak:gaussian"}) {
+    for (const int rows : {1, 2, 3, 4}) {
+      for (const int cols : {1, 2, 3, 6}) {
+        std::vector<float> surface(8 * 9, 1.0f);
+        for (int y = 0; y < rows; ++y) std::fill_n(surface.begin() + (y + 2) * 9 + 1, cols, 4.0f);
+        const Peak peak = peak_of(8, 9, surface, fit);
+        EXPECT_EQ(peak.sub_sy, 0.5f * static_cast<float>(rows - 1)) << fit;
+        EXPECT_EQ(peak.sub_sx, 0.5f * static_cast<float>(cols - 1)) << fit;
+        EXPECT_EQ(peak.flags, rows * cols > 1 ? kPeakOnPlateau : 0u);
+      }
+    }
+  }
+}
+
+// Rounding decides which of two equal outputs is the peak, and whether they are a plateau, but not where it is.
+TEST(Peak, HalfAPixelIsHalfAPixelWhateverRoundingDoes) {
+  for (const char* const fit : {"peak", "peak:gaussian", "peak:upsample=20"}) {
+    for (const int ulps : {-3, -1, 0, 1, 3}) {
+      float second = 7.0f;
+      for (int i = 0; i < std::abs(ulps); ++i)
+        second = std::nextafter(second, ulps < 0 ? 0.f : 9.f);
+      // Symmetric about the middle of columns 3 and 4.
+      const std::vector<float> line = {0, 1, 4, 7.0f, second, 4, 1, 0};
+      const Peak peak = peak_of(1, 8, line, fit);
+      EXPECT_NEAR(peak.sx + peak.sub_sx, -1 + 0.5, 1e-5) << fit << " " << ulps;
+    }
+  }
+}
+
 TEST(Peak, IsFittedByAParabolaAlongEachAxis) {
   std::vector<double> surface;
   for (int y = 0; y < 7; ++y) {
@@ -233,6 +263,37 @@ TEST(Above, ListsAllInOrderAndCountsMoreThanItHolds) {
   EXPECT_TRUE(is(listed[0], 0, -1, 0, 2));
   EXPECT_TRUE(is(listed[1], 0, -1, 1, 3));
   EXPECT_TRUE(is(listed[2], 0, 0, 1, 2));
+}
+
+// No output that is closer than the distance to a larger one, or to an equal one before it.
+TEST(Above, WithADistanceListsTheLargestOfItsSurroundings) {
+  constexpr Index kRows = 9, kCols = 13;
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    const std::vector<float> surface = coarse(2 * kRows * kCols, seed, seed % 2 == 1);
+    for (const int distance : {1, 2, 3, 5, 40}) {
+      const auto problem = problem_of(kRows, kCols, "above:3:500:" + std::to_string(distance), 2);
+      const auto [count, listed] = detections(problem, surface);
+      std::size_t next = 0;
+      for (Index at = 0; at < 2 * kRows * kCols; ++at) {
+        const Index p = at / (kRows * kCols), y = at / kCols % kRows, x = at % kCols;
+        const float value = surface[static_cast<std::size_t>(at)];
+        bool expected = value >= 3;
+        for (Index i = 0; i < kRows * kCols; ++i) {
+          const Index dy = std::abs(i / kCols - y), dx = std::abs(i % kCols - x);
+          const float other = surface[static_cast<std::size_t>(p * kRows * kCols + i)];
+          const bool before = other > value || (other == value && i < y * kCols + x);
+          if (before && std::max(dy, dx) < distance) expected = false;
+        }
+        if (!expected) continue;
+        ASSERT_LT(next, listed.size());
+        EXPECT_EQ(listed[next].pair, p);
+        EXPECT_EQ(listed[next].sy, y - kRows / 2);
+        EXPECT_EQ(listed[next].sx, x - kCols / 2);
+        ++next;
+      }
+      EXPECT_EQ(count, next);
+    }
+  }
 }
 
 // The median with the mean of the middle two, as numpy.median.

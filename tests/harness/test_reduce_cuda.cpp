@@ -135,7 +135,7 @@ class ResultOnCuda : public ReduceOnCuda, public testing::WithParamInterface<con
 INSTANTIATE_TEST_SUITE_P(Results, ResultOnCuda,
                          testing::Values("peak", "peak:gaussian", "peaks:1", "peaks:7",
                                          "above:0.5:100000", "above:8mad:100000",
-                                         "above:0.5mad:100000", "sum"),
+                                         "above:0.5mad:100000", "above:0.5:100000:3", "sum"),
                          [](const auto& info) {
                            std::string name = info.param;
                            const auto other = [](unsigned char c) { return std::isalnum(c) == 0; };

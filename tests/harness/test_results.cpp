@@ -103,7 +103,7 @@ std::vector<double> two_peaks(double second = 6) {
 
 TEST(Verdict, RightRecordsPass) {
   for (const char* result : {"peak", "peak:gaussian", "peak:upsample=10", "peaks:1", "peaks:4",
-                             "above:5:50", "above:2mad:200", "sum"}) {
+                             "above:5:50", "above:2mad:200", "above:1:50:4", "sum"}) {
     Judged judged(problem_of(kRows, kCols, result), two_peaks(), 1e-4);
     EXPECT_EQ(judged.wrong(), "") << result;
   }
@@ -124,7 +124,7 @@ TEST(Verdict, RecordsOfAnySurfaceWithinTheBoundsPass) {
       errors[i] = (2 * unit() - 1) * bound * 0.99;
     }
     for (const char* result : {"peak", "peak:gaussian", "peak:upsample=5", "peaks:3",
-                               "above:0.5:500", "above:1mad:500", "sum"}) {
+                               "above:0.5:500", "above:1mad:500", "above:0.1:500:3", "sum"}) {
       // Sums are judged by independent errors, these have the size of the bound.
       if (std::string(result) == "sum" && bound > 0) continue;
       const Problem problem = problem_of(rows, cols, result, pairs);
@@ -210,15 +210,38 @@ TEST(Verdict, AFitIsJudgedByTheCurvature) {
   }
 }
 
-TEST(Verdict, WithoutAFitThePositionIsWhole) {
+TEST(Verdict, AtABorderThePositionIsWhole) {
   Judged at_border(problem_of(1, 4, "peak"), {5, 3, 2, 1}, 1e-4);
   EXPECT_EQ(at_border.wrong(), "");
   at_border.peak().sub_sx = 0.1f;
   expect_says(at_border.wrong(), "sub_sx is 0.1");
-  Judged flat(problem_of(1, 4, "peak"), {1, 5, 5, 1});
-  EXPECT_EQ(flat.wrong(), "");
-  flat.peak().sub_sx = 0.5f;
-  expect_says(flat.wrong(), "there is no fit");
+}
+
+TEST(Verdict, OnAPlateauThePositionIsItsCentre) {
+  for (const char* const fit : {"peak", "peak:gaussian", "peaks:1"}) {
+    for (const int equal : {2, 3, 4}) {
+      std::vector<double> surface(7, 1.0);
+      std::fill_n(surface.begin() + 1, equal, 5.0);
+      Judged flat(problem_of(1, 7, fit), surface);
+      EXPECT_EQ(flat.wrong(), "");
+      EXPECT_EQ(flat.peak().sub_sx, 0.5f * static_cast<float>(equal - 1));
+      for (const float wrong : {0.0f, 0.25f, 0.5f * static_cast<float>(equal)}) {
+        flat.peak().sub_sx = wrong;
+        expect_says(flat.wrong(), "a plateau's centre");
+      }
+    }
+  }
+}
+
+TEST(Verdict, OutputsThatMayBeEqualAreHalfAPixel) {
+  Judged judged(problem_of(1, 4, "peak"), {1, 5, 5 - 1e-6, 1}, 1e-6);
+  EXPECT_EQ(judged.wrong(), "");
+  EXPECT_NEAR(judged.peak().sub_sx, 0.5, 1e-6);
+  judged.peak().flags |= kPeakOnPlateau;  // another surface within the bounds
+  judged.peak().sub_sx = 0.5f;
+  EXPECT_EQ(judged.wrong(), "");
+  judged.peak().sub_sx = 0;
+  expect_says(judged.wrong(), "sub_sx is 0");
 }
 
 TEST(Verdict, WrongFlagsAreFound) {
@@ -304,6 +327,24 @@ TEST(Verdict, DetectionsAreJudged) {
   expect_says(said([](Judged& j) { --j.header().count; }, all), "4 +- 0.0001 is missing");
 }
 
+TEST(Verdict, DetectionsKeepTheirDistance) {
+  // 9 and 8 are two columns apart, and 7 is far from both.
+  const std::vector<double> surface = {1, 9, 2, 8, 3, 0, 0, 7, 0};
+  const auto said = [&](const std::function<void(Judged&)>& spoil, const char* result) {
+    Judged judged(problem_of(1, 9, result), surface, 1e-4);
+    spoil(judged);
+    return judged.wrong();
+  };
+  EXPECT_EQ(said([](Judged& j) { EXPECT_EQ(j.header().count, 3u); }, "above:3.5:5:2"), "");
+  EXPECT_EQ(said([](Judged& j) { EXPECT_EQ(j.header().count, 2u); }, "above:3.5:5:3"), "");
+  EXPECT_EQ(said([](Judged& j) { EXPECT_EQ(j.header().count, 1u); }, "above:3.5:5:7"), "");
+  const auto add = [](Judged& j) {
+    j.detection(1) = {0, j.detection(0).sy, j.detection(0).sx + 2, 8};
+  };
+  expect_says(said(add, "above:3.5:5:3"), "is too close to a larger output");
+  expect_says(said([](Judged& j) { --j.header().count; }, "above:3.5:5:3"), "is missing");
+}
+
 TEST(Verdict, ACapacityExceededIsNeverRight) {
   const std::vector<double> surface = {1, 5, 2, 7, 3, 0, 4, 0};
   Judged judged(problem_of(2, 4, "above:3.5:2"), surface, 1e-4);
@@ -341,7 +382,7 @@ TEST(Results, EveryResultOfAVariantThatWritesSurfacesIsMeasured) {
   const auto device = open_cpu();
   for (const char* id : {"cpu_definition", "cpu_fft"}) {
     for (const char* result : {"peak", "peak:gaussian", "peak:upsample=7", "peaks:4",
-                               "above:2:100000", "above:2mad:100000", "sum"}) {
+                               "above:2:100000", "above:2mad:100000", "above:2:100000:5", "sum"}) {
       const Variant& variant = find_variant(id);
       Point point({&variant, grid_points(variant).front(), Precision::fp32,
                    parse_problem(std::string("n-to-m/9x7/6x8/2:3/full/result=") + result)},

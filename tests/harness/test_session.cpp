@@ -256,7 +256,7 @@ TEST(Session, MoreDetectionsThanTheCapacityAreAnError) {
     if (!fits) {
       EXPECT_EQ(said,
                 "result 'above:11.5:2': 3 outputs are at least the threshold, the capacity is 2; "
-                "use a larger capacity or threshold");
+                "use a larger capacity or threshold, or a least distance (above:t:c:d)");
     }
   }
 }

@@ -137,8 +137,45 @@ def test_lists_of_peaks_name_every_copy(xcorr, save):
     ranked = xcorr(*files, "--result", "peaks:2")
     assert [one["rank"] for one in ranked] == ["0", "1", "0", "1"]
     assert places <= {(int(one["pair"]), *shift_of(one)) for one in ranked}
+    for one in ranked:
+        if float(one["value"]) > 0.8:
+            assert all(abs(float(one["sub_" + axis]) - int(one[axis])) < 0.2 for axis in ("sy", "sx"))
     deviating = xcorr(*files, "--result", "above:12mad:10")
     assert {(int(one["pair"]), *shift_of(one)) for one in deviating} <= places
+
+
+def blurred(shape, places):
+    """Objects whose scores fall off slowly: each has several outputs above the threshold."""
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    return sum(np.exp(-((y - row) ** 2 + (x - col) ** 2) / 18) for row, col in places)
+
+
+def test_a_least_distance_gives_a_line_an_object(xcorr, save):
+    places = [(12, 15), (30, 50), (55, 20.5)]
+    template = blurred((15, 15), [(7, 7)])
+    frame = blurred((70, 70), places) + 0.01 * np.random.default_rng(8).normal(size=(70, 70))
+    files = save("t.npy", template), save("f.npy", frame), "--window", "valid", "--score", "zncc"
+    assert len(xcorr(*files, "--result", "above:0.9:100")) > 10
+    for variant in ("auto", "cpu_definition", "template_fft_cpu", "template_pearson_cpu"):
+        found = xcorr(*files, "--result", "above:0.9:100:8", "--variant", variant)
+        assert len(found) == 3
+        for (row, col), one in zip(places, found):
+            assert abs(int(one["sy"]) + 7 - row) <= 1 and abs(int(one["sx"]) + 7 - col) <= 1
+    ranked = xcorr(*files, "--result", "peaks:3")
+    assert sorted(round(2 * (float(one["sub_sx"]) + 7)) / 2 for one in ranked) == [15, 20.5, 50]
+
+
+@pytest.mark.parametrize("fit", ["peak", "peak:gaussian", "peak:upsample=20", "peaks:1", None])
+@pytest.mark.parametrize("variant", ["cpu_definition", "cpu_fft"])
+def test_half_a_pixel_is_half_a_pixel(xcorr, save, fit, variant):
+    first = np.zeros((32, 32), np.uint8)
+    first[10:20, 10:20] = 200
+    second = ((first.astype(int) + np.roll(first, 1, 1)) // 2).astype(np.uint8)
+    words = () if fit is None else ("--result", fit)
+    (found,) = xcorr(save("l.npy", first), save("r.npy", second), "--variant", variant, *words)
+    assert float(found["sub_sx"]) == pytest.approx(0.5, abs=1e-4) and float(found["sub_sy"]) == pytest.approx(
+        0, abs=1e-4
+    )
 
 
 def test_chunks_change_no_record(xcorr, save, monkeypatch, tmp_path):
@@ -170,6 +207,10 @@ def test_one_array_twice(xcorr, save):
         (("--score", "zncc", "--min-overlap", "2"), "out of range"),
         (("--result", "above:3"), "a capacity is missing"),
         (("--result", "above:-1e9:3"), "the capacity is 3"),
+        (("--result", "above:-1e9:3"), "above:t:c:d"),
+        (("--result", "above:0.5:99999999999"), "use 1 to 1073741824"),
+        (("--result", f"above:0.5:{2**39}"), "use 1 to 1073741824"),
+        (("--result", "above:0.5:9:0"), "distance out of range; use 1 to 32767 pixels"),
         (("--same",), "--same takes LEFT alone"),
         (("--score", "zncc", "--mask-left", "bad.npy"), "other values than 0 and 1"),
         (("--score", "zncc", "--mask-right", "small.npy"), "give a mask of 6x6"),

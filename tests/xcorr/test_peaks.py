@@ -59,13 +59,23 @@ def test_windows_too_small_for_a_fit(shape):
     assert peak.border[0] == 1 and np.isnan(peak.peak_to_second[0])
 
 
-def test_a_plateau_has_its_first_element_and_no_shift():
+def test_a_plateau_has_its_first_element_and_the_shift_of_its_middle():
     peak = find_peaks(np.ones((1, 4, 4)), (0, 0))
-    assert (peak.sy[0], peak.sx[0]) == (0, 0)
-    out = np.zeros((1, 5, 5))
-    out[0, 2, 1:4] = 1
-    peak = find_peaks(out, (0, 0))
-    assert (peak.sy[0], peak.sx[0]) == (2, 1) and peak.sub_sx[0] == 1.5
+    assert (peak.sy[0], peak.sx[0], peak.sub_sy[0], peak.sub_sx[0]) == (0, 0, 0, 0)
+    for equal, middle in ((2, 1.5), (3, 2), (4, 2.5)):
+        out = np.zeros((2, 7, 7), np.float32)
+        out[0, 2, 1 : 1 + equal] = 1
+        out[1, 1 : 1 + equal, 2:4] = 1
+        peak = find_peaks(out, (0, 0))
+        assert (peak.sy[0], peak.sx[0], peak.sub_sy[0], peak.sub_sx[0]) == (2, 1, 2, middle)
+        assert (peak.sy[1], peak.sx[1], peak.sub_sy[1], peak.sub_sx[1]) == (1, 2, middle, 2.5)
+
+
+@pytest.mark.parametrize("ulps", [-3, -1, 1, 3])
+def test_what_rounding_makes_of_equal_values_is_half_a_pixel_too(ulps):
+    line = np.array([0, 1, 4, 7, 7 + ulps * np.spacing(np.float32(7)), 4, 1, 0], np.float32)
+    peak = find_peaks(np.vstack([0 * line, line, 0 * line])[np.newaxis], (0, 0))
+    assert peak.sub_sx[0] == pytest.approx(3.5, abs=1e-5)
 
 
 def test_second_peak_is_a_local_peak_outside_the_neighbourhood():
@@ -73,7 +83,7 @@ def test_second_peak_is_a_local_peak_outside_the_neighbourhood():
     out[:, 4, 4] = 8
     out[0, 4, 5] = 7  # a neighbour of the peak is not a second peak
     out[0, 0, 0] = 2
-    out[1, 4, 6], out[1, 4, 5] = 4, 5  # a shoulder: 4 lies below its neighbour 5
+    out[1, 4, 7], out[1, 4, 6] = 4, 5  # a shoulder: 4 lies below its neighbour 5, which is among the 5 x 5
     out[1, 8, 8] = 1
     out[2] -= 1  # everything else is negative
     out[3, 8, 0], out[3, 7, 1] = 3, 4
@@ -92,7 +102,7 @@ def test_ratio_against_a_plain_search():
                 matrix[y, x]
                 for y in range(6)
                 for x in range(8)
-                if max(abs(y - top[0]), abs(x - top[1])) > 1
+                if max(abs(y - top[0]), abs(x - top[1])) > 2
                 and matrix[y, x] == matrix[max(y - 1, 0) : y + 2, max(x - 1, 0) : x + 2].max()
             ),
             default=-1,

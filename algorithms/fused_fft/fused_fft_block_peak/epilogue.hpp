@@ -128,6 +128,7 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
   const bool writes = my.warp == my.warps - 1;
   bool broken = false, has_before = false, has_after = false;
   float before = 0, after = 0;
+  int equal = 2;  // outputs of a plateau
   if (writes) {
     broken = my.lane < kPeakWarps<kN> && scratch.broken[my.lane] != 0;
     const bool is_y = my.lane == 0;
@@ -136,13 +137,18 @@ __device__ __forceinline__ void write_peak(const TileSurface<kN>& s, PeakScratch
     const float* const from = s.row(peak_y) + peak_x;
     if (has_before) before = is_y ? s.row(peak_y - 1)[peak_x] : from[-1];
     if (has_after) after = is_y ? s.row(peak_y + 1)[peak_x] : from[1];
+    if (my.lane < 2 && exists && has_after && after == largest) {
+      equal = plateau_length(s, peak_y, peak_x, is_y, largest);
+    }
+    warp::barrier();
   }
   block::barrier();
   if (writes) {
     broken = warp::any(broken);
     const float of_warps =
         largest_of_lanes(my.lane < kPeakWarps<kN> ? scratch.seconds[my.lane] : no_number());
-    const AxisFit fit = fit_along(before, largest, after, has_before, has_after, request.sub_pixel);
+    AxisFit fit = fit_along(before, largest, after, has_before, has_after, request.sub_pixel);
+    if (is_on_plateau(fit, largest, after)) fit.sub = centre_of_plateau(equal);
     const float sub_sx = warp::shuffle(fit.sub, 1);
     const std::uint32_t flags = fit.flags | warp::shuffle(fit.flags, 1);
     if (my.lane == 0) {

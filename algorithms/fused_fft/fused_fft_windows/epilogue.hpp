@@ -219,6 +219,9 @@ __device__ __forceinline__ void write_window_peak(const WindowSurface& s, const 
     AxisFit fit{};
     if (exists && lane < 2) {
       fit = fit_of_axis(before, top.value, after, has_before, has_after, request.sub_pixel);
+      if (is_on_plateau(fit, top.value, after)) {
+        fit.sub = centre_of_plateau(plateau_length(s, peak_y, peak_x, is_y, top.value));
+      }
     }
     const float sub_sx = warp::shuffle(fit.sub, 1);
     const std::uint32_t of_x = warp::shuffle(fit.flags, 1);

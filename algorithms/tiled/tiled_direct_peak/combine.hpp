@@ -1,6 +1,8 @@
-// Records of pairs whose surfaces span several rectangles, of what the rectangles left: a warp a pair.
+// Records of pairs whose surfaces span several rectangles, of what the rectangles left: a warp a pair. A
+// plateau that its rectangle does not end is followed by sums of products of single outputs.
 #pragma once
 
+#include "algorithms/device/overlap_geometry.hpp"
 #include "algorithms/device/peaks.hpp"
 #include "algorithms/tiled/tiled_direct_peak/rectangles.hpp"
 
@@ -15,6 +17,8 @@ struct CombineArguments {
   int out_cols;
   const char* lists;
   Index list_bytes;
+  DeviceProblem problem;
+  const float *left, *right;  // of covariance without their means
 };
 
 // Of a rectangle that leaves records: its first one. NaN where it has no local maximum.
@@ -32,6 +36,61 @@ __device__ __forceinline__ PeakPlace place_in_surface(const CombineArguments& a,
 // Of a pair without any more local maxima.
 __device__ __forceinline__ Peak missing_record(const CombineArguments& a, std::uint32_t flags) {
   return {no_number(), a.request.first_sy, a.request.first_sx, 0, 0, no_number(), flags, 0};
+}
+
+// The output at (sy, sx), in all lanes.
+__device__ __forceinline__ float output_at(const CombineArguments& a, Index pair, int sy, int sx,
+                                           int lane) {
+  const DeviceProblem& q = a.problem;
+  const Index left = pair / q.rights, right = q.rights_shared ? pair % q.rights : pair;
+  const float* const of_left = a.left + left * q.left_size;
+  const float* const of_right = a.right + right * q.right_size;
+  const int end_y = smaller(q.left_rows, q.right_rows - sy);
+  const int first_x = larger(0, -sx), end_x = smaller(q.left_cols, q.right_cols - sx);
+  float sum = 0;
+#pragma unroll 1
+  for (int y = larger(0, -sy); y < end_y; ++y) {
+    const float* const l = of_left + static_cast<Index>(y) * q.left_cols;
+    const float* const r = of_right + static_cast<Index>(y + sy) * q.right_cols + sx;
+#pragma unroll 1
+    for (int x = first_x + lane; x < end_x; x += warp::kSize) sum += l[x] * r[x];
+  }
+  warp::barrier();
+  return warp::reduce_add(sum);
+}
+
+// Follows a plateau along an axis from the outputs that its rectangle has seen: to its end, in all lanes
+// the same. Returns what its centre adds to the shift.
+__device__ __forceinline__ float follow_plateau(const CombineArguments& a, Index pair, float value,
+                                                int sy, int sx, bool is_down, float sub, int lane) {
+  const DeviceProblem& q = a.problem;
+  const int end = is_down ? q.first_sy + q.out_rows - sy : q.first_sx + q.out_cols - sx;
+  int equal = static_cast<int>(2 * sub) + 1;
+#pragma unroll 1
+  while (equal < end) {
+    const float next =
+        output_at(a, pair, is_down ? sy + equal : sy, is_down ? sx : sx + equal, lane);
+    if (!(next == value)) break;
+    ++equal;
+  }
+  return centre_of_plateau(equal);
+}
+
+// The record of lane `of`, whose plateaus are followed by all lanes, for that lane.
+__device__ __forceinline__ void close_plateaus(const CombineArguments& a, Index pair, int lane,
+                                               int of, Peak& record) {
+  const std::uint32_t open = warp::shuffle(record.spare, of);
+  if (open == 0) return;
+  const float value = warp::shuffle(record.value, of);
+  const int sy = warp::shuffle(record.sy, of), sx = warp::shuffle(record.sx, of);
+  const float sub_sy = warp::shuffle(record.sub_sy, of), sub_sx = warp::shuffle(record.sub_sx, of);
+  if (open & kOpenDown) {
+    record.sub_sy = follow_plateau(a, pair, value, sy, sx, true, sub_sy, lane);
+  }
+  if (open & kOpenAcross) {
+    record.sub_sx = follow_plateau(a, pair, value, sy, sx, false, sub_sx, lane);
+  }
+  record.spare = 0;
 }
 
 // The record of a pair: its peak is the first of those of the rectangles.
@@ -64,10 +123,12 @@ __device__ __forceinline__ void combine_peak(const CombineArguments& a, Index pa
     }
   }
   second = largest_of_lanes(second);
-  const bool exists = top.at != kNowhere;
-  if (exists ? mine.at != top.at : lane != 0) return;
+  const bool exists = top.at != kNowhere, writes = exists ? mine.at == top.at : lane == 0;
   Peak record = missing_record(a, 0);
-  if (exists) record = load_record(records_of(a, pair, from));
+  if (exists && writes) record = load_record(records_of(a, pair, from));
+  const int of = first_of_lanes(writes ? PeakPlace{0.0f, lane} : no_place()).at;
+  close_plateaus(a, pair, lane, of, record);
+  if (!writes) return;
   record.second = second;
   record.flags |= flags;
   store_record(a.request.peaks_of(pair), record);
@@ -96,7 +157,10 @@ __device__ __forceinline__ void combine_peaks(const CombineArguments& a, Index p
       }
     }
     previous = first_of_lanes(mine);
-    if (previous.at == kNowhere ? lane == 0 : mine.at == previous.at) {
+    const bool writes = previous.at == kNowhere ? lane == 0 : mine.at == previous.at;
+    const int of = first_of_lanes(writes ? PeakPlace{0.0f, lane} : no_place()).at;
+    close_plateaus(a, pair, lane, of, record);
+    if (writes) {
       record.flags |= flags;
       store_record(to + rank, record);
     }

@@ -24,6 +24,27 @@ struct Rectangle {
   static constexpr int kPitch = 4096;  // of numbers: a rectangle has fewer columns
 };
 
+// The record of the first largest output or of a local maximum, by one thread. kOpenDown and
+// kOpenAcross are set where the rectangle ends with its plateau, and the window does not.
+__device__ __forceinline__ Peak record_of(const Rectangle& s, const ResultRequest& request,
+                                          SubPixel sub_pixel, PeakPlace peak, bool finite) {
+  const bool exists = peak.at != kNowhere;
+  const int y = exists ? peak.at / Rectangle::kPitch : 0;
+  const int x = exists ? peak.at % Rectangle::kPitch : 0;
+  Peak record = peak_record(s, request, sub_pixel, peak, y, x, no_number(), finite);
+  const bool on_plateau = (record.flags & kPeakOnPlateau) != 0;
+  const auto ends = [](int place, float sub, int count) {
+    return sub > 0 && sub == centre_of_plateau(count - place);
+  };
+  if (on_plateau && s.own.end_row < s.rows && ends(y, record.sub_sy, s.rows)) {
+    record.spare |= kOpenDown;
+  }
+  if (on_plateau && s.own.end_col < s.cols && ends(x, record.sub_sx, s.cols)) {
+    record.spare |= kOpenAcross;
+  }
+  return record;
+}
+
 // Calls use(y, x) for the outputs of `own`, by all threads of a team.
 template <typename Team, typename Use>
 __device__ __forceinline__ void each_own(const Rectangle& s, const Team& team, const Use& use) {
@@ -74,9 +95,7 @@ __device__ __forceinline__ void list_peak(const Rectangle& s, const Team& team,
   const int top = next.at, top_y = top / Rectangle::kPitch, top_x = top % Rectangle::kPitch;
   Peak first{};
   if (writes) {
-    const bool exists = top != kNowhere;
-    first = peak_record(s, request, request.sub_pixel, next, exists ? top_y : 0, exists ? top_x : 0,
-                        no_number(), finite);
+    first = record_of(s, request, request.sub_pixel, next, finite);
     if (list != nullptr) store_record(&list->first, first);
   }
   int rank = 1;
@@ -116,10 +135,7 @@ __device__ __forceinline__ void list_peaks(const Rectangle& s, const Team& team,
     next = next_maximum(s, team, next, rank);
     const bool exists = next.at != kNowhere;
     if (team.warp == 0 && team.lane == 0) {
-      store_record(to + rank,
-                   peak_record(s, request, SubPixel::parabola, next,
-                               exists ? next.at / Rectangle::kPitch : 0,
-                               exists ? next.at % Rectangle::kPitch : 0, no_number(), finite));
+      store_record(to + rank, record_of(s, request, SubPixel::parabola, next, finite));
     }
     if (!exists && !is_whole) break;
   }

@@ -35,6 +35,10 @@ struct alignas(16) RectangleMaxima {
   PeakPlace more[kMostListed - 1];  // places are those of the whole surface
 };
 
+// Bits of `spare` in a record that a rectangle leaves: a plateau may go on beyond the rectangle along this
+// axis, so that its centre is not known yet.
+enum OpenPlateau : std::uint32_t { kOpenDown = 1, kOpenAcross = 2 };
+
 // peaks:k of surfaces of several rectangles, whose lists have k records each.
 inline constexpr int kMostPeaks = 32;
 

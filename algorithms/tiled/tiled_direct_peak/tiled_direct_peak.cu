@@ -183,9 +183,10 @@ class DirectPeakPlan final : public DevicePlan<float> {
            tiles_.shared_bytes, call.stream, DeviceProblem(q), tiles_.t, a_, left, right,
            arrays.out);
     if (!tiles_.is_combined()) return;
-    const CombineArguments combine{a_.request, a_.rectangles,
-                                   q.pairs(),  static_cast<int>(q.out_cols()),
-                                   a_.lists,   a_.list_bytes};
+    const CombineArguments combine{
+        a_.request, a_.rectangles, q.pairs(),        static_cast<int>(q.out_cols()),
+        a_.lists,   a_.list_bytes, DeviceProblem(q), left,
+        right};
     launch(combine_kernel, dim3(static_cast<unsigned>(ceil_div<Index>(q.pairs(), kCombineWarps))),
            dim3(kCombineWarps * warp::kSize), 0, call.stream, combine);
   }

@@ -1,0 +1,67 @@
+"""Windows of frames for velocimetry: their masks, and which of them are blank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import ndimage
+
+from xcorr.errors import UserError
+
+# A window whose values differ by no more than this share of the largest one is constant: 8 roundings of float32 either way.
+CONSTANT = 16 * 2.0**-24
+
+Frames = tuple[np.ndarray, np.ndarray]
+
+
+def masked(frames: Frames, masks: tuple[np.ndarray | None, np.ndarray | None]) -> tuple[Frames, Frames | None]:
+    """The frames, with the mean of the pixels that count where pixels do not, and their masks as bytes; None without any.
+    UserError for a mask that is none of its frame."""
+    if masks[0] is None and masks[1] is None:
+        return frames, None
+    filled, valid = [], []
+    for name, frame, mask in zip(("first", "second"), frames, masks):
+        mask = np.ones(frame.shape, bool) if mask is None else np.asarray(mask)
+        if mask.shape != frame.shape:
+            shown = ["x".join(map(str, one.shape)) for one in (mask, frame)]
+            raise UserError(f"mask of the {name} frame: {shown[0]} pixels; give one of {shown[1]}")
+        if not np.isin(mask, (0, 1)).all():
+            raise UserError(f"mask of the {name} frame: has other values than 0 and 1; give booleans")
+        counts = mask.astype(bool)
+        mean = frame[counts].mean(dtype=np.float64) if counts.any() else 0.0
+        filled.append(np.where(counts, frame, mean).astype(frame.dtype))
+        valid.append(counts.astype(np.uint8))
+    return (filled[0], filled[1]), (valid[0], valid[1])
+
+
+def copies(mask: np.ndarray, y: np.ndarray, x: np.ndarray, side: int) -> np.ndarray:
+    """The windows of a mask whose first pixels are (y, x): windows x side x side."""
+    return np.lib.stride_tricks.sliding_window_view(mask, (side, side))[y, x]
+
+
+def blank(
+    frames: Frames, valid: Frames | None, pairs: Sequence[np.ndarray], side: int, least_valid: float
+) -> np.ndarray:
+    """Which pairs have a window without two different values, or with less than a share of pixels that count. `pairs`: first
+    rows and columns of the first windows, then of the second ones."""
+    found = np.zeros(pairs[0].shape, bool)
+    for number, frame in enumerate(frames):
+        y, x = pairs[2 * number : 2 * number + 2]
+        low = high = frame
+        if valid is not None:
+            counts = valid[number].astype(bool)
+            low, high = np.where(counts, frame, np.inf), np.where(counts, frame, -np.inf)
+            share = ndimage.uniform_filter(valid[number].astype(np.float64), side, mode="constant")
+            found |= _of_windows(share, side)[y, x] < least_valid - 1e-9
+        least = _of_windows(ndimage.minimum_filter(low, side), side)[y, x]
+        most = _of_windows(ndimage.maximum_filter(high, side), side)[y, x]
+        with np.errstate(invalid="ignore"):  # no pixel counts
+            found |= ~(most - least > CONSTANT * np.maximum(np.abs(least), np.abs(most)))
+    return found
+
+
+def _of_windows(filtered: np.ndarray, side: int) -> np.ndarray:
+    """What a filter of scipy has found for the windows, by their first pixels."""
+    rows, cols = (extent - side + 1 for extent in filtered.shape)
+    return filtered[side // 2 : side // 2 + rows, side // 2 : side // 2 + cols]
