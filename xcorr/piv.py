@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import matrices, velocimetry
+from xcorr import matrices, velocimetry, windows
 from xcorr.auto import Auto
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
@@ -160,8 +160,10 @@ def read_frame(path: Path, mask: np.ndarray | None) -> np.ndarray:
         if mask.shape != stack.shape[1:]:
             shown = ["x".join(map(str, shape)) for shape in (mask.shape, stack.shape[1:])]
             raise UserError(f"{path}: its mask has {shown[0]} pixels; give one of {shown[1]}")
-        stack = np.where(mask != 0, stack, 0)
+        valid = stack[:, mask != 0]
+        stack = np.where(mask != 0, stack, valid[0, 0] if valid.size else stack.dtype.type(0))
     matrices.check_finite(str(path), stack[0])
+    stack = windows.less_pivot(stack)
     return matrices.to_scalar(str(path), stack, np.float32, False)[0]
 
 
