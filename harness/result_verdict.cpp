@@ -286,7 +286,9 @@ Check check_above(const Problem& problem, Truth& truth, InputKind kind, const vo
   const std::string name = "result '" + field_text(problem.fields, "result") + "': ";
   Findings findings;
   std::map<Index, std::vector<Detected>> found;  // by pair
-  for (std::uint64_t i = 0; i < std::min(header->count, capacity); ++i) {
+  // No more than there are outputs: that is what the records have memory for.
+  const std::uint64_t most = std::min(capacity, static_cast<std::uint64_t>(problem.out_elements()));
+  for (std::uint64_t i = 0; i < std::min(header->count, most); ++i) {
     const Detection& d = detections[i];
     if (d.pair < 0 || d.pair >= problem.pairs() || d.sy < problem.window.sy.first ||
         d.sy > problem.window.sy.last || d.sx < problem.window.sx.first ||

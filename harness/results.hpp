@@ -4,7 +4,8 @@
 //   result=peak        Peak[pairs]
 //   result=peaks:k     Peak[pairs][k], the largest first; missing ones have a value of NaN
 //   result=above:t:c, above:t:c:d
-//                      AboveHeader, then Detection[c], of which `count` are written, in any order
+//                      AboveHeader, then Detection[min(c, outputs)], of which `count` are written, in
+//                      any order
 //   result=sum         double[pairs]
 //
 // A local maximum is an output that is at least as large as each of its up to eight neighbours in

@@ -239,7 +239,7 @@ class Problem:
         if kind == "sum":
             return self.pairs * SUM_BYTES
         if kind == "above":
-            return HEADER_BYTES + self.fields.capacity * DETECTION_BYTES
+            return HEADER_BYTES + min(self.fields.capacity, self.pairs * math.prod(self.output)) * DETECTION_BYTES
         return self.pairs * self.fields.peaks * PEAK_BYTES
 
     @cached_property

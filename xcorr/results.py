@@ -39,7 +39,8 @@ def shape_of(fields: Fields, surface: tuple[int, int, int]) -> tuple[int, ...]:
     if kind == "surface":
         return surface
     if kind == "above":
-        return (HEADER.itemsize + fields.capacity * DETECTION.itemsize,)
+        most = min(fields.capacity, surface[0] * surface[1] * surface[2])
+        return (HEADER.itemsize + most * DETECTION.itemsize,)
     return (pairs, fields.peaks) if kind == "peaks" else (pairs,)
 
 

@@ -131,6 +131,7 @@ TEST(Fields, BytesCountWhatIsAskedFor) {
   EXPECT_EQ(bytes("/result=peaks:3"), 4 * inputs + 6 * 3 * 32);
   EXPECT_EQ(bytes("/result=sum"), 4 * inputs + 6 * 8);
   EXPECT_EQ(bytes("/result=above:1:10"), 4 * inputs + 16 + 10 * 16);
+  EXPECT_EQ(bytes("/result=above:1:1073741824"), 4 * inputs + 16 + outputs * 16);
   EXPECT_EQ(bytes("/score=zncc/masks=left"), 4 * (inputs + outputs) + 2 * 24);
   EXPECT_EQ(parse_problem("n-to-mn/4x6/4x6/3:3/full/same=yes").bytes(4), 4 * (3 * 24 + 3 * 77));
   const Problem half = parse_problem("one-to-one/4x6/4x6/1:1/sy:0..3,sx:-5..5/same=yes");

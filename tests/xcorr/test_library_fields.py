@@ -156,9 +156,18 @@ def test_refusals_are_one_line(library, change, arrays, says):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("distance", ["", ":3"])
+def test_a_capacity_beyond_all_outputs_takes_no_memory(library, distance):
+    left, right = np.ones((1, 4, 6), np.float32), np.ones((1, 4, 6), np.float32)
+    request = Request("one-to-one", (4, 6), (4, 6), result=f"above:0.5:1073741824{distance}")
+    found = library.correlate(request, left, right, variant="cpu_definition")
+    assert len(found) == (7 * 11 if not distance else 1)
+
+
 def test_sizes_of_records_are_those_of_cpp():
     assert (results.PEAK.itemsize, results.DETECTION.itemsize, results.HEADER.itemsize) == (32, 16, 16)
     surface = (6, 8, 12)
     assert results.shape_of(Fields(result="peaks:2"), surface) == (6, 2)
     assert results.shape_of(Fields(result="above:1:5"), surface) == (16 + 5 * 16,)
+    assert results.shape_of(Fields(result="above:1:1000000000"), surface) == (16 + 6 * 8 * 12 * 16,)
     assert results.type_of(Fields(result="sum"), np.float32) == np.float64
