@@ -216,7 +216,8 @@ Index Problem::result_bytes(std::size_t scalar_bytes) const {
       return pairs() * fields.result.count * static_cast<Index>(sizeof(Peak));
     case ResultKind::above:
       return static_cast<Index>(sizeof(AboveHeader)) +
-             std::min(fields.result.capacity, out_elements()) * static_cast<Index>(sizeof(Detection));
+             std::min(fields.result.capacity, out_elements()) *
+                 static_cast<Index>(sizeof(Detection));
     case ResultKind::sum:
       return pairs() * static_cast<Index>(sizeof(double));
     default:

@@ -144,7 +144,8 @@ std::vector<Problem> field_problems() {
     all.add(result, true);
     all.add("/score=zncc:0.3" + result, true);
   }
-  for (const std::string& result : {above("0.5"), above("-1000"), above("2mad")}) {
+  for (const std::string& result :
+       {above("0.5"), above("-1000"), above("2mad"), above("0.1") + ":3"}) {
     all.add(result, true);
     all.add("/score=zncc:0.3" + result, true);
   }
@@ -287,7 +288,10 @@ Problem with_drawn_fields(Rng& rng, const Variant& variant, const Problem& plain
     std::string result = kResults[rng.below(std::size(kResults))];
     // Enough for every output of either boundary.
     const Index most = plain.pairs() * std::max(plain.out_size(), plain.left.size());
-    if (result.ends_with(":")) result += std::to_string(most);
+    if (result.ends_with(":")) {
+      result += std::to_string(most);
+      if (rng.chance(0.3)) result += ":" + std::to_string(2 + rng.below(6));
+    }
     set_field(fields, "result", result);
   }
   std::string window = to_string(plain.window);
