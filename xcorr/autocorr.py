@@ -24,7 +24,7 @@ MOST_CURVES = 12  # that a figure shows
 DESCRIPTION = """\
 Correlates each image of FRAMES.npy (2D, or a stack) with itself at the shifts up to R, divides by the value at shift 0 and
 averages over directions. R_max, in pixels, is the first maximum of C1D after its first trough: the length of the pattern.
-Prints a line a frame and radius, once with the mean of each frame removed and once raw, and draws both."""
+Prints a line a frame and radius, once with the mean of each frame removed and once raw."""
 EPILOG = f"""\
 columns: {", ".join(COLUMNS)}; r is the mean length of the shifts of a ring, a length that is not found is empty
 example:
@@ -44,13 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="a trough or maximum counts where C1D then rises or falls by so much; C1D is 1 at 0 (default: %(default)s)",
     )
     add("--output", default="-", metavar="C1D.csv", help="the table; - is stdout (default)")
-    add(
-        "--figure",
-        type=Path,
-        metavar="FILE.svg",
-        help="the curves, as .svg, .png or .pdf (default: FRAMES.autocorr.svg beside FRAMES.npy)",
-    )
-    add("--no-figure", action="store_true", help="draw nothing")
+    add("--figure", type=Path, metavar="FILE.svg", help="draw the curves, as .svg, .png or .pdf")
     add("--variant", default="auto", metavar="ID", help="from xcorr --list (default: auto, the fastest known)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
     add("--force", action="store_true", help="replace existing files")
@@ -78,16 +72,15 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     found = {}
     for kind, own in zip(KINDS, (autocorrelation.without_mean(frames), raw)):
         found[kind] = curves(library, arguments, own, radius)
+    write(arguments.output, found)  # first: no failure to draw loses it
     if targets:
         draw(targets[-1], found)
-    write(arguments.output, found)
     return 0
 
 
 def outputs(arguments: argparse.Namespace) -> list[Path]:
     """The figure's path, if one is drawn. UserError, before any work, where a file must not be written."""
-    figure = arguments.figure or arguments.frames.with_suffix(".autocorr.svg")
-    drawn = [] if arguments.no_figure else [figure]
+    drawn = [arguments.figure] if arguments.figure else []
     table = [] if arguments.output == "-" else [Path(arguments.output)]
     for target in (*table, *drawn):
         if target.resolve() == arguments.frames.resolve() or (table and drawn and table[0] == drawn[0]):
@@ -96,8 +89,8 @@ def outputs(arguments: argparse.Namespace) -> list[Path]:
             raise UserError(f"{target}: exists; use --force to replace it")
         with replaced_file(target, keep=False):
             pass
-    if drawn and figure.suffix not in (".svg", ".png", ".pdf"):
-        raise UserError(f"--figure {figure}: end it with .svg, .png or .pdf")
+    if drawn and drawn[0].suffix not in (".svg", ".png", ".pdf"):
+        raise UserError(f"--figure {drawn[0]}: end it with .svg, .png or .pdf")
     return drawn
 
 

@@ -120,6 +120,10 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     targets = outputs(arguments)
     if not arguments.threshold > 0:
         raise UserError(f"--threshold {arguments.threshold:g}: give a number above 0")
+    if not -1 <= arguments.least_value <= 1:
+        raise UserError(f"--least-value {arguments.least_value:g}: is a correlation coefficient; use -1 to 1")
+    if not 0 <= arguments.least_valid <= 1:
+        raise UserError(f"--least-valid {arguments.least_valid:g}: is a share of pixels; use 0 to 1")
     velocimetry.schedule(
         arguments.window, arguments.overlap, arguments.fit, arguments.passes
     )  # before anything is read

@@ -115,9 +115,17 @@ def test_the_command_takes_one_image_and_writes_files(save, tmp_path):
     argv = ["autocorr", str(path), "--radius", "5", "--output", str(table), "--variant", "cpu_definition"]
     library = OneArray()
     assert correlate.main(argv, library) == 0
-    assert (tmp_path / "frame.autocorr.svg").exists() and len(lines(table.read_text())) == 6
+    assert len(lines(table.read_text())) == 6
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["c1d.csv", "frame.npy"], "no file that was not asked for"
     request, variant, *_ = library.calls[0]
     assert (request.form, request.window, variant) == ("one-to-one", "sy:0..5,sx:-5..5", "cpu_definition")
+
+
+def test_the_command_works_twice(save, tmp_path, capsys):
+    path = save("frame.npy", np.random.default_rng(1).normal(size=(20, 30)))
+    for _ in range(2):
+        assert correlate.main(["autocorr", str(path), "--radius", "5"], OneArray()) == 0, capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["frame.npy"]
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,8 @@ def test_some_arrows_are_drawn_of_every_grid(grid_shape, tmp_path, monkeypatch):
         (["--window", "16", "--fit", "gaussian,cubic"], "--fit cubic: unknown; use gaussian or parabola"),
         (["--figure", "arrows.txt"], "--figure arrows.txt: end it with .svg, .png or .pdf"),
         (["--window", "16", "--threshold", "0"], "--threshold 0: give a number above 0"),
+        (["--window", "16", "--least-value", "50"], "--least-value 50: is a correlation coefficient; use -1 to 1"),
+        (["--window", "16", "--least-valid", "nan"], "--least-valid nan: is a share of pixels; use 0 to 1"),
         (["--window", "16", "--variant", "nothing"], "variant 'nothing': unknown"),
         (["--window", "16", "--variant", "cpu_row_streming"], "cpu_row_streaming"),
     ],
