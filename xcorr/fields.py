@@ -81,11 +81,11 @@ class Fields:
 
     @cached_property
     def alike(self) -> Fields:
-        """The same for fields of which a call takes as long: without thresholds, counts and exponents."""
+        """The same for fields of which a call takes as long: without thresholds, counts, distances and exponents. With a
+        least distance the harness lists what is above; without one a variant may."""
         kind, _, rest = self.result.partition(":")
-        result = {"peaks": "peaks:1", "above": "above:8mad:1" if "mad" in rest else "above:0:1", "peak": "peak"}.get(
-            kind, kind
-        )
+        above = ("above:8mad:1" if "mad" in rest else "above:0:1") + (":2" if self.distance > 1 else "")
+        result = {"peaks": "peaks:1", "above": above, "peak": "peak"}.get(kind, kind)
         score = {"phase": "phase:0"}.get(self.score_kind, self.score_kind)
         if rest.startswith("upsample"):
             result = "peak:upsample=2"

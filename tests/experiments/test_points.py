@@ -35,9 +35,15 @@ def brute_force(problem: Problem) -> int:
 
 
 def test_the_key_of_a_reduced_result_has_the_hash_of_the_reduction() -> None:
-    listed = Variant.from_list({**fake_bench.VARIANTS[0], "results": ["surface", "sum"], "reduction_hash": "01234567"})
+    listed = Variant.from_list(
+        {**fake_bench.VARIANTS[0], "results": ["surface", "sum", "above"], "reduction_hash": "01234567"}
+    )
     own = listed.source_hash
-    for result, expected in [("surface", own), ("sum", own), ("peaks:3", f"{own}+01234567")]:
+    reduced = f"{own}+01234567"
+    for result, expected in [
+        *(("surface", own), ("sum", own), ("peaks:3", reduced)),
+        *(("above:8mad:5", own), ("above:8mad:5:3", reduced)),
+    ]:
         problem = Problem("one-to-one", (4, 4), (4, 4), 1, 1, "full", fields=Fields(result=result))
         unit = Unit("some", problem, listed, "fp32", "stream", "uniform", ("",))
         assert unit.key("", "quick")[-1] == expected

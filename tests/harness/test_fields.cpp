@@ -146,6 +146,9 @@ TEST(Fields, AVariantGetsTheSurfaceWhereTheHarnessReduces) {
   EXPECT_EQ(variant_request(variant, request).problem.id(), kPlain);
   variant.results.push_back(ResultKind::peak);
   EXPECT_EQ(variant_request(variant, request).problem.id(), kPlain + "/result=peak");
+  variant.results.push_back(ResultKind::above);
+  EXPECT_FALSE(is_reduced(variant, parse_problem(kPlain + "/result=above:1:5")));
+  EXPECT_TRUE(is_reduced(variant, parse_problem(kPlain + "/result=above:1:5:3")));
 }
 
 TEST(Fields, AVariantIsAskedForNoFieldThatItDoesNotDeclare) {

@@ -146,6 +146,8 @@ def test_the_boundary_changes_the_work_of_each_class_by_its_own_measure():
         ({"result": "peaks:2"}, {"result": "peaks:9"}, True),
         ({"result": "above:0.5:10"}, {"result": "above:0.7:99"}, True),
         ({"result": "above:8mad:10"}, {"result": "above:0.7:99"}, False),
+        ({"result": "above:0.5:10:3"}, {"result": "above:0.7:99:8"}, True),
+        ({"result": "above:0.5:10:3"}, {"result": "above:0.5:10"}, False),
         ({"result": "peak"}, {"result": "sum"}, False),
         ({"score": "ncc"}, {"score": "zncc"}, False),
         ({"same": "yes"}, {}, False),

@@ -25,6 +25,8 @@ READ_BACK = [
     "/result=peaks:5",
     "/result=above:0.8:1000",
     "/result=above:8mad:1000",
+    "/result=above:0.8:1000:16",
+    "/result=above:8mad:1073741824:32767",
     "/result=above:-100000:7",
     "/result=sum/views=windows",
     "/score=covariance/views=channels",
@@ -43,6 +45,15 @@ REFUSED_IDS = [
     (GEOMETRIC + "/result=above: 1:5", "a number was expected"),
     (GEOMETRIC + "/result=above:1:" + "9" * 60, "a number was expected"),
     (GEOMETRIC + "/result=above:1:1099511627776", "capacity out of range"),
+    (GEOMETRIC + "/result=above:1:549755813888", "capacity out of range; use 1 to 1073741824, and a larger threshold"),
+    (GEOMETRIC + "/result=above:1:1073741825:4", "capacity out of range"),
+    (GEOMETRIC + "/result=above:1:5:0", "distance out of range; use 1 to 32767 pixels"),
+    (GEOMETRIC + "/result=above:1:5:32768", "distance out of range"),
+    (GEOMETRIC + "/result=above:1:5:-2", "distance out of range"),
+    (GEOMETRIC + "/result=above:1:5:", "a number was expected"),
+    (GEOMETRIC + "/result=above:1:5:2.5", "a number was expected"),
+    (GEOMETRIC + "/result=above:1:5:2:3", "a number was expected"),
+    (GEOMETRIC + "/result=above:1::2", "a capacity is missing"),
     (GEOMETRIC + "/result=peaks:1025", "out of range"),
     ("n-to-m/4x6/4x6/2:3", "not understood"),
 ]
@@ -80,6 +91,8 @@ def test_ids_and_rows_read_back(name: str) -> None:
         ("/result=peak:parabola", "/result=peak"),
         ("/result=above:1e5:7", "/result=above:100000:7"),
         ("/result=above:-0:7", "/result=above:0:7"),
+        ("/result=above:2:7:1", "/result=above:2:7"),
+        ("/result=above:2:7:08", "/result=above:2:7:8"),
         ("/result=above:1.25e-3mad:007", "/result=above:0.00125mad:7"),
         ("/score=phase:0/boundary=circular", "/boundary=circular/score=phase:0"),
     ],
@@ -110,6 +123,8 @@ def test_the_parts_of_a_text() -> None:
     assert (normalised.score_kind, normalised.min_overlap, normalised.peaks) == ("zncc", 0.5, 5)
     assert normalised.masked_sides == ("left", "right") and normalised.result_kind == "peaks"
     assert Fields(boundary="circular", score="phase:0.25").exponent == 0.25
+    assert [Fields(result=f"above:8mad:1000{rest}").distance for rest in ("", ":1", ":9")] == [1, 1, 9]
+    assert Fields(result="above:8mad:1000:9").capacity == 1000
     assert Fields(result="above:8mad:1000").capacity == 1000 and Fields(result="peak:gaussian").peaks == 1
     assert PLAIN.given == {} and Fields(masks="left").masked_sides == ("left",) and PLAIN.masked_sides == ()
     assert Fields.of({"score": "ncc", "same": ""}).given == {"score": "ncc:0.3"}
