@@ -8,7 +8,7 @@ import pytest
 from experiments.inputs import tracking
 from xcorr.auto import Auto
 from xcorr.library import Request
-from xcorr.velocimetry import request_of
+from xcorr.velocimetry import fit_of, request_of
 
 MACHINE = "nvidia-h200-132-sm-140-gib"
 PEAKS = ("surface", "peak")
@@ -90,6 +90,14 @@ def auto():
 def test_windows_of_velocimetry_are_read_where_they_are(auto, window, boundary, fastest, pairs):
     choice = auto.choose(request_of(window, pairs, boundary))
     assert choice.variant == fastest, choice.why
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("pairs", [1, 225, 16129])
+def test_what_velocimetry_measures_is_computed_on_the_gpu_too(auto, pairs, masked):
+    for request in (fit_of(32, "gaussian", 2, masked, pairs), request_of(32, pairs, "zero", masked)):
+        expected = request.score.startswith("zncc")  # the only one that has it of windows of a frame
+        assert (auto.choose(request).variant == "overlap_wise") is expected
 
 
 @pytest.mark.parametrize("shapes", [((64, 64), (1080, 1920)), ((64, 64), (240, 320)), ((16, 16), (480, 640))])
