@@ -170,33 +170,33 @@ def expected_launch_us(key: str, published: Path) -> float:
         return USUAL_LAUNCH_US
 
 
+def first_passed(bench: Bench) -> tuple[Mapping[str, Any] | None, str]:
+    """The record of a small problem by the first CUDA variant that computes it, or None and why there is no such record. A
+    variant may take other problems only, and says so in its answer."""
+    reason = "no CUDA variant"
+    for variant in bench.variants():
+        if variant.backend != "cuda" or variant.algorithm_class != "definition" or "one-to-one" not in variant.forms:
+            continue
+        problem = Problem("one-to-one", (8, 8), (8, 8), 1, 1, "full")
+        unit = Unit("check", problem, variant, "fp32", "stream", "uniform", variant.points[:1])
+        events = list(bench.measure(unit, unit.params, BRIEF, lambda _: LONGEST_S))
+        records = [event.fields for event in events if isinstance(event, Record)]
+        if records and records[0].get("outcome") == "passed":
+            return records[0], ""
+        said = records[0].get("reason") if records else getattr(events[-1], "reason", "") if events else ""
+        reason = f"{variant.id}: {said or 'no answer'}"
+        if not records or records[0].get("outcome") != "not_supported":
+            break
+    return None, reason
+
+
 def gpu_lines(bench: Bench, facts: Mapping[str, Any], published: Path) -> Iterator[Line]:
     """What the program sees of the GPU, during and after a first small point."""
-    unit = next(
-        (
-            Unit(
-                "check",
-                Problem("one-to-one", (8, 8), (8, 8), 1, 1, "full"),
-                one,
-                "fp32",
-                "stream",
-                "uniform",
-                one.points[:1],
-            )
-            for one in bench.variants()
-            if one.backend == "cuda" and one.algorithm_class == "definition" and "one-to-one" in one.forms
-        ),
-        None,
-    )
-    events = list(bench.measure(unit, unit.params, BRIEF, lambda _: LONGEST_S)) if unit else []
-    records = [event.fields for event in events if isinstance(event, Record)]
-    if not unit or not records or records[0].get("outcome") != "passed":
-        reason = (
-            records[0].get("reason") if records else getattr(events[-1], "reason", "") if events else "no CUDA variant"
-        )
-        yield Line("first point", str(reason or "no answer"), "nothing can be measured: see scripts/test.sh")
+    fields, reason = first_passed(bench)
+    if fields is None:
+        yield Line("first point", reason, "nothing can be measured: see scripts/test.sh")
         return
-    launch = records[0].get("launch_us")
+    launch = fields.get("launch_us")
     limit = expected_launch_us(str(facts.get("machine_key")), published)
     if launch is not None:
         yield Line(

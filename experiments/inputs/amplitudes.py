@@ -6,6 +6,7 @@ error, divided by the norms of the template and of the stretch of the signal, is
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from tqdm import tqdm
 
 from experiments.inputs import common
 from xcorr.library import Request, find_variant
-from xcorr.variants import default_params
+from xcorr.stream import Job
 
 EXPERIMENT, TITLE = "series-amplitudes", "Outputs that are lost at small and large amplitudes"
 TABLE = "errors"
@@ -48,18 +49,15 @@ def normalised_errors(out: np.ndarray, left: np.ndarray, right: np.ndarray) -> n
     return np.where(np.isfinite(out) & np.isfinite(errors), errors, np.inf)
 
 
-def choose(context: common.Context, request: Request) -> list[tuple[dict[str, Any], str]]:
-    """Variants with one of PRECISIONS that take the problem, of those asked for if there are any."""
+def choose(context: common.Context, request: Request) -> list[Job]:
+    """Variants in each of PRECISIONS in which they take the problem, of those asked for if there are any."""
     asked = [find_variant(context.variants, name) for name in context.requested] or context.variants
-    found = []
+    jobs = []
     for variant in asked:
         for precision in (one for one in PRECISIONS if one in variant["precisions"]):
-            point = {"variant": variant["id"], "params": default_params(variant), "precision": precision}
-            if variant["backend"] == context.device.partition(":")[0] and not context.library.supports(
-                request, **point, device=context.device
-            ):
-                found.append((variant, precision))
-    return found
+            with contextlib.suppress(common.LeftOut):
+                jobs.append(common.job_of(context, variant, [request], precision))
+    return jobs
 
 
 def compute(context: common.Context) -> int:
@@ -77,19 +75,18 @@ def compute(context: common.Context) -> int:
     left = rng.uniform(-1, 1, (TEMPLATES, SAMPLES))
     right = rng.uniform(-1, 1, request.right[1])
     rows: list[list[Any]] = []
-    for variant, precision in tqdm(chosen, desc=EXPERIMENT, unit="variant", disable=None, leave=False):
-        job = common.job_of(variant, context.device, precision)
+    for job in tqdm(chosen, desc=EXPERIMENT, unit="variant", disable=None, leave=False):
         for amplitude in AMPLITUDES:
             own = [(amplitude * side).astype(np.float32) for side in (left, right)]
             out = job.correlate(context.library, request, own[0][:, np.newaxis], own[1][np.newaxis, np.newaxis])
             errors = normalised_errors(out.reshape(TEMPLATES, -1), *own)
             lost, largest = int((errors > LOST).sum()), float(errors.max())
-            rows.append([variant["id"], precision, job.params, amplitude, errors.size, lost, largest])
+            rows.append([job.variant, job.precision, job.params, amplitude, errors.size, lost, largest])
     facts = {"lost_beyond": LOST, "outputs": TEMPLATES * SHIFTS[context.preset]}
     common.write_artifacts(context, TITLE, key, COLUMNS, rows, [], {}, facts, TABLE)
-    for variant, precision in chosen:
-        lost = [f"{row[3]:g}: {row[5]}" for row in rows if row[:2] == [variant["id"], precision] and row[5]]
-        print(f"{EXPERIMENT}: {variant['id']} {precision}: lost outputs by amplitude: {', '.join(lost) or 'none'}")
+    for job in chosen:
+        lost = [f"{row[3]:g}: {row[5]}" for row in rows if row[:2] == [job.variant, job.precision] and row[5]]
+        print(f"{EXPERIMENT}: {job.variant} {job.precision}: lost outputs by amplitude: {', '.join(lost) or 'none'}")
     return 0
 
 

@@ -9,6 +9,7 @@ the paper's MATLAB program, beside the variants on the same image.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Sequence
@@ -20,9 +21,8 @@ from tqdm import tqdm
 
 from experiments.inputs import common
 from xcorr import autocorrelation
-from xcorr.auto import Auto
 from xcorr.autocorrelation import J0_MAXIMUM
-from xcorr.library import Request, find_variant
+from xcorr.library import Request
 from xcorr.stream import Job
 
 EXPERIMENT, TITLE = "image-autocorrelation", "Length of a pattern by autocorrelation"
@@ -92,13 +92,14 @@ def choose(context: common.Context, request: Request) -> tuple[Job, list[Job]]:
     """What auto takes, or the first that was asked for; and with it every variant of the family on the device, or all that
     were asked for."""
     if context.requested:
-        jobs = [common.job_of(find_variant(context.variants, name), context.device) for name in context.requested]
+        jobs = common.requested_jobs(context, [request])
         return jobs[0], jobs
-    choice = Auto(context.library, context.device).choose(request)
-    first = Job(choice.variant, choice.params, "fp32", context.device)
-    backend = context.device.partition(":")[0]
-    own = [one for one in context.variants if one["family"] == FAMILY and one["backend"] == backend]
-    others = [common.job_of(one, context.device) for one in own if one["id"] != first.variant]
+    first = common.auto_job(context, request)
+    others = []
+    for one in context.variants:
+        if one["family"] == FAMILY and one["id"] != first.variant:
+            with contextlib.suppress(common.LeftOut):
+                others.append(common.job_of(context, one, [request]))
     return first, [first, *others]
 
 

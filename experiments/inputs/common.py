@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import hashlib
 import io
@@ -17,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from experiments.inputs import datasets
-from xcorr.errors import Parser, UserError
+from xcorr.auto import Auto
+from xcorr.errors import Parser, UserError, warn
 from xcorr.files import replaced_file
 from xcorr.library import Library, LibraryError, Request, find_variant, machine
 from xcorr.outputs import cell
@@ -93,13 +95,16 @@ def run_main(
     argv: Sequence[str] | None,
     library: Any | None,
 ) -> int:
-    """Exit code of an experiment's program: 0, 1 where its assertion fails, 2 for a user's
-    mistake."""
+    """Exit code of an experiment's program: 0, also where nothing computes what it asks for, which a line says; 1 where its
+    assertion fails, 2 for a user's mistake."""
     try:
         arguments = parse(experiment, description, argv)
         if arguments.seed < 0:
             raise UserError(f"seed {arguments.seed}: negative; use 0 or more")
         return compute(_context(experiment, arguments, library or Library()))
+    except LeftOut as reason:
+        print(f"{experiment}: left out: {reason}")
+        return 0
     except (UserError, LibraryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -147,55 +152,86 @@ def _context(experiment: str, arguments: argparse.Namespace, library: Any) -> Co
     )
 
 
-def job_of(variant: dict[str, Any], device: str, precision: str = "fp32") -> Job:
-    return Job(variant["id"], default_params(variant), precision, device)
+class LeftOut(Exception):
+    """Why no variant of this build computes what an experiment asks for, in one line."""
 
 
-def fastest(context: Context, algorithm_class: str, request: Request) -> Job | None:
-    """The fastest variant of a class on a small probe of `request`'s shapes: the second of two
+def job_of(context: Context, variant: dict[str, Any], requests: Sequence[Request], precision: str = "fp32") -> Job:
+    """The variant with the first of its points that computes all requests, that with all threads before others. LeftOut
+    with the reason where there is none."""
+    preferred = default_params(variant)
+    reason = f"needs a {variant['backend']} device"
+    if variant["backend"] == context.device.partition(":")[0]:
+        for params in dict.fromkeys((preferred, *variant["points"])):
+            point = {"variant": variant["id"], "params": params, "precision": precision, "device": context.device}
+            reasons = filter(None, (context.library.supports(request, **point) for request in requests))
+            reason = next(reasons, "")
+            if not reason:
+                return Job(variant["id"], params, precision, context.device)
+    raise LeftOut(f"variant '{variant['id']}' in {precision}: {reason}")
+
+
+def requested_jobs(context: Context, requests: Sequence[Request]) -> list[Job]:
+    """The variants that the user asked for. UserError for one that does not compute the requests."""
+    jobs = []
+    for name in context.requested:
+        try:
+            jobs.append(job_of(context, find_variant(context.variants, name), requests))
+        except LeftOut as reason:
+            raise UserError(f"{reason}; choose another") from None
+    return jobs
+
+
+def auto_job(context: Context, request: Request) -> Job:
+    """What auto takes for the request. LeftOut where nothing computes it."""
+    try:
+        choice = Auto(context.library, context.device).choose(request)
+    except UserError as reason:
+        raise LeftOut(str(reason)) from None
+    return Job(choice.variant, choice.params, "fp32", context.device)
+
+
+def fastest(context: Context, algorithm_class: str, requests: Sequence[Request]) -> Job | None:
+    """The fastest variant of a class that computes all requests, on a small probe of the first one: the second of two
     calls."""
     rng = np.random.default_rng(0)
+    request = requests[0]
     rights = {"one-to-one": 1}.get(request.form, 4)
     probe = Request(request.form, request.left, request.right, 1, rights, request.window)
     left, right = (
         rng.random((count, *shape), np.float32) for count, shape in ((1, request.left), (rights, request.right))
     )
+    jobs = []
+    for variant in candidates(context.variants, algorithm_class, request.form, context.device):
+        with contextlib.suppress(LeftOut):
+            jobs.append(job_of(context, variant, [probe, *requests]))
     best: tuple[float, Job | None] = (float("inf"), None)
-    found = candidates(context.variants, algorithm_class, request.form, context.device)
-    for variant in found:
-        job = job_of(variant, context.device)
-        if len(found) == 1:
+    for job in jobs:
+        if len(jobs) == 1:
             return job
         try:
             for _ in range(2):
                 start = time.perf_counter()
                 job.correlate(context.library, probe, left, right)
                 seconds = time.perf_counter() - start
-        except LibraryError:
+        except LibraryError as error:
+            warn(f"{context.experiment}: {job.variant} is left out: {error}")
             continue
         best = min(best, (seconds, job), key=lambda entry: entry[0])
     return best[1]
 
 
-def choose_jobs(context: Context, request: Request, definition: bool) -> list[Job]:
-    """The variants asked for, else the fastest FFT and, with `definition`, the fastest of that
-    class."""
+def choose_jobs(context: Context, requests: Sequence[Request], definition: bool) -> list[Job]:
+    """The variants asked for, else the fastest FFT and, with `definition`, the fastest of that class. Each computes all
+    requests. LeftOut where none does, UserError where the build has none for the device."""
     if context.requested:
-        jobs = []
-        for name in context.requested:
-            variant = find_variant(context.variants, name)
-            if request.form not in variant["forms"]:
-                raise UserError(f"variant '{name}': has no {request.form}; choose another")
-            if "fp32" not in variant["precisions"]:
-                raise UserError(f"variant '{name}': has no fp32; choose another")
-            jobs.append(job_of(variant, context.device))
-        return jobs
+        return requested_jobs(context, requests)
     classes = ("fft", "definition") if definition else ("fft",)
-    jobs = [job for job in (fastest(context, name, request) for name in classes) if job]
+    jobs = [job for job in (fastest(context, name, requests) for name in classes) if job]
+    if not any(variant["backend"] == context.device.partition(":")[0] for variant in context.variants):
+        raise UserError(f"variants: none in this build runs on {context.device}; choose another --device")
     if not jobs:
-        raise UserError(
-            f"variants: none in this build runs {request.form} on {context.device}; name one with --variants"
-        )
+        raise LeftOut(f"no variant of this build computes {requests[0].form} of these sizes on {context.device}")
     return jobs
 
 

@@ -318,10 +318,11 @@ def compute(context: common.Context) -> int:
     if common.is_done(context, key):
         return 0
     layout, _ = LAYOUTS[context.preset]
-    jobs = common.choose_jobs(context, Request("n-to-mn", (layout.tile,) * 2, (layout.tile,) * 2), definition=True)
+    both = (nickel_tiles(stack, facts, context.seed), synthetic_tiles(context.preset, context.seed))
+    jobs = common.choose_jobs(context, [tiles.request for tiles in both], definition=True)
     rows: list[list[Any]] = []
     summaries, previews, wrong = [], {}, []
-    for tiles in (nickel_tiles(stack, facts, context.seed), synthetic_tiles(context.preset, context.seed)):
+    for tiles in both:
         entries, main = [], ""
         surfaces = measure(context, tiles, jobs)
         everything = list(surfaces)

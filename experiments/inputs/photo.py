@@ -127,7 +127,7 @@ def compute(context: common.Context) -> int:
     )
     if common.is_done(context, key):
         return 0
-    jobs = common.choose_jobs(context, Request("one-to-one", *SHAPES[0]), definition=False)
+    jobs = common.choose_jobs(context, [Request("one-to-one", *shapes) for shapes in SHAPES], definition=False)
     rows: list[list[Any]] = []
     summaries, previews = [], {}
     total = len(photos) * len(jobs) * CASES[context.preset]

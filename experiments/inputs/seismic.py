@@ -21,13 +21,11 @@ from tqdm import tqdm
 
 from experiments.inputs import common, datasets, matched_filter
 from experiments.inputs.matched_filter import Level
-from xcorr.auto import Auto
 from xcorr.errors import UserError
 from xcorr.library import LibraryError, Request, find_variant
 from xcorr.precisions import PRECISIONS, scalar_type
 from xcorr.results import DETECTION
 from xcorr.stream import Job
-from xcorr.variants import default_params
 
 EXPERIMENT, TITLE = "real-seismic", "Planted earthquakes in real noise"
 TABLE = "detections"
@@ -141,13 +139,6 @@ def false_events(case: Case, shifts: np.ndarray) -> int:
     return int(away.all(axis=1).sum())
 
 
-def supported(context: common.Context, request: Request, variant: dict[str, Any], precision: str) -> str:
-    """Why the variant does not compute it; "" where it does."""
-    return context.library.supports(
-        request, variant=variant["id"], params=default_params(variant), precision=precision, device=context.device
-    )
-
-
 def choose(context: common.Context, request: Request) -> list[Job]:
     """The variants asked for in each precision that they compute this in. Without any: all that return detections
     themselves, and where there are none what auto takes for fp32. UserError where nothing computes it."""
@@ -157,17 +148,15 @@ def choose(context: common.Context, request: Request) -> list[Job]:
     jobs, reasons = [], []
     for variant in asked or own:
         for precision in (one for one in PRECISIONS if one in variant["precisions"]):
-            reason = supported(context, request, variant, precision)
-            if reason:
-                reasons.append(f"variant '{variant['id']}' in {precision}: {reason}")
-            else:
-                jobs.append(common.job_of(variant, context.device, precision))
+            try:
+                jobs.append(common.job_of(context, variant, [request], precision))
+            except common.LeftOut as reason:
+                reasons.append(str(reason))
     if jobs:
         return jobs
     if asked:
         raise UserError(f"{reasons[0]}; choose another")
-    choice = Auto(context.library, context.device).choose(request)
-    return [Job(choice.variant, choice.params, "fp32", context.device)]
+    return [common.auto_job(context, request)]
 
 
 def compute(context: common.Context) -> int:

@@ -19,8 +19,7 @@ import numpy as np
 
 from experiments.inputs import common, datasets
 from experiments.inputs.datasets import CAMERA, Unavailable
-from xcorr.auto import Auto
-from xcorr.library import Request, find_variant
+from xcorr.library import Request
 from xcorr.stream import Job
 
 EXPERIMENT, TITLE = "template-tracking", "Tracking of a template"
@@ -112,10 +111,8 @@ def follow(context: common.Context, job: Job, frames: Sequence[np.ndarray]) -> l
 
 def choose(context: common.Context) -> list[Job]:
     """What auto takes, or all that were asked for."""
-    if context.requested:
-        return [common.job_of(find_variant(context.variants, name), context.device) for name in context.requested]
-    choice = Auto(context.library, context.device).choose(request_of())
-    return [Job(choice.variant, choice.params, "fp32", context.device)]
+    request = request_of()
+    return common.requested_jobs(context, [request]) or [common.auto_job(context, request)]
 
 
 def compute(context: common.Context) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from experiments.inputs import common, datasets
 from experiments.inputs.datasets import PARTICLES, Unavailable
 from xcorr import velocimetry
 from xcorr.auto import Auto
-from xcorr.library import Request, find_variant
+from xcorr.errors import UserError
+from xcorr.library import Request
 from xcorr.stream import Job
 
 EXPERIMENT, TITLE = "particle-velocimetry", "Particle image velocimetry"
@@ -73,15 +74,15 @@ def chooser(context: common.Context, device: str) -> Callable[[Request], Job]:
     """The first variant that was asked for, else what auto takes on the device: also for the measurement, where the variant
     has searched and does not support it."""
     auto = Auto(context.library, device)
-    named = None
-    if context.requested:
-        named = common.job_of(find_variant(context.variants, context.requested[0]), context.device)
+    asked = replace(context, requested=context.requested[:1])
 
     def choose(request: Request) -> Job:
-        if named is not None:
-            settings = {"variant": named.variant, "params": named.params, "device": named.device}
-            if request.score == "covariance" or not context.library.supports(request, **settings):
-                return named
+        if asked.requested:
+            try:
+                return common.requested_jobs(asked, [request])[0]
+            except UserError:
+                if request.score == "covariance":
+                    raise
         choice = auto.choose(request)
         return Job(choice.variant, choice.params, "fp32", device)
 

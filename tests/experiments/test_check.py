@@ -133,7 +133,19 @@ def test_the_pace_is_that_of_the_published_set(tmp_path: Path) -> None:
 def test_a_gpu_whose_first_point_fails_is_unfit(gpu: Gpu, capsys: pytest.CaptureFixture[str]) -> None:
     gpu.driver.faults({"kind": "incorrect", "variant": "warp_shuffle"})
     code, said = gpu.said(capsys, "--brief")
-    assert code == 1 and said["first point"].startswith("element 3 is NaN; nothing can be measured")
+    assert code == 1 and said["first point"].startswith("warp_shuffle: element 3 is NaN; nothing can be measured")
+
+
+def test_a_variant_that_takes_other_problems_only_is_passed_over(gpu: Gpu, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first variant of the list takes autocorrelations only: the check said that nothing can be measured."""
+    names = ("autocorr_cuda_line", "warp_shuffle")
+    gpu.driver.variants([fake_bench.variant(name, "cuda") for name in names])
+    gpu.driver.faults({"kind": "not_supported", "variant": names[0]})
+    code, said = gpu.said(capsys)
+    assert code == 0 and "launch pace" in said and "first point" not in said
+    gpu.driver.faults(*({"kind": "not_supported", "variant": name} for name in names))
+    code, said = gpu.said(capsys)
+    assert code == 1 and said["first point"].startswith("warp_shuffle: same no: the variant computes only yes; nothing")
 
 
 def test_without_nvidia_smi_the_rest_is_told(gpu: Gpu, capsys: pytest.CaptureFixture[str]) -> None:

@@ -203,6 +203,31 @@ def test_photo_smoke_with_twins(run):
     assert "computed already" in run(photo)[1]
 
 
+def larger_than(side):
+    """A reason for problems with a larger matrix, as the limit of a variant gives it."""
+    return lambda request, params: f"longer than {side}" if max(*request.left, *request.right) > side else ""
+
+
+def test_a_variant_that_computes_some_of_the_crops_is_not_taken(run):
+    """Only the first of three shapes was asked for, so that the third one failed on a GPU."""
+    library = ScipyLibrary()
+    library.refuses = {"cpu_fft": larger_than(256)}
+    code, out, err, _ = run(photo, library=library)
+    assert code == 0 and not err and "real-photo: left out: no variant of this build computes one-to-one" in out
+    library.refuses = {"cpu_fft": lambda request, params: "one thread only" if params == "threads=all" else ""}
+    code, out, err, folder = run(photo, library=library)
+    assert code == 0 and not err
+    assert {call[2] for call in library.calls} == {"threads=1"}, "another point of the variant computes all of them"
+
+
+@pytest.mark.parametrize("module", [ebsd, photo])
+def test_a_variant_that_was_asked_for_says_why_it_does_not_compute_it(run, module):
+    library = ScipyLibrary()
+    library.refuses = {"cpu_fft": larger_than(20)}
+    code, _, err, _ = run(module, "--variants", "cpu_fft", library=library)
+    assert code == 2 and "variant 'cpu_fft' in fp32: longer than 20; choose another" in err and err.count("\n") == 1
+
+
 def test_photo_of_a_package(run, monkeypatch, tmp_path):
     import matplotlib.image
 

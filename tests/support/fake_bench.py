@@ -151,6 +151,8 @@ def measure(device):
         outcome, reason = "passed", ""
         if entry["backend"] == "cuda" and device == "cpu":
             outcome, reason = "not_supported", "needs a GPU"
+        if kind == "not_supported":
+            outcome, reason = "not_supported", "same no: the variant computes only yes"
         if kind == "incorrect":
             outcome, reason, bad = "incorrect", "element 3 is NaN", True
         if kind == "lost":

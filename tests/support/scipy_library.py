@@ -58,13 +58,14 @@ class ScipyLibrary:
 
     def __init__(self):
         self.calls = []
-        self.refuses = {}  # reasons by variant
+        self.refuses = {}  # by variant a reason, or a function of the request and the parameters that gives one
 
     def machine(self, device="cpu"):
         return {"machine_key": "stand-in-2-cores", "cores": 2}
 
     def supports(self, request, *, variant, params="", precision="fp32", device="cpu"):
-        return self.refuses.get(variant, "")
+        reason = self.refuses.get(variant, "")
+        return reason if isinstance(reason, str) else reason(request, params)
 
     def variants(self):
         forms = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
@@ -98,6 +99,9 @@ class ScipyLibrary:
         return Description(pairs, len(sy), len(sx), sy[0], sx[0], pairs * area * len(sy) * len(sx), 1, area, 1)
 
     def correlate(self, request, left, right, *, variant, params="", precision="fp32", device="cpu", out=None):
+        refused = self.supports(request, variant=variant, params=params)
+        if refused:
+            raise LibraryError(f"variant '{variant}': not supported: {refused}")
         self.calls.append((request, variant, params, precision, device))
         assert left.dtype == right.dtype == scalar_type(precision)
         result = scipy_correlation(request, left, right).astype(scalar_type(precision))
