@@ -123,7 +123,8 @@ Outcome Point::prepare() {
   prepared_ = true;
   const Variant& variant = *request_.variant;
   const Problem& problem = request_.problem;
-  PlanRequest plan{problem, request_.params, request_.precision, nullptr, device_.stream()};
+  PlanRequest plan{problem, request_.params,  request_.precision,
+                   nullptr, device_.stream(), Planning::measured};
   guarded([&] {
     if (const Support support = device_.runs(variant, plan); !support) {
       return reject(Outcome::not_supported, support.reason);

@@ -130,11 +130,16 @@ ComputeRequest read_compute(const char* text) {
   const std::string variant = reader.text("variant"), params = reader.text("params", ""),
                     precision = reader.text("precision", "fp32");
   request.device = reader.text("device", "cpu");
+  const std::string planning = reader.text("planning", "once");
   reader.end();
   request.variant = &find_variant(variant);
   request.plan.params = params.empty() ? grid_points(*request.variant).front()
                                        : parse_params(*request.variant, params);
   request.plan.precision = parse_precision(precision);
+  if (planning != "once" && planning != "measured") {
+    throw UserError("planning '" + planning + "': unknown; use once or measured");
+  }
+  if (planning == "measured") request.plan.planning = Planning::measured;
   return request;
 }
 

@@ -27,8 +27,8 @@ struct ReferenceRequest {
 // The keys of a problem: form, left and right ([rows, cols] each), lefts, rights; optional are window
 // ("full") and the fields (docs/design.md, Fields of a problem).
 Problem read_problem(const char* text);
-// Besides: variant; optional are params ("", the first point of the variant), precision ("fp32") and
-// device ("cpu").
+// Besides: variant; optional are params ("", the first point of the variant), precision ("fp32"),
+// device ("cpu") and planning ("once"; "measured" where many calls will share the plan).
 ComputeRequest read_compute(const char* text);
 // Besides those of a problem: method, `definition` (default) or `fft`.
 ReferenceRequest read_reference(const char* text);

@@ -146,6 +146,10 @@ class Plan {
   virtual void compute(const Call& call) = 0;
 };
 
+// What a plan may cost. once: the plan serves one call, or nobody knows how many, so that nothing is
+// tried out. measured: many calls share the plan. Ways to compute may then be timed, for seconds at most.
+enum class Planning { once, measured };
+
 // The arguments of plan: the problem, one point of the grid, the precision class, and a workspace
 // of workspace_bytes bytes, aligned to 256 bytes. The workspace belongs to the plan until the plan
 // is destroyed.
@@ -155,6 +159,7 @@ struct PlanRequest {
   Precision precision = Precision::fp32;
   void* workspace = nullptr;
   void* stream = nullptr;
+  Planning planning = Planning::once;
 };
 
 struct Variant {

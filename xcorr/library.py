@@ -354,8 +354,9 @@ class Library:
     def session(
         self, request: Request, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
     ) -> Session:
-        """Plans once; the session computes the request any number of times until it is closed."""
-        fields = _settings(variant, params, precision, device)
+        """Plans once; the session computes the request any number of times until it is closed. The plan may take seconds,
+        since ways to compute are timed; that of `correlate` is made without."""
+        fields = {**_settings(variant, params, precision, device), "planning": "measured"}
         return Session(self, request, fields)
 
     def describe(self, request: Request) -> Description:

@@ -2,7 +2,8 @@
 // multiply-add after the other. Every other variant is derived from it, directly or through its
 // parents. It is the shortest variant: copy it to start another.
 //
-// Forms: all; fp32, fp64. No parameters. Sums have the scalar type and the order of the definition
+// Forms: all; fp32, fp64. No parameters. Sums are in float64, which has every product of two float32
+// exactly, so that an output of any length is rounded once. They have the order of the definition
 // (y, then x), so the compiler may not vectorise them.
 // Fields: all, by a plan of their own (fields_by_definition.hpp).
 // Limits: one product for each latency of an addition, 3 to 4 cycles; minutes from 512 x 512 on.
@@ -32,13 +33,14 @@ class DefinitionPlan final : public Plan {
         for (Index sx = q.window.sx.first; sx <= q.window.sx.last; ++sx) {
           const auto [first_y, rows] = overlap(q.left.rows, q.right.rows, sy);
           const auto [first_x, cols] = overlap(q.left.cols, q.right.cols, sx);
-          T sum = 0;
+          double sum = 0;
           for (Index y = first_y; y < first_y + rows; ++y) {
             for (Index x = first_x; x < first_x + cols; ++x) {
-              sum += left[y * q.left.cols + x] * right[(y + sy) * q.right.cols + x + sx];
+              sum += double{left[y * q.left.cols + x]} *
+                     double{right[(y + sy) * q.right.cols + x + sx]};
             }
           }
-          *out++ = sum;
+          *out++ = static_cast<T>(sum);
         }
       }
     }

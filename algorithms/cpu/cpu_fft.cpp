@@ -13,8 +13,8 @@
 // (device/padding.hpp).
 //
 // Forms: all; fp32, fp64. Phases: forward with padding, hadamard, inverse with the scaling into the
-// definition's layout. The plan is FFTW_MEASURE without wisdom, so that its time is that of a first
-// plan.
+// definition's layout. A plan of many calls is FFTW_MEASURE without wisdom, so that its time is that of
+// a first plan, and takes seconds at most; that of a single call is FFTW_ESTIMATE.
 // Parameters, run-time:
 //   threads  1, all  over matrices where there are many, else over rows and panels of one matrix
 // Fields: all, pair by pair in float64 (fields_by_correlation.hpp): zncc and ncc take one
@@ -153,7 +153,7 @@ class FftPlan final : public Plan {
   using Library = device::Fftw<T>;
 
  public:
-  explicit FftPlan(const PlanRequest& request, unsigned effort = FFTW_MEASURE)
+  explicit FftPlan(const PlanRequest& request, bool may_measure = true)
       : problem_(request.problem),
         threads_(thread_count(request)),
         at_(layout(request, sizeof(T))) {
@@ -165,8 +165,8 @@ class FftPlan final : public Plan {
     blocks_ = columns_ + threads_ * at_.column;
     rows_ = reinterpret_cast<T*>(blocks_ + threads_ * at_.block);
 
-    const std::lock_guard lock(device::fftw_planner);
-    Library::forget();
+    const device::Planner<T> planner(may_measure && request.planning == Planning::measured);
+    const unsigned effort = planner.flags;
     const int rows = static_cast<int>(at_.rows), cols = static_cast<int>(at_.cols);
     const int width = static_cast<int>(kWidth);
     row_forward_ = Library::plan_r2c(cols, rows_, raw(blocks_), effort | kRows);
@@ -367,7 +367,7 @@ constexpr PairCorrelation kPairs = {
         },
     .plan = [](const PlanRequest& pair) -> std::unique_ptr<Plan> {
       if (!pair.problem.is_plain()) return std::make_unique<CircularTransform>(pair);
-      return std::make_unique<FftPlan<double>>(pair, FFTW_ESTIMATE);
+      return std::make_unique<FftPlan<double>>(pair, false);
     },
     .integral_images = true,
 };

@@ -12,6 +12,9 @@
 // each side of an overlap. Columns are taken in blocks of kColumnBlock, so that the rows in use
 // stay in the L1 cache.
 //
+// In float32 a sum has kProductsOfASum products at most; these sums are added up with the rounding of
+// each addition carried to the next. So outputs of any length keep the bound of the check.
+//
 // SIMD: vector types of GCC and Clang, compiled once per instruction set (AVX-512, AVX2 + FMA, and
 // the baseline of the architecture: SSE2, NEON) and chosen at run time.
 //
@@ -40,6 +43,11 @@ namespace {
 
 constexpr Index kColumnBlock = 1024;
 
+// Products that float32 adds up before their sum joins the total. Where all products are alike, every
+// addition may round in one direction: a sum of n then loses n / 2 roundoffs, for 256 no more than
+// the 8 sqrt(n) + 4 that the check allows (docs/design.md, Checks).
+constexpr Index kProductsOfASum = 256;
+
 // A block of outputs of one pair and the part of the overlap that it needs.
 template <typename T>
 struct Block {
@@ -54,11 +62,42 @@ struct Block {
   Index out_pitch = 0, out_rows = 0, out_cols = 0;  // what of the block lies in the window
 };
 
+template <typename T, int kBytes>
+struct Lanes {
+  typedef T Vector __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
+};
+
+// The total of sums of products, with what its additions have rounded away (Kahan). In float64 the
+// sums are as long as an output and there is no total.
+template <typename T, int kBytes, int kRows, int kVectors>
+struct Total {
+  using Vector = typename Lanes<T, kBytes>::Vector;
+  Vector value[kRows][kVectors] = {}, excess[kRows][kVectors] = {};
+
+  // Adds the sums and leaves zeros in their place.
+  [[gnu::always_inline]] inline void take(Vector (&sum)[kRows][kVectors]) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) {
+        const Vector term = sum[i][v] - excess[i][v];
+        const Vector next = value[i][v] + term;
+        excess[i][v] = (next - value[i][v]) - term;
+        value[i][v] = next;
+        sum[i][v] = Vector{};
+      }
+    }
+  }
+};
+
 template <typename T, int kBytes, int kRows, int kVectors>
 [[gnu::always_inline]] inline void correlate(const Block<T>& b) {
   constexpr int kLanes = kBytes / sizeof(T);
-  typedef T Vector __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
+  constexpr bool kInBlocks = sizeof(T) == sizeof(float);
+  using Vector = typename Lanes<T, kBytes>::Vector;
   Vector sum[kRows][kVectors] = {};
+  Total<T, kBytes, kRows, kVectors> total;
+  Index held = 0;  // products in each sum
   const Index first_row = std::max<Index>(0, b.sy);
   const Index end_row = std::min(b.right_rows, b.left_rows + b.sy + kRows - 1);
   for (Index x0 = b.first_x; x0 < b.end_x; x0 += kColumnBlock) {
@@ -71,18 +110,34 @@ template <typename T, int kBytes, int kRows, int kVectors>
         left[i] = (y >= 0 && y < b.left_rows ? b.left + y * b.left_cols : b.zeros) + x0;
       }
       const T* right = b.right + row * b.right_pitch + x0 + b.sx;
-      for (Index x = 0; x < count; ++x) {
-        Vector r[kVectors];
+      for (Index x = 0; x < count;) {
+        const Index end = kInBlocks ? std::min(count, x + kProductsOfASum - held) : count;
+        if (kInBlocks) held += end - x;
+        for (; x < end; ++x) {
+          Vector r[kVectors];
 #pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v) {
-          r[v] = *reinterpret_cast<const Vector*>(right + x + v * kLanes);
+          for (int v = 0; v < kVectors; ++v) {
+            r[v] = *reinterpret_cast<const Vector*>(right + x + v * kLanes);
+          }
+#pragma GCC unroll 16
+          for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 16
+            for (int v = 0; v < kVectors; ++v) sum[i][v] += left[i][x] * r[v];
+          }
         }
-#pragma GCC unroll 16
-        for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 16
-          for (int v = 0; v < kVectors; ++v) sum[i][v] += left[i][x] * r[v];
+        if (kInBlocks && held == kProductsOfASum) {
+          total.take(sum);
+          held = 0;
         }
       }
+    }
+  }
+  if constexpr (kInBlocks) {
+    total.take(sum);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = total.value[i][v];
     }
   }
   if (b.out_rows == kRows && b.out_cols == kVectors * kLanes) {

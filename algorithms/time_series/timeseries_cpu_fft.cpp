@@ -11,8 +11,8 @@
 //   segment  points of a transform. auto: the power of two with the least work for an output,
 //            2048 for templates of 256 samples.
 // Phases: none, since the steps of different threads run at the same time. Plans are FFTW_MEASURE
-// without wisdom, as those of cpu_fft; for few transforms, which take less time than planning, they
-// are FFTW_ESTIMATE.
+// without wisdom, as those of cpu_fft; for a single call, and for few transforms, which take less time
+// than planning, they are FFTW_ESTIMATE.
 // Limits: templates are transformed whole; all of their spectra are in memory.
 #include <omp.h>
 
@@ -32,9 +32,8 @@ namespace {
 
 // As cpu_fft plans its rows: the speed of FFTW_MEASURE alone (512 to 16384 points) at a third of the
 // planning time.
-constexpr unsigned kEffort = FFTW_MEASURE | FFTW_NO_BUFFERING | FFTW_NO_INDIRECT_OP |
-                             FFTW_NO_DFT_R2HC | FFTW_NO_RANK_SPLITS | FFTW_NO_VRANK_SPLITS |
-                             FFTW_NO_VRECURSE;
+constexpr unsigned kEffort = FFTW_NO_BUFFERING | FFTW_NO_INDIRECT_OP | FFTW_NO_DFT_R2HC |
+                             FFTW_NO_RANK_SPLITS | FFTW_NO_VRANK_SPLITS | FFTW_NO_VRECURSE;
 // Transforms of a call from which on measuring pays.
 constexpr Index kWorthMeasuring = 64;
 constexpr double kExtraWork = 4;  // product, scaling and copies beside log2(N) steps of a transform
@@ -79,11 +78,11 @@ class CpuFftPlan final : public Plan {
       : at_(request, sizeof(T)),
         templates_(static_cast<Complex*>(request.workspace)),
         threads_(templates_ + at_.series.templates * at_.series.channels * at_.spectrum) {
-    const std::lock_guard lock(device::fftw_planner);
-    Library::forget();
     const int points = static_cast<int>(at_.segments.points);
     const Index transforms = at_.segments.count * (at_.series.channels + at_.series.templates);
-    const unsigned effort = transforms < kWorthMeasuring ? FFTW_ESTIMATE : kEffort;
+    const device::Planner<T> planner(request.planning == Planning::measured &&
+                                     transforms >= kWorthMeasuring);
+    const unsigned effort = planner.flags | kEffort;
     const Buffers own = buffers(0);
     forward_ = Library::plan_r2c(points, own.real, raw(own.product), effort);
     inverse_ = Library::plan_c2r(points, raw(own.product), own.real, effort);
