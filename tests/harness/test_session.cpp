@@ -221,6 +221,7 @@ TEST(Session, RefusesWindowsThatAGpuCannotNumber) {
     Session session(variant, request_of(problem), std::move(device));
     const Index offset[] = {1};
     Arrays arrays;
+    arrays.left = arrays.right = offset;  // refused before it is read
     arrays.left_view = arrays.right_view = {offset, pitch};
     arrays.left_elements = Index{1} << 32;
     arrays.right_elements = 1;  // of the next refusal
