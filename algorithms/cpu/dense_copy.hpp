@@ -48,9 +48,10 @@ CallSide<T> right_side(const Call& call, const Problem& q) {
 // Both arrays are dense and row-major.
 struct DenseCopy {
   Shape shape;
-  double* values;      // 0 where a pixel is not valid
-  double* valid;       // 1 or 0
-  double largest = 0;  // |value|
+  double* values;            // 0 where a pixel is not valid
+  double* valid;             // 1 or 0
+  double largest = 0;        // |value|
+  double largest_pixel = 0;  // the same before the mean was removed
 };
 
 // Doubles that the two arrays take, each rounded up to a multiple of 64 bytes.
@@ -106,6 +107,7 @@ void copy_matrix(const CallSide<T>& side, Index i, ScoreKind score, DenseCopy& c
     const int exponent = std::ilogb(copy.largest);
     for (Index k = 0; k < shape.size(); ++k) copy.values[k] = std::ldexp(copy.values[k], -exponent);
   }
+  copy.largest_pixel = largest_value(copy);
   const bool centred = score == ScoreKind::covariance || score == ScoreKind::zncc;
   if (centred && count > 0) remove_mean(copy, count);
   copy.largest = largest_value(copy);

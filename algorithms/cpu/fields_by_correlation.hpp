@@ -13,8 +13,9 @@
 // the other sums of one side from integral images.
 //
 // Sums are about the mean of the matrix, so that an offset cancels before it is squared. An overlap
-// may still have values that hardly differ from each other, compared with the matrix. Its sum of
-// squares has lost digits; it is recognised by its size, and its score is made from the pixels.
+// may still have values that hardly differ from each other, compared with the matrix: where an outlier
+// or a nodata fill lies elsewhere, all overlaps without it. Its sum of squares has lost digits; it is
+// recognised by its size, and its score is made from the pixels as they are (overlap_score.hpp).
 #pragma once
 
 #include <algorithm>
@@ -117,7 +118,7 @@ class FieldsByCorrelation final : public Plan {
       T* out = call.outs<T>() + p * q.out_size();
       if (is_normalised(q.fields.score.kind)) {
         if (!at_.images) correlate_sums();
-        normalise(out);
+        normalise(Matrix<T>{&lefts, pair.left}, Matrix<T>{&rights, pair.right}, out);
       } else {
         for (Index k = 0; k < q.out_size(); ++k) out[k] = static_cast<T>(surface(kProducts)[k]);
       }
@@ -180,7 +181,7 @@ class FieldsByCorrelation final : public Plan {
     }
   }
 
-  void normalise(T* out) const {
+  void normalise(const Matrix<T>& of_left, const Matrix<T>& of_right, T* out) const {
     const Score& rule = problem_.fields.score;
     double most = 0;
     each_shift([&](Index k, Index sy, Index sx) {
@@ -189,11 +190,16 @@ class FieldsByCorrelation final : public Plan {
     });
     const double least = std::max(1.0, rule.min_overlap * most);
     // Rounding errors of a sum of squares are below 2^-46 of the largest square times the pixels of
-    // the larger matrix, by whatever way it was made: a transform adds all pixels. From 2^-26 on it
-    // has 20 bits.
+    // the larger matrix, by whatever way it was made: a transform adds all pixels. From kLeastShare on
+    // it has 20 bits, for float64 30. A side that may be constant by its own values is left to the
+    // definition too.
+    constexpr double kLeastShare = sizeof(T) == sizeof(float) ? 0x1p-26 : 0x1p-16;
     const double pixels = static_cast<double>(std::max(left_.shape.size(), right_.shape.size()));
-    const double left_least = 0x1p-26 * pixels * left_.largest * left_.largest;
-    const double right_least = 0x1p-26 * pixels * right_.largest * right_.largest;
+    const auto least_squares = [&](const DenseCopy& of) {
+      const double rounding = 8 * 0x1p-24 * of.largest_pixel;
+      return pixels * std::max(kLeastShare * of.largest * of.largest, 4 * rounding * rounding);
+    };
+    const double left_least = least_squares(left_), right_least = least_squares(right_);
     each_shift([&](Index k, Index sy, Index sx) {
       const Sums s = sums(k, sy, sx);
       if (s.count < least) {
@@ -203,8 +209,8 @@ class FieldsByCorrelation final : public Plan {
       const double scale = rule.kind == ScoreKind::zncc ? 1 / s.count : 0;
       const double left = s.left_squares - s.left * s.left * scale;
       const double right = s.right_squares - s.right * s.right * scale;
-      if (left <= left_least || right <= right_least) {
-        out[k] = static_cast<T>(overlap_score(rule.kind, left_, right_, sy, sx));
+      if (!(left > left_least && right > right_least)) {
+        out[k] = static_cast<T>(overlap_score(rule.kind, of_left, of_right, sy, sx));
         return;
       }
       const double product = surface(kProducts)[k] - s.left * s.right * scale;

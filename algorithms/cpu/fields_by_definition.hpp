@@ -1,6 +1,6 @@
 // Every field of a problem as it is defined (docs/design.md, Fields of a problem), for cpu_definition.
-// Both matrices of a pair are copied as float64 (dense_copy.hpp), then each output is made from the
-// pixels alone, one after the other.
+// Each output is made from the pixels alone, one after the other: of ncc and zncc from the matrices as
+// they are (overlap_score.hpp), of other scores from float64 copies of both (dense_copy.hpp).
 #pragma once
 
 #include <algorithm>
@@ -65,33 +65,42 @@ class FieldsByDefinition final : public Plan {
     const auto lefts = left_side<T>(call, q);
     const auto rights = right_side<T>(call, q);
     for (Index p = 0; p < q.pairs(); ++p) {
-      copy_matrix(lefts, q.pair(p).left, score, left_);
-      copy_matrix(rights, q.pair(p).right, score, right_);
+      const auto [l, r] = q.pair(p);
       T* out = call.outs<T>() + p * q.out_size();
+      if (is_normalised(score)) {
+        normalised(Matrix<T>{&lefts, l}, Matrix<T>{&rights, r}, out);
+        continue;
+      }
+      copy_matrix(lefts, l, score, left_);
+      copy_matrix(rights, r, score, right_);
       if (score == ScoreKind::phase) {
         correlate_phases();
-        each_shift(out, [&](Index sy, Index sx) { return shifted(sy, sx); });
-      } else if (is_normalised(score)) {
-        const double least = least_overlap();
-        each_shift(out, [&](Index sy, Index sx) {
-          const bool enough = static_cast<double>(count_valid(left_, right_, sy, sx)) >= least;
-          return enough ? overlap_score(score, left_, right_, sy, sx) : 0;
-        });
+        each_shift([&](Index sy, Index sx) { *out++ = static_cast<T>(shifted(sy, sx)); });
       } else {
-        each_shift(out, [&](Index sy, Index sx) { return product(sy, sx); });
+        each_shift([&](Index sy, Index sx) { *out++ = static_cast<T>(product(sy, sx)); });
       }
     }
   }
 
  private:
-  // out[sy][sx] = value(sy, sx) for all shifts of the window.
-  template <typename Value>
-  void each_shift(T* out, const Value& value) const {
+  // use(sy, sx) for all shifts of the window, in the order of the outputs.
+  template <typename Use>
+  void each_shift(const Use& use) const {
     for (Index sy = problem_.window.sy.first; sy <= problem_.window.sy.last; ++sy) {
-      for (Index sx = problem_.window.sx.first; sx <= problem_.window.sx.last; ++sx) {
-        *out++ = static_cast<T>(value(sy, sx));
-      }
+      for (Index sx = problem_.window.sx.first; sx <= problem_.window.sx.last; ++sx) use(sy, sx);
     }
+  }
+
+  void normalised(const Matrix<T>& left, const Matrix<T>& right, T* out) const {
+    const Score& score = problem_.fields.score;
+    Index most = 0;
+    each_shift(
+        [&](Index sy, Index sx) { most = std::max(most, count_valid(left, right, sy, sx)); });
+    const double least = score.min_overlap * static_cast<double>(most);
+    each_shift([&](Index sy, Index sx) {
+      const bool enough = static_cast<double>(count_valid(left, right, sy, sx)) >= least;
+      *out++ = enough ? static_cast<T>(overlap_score(score.kind, left, right, sy, sx)) : T{0};
+    });
   }
 
   double product(Index sy, Index sx) const {
@@ -107,17 +116,6 @@ class FieldsByDefinition final : public Plan {
       }
     }
     return sum;
-  }
-
-  // Valid elements below which a score is 0, from those of the shift of the window with most.
-  double least_overlap() const {
-    Index most = 0;
-    for (Index sy = problem_.window.sy.first; sy <= problem_.window.sy.last; ++sy) {
-      for (Index sx = problem_.window.sx.first; sx <= problem_.window.sx.last; ++sx) {
-        most = std::max(most, count_valid(left_, right_, sy, sx));
-      }
-    }
-    return problem_.fields.score.min_overlap * static_cast<double>(most);
   }
 
   // Into cross_: the cross spectrum with its magnitudes changed, transformed back.

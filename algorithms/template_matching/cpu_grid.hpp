@@ -90,9 +90,9 @@ inline std::array<Term, kSums> terms_of(Masks masks) {
            {left && right, kValid, kValid}}};
 }
 
-// The constant rule of docs/design.md for squares `s` of `n` elements: 0 beyond this, a score above.
-inline double constant_limit(double farthest, double n) {
-  const double deviation = 8 * 0x1p-24 * farthest;
+// The constant rule of docs/design.md for squares of `n` elements: 0 up to this, a score above.
+inline double constant_limit(double largest_pixel, double n) {
+  const double deviation = 8 * 0x1p-24 * largest_pixel;
   return deviation * deviation * n;
 }
 

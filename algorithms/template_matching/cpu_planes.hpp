@@ -71,12 +71,11 @@ void each_pixel(const MatrixSide<T>& side, Index i, Part part, const Use& use) {
 
 // What was removed: value = pixel * 2^-exponent - pivot.
 struct Facts {
-  int exponent;     // only where the score does not depend on a factor, else 0
-  double pivot;     // about which values are: the mean of the valid pixels, or 0
-  double count;     // of valid pixels
-  double largest;   // |value|
-  double centre;    // the value of the pixel from which deviations count (docs/design.md)
-  double farthest;  // at least |value - centre| of every valid pixel
+  int exponent;          // only where the score does not depend on a factor, else 0
+  double pivot;          // about which values are: the mean of the valid pixels, or 0
+  double count;          // of valid pixels
+  double largest;        // |value|
+  double largest_pixel;  // |value + pivot|: what the rule of constant sides counts (docs/design.md)
 };
 
 // The sum of term(i) and the largest of size(i), i below n, in lanes that do not wait for each other.
@@ -108,11 +107,10 @@ double largest_of(Index n, const Size& size) {
 }
 
 // Values are the pixels over a power of two, so that the products of float32 neither overflow nor
-// underflow, without their mean if `score` is centred. `mean` is that of the whole matrix; a part
-// has a pivot of its own, so that an offset that drifts through the matrix costs no digits.
+// underflow, without their mean if `score` is centred. A part has a pivot of its own, so that an offset
+// that drifts through the matrix, or an outlier elsewhere in it, costs no digits.
 template <typename T>
-Facts copy_part(const MatrixSide<T>& side, Index i, Part part, ScoreKind score, double mean,
-                const Planes& to) {
+Facts copy_part(const MatrixSide<T>& side, Index i, Part part, ScoreKind score, const Planes& to) {
   Facts facts{};
   double* values = to.plane[kValues];
   const Index pixels = part.rows * part.cols;
@@ -134,13 +132,12 @@ Facts copy_part(const MatrixSide<T>& side, Index i, Part part, ScoreKind score, 
   if (normalised) {
     const double largest = largest_of(pixels, [&](Index k) { return std::abs(values[k]); });
     if (largest > 0 && std::isfinite(largest)) facts.exponent = std::ilogb(largest);
+    facts.largest_pixel = std::ldexp(largest, -facts.exponent);
   }
   const double scale = std::ldexp(1.0, -facts.exponent);
   if ((score == ScoreKind::covariance || score == ScoreKind::zncc) && facts.count > 0) {
-    const double sum = sum_of(pixels, [&](Index k) { return values[k]; });
-    facts.pivot = sum * scale / facts.count;
+    facts.pivot = sum_of(pixels, [&](Index k) { return values[k] * scale; }) / facts.count;
   }
-  facts.centre = score == ScoreKind::zncc ? mean * scale - facts.pivot : 0;
   const auto subtract = [&](double number, double factor) {
     const double* valid = to.plane[kValid];
     if (valid) {
@@ -158,32 +155,11 @@ Facts copy_part(const MatrixSide<T>& side, Index i, Part part, ScoreKind score, 
   }
   if (normalised) {
     facts.largest = largest_of(pixels, [&](Index k) { return std::abs(values[k]); });
-    facts.farthest = facts.largest + std::abs(facts.centre);
   }
   if (to.plane[kSquares]) {
     for (Index k = 0; k < pixels; ++k) to.plane[kSquares][k] = values[k] * values[k];
   }
   return facts;
-}
-
-// The mean of the valid pixels of a matrix, as copy_part makes it.
-template <typename T>
-double mean_of(const MatrixSide<T>& side, Index i) {
-  double sum = 0, count = 0;
-  for (Index y = 0; y < side.shape.rows; ++y) {
-    const T* row = side.row(i, y);
-    const std::uint8_t* mask = side.mask_row(i, y);
-    const auto value = [&](Index x) { return static_cast<double>(row[x]); };
-    const Index cols = side.shape.cols;
-    if (!mask) {
-      sum += sum_of(cols, value);
-      count += static_cast<double>(cols);
-    } else {
-      sum += sum_of(cols, [&](Index x) { return mask[x] != 0 ? value(x) : 0.0; });
-      count += sum_of(cols, [&](Index x) { return mask[x] != 0 ? 1.0 : 0.0; });
-    }
-  }
-  return count > 0 ? sum / count : 0;
 }
 
 // Sums over rectangles of a plane of one tile, in four reads.

@@ -6,6 +6,8 @@
 //   template: without its mean, so that the mean of the window cancels in the numerator:
 //   sum (l - mean l)(r - mean r) = sum (l - mean l)(r - any number).
 //   score: numerator / sqrt(sum (l - mean l)^2 (sum r^2 - (sum r)^2 / n)).
+//   window whose sums have lost digits, beside an outlier or in one mode of a bimodal tile: by the
+//   definition, from the pixels as they are.
 //
 // With a mask of the left side the sums of a window are correlations with that mask (two more than the
 // numerator), with one of the right side those of the template are (two more), with both all are,
@@ -17,6 +19,7 @@
 //   right(thread, plane, values, part)    prepares a plane of a tile
 //   correlate(thread, slot, left plane, right plane, tile, out)    every output of a tile
 //   correlate_in_double(...)              the same again in float64, from the planes themselves
+//   kLeastShare     of the sum of squares of a tile: windows with less are left to the definition
 // Around a plane of a template lie kSlackRows rows of zeros, behind one of a tile as many rows and
 // kSlack elements that may be read, and behind the outputs as many rows that may be written.
 #pragma once
@@ -30,6 +33,7 @@
 #include <limits>
 #include <utility>
 
+#include "algorithms/device/overlap_score.hpp"
 #include "algorithms/template_matching/cpu_grid.hpp"
 #include "algorithms/template_matching/cpu_planes.hpp"
 #include "harness/variant.hpp"
@@ -44,6 +48,7 @@ class TilesPlan final : public Plan {
     Facts facts;
     double squares;
     bool constant;
+    Index matrix;  // its number
   };
 
  public:
@@ -66,11 +71,6 @@ class TilesPlan final : public Plan {
     const Problem& q = problem_;
     const auto lefts = left_side<T>(call, q);
     const auto rights = right_side<T>(call, q);
-    call.phase("build");
-    if (q.fields.score.kind == ScoreKind::zncc) {
-#pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1 && q.rights > 1)
-      for (Index r = 0; r < q.rights; ++r) memory_[at_.means + r] = mean_of(rights, r);
-    }
     call.phase("forward");
     if (q.form == Form::n_to_mn) return each_tile(call, lefts, rights, 0, 0);
     for (Index first = 0; first < q.lefts; first += at_.slots) {
@@ -84,7 +84,7 @@ class TilesPlan final : public Plan {
  private:
   // Where everything lies in the workspace, in doubles.
   struct Layout {
-    Index means = 0, most = 0, templates = 0, slot = 0, threads = 0, thread = 0, correlator = 0;
+    Index most = 0, templates = 0, slot = 0, threads = 0, thread = 0, correlator = 0;
     Index plane = 0, image = 0, surface = 0;  // of a thread
     Index template_plane = 0;
     Index slots = 0;  // templates that are ready at a time; in n-to-mn one a thread
@@ -115,7 +115,6 @@ class TilesPlan final : public Plan {
         at += line(doubles);
         return first;
       };
-      means = take(q.rights);
       most = take(masks_right(q.fields.masks) ? q.pairs() : 0);
       templates = take(slots * slot);
       threads = take(threads_in_use * thread);
@@ -134,6 +133,8 @@ class TilesPlan final : public Plan {
     bool offset;
     Facts facts;
     Tile tile;
+    const MatrixSide<T>*lefts, *rights;
+    Index right;  // number of the matrix that the tile is part of
   };
 
   bool masked() const { return problem_.fields.masks != Masks::none; }
@@ -176,15 +177,13 @@ class TilesPlan final : public Plan {
     const Planes planes = template_planes(slot);
     const ScoreKind kind = q.fields.score.kind;
     Template& made = ready(slot);
-    // The pivot of the whole matrix is its mean, so that deviations are the values themselves.
-    made.facts = copy_part(lefts, i, {0, 0, q.left.rows, q.left.cols}, kind, 0, planes);
-    made.facts.centre = 0;
-    made.facts.farthest = made.facts.largest;
+    made.facts = copy_part(lefts, i, {0, 0, q.left.rows, q.left.cols}, kind, planes);
+    made.matrix = i;
     made.squares = 0;
     for (Index k = 0; k < q.left.size(); ++k) {
       made.squares += planes.plane[kValues][k] * planes.plane[kValues][k];
     }
-    made.constant = made.squares <= constant_limit(made.facts.largest, made.facts.count);
+    made.constant = made.squares <= constant_limit(made.facts.largest_pixel, made.facts.count);
     std::array<bool, kPlanes> used{};
     for (const Term& term : terms_) used[term.left] |= term.wanted;
     for (int p = 0; p < kPlanes; ++p) {
@@ -211,6 +210,7 @@ class TilesPlan final : public Plan {
         const Index r = task / groups / tiles, group = task % groups;
         const Tile tile = tile_of(q, grid_, task / groups % tiles);
         Scratch s = scratch(thread);
+        s.lefts = &lefts;
         prepare(rights, r, tile, thread, s);
         if (q.form == Form::n_to_mn) {
           const Index l = q.pair(r).left;
@@ -245,7 +245,7 @@ class TilesPlan final : public Plan {
             const Tile tile = tile_of(q, grid_, t);
             Scratch s = scratch(thread);
             s.tile = tile;
-            s.facts = copy_part(rights, r, tile.input, q.fields.score.kind, 0, s.planes);
+            s.facts = copy_part(rights, r, tile.input, q.fields.score.kind, s.planes);
             s.images[kValid].make(s.planes.plane[kValid], tile.input.rows, tile.input.cols);
             if (left_masked()) {
               correlator_.right(thread, kValid, s.planes.plane[kValid], tile.input);
@@ -273,8 +273,9 @@ class TilesPlan final : public Plan {
     const ScoreKind kind = problem_.fields.score.kind;
     const Index rows = tile.input.rows, cols = tile.input.cols;
     s.tile = tile;
-    const double mean = kind == ScoreKind::zncc ? memory_[at_.means + r] : 0;
-    s.facts = copy_part(rights, r, tile.input, kind, mean, s.planes);
+    s.rights = &rights;
+    s.right = r;
+    s.facts = copy_part(rights, r, tile.input, kind, s.planes);
     if (is_normalised(kind) && !left_masked()) {
       s.images[kValues].make(s.planes.plane[kValues], rows, cols);
       s.images[kSquares].make_of_squares(s.planes.plane[kValues], rows, cols);
@@ -325,7 +326,10 @@ class TilesPlan final : public Plan {
     const Problem& q = problem_;
     const double n = static_cast<double>(q.left.size());
     const double scale = q.fields.score.kind == ScoreKind::zncc ? 1 / n : 0;
-    const double least = uncertain(s.facts, n);
+    const double least =
+        std::max(uncertain(s.facts, n),
+                 Correlator::kLeastShare *
+                     s.images[kSquares].sum(0, 0, s.tile.input.rows, s.tile.input.cols));
     bool offset = false;
     for (Index y = 0; y < s.tile.outputs.rows; ++y) {
       double* inverses = s.inverses + y * grid_.out_cols;
@@ -363,49 +367,33 @@ class TilesPlan final : public Plan {
     }
   }
 
-  // The sum of squares from which on it has 20 bits and is that of no constant: constant_limit with a
-  // margin of 4.
+  // The sum of squares from which on it has 20 bits, for float64 30, and is that of no constant:
+  // constant_limit with a margin of 4.
   double uncertain(const Facts& facts, double n) const {
     const double pixels = static_cast<double>(grid_.rows * grid_.cols);
-    return std::max(0x1p-26 * pixels * facts.largest * facts.largest,
-                    4 * constant_limit(facts.farthest, n));
+    constexpr double kShare = sizeof(T) == sizeof(float) ? 0x1p-26 : 0x1p-16;
+    return std::max(kShare * pixels * facts.largest * facts.largest,
+                    4 * constant_limit(facts.largest_pixel, n));
   }
 
-  // The score of one window in two passes, with the constant rule.
+  // The score of one window from the matrices as they are, so that nothing else counts: neither the
+  // pivot of the tile nor an outlier in it.
   double by_definition(const Scratch& s, Index slot, Index y, Index x) const {
     const Problem& q = problem_;
-    const Template& left = ready(slot);
-    const Planes own = template_planes(slot);
-    const bool centred = q.fields.score.kind == ScoreKind::zncc;
-    const auto each = [&](const auto& use) {
+    const Index l = ready(slot).matrix, r = s.right;
+    return device::overlap_score(q.fields.score.kind, [&](const auto& use) {
       for (Index i = 0; i < q.left.rows; ++i) {
+        const Index right_y = s.tile.input.y + y + i, right_x = s.tile.input.x + x;
+        const T *left = s.lefts->row(l, i), *right = s.rights->row(r, right_y) + right_x;
+        const std::uint8_t *left_mask = s.lefts->mask_row(l, i),
+                           *right_mask = s.rights->mask_row(r, right_y);
         for (Index j = 0; j < q.left.cols; ++j) {
-          const Index l = i * q.left.cols + j, r = (y + i) * s.tile.input.cols + x + j;
-          if (masked() && (own.plane[kValid][l] == 0 || s.planes.plane[kValid][r] == 0)) continue;
-          use(own.plane[kValues][l], s.planes.plane[kValues][r]);
+          if (left_mask && !left_mask[j]) continue;
+          if (right_mask && !right_mask[right_x + j]) continue;
+          use(static_cast<double>(left[j]), static_cast<double>(right[j]));
         }
       }
-    };
-    double n = 0, l_mean = 0, r_mean = 0, l_farthest = 0, r_farthest = 0;
-    each([&](double l, double r) {
-      ++n;
-      l_mean += l;
-      r_mean += r;
-      l_farthest = std::max(l_farthest, std::abs(l - left.facts.centre));
-      r_farthest = std::max(r_farthest, std::abs(r - s.facts.centre));
     });
-    l_mean = centred ? l_mean / n : 0;
-    r_mean = centred ? r_mean / n : 0;
-    double product = 0, l_squares = 0, r_squares = 0;
-    each([&](double l, double r) {
-      product += (l - l_mean) * (r - r_mean);
-      l_squares += (l - l_mean) * (l - l_mean);
-      r_squares += (r - r_mean) * (r - r_mean);
-    });
-    if (l_squares <= constant_limit(l_farthest, n) || r_squares <= constant_limit(r_farthest, n)) {
-      return 0;
-    }
-    return std::clamp(product / (std::sqrt(l_squares) * std::sqrt(r_squares)), -1.0, 1.0);
   }
 
   T masked_score(const Scratch& s, Index slot, Index pair, Index y, Index x) const {

@@ -86,6 +86,9 @@ class TileTransforms {
  public:
   static constexpr Index kSlackRows = 0, kSlack = 0;
   static constexpr double kLargestOffset = std::numeric_limits<double>::infinity();
+  // A transform spreads its errors over the tile. Those of float32 are about 0.6 log2(N) roundings of
+  // the norm of the tile, so that a score from 2^-18 of its squares is off by up to 3e-4.
+  static constexpr double kLeastShare = sizeof(C) == sizeof(float) ? 0x1p-18 : 0;
 
   static Index pitch(const TileGrid& grid) { return grid.out_cols; }
   static Index template_doubles(const PlanRequest& request, const TileGrid& grid) {

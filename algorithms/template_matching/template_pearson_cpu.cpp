@@ -174,6 +174,7 @@ class RowStreaming {
   // err by 0.3 sqrt(n) roundings times 5.
   static constexpr double kLargestOffset =
       sizeof(C) == sizeof(float) ? 25 : std::numeric_limits<double>::infinity();
+  static constexpr double kLeastShare = 0;
 
   static Index pitch(const TileGrid& grid) { return grid.out_cols + kMostCols; }
   static Index template_doubles(const PlanRequest& request, const TileGrid&) {

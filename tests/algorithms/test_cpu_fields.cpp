@@ -128,7 +128,7 @@ struct Reference {
   long double left_mean = mean(left, pair.left), right_mean = mean(right, pair.right);
 
   struct Pixels {
-    std::vector<long double> left, right;  // minus the mean of the whole matrix
+    std::vector<long double> left, right;
   };
   Pixels meeting(Index sy, Index sx) const {
     Pixels pixels;
@@ -139,8 +139,8 @@ struct Reference {
         const Index u = wraps ? (x + sx + q.right.cols) % q.right.cols : x + sx;
         if (v < 0 || v >= q.right.rows || u < 0 || u >= q.right.cols) continue;
         if (!left.valid(pair.left, y, x) || !right.valid(pair.right, v, u)) continue;
-        pixels.left.push_back(left.value(pair.left, y, x) - left_mean);
-        pixels.right.push_back(right.value(pair.right, v, u) - right_mean);
+        pixels.left.push_back(left.value(pair.left, y, x));
+        pixels.right.push_back(right.value(pair.right, v, u));
       }
     }
     return pixels;
@@ -151,8 +151,8 @@ struct Reference {
     if (score.kind == ScoreKind::phase) return phase(sy, sx);
     auto [l, r] = meeting(sy, sx);
     const std::size_t n = l.size();
-    const bool plain_values = score.kind == ScoreKind::product || score.kind == ScoreKind::ncc;
-    for (std::size_t k = 0; plain_values && k < n; ++k) l[k] += left_mean, r[k] += right_mean;
+    const bool covariance = score.kind == ScoreKind::covariance;
+    for (std::size_t k = 0; covariance && k < n; ++k) l[k] -= left_mean, r[k] -= right_mean;
     if (!is_normalised(score.kind)) return static_cast<double>(sum_of(l, r));
     if (n == 0 || static_cast<double>(n) < score.min_overlap * static_cast<double>(most)) return 0;
     const long double limit = limit_of(l) * limit_of(r);
@@ -382,7 +382,7 @@ TEST(CpuFields, OnePixelDoesNotSpoilTheOthers) {
   }
 }
 
-// A part that is constant up to 8 roundings of float32 of its distance to the mean.
+// A part that is constant up to 8 roundings of float32 of its values.
 TEST(CpuFields, FlatPartsScoreZero) {
   const Fill flat = [](Side side, Index k) {
     return side == Side::right && k % 17 < 9 ? 1e3 + 1e-6 * noise(side, k) : noise(side, k);

@@ -115,11 +115,11 @@ long double mean(const std::vector<long double>& of) {
 }
 
 // The sum of squares about `centre`, or 0 where it is no more than rounding of a constant.
-long double squares(const std::vector<long double>& of, long double centre, long double pivot) {
+long double squares(const std::vector<long double>& of, long double centre) {
   long double sum = 0, farthest = 0;
   for (const long double value : of) {
     sum += (value - centre) * (value - centre);
-    farthest = std::max(farthest, std::abs(value - pivot));
+    farthest = std::max(farthest, std::abs(value));
   }
   const long double rounding = 8 * 0x1p-24L * farthest;
   return sum <= rounding * rounding * static_cast<long double>(of.size()) ? 0 : sum;
@@ -150,8 +150,7 @@ Value value_at(const Problem& q, const Sides<T>& of, Pair pair, const Products& 
   const bool centred = kind == ScoreKind::zncc;
   const long double left_centre = centred ? mean(at.left) : 0;
   const long double right_centre = centred ? mean(at.right) : 0;
-  const long double norms = squares(at.left, left_centre, centred ? left : 0) *
-                            squares(at.right, right_centre, centred ? right : 0);
+  const long double norms = squares(at.left, left_centre) * squares(at.right, right_centre);
   return {norms == 0 ? 0 : sum(left_centre, right_centre).value / std::sqrt(norms), 1};
 }
 
@@ -328,6 +327,42 @@ TEST_F(Fields, constants_score_zero) {
     const auto outs = computed<float>(q, operands);
     EXPECT_EQ(std::count(outs[0].begin(), outs[0].end(), 0.0f), q.out_elements()) << q.id();
   }
+}
+
+// The lowest float32, faults, the smallest int32: in the first element and in the first rows.
+TEST_F(Fields, a_fault_elsewhere_changes_no_bit_of_a_score) {
+  for (const std::string fields :
+       {"zncc:0.3", "ncc:0.3", "zncc:0.3/masks=left", "zncc:0.3/views=windows"}) {
+    const Problem q = parse_problem("one-to-one/4x5/14x16/1:1/valid/score=" + fields);
+    for (const double fault : {-0x1.fffffep127, 1e11, 1e20, -2147483648.0, 65535.0}) {
+      std::vector<Sides<float>> operands = {{q, noise}, {q, noise}, {q, noise}};
+      const auto put = [&](Operand<float>& of, Index rows, Index cols) {
+        for (Index y = 0; y < rows; ++y) {
+          const Index row =
+              of.layout.offsets.empty() ? y * of.shape.cols : of.layout.row(0, y, of.shape.rows);
+          std::fill_n(of.values.begin() + row, cols, static_cast<float>(fault));
+        }
+      };
+      put(operands[1].right, 1, 1);
+      put(operands[2].right, 3, 16);
+      const auto outs = computed<float>(q, operands);
+      const auto outputs = [&](std::size_t i, Index first) {
+        return std::vector<float>(outs[i].begin() + first, outs[i].end());
+      };
+      EXPECT_EQ(outputs(1, 1), outputs(0, 1)) << q.id() << " " << fault;
+      EXPECT_EQ(outputs(2, 3 * q.out_cols()), outputs(0, 3 * q.out_cols())) << q.id() << fault;
+      for (std::size_t i = 0; i < outs.size(); ++i) expect_right(q, operands[i], outs[i]);
+    }
+  }
+}
+
+TEST_F(Fields, both_modes_of_a_bimodal_matrix_have_scores) {
+  const Problem q = parse_problem("one-to-one/4x5/14x16/1:1/valid/score=zncc:0.3");
+  const auto bimodal = [](Index i) { return (i >= 1000 && i % 16 < 8 ? 1e4 : 0) + 0.1 * noise(i); };
+  const std::vector<Sides<float>> operands = {{q, bimodal}};
+  const auto outs = computed<float>(q, operands);
+  expect_right(q, operands[0], outs[0]);
+  EXPECT_EQ(std::count(outs[0].begin(), outs[0].end(), 0.0f), 0);
 }
 
 TEST_F(Fields, powers_of_two_change_no_bit_of_a_score) {

@@ -1,16 +1,15 @@
 // The kernels of overlap_wise for problems with fields (harness/fields.hpp): every score but phase,
 // both boundaries, masks and views. They are slow and right. Whatever the scalar type, means, sums
 // and norms are float64, and sums of squares are taken about the mean of their own overlap, in a
-// second pass. Every sum has one order, so that equal inputs give equal bits.
+// second pass (device/overlap_score.hpp). Every sum has one order, so that equal inputs give equal bits.
 //
-//   mean_kernel            the mean of each matrix (covariance, zncc)
+//   mean_kernel            the mean of each matrix (covariance)
 //   largest_counts_kernel  with masks: the largest number of valid elements in the window
 //   score_kernel           the outputs, one thread each
 #pragma once
 
-#include <cmath>
-
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/device/overlap_score.hpp"
 #include "algorithms/device/pairs.hpp"
 
 namespace xcorr::overlap_wise {
@@ -18,6 +17,8 @@ namespace xcorr::overlap_wise {
 constexpr int kMeanWarps = 8;
 // Of score_kernel: a warp is a row of outputs.
 constexpr int kScoreRows = 4;
+// Resident on an SM: the compiler takes fewer registers than that leaves, and spills, where it is not said.
+constexpr int kScoreBlocks = 4;
 
 // A mean in two parts. The pivot is a float64 number near it, and `rest` is the mean of what is
 // left: an offset of the data loses no bit of the difference.
@@ -52,7 +53,7 @@ struct FieldArguments {
   Boundary boundary;
   Score score;
   Matrices<T> left, right;
-  const Mean* means;     // of the left matrices, then of the right ones; null: all 0
+  const Mean* means;     // of the left matrices, then of the right ones; null: not covariance
   const Index* largest;  // of each pair, with masks; null: `largest_of_all`
   Index largest_of_all;
 };
@@ -161,13 +162,6 @@ __global__ void __launch_bounds__(warp::kSize)
   }
 }
 
-// Whether a sum of squares of `count` elements is no more than what rounding leaves of a constant:
-// `deviation` is the largest distance of an element from the pivot of its matrix.
-__device__ __forceinline__ bool is_constant(double squares, double deviation, Index count) {
-  const double rounding = 8 * 0x1p-24 * deviation;
-  return squares <= rounding * rounding * static_cast<double>(count);
-}
-
 // product and covariance; the means are 0 for product.
 template <typename T>
 __device__ __forceinline__ double sum_of_products(const FieldArguments<T>& a, Pair pair, Mean left,
@@ -180,46 +174,27 @@ __device__ __forceinline__ double sum_of_products(const FieldArguments<T>& a, Pa
   return sum;
 }
 
-// ncc and zncc, in [-1, 1]; the means are 0 for ncc. 0 below the least overlap, and where a side is
-// constant in the overlap.
+// ncc and zncc, in [-1, 1]. 0 below the least overlap, and where a side is constant in the overlap.
 template <typename T>
-__device__ __forceinline__ double normalised(const FieldArguments<T>& a, Pair pair, Mean left,
-                                             Mean right, Index sy, Index sx, Index largest) {
+__device__ __forceinline__ double normalised(const FieldArguments<T>& a, Pair pair, Index sy,
+                                             Index sx, Index largest) {
   Index count = 0;
-  double left_sum = 0, right_sum = 0, left_deviation = 0, right_deviation = 0;
-  for_overlap(a, pair, sy, sx, [&](T l, T r) {
-    const double x = static_cast<double>(l) - left.pivot, y = static_cast<double>(r) - right.pivot;
-    ++count;
-    left_sum += x;
-    right_sum += y;
-    const double left_far = fabs(x - left.rest), right_far = fabs(y - right.rest);
-    left_deviation = left_far > left_deviation ? left_far : left_deviation;
-    right_deviation = right_far > right_deviation ? right_far : right_deviation;
+  if (a.largest) {
+    for_overlap(a, pair, sy, sx, [&](T, T) { ++count; });
+  } else {
+    count = overlap(a.left.shape.rows, a.right.shape.rows, sy).count *
+            overlap(a.left.shape.cols, a.right.shape.cols, sx).count;
+  }
+  if (static_cast<double>(count) < a.score.min_overlap * static_cast<double>(largest)) return 0;
+  return overlap_score(a.score.kind, [&](const auto& use) {
+    for_overlap(a, pair, sy, sx,
+                [&](T l, T r) { use(static_cast<double>(l), static_cast<double>(r)); });
   });
-  if (count == 0 || static_cast<double>(count) < a.score.min_overlap * static_cast<double>(largest))
-    return 0;
-  const bool centred = a.score.kind == ScoreKind::zncc;
-  const double left_mean = centred ? left_sum / static_cast<double>(count) : 0;
-  const double right_mean = centred ? right_sum / static_cast<double>(count) : 0;
-  double left_squares = 0, right_squares = 0, products = 0;
-  for_overlap(a, pair, sy, sx, [&](T l, T r) {
-    const double x = (static_cast<double>(l) - left.pivot) - left_mean;
-    const double y = (static_cast<double>(r) - right.pivot) - right_mean;
-    left_squares += x * x;
-    right_squares += y * y;
-    products += x * y;
-  });
-  if (is_constant(left_squares, left_deviation, count) ||
-      is_constant(right_squares, right_deviation, count))
-    return 0;
-  // Two roots: the product of the two sums could overflow.
-  const double score = products / (sqrt(left_squares) * sqrt(right_squares));
-  return score > 1 ? 1 : score < -1 ? -1 : score;
 }
 
 // grid: columns, rows (in a stride), pairs (in a stride).
 template <typename T>
-__global__ void __launch_bounds__(kScoreRows* warp::kSize)
+__global__ void __launch_bounds__(kScoreRows* warp::kSize, kScoreBlocks)
     score_kernel(FieldArguments<T> a, T* __restrict__ out) {
   const Index col = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (col >= a.q.out_cols()) return;
@@ -233,7 +208,7 @@ __global__ void __launch_bounds__(kScoreRows* warp::kSize)
     for (Index row = static_cast<Index>(blockIdx.y) * blockDim.y + threadIdx.y;
          row < a.q.out_rows(); row += static_cast<Index>(gridDim.y) * blockDim.y) {
       const Index sy = a.q.window.sy.first + row;
-      const double value = is_ratio ? normalised(a, pair, left, right, sy, sx, largest)
+      const double value = is_ratio ? normalised(a, pair, sy, sx, largest)
                                     : sum_of_products(a, pair, left, right, sy, sx);
       out[(p * a.q.out_rows() + row) * a.q.out_cols() + col] = static_cast<T>(value);
     }

@@ -21,8 +21,7 @@ inline unsigned blocks_along_x(Index count) {
 // Where things lie in the workspace, in bytes.
 struct FieldWorkspace {
   explicit FieldWorkspace(const Problem& q) {
-    const ScoreKind kind = q.fields.score.kind;
-    has_means = kind == ScoreKind::covariance || kind == ScoreKind::zncc;
+    has_means = q.fields.score.kind == ScoreKind::covariance;
     counts = q.fields.masks != Masks::none;
     parts = std::min(ceil_div<Index>(q.out_size(), warp::kSize), kMostParts);
     const Index size = sizeof(Index);

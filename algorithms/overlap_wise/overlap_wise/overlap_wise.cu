@@ -14,8 +14,7 @@
 // Forms: all; fp32, fp64. No parameters: a block is 32 columns wide, or less where the window is
 // narrower. It has one warp where the outputs do not fill a GPU, else four.
 // Limits: at most 2^31 - 1 rows, columns and pairs. Each FMA takes two loads, so the load units
-// limit the time. The scores ncc and zncc of fp64 need squares of the data within the range of
-// float64. The score phase is not computed.
+// limit the time. The score phase is not computed.
 #include "algorithms/device/pairs.hpp"
 #include "algorithms/device/plan.hpp"
 #include "algorithms/overlap_wise/overlap_wise/field_plan.hpp"

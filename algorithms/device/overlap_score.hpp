@@ -1,0 +1,82 @@
+// ncc and zncc of one overlap by their definition, in float64, on the host and on the device, for
+// variants that sum over the pixels of an overlap themselves (docs/design.md, Fields of a problem).
+//
+// Only values of the overlap count, as they are in the matrices: the pivot is the first of them, the
+// scale is the largest of them, and a side is constant by them alone. So whatever lies elsewhere in a
+// matrix changes no bit of a score.
+#pragma once
+
+#include <cmath>
+
+#include "harness/variant.hpp"
+
+// A unit is compiled for one side only.
+#ifdef __CUDACC__
+#define XCORR_OVERLAP_SCORE __device__
+#else
+#define XCORR_OVERLAP_SCORE
+#endif
+
+namespace xcorr::device {
+
+// What the first pass over an overlap finds of one side.
+struct SideOfOverlap {
+  double first = 0, sum = 0, largest = 0;  // sum of value - first; largest |value|
+
+  XCORR_OVERLAP_SCORE void add(double value, bool is_first) {
+    if (is_first) first = value;
+    sum += value - first;
+    const double size = fabs(value);
+    largest = size > largest ? size : largest;
+  }
+  // A power of two by which squares neither overflow nor underflow.
+  XCORR_OVERLAP_SCORE double scale() const {
+    if (!(largest > 0 && largest <= 0x1.fffffffffffffp1023)) return 1;
+    int exponent = 0;
+    frexp(largest, &exponent);
+    return ldexp(1.0, exponent < -1000 ? 1000 : 1 - exponent);
+  }
+};
+
+// Whether a sum of squares of `count` values is that of a constant up to rounding.
+XCORR_OVERLAP_SCORE inline bool is_constant(double squares, double largest, double count) {
+  const double rounding = 8 * 0x1p-24 * largest;
+  return squares <= rounding * rounding * count;
+}
+
+// each(use) calls use(l, r) for every pixel of the overlap that is valid in both matrices, with the
+// values as doubles, in the same order each time. 0 where there is none, and where a side is constant.
+template <typename Each>
+XCORR_OVERLAP_SCORE inline double overlap_score(ScoreKind score, const Each& each) {
+  double count = 0;
+  SideOfOverlap left, right;
+  each([&](double l, double r) {
+    left.add(l, count == 0);
+    right.add(r, count == 0);
+    ++count;
+  });
+  if (count == 0) return 0;
+  const bool centred = score == ScoreKind::zncc;
+  const double left_pivot = centred ? left.first : 0, right_pivot = centred ? right.first : 0;
+  const double share = centred ? 1 / count : 0;
+  const double left_mean = left.sum * share, right_mean = right.sum * share;
+  const double left_scale = left.scale(), right_scale = right.scale();
+  double products = 0, left_squares = 0, right_squares = 0;
+  each([&](double l, double r) {
+    // Two steps: the difference from a value of the overlap loses nothing to an offset.
+    const double x = ((l - left_pivot) - left_mean) * left_scale;
+    const double y = ((r - right_pivot) - right_mean) * right_scale;
+    products += x * y;
+    left_squares += x * x;
+    right_squares += y * y;
+  });
+  if (is_constant(left_squares, left.largest * left_scale, count) ||
+      is_constant(right_squares, right.largest * right_scale, count)) {
+    return 0;
+  }
+  // Two roots: the product of the two sums could overflow.
+  const double value = products / (sqrt(left_squares) * sqrt(right_squares));
+  return value > 1 ? 1 : value < -1 ? -1 : value;
+}
+
+}  // namespace xcorr::device
