@@ -39,13 +39,16 @@ Inputs make_inputs(const Problem& problem, InputKind kind, std::uint64_t seed, S
                    Index amplitude, Index round) {
   // One array has one kind of numbers: those of the side that is not nearly all zeros.
   if (problem.fields.same) {
-    const bool of_right = kind == InputKind::flat_spectrum || kind == InputKind::subnormal;
+    const bool of_right = kind == InputKind::flat_spectrum || kind == InputKind::subnormal ||
+                          kind == InputKind::fill || kind == InputKind::bimodal;
     side = of_right ? Side::right : Side::left;
   }
   Inputs inputs{kind, seed, side, amplitude};
   inputs.shape = side == Side::left ? problem.left : problem.right;
   inputs.round = round;
   inputs.rounds = sparse_rounds(problem);
+  // Sums of products of the largest floats overflow; scores of windows without them are as they were.
+  if (is_normalised(problem.fields.score.kind)) inputs.largest_fill = 0x1.fffffep127;
   hot_range(problem.left.rows, problem.right.rows, problem.window.sy, inputs.hot_row,
             inputs.hot_rows);
   hot_range(problem.left.cols, problem.right.cols, problem.window.sx, inputs.hot_col,
@@ -75,6 +78,12 @@ std::string_view to_string(InputKind kind) {
       return "subnormal";
     case InputKind::drift:
       return "drift";
+    case InputKind::fill:
+      return "fill";
+    case InputKind::bimodal:
+      return "bimodal";
+    case InputKind::contrast:
+      return "contrast";
     default:
       return "uniform";
   }

@@ -28,12 +28,16 @@ enum class InputKind {
   alternating,  // 1e4 + [-1, 1), the sign alternates along rows and columns
   constant,     // all elements of a matrix equal, one of [1, 2)
   subnormal,    // left: [-1, 1) 2^-120, every 64th below the smallest normal float; right: [-1, 1)
-  drift  // a mean of 1e4 that drifts along rows, + [-1, 1); lefts are pieces of the first right
+  drift,  // a mean of 1e4 that drifts along rows, + [-1, 1); lefts are pieces of the first right
+  fill,   // [-1, 1), and in every right matrix an element or a fifth of them is a fill value
+  bimodal,  // [0, 2), and the second half of the columns of a right matrix, or all of a left one, 1e4 more
+  contrast  // 1 + d [-1, 1), with a d of each matrix from 2^-6 to 2^-19
 };
 inline constexpr InputKind kInputKinds[] = {
     InputKind::uniform,  InputKind::zero_mean, InputKind::integer, InputKind::flat_spectrum,
     InputKind::sparse,   InputKind::offset,    InputKind::outlier, InputKind::alternating,
-    InputKind::constant, InputKind::subnormal, InputKind::drift};
+    InputKind::constant, InputKind::subnormal, InputKind::drift,   InputKind::fill,
+    InputKind::bimodal,  InputKind::contrast};
 enum class Side { left, right };
 
 // Every sum of products is exact in float32, whatever its order, where the definition is computed.
@@ -44,7 +48,8 @@ XCORR_HD constexpr bool is_exact(InputKind kind) {
 // of the output.
 XCORR_HD constexpr bool is_same_sign(InputKind kind) {
   return kind == InputKind::uniform || kind == InputKind::offset ||
-         kind == InputKind::alternating || kind == InputKind::constant || kind == InputKind::drift;
+         kind == InputKind::alternating || kind == InputKind::constant ||
+         kind == InputKind::drift || kind == InputKind::bimodal || kind == InputKind::contrast;
 }
 // All products are nearly equal, and so are their rounding errors, which add up instead of
 // averaging out.
@@ -80,6 +85,7 @@ struct Inputs {
   Shape shape = {1, 1};                                        // of a matrix of this side
   Index round = 0, rounds = 1;                                 // of sparse inputs
   Index hot_row = 0, hot_rows = 1, hot_col = 0, hot_cols = 1;  // where a lone 1 may lie
+  double largest_fill = 1e6;                                   // larger fill values are this
 
   // Element `index` of the stack. Every value is the same number in float32 and float64.
   XCORR_HD double value(Index index) const {
@@ -116,6 +122,18 @@ struct Inputs {
         return left ? zero_mean * 0x1p-120 : zero_mean;
       case InputKind::drift:
         return drifting(index);
+      case InputKind::fill:
+        return !left && is_filled(key, index) ? fill_value(of_matrix(key, index)) : zero_mean;
+      case InputKind::bimodal: {
+        const bool high = left ? of_matrix(key, index) & 1 : index % shape.cols >= shape.cols / 2;
+        // Low ones have digits that no difference from a number between the modes has.
+        return high ? near_1e4(bits) + 1 : 2 * unit;
+      }
+      case InputKind::contrast: {
+        // A multiple of 2^-23 near 1. From 2^-21 on a side would be constant.
+        const auto size = static_cast<int>(6 + of_matrix(key, index) % 14);
+        return 1.0 + floor(zero_mean * ldexp(0x1p23, -size)) * 0x1p-23;
+      }
       default:
         return unit;
     }
@@ -126,6 +144,19 @@ struct Inputs {
   // Bits of the matrix that the element lies in.
   XCORR_HD std::uint64_t of_matrix(std::uint64_t key, Index index) const {
     return mix(key + 0x632be59bd9b4e019u * static_cast<std::uint64_t>(index / shape.size() + 1));
+  }
+  // One element, or a run of a fifth of the matrix, which are whole rows and parts of two others.
+  XCORR_HD bool is_filled(std::uint64_t key, Index index) const {
+    const std::uint64_t of = of_matrix(key, index);
+    const Index size = shape.size(), count = of & 1 ? (size + 4) / 5 : 1;
+    const Index first = static_cast<Index>((of >> 8) % static_cast<std::uint64_t>(size));
+    return (index % size - first + size) % size < count;
+  }
+  // What users' matrices hold where there is no value: the lowest float32, whole numbers, faults.
+  XCORR_HD double fill_value(std::uint64_t of_matrix) const {
+    constexpr double kFills[] = {-0x1.fffffep127, 1e11, 1e20, -2147483648.0, 65535.0};
+    const double fill = static_cast<float>(kFills[(of_matrix >> 1) % 5]);
+    return fabs(fill) <= largest_fill ? fill : fill < 0 ? -largest_fill : largest_fill;
   }
   // Noise of whole multiples of 2^-10, which floats near 1e4 have.
   XCORR_HD static double near_1e4(std::uint64_t bits) {

@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstring>
 #include <numbers>
+#include <set>
 #include <vector>
 
 #include "harness/inputs.hpp"
@@ -77,6 +78,8 @@ TEST(Inputs, LieWhereTheyShould) {
   within(InputKind::offset, Side::right, 9999, 10001);
   within(InputKind::alternating, Side::left, -10001, 10001);
   within(InputKind::drift, Side::right, 14998.8, 15001);
+  within(InputKind::bimodal, Side::right, 0, 10002);
+  within(InputKind::fill, Side::left, -1, 1);
   within(InputKind::subnormal, Side::left, -0x1p-120, 0x1p-120);
   within(InputKind::subnormal, Side::right, -1, 1);
 
@@ -93,6 +96,41 @@ TEST(Inputs, LieWhereTheyShould) {
   const std::vector<double> signs = values(problem, InputKind::alternating, Side::left);
   for (std::size_t i = 1; i < 40; ++i) EXPECT_LT(signs[i] * signs[i - 1], 0);
   EXPECT_LT(signs[0] * signs[40], 0) << "along columns too";
+}
+
+TEST(Inputs, OfFillsHoldOneOrARunInEveryRightMatrix) {
+  const Problem zncc = parse_problem("one-to-many/3x4/30x40/1:40/full/score=zncc:0.3");
+  const Problem product = parse_problem("one-to-many/3x4/30x40/1:40/full");
+  for (const Problem& problem : {zncc, product}) {
+    const std::vector<double> right = values(problem, InputKind::fill, Side::right);
+    std::set<double> fills;
+    std::set<std::ptrdiff_t> counts;
+    for (auto matrix = right.begin(); matrix != right.end(); matrix += 1200) {
+      const auto is_fill = [](double v) { return std::abs(v) > 1; };
+      fills.insert(*std::find_if(matrix, matrix + 1200, is_fill));
+      counts.insert(std::count_if(matrix, matrix + 1200, is_fill));
+    }
+    EXPECT_EQ(counts, (std::set<std::ptrdiff_t>{1, 240})) << problem.id();
+    const std::set<double> of_scores{-0x1.fffffep127, static_cast<float>(1e11),
+                                     static_cast<float>(1e20), -2147483648.0, 65535};
+    const std::set<double> of_products{-1e6, 65535, 1e6};
+    const bool scored = is_normalised(problem.fields.score.kind);
+    EXPECT_EQ(fills, scored ? of_scores : of_products);
+  }
+}
+
+TEST(Inputs, OfContrastHaveADeviationOfTheirOwnForEveryMatrix) {
+  const Problem problem = parse_problem("one-to-many/3x4/30x40/1:100/full");
+  const std::vector<double> right = values(problem, InputKind::contrast, Side::right);
+  std::set<int> ratios;
+  for (auto matrix = right.begin(); matrix != right.end(); matrix += 1200) {
+    const auto [least, most] = std::minmax_element(matrix, matrix + 1200);
+    ratios.insert(std::ilogb((*most - *least) / 2));
+    for (auto v = matrix; v != matrix + 1200; ++v) ASSERT_EQ(*v, static_cast<float>(*v));
+  }
+  EXPECT_LE(*ratios.begin(), -19);
+  EXPECT_GE(*ratios.rbegin(), -8);
+  EXPECT_GE(ratios.size(), 12u);
 }
 
 TEST(Inputs, ThatDriftHaveTheirTemplatesInTheFirstSignal) {

@@ -138,6 +138,40 @@ struct Uncentred : SoundScore {
   }
 };
 
+// A side is constant beside the spread of its whole matrix.
+struct ConstantBesideTheMatrix : SoundScore {
+  using SoundScore::SoundScore;
+  ScoreElement element(const ScorePair& pair, Index sy, Index sx) override {
+    ScoreElement e = score_element(problem_, pair, sy, sx);
+    if (e.zero == ZeroRule::zero) return e;
+    double left = 0, right = 0;
+    each_product(problem_, pair, sy, sx, [&](double l, double r) {
+      left = std::max(left, std::abs(l - pair.left_mean));
+      right = std::max(right, std::abs(r - pair.right_mean));
+    });
+    const bool constant = zero_rule(e.left_squares, left, e.terms) != ZeroRule::no ||
+                          zero_rule(e.right_squares, right, e.terms) != ZeroRule::no;
+    if (constant) e.value = 0;
+    return e;
+  }
+};
+
+// Values are rounded to float32 after the mean of the whole matrix is subtracted.
+struct PivotOfTheMatrix : SoundScore {
+  using SoundScore::SoundScore;
+  void spoil(ScoreInputs& inputs) override {
+    inputs.find_facts(problem_);
+    const auto shift = [](std::vector<double>& stack, const std::vector<MatrixFacts>& facts) {
+      const std::size_t size = stack.size() / facts.size();
+      for (std::size_t i = 0; i < stack.size(); ++i) {
+        stack[i] = static_cast<float>(stack[i] - facts[i / size].mean);
+      }
+    };
+    shift(inputs.left, inputs.left_facts);
+    shift(inputs.right, inputs.right_facts);
+  }
+};
+
 struct MaskIgnored : SoundScore {
   using SoundScore::SoundScore;
   void spoil(ScoreInputs& inputs) override { inputs.left_mask.clear(); }
@@ -258,6 +292,9 @@ const bool kAdded[] = {
     add_score<RowMiscounted>("broken_count", "Means over a row too many"),
     add_score<WholeMean>("broken_whole_mean", "Mean of the whole template over a partial overlap"),
     add_score<Uncentred>("broken_uncentred", "Differences of large float32 sums"),
+    add_score<ConstantBesideTheMatrix>("broken_constant",
+                                       "Sides are constant beside the spread of their matrix"),
+    add_score<PivotOfTheMatrix>("broken_pivot", "One pivot for a matrix, in float32"),
     add_score<MaskIgnored>("broken_mask", "The mask of the left is not used"),
     add_score<OverlapIgnored>("broken_least_overlap", "No least overlap"),
     add_score<ModuloOffByOne>("broken_modulo", "Columns wrap one too early"),
