@@ -350,10 +350,6 @@ inline double largest_score_error(InputKind kind, Precision precision, double un
   return series_roundoff(precision, unit_roundoff).narrow ? 3e-4 : 1e-5;
 }
 
-// What a definition in float64 may lose of a score where an integral image of the whole matrix loses
-// digits.
-constexpr double kLostSquares = 0x1p-28;
-
 // The bounds of the surfaces of all scores (docs/design.md, Fields of a problem).
 struct ScoreBounds {
   // Of the sums of products, with norms of the matrices; for covariance and zncc of the matrices
@@ -403,10 +399,11 @@ struct ScoreBounds {
     if (kind == ScoreKind::phase) return 8.0 * pair.phase + 4.0 * sums.u * fabs(e.value);
     if (!is_normalised(kind)) return sums.at(pair.sums, element, e.absolute) + pair.means;
     if (e.zero == ZeroRule::zero) return 0.0;
-    const double of_products = sums.definition ? (sums.rounds.reduced ? reduced_score(pair, e)
-                                                                      : definition_score(e.terms)) +
-                                                     reference_error(pair, e)
-                                               : 16.0 * sums.u + pair.sums.transform * e.scale;
+    const double of_products =
+        sums.definition
+            ? (sums.rounds.reduced ? reduced_score(pair, e) : definition_score(e.terms)) +
+                  fmin(pair.sums.reference * e.scale, kTransformedScoreError)
+            : 16.0 * sums.u + pair.sums.transform * e.scale;
     // Of few products rounded to few digits the errors do not cancel.
     const double few = sums.rounds.narrow && e.terms < 64 ? sqrt(64 / e.terms) : 1.0;
     return fmin(largest_error * few,
@@ -466,17 +463,13 @@ struct ScoreBounds {
   // matrices. Their errors are in proportion to the squares of the whole matrix, and are large
   // beside the squares of a small or even overlap. Other classes keep such sums in float64, so that
   // these errors are far below their own. A definition must notice where such a sum has lost its
-  // digits: an outlier in the matrix costs overlaps without it no more than that.
+  // digits: an outlier in the matrix costs overlaps without it no more than 2^-28.
   XCORR_HD double of_squares(const OfPair& pair, const ScoreElement& e) const {
     if (sums.single) return 0.0;
     const double lost = 64.0 * kDoubleRoundoff *
                         (pair.left_norm * pair.left_norm / e.left_squares +
                          pair.right_norm * pair.right_norm / e.right_squares);
-    return sums.definition ? fmin(lost, kLostSquares) : lost;
-  }
-  // Of a float64 reference by transforms, which leaves elements with larger errors to the definition.
-  XCORR_HD double reference_error(const OfPair& pair, const ScoreElement& e) const {
-    return fmin(pair.sums.reference * e.scale, kTransformedScoreError);
+    return sums.definition ? fmin(lost, 0x1p-28) : lost;
   }
   // A sum of n products of at most 1 in total, divided by two norms.
   XCORR_HD double definition_score(double n) const {

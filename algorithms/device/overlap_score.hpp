@@ -3,19 +3,12 @@
 //
 // Only values of the overlap count, as they are in the matrices: the pivot is the first of them, the
 // scale is the largest of them, and a side is constant by them alone. So whatever lies elsewhere in a
-// matrix changes no bit of a score.
+// matrix changes no bit of a score. constexpr, so that nvcc compiles it for the device too.
 #pragma once
 
 #include <cmath>
 
 #include "harness/variant.hpp"
-
-// A unit is compiled for one side only.
-#ifdef __CUDACC__
-#define XCORR_OVERLAP_SCORE __device__
-#else
-#define XCORR_OVERLAP_SCORE
-#endif
 
 namespace xcorr::device {
 
@@ -23,14 +16,14 @@ namespace xcorr::device {
 struct SideOfOverlap {
   double first = 0, sum = 0, largest = 0;  // sum of value - first; largest |value|
 
-  XCORR_OVERLAP_SCORE void add(double value, bool is_first) {
+  constexpr void add(double value, bool is_first) {
     if (is_first) first = value;
     sum += value - first;
     const double size = fabs(value);
     largest = size > largest ? size : largest;
   }
   // A power of two by which squares neither overflow nor underflow.
-  XCORR_OVERLAP_SCORE double scale() const {
+  constexpr double scale() const {
     if (!(largest > 0 && largest <= 0x1.fffffffffffffp1023)) return 1;
     int exponent = 0;
     frexp(largest, &exponent);
@@ -39,7 +32,7 @@ struct SideOfOverlap {
 };
 
 // Whether a sum of squares of `count` values is that of a constant up to rounding.
-XCORR_OVERLAP_SCORE inline bool is_constant(double squares, double largest, double count) {
+constexpr bool is_constant(double squares, double largest, double count) {
   const double rounding = 8 * 0x1p-24 * largest;
   return squares <= rounding * rounding * count;
 }
@@ -47,7 +40,7 @@ XCORR_OVERLAP_SCORE inline bool is_constant(double squares, double largest, doub
 // each(use) calls use(l, r) for every pixel of the overlap that is valid in both matrices, with the
 // values as doubles, in the same order each time. 0 where there is none, and where a side is constant.
 template <typename Each>
-XCORR_OVERLAP_SCORE inline double overlap_score(ScoreKind score, const Each& each) {
+constexpr double overlap_score(ScoreKind score, const Each& each) {
   double count = 0;
   SideOfOverlap left, right;
   each([&](double l, double r) {
@@ -58,8 +51,9 @@ XCORR_OVERLAP_SCORE inline double overlap_score(ScoreKind score, const Each& eac
   if (count == 0) return 0;
   const bool centred = score == ScoreKind::zncc;
   const double left_pivot = centred ? left.first : 0, right_pivot = centred ? right.first : 0;
-  const double share = centred ? 1 / count : 0;
-  const double left_mean = left.sum * share, right_mean = right.sum * share;
+  const double share = 1 / count;
+  const double left_mean = centred ? left.sum * share : 0;
+  const double right_mean = centred ? right.sum * share : 0;
   const double left_scale = left.scale(), right_scale = right.scale();
   double products = 0, left_squares = 0, right_squares = 0;
   each([&](double l, double r) {
