@@ -1,5 +1,6 @@
 // Outputs of every score as an honest computation in float32 gives them: means and norms in float64,
-// products of centred elements summed, or transformed, in float32.
+// products of centred elements summed, or transformed, in float32. A score knows no scale: its sides are
+// scaled by powers of two first, of an overlap by its norm, of a transform by the largest value.
 #pragma once
 
 #include <fftw3.h>
@@ -43,21 +44,31 @@ class Transform {
   fftwf_plan forward_, back_;
 };
 
-// The valid elements of a matrix without its mean where the score is centred; 0 for the others.
+inline double power_of_two_below(double size) {
+  return size > 0 ? std::ldexp(1.0, std::ilogb(size)) : 1.0;
+}
+
+// The valid elements of a matrix without its mean where the score is centred, over `scale`; 0 for the
+// others.
 inline std::vector<float> centred(const Problem& q, const double* values, const std::uint8_t* mask,
-                                  double mean, Shape shape) {
+                                  double mean, Shape shape, double scale) {
   const ScoreKind kind = q.fields.score.kind;
   if (kind != ScoreKind::covariance && kind != ScoreKind::zncc) mean = 0;
   std::vector<float> result(static_cast<std::size_t>(shape.size()));
   for (Index i = 0; i < shape.size(); ++i) {
     if (!mask || mask[i])
-      result[static_cast<std::size_t>(i)] = static_cast<float>(values[i] - mean);
+      result[static_cast<std::size_t>(i)] = static_cast<float>((values[i] - mean) / scale);
   }
   return result;
 }
 
+// What the sides of one sum or pair were divided by.
+struct Scales {
+  double left = 1, right = 1;
+};
+
 // One pair by transforms: the whole correlation of the centred matrices.
-inline std::vector<float> by_transform(const Problem& q, const ScorePair& m) {
+inline std::vector<float> by_transform(const Problem& q, const ScorePair& m, Scales scales) {
   const bool wraps = q.fields.boundary == Boundary::circular;
   const Index rows = wraps ? q.left.rows : reference_length(q.left.rows + q.right.rows - 1);
   const Index cols = wraps ? q.left.cols : reference_length(q.left.cols + q.right.cols - 1);
@@ -72,8 +83,10 @@ inline std::vector<float> by_transform(const Problem& q, const ScorePair& m) {
     }
     return transform.run(std::move(padded), true);
   };
-  const auto l = spectrum(centred(q, m.left, m.left_mask, m.left_mean, q.left), q.left);
-  auto x = spectrum(centred(q, m.right, m.right_mask, m.right_mean, q.right), q.right);
+  const auto l =
+      spectrum(centred(q, m.left, m.left_mask, m.left_mean, q.left, scales.left), q.left);
+  auto x =
+      spectrum(centred(q, m.right, m.right_mask, m.right_mean, q.right, scales.right), q.right);
   float largest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] *= std::conj(l[i]);
@@ -98,21 +111,23 @@ inline std::vector<float> by_transform(const Problem& q, const ScorePair& m) {
 }
 
 // One sum of products in float32, about the means of the overlap for zncc.
-inline float by_sums(const Problem& q, const ScorePair& m, Index sy, Index sx) {
+inline float by_sums(const Problem& q, const ScorePair& m, Index sy, Index sx, Scales scales) {
   const ScoreKind kind = q.fields.score.kind;
-  double n = 0, left = 0, right = 0;
+  double n = 0, left_first = 0, right_first = 0, left = 0, right = 0;
   each_product(q, m, sy, sx, [&](double l, double r) {
+    if (n == 0) left_first = l, right_first = r;
     n += 1;
-    left += l - m.left_mean;
-    right += r - m.right_mean;
+    left += l - left_first;
+    right += r - right_first;
   });
   double left_mean = 0, right_mean = 0;
   if (kind == ScoreKind::zncc)
-    left_mean = m.left_mean + left / n, right_mean = m.right_mean + right / n;
+    left_mean = left_first + left / n, right_mean = right_first + right / n;
   if (kind == ScoreKind::covariance) left_mean = m.left_mean, right_mean = m.right_mean;
   float sum = 0;
   each_product(q, m, sy, sx, [&](double l, double r) {
-    sum += static_cast<float>(l - left_mean) * static_cast<float>(r - right_mean);
+    sum += static_cast<float>((l - left_mean) / scales.left) *
+           static_cast<float>((r - right_mean) / scales.right);
   });
   return sum;
 }
@@ -122,9 +137,17 @@ inline std::vector<float> outputs(const Problem& q, const ScoreInputs& inputs, b
   std::vector<float> out;
   for (Index p = 0; p < q.pairs(); ++p) {
     const ScorePair m = inputs.pair(q, p);
-    const std::vector<float> all = transform ? by_transform(q, m) : std::vector<float>{};
-    std::vector<ScoreElement> elements(static_cast<std::size_t>(q.out_size()));
     const bool score = is_normalised(q.fields.score.kind);
+    const Pair of = q.pair(p);
+    Scales scales;
+    if (score) {
+      scales.left =
+          power_of_two_below(inputs.left_facts[static_cast<std::size_t>(of.left)].largest);
+      scales.right =
+          power_of_two_below(inputs.right_facts[static_cast<std::size_t>(of.right)].largest);
+    }
+    const std::vector<float> all = transform ? by_transform(q, m, scales) : std::vector<float>{};
+    std::vector<ScoreElement> elements(static_cast<std::size_t>(q.out_size()));
     if (score) score_definition(q, inputs, p, 1, elements.data());
     for (Index e = 0; e < q.out_size(); ++e) {
       const Index sy = q.window.sy.first + e / q.out_cols(),
@@ -132,9 +155,15 @@ inline std::vector<float> outputs(const Problem& q, const ScoreInputs& inputs, b
       const ScoreElement& element = elements[static_cast<std::size_t>(e)];
       double value = 0;
       if (!transform) {
-        value = element.zero == ZeroRule::zero ? 0 : by_sums(q, m, sy, sx);
+        if (score) {
+          scales = {power_of_two_below(std::sqrt(element.left_squares)),
+                    power_of_two_below(std::sqrt(element.right_squares))};
+        }
+        value = element.zero == ZeroRule::zero
+                    ? 0
+                    : scales.left * scales.right * by_sums(q, m, sy, sx, scales);
       } else {
-        value = all[static_cast<std::size_t>(e)];
+        value = scales.left * scales.right * all[static_cast<std::size_t>(e)];
         if (q.fields.score.kind ==
             ScoreKind::zncc) {  // from the mean of the matrix to the overlap's
           double n = 0, left = 0, right = 0;

@@ -89,6 +89,8 @@ TEST(Kinds, ALostRowIsFoundWithAll) {
       Trial<float> run(variant, problem);
       for (const InputKind kind : kInputKinds) {
         if (kind == InputKind::flat_spectrum) continue;  // one element of the left is all there is
+        // The bound of a transform is that of its largest element, which the row may not meet.
+        if (kind == InputKind::fill && variant == std::string("cpu_fft")) continue;
         const Check check = run.check(kind, [&](std::vector<float>& left) {
           const auto row = left.begin() + problem.left.cols * (problem.left.rows / 2);
           std::fill(row, row + problem.left.cols, 0.0f);
