@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from xcorr import conversion
+
 
 class LibraryError(Exception):
     """What the library, or its loading, refuses; one line, fit for the user."""
@@ -76,17 +78,18 @@ def mask_of(side: str, array: Any, shape: tuple[int, int, int], wanted: bool) ->
 
 
 def windows(
-    name: str, given: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool
+    name: str, given: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool, offset_free: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Frame and offsets as the library reads them; LibraryError for what it would read as something else. That each window
-    lies in the memory of the frame is checked by the library, that it lies in its columns here."""
+    lies in the memory of the frame is checked by the library, that it lies in its columns here. With `offset_free` the whole
+    frame is converted less one pivot."""
     if not isinstance(given, Windows):
         raise LibraryError(f"{name}: views windows; give xcorr.arguments.Windows(frame, offsets)")
     frame = np.asarray(given.frame)
     if frame.ndim not in (2, 3) or frame.size == 0:
         raise LibraryError(f"{name}: a frame of shape {frame.shape}; give rows x cols, or a stack of such")
     frame = frame.reshape(-1, frame.shape[-1])
-    made = dense(name, frame[np.newaxis], (1, *frame.shape), scalar, allow_nonfinite)[0]
+    made = dense(name, frame[np.newaxis], (1, *frame.shape), scalar, allow_nonfinite, offset_free)[0]
     offsets = np.asarray(given.offsets)
     if offsets.dtype.kind not in "iu" or offsets.shape != shape[:1]:
         raise LibraryError(f"{name}: offsets {offsets.dtype} {offsets.shape}; give {shape[0]} integers")
@@ -100,25 +103,49 @@ def windows(
     return made, np.require(offsets, np.int64, ["C", "A"])
 
 
-def dense(name: str, array: Any, shape: tuple[int, int, int], scalar: type, allow_nonfinite: bool) -> np.ndarray:
-    """The array as the library reads it; LibraryError for what it would read as something else."""
+def dense(
+    name: str,
+    array: Any,
+    shape: tuple[int, int, int],
+    scalar: type,
+    allow_nonfinite: bool,
+    offset_free: bool = False,
+    valid: np.ndarray | None = None,
+) -> np.ndarray:
+    """The array as the library reads it; LibraryError for what it would read as something else. With `offset_free` each matrix that
+    would be rounded is converted less a pivot. What `valid` leaves out (0, in this shape) may be anything."""
     if np.ma.is_masked(array):
-        raise LibraryError(f"{name}: has masked elements; fill them first")
+        raise LibraryError(f"{name}: has masked elements; fill them first, or give their mask with ncc or zncc")
     try:
         array = np.asarray(array)
     except ValueError as error:
         raise LibraryError(f"{name}: no array ({error}); give {shape}") from None
     if array.dtype.kind not in "biuf":
-        raise LibraryError(f"{name}: type {array.dtype}; give real numbers (of complex ones a part or the magnitude)")
+        raise LibraryError(f"{name}: {_kind_of(array)}; give real numbers (of complex ones a part or the magnitude)")
     if array.size != shape[0] * shape[1] * shape[2] or array.shape[-2:] != shape[-2:]:
         raise LibraryError(f"{name}: array of shape {array.shape}; {shape} needed")
+    stack = array.reshape(shape)
+    wide = offset_free and conversion.has_more_digits(array.dtype, scalar)
+    if valid is not None and not np.isfinite(stack.sum(dtype=np.float64)):
+        wide = True  # what does not count is not read as a number
+    if wide:
+        made = conversion.converted(stack, scalar, offset_free, valid).stack
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            made = np.require(array, scalar, ["C", "A"]).reshape(shape)
+    # A sum is finite only where all its terms are; it needs no memory of its own.
     with np.errstate(over="ignore", invalid="ignore"):
-        made = np.require(array, scalar, ["C", "A"]).reshape(shape)
-        # A sum is finite only where all its terms are; it needs no memory of its own.
         if not allow_nonfinite and not np.isfinite(made.sum()) and not np.isfinite(made).all():
             place = np.unravel_index(int(np.argmin(np.isfinite(made))), shape)
-            value = array.reshape(shape)[place]
+            value = stack[place]
             where = ", ".join(str(int(index)) for index in place)
             cause = f"beyond {np.dtype(scalar)}; scale it" if np.isfinite(value) else "not finite; replace it"
             raise LibraryError(f"{name}: {value} at [{where}] is {cause}, or say allow_nonfinite=True")
     return made
+
+
+def _kind_of(array: np.ndarray) -> str:
+    """What an array is that has no real numbers, in words."""
+    if array.ndim == 0 and array.dtype.kind == "O":
+        return "missing" if array[()] is None else f"{type(array[()]).__name__}, which is no array"
+    return f"type {array.dtype}"

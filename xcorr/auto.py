@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from xcorr import speeds, table
+from xcorr.by_data import by_data, sides_of
 from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.estimates import Estimate, by_speeds, estimates, in_known_form
 from xcorr.fields import NAMES, PLAIN, Fields
@@ -42,6 +43,7 @@ class Choice:
     us: float
     why: str
     warning: str = ""
+    precision: str = "fp32"
 
 
 def ordered(problem: Problem, sources: Iterable[Source]) -> list[Source]:
@@ -140,6 +142,21 @@ class Auto:
             return replace(exact, why=f"{exact.why}; no FFT: {risk}")
         way_out = f"no variant by definition computes it within {FEASIBLE_US * 1e-6:g} s"
         return replace(fastest, warning=f"{risk}; {way_out}")
+
+    def choose_for(
+        self,
+        request: Request,
+        left: Any,
+        right: Any = None,
+        *,
+        left_mask: Any = None,
+        right_mask: Any = None,
+        precision: str | None = None,
+    ) -> Choice:
+        """The choice for these arrays, as `Library.correlate` takes them: by definition where an FFT would lose outputs of theirs,
+        and in fp64 where float32 has too few digits for them, unless a `precision` is given. `Choice.warning` says what stays wrong."""
+        sides = sides_of(request, left, right, left_mask, right_mask)
+        return by_data(self, self._library, request, sides, precision, self._device, FEASIBLE_US)
 
     def is_fft(self, variant: str) -> bool:
         """Whether the variant of that name transforms."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ from xcorr import autocorrelation, matrices, stream
 from xcorr.auto import Auto
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
-from xcorr.library import Library, LibraryError, Request, find_variant
+from xcorr.library import Library, Request, find_variant
 from xcorr.outputs import cell, write_lines
+from xcorr.shell import exit_code
 from xcorr.variants import default_params
 
 COLUMNS = ("frame", "r", "c1d", "c1d_raw", "r_max", "r_max_raw")
@@ -53,11 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str], library: Any | None = None) -> int:
     """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
-    try:
-        return run(build_parser().parse_args(argv), library)
-    except (UserError, LibraryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return exit_code(lambda: run(build_parser().parse_args(argv), library))
 
 
 def run(arguments: argparse.Namespace, library: Any | None = None) -> int:

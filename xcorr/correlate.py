@@ -7,7 +7,6 @@ left and at (y+sy, x+sx) in the right raises the value at (sy, sx). `scripts/xco
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -18,14 +17,15 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from xcorr import autocorr, fft_range, matrices, peaks, piv, scored, stream
-from xcorr.auto import Auto, Choice
+from xcorr import autocorr, conversion, fft_range, matrices, peaks, piv, scored, stream
+from xcorr.auto import FEASIBLE_US, Auto, Choice
+from xcorr.by_data import FLAT, Cost, Side, fp64_of
 from xcorr.errors import Parser, UserError
-from xcorr.fields import PLAIN
 from xcorr.files import replaced_file
-from xcorr.library import Description, Library, LibraryError, Request
+from xcorr.library import Description, Library, Request
 from xcorr.outputs import check_finite, find_peaks, write_peaks
 from xcorr.problem import FORMS
+from xcorr.shell import exit_code
 from xcorr.variants import default_params
 
 AUTO = "auto"
@@ -116,23 +116,10 @@ _positive.__name__ = "positive integer"
 
 def main(argv: Sequence[str] | None = None, library: Any | None = None) -> int:
     """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
-    argv = sys.argv[1:] if argv is None else argv
-    if argv and argv[0] in COMMANDS:
-        return COMMANDS[argv[0]](argv[1:], library)
-    try:
-        return run(build_parser().parse_args(argv), library)
-    except (UserError, LibraryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except MemoryError:
-        print("error: memory: exhausted; use fewer matrices or a smaller --window", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except KeyboardInterrupt:
-        print("error: interrupted; no output was written", file=sys.stderr)
-        return 130
+    words = sys.argv[1:] if argv is None else argv
+    if words and words[0] in COMMANDS:
+        return COMMANDS[words[0]](words[1:], library)
+    return exit_code(lambda: run(build_parser().parse_args(words), library))
 
 
 def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
@@ -144,6 +131,8 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     arguments.right = arguments.left if arguments.same else arguments.right
     if arguments.left is None or arguments.right is None:
         raise UserError("command line: LEFT.npy and RIGHT.npy are needed; see --help")
+    if arguments.precision == "":
+        raise UserError("--precision '': names none; write fp32 or fp64, or leave it out")
     if arguments.output is None and arguments.peaks is None:
         arguments.peaks = "-"
     check_outputs(arguments)
@@ -153,9 +142,12 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     facts = library.describe(request)
     ready = prepare(library, arguments, request, facts)
     check_space(arguments, headers, request, facts, ready)
-    inputs = read_inputs(arguments, headers, request, ready.job)
     masks = scored.read_masks(arguments, request)
-    job, remarks = settle(library, request, facts, ready.job, inputs, ready.choose)
+    sides = read_sides(arguments, headers, request, masks)
+    ready, inputs, cost = convert(library, arguments, request, facts, ready, sides)
+    if ready.job.precision == "fp64":  # surfaces may take twice as much now
+        check_space(arguments, headers, request, facts, ready)
+    job, remarks = settle(library, request, facts, ready.job, inputs, ready.choose, cost)
     compute(library, arguments, request, facts, job, inputs, masks, ready.chunks, remarks)
     return 0
 
@@ -179,6 +171,42 @@ class Remarks:
     warning: str = ""
 
 
+def convert(
+    library: Any,
+    arguments: argparse.Namespace,
+    request: Request,
+    facts: Description,
+    ready: Prepared,
+    sides: tuple[Side, Side],
+) -> tuple[Prepared, tuple[np.ndarray, np.ndarray], Cost]:
+    """Both stacks in the scalar type, and what that cost. auto takes fp64 where float32 costs a score that does not change
+    with an offset too much, unless the user has named a precision or nothing feasible has fp64."""
+    made = (sides[0].converted(request, ready.job.scalar), sides[1].converted(request, ready.job.scalar))
+    cost = Cost.of(request, facts, sides, made)
+    if cost.loss and ready.choose and arguments.precision is None and conversion.is_offset_free(request.fields):
+        wider = argparse.Namespace(**{**vars(arguments), "precision": "fp64"})
+        prepared: list[Prepared] = []
+
+        def fastest() -> Choice:
+            prepared.append(prepare(library, wider, request, facts))
+            assert prepared[0].choose is not None
+            return prepared[0].choose("")
+
+        if fp64_of(fastest, FEASIBLE_US) is not None:
+            ready = prepared[0]
+            made = (sides[0].converted(request, np.float64), sides[1].converted(request, np.float64))
+    for side, one in zip(sides, made):
+        check_range(side, one.stack)
+    return ready, (made[0].stack, made[1].stack), cost
+
+
+def check_range(side: Side, made: np.ndarray) -> None:
+    """UserError where a matrix holds values beyond the scalar type."""
+    for index, matrix in enumerate(made):
+        if not np.isfinite(matrix).all():
+            raise UserError(f"{side.name}: matrix {index} holds values beyond {made.dtype}; scale it")
+
+
 def settle(
     library: Any,
     request: Request,
@@ -186,17 +214,24 @@ def settle(
     job: stream.Job,
     inputs: tuple[np.ndarray, np.ndarray],
     choose: Callable[[str], Choice] | None,
+    cost: Cost,
 ) -> tuple[stream.Job, Remarks]:
     """The job, now that the data are known: auto takes no FFT where their range would cost it the small outputs."""
     name = choose("").variant if choose else job.variant
-    risk = ""
-    if request.fields == PLAIN and library.variant(name)["algorithm_class"] == "fft":
-        risk = fft_range.risk(request, facts.max_overlap, *inputs, job.precision)
+    risk, notes = "", []
+    if library.variant(name)["algorithm_class"].startswith("fft"):
+        risk = fft_range.risk(request, facts.max_overlap, *inputs, job.precision, job.device)
+    if cost.loss and job.precision != "fp64":
+        notes.append(cost.warning(request))
+    notes += [FLAT] * cost.loss.flat
     if choose is None:
-        hint = "; --variant auto takes one by definition where that is feasible"
-        return job, Remarks(warning=risk + hint if risk else "")
+        if risk:
+            notes.append(risk + "; --variant auto takes one by definition where that is feasible")
+        return job, Remarks(warning="; ".join(notes))
     choice = choose(risk)
-    return replace(job, variant=choice.variant, params=choice.params), Remarks(choice.why, choice.warning)
+    notes += [choice.warning] * bool(choice.warning)
+    why = f"{choice.why}; fp64: {cost.text}" if cost.loss and job.precision == "fp64" else choice.why
+    return replace(job, variant=choice.variant, params=choice.params), Remarks(why, "; ".join(notes))
 
 
 def prepare(library: Any, arguments: argparse.Namespace, request: Request, facts: Description) -> Prepared:
@@ -286,7 +321,11 @@ def check_space(
     chunk = max(chunk.pairs for chunk in ready.chunks) * ready.held
     matrices.check_memory(
         "correlation",
-        {"input files": as_read, "inputs": elements * np.dtype(job.scalar).itemsize, "output at a time": chunk},
+        {
+            "input files": max(as_read, 8 * elements * arguments.subtract_mean),
+            "inputs": elements * np.dtype(job.scalar).itemsize,
+            "output at a time": chunk,
+        },
     )
     if arguments.output is not None:
         needed = (
@@ -299,15 +338,25 @@ def check_space(
             )
 
 
-def read_inputs(
-    arguments: argparse.Namespace, headers: Sequence[matrices.Header], request: Request, job: stream.Job
-) -> tuple[np.ndarray, np.ndarray]:
-    """Left and right stacks, checked, ordered and converted to the scalar type."""
-    left = matrices.as_stack(str(arguments.left), matrices.read_matrices(arguments.left, headers[0]))
-    left = matrices.to_scalar(str(arguments.left), left, job.scalar, arguments.subtract_mean)
-    right = matrices.read_matrices(arguments.right, headers[1])
-    right = matrices.order_rights(str(arguments.right), right, request.lefts, request.form, arguments.right_order)
-    return left, matrices.to_scalar(str(arguments.right), right, job.scalar, arguments.subtract_mean)
+def read_sides(
+    arguments: argparse.Namespace, headers: Sequence[matrices.Header], request: Request, masks: dict[str, np.ndarray]
+) -> tuple[Side, Side]:
+    """Left and right stacks, checked and ordered, in the type of their files. What a mask leaves out may be anything."""
+    made = []
+    for name, header in zip(("left", "right"), headers):
+        path: Path = getattr(arguments, name)
+        stack = matrices.read_matrices(path, header, allow_nonfinite=name in masks)
+        if name == "left":
+            stack = matrices.as_stack(str(path), stack)
+        else:
+            stack = matrices.order_rights(str(path), stack, request.lefts, request.form, arguments.right_order)
+        valid = masks.get(name)
+        if valid is not None:
+            matrices.check_finite(str(path), stack, valid)
+        if arguments.subtract_mean:
+            stack = matrices.without_means(stack, valid)
+        made.append(Side(str(path), stack, valid))
+    return made[0], made[1]
 
 
 def compute(

@@ -3,6 +3,11 @@
 A transform mixes all elements: every output has an error of the size of the whole matrices, bounded by
 4 u log2(points) |L| |R| (Euclidean norms, unit roundoff u). A sum of products errs by its own terms only. One element
 that is far larger than the others therefore costs an FFT the outputs that do not contain it.
+
+Of covariance and phase the norms are those of the matrices without their means. An outlier moves a mean, so that typical
+magnitudes are taken about the median. Variants of ncc and zncc that transform in float32 work on tiles. What counts there
+is how far the values of a tile spread beside those of a window in it. Variants for the CPU make uncertain scores again in
+float64, and have no such risk.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from xcorr.fields import NORMALISED
 from xcorr.precisions import ROUNDOFF, scalar_type
 from xcorr.problem import pair_indices
 
@@ -23,16 +29,27 @@ LIMIT = 1e-3
 ORDINARY = 10.0
 UNIFORM = 2 / math.sqrt(3)  # root mean square over median magnitude of uniform numbers
 _SLAB_ELEMENTS = 1 << 22
+TILE = 192  # the largest rows and columns of a tile
+SCORE = 1e-4  # the largest error of a score of ncc and zncc
 
 
-def risk(request: Any, max_overlap: int, left: np.ndarray, right: np.ndarray, precision: str) -> str:
+def risk(
+    request: Any, max_overlap: int, left: np.ndarray, right: np.ndarray, precision: str, device: str = "cpu"
+) -> str:
     """What an FFT may do to the smallest outputs of the worst pair, in words; "" where it does no harm.
 
-    `left` and `right` are stacks of finite matrices, `max_overlap` is the largest number of terms of an output.
+    `left` and `right` are stacks of finite matrices, `max_overlap` is the largest number of terms of an output. Windows of
+    frames have transforms of their own, of which none is judged.
     """
+    fields = request.fields
+    if fields.views != "dense":
+        return ""
+    if fields.score_kind in NORMALISED:
+        return "" if device.startswith("cpu") else _of_scores(request, left, right, precision)
     points = math.prod(a + b - 1 for a, b in zip(request.left, request.right))
     pairs = pair_indices(request)
-    logs = [_logs(stack)[:, of_pair] for stack, of_pair in zip((left, right), pairs)]
+    centred = fields.score_kind != "product"
+    logs = [_logs(stack, centred)[:, of_pair] for stack, of_pair in zip((left, right), pairs)]
     spread, norm, total = (logs[0][row] + logs[1][row] for row in range(3))
     largest = math.log(float(np.finfo(scalar_type(precision)).max))
     # Spectra reach the sum of magnitudes; a transform back that is not yet scaled reaches points times an output.
@@ -48,22 +65,59 @@ def risk(request: Any, max_overlap: int, left: np.ndarray, right: np.ndarray, pr
     return f"the error of an FFT may reach {size} of a typical output, since the numbers span a wide range"
 
 
-def _logs(stack: np.ndarray) -> np.ndarray:
+def _of_scores(request: Any, left: np.ndarray, right: np.ndarray, precision: str) -> str:
+    """Of ncc and zncc: what a tile may do to the scores of windows in it."""
+    window = tuple(map(min, request.left, request.right))
+    limit = SCORE / (ROUNDOFF.get(precision, 2.0**-24) * math.log2(TILE))
+    ratio = max(
+        _spread_of_tiles(matrix, window, request.fields.score_kind) for stack in (left, right) for matrix in stack
+    )
+    if ratio <= limit:
+        return ""
+    return f"scores by an FFT may be wrong by more than {SCORE:g}, since an outlier spoils the windows near it"
+
+
+def _spread_of_tiles(matrix: np.ndarray, window: tuple[int, ...], score: str) -> float:
+    """The largest root mean square of a tile over that of a window in it, about the means for zncc. The deviation of a window
+    is that of a block of half its sides at least; blocks of one value have none and do not count."""
+    rows, cols = ((side + 1) // 2 for side in window)
+    down, across = max(1, matrix.shape[0] // rows), max(1, matrix.shape[1] // cols)
+    rows, cols = matrix.shape[0] // down, matrix.shape[1] // across
+    blocks = matrix[: down * rows, : across * cols].astype(np.float64).reshape(down, rows, across, cols)
+    means = blocks.mean(axis=(1, 3)) if score == "zncc" else np.zeros((down, across))
+    squares = ((blocks - means[:, None, :, None]) ** 2).mean(axis=(1, 3))
+    high, wide = max(1, TILE // rows), max(1, TILE // cols)
+    worst = 0.0
+    for y in range(0, down, max(1, high // 2)):
+        for x in range(0, across, max(1, wide // 2)):
+            part = slice(y, y + high), slice(x, x + wide)
+            own = squares[part][squares[part] > 0]
+            if own.size:
+                about = np.median(means[part])
+                tile = squares[part].mean() + ((means[part] - about) ** 2).mean()
+                worst = max(worst, math.sqrt(tile / own.min()))
+    return worst
+
+
+def _logs(stack: np.ndarray, centred: bool = False) -> np.ndarray:
     """Of each matrix the logarithms of norm over median magnitude, of the norm, and of the sum of magnitudes;
-    -inf for matrices of zeros. Zeros, as of a dark background, do not count for the median."""
+    -inf for matrices of zeros. Zeros, as of a dark background, do not count for the median. With `centred` of the
+    matrices less their means, where magnitudes are those about the median."""
     flat = stack.reshape(len(stack), -1)
     found = np.full((3, len(flat)), -np.inf)
     step = max(1, _SLAB_ELEMENTS // flat.shape[1])
     for start in range(0, len(flat), step):
-        values = np.abs(flat[start : start + step].astype(np.float64))
+        values = flat[start : start + step].astype(np.float64)
+        typical = np.abs(values - np.median(values, axis=1, keepdims=True)) if centred else np.abs(values)
+        values = np.abs(values - values.mean(axis=1, keepdims=True)) if centred else typical
         peaks = values.max(axis=1)
-        some = np.flatnonzero(peaks > 0)
+        some = np.flatnonzero((peaks > 0) & (typical.max(axis=1) > 0))
         # Scaled by the largest, so that no square overflows.
-        scaled, peaks = values[some] / peaks[some, None], peaks[some]
+        scaled, typical, peaks = values[some] / peaks[some, None], typical[some] / peaks[some, None], peaks[some]
         norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-        medians = np.median(scaled, axis=1)
+        medians = np.median(typical, axis=1)
         for place in np.flatnonzero(medians == 0):
-            medians[place] = np.median(scaled[place][scaled[place] > 0])
+            medians[place] = np.median(typical[place][typical[place] > 0])
         logs = np.log(norms), np.log(peaks)
         found[:, start + some] = logs[0] - np.log(medians), sum(logs), np.log(scaled.sum(axis=1)) + logs[1]
     return found

@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import results
+from xcorr import conversion, results
 from xcorr.arguments import LibraryError, check_out, dense, mask_of, shape_of, whole, windows
 from xcorr.errors import UserError, nearest
 from xcorr.fields import NAMES, Fields
@@ -250,18 +250,27 @@ class _Inputs:
             if stacks[1] is not None and stacks[1] is not stacks[0]:
                 raise LibraryError("right: with same yes there is one array; give left only")
             sides = sides[:1]
-        self.offsets: list[np.ndarray | None] = [None, None]
-        if self.fields.views == "windows":
-            made = [windows(name, one, shape, scalar, allow_nonfinite) for name, one, _, shape in sides]
-            self.stacks = [frame for frame, _ in made]
-            self.offsets = [offsets for _, offsets in made] + [None] * (2 - len(made))
-        else:
-            self.stacks = [dense(name, one, shape, scalar, allow_nonfinite) for name, one, _, shape in sides]
-        self.stacks += [None] * (2 - len(self.stacks))
         named = self.fields.masked_sides
         self.masks = [
             mask_of(side, one, shape, side in named) for side, one, shape in zip(("left", "right"), masks, shapes)
         ]
+        offset_free = conversion.is_offset_free(self.fields)
+        self.offsets: list[np.ndarray | None] = [None, None]
+        if self.fields.views == "windows":
+            made = [windows(name, one, shape, scalar, allow_nonfinite, offset_free) for name, one, _, shape in sides]
+            self.stacks = [frame for frame, _ in made]
+            self.offsets = [offsets for _, offsets in made] + [None] * (2 - len(made))
+        else:
+            self.stacks = [
+                dense(name, one, shape, scalar, allow_nonfinite, offset_free, valid)
+                for (name, one, _, shape), valid in zip(sides, self._valid(len(sides)))
+            ]
+        self.stacks += [None] * (2 - len(self.stacks))
+
+    def _valid(self, sides: int) -> list[np.ndarray | None]:
+        """The mask of each array. Of one that both sides share, an element counts where either mask has it."""
+        left, right = self.masks
+        return [None if left is None or right is None else left | right] if sides == 1 else [left, right]
 
     @property
     def pitches_and_sizes(self) -> list[int]:

@@ -110,13 +110,16 @@ def read_matrices(path: Path, header: Header, allow_nonfinite: bool = False) -> 
     return array
 
 
-def check_finite(name: str, array: np.ndarray) -> None:
-    """UserError naming the first index (C order) that is not finite."""
+def check_finite(name: str, array: np.ndarray, valid: np.ndarray | None = None) -> None:
+    """UserError naming the first index (C order) that is not finite, of those that `valid` (of the same shape) has."""
     if array.dtype.kind != "f":
         return
     flat = array.reshape(-1)
+    counts = None if valid is None else valid.reshape(-1) != 0
     for start in range(0, flat.size, _SLAB_ELEMENTS):
         finite = np.isfinite(flat[start : start + _SLAB_ELEMENTS])
+        if counts is not None:
+            finite |= ~counts[start : start + _SLAB_ELEMENTS]
         if not finite.all():
             index = start + int(np.argmin(finite))
             where = ", ".join(str(int(i)) for i in np.unravel_index(index, array.shape))
@@ -196,6 +199,16 @@ def order_rights(name: str, array: np.ndarray, lefts: int, form: str, right_orde
     if tile_axis == 1:
         array = array.swapaxes(0, 1)
     return array.reshape(-1, rows, cols)  # a copy where the axes were swapped
+
+
+def without_means(stack: np.ndarray, valid: np.ndarray | None = None) -> np.ndarray:
+    """Each matrix less the mean of its elements that count, in float64; the others stay."""
+    made = np.empty(stack.shape)
+    for index, matrix in enumerate(stack):
+        counted = matrix if valid is None else matrix[valid[index] != 0]
+        mean = counted.mean(dtype=np.float64) if counted.size else 0.0
+        made[index] = np.subtract(matrix, mean, dtype=np.float64)
+    return made
 
 
 def to_scalar(name: str, stack: np.ndarray, scalar: type, subtract_mean: bool) -> np.ndarray:

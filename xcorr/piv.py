@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from xcorr import matrices, velocimetry, windows
+from xcorr import conversion, matrices, velocimetry
 from xcorr.auto import Auto
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
-from xcorr.library import Library, LibraryError, Request, find_variant
+from xcorr.library import Library, Request, find_variant
 from xcorr.outputs import cell, write_lines
+from xcorr.shell import exit_code
 from xcorr.stream import Job
 from xcorr.variants import default_params
 
@@ -106,14 +106,7 @@ def whole_numbers(text: str) -> list[int]:
 
 def main(argv: Sequence[str], library: Any | None = None) -> int:
     """Exit code: 0, or 2 after one line on stderr for a user's mistake."""
-    try:
-        return run(build_parser().parse_args(argv), library)
-    except (UserError, LibraryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except MemoryError:
-        print("error: memory: exhausted; use smaller frames or a smaller --overlap", file=sys.stderr)
-        return 2
+    return exit_code(lambda: run(build_parser().parse_args(argv), library))
 
 
 def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
@@ -164,11 +157,9 @@ def read_frame(path: Path, mask: np.ndarray | None) -> np.ndarray:
         if mask.shape != stack.shape[1:]:
             shown = ["x".join(map(str, shape)) for shape in (mask.shape, stack.shape[1:])]
             raise UserError(f"{path}: its mask has {shown[0]} pixels; give one of {shown[1]}")
-        valid = stack[:, mask != 0]
-        stack = np.where(mask != 0, stack, valid[0, 0] if valid.size else stack.dtype.type(0))
-    matrices.check_finite(str(path), stack[0])
-    stack = windows.less_pivot(stack)
-    return matrices.to_scalar(str(path), stack, np.float32, False)[0]
+        matrices.check_finite(str(path), stack, mask[np.newaxis])
+    made = conversion.converted(stack, np.float32, True, None if mask is None else mask[np.newaxis]).stack
+    return matrices.to_scalar(str(path), made, np.float32, False)[0]
 
 
 def read_masks(arguments: argparse.Namespace) -> tuple[np.ndarray | None, np.ndarray | None]:

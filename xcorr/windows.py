@@ -35,24 +35,6 @@ def masked(frames: Frames, masks: tuple[np.ndarray | None, np.ndarray | None]) -
     return (filled[0], filled[1]), (valid[0], valid[1])
 
 
-def less_pivot(frame: np.ndarray) -> np.ndarray:
-    """A frame of more digits than float32 less a number in its middle, whole numbers exactly: no score of velocimetry changes
-    with an offset, but rounding to float32 loses what is small beside it. Others are returned as they are."""
-    if frame.dtype.itemsize < (8 if frame.dtype.kind == "f" else 4) or frame.size == 0:
-        return frame
-    values = frame.ravel()
-    least, most = values.min(), values.max()
-    inner = values[(values > least) & (values < most)]  # fills are the largest or the smallest value
-    of = inner if inner.size else values
-    pivot = np.partition(of, (of.size - 1) // 2)[(of.size - 1) // 2]
-    if frame.dtype.kind == "f":
-        return frame - pivot
-    if int(most) - int(least) >= 2**63:
-        return frame.astype(np.float64) - float(pivot)
-    # Differences modulo 2^64 are those of signed numbers of 64 bits.
-    return (frame.astype(np.uint64) - np.uint64(int(pivot) % 2**64)).view(np.int64)
-
-
 def copies(mask: np.ndarray, y: np.ndarray, x: np.ndarray, side: int) -> np.ndarray:
     """The windows of a mask whose first pixels are (y, x): windows x side x side."""
     return np.lib.stride_tricks.sliding_window_view(mask, (side, side))[y, x]

@@ -224,23 +224,6 @@ def test_an_offset_of_a_frame_costs_no_digits(library, save, capsys, digits):
         assert float(line["dx"]) == pytest.approx(1.5, abs=0.25)
 
 
-def test_less_pivot_is_exact():
-    rng = np.random.default_rng(1)
-    for kind in (np.int32, np.int64, np.uint32, np.uint64):
-        info = np.iinfo(kind)
-        for values in (
-            rng.integers(info.max - 1000, info.max, 99, kind, endpoint=True),
-            rng.integers(info.min, info.min + 1000, 99, kind),
-        ):
-            made = windows.less_pivot(values)
-            exact = [int(one) - int(values[0]) for one in values]
-            assert [int(one) - int(made[0]) for one in made] == exact and np.abs(made).max() <= 1001
-    wide = np.array([-(2**63), 0, 5, 2**63 - 1])
-    np.testing.assert_array_equal(windows.less_pivot(wide), wide.astype(np.float64))
-    small = np.arange(9, dtype=np.float32)
-    assert windows.less_pivot(small) is small
-
-
 def test_the_command_leaves_no_file_and_works_twice(library, save, tmp_path, capsys):
     paths = [save(f"{name}.npy", frame) for name, frame in zip(("first", "second"), moved((96, 96), 0, 1.5))]
     before = sorted(tmp_path.rglob("*"))

@@ -1,0 +1,140 @@
+"""What the numbers of a problem ask of the variant and the precision that compute it.
+
+Two things are looked at: what the conversion to the scalar type costs (xcorr/conversion.py), and whether a transform would lose
+small outputs (xcorr/fft_range.py). auto then takes fp64, or a variant by definition; where it may not or cannot, a line says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from xcorr import conversion, fft_range
+from xcorr.arguments import LibraryError, Windows
+from xcorr.conversion import Converted, Loss
+from xcorr.errors import UserError
+from xcorr.precisions import scalar_type
+
+FLAT = (
+    f"windows that deviate by less than {conversion.CONSTANT:.1g} of their largest value score 0 in any precision; "
+    "remove the background first"
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Matrices x rows x cols as the user has them; `valid` in their shape or None; of windows of a frame the frame."""
+
+    name: str
+    stack: np.ndarray
+    valid: np.ndarray | None = None
+    is_frame: bool = False
+
+    def converted(self, request: Any, scalar: type) -> Converted:
+        """In the scalar type, less pivots where the score allows it."""
+        offset_free = conversion.is_offset_free(request.fields)
+        return conversion.converted(self.stack, scalar, offset_free, self.valid, self.is_frame)
+
+
+def sides_of(
+    request: Any, left: Any, right: Any = None, left_mask: Any = None, right_mask: Any = None
+) -> tuple[Side, Side]:
+    """Both sides of arrays as xcorr.library takes them. LibraryError for what is no array of the request."""
+    given = (("left", left, left_mask), ("right", left if request.same == "yes" else right, right_mask))
+    shapes = ((request.lefts, *request.left), (request.rights, *request.right))
+    made = []
+    for (name, array, mask), shape in zip(given, shapes):
+        is_frame = isinstance(array, Windows)
+        stack = np.asarray(array.frame if isinstance(array, Windows) else array)
+        if stack.dtype.kind not in "biuf" or stack.ndim < 2 or (not is_frame and stack.size != np.prod(shape)):
+            raise LibraryError(f"{name}: type {stack.dtype}, shape {stack.shape}; give real numbers, {tuple(shape)}")
+        stack = stack.reshape(1, -1, stack.shape[-1]) if is_frame else stack.reshape(shape)
+        made.append(Side(name, stack, None if mask is None else np.asarray(mask).reshape(shape), is_frame))
+    return made[0], made[1]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What conversion to a scalar type costs both sides of a problem: the worse of them, and its name."""
+
+    side: str = ""
+    loss: Loss = Loss()
+
+    @classmethod
+    def of(cls, request: Any, facts: Any, sides: tuple[Side, Side], made: tuple[Converted, Converted]) -> Cost:
+        """`facts`: the description of the request, or of a part of it."""
+        shifts = tuple(
+            range(first, first + n) for first, n in ((facts.sy0, facts.out_rows), (facts.sx0, facts.out_cols))
+        )
+        window = conversion.least_overlap(request, shifts)
+        worst = cls()
+        for side, one in list(zip(sides, made))[: 1 if request.same == "yes" else 2]:
+            found = conversion.loss(side.stack, one, request.fields, window, side.valid, side.is_frame)
+            flat = found.flat or worst.loss.flat
+            if found.worst > worst.loss.worst:
+                worst = cls(side.name, found)
+            worst = replace(worst, loss=replace(worst.loss, flat=flat))
+        return worst
+
+    @property
+    def text(self) -> str:
+        """In words; "" where nothing is lost."""
+        if not self.loss:
+            return ""
+        share = f"{100 * self.loss.worst:.2g} %" if self.loss.worst < 10 else "more than ten times"
+        of = "a window" if self.loss.local else "a matrix"
+        return f"{self.side}: rounding to float32 changes {of} by {share} of its deviation"
+
+    def warning(self, request: Any) -> str:
+        """Where the precision stays: what is lost and what to do about it."""
+        if not self.loss:
+            return ""
+        offset_free = conversion.is_offset_free(request.fields)
+        way_out = "compute in fp64" if offset_free else "subtract an offset first (--subtract-mean), or compute in fp64"
+        return f"{self.text}; {way_out}"
+
+
+def by_data(
+    auto: Any,
+    library: Any,
+    request: Any,
+    sides: tuple[Side, Side],
+    precision: str | None,
+    device: str,
+    feasible_us: float,
+) -> Any:
+    """The choice of `auto` (an xcorr.auto.Auto) for these numbers. `precision` None: fp32, or fp64 where float32 has too few
+    digits for a score that does not change with an offset and it takes at most `feasible_us`."""
+    facts = library.describe(request)
+    asked = precision or "fp32"
+    choice = auto.choose(request, asked)
+    made = tuple(side.converted(request, scalar_type(asked)) for side in sides)
+    cost, notes = Cost.of(request, facts, sides, made), []
+    if cost.loss:
+        wider = None
+        if precision is None and conversion.is_offset_free(request.fields):
+            wider = fp64_of(lambda: auto.choose(request, "fp64"), feasible_us)
+        if wider is not None:
+            asked, choice = "fp64", wider
+            made = tuple(side.converted(request, np.float64) for side in sides)
+        else:
+            notes.append(cost.warning(request))
+        notes += [FLAT] * cost.loss.flat
+    if auto.is_fft(choice.variant):
+        risk = fft_range.risk(request, facts.max_overlap, *(one.stack for one in made), asked, device)
+        if risk:
+            choice = auto.choose(request, asked, risk)
+            notes += [choice.warning] * bool(choice.warning)
+    why = f"{choice.why}; fp64: {cost.text}" if asked == "fp64" and precision is None else choice.why
+    return replace(choice, why=why, precision=asked, warning="; ".join(notes))
+
+
+def fp64_of(choose: Any, feasible_us: float) -> Any:
+    """The choice in fp64, None where there is none or it takes too long."""
+    try:
+        choice = choose()
+    except (UserError, LibraryError):
+        return None
+    return choice if choice.us <= feasible_us else None

@@ -1,0 +1,230 @@
+"""From a user's numbers to the scalar type of a computation: the pivot that is removed first, and what rounding costs.
+
+float64 and integers of 32 and 64 bits have more digits than float32. Where the score does not change with an offset of a
+matrix (OFFSET_FREE), a matrix that would be rounded is converted less a pivot, so that a small pattern on a large offset
+keeps its digits. Differences of integers are exact, those of floats have the type of the input. float32 has no digits to save,
+and numbers that are float32 all the same are converted as they are.
+
+The pivot is the lower median of what is finite, valid and no fill. A fill is the smallest or the largest value of a matrix where
+more than FILL of the elements share it; where several values are fills, each is left out in turn. So a nodata value of any
+size, a saturated sensor and a background of 0 do not become the pivot. A matrix of fills alone has the last of them as pivot.
+
+Differences of a few roundings of the input's type (ROUNDINGS) become 0: a plateau that is constant but for the rounding of the
+program that made it stays constant.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import ndimage
+
+from xcorr import moments
+from xcorr.fields import Fields
+
+OFFSET_FREE = ("covariance", "zncc", "phase")
+FILL = 1 / 16
+MOST_FILLS = 8
+ROUNDINGS = 8  # of the larger of a value and the pivot
+COST = 1e-3  # of the deviation of a window: the root mean square of what rounding changed
+CONSTANT = (
+    8 * 2.0**-24
+)  # of the largest value of a window: one that deviates less scores 0 (docs/design.md, Fields of a problem)
+
+
+def has_more_digits(kind: np.dtype, scalar: type) -> bool:
+    """Whether numbers of the type `kind` may be rounded where they become `scalar`."""
+    digits = np.finfo(scalar).nmant + 1
+    if kind.kind == "f":
+        return np.finfo(kind).nmant + 1 > digits
+    return kind.kind in "iu" and 8 * kind.itemsize - (kind.kind == "i") > digits
+
+
+def is_offset_free(fields: Fields) -> bool:
+    """Whether a score stays the same where a number is added to all elements of a matrix."""
+    return fields.score_kind in OFFSET_FREE
+
+
+def pivot(values: np.ndarray, valid: np.ndarray | None = None) -> Any:
+    """The pivot of a matrix, an element of it; 0 of a matrix without a finite, valid value."""
+    counted = values.ravel() if valid is None else values[valid != 0]
+    if counted.dtype.kind == "f":
+        finite = np.isfinite(counted)
+        counted = counted if finite.all() else counted[finite]
+    if counted.size == 0:
+        return values.dtype.type(0)
+    for _ in range(MOST_FILLS):
+        ends = [counted == end for end in (counted.min(), counted.max())]
+        fills = [end for end in ends if np.count_nonzero(end) > FILL * counted.size]
+        rest = counted[~np.logical_or.reduce(fills)] if fills else counted
+        if rest.size in (0, counted.size):
+            break
+        counted = rest
+    middle = (counted.size - 1) // 2
+    return np.partition(counted, middle)[middle]
+
+
+@dataclass(frozen=True)
+class Converted:
+    """Matrices in the scalar type, and what was removed from each: None where nothing was."""
+
+    stack: np.ndarray
+    pivots: list[Any]
+
+
+def converted(
+    stack: np.ndarray, scalar: type, offset_free: bool, valid: np.ndarray | None = None, one: bool = False
+) -> Converted:
+    """`stack` (matrices x rows x cols) in the scalar type, where `offset_free` less the pivot of each matrix; with `one` all less one
+    pivot, as windows of a frame need it. Elements that `valid` (of the same shape) leaves out may be anything and become the
+    pivot; those of matrices without a pivot become an element that counts. Values beyond the scalar type become infinite."""
+    may_remove = offset_free and has_more_digits(stack.dtype, scalar)
+    if not may_remove and valid is None:
+        with np.errstate(over="ignore"):
+            return Converted(stack.astype(scalar), [None] * len(stack))
+    made, removed = np.empty(stack.shape, scalar), []
+    common = pivot(stack, valid) if one and may_remove and not _is_exact(stack, scalar, valid) else None
+    for index, matrix in enumerate(stack):
+        counts = None if valid is None else valid[index] != 0
+        middle = common
+        if may_remove and not one and not _is_exact(matrix, scalar, counts):
+            middle = pivot(matrix, counts)
+        with np.errstate(over="ignore", invalid="ignore"):
+            made[index] = matrix if middle is None else differences(matrix, middle)
+        if counts is not None and not counts.all():
+            made[index][~counts] = _any(made[index], counts) if middle is None else 0
+        removed.append(middle)
+    return Converted(made, removed)
+
+
+def _any(values: np.ndarray, counts: np.ndarray) -> Any:
+    """An element that counts and is finite, 0 if there is none."""
+    usable = values[counts]
+    usable = usable[np.isfinite(usable)]
+    return usable[0] if usable.size else 0
+
+
+def _is_exact(values: np.ndarray, scalar: type, valid: np.ndarray | None) -> bool:
+    """Whether no element that counts is rounded."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        back = values.astype(scalar)
+        same = back.astype(np.longdouble) == values if values.dtype.kind in "iu" else back == values
+    same |= ~np.isfinite(values) if values.dtype.kind == "f" else False
+    return bool(same.all() if valid is None else same[valid != 0].all())
+
+
+def differences(values: np.ndarray, middle: Any) -> np.ndarray:
+    """`values` less an element of them; exact of integers."""
+    if values.dtype.kind == "f":
+        apart = values - middle
+        roundings = ROUNDINGS * np.finfo(values.dtype).eps / 2
+        apart[np.abs(apart) <= roundings * np.maximum(np.abs(values), np.abs(middle))] = 0
+        return apart
+    if values.dtype.itemsize < 8:
+        return values.astype(np.int64) - np.int64(middle)
+    # A difference of 64 bits needs 65: its magnitude, modulo 2^64, and its sign.
+    wide, center = values.astype(np.uint64), np.uint64(int(middle) % 2**64)
+    more, less = (wide - center).astype(np.longdouble), (center - wide).astype(np.longdouble)
+    return np.where(values >= middle, more, -less)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What conversion cost. `worst`: the largest share of its deviation that a window lost, where that exceeds COST; else 0.
+    `flat`: a window of that kind also deviates so little that it scores 0 in any precision (CONSTANT). `local`: windows
+    smaller than a matrix were looked at."""
+
+    worst: float = 0.0
+    flat: bool = False
+    local: bool = False
+
+    def __bool__(self) -> bool:
+        return self.worst > 0
+
+
+def least_overlap(request: Any, shifts: tuple[range, range]) -> tuple[int, int]:
+    """Rows and columns of about the smallest overlap that has a score: of the shifts of the window, not below the square root
+    of the least overlap of ncc and zncc along either axis."""
+    share = math.sqrt(request.fields.min_overlap)
+    sides = []
+    for left, right, shift in zip(request.left, request.right, shifts):
+        most = min(left, right)
+        least = min(min(left, right - s) - max(0, -s) for s in (shift[0], shift[-1]))
+        sides.append(max(1, least, math.floor(share * most)))
+    return sides[0], sides[1]
+
+
+def loss(
+    stack: np.ndarray,
+    made: Converted,
+    fields: Fields,
+    window: tuple[int, int],
+    valid: np.ndarray | None = None,
+    is_frame: bool = False,
+) -> Loss:
+    """What the conversion of `stack` to `made` cost its windows: of the shape `window` for zncc and of a frame, else whole
+    matrices."""
+    local = fields.score_kind == "zncc" or is_frame
+    found = Loss(local=local)
+    if not has_more_digits(stack.dtype, made.stack.dtype.type) or made.stack.dtype != np.float32:
+        return found
+    for index, matrix in enumerate(stack):
+        counts = None if valid is None else valid[index] != 0
+        shape = (min(window[0], matrix.shape[0]), min(window[1], matrix.shape[1])) if local else matrix.shape
+        middle = made.pivots[index]
+        exact = (matrix if middle is None else differences(matrix, middle)).astype(np.float64)
+        worst, flat = _loss(exact, made.stack[index], middle, matrix.dtype, (shape[0], shape[1]), counts)
+        found = Loss(max(found.worst, worst), found.flat or (flat and fields.score_kind == "zncc"), local)
+    return found
+
+
+def _loss(
+    exact: np.ndarray, made: np.ndarray, middle: Any, kind: np.dtype, window: tuple[int, int], valid: np.ndarray | None
+) -> tuple[float, bool]:
+    """`Loss.worst` and `Loss.flat` of a matrix. `exact`: it, less its pivot `middle`, in float64. Windows that are constant but
+    for roundings of their type `kind` lose nothing."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        changed = np.abs(exact - made)
+    if valid is not None:
+        changed = np.where(valid, changed, 0)
+        exact = np.where(valid, exact, 0)
+    most = float(changed.max())
+    if most == 0 or (valid is None and _is_far_below(most, exact, window)):
+        return 0.0, False
+    worst, flat = 0.0, False
+    magnitude = np.abs(exact)
+    roundings = ROUNDINGS * np.finfo(kind).eps / 2 if kind.kind == "f" else 0.0
+    for rows, _ in moments.slabs(exact.shape, window):
+        count, _, squares = moments.of_windows(exact[rows], window, None if valid is None else valid[rows])
+        errors = moments.sums(changed[rows] ** 2, window)
+        costs = np.divide(errors, squares, out=np.zeros(errors.shape), where=(squares > 0) & np.isfinite(squares))
+        lost = costs > COST * COST
+        if not lost.any():
+            continue
+        largest = _largest(magnitude[rows], window)
+        original = largest + (0.0 if middle is None else abs(float(middle)))
+        lost &= squares > count * (roundings * original) ** 2
+        if lost.any():
+            worst = max(worst, math.sqrt(costs[lost].max()))
+            flat |= bool((lost & (squares <= count * (CONSTANT * largest) ** 2)).any())
+    return worst, flat
+
+
+def _is_far_below(most: float, exact: np.ndarray, window: tuple[int, int]) -> bool:
+    """Whether errors of at most `most` cost no window COST. Every window holds a whole block of half its sides, of a grid
+    of such blocks, and deviates at least as much as that."""
+    rows, cols = ((side + 1) // 2 for side in window)
+    down, across = exact.shape[0] // rows, exact.shape[1] // cols
+    blocks = exact[: down * rows, : across * cols].reshape(down, rows, across, cols)
+    squares = blocks.var(axis=(1, 3)) * (rows * cols)
+    return bool(squares.min() > 0 and most * most * math.prod(window) <= COST * COST * squares.min())
+
+
+def _largest(values: np.ndarray, window: tuple[int, int]) -> np.ndarray:
+    """The largest element of each window inside `values`."""
+    filtered = ndimage.maximum_filter(values, window, mode="nearest")
+    rows, cols = (extent - side + 1 for extent, side in zip(values.shape, window))
+    return filtered[window[0] // 2 : window[0] // 2 + rows, window[1] // 2 : window[1] // 2 + cols]

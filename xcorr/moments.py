@@ -1,0 +1,78 @@
+"""Centred sums of squares of every window of a matrix, in float64, with nothing subtracted from a sum.
+
+Two parts with n, mean and sum of squares about it (n1, m1, s1), (n2, m2, s2) have s1 + s2 + (m2 - m1)^2 n1 n2 / (n1 + n2)
+together (Chan, Golub and LeVeque 1983). All terms are at least 0, so that an outlier counts in its own windows only and an
+offset costs no digits. Windows grow from parts of 1, 2, 4 ... elements, along one axis and then along the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+_SLAB_ELEMENTS = 1 << 20
+
+Parts = tuple[np.ndarray, ...]
+
+
+def slabs(shape: tuple[int, ...], window: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
+    """Parts of a matrix of `shape` that together have all windows: rows of the matrix, and which rows of windows they have."""
+    rows = shape[0] - window[0] + 1
+    step = max(1, _SLAB_ELEMENTS // shape[1])
+    for first in range(0, rows, step):
+        last = min(first + step, rows)
+        yield slice(first, last + window[0] - 1), slice(first, last)
+
+
+def of_windows(values: np.ndarray, window: tuple[int, int], valid: np.ndarray | None = None) -> Parts:
+    """Of all windows inside `values` (rows x cols, at least as large as `window`): how many elements count, their mean (0 of
+    none) and the sum of squares about it. `valid`: 0 where an element does not count."""
+    counts = np.ones(values.shape, bool) if valid is None else valid != 0
+    parts: Parts = (counts.astype(np.float64), np.where(counts, values, 0).astype(np.float64), np.zeros(values.shape))
+    with np.errstate(over="ignore", invalid="ignore"):  # squares of numbers near the largest ones are inf
+        return _of_both_axes(parts, window, _moments)
+
+
+def sums(values: np.ndarray, window: tuple[int, int]) -> np.ndarray:
+    """The sums of all windows inside `values`, which has no negative element."""
+    return _of_both_axes((values,), window, lambda a, b: (a[0] + b[0],))[0]
+
+
+def _moments(a: Parts, b: Parts) -> Parts:
+    count = a[0] + b[0]
+    share = b[0] / np.maximum(count, 1)
+    apart = np.where((a[0] > 0) & (b[0] > 0), b[1] - a[1], 0)
+    mean = np.where(a[0] > 0, a[1] + apart * share, b[1])
+    return count, mean, a[2] + b[2] + apart * apart * (a[0] * share)
+
+
+def _of_both_axes(parts: Parts, window: tuple[int, int], together: Callable[[Parts, Parts], Parts]) -> Parts:
+    for axis in (1, 0):
+        parts = _grown(parts, axis, window[axis], together)
+    return parts
+
+
+def _grown(parts: Parts, axis: int, length: int, together: Callable[[Parts, Parts], Parts]) -> Parts:
+    """Parts of `length` elements along an axis, of parts of one."""
+    grown: Parts | None = None
+    have, size = 0, 1
+    while True:
+        if length & size:
+            grown = parts if grown is None else _joined(grown, parts, have, axis, together)
+            have += size
+        if have == length:
+            assert grown is not None
+            return grown
+        parts = _joined(parts, parts, size, axis, together)
+        size *= 2
+
+
+def _joined(first: Parts, second: Parts, apart: int, axis: int, together: Callable[[Parts, Parts], Parts]) -> Parts:
+    """Each of `first` with that of `second` which begins `apart` elements later."""
+    length = min(first[0].shape[axis], second[0].shape[axis] - apart)
+
+    def cut(parts: Parts, start: int) -> Parts:
+        return tuple(one[(slice(None),) * axis + (slice(start, start + length),)] for one in parts)
+
+    return together(cut(first, 0), cut(second, apart))
