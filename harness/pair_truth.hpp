@@ -192,7 +192,11 @@ struct AxisTruth {
     before = look(has_before, at - step);
     after = look(has_after, at + step);
     const Index behind = (rows ? truth.rows() : truth.cols()) - position;
-    while (equal < behind && truth.low(at + equal * step) >= middle.high) ++equal;
+    // A larger output ends the plateau; it may follow one that has the value of the peak.
+    const auto is_equal = [&](Index e) {
+      return truth.low(e) >= middle.high && truth.high(e) <= middle.high;
+    };
+    while (equal < behind && is_equal(at + equal * step)) ++equal;
     const auto may_be_equal = [&](Index e) {
       return truth.high(e) >= middle.low && truth.low(e) <= middle.high;
     };

@@ -478,40 +478,5 @@ TEST(CpuFields, OnlyTheDefinitionLimitsTheSizeOfAPhase) {
   EXPECT_TRUE(supported("cpu_fft", "64x65"));
 }
 
-// Every product alike, so that float32 rounds every addition in one direction.
-std::vector<double> run_plain(const std::string& id, const std::string& problem, const Fill& fill,
-                              double& expected, double& norms) {
-  const Problem q = parse_problem(problem);
-  const Input left = make_input(q, Side::left, fill), right = make_input(q, Side::right, fill);
-  long double sum = 0, lefts = 0, rights = 0;
-  for (std::size_t k = 0; k < left.array.size(); ++k) {
-    sum += static_cast<long double>(left.array[k]) * right.array[k];
-    lefts += static_cast<long double>(left.array[k]) * left.array[k];
-    rights += static_cast<long double>(right.array[k]) * right.array[k];
-  }
-  expected = static_cast<double>(sum);
-  norms = static_cast<double>(std::sqrt(lefts * rights));
-  return run(id, q, Precision::fp32, left, right);
-}
-
-TEST(CpuSums, OfProductsOfOneSignHoldTheirBoundAtAnyLength) {
-  const Fill grey = [](Side, Index) { return 200.0; };
-  const Fill bytes = [](Side side, Index k) { return std::floor((noise(side, k) + 1) * 128); };
-  const Fill ones = [](Side, Index) { return 1.0; };
-  const Fill thirds = [](Side, Index) { return static_cast<double>(1.1f); };
-  for (const std::string id : {"cpu_definition", "cpu_row_streaming"}) {
-    double expected = 0, norms = 0;
-    const char* const many = "one-to-one/1x17000000/1x17000000/1:1/sy:0..0,sx:0..0";
-    EXPECT_EQ(run_plain(id, many, ones, expected, norms)[0], 17e6) << id;
-    for (const std::string shape : {"700x700", "1x500000", "500000x1"}) {
-      const std::string problem = "one-to-one/" + shape + "/" + shape + "/1:1/sy:0..0,sx:0..0";
-      for (const Fill& fill : {grey, bytes, ones, thirds, Fill(offset)}) {
-        const std::vector<double> out = run_plain(id, problem, fill, expected, norms);
-        EXPECT_NEAR(out[0], expected, 3e-6 * norms) << id << " " << problem;
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace xcorr

@@ -158,8 +158,8 @@ std::vector<double> magnitudes(const std::vector<double>& data) {
   for (std::size_t k = 0; k <= n; ++k) {
     std::complex<double> sum;
     for (std::size_t i = 0; i < n; ++i) {
-      sum += std::polar(data[i], -std::numbers::pi * static_cast<double>(i * k % (2 * n)) /
-                                     static_cast<double>(n));
+      sum += data[i] * std::polar(1.0, -std::numbers::pi * static_cast<double>(i * k % (2 * n)) /
+                                           static_cast<double>(n));
     }
     result.push_back(std::abs(sum));
   }

@@ -233,6 +233,13 @@ TEST(Verdict, OnAPlateauThePositionIsItsCentre) {
   }
 }
 
+TEST(Verdict, APlateauEndsWhereALargerOutputFollows) {
+  for (const char* const fit : {"peaks:2", "peaks:3"}) {
+    Judged judged(problem_of(1, 7, fit), {1, 5, 5, 5, 8, 8, 1});
+    EXPECT_EQ(judged.wrong(), "");
+  }
+}
+
 TEST(Verdict, OutputsThatMayBeEqualAreHalfAPixel) {
   Judged judged(problem_of(1, 4, "peak"), {1, 5, 5 - 1e-6, 1}, 1e-6);
   EXPECT_EQ(judged.wrong(), "");
