@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/inputs.hpp"
+#include "harness/reduce.hpp"
 #include "harness/registry.hpp"
 
 namespace xcorr {
