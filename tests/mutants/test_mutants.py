@@ -13,7 +13,11 @@ from tests.mutants.builds import CONFORMANCE, EMULATION
 from xcorr.paths import ROOT
 
 BUILD = Path(os.environ.get("XCORR_BUILD", ROOT / "build"))
-CPU_EDIT = {"file": "algorithms/cpu/cpu_definition.cpp", "find": "T sum = 0;", "replace": "T sum = 0; (void)sum;"}
+CPU_EDIT = {
+    "file": "algorithms/cpu/cpu_definition.cpp",
+    "find": "double sum = 0;",
+    "replace": "double sum = 0; (void)sum;",
+}
 
 
 def written(folder: Path, name: str = "mine", caught: str = 'caught = ["cpu"]', **edit: str) -> Path:
@@ -82,8 +86,8 @@ def test_what_becomes_of_mutants_of_a_cpu_variant(tmp_path: Path, capsys: pytest
     data, record = tmp_path / "data", tmp_path / "record.json"
     written(data, "survives")
     nothing = (data / "mine.toml").read_text()
-    broken = nothing.replace('"survives"', '"broken"').replace("T sum = 0; (void)sum;", "T sum = nothing;")
-    wrong = nothing.replace('"survives"', '"wrong"').replace("T sum = 0; (void)sum;", "T sum = 1;")
+    broken = nothing.replace('"survives"', '"broken"').replace("double sum = 0; (void)sum;", "double sum = nothing;")
+    wrong = nothing.replace('"survives"', '"wrong"').replace("double sum = 0; (void)sum;", "double sum = 1;")
     (data / "mine.toml").write_text(nothing + broken + wrong)
     options = ["--where", "cpu", "--data", str(data), "--record", str(record)]
     assert run.main([*options, *built(CONFORMANCE)]) == 1

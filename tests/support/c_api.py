@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 TEXT, SIZE, POINTER = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
-ERROR_BYTES, JSON_BYTES = 4096, 1 << 16
+ERROR_BYTES, JSON_BYTES = 4096, 1 << 20
 # Parameters of a function before `error` and its capacity.
 PARAMETERS: dict[str, tuple[Any, ...]] = {
     "list": (TEXT, SIZE),
