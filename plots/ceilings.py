@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
+
+from xcorr.errors import UserError
+from xcorr.files import load_json
 
 FILE = "ceilings.json"
 COMMAND = "xcorr-bench --ceilings --device cuda"
@@ -44,14 +46,14 @@ def load(folder: Path) -> Ceilings | str:
     path = folder / FILE
     way_out = f"measure with {COMMAND} > {FILE} in the set's folder"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        if not path.exists():
+            return f"no {FILE} in this set; {way_out}"
+        found = load_json(path)
         values = {field: float(found[key]) for field, key in KEYS.items()}
         values |= {field: float(found[key]) for field, key in OPTIONAL.items() if key in found}
-    except FileNotFoundError:
-        return f"no {FILE} in this set; {way_out}"
     except KeyError as error:
         return f"{FILE}: {error} is missing; {way_out}"
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, UserError) as error:
         return f"{FILE}: cannot be read ({error}); {way_out}"
     bad = [field for field, value in values.items() if not 0 < value < float("inf")]
     if bad:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import gzip
+import io
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import pandas as pd
+
+from xcorr.errors import UserError
+from xcorr.files import MOST_BYTES, limited, load_json
 
 EBSD, PHOTO, SEISMIC = "real-ebsd", "real-photo", "real-seismic"  # the experiments
 AMPLITUDES, AUTOCORRELATION = "series-amplitudes", "image-autocorrelation"
@@ -62,16 +67,27 @@ def load(folder: Path, experiment: str) -> RealData | str:
         if missing:
             return f"{missing[0]} is missing"
         try:
-            rows = pd.read_csv(paths[0])
-            summary = json.loads(paths[1].read_text(encoding="utf-8"))
-            with np.load(paths[2], allow_pickle=False) as arrays:
-                previews = {name: arrays[name] for name in arrays.files}
-        except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
+            with gzip.open(paths[0], "rb") as packed:
+                rows = pd.read_csv(io.BytesIO(limited(packed)))
+            summary = load_json(paths[1])
+            previews = _arrays(paths[2])
+        except (OSError, EOFError, ValueError, KeyError, BadZipFile, MemoryError, zlib.error, UserError) as error:
             return f"{experiment}: cannot be read ({error})"
+        if not isinstance(summary, dict) or summary.get("machine_key", folder.name) != folder.name:
+            return f"{experiment}: {paths[1].name} is of another machine; measure it here"
         if rows.empty:
             return f"{experiment}: no rows"
         return RealData(rows, summary, previews)
     return f"{experiment} was not run for this set"
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file; ValueError when they take more than MOST_BYTES."""
+    with ZipFile(path) as packed:
+        if sum(member.file_size for member in packed.infolist()) > MOST_BYTES:
+            raise ValueError(f"more than {MOST_BYTES >> 20} MiB")
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 def origin(dataset: dict[str, Any]) -> str:

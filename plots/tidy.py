@@ -243,16 +243,13 @@ def experiment_feeds(folder: Path = Path(experiments.__file__).parent) -> dict[s
     return found
 
 
-def _every_run(folder: Path) -> pd.DataFrame:
-    """The rows of a local set as they lie there, older runs too, of the newest source of each variant. A file that
-    store.read_set has found damaged is left out."""
-    rows: list[store.Row] = []
-    for path in sorted(folder.glob("*/*.csv.gz")):
-        if store.CHUNK_NAME.fullmatch(path.name):
-            try:
-                rows += store.decode(path)
-            except (store.Damaged, OSError):
-                continue
+def _said(_: str) -> None:
+    """store.read_set has told the user."""
+
+
+def _every_run(folder: Path, records: list[dict[str, Any]]) -> pd.DataFrame:
+    """The rows of a local set that count, older runs too, of the newest source of each variant."""
+    rows = store.every_row(folder, records, _said, _said, set_aside=False)
     frame = pd.DataFrame(store.newest_sources(rows), columns=list(store.COLUMNS), dtype=object)
     return _typed(frame.astype({name: "int64" for name in PROBLEM if name in store.INTEGERS}))
 
@@ -263,10 +260,13 @@ def load(folder: Path, key: str, kind: str) -> ResultSet:
     Raises xcorr.errors.UserError when a published file is damaged.
     """
     rows = store.read_set(folder)
-    runs = store.read_runs(folder)
+    records = store.run_records(folder, _said)
+    runs = store.by_run(records)
     # A published set has one run of each point and experiment; a local one keeps the older ones too.
     typed, side = _typed(rows), studies()
-    known = _run_ranges(pd.concat([typed, _every_run(folder)], ignore_index=True) if kind == "local" else typed)
+    known = _run_ranges(
+        pd.concat([typed, _every_run(folder, records)], ignore_index=True) if kind == "local" else typed
+    )
     is_plain = typed["fields"] == ""
     rows, plain, others = rows[is_plain], typed[is_plain], typed[~is_plain]
     own = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,10 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
 
+# What the project reads as a whole: its largest record takes less than 1 MiB.
+MOST_BYTES = 64 * 2**20
+
+
 def load_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file; UserError when it cannot be read or is not TOML."""
     try:
@@ -25,6 +30,24 @@ def load_toml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: {error.strerror}; give a readable file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not TOML: {error}; correct that place") from error
+
+
+def load_json(path: Path, most_bytes: int = MOST_BYTES) -> Any:
+    """The value of a JSON file; UserError when it cannot be read, is larger than `most_bytes` or is no JSON."""
+    try:
+        with path.open("rb") as file:
+            return json.loads(limited(file, most_bytes).decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: cannot be read ({error})") from error
+
+
+def limited(file: BinaryIO, most_bytes: int = MOST_BYTES) -> bytes:
+    """The content of an open file, which may be one that is unpacked as it is read; ValueError when it is larger than
+    `most_bytes`, of which no more is read or unpacked."""
+    data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise ValueError(f"more than {most_bytes >> 20} MiB")
+    return data
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from xcorr.errors import UserError
+from xcorr.files import load_json
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
 
@@ -121,15 +122,15 @@ def text_of(sets: list[dict[str, Any]]) -> str:
 def read(path: Path) -> list[dict[str, Any]]:
     """The sets of a file, none where it does not exist. UserError where it is damaged."""
     try:
-        sets = json.loads(path.read_text(encoding="utf-8"))
+        if not path.exists():
+            return []
+        sets = load_json(path)
         if not isinstance(sets, list):
             raise ValueError("a table is a list of sets")
         for one in sets:
             _check_set(one)
             one["times"] = undigest(one["times"])
         return sets
-    except FileNotFoundError:
-        return []
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, UserError) as error:
         way_out = f"run {COMMAND}{option(path.parent)}"
         raise UserError(f"{path}: not a table of times ({error or type(error).__name__}); {way_out}") from error
@@ -157,7 +158,11 @@ def sources(machine: Mapping[str, Any], device: str, precision: str, results: Pa
     own: dict[str, dict[Problem, dict[Point, float]]] = {}
     kinds = []
     for kind in KINDS:
-        for one in read(results / kind / key / NAME):
+        path = results / kind / key / NAME
+        for one in read(path):
+            if one["machine_key"] != key:
+                way_out = f"run {COMMAND}{option(path.parent)}"
+                raise UserError(f"{path}: times of machine {one['machine_key']}, not of {key}; {way_out}")
             kinds.append(kind)
             for which, times in one["times"].items():
                 for problem, found in times.items():

@@ -7,17 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from xcorr.errors import UserError
-from xcorr.files import replaced_file
+from xcorr.files import load_json, replaced_file
 
 
 def stored(folder: Path, experiment: str, schema: int, way_out: str) -> dict[str, Any] | None:
     """The file of the set at `folder`, published or local; None where there is none. UserError, which ends with the way out, for
-    another schema."""
+    another schema or another machine."""
     for path in (folder / f"{experiment}.json", _local(folder, experiment)):
         if path.exists():
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = load_json(path)
+            if not isinstance(found, dict):
+                raise UserError(f"{path}: not an object; {way_out}")
             if found.get("schema") != schema:
                 raise UserError(f"{path}: schema {found.get('schema')}, not {schema}; {way_out}")
+            if found.get("machine_key", folder.name) != folder.name:
+                raise UserError(f"{path}: of machine {found['machine_key']}; {way_out}")
             return dict(found)
     return None
 

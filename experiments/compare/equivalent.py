@@ -26,6 +26,7 @@ from experiments.compare.equivalence.calls import Compared, Recorder, compare_ca
 from experiments.compare.equivalence.machine_code import Kernel, kernels_of, plain_names
 from experiments.driver import identity, store
 from experiments.driver.identity import EVERY, Line, add_lines, architecture, identities
+from experiments.driver.run_records import read_runs
 from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.paths import ROOT
 
@@ -210,7 +211,7 @@ def row_table(folders: Iterable[Path]) -> tuple[str, bool]:
     (variants, reductions), known = Tree(ROOT, ROOT).hashes(), identities()
     body, good = [], True
     for folder in folders:
-        runs = store.read_runs(folder)
+        runs = read_runs(folder)
         counts: dict[str, Counter[str]] = {}
         for row in store.read_rows(folder):
             where = architecture(row["backend"], runs.get(row["run"], {}).get("before") or {})

@@ -5,7 +5,6 @@ Without a GPU the lines about it are left out, and a line says so."""
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -22,6 +21,7 @@ from experiments.driver.points import Unit
 from experiments.driver.run import open_device
 from experiments.driver.schema import Limits, Preset
 from xcorr.errors import Parser, UserError
+from xcorr.files import load_json
 from xcorr.paths import ROOT
 from xcorr.problem import Problem
 
@@ -164,9 +164,9 @@ def expected_launch_us(key: str, published: Path) -> float:
     """The longest launch of nothing that an idle host needs: that of this machine's published set with a margin, else
     what is usual."""
     try:
-        known = json.loads((published / key / "ceilings.json").read_text(encoding="utf-8"))
+        known = load_json(published / key / "ceilings.json")
         return BUSY * float(known["empty_launch_stream_us"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (UserError, ValueError, KeyError, TypeError):
         return USUAL_LAUNCH_US
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.driver import store
+from experiments.driver.run_records import read_runs
 from experiments.driver.studies import without_studies
 from xcorr import table
 from xcorr.fields import NAMES as FIELDS
@@ -40,7 +41,7 @@ def read(folder: Path, rows: list[store.Row] | None = None) -> dict[str, Any] | 
     times = times_of(rows)
     if not times:
         return None
-    runs = store.read_runs(folder)
+    runs = read_runs(folder)
     newest = runs[max(runs)] if runs else {}
     facts = newest.get("before") or newest.get("machine") or {}
     backend = next(row["backend"] for row in rows if row["outcome"] == "passed")

@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,14 @@ from tabulate import tabulate
 from experiments.driver import lock, measured, store
 from experiments.driver.bench import SEED, Bench, program
 from experiments.driver.best import elsewhere, keep_best, keep_plotted, ranking
+from experiments.driver.columns import OUTCOMES
 from experiments.driver.identity import architecture, identities
 from experiments.driver.launches import quiet_us, slowed
 from experiments.driver.points import Filters, Unit, Variant, expand, in_processes, parse_shard, take_shard
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
 from experiments.driver.sweep import Progress, Sweep
-from xcorr.errors import Parser, UserError, nearest
+from xcorr.errors import Parser, UserError, nearest, warn
 from xcorr.fields import NAMES as FIELDS
 from xcorr.paths import ROOT
 
@@ -161,7 +163,7 @@ def say_left_out(
 def summary(progress: Progress, folder: Path, took_s: float) -> str:
     """Points by outcome, where they are, and every incorrect or failed one by name."""
     counts = progress.counts()
-    order = [outcome for outcome in store.OUTCOMES if counts[outcome]]
+    order = [outcome for outcome in OUTCOMES if counts[outcome]]
     found = ", ".join(f"{counts[outcome]} {outcome}" for outcome in order) or "none"
     lines = [f"points: {found}; {took_s / 60:.1f} min; rows in {folder}"]
     for key, outcome, reason in progress.bad():
@@ -270,8 +272,9 @@ def run(argv: Sequence[str]) -> int:
     key = str(facts["machine_key"])
     folder = options.results / "local" / key
     # A dry run writes nothing at all, not even another name for a damaged file.
-    rows = store.read_rows(folder, set_aside=not options.dry_run)
-    published = store.read_rows(options.results / "published" / key)
+    said = cache(warn)  # the set is read several times
+    rows = store.read_rows(folder, said, set_aside=not options.dry_run)
+    published = store.read_rows(options.results / "published" / key, said)
 
     units = expand(experiments, variants, options.preset, bench.device, filters)
     earlier = [*rows, *published]
@@ -306,7 +309,7 @@ def run(argv: Sequence[str]) -> int:
     predictor = Predictor(load_rates(options.folder), facts, bench.device, preset, options.preset)
     predictor.learn(published, variants)
     predictor.learn(rows)
-    run_id = store.new_run_id()
+    run_id = store.new_run_id(store.run_ids(folder) | {row["run"] for row in published})
     record = _record(run_id, argv, options.preset, options.shard, facts)
     sweep = Sweep(bench, folder, run_id, record, options.preset, preset, predictor)
     quiet = quiet_us([*rows, *published])
@@ -326,7 +329,7 @@ def run(argv: Sequence[str]) -> int:
     with lock.held(folder, lock.holder(run_id, shard, selection(options))):
         store.check_writable(folder)
         store.remove_stale_temporaries(folder)
-        rows = store.read_rows(folder)  # another sweep may have ended since
+        rows = store.read_rows(folder, said)  # another sweep may have ended since
         predictor.learn(rows)
         pending = split(units, rows, options, sweep, quiet)
         if sweep.settled(pending):
@@ -346,7 +349,7 @@ def run(argv: Sequence[str]) -> int:
     print(summary(sweep.progress, folder, time.monotonic() - begin))
     if preset.borrow:
         say_left_out(options, experiments, variants, bench.device, whole)
-    rows = store.read_rows(folder)
+    rows = store.read_rows(folder, said)
     measured.write(folder, rows)
     rows += published
     busy = slowed([row for row in rows if row["run"] == run_id], quiet_us(rows))

@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from xcorr.errors import warn
+from xcorr.errors import UserError, warn
+from xcorr.files import load_json
 
 
 def read_runs(folder: Path) -> dict[str, dict[str, Any]]:
     """Run records of a set by run id; a record that cannot be read is left out with a warning."""
-    return {record["run"]: record for record in run_records(folder)}
+    return by_run(run_records(folder))
+
+
+def by_run(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Records by run id; of a run of several experiments the last one."""
+    return {record["run"]: record for record in records}
 
 
 def run_records(folder: Path, on_fault: Callable[[str], None] = warn) -> list[dict[str, Any]]:
-    """As read_runs, every record: a run has one for each of its experiments."""
+    """As read_runs, every record: a run has one for each of its experiments. `folder` is that of a set, named by its
+    machine key; a record of another machine, or in the place of another run, is left out too."""
     records: list[dict[str, Any]] = []
-    paths = [*folder.glob("runs.json"), *folder.glob("runs/*.json"), *folder.glob("*/runs/*.json")]
-    for path in sorted(paths):
+    for path in sorted([*folder.glob("runs.json"), *folder.glob("*/runs/*.json")]):
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            on_fault(f"{path}: run record cannot be read ({error}); left out")
+            found = load_json(path)
+        except UserError as error:
+            on_fault(f"{error}; left out")
             continue
         for record in found if isinstance(found, list) else [found]:
-            fault = _record_fault(record)
+            fault = _record_fault(record) or _place_fault(record, path, folder.name)
             if fault:
                 on_fault(f"{path}: run record cannot be read ({fault}); left out")
             else:
                 records.append(record)
     return records
+
+
+def _place_fault(record: dict[str, Any], path: Path, machine_key: str) -> str:
+    """Why the record does not belong where it lies, "" where it does."""
+    facts = (record, record.get("before", {}), record.get("machine", {}))
+    for key in (one["machine_key"] for one in facts if "machine_key" in one):
+        if key != machine_key:
+            return f"it is of machine {key}"
+    if path.parent.name != "runs":
+        return ""
+    place = path.parent.parent.name, path.stem
+    said = record.get("experiment", place[0]), record["run"]
+    return "" if said == place else f"it is of run {said[1]} of experiment {said[0]}"
 
 
 def _record_fault(record: Any) -> str:

@@ -1,4 +1,4 @@
-"""Rows on disk: the only code that knows the columns and the layout of results/.
+"""Rows on disk: the only code that knows the layout of results/.
 
 A local set lies in `results/local/<machine-key>/<experiment>/<run-id>-<chunk>.csv.gz`, one file per
 process, rewritten atomically after every point, and `runs/<run-id>.json` beside them. A published
@@ -12,66 +12,57 @@ import errno
 import gzip
 import io
 import json
-import math
 import os
 import re
 import secrets
 import time
-import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import lru_cache
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.driver.belonging import Belonging
+from experiments.driver.columns import COLUMNS, FLOATS, IDENTITY, INTEGERS, KEY, Key, Row
+from experiments.driver.decoding import Damaged, Newer, decode
 from experiments.driver.identity import architecture, identities
-from experiments.driver.run_records import read_runs
+from experiments.driver.run_records import by_run, run_records
 from xcorr.errors import UserError, warn
-from xcorr.fields import NAMES as FIELDS
-from xcorr.problem import COLUMNS as PROBLEM
-from xcorr.problem import FORMS, GEOMETRY, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = (
-    "run experiment machine_key input variant family backend precision form left_rows left_cols "
-    "right_rows right_cols lefts rights window params mode preset repetition iterations outcome "
-    "reason compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "
-    "energy_uj max_error error_bound exact_error exact_bound rel_l2_error argmax_agrees fmas bytes "
-    "seed source_hash clear_us launch_us overlap_checked rel_l2_bound "
-    "boundary score masks result same views build_us normalised_error compile_us load_us registers"
-).split()
-# Absent from sets that are older than they are: read as empty. An empty field of a problem has its default.
-ADDED = (
-    *("clear_us", "launch_us", "overlap_checked", "rel_l2_bound", "build_us", *FIELDS, "normalised_error"),
-    *("compile_us", "load_us", "registers"),
-)
-KEY = (
-    "variant params precision form left_rows left_cols right_rows right_cols lefts rights window "
-    "boundary score masks result same views mode input preset source_hash"
-).split()
-INTEGERS = ("left_rows left_cols right_rows right_cols lefts rights repetition iterations fmas bytes seed").split()
-FLOATS = (
-    "compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "
-    "energy_uj max_error error_bound exact_error exact_bound rel_l2_error clear_us launch_us "
-    "rel_l2_bound build_us normalised_error compile_us load_us registers"
-).split()
-NEEDED = {*GEOMETRY, "repetition"}  # integers without which a row is no row
-OUTCOMES = ("passed incorrect not_supported not_selected out_of_memory timeout failed published").split()
-
-# Beside the columns in memory, in no file: the name of all hashes that stand for the same measured code.
-IDENTITY = "identity"
-
 CHUNK_NAME = re.compile(r"(\d{8}T\d{6}-[0-9a-f]{6})-\d{4,}\.csv\.gz")
 PUBLISHED_NAME = re.compile(r"[A-Za-z0-9_-]+\.csv\.gz")
+LONGEST_CELL = 4096
+RUN_TIME = "%Y%m%dT%H%M%S"
+CLOCKS_APART = timedelta(minutes=1)  # of machines that share a folder; runs of one second follow each other too
 
-Row = dict[str, str]
-Key = tuple[str, ...]
+
+def new_run_id(known: Iterable[str] = ()) -> str:
+    """`<UTC yyyymmddThhmmss>-<6 hex>`: sorts by time, differs between simultaneous runs.
+
+    The order of their ids is the order of runs. So it is later than every one of `known`, whatever the clock says; where
+    the clock is behind them by more than CLOCKS_APART, a line says so. UserError where no later id exists.
+    """
+    now = datetime.strptime(time.strftime(RUN_TIME, time.gmtime()), RUN_TIME)
+    newest = max(known, default="")
+    if newest:
+        try:
+            after = datetime.strptime(newest.partition("-")[0], RUN_TIME) + timedelta(seconds=1)
+        except (ValueError, OverflowError) as error:
+            raise UserError(f"run {newest}: no run can be later than its name; move its files away") from error
+        if after - now > CLOCKS_APART:
+            warn(
+                f"the clock is at {now}, before run {newest} of this machine; this run is named as one that follows it"
+            )
+        now = max(now, after)
+    return f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 
-def new_run_id() -> str:
-    """`<UTC yyyymmddThhmmss>-<6 hex>`: sorts by time, differs between simultaneous runs."""
-    return time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
+def run_ids(folder: Path) -> set[str]:
+    """The runs that have written a file of rows into a local set, damaged ones too."""
+    names = (CHUNK_NAME.match(path.name) for path in folder.glob("*/*.csv.gz*"))
+    return {name[1] for name in names if name}
 
 
 def key_of(row: Row) -> Key:
@@ -92,8 +83,9 @@ def text_of(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value)
-    # A cell is one line: readers and diffs of published sets rely on it.
-    return " ".join(str(value).split()) if "\n" in str(value) else str(value)
+    # A cell is one short line: readers and diffs of published sets rely on it.
+    text = " ".join(str(value).split()) if "\n" in str(value) else str(value)
+    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 4] + " ..."
 
 
 def encode(rows: Iterable[Row]) -> bytes:
@@ -177,67 +169,6 @@ class Chunk:
         self._created = True
 
 
-class Damaged(Exception):
-    """A file of rows that cannot be read; the message is the cause."""
-
-
-def decode(path: Path) -> list[Row]:
-    """All rows of one file; Damaged when it is truncated, lacks a column or has a bad cell."""
-    try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            absent = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
-            missing = [name for name in absent if name not in ADDED]
-            if missing:
-                raise Damaged(f"column {missing[0]} is missing")
-            rows = [row | dict.fromkeys(absent, "") for row in reader]
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise Damaged(f"truncated or not gzip ({error})") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise Damaged(f"not CSV ({error})") from error
-    for line, row in enumerate(rows, start=2):
-        _check(row, line)
-    return rows
-
-
-def _check(row: dict[Any, Any], line: int) -> None:
-    """Damaged when a row is too short, too long or has a cell that is not what it must be."""
-    if None in row or None in row.values():
-        raise Damaged(f"line {line} has not as many cells as columns")
-    if row["outcome"] not in OUTCOMES:
-        raise Damaged(f"line {line} has the outcome {row['outcome']!r}")
-    for kind, names in ((int, INTEGERS), (float, FLOATS)):
-        for name in names:
-            try:
-                # An empty cell was not measured; those of a point's identity are always there.
-                if (row[name] != "" or name in NEEDED) and not math.isfinite(kind(row[name])):
-                    raise ValueError
-            except (ValueError, OverflowError) as error:
-                raise Damaged(f"line {line} has {name} = {row[name]!r}") from error
-    fault = _problem_fault(*(row[name] for name in PROBLEM))
-    if fault:
-        raise Damaged(f"line {line} has no legal problem: {fault}")
-
-
-@lru_cache(maxsize=None)
-def _problem_fault(form: str, *cells: str) -> str:
-    """Why these cells of PROBLEM are no problem, "" where they are one."""
-    if form not in FORMS:
-        return f"form {form!r}: unknown"
-    *sizes, _ = cells[: len(GEOMETRY) - 1]
-    if min(map(int, sizes)) < 1:
-        return "a size or a count below 1"
-    try:
-        problem = Problem.of_cells(form, *cells)
-    except UserError as error:
-        return str(error).partition("; ")[0]
-    given = cells[len(GEOMETRY) - 1 :]
-    for name, text, one in zip(FIELDS, given, problem.fields.cells):
-        if text != one:  # two texts of one value would be two points
-            return f"{name} {text!r} is written {one!r}"
-    return ""
-
-
 def _cannot_read(path: Path, error: OSError) -> UserError:
     if isinstance(error, PermissionError):
         return UserError(f"{path}: no permission to read; change its mode or owner")
@@ -254,7 +185,7 @@ def _read_local_file(path: Path, on_damage: Callable[[str], None], set_aside: bo
     except Damaged as damage:
         aside = path.with_name(path.name + ".damaged")
         where = "left out"
-        if set_aside:
+        if set_aside and not isinstance(damage, Newer):
             try:
                 path.rename(aside)
                 where = f"set aside as {aside.name}"
@@ -264,34 +195,56 @@ def _read_local_file(path: Path, on_damage: Callable[[str], None], set_aside: bo
         return []
 
 
-def read_rows(folder: Path, on_damage: Callable[[str], None] = warn, *, set_aside: bool = True) -> list[Row]:
-    """Every row of a set as text, without duplicates, in a fixed order.
+def read_rows(
+    folder: Path, on_damage: Callable[[str], None] = warn, *, set_aside: bool = True, experiment: str | None = None
+) -> list[Row]:
+    """Every row of a set that counts, as text, without duplicates, in a fixed order.
 
-    `folder` is `results/local/<machine-key>`, one experiment folder in it, or
-    `results/published/<machine-key>`. Of each point only the rows of one run stay (`newest`). A damaged
-    local file is named through `on_damage` and renamed `*.damaged`, unless `set_aside` is false, when
-    nothing is written; a damaged published file is a UserError. A folder that does not exist holds no
-    rows.
+    `folder` is `results/local/<machine-key>` or `results/published/<machine-key>`; with `experiment` only its rows are
+    read. Of each point only the rows of one run stay (`newest`). A damaged local file is named through `on_damage` and
+    renamed `*.damaged`, unless `set_aside` is false, when nothing is written; a damaged published file is a UserError.
+    Rows that do not belong to the set (`Belonging`) are left out, and a line for each cause goes to `on_damage`. A folder
+    that does not exist holds no rows.
     """
+    records = run_records(folder)
+    rows = every_row(folder, records, on_damage, on_damage, set_aside=set_aside, experiment=experiment)
+    return newest(rows, repeated(by_run(records)))
+
+
+def every_row(
+    folder: Path,
+    records: list[dict[str, Any]],
+    on_damage: Callable[[str], None],
+    on_foreign: Callable[[str], None],
+    *,
+    set_aside: bool = True,
+    experiment: str | None = None,
+) -> list[Row]:
+    """As read_rows, with the rows of all runs of a point. `records`: run_records of the folder. `on_foreign` gets the
+    lines about rows that do not belong to the set."""
     rows: list[Row] = []
-    for path in sorted(folder.glob("*.csv.gz")):
-        if CHUNK_NAME.fullmatch(path.name):
-            rows += _read_local_file(path, on_damage, set_aside)
-        elif PUBLISHED_NAME.fullmatch(path.name):
+    belonging = Belonging(folder, records)
+    for path in sorted(folder.glob(f"{experiment or '*'}.csv.gz")):
+        if PUBLISHED_NAME.fullmatch(path.name) and not CHUNK_NAME.fullmatch(path.name):
             try:
-                rows += decode(path)
+                found = decode(path)
             except OSError as error:
                 raise _cannot_read(path, error) from error
             except Damaged as damage:
-                raise UserError(f"{path}: {damage}; restore it from git") from damage
-    for path in sorted(folder.glob("*/*.csv.gz")):
-        if CHUNK_NAME.fullmatch(path.name):
-            rows += _read_local_file(path, on_damage, set_aside)
-    runs, known = read_runs(folder), identities()
+                way_out = "take that version of the sources" if isinstance(damage, Newer) else "restore it from git"
+                raise UserError(f"{path}: {damage}; {way_out}") from damage
+            rows += belonging.own(found, path, path.name.removesuffix(".csv.gz"))
+    for path in sorted(folder.glob(f"{experiment or '*'}/*.csv.gz")):
+        if name := CHUNK_NAME.fullmatch(path.name):
+            found = _read_local_file(path, on_damage, set_aside)
+            rows += belonging.own(found, path, path.parent.name, name[1])
+    for fault in belonging.faults():
+        on_foreign(fault)
+    runs, known = by_run(records), identities()
     for row in rows:
         where = architecture(row["backend"], runs.get(row["run"], {}).get("before") or {})
         row[IDENTITY] = known.of(row["variant"], row["source_hash"], where)
-    return newest(rows, repeated(runs))
+    return rows
 
 
 def repeated(runs: Mapping[str, dict[str, Any]]) -> set[str]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from experiments.compare.artifact import FOLDER
 from experiments.driver import store
+from experiments.driver.run_records import read_runs
 from experiments.driver.store import Row
 from xcorr.files import load_toml
 
@@ -175,7 +176,7 @@ def check_sets(results: Path) -> list[str]:
     peaks = load_peaks()
     records: dict[str, dict[str, Any]] = {}
     for path in sorted((results / "published").glob("*/runs.json")):
-        for record in store.read_runs(path.parent).values():
+        for record in read_runs(path.parent).values():
             if record.get("imported", {}).get("gpu") in peaks.gpus:
                 records[path.parent.name] = record
     labels = {key: record["imported"]["gpu"] for key, record in records.items()}

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from experiments.driver import measured, store
-from experiments.driver.run_records import run_records
+from experiments.driver.columns import Key, Row
+from experiments.driver.decoding import unknown_columns
+from experiments.driver.run_records import by_run, run_records
 from experiments.driver.schema import PRESETS
-from experiments.driver.store import Key, Row
-from xcorr.errors import Parser, UserError, command, nearest
+from experiments.driver.store import every_row
+from xcorr.errors import Parser, UserError, command, nearest, warn
+from xcorr.files import load_json
 
 EPILOG = """example:
   python3 -m experiments.published.publish amd-epyc-2-cores --experiments one-to-one
   python3 -m experiments.published.publish amd-epyc-2-cores --add      some points measured again: the others stay
 
 Of each point the newest run of the most thorough preset is kept, of each variant the newest source;
---preset keeps the rows of that preset only."""
+--preset keeps the rows of that preset only. Refused by name, whatever the options: rows of another machine or without the
+record of their run, a record that does not say how many points its experiment has, columns of a newer program."""
 VERSIONED = ("preset", "source_hash")
 
 
@@ -63,7 +67,7 @@ def check_complete(folder: Path, rows: list[Row], runs: dict[str, dict[str, Any]
         records = [record for record in runs.values() if record.get("preset") == preset]
         if not records:
             raise UserError(f"{folder}: no run record of preset {preset}; run the sweep again")
-        expected = int(max(records, key=lambda record: record["run"]).get("points", 0))
+        expected = int(max(records, key=lambda record: record["run"])["points"])
         have = len({store.key_of(row) for row in rows if row["preset"] == preset})
         if have >= expected:
             return
@@ -71,10 +75,34 @@ def check_complete(folder: Path, rows: list[Row], runs: dict[str, dict[str, Any]
     raise UserError(f"{folder}: {missing}; run the rest, or publish what there is with --partial")
 
 
-def check_loss(target: Path, rows: list[Row]) -> None:
-    """UserError when passed points of the published file would be lost."""
-    lost = _passed(store.decode(target)) - _passed(rows) if target.exists() else set()
-    if not lost:
+def check_points(folder: Path, runs: Iterable[dict[str, Any]]) -> None:
+    """UserError when a record does not say how many points its experiment has: nothing could be missed then."""
+    for record in runs:
+        points = record.get("points")
+        if isinstance(points, bool) or not isinstance(points, int) or points < 1:
+            raise UserError(
+                f"{folder / 'runs' / record['run']}.json: points is {points!r}, not how many points the experiment has; "
+                "restore the record, or delete the rows of this run and measure again"
+            )
+
+
+def check_loss(target: Path, rows: list[Row], force: bool) -> None:
+    """UserError when passed points of the published file would be lost, unless `force`, or columns that this program does
+    not know."""
+    if not target.exists():
+        return
+    try:
+        published = store.decode(target)
+        if published and (unknown := unknown_columns(published[0])):
+            raise store.Newer(f"column {unknown[0]} is of a newer program")
+    except store.Newer as damage:
+        raise UserError(f"{target}: {damage}; take that version of the sources") from damage
+    except store.Damaged as damage:
+        if force:
+            return
+        raise UserError(f"{target}: {damage}; restore it or use --force") from damage
+    lost = _passed(published) - _passed(rows)
+    if force or not lost:
         return
     first = dict(zip([name for name in store.KEY if name not in VERSIONED], min(lost)))
     example = (
@@ -90,6 +118,19 @@ def _artifacts(folder: Path) -> list[Path]:
     """Files of an experiment that are not standard rows: their own tables, and artifacts/*."""
     tables = [path for path in sorted(folder.glob("*.csv.gz")) if not store.CHUNK_NAME.fullmatch(path.name)]
     return tables + [path for path in sorted((folder / "artifacts").glob("*")) if path.is_file()]
+
+
+def _of_machine(path: Path, key: str) -> bytes:
+    """The content of an artifact; UserError when it says that another machine made it."""
+    said = load_json(path) if path.suffix == ".json" else None
+    if isinstance(said, dict) and said.get("machine_key", key) != key:
+        raise UserError(f"{path}: of machine {said['machine_key']}; measure it here, or delete it")
+    return path.read_bytes()
+
+
+def refuse_rows(fault: str) -> None:
+    """UserError: what does not belong to a set is not published, and nothing is published without it either."""
+    raise UserError(fault)
 
 
 def publish(
@@ -113,33 +154,31 @@ def publish(
 
     published_runs = run_records(published, refuse)
     by_place = {(run.get("experiment", ""), run["run"]): run for run in published_runs}
-    published_rows = store.read_rows(published) if add else []
+    published_rows = every_row(published, published_runs, warn, refuse_rows) if add else []
+    local_runs = run_records(local)
     for name in names:
         folder = local / name
-        rows = store.read_rows(folder)
+        rows = every_row(local, local_runs, warn, refuse_rows, experiment=name)
         if rows:
-            runs = store.read_runs(folder)
+            runs = by_run([record for record in local_runs if record.get("experiment") == name])
+            check_points(folder, runs.values())
             if add:
                 rows += [row for row in published_rows if row["experiment"] == name]
                 runs = {run: one for (of, run), one in by_place.items() if of == name} | runs
-                rows = store.newest(rows, store.repeated(runs))
+            rows = store.newest(rows, store.repeated(runs))
             chosen = select(rows, preset, str(folder))
             if not (partial or add):
                 counted = {row["preset"] for row in chosen}
                 check_complete(folder, [row for row in store.newest_sources(rows) if row["preset"] in counted], runs)
             rows = chosen
             target = published / f"{name}.csv.gz"
-            if not force:
-                try:
-                    check_loss(target, rows)
-                except store.Damaged as damage:
-                    raise UserError(f"{target}: {damage}; restore it or use --force") from damage
+            check_loss(target, rows, force)
             files[target] = store.encode(rows)
             used = {row["run"] for row in rows}
             by_place = {place: run for place, run in by_place.items() if place[0] != name}
             by_place |= {(name, run): runs[run] for run in used if run in runs}
         for path in _artifacts(folder):
-            files[published / path.name] = path.read_bytes()
+            files[published / path.name] = _of_machine(path, local.name)
     if not files:
         raise UserError(f"{local}: holds nothing to publish; run an experiment first")
     if by_place:

@@ -16,7 +16,9 @@ def results(tmp_path: Path):
     def publish(*rows: store.Row) -> Path:
         folder = tmp_path / "published" / "card"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "one-to-one.csv.gz").write_bytes(store.encode(rows))
+        own = [{**row, "machine_key": "card", "experiment": "one-to-one"} for row in rows]
+        (folder / "one-to-one.csv.gz").write_bytes(store.encode(own))
+        store.write_json(folder / "runs.json", [{"run": run} for run in sorted({row["run"] for row in own})])
         return tmp_path
 
     return publish

@@ -14,6 +14,7 @@ from stored import NEW, OLD, row, save
 
 from experiments.driver import identity, store
 from experiments.driver.identity import Identities, Line, add_lines, architecture, read_lines
+from experiments.driver.run_records import read_runs
 from xcorr.errors import UserError
 from xcorr.paths import ROOT
 
@@ -94,7 +95,7 @@ def test_files_keep_the_hash_that_was_measured(tmp_path: Path, equivalent: Path)
     (one,) = store.read_rows(tmp_path)
     assert one["source_hash"] == A and store.key_of(one)[-1] == B
     store.write_atomic(tmp_path / "published.csv.gz", store.encode([one]))
-    assert store.decode(tmp_path / "published.csv.gz") == [row(source_hash=A)]
+    assert store.decode(tmp_path / "published.csv.gz") == [row(source_hash=A, machine_key=tmp_path.name)]
 
 
 def test_what_has_equivalent_rows_is_not_measured_again(
@@ -148,7 +149,7 @@ def test_every_published_row_counts(folder: Path) -> None:
     """Whoever changes tokens of measured code compares (python3 -m experiments.compare.equivalent), measures again, or says in
     results/measure_again.csv what is still to be measured."""
     now, known, reductions = current(), identity.identities(), reduction_hashes()
-    runs, stale, counted = store.read_runs(folder), set(), set()
+    runs, stale, counted = read_runs(folder), set(), set()
     for one in store.read_rows(folder):
         where = architecture(one["backend"], runs[one["run"]]["before"])
         counted.add((one["variant"], where))

@@ -27,7 +27,9 @@ def row(**cells: str) -> store.Row:
 
 def written(folder: Path, rows: list[store.Row]) -> Path:
     folder.mkdir()
-    stored = store.encode([{**one, "experiment": "one-to-one"} for one in rows])
+    rows = [{**one, "experiment": "one-to-one", "machine_key": folder.name} for one in rows]
+    stored = store.encode(rows)
+    store.write_json(folder / "runs.json", [{"run": rows[0]["run"]}])
     store.write_atomic(folder / "one-to-one.csv.gz", stored)
     return folder
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +12,12 @@ from fixtures import real, sets
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
+import plots.real
 from plots import catalogue, drawing, style, tidy
 from plots.drawing import Omitted
 from plots.figures import _panels, comparison, displacement, phases, photo, speedup
 from plots.metrics import METRICS
+from xcorr.files import MOST_BYTES
 
 
 def result_set(rows, folder=Path("nowhere"), feeds=None):
@@ -290,6 +294,36 @@ def test_damaged_real_data_is_left_out_with_its_cause(tmp_path):
     (tmp_path / "real-ebsd.previews.npz").write_bytes(b"PK\x03\x04 truncated")
     (omitted,) = displacement.draw(result_set([], folder=tmp_path))
     assert isinstance(omitted, Omitted) and "cannot be read" in omitted.reason
+
+
+@pytest.mark.parametrize(
+    "name, content, says",
+    [
+        ("displacements.csv.gz", gzip.compress(b"\n" * (MOST_BYTES + 1), compresslevel=1), "more than 64 MiB"),
+        ("displacements.csv.gz", b"\x1f\x8b\x08 no deflate", "cannot be read"),
+        ("summary.json", b" " * (MOST_BYTES + 1), "more than 64 MiB"),
+        ("summary.json", b"[" * 100_000, "cannot be read"),
+        ("summary.json", b'{"machine_key": "elsewhere"}', "is of another machine"),
+    ],
+    ids=["rows", "deflate", "summary", "depth", "machine"],
+)
+def test_real_data_that_are_too_large_or_of_another_machine_are_left_out(tmp_path, name, content, says):
+    real.write_ebsd(tmp_path)
+    (tmp_path / f"real-ebsd.{name}").write_bytes(content)
+    assert says in plots.real.load(tmp_path, "real-ebsd")
+
+
+def test_previews_that_are_too_large_are_not_unpacked(tmp_path):
+    real.write_ebsd(tmp_path)
+    with zipfile.ZipFile(tmp_path / "real-ebsd.previews.npz", "w", zipfile.ZIP_DEFLATED) as packed:
+        with packed.open("a.npy", "w") as member:
+            for _ in range(65):
+                member.write(bytes(2**20))
+    assert "more than 64 MiB" in plots.real.load(tmp_path, "real-ebsd")
+    with zipfile.ZipFile(tmp_path / "real-ebsd.previews.npz", "w") as packed:
+        head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (%d,), }" % 2**50
+        packed.writestr("a.npy", b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head)
+    assert "cannot be read" in plots.real.load(tmp_path, "real-ebsd")
 
 
 def test_what_is_left_out_for_one_reason_is_said_once():

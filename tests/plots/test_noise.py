@@ -80,6 +80,7 @@ def test_a_local_set_knows_its_older_runs(tmp_path):
     again = folder / "one-to-one" / f"{NEW}-0000.csv.gz"
     cells = {name: store.text_of(value) for name, value in sets.row(compute_us=13.0, run=NEW).items()}
     store.write_atomic(again, store.encode([cells]))
+    store.write_json(folder / "one-to-one" / "runs" / f"{NEW}.json", sets.run_record(NEW, sets.KEY))
     (folder / "one-to-one" / f"{NEW}-0001.csv.gz").write_bytes(b"damaged")
     (line,) = tidy.load(folder, sets.KEY, "local").points.to_dict("records")
     assert (line["compute_us"], line["runs"], line["between_us"]) == (13.0, 2, pytest.approx(3.9))

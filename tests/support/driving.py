@@ -69,7 +69,7 @@ class Driver:
         monkeypatch.setenv("FAKE_LOG", str(self.log))
         # Runs of one test follow each other within a second; their order must still be known.
         order = itertools.count()
-        monkeypatch.setattr(store, "new_run_id", lambda: f"20300101T{next(order):06d}-abcdef")
+        monkeypatch.setattr(store, "new_run_id", lambda _: f"20300101T{next(order):06d}-abcdef")
 
     def build(self, path: Path) -> None:
         path.mkdir()

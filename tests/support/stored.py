@@ -44,6 +44,20 @@ def row(**cells: object) -> store.Row:
 
 
 def save(folder: Path, run: str, rows: list[store.Row], number: int = 0) -> Path:
-    chunk = store.Chunk(folder / "one-to-one", run, number)
-    chunk.add([{**one, "run": run} for one in rows])
+    """A file of rows of one run in the set `folder`, whose name is the machine key, and the record of the run; for each
+    experiment of the rows. The last file's path."""
+    for experiment in dict.fromkeys(one["experiment"] for one in rows):
+        record(folder, run, experiment)
+        chunk = store.Chunk(folder / experiment, run, number)
+        own = [one for one in rows if one["experiment"] == experiment]
+        chunk.add([{**one, "run": run, "machine_key": folder.name} for one in own])
     return chunk.path
+
+
+def record(folder: Path, run: str, experiment: str = "one-to-one", **values: object) -> Path:
+    """The record of a run of a local set, if it has none yet; `values` replace its own."""
+    path = folder / experiment / "runs" / f"{run}.json"
+    if values or not path.exists():
+        known = {"run": run, "experiment": experiment, "machine_key": folder.name, "points": 1}
+        store.write_json(path, {**known, **values})
+    return path

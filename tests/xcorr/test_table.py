@@ -45,6 +45,13 @@ def points(one):
     return one["times"]["fp32"]["one-to-one"]
 
 
+def test_the_times_of_another_machine_are_not_those_of_this_one(path):
+    assert choose(path).variant == "cpu_row_streaming"
+    edit(path, lambda one: one.update(machine_key="elsewhere"))
+    with pytest.raises(UserError, match=f"times of machine elsewhere, not of {KEY}; run .*--local {KEY}"):
+        choose(path)
+
+
 @pytest.mark.parametrize(
     "time", [float("nan"), float("inf"), -1, 0, 0.0, 1e-300, 1e-4, 1e300, True, False, "5", [5], {"us": 5}], ids=repr
 )
