@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tabulate import tabulate
-
+from experiments.compare.markdown import printed
 from experiments.driver import store
 from experiments.driver.schema import studies
 from xcorr.errors import Parser, UserError, command, nearest
@@ -305,9 +304,9 @@ def run(argv: Sequence[str]) -> int:
     rows = comparable(store.read_set(folder))
     parts = {name: COMPARE[name](what[name], baseline, rows) for name in names}
     print(f"{folder.name} against: {what['title']}\n")
-    form, item = ("github", "- ") if asked.markdown else ("simple", "")
+    item = "- " if asked.markdown else ""
     for part in parts.values():
-        print(tabulate(part.lines, part.headers, tablefmt=form, disable_numparse=True) + "\n")
+        print(printed(part.lines, part.headers, asked.markdown) + "\n")
         for line in [*part.notes, *(column.summary() for column in part.columns)]:
             print(item + line)
         print()

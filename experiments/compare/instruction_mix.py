@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tabulate import tabulate
-
+from experiments.compare.markdown import printed
 from xcorr.errors import Parser, UserError, command
 from xcorr.files import load_toml
 from xcorr.paths import ROOT
@@ -174,7 +173,7 @@ def run(argv: Sequence[str]) -> int:
             f"library {asked.library}: no kernel of {KERNELS.name} for {asked.arch}; build that architecture"
         )
     headers = ["kernel", "arguments", "precision", "claimed FMA:shuffle", "FMA", "shuffle", "other", "mix"]
-    print(tabulate(lines, headers, tablefmt="github" if asked.markdown else "simple", disable_numparse=True))
+    print(printed(lines, headers, asked.markdown))
     print(f"\n{len(lines)} main loops, {wrong} not as claimed")
     return int(wrong > 0)
 

@@ -9,11 +9,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from tabulate import tabulate
+from typing import TYPE_CHECKING
 
 from experiments.compare.artifact import FOLDER, add_set, choose_set, comparable
+from experiments.compare.markdown import printed
 from experiments.driver import store
 from xcorr.errors import Parser, UserError, command
 from xcorr.files import load_toml
@@ -190,15 +189,14 @@ def run(argv: Sequence[str]) -> int:
     ratios = [one.ratio for one in compared if one.ratio is not None]
     if not ratios:
         raise UserError(f"set {folder.name}: no row of the reference is measured; run the experiments first")
-    style: dict[str, Any] = {"tablefmt": "github" if asked.markdown else "simple", "disable_numparse": True}
     print(f"{folder.name} against {asked.reference.name}\n")
     above = ABOVE if asked.above is None else asked.above
     if not asked.summary:
         shown = [one.cells() for one in compared if asked.above is None or (one.ratio or 0) > above]
         headers = ["form", "size", "counts", "variant", "params", "note", "artifact us", "ours us", "ratio"]
-        print(tabulate(shown, headers, **style) + "\n")
+        print(printed(shown, headers, asked.markdown) + "\n")
     headers = ["variant", "form", "note", "rows", "median ratio", "worst", f"above {above:g}"]
-    print(tabulate(summary(compared, above), headers, **style) + "\n")
+    print(printed(summary(compared, above), headers, asked.markdown) + "\n")
     without = len(compared) - len(ratios)
     rows, median, worst, many = figures(ratios, above)
     print(f"{rows} rows, median ratio {median}, worst {worst}, {many} above {above:g}, {without} without a counterpart")

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tabulate import tabulate
-
+from experiments.compare.markdown import printed
 from xcorr.errors import Parser, UserError, command
 from xcorr.files import load_toml
 from xcorr.paths import build_directory
@@ -146,7 +145,7 @@ def run(argv: Sequence[str]) -> int:
     asked = parser().parse_args(argv)
     rows = read(asked.build / KERNELS)
     headings, lines = by_point(rows) if asked.by_point else by_variant(rows, read(asked.build / SECONDS))
-    print(tabulate(lines, headings, tablefmt="github" if asked.markdown else "simple", disable_numparse=True))
+    print(printed(lines, headings, asked.markdown))
     found = faults(rows)
     for line in found:
         print(f"error: {line}; let it hold less, or name it in baselines/{ALLOWED.name}", file=sys.stderr)

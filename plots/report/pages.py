@@ -26,12 +26,13 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.compare.markdown import cell
 from experiments.driver import store
 from plots import tidy
 from plots.sets import available
 from plots.tables import best_table, beyond, summary
 from plots.tables.claims import verdicts
-from plots.tables.text import markdown
+from plots.tables.text import line_of, markdown
 from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.paths import ROOT
 
@@ -115,7 +116,6 @@ def variants_block(sources: Sources, _: Sequence[str]) -> str:
         forms = one.get("forms", [])
         file = one.get("source_file")
         cells = [
-            f"[`{one['id']}`]({sources.link(sources.root / file)})" if file else one["id"],
             one.get("family", ""),
             one.get("backend", ""),
             ", ".join(one.get("precisions", [])),
@@ -123,7 +123,8 @@ def variants_block(sources: Sources, _: Sequence[str]) -> str:
             axes or "–",
             one.get("summary", ""),
         ]
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
+        name = f"[`{one['id']}`]({sources.link(sources.root / file)})" if file else cell(one["id"])
+        rows.append(line_of([name, *map(cell, cells)]))
     # A build without nvcc leaves the CUDA variants out; their rows stay as the last full build wrote them.
     listed = {one["id"] for one in sources.variants()}
     for row in sources.body.splitlines(keepends=True):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
+
+from experiments.compare.markdown import cells
 
 
 def markdown(shown: pd.DataFrame) -> str:
     """A frame of text cells as a Markdown table."""
-    lines = [list(map(str, shown.columns)), ["---"] * len(shown.columns)]
-    lines += [[str(cell).replace("|", "\\|") for cell in row] for row in shown.to_numpy()]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    head, *rows = cells([shown.columns, *shown.to_numpy()])
+    return "".join(line_of(line) for line in [head, ["---"] * len(head), *rows])
+
+
+def line_of(line: Sequence[str]) -> str:
+    """A line of a Markdown table; what is not Markdown in it has been through `cell`."""
+    return "| " + " | ".join(line) + " |\n"
 
 
 def csv(frame: pd.DataFrame) -> str:
