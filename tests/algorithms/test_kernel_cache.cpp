@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ class Cache : public testing::Test {
     folder = std::filesystem::path(testing::TempDir()) /
              ("kernel-cache-" + std::to_string(getpid()) + test->name());
     std::filesystem::remove_all(folder);
+    umask(S_IWGRP | S_IWOTH);  // of files that tests write themselves
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
   std::string content(const std::string& key) const {
@@ -196,6 +198,94 @@ TEST_F(Cache, AProcessThatIsKilledAtAnyMomentLeavesAWholeEntry) {
     ASSERT_TRUE(found) << "round " << round;
     EXPECT_TRUE(is_whole(*found, kLarge)) << "round " << round;
   }
+}
+
+// The checksum of a file is right, whoever has written it.
+TEST_F(Cache, AFileThatOthersMayWriteIsNoHitAndIsNamed) {
+  const KernelCache cache(folder);
+  ASSERT_TRUE(cache.keep("key", {bytes("code"), 1}));
+  EXPECT_EQ(cache.untrusted("key"), "");
+  for (const mode_t mode : {0620, 0602, 0666}) {
+    ASSERT_EQ(chmod(cache.path("key").c_str(), mode), 0);
+    EXPECT_FALSE(cache.find("key")) << mode;
+    const std::string said = cache.untrusted("key");
+    EXPECT_EQ(said.find(cache.path("key").string() + ": belongs to user "), 0u) << said;
+    EXPECT_EQ(said.find('\n'), std::string::npos);
+  }
+  ASSERT_EQ(chmod(cache.path("key").c_str(), 0644), 0);
+  EXPECT_TRUE(cache.find("key")) << "others may read it";
+  EXPECT_EQ(cache.untrusted("key"), "");
+  ASSERT_EQ(chmod(cache.path("key").c_str(), 0666), 0);
+  ASSERT_TRUE(cache.keep("key", {bytes("new"), 2})) << "it is replaced";
+  EXPECT_EQ(cache.find("key")->code, bytes("new"));
+}
+
+TEST_F(Cache, AFolderThatOthersMayWriteHoldsNothing) {
+  const KernelCache cache(folder);
+  ASSERT_TRUE(cache.keep("key", {bytes("code"), 1}));
+  for (const mode_t mode : {01777, 0770, 0702}) {
+    ASSERT_EQ(chmod(folder.c_str(), mode), 0);
+    EXPECT_FALSE(cache.find("key")) << mode;
+    EXPECT_FALSE(cache.keep("other", {bytes("code"), 1})) << mode;
+    const std::string said = cache.untrusted("key");
+    EXPECT_EQ(said.find(folder.string() + ": belongs to user "), 0u) << said;
+    EXPECT_NE(said.find("compiled again"), std::string::npos) << said;
+  }
+  ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
+  EXPECT_TRUE(cache.find("key"));
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Cache, WhatBelongsToAnotherUserIsNoHit) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  constexpr uid_t kNobody = 65534;
+  const KernelCache cache(folder);
+  ASSERT_TRUE(cache.keep("key", {bytes("code"), 1}));
+  ASSERT_EQ(chown(cache.path("key").c_str(), kNobody, kNobody), 0);
+  EXPECT_FALSE(cache.find("key"));
+  EXPECT_NE(cache.untrusted("key").find("belongs to user 65534 with mode 600"), std::string::npos);
+  ASSERT_EQ(chown(cache.path("key").c_str(), 0, 0), 0);
+  EXPECT_TRUE(cache.find("key"));
+  ASSERT_EQ(chown(folder.c_str(), kNobody, kNobody), 0);
+  EXPECT_FALSE(cache.find("key"));
+  EXPECT_FALSE(cache.keep("key", {bytes("code"), 1}));
+}
+
+TEST_F(Cache, ALinkIsNotFollowedAndAPipeIsNotWaitedFor) {
+  const KernelCache cache(folder), elsewhere(folder / "elsewhere");
+  ASSERT_TRUE(elsewhere.keep("key", {bytes("code"), 1}));
+  std::filesystem::create_symlink(elsewhere.path("key"), cache.path("key"));
+  ASSERT_TRUE(elsewhere.find("key"));
+  EXPECT_FALSE(cache.find("key"));
+  ASSERT_EQ(mkfifo(cache.path("pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(cache.find("pipe"));
+}
+
+TEST_F(Cache, WhatItMakesIsOnlyTheUsersWhateverTheMask) {
+  umask(0);
+  const KernelCache cache(folder / "");
+  ASSERT_TRUE(cache.keep("key", {bytes("code"), 1}));
+  EXPECT_TRUE(cache.find("key"));
+  struct stat status;
+  ASSERT_EQ(stat(folder.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0700u);
+  ASSERT_EQ(stat(cache.path("key").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0600u);
+}
+
+TEST_F(Cache, AFileThatIsTooLargeIsNotRead) {
+  const KernelCache cache(folder);
+  ASSERT_TRUE(cache.keep("key", {bytes("code"), 1}));
+  std::filesystem::resize_file(cache.path("key"), KernelCache::kMostBytes + 1);
+  EXPECT_FALSE(cache.find("key"));
+}
+
+TEST(Saying, WhatIsNotTrustedIsSaidOnce) {
+  testing::internal::CaptureStderr();
+  say_once("");
+  say_once("/folder: others may write it");
+  say_once("/folder: others may write it");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "warning: /folder: others may write it\n");
 }
 
 TEST_F(Cache, KeepsNothingWhereNothingCanBeWritten) {

@@ -51,6 +51,7 @@ class RunTimeKernels {
     const std::string key = kernel_key(compiler.version(), capability, program);
     const KernelCache cache(KernelCache::usual_folder());
     Clock::time_point begin = Clock::now();
+    say_once(cache.untrusted(key));
     std::optional<KernelCache::Entry> code = cache.find(key);
     // What was found is whole, and may be of no use all the same, after a change of the driver.
     if (!code || load(code->code) != cudaSuccess) {
