@@ -52,6 +52,17 @@ def test_a_point_is_published_under_its_own_most_thorough_preset(driver: Driver)
     assert {row["preset"] for row in store.read_rows(target(driver))} == {"quick"}
 
 
+def test_a_point_that_passed_is_published_in_place_of_a_more_thorough_failure(driver: Driver) -> None:
+    driver.run(preset="quick")
+    driver.faults({"kind": "incorrect", "variant": "cpu_definition", "left": "8x8"})
+    assert driver.run(preset="paper") == 1
+    assert driver.publish() == 0
+    rows = store.read_rows(target(driver))
+    found = {(row["variant"], row["left_rows"], row["preset"], row["outcome"]) for row in rows}
+    assert ("cpu_definition", "8", "quick", "passed") in found and ("cpu_definition", "4", "paper", "passed") in found
+    assert len({store.key_of(row) for row in rows}) == 18 and {row["outcome"] for row in rows} == {"passed"}
+
+
 def test_unfinished_experiment_is_refused(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     driver.run("--sizes", "4,8")
     capsys.readouterr()

@@ -131,3 +131,15 @@ def test_passed_without_a_time_or_an_error_has_failed(
     assert driver.run("--sizes", "4", "--variants", "cpu_definition") == 1
     assert says in capsys.readouterr().out
     assert {(row["outcome"], row["compute_us"]) for row in driver.rows()} == {("failed", "")}
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one problem", "several problems"])
+def test_a_row_is_of_the_source_that_the_program_lists(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], several: bool
+) -> None:
+    """As when a build was replaced between the list and the measurement."""
+    monkeypatch.setenv("FAKE_RECORD", json.dumps({"source_hash": "c" * 16}))
+    assert driver.run(*([] if several else ["--sizes", "4"])) == 2
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
+    assert f"xcorr-bench lists source {'a' * 16} and measured {'c' * 16}; build again" in line
+    assert driver.rows() == []

@@ -157,6 +157,27 @@ TEST(Verdict, NanAndInfinityAreNeverRight) {
   }
 }
 
+TEST(Verdict, ARelativeErrorThatIsNoNumberFails) {
+  const Problem problem = parse_problem("one-to-many/9x7/9x7/1:3/full");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double sums[][3] = {{nan, 1, 1}, {1, nan, 1}, {0, 1, nan}, {nan, nan, nan}};
+  for (const auto& [difference, reference, bound] : sums) {
+    Check check;
+    double worst_ratio = -1;
+    check_l2(check, worst_ratio, problem, 2, difference, reference, bound);
+    EXPECT_EQ(check.wrong_pairs, 1);
+    EXPECT_FALSE(check.passed());
+    EXPECT_EQ(worst_ratio, 2);
+    EXPECT_NE(named(check).find("pair 2 (left 0, right 2) has a relative L2 error of "),
+              std::string::npos)
+        << named(check);
+  }
+  Check check;
+  double worst_ratio = -1;
+  check_l2(check, worst_ratio, problem, 2, 0.5, 1, 1);
+  EXPECT_TRUE(check.passed()) << named(check);
+}
+
 TEST(Verdict, OneWrongElementOfALargeProblemIsSeen) {
   // Beyond the size up to which the definition is the reference.
   const Problem problem = parse_problem("one-to-one/160x160/160x160/1:1/full");
