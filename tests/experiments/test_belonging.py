@@ -17,6 +17,7 @@ from experiments.compare import artifacts
 from experiments.driver import store
 from plots import tidy
 from xcorr.errors import UserError
+from xcorr.paths import ROOT
 
 __all__ = ["driver"]
 
@@ -230,3 +231,9 @@ def test_a_file_that_only_a_newer_program_can_read_keeps_its_name(tmp_path: Path
     path.rename(tmp_path / "one-to-one.csv.gz")
     with pytest.raises(UserError, match="column watt .* take that version of the sources"):
         store.read_rows(tmp_path)
+
+
+@pytest.mark.parametrize("folder", sorted((ROOT / "results" / "published").glob("*")), ids=lambda path: path.name)
+def test_every_row_that_was_published_counts(folder: Path) -> None:
+    said: list[str] = []
+    assert store.read_rows(folder, said.append) and not said
