@@ -46,13 +46,17 @@ int usable_cores() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : omp_get_num_procs();
 }
 
-std::string model_name() {
+}  // namespace
+
+std::string cpu_model() {
   for (const char* key : {"model name", "CPU part", "cpu"}) {
     const std::string name = first_match("/proc/cpuinfo", key);
     if (!name.empty()) return name;
   }
   return "unknown-cpu";
 }
+
+namespace {
 
 // "Intel(R) Xeon(R) CPU @ 2.50GHz" -> "intel-xeon-cpu-2-50ghz"
 std::string slug(const std::string& text) {
@@ -111,14 +115,14 @@ class Cpu : public Device {
 
   std::string machine_key() const override {
     const int cores = usable_cores();
-    return slug(model_name()) + "-" + std::to_string(cores) + (cores == 1 ? "-core" : "-cores");
+    return slug(cpu_model()) + "-" + std::to_string(cores) + (cores == 1 ? "-core" : "-cores");
   }
 
   nlohmann::json facts() const override {
     const double max_clock =
         number_in("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq") * 1e3;
     return {{"device", "cpu"},
-            {"device_name", model_name()},
+            {"device_name", cpu_model()},
             {"cores", usable_cores()},
             {"memory_bytes", static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                                  static_cast<double>(sysconf(_SC_PAGESIZE))},

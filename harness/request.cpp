@@ -136,10 +136,13 @@ ComputeRequest read_compute(const char* text) {
   request.plan.params = params.empty() ? grid_points(*request.variant).front()
                                        : parse_params(*request.variant, params);
   request.plan.precision = parse_precision(precision);
-  if (planning != "once" && planning != "measured") {
-    throw UserError("planning '" + planning + "': unknown; use once or measured");
+  if (planning == "measured") {
+    request.plan.planning = Planning::measured;
+  } else if (planning == "kept") {
+    request.plan.planning = Planning::kept;
+  } else if (planning != "once") {
+    throw UserError("planning '" + planning + "': unknown; use once, measured or kept");
   }
-  if (planning == "measured") request.plan.planning = Planning::measured;
   return request;
 }
 

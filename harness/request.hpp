@@ -28,7 +28,8 @@ struct ReferenceRequest {
 // ("full") and the fields (docs/design.md, Fields of a problem).
 Problem read_problem(const char* text);
 // Besides: variant; optional are params ("", the first point of the variant), precision ("fp32"),
-// device ("cpu") and planning ("once"; "measured" where many calls will share the plan).
+// device ("cpu") and planning ("once"; "kept" where many calls will share the plan; "measured": the same
+// without what is kept on disk).
 ComputeRequest read_compute(const char* text);
 // Besides those of a problem: method, `definition` (default) or `fft`.
 ReferenceRequest read_reference(const char* text);

@@ -148,7 +148,11 @@ class Plan {
 
 // What a plan may cost. once: the plan serves one call, or nobody knows how many, so that nothing is
 // tried out. measured: many calls share the plan. Ways to compute may then be timed, for seconds at most.
-enum class Planning { once, measured };
+// kept: as measured, and what was found is kept on disk and used by later processes.
+enum class Planning { once, measured, kept };
+
+// What the system calls the CPU of this machine, "AMD EPYC 7763 64-Core Processor".
+std::string cpu_model();
 
 // The arguments of plan: the problem, one point of the grid, the precision class, and a workspace
 // of workspace_bytes bytes, aligned to 256 bytes. The workspace belongs to the plan until the plan

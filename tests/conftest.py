@@ -1,8 +1,13 @@
-"""For all tests: Hypothesis measures no time, since a loaded machine would fail what is right; arrays as files."""
+"""For all tests: Hypothesis measures no time, since a loaded machine would fail what is right; arrays as files; no cache."""
+
+import os
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Nothing is kept in the cache folder of whoever runs the tests.
+os.environ["XCORR_CACHE_DIR"] = os.devnull
 
 collect_ignore_glob = ["*/test_program.py"]  # run by meson
 

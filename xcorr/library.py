@@ -5,8 +5,9 @@
     out = library.correlate(request, lefts, rights, variant="cpu_fft")    # pairs x out_rows x
     out_cols
 
-A plan and its memory are kept for the next call with the same request, variant and device. A request has the fields of
-a problem too (docs/design.md, Fields of a problem):
+A plan and its memory are kept for the next call with the same request, variant and device. It is made without timing; on a
+CPU, call REPEATS + 1 of a kind makes one as `session` does, so that the last bits of an FFT's outputs may change there. A
+request has the fields of a problem too (docs/design.md, Fields of a problem):
 
     request = Request("n-to-m", (h, w), (H, W), 3, 8, "valid", score="zncc", result="peak")
     peaks = library.correlate(request, templates, frames, variant="cpu_fft")    # xcorr.results.PEAK, one a pair
@@ -49,6 +50,7 @@ from xcorr.precisions import scalar_type
 
 _ERROR_CAPACITY = 4096
 _TOO_SMALL = 2
+REPEATS = 100  # calls of one kind by a plan without timing; then it is worth seconds that may make each call shorter
 KEPT_SESSIONS = 4  # of them each holds a plan, its workspace and, on a GPU, inputs and output
 
 
@@ -196,6 +198,7 @@ class Session:
         self._new_locks()
         _LOCKED.add(self)
         self._shape = library.describe(request).out_shape
+        self.uses = 0  # by `Library.correlate`
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
         asked = json.dumps({**fields, **request.as_dict()}).encode()
         library._call("open", asked, ctypes.byref(self._handle))
@@ -364,8 +367,9 @@ class Library:
         self, request: Request, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
     ) -> Session:
         """Plans once; the session computes the request any number of times until it is closed. The plan may take seconds,
-        since ways to compute are timed; that of `correlate` is made without."""
-        fields = {**_settings(variant, params, precision, device), "planning": "measured"}
+        since ways to compute are timed. What timing finds is kept on disk (xcorr/README.md, Planning), so that the plan of a
+        later process is made without."""
+        fields = {**_settings(variant, params, precision, device), "planning": "kept"}
         return Session(self, request, fields)
 
     def describe(self, request: Request) -> Description:
@@ -406,7 +410,11 @@ class Library:
     def _kept(self, request: Request, fields: Mapping[str, str]) -> Session:
         """The session of this request; beyond KEPT_SESSIONS the one that waited longest is closed,
         and all others where a new one cannot be had beside them (memory)."""
-        key = json.dumps({**fields, **request.as_dict()})
+        key, uses = json.dumps({**fields, **request.as_dict()}), 0
+        if key in self._sessions and self._sessions[key].uses == REPEATS and fields["device"].startswith("cpu"):
+            self._sessions.pop(key).close()
+            fields = {**fields, "planning": "kept"}
+            uses = REPEATS
         if key not in self._sessions:
             try:
                 self._sessions[key] = Session(self, request, fields)
@@ -415,8 +423,10 @@ class Library:
                     raise
                 self._forget(0)
                 self._sessions[key] = Session(self, request, fields)
+            self._sessions[key].uses = uses
             self._forget(KEPT_SESSIONS)
         self._sessions.move_to_end(key)
+        self._sessions[key].uses += 1
         return self._sessions[key]
 
     def close(self) -> None:

@@ -13,8 +13,9 @@
 // (device/padding.hpp).
 //
 // Forms: all; fp32, fp64. Phases: forward with padding, hadamard, inverse with the scaling into the
-// definition's layout. A plan of many calls is FFTW_MEASURE without wisdom, so that its time is that of
-// a first plan, and takes seconds at most; that of a single call is FFTW_ESTIMATE.
+// definition's layout. A plan of many calls is FFTW_MEASURE and takes seconds at most: that of the harness
+// without wisdom, so that its time is that of a first plan, that of a session with the wisdom on disk
+// (device/fftw_wisdom.hpp). That of a single call is FFTW_ESTIMATE.
 // Parameters, run-time:
 //   threads  1, all  over matrices where there are many, else over rows and panels of one matrix
 // Fields: all, pair by pair in float64 (fields_by_correlation.hpp): zncc and ncc take one
@@ -165,15 +166,13 @@ class FftPlan final : public Plan {
     blocks_ = columns_ + threads_ * at_.column;
     rows_ = reinterpret_cast<T*>(blocks_ + threads_ * at_.block);
 
-    const device::Planner<T> planner(may_measure && request.planning == Planning::measured);
-    const unsigned effort = planner.flags;
+    const device::Planner<T> planner(may_measure ? request.planning : Planning::once);
     const int rows = static_cast<int>(at_.rows), cols = static_cast<int>(at_.cols);
     const int width = static_cast<int>(kWidth);
-    row_forward_ = Library::plan_r2c(cols, rows_, raw(blocks_), effort | kRows);
-    row_inverse_ = Library::plan_c2r(cols, raw(blocks_), rows_, effort | kRows);
+    row_forward_ = planner.r2c(cols, rows_, raw(blocks_), kRows);
+    row_inverse_ = planner.c2r(cols, raw(blocks_), rows_, kRows);
     const auto columns = [&](int sign) {
-      return Library::plan_many(1, &rows, width, raw(columns_), nullptr, width, 1, raw(lefts_),
-                                nullptr, width, 1, sign, effort);
+      return planner.columns(rows, width, raw(columns_), raw(lefts_), sign);
     };
     column_forward_ = columns(FFTW_FORWARD);
     column_inverse_ = columns(FFTW_BACKWARD);

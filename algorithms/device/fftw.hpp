@@ -1,36 +1,15 @@
-// FFTW, of which one half is for float and one for double, and the lock of its planner.
+// FFTW's planner: its lock, how long it may time ways to compute, and what becomes of what it has learnt.
 #pragma once
 
-#include <fftw3.h>
-
+#include <initializer_list>
 #include <mutex>
-#include <type_traits>
+#include <string>
+
+#include "algorithms/device/fftw_names.hpp"
+#include "algorithms/device/fftw_wisdom.hpp"
+#include "harness/variant.hpp"
 
 namespace xcorr::device {
-
-// The float or the double half of FFTW.
-template <typename T, typename Single, typename Double>
-constexpr auto pick(Single single, Double twice) {
-  if constexpr (std::is_same_v<T, float>)
-    return single;
-  else
-    return twice;
-}
-
-template <typename T>
-struct Fftw {
-  using Handle = decltype(pick<T>(fftwf_plan(), fftw_plan()));
-  using Complex = decltype(pick<T>((fftwf_complex*)nullptr, (fftw_complex*)nullptr));
-  static constexpr auto forget = pick<T>(fftwf_forget_wisdom, fftw_forget_wisdom);
-  static constexpr auto limit_time = pick<T>(fftwf_set_timelimit, fftw_set_timelimit);
-  static constexpr auto destroy = pick<T>(fftwf_destroy_plan, fftw_destroy_plan);
-  static constexpr auto plan_r2c = pick<T>(fftwf_plan_dft_r2c_1d, fftw_plan_dft_r2c_1d);
-  static constexpr auto plan_c2r = pick<T>(fftwf_plan_dft_c2r_1d, fftw_plan_dft_c2r_1d);
-  static constexpr auto plan_many = pick<T>(fftwf_plan_many_dft, fftw_plan_many_dft);
-  static constexpr auto r2c = pick<T>(fftwf_execute_dft_r2c, fftw_execute_dft_r2c);
-  static constexpr auto c2r = pick<T>(fftwf_execute_dft_c2r, fftw_execute_dft_c2r);
-  static constexpr auto dft = pick<T>(fftwf_execute_dft, fftw_execute_dft);
-};
 
 // The planner is not thread-safe; executing is.
 inline std::mutex fftw_planner;
@@ -39,24 +18,74 @@ inline std::mutex fftw_planner;
 constexpr double kLongestPlanning = 5;
 
 // Holds the planner while the plans of a variant are made, without what earlier plans have left, so
-// that a plan does not depend on them. `flags` are those of its transforms.
+// that a plan does not depend on them; with Planning::kept it knows what is kept on disk.
 template <typename T>
 class Planner {
+  using Library = Fftw<T>;
+  using Complex = typename Library::Complex;
+  using Handle = typename Library::Handle;
+
  public:
-  explicit Planner(bool measures)
-      : lock_(fftw_planner), flags(measures ? FFTW_MEASURE : FFTW_ESTIMATE) {
-    Fftw<T>::forget();
-    Fftw<T>::limit_time(measures ? kLongestPlanning : FFTW_NO_TIMELIMIT);
+  explicit Planner(Planning planning) : lock_(fftw_planner), planning_(planning) {
+    Library::forget();
+    Library::limit_time(planning == Planning::once ? FFTW_NO_TIMELIMIT : kLongestPlanning);
+    if (planning == Planning::kept) Wisdom<T>::usual().recall();
   }
-  ~Planner() { Fftw<T>::limit_time(FFTW_NO_TIMELIMIT); }
+  ~Planner() {
+    if (planning_ == Planning::kept) Wisdom<T>::usual().keep();
+    Library::forget();  // plans that are made without a Planner would use it
+    Library::limit_time(FFTW_NO_TIMELIMIT);
+  }
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
- private:
-  std::lock_guard<std::mutex> lock_;
+  // As FFTW's functions of these names; `flags` without how much may be tried.
+  Handle r2c(int n, T* in, Complex out, unsigned flags) const {
+    return plan({"r2c", {n}}, flags,
+                [=](unsigned all) { return Library::plan_r2c(n, in, out, all); });
+  }
+  Handle c2r(int n, Complex in, T* out, unsigned flags) const {
+    return plan({"c2r", {n}}, flags,
+                [=](unsigned all) { return Library::plan_c2r(n, in, out, all); });
+  }
+  // `width` interleaved transforms.
+  Handle columns(int n, int width, Complex in, Complex out, int sign) const {
+    return plan({"columns", {n, width, sign}}, 0, [=](unsigned all) {
+      return Library::plan_many(1, &n, width, in, nullptr, width, 1, out, nullptr, width, 1, sign,
+                                all);
+    });
+  }
 
- public:
-  const unsigned flags;
+ private:
+  struct Transform {
+    const char* kind;
+    std::initializer_list<int> numbers;
+  };
+
+  template <typename Make>
+  Handle plan(const Transform& transform, unsigned flags, const Make& make) const {
+    if (planning_ != Planning::kept) {
+      return make(flags | (planning_ == Planning::once ? FFTW_ESTIMATE : FFTW_MEASURE));
+    }
+    Wisdom<T>& wisdom = Wisdom<T>::usual();
+    std::string name = transform.kind;
+    for (const int number : transform.numbers) name.append(" ").append(std::to_string(number));
+    name.append(" flags ").append(std::to_string(flags));
+    if (wisdom.is_late(name)) return make(flags | FFTW_ESTIMATE);
+    const unsigned known = flags | FFTW_MEASURE | FFTW_WISDOM_ONLY;
+    if (const Handle kept = make(known)) return kept;
+    const Handle timed = make(flags | FFTW_MEASURE);
+    // A plan that ran out of time is not learnt: every process would time it again.
+    if (const Handle learnt = make(known)) {
+      Library::destroy(learnt);
+    } else {
+      wisdom.set_late(name);
+    }
+    return timed;
+  }
+
+  std::lock_guard<std::mutex> lock_;
+  const Planning planning_;
 };
 
 }  // namespace xcorr::device

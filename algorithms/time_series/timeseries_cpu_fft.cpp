@@ -80,12 +80,11 @@ class CpuFftPlan final : public Plan {
         threads_(templates_ + at_.series.templates * at_.series.channels * at_.spectrum) {
     const int points = static_cast<int>(at_.segments.points);
     const Index transforms = at_.segments.count * (at_.series.channels + at_.series.templates);
-    const device::Planner<T> planner(request.planning == Planning::measured &&
-                                     transforms >= kWorthMeasuring);
-    const unsigned effort = planner.flags | kEffort;
+    const device::Planner<T> planner(transforms >= kWorthMeasuring ? request.planning
+                                                                   : Planning::once);
     const Buffers own = buffers(0);
-    forward_ = Library::plan_r2c(points, own.real, raw(own.product), effort);
-    inverse_ = Library::plan_c2r(points, raw(own.product), own.real, effort);
+    forward_ = planner.r2c(points, own.real, raw(own.product), kEffort);
+    inverse_ = planner.c2r(points, raw(own.product), own.real, kEffort);
   }
 
   ~CpuFftPlan() override {

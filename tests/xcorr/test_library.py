@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes.util
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +17,7 @@ from scipy_library import ScipyLibrary, scipy_correlation, window_of
 from xcorr import correlate
 from xcorr import library as binding
 from xcorr.library import Library, LibraryError, Request, find_variant
+from xcorr.paths import ROOT
 from xcorr.problem import FORMS
 
 COUNTS = {"one-to-one": (1, 1), "one-to-many": (1, 3), "n-to-mn": (2, 6), "n-to-m": (3, 2)}
@@ -188,6 +192,46 @@ def test_a_session_is_the_users_until_it_is_closed(counted):
     assert counts == {"open": 1, "close": 1}
     with pytest.raises(LibraryError, match="^session: closed"):
         session.correlate(left, right)
+
+
+def test_a_call_that_is_repeated_often_gets_a_plan_of_many_calls_once(counted, monkeypatch):
+    library, _ = counted
+    opened, plannings = library._functions["open"], []
+
+    def noting(asked, *rest):
+        plannings.append(json.loads(asked).get("planning", "once"))
+        return opened(asked, *rest)
+
+    monkeypatch.setitem(library._functions, "open", noting)
+    monkeypatch.setattr(binding, "REPEATS", 3)
+    left, right = inputs(GOOD)
+    for call in range(12):
+        out = library.correlate(GOOD, left, right, variant="cpu_fft")
+        np.testing.assert_allclose(out, scipy_correlation(GOOD, left, right), atol=1e-5)
+        assert plannings == (["once"] if call < 3 else ["once", "kept"])
+
+
+def test_a_session_leaves_its_planning_to_later_processes(tmp_path):
+    """Seen from its files: what the second process learns would be added to them."""
+    code = (
+        "from xcorr.library import Library, Request; import sys; "
+        "Library().session(Request('one-to-one', (8, 12), (8, 12)), variant='cpu_fft', precision=sys.argv[1]).close()"
+    )
+
+    def kept(precision, **environment):
+        known = {name: value for name, value in os.environ.items() if name != "XCORR_CACHE_DIR"}
+        command = [sys.executable, "-c", code, precision]
+        subprocess.run(command, cwd=ROOT, env={**known, **environment}, check=True)
+        return {one: (one.stat().st_ino, one.read_bytes()) for one in tmp_path.rglob("*.wisdom")}
+
+    single = kept("fp32", XDG_CACHE_HOME=str(tmp_path))
+    assert [one.parent for one in single] == [tmp_path / "xcorr-bench"]
+    assert kept("fp32", XDG_CACHE_HOME=str(tmp_path)) == single
+    both = kept("fp64", XDG_CACHE_HOME=str(tmp_path))
+    assert len(both) == 2 and single.items() <= both.items()
+    for one in both:
+        one.unlink()
+    assert not kept("fp32", XDG_CACHE_HOME=str(tmp_path), XCORR_CACHE_DIR=os.devnull)
 
 
 def test_supports_says_why_not_without_planning(counted):
