@@ -59,19 +59,27 @@ def ordered(problem: Problem, sources: Iterable[Source]) -> list[Source]:
     return sorted(sources, key=reach)
 
 
-def pick(problem: Problem, source: Source, fits: Callable[[Point], str]) -> Choice | None:
-    """The fastest predicted point that fits (`fits` says "" or why not), or None when the source has none."""
-    ranked = predict(problem, source.times)
+def pick(
+    problem: Problem, source: Source, fits: Callable[[Point], str], plan_us: Callable[[Point], float] = lambda _: 0.0
+) -> Choice | None:
+    """The fastest predicted point that fits (`fits` says "" or why not), its plan counted (`plan_us`), or None when the
+    source has none."""
+
+    def total(one: Predicted) -> float:
+        return one.us + plan_us(one.point)
+
+    ranked = sorted(predict(problem, source.times), key=total)
     for place, best in enumerate(ranked):
         if fits(best.point):
             continue
         others = (one for one in ranked[place + 1 :] if one.point[0] != best.point[0])
-        return Choice(*best.point, best.us, _why(problem, source, best, next(others, None)))
+        second = next(others, None)
+        rival = f"; next {second.point[0]} at {total(second) / total(best):.2f} x" if second else ""
+        return Choice(*best.point, best.us, _why(problem, source, best, rival))
     return None
 
 
-def _why(problem: Problem, source: Source, best: Predicted, second: Predicted | None) -> str:
-    rival = f"; next {second.point[0]} at {second.us / best.us:.2f} x" if second else ""
+def _why(problem: Problem, source: Source, best: Predicted, rival: str) -> str:
     return f"{rests_on(problem, source.times, best)}; {source.where}{rival}"
 
 
@@ -107,10 +115,12 @@ def _first_that_fits(ranked: Sequence[Estimate], fits: Callable[[Point], str]) -
 class Auto:
     """Chooses on one device of one build; a problem that was asked before costs nothing.
 
-    `library` is a xcorr.library.Library or what stands in for it.
+    `library` is a xcorr.library.Library or what stands in for it. `once`: a plan serves a single call, so that its time
+    counts too; else it is kept for many.
     """
 
-    def __init__(self, library: Any, device: str = "cpu", results: Path = RESULTS) -> None:
+    def __init__(self, library: Any, device: str = "cpu", results: Path = RESULTS, *, once: bool = False) -> None:
+        self._once = once
         self._library, self._device, self._results = library, device, results
         self._machine: dict[str, Any] = library.machine(device)
         backend = device.partition(":")[0]
@@ -190,9 +200,17 @@ class Auto:
             choice = self._with_fields(problem, here, precision, fits)
         else:
             known = ordered(problem, self._known_to(problem, here, precision, fits))
-            found = (pick(problem, source, fits) for source in known)
+            plan_us = partial(self._plan_us, problem, {one.id: one for one in here})
+            found = (pick(problem, source, fits, plan_us) for source in known)
             choice = next(filter(None, found), None) or by_rule(problem, here, self._machine, fits)
+        if choice and self._once and problem.fields == PLAIN:
+            choice = replace(choice, why=f"{choice.why}; for a single call, whose plan counts")
         return replace(choice, why=f"{choice.why}; {self._outdated}") if choice and self._outdated else choice
+
+    def _plan_us(self, problem: Problem, variants: Mapping[str, Variant], point: Point) -> float:
+        """What the plan of a point adds to a call: nothing where it is kept."""
+        variant = variants.get(point[0])
+        return speeds.plan_once_us(speeds.shipped(), variant, problem) if self._once and variant else 0.0
 
     def _can(self, precision: str, problem: Problem, point: Point) -> bool:
         """Whether the point of this build computes the problem on this device; one of another build may have."""

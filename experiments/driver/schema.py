@@ -166,12 +166,19 @@ class ReductionRate(Rate):
     per_surface_s: Union[Number, None] = None
 
 
+class OncePlan(Base):
+    """Elements of the lengths of transforms per second, of a plan that nothing is timed for."""
+
+    per_s: Number
+
+
 class Rates(Base):
     """Speeds of xcorr/speeds.toml and costs of rates.toml."""
 
     classes: dict[str, dict[str, Rate]]
     families: dict[str, dict[str, dict[str, Rate]]] = {}
     reduction: dict[str, ReductionRate] = {}  # of surfaces to records, by backend
+    plans_once: dict[str, dict[str, OncePlan]] = {}  # by backend and class
     scores: dict[str, dict[str, ScoreCost]] = {}  # of sums of products, by backend and class
     variants: dict[str, Rate] = {}
     verification: dict[str, Verification]

@@ -109,6 +109,17 @@ def test_more_work_never_takes_less_time():
     assert few < many / 2
 
 
+def test_a_single_call_counts_its_plan():
+    library = ScipyLibrary()
+    for length in (100_000, 1_000_000):
+        request = Request("one-to-one", (1, length), (1, length), 1, 1, "sy:0..0,sx:-250..250")
+        single, kept = (auto.Auto(library, "cpu", once=once).choose(request) for once in (True, False))
+        assert single.variant == "cpu_row_streaming" and single.why.endswith("for a single call, whose plan counts")
+        assert kept.variant == "cpu_fft" and "single call" not in kept.why
+    small = auto.pick(square(42), source(16, 64), lambda point: "", lambda point: 1e3 if point == FFT else 0.0)
+    assert (small.variant, small.params) == DIRECT and small.us < 1e3, "its time is that of a call"
+
+
 def test_the_line_says_what_it_rests_on():
     why = auto.pick(square(20), source(16, 24, 48), lambda point: "").why
     assert "from 3 measured problems, the nearest one-to-one/24x24/24x24/1:1/full" in why and "(near)" in why
