@@ -120,8 +120,8 @@ struct Bounds {
   // A library may transform several right matrices at once, as parts of one complex array. Each
   // then has rounding errors in proportion to the largest.
   double largest_right_norm;
-  double largest_norm;  // of both sides, where one batch transforms both; else 0
-  bool series;          // Problem::is_time_series
+  double largest_left_norm;  // where one batch transforms both sides, scaled alike; else 0
+  bool series;               // Problem::is_time_series
   SeriesRoundoff rounds;
   double largest_segment;  // the largest norm of a segment; largest_right_norm where not `series`
 
@@ -133,7 +133,7 @@ struct Bounds {
   // Of a time series `right_norm` is that of a segment (segment_norm).
   XCORR_HD OfPair of_pair(double left_norm, double right_norm) const {
     const double norms = left_norm * right_norm;
-    const double largest = fmax(left_norm, largest_norm) * fmax(largest_segment, largest_norm);
+    const double largest = fmax(left_norm, largest_left_norm) * largest_segment;
     const double reference =
         reference_by_fft ? fft_bound(log2_points, left_norm, right_norm, kDoubleRoundoff) : 0.0;
     // Sampled outputs, and all outputs of small problems, have a float64 sum as reference.
@@ -222,7 +222,7 @@ struct Bounds {
   // error of a transform applies to. All weights are 1 where the outputs are not scaled.
   struct Spread {
     double own;    // of the transforms of this pair
-    double added;  // of the larger side, where one batch transforms both
+    double added;  // of the largest left, where one batch transforms both sides
   };
   Spread transform_spread(double weights, double left_norm, double right_norm) const {
     const auto terms = static_cast<double>(most_terms());
@@ -235,11 +235,9 @@ struct Bounds {
     // product of norms.
     const bool few_bins = is_same_sign(kind) || kind == InputKind::alternating;
     const double bins = few_bins && outputs < all_outputs ? std::sqrt(terms) : 1.0;
-    // A batch of both sides adds errors of the larger side to the smaller side. A bin that is large
-    // in both sides counts with its square. This was calibrated on 200,000 random problems: for 6
-    // elements against 9 x 575 elements of one sign, the errors of the one variant that has such a
-    // batch reach 2.4 times the square of the larger norm. They grow with the root of the larger
-    // size.
+    // A batch of all lefts and rights, with sides scaled alike, adds errors of the largest left to the
+    // others. A bin that is large in both sides counts with its square. This was calibrated on 200,000
+    // random problems. They grow with the root of the larger size.
     const double own = left_norm * fmax(largest_right_norm, right_norm);
     const auto larger = static_cast<double>(std::max(problem.left.size(), problem.right.size()));
     const double added = (largest_product(left_norm) - own) *
@@ -274,7 +272,7 @@ struct Bounds {
   }
   XCORR_HD Index most_terms() const { return most_rows() * most_cols(); }
   XCORR_HD double largest_product(double left_norm) const {
-    return fmax(left_norm, largest_norm) * fmax(largest_right_norm, largest_norm);
+    return fmax(left_norm, largest_left_norm) * largest_right_norm;
   }
   XCORR_HD double of_series(double terms, const OfPair& pair, double absolute) const {
     const double sum = rounds.sum + kDoubleRoundoff;

@@ -6,6 +6,7 @@
 // is left out.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,8 +19,9 @@ enum class Boundary { zero, circular };
 
 // product: sum L R. covariance: the same, after the mean of each whole matrix is removed.
 // ncc: product / (norm of L in the overlap x norm of R in the overlap). zncc: the same, after the
-// mean in the overlap is removed from each. phase: the cross spectrum X becomes
-// X / max(|X|, 1e-5 max |X|)^(1 - p).
+// mean in the overlap is removed from each. phase: of the matrices without their means, the cross
+// spectrum X becomes X / max(|X|, f)^(1 - p) with the floor f of phase_floor(), and its bin of
+// frequency 0 becomes 0.
 enum class ScoreKind { product, covariance, ncc, zncc, phase };
 
 struct Score {
@@ -31,6 +33,13 @@ struct Score {
   double exponent = 0;
   constexpr bool operator==(const Score&) const = default;
 };
+// The floor f of phase correlation, divided by the product of the norms of both matrices without
+// their means; `points` is the number of their pixels. The mean of |X| is at most that product, and
+// the error of a bin of a float32 transform is about 0.6 x 2^-24 log2(points) of it. The factor 4 was
+// calibrated (docs/design.md, Fields of a problem) and is frozen: a larger one takes the bins of a
+// photograph with little texture for rounding errors, a smaller one makes rounding errors count.
+inline double phase_floor(double points) { return 4 * 0x1p-24 * std::log2(points); }
+
 constexpr bool is_normalised(ScoreKind kind) {
   return kind == ScoreKind::ncc || kind == ScoreKind::zncc;
 }

@@ -84,6 +84,10 @@ std::string_view to_string(InputKind kind) {
       return "bimodal";
     case InputKind::contrast:
       return "contrast";
+    case InputKind::unequal:
+      return "unequal";
+    case InputKind::blank:
+      return "blank";
     default:
       return "uniform";
   }

@@ -31,13 +31,15 @@ enum class InputKind {
   drift,  // a mean of 1e4 that drifts along rows, + [-1, 1); lefts are pieces of the first right
   fill,   // [-1, 1), and in every right matrix an element or a fifth of them is a fill value
   bimodal,  // [0, 2), and the second half of the columns of a right matrix, or all of a left one, 1e4 more
-  contrast  // 1 + d [-1, 1), with a d of each matrix from 2^-6 to 2^-19
+  contrast,  // 1 + d [-1, 1), with a d of each matrix from 2^-6 to 2^-19
+  unequal,   // [-1, 1) times a power of two of the side, from 2^-30 to 2^30
+  blank      // [-1, 1), and of one side the first matrix and half of the others are 0, or all 100
 };
 inline constexpr InputKind kInputKinds[] = {
     InputKind::uniform,  InputKind::zero_mean, InputKind::integer, InputKind::flat_spectrum,
     InputKind::sparse,   InputKind::offset,    InputKind::outlier, InputKind::alternating,
     InputKind::constant, InputKind::subnormal, InputKind::drift,   InputKind::fill,
-    InputKind::bimodal,  InputKind::contrast};
+    InputKind::bimodal,  InputKind::contrast,  InputKind::unequal, InputKind::blank};
 enum class Side { left, right };
 
 // Every sum of products is exact in float32, whatever its order, where the definition is computed.
@@ -133,6 +135,13 @@ struct Inputs {
         // A multiple of 2^-23 near 1. From 2^-21 on a side would be constant.
         const auto size = static_cast<int>(6 + of_matrix(key, index) % 14);
         return 1.0 + floor(zero_mean * ldexp(0x1p23, -size)) * 0x1p-23;
+      }
+      case InputKind::unequal:
+        return zero_mean * ldexp(1.0, static_cast<int>(mix(key) % 61) - 30);
+      case InputKind::blank: {
+        const bool is_blank = ((mix(seed) & 1) != 0) == left &&
+                              (index < shape.size() || (of_matrix(key, index) & 1) != 0);
+        return !is_blank ? zero_mean : (mix(seed) & 2) != 0 ? 100.0 : 0.0;
       }
       default:
         return unit;

@@ -40,9 +40,21 @@ void transform_by_sums(Shape shape, int sign, Spectrum& data) {
   pass(shape.rows, shape.cols, shape.cols, 1);
 }
 
-double norm(const double* values, Index size) {
+// Without its mean: about its first element, so that of equal elements nothing is left.
+Spectrum centred(const double* values, Index size) {
   double sum = 0;
-  for (Index i = 0; i < size; ++i) sum += values[i] * values[i];
+  for (Index i = 0; i < size; ++i) sum += values[i] - values[0];
+  const double mean = sum / static_cast<double>(size);
+  Spectrum out(static_cast<std::size_t>(size));
+  for (Index i = 0; i < size; ++i) {
+    out[static_cast<std::size_t>(i)] = (values[i] - values[0]) - mean;
+  }
+  return out;
+}
+
+double norm(const Spectrum& values) {
+  double sum = 0;
+  for (const Complex& value : values) sum += std::norm(value);
   return std::sqrt(sum);
 }
 
@@ -87,25 +99,23 @@ double PhaseReference::pair(const double* left, const double* right, double roun
   const Problem& q = state_->problem;
   const Index size = q.left.size();
   const double exponent = q.fields.score.exponent;
-  Spectrum l(left, left + size), r(right, right + size);
-  state_->transform(l, -1);
-  state_->transform(r, -1);
-  double largest = 0;
-  for (std::size_t i = 0; i < l.size(); ++i) {
-    largest = std::max(largest, std::abs(l[i]) * std::abs(r[i]));
-  }
-  if (largest == 0) {
+  Spectrum l = centred(left, size), r = centred(right, size);
+  const double left_norm = norm(l), right_norm = norm(r);
+  if (left_norm == 0 || right_norm == 0) {
     std::fill(out, out + q.out_size(), 0.0);
     return 0;
   }
+  const double floor = phase_floor(static_cast<double>(size)) * left_norm * right_norm;
+  state_->transform(l, -1);
+  state_->transform(r, -1);
   // One of 64 elements of the left may be lost, each about half of `smallest`.
   const double lost = smallest / 8 * std::sqrt(static_cast<double>(size));
-  const double left_error = roundoff * norm(left, size) + lost,
-               right_error = roundoff * norm(right, size);
+  const double left_error = roundoff * left_norm + lost, right_error = roundoff * right_norm;
   double errors = 0, squares = 0;
-  for (std::size_t i = 0; i < l.size(); ++i) {
+  r[0] = 0;
+  for (std::size_t i = 1; i < l.size(); ++i) {
     const Complex x = std::conj(l[i]) * r[i];
-    const double magnitude = std::max(std::abs(x), 1e-5 * largest);
+    const double magnitude = std::max(std::abs(x), floor);
     const double error = phase_bin_error(std::abs(l[i]), std::abs(r[i]), left_error, right_error,
                                          smallest, magnitude, exponent);
     r[i] = x / std::pow(magnitude, 1 - exponent);

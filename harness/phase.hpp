@@ -1,6 +1,7 @@
 // Phase correlation in float64 on the host (docs/design.md, Fields of a problem): with the cross
-// spectrum X = conj(F(L)) F(R), the output is the inverse transform of
-// X / max(|X|, 1e-5 max |X|)^(1 - p), and 0 where max |X| is 0.
+// spectrum X = conj(F(L)) F(R) of the matrices without their means, whose bin of frequency 0 is set to
+// 0, the output is the inverse transform of X / max(|X|, f)^(1 - p), with f = phase_floor(points) x
+// norm(L) x norm(R). It is 0 where either norm is 0.
 #pragma once
 
 #include <complex>

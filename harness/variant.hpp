@@ -28,9 +28,9 @@ enum class Precision { fp64, fp32, tf32, three_tf32, bf16x3, fp16 };
 // global memory. Such an addition takes a number below the smallest normal one for 0 (PTX ISA, atom
 // and red).
 // fft: transforms.
-// fft_of_both: left and right matrices are transformed in one batch. A library may transform two
-// real matrices as the two parts of one complex array. Then a small left matrix gets the rounding
-// errors of a large right matrix.
+// fft_of_both: left and right matrices are transformed in one batch, and a library may transform two
+// real matrices as the two parts of one complex array. So the variant scales the sides to like norms
+// first; a small left may get the rounding errors of the largest one.
 enum class AlgorithmClass { definition, definition_atomic, fft, fft_of_both };
 
 inline bool is_definition(AlgorithmClass algorithm_class) {

@@ -99,7 +99,7 @@ Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
           unit_roundoff(precision),
           log2_transform_points(problem),
           largest(right_norms),
-          of_both ? std::max(largest(left_norms), largest(right_norms)) : 0.0,
+          of_both ? largest(left_norms) : 0.0,
           problem.is_time_series(),
           series_roundoff(precision, unit_roundoff(precision)),
           largest(segment_norms.empty() ? right_norms : segment_norms)};

@@ -1,5 +1,6 @@
 // The correlation of one pair with boundary `circular`, score `product` or `phase`, in float64: a
-// transform of the matrices' own size, of any length, without padding. For cpu_fft.
+// transform of the matrices' own size, of any length, without padding. For phase the matrices have no
+// mean (dense_copy.hpp). For cpu_fft.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <complex>
 #include <cstddef>
 #include <mutex>
+#include <numeric>
 
 #include "algorithms/cpu/dense_copy.hpp"
 #include "algorithms/device/fftw.hpp"
@@ -43,11 +45,11 @@ class CircularTransform final : public Plan {
   }
 
   void compute(const Call& call) override {
-    forward(call.lefts<double>(), left_);
-    forward(call.rights<double>(), right_);
     const Problem& q = problem_;
+    const double left_norm = forward(call.lefts<double>(), left_);
+    const double right_norm = forward(call.rights<double>(), right_);
     for (Index k = 0; k < bins(q); ++k) right_[k] *= std::conj(left_[k]);
-    if (q.fields.score.kind == ScoreKind::phase) even_out(q.fields.score.exponent);
+    if (q.fields.score.kind == ScoreKind::phase) whiten(left_norm * right_norm);
     Library::c2r(inverse_, raw(right_), matrix_);
     const double scale = 1 / static_cast<double>(q.left.size());
     double* out = call.outs<double>();
@@ -65,18 +67,22 @@ class CircularTransform final : public Plan {
   static Index spectrum(const Problem& q) { return whole_lines(2 * bins(q)) / 2; }
   static Library::Complex raw(Complex* p) { return reinterpret_cast<Library::Complex>(p); }
 
-  void forward(const double* from, Complex* to) const {
-    std::copy_n(from, problem_.left.size(), matrix_);
+  // Returns the norm of the matrix.
+  double forward(const double* from, Complex* to) const {
+    const Index size = problem_.left.size();
+    const double norm = std::sqrt(std::inner_product(from, from + size, from, 0.0));
+    std::copy_n(from, size, matrix_);
     Library::r2c(forward_, matrix_, raw(to));
+    return norm;
   }
 
-  // The other half of the spectrum has the same magnitudes.
-  void even_out(double exponent) const {
-    double largest = 0;
-    for (Index k = 0; k < bins(problem_); ++k) largest = std::max(largest, std::abs(right_[k]));
-    if (largest == 0) return;
-    for (Index k = 0; k < bins(problem_); ++k) {
-      right_[k] /= std::pow(std::max(std::abs(right_[k]), 1e-5 * largest), 1 - exponent);
+  // right_: the half spectrum of phase correlation (phase_floor).
+  void whiten(double norms) const {
+    const double floor = phase_floor(static_cast<double>(problem_.left.size())) * norms;
+    right_[0] *= 0.0;  // and not 0, so that what is no number stays none
+    for (Index k = 1; k < bins(problem_); ++k) {
+      const double by = std::max(std::abs(right_[k]), floor);
+      right_[k] *= norms == 0 ? 0 : std::pow(by, problem_.fields.score.exponent - 1);
     }
   }
 

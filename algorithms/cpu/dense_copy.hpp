@@ -52,7 +52,15 @@ struct DenseCopy {
   double* valid;             // 1 or 0
   double largest = 0;        // |value|
   double largest_pixel = 0;  // the same before the mean was removed
+  int exponent = 0;          // the values are 2^-exponent times the pixels
 };
+
+// What phase correlation of the copies must be multiplied by, since it grows with the inputs by the
+// exponent p.
+inline double phase_scale(const Score& score, const DenseCopy& left, const DenseCopy& right) {
+  if (score.kind != ScoreKind::phase) return 1;
+  return std::exp2(score.exponent * (left.exponent + right.exponent));
+}
 
 // Doubles that the two arrays take, each rounded up to a multiple of 64 bytes.
 inline Index whole_lines(Index doubles) { return (doubles + 7) / 8 * 8; }
@@ -70,8 +78,20 @@ inline double largest_value(const DenseCopy& copy) {
 }
 
 // Subtracts the mean of the valid pixels, which are `count`, from each of them. Twice: the second
-// mean is the rounding error of the first, which an offset of 1e4 makes large beside noise of 1.
+// mean is the rounding error of the first, which an offset of 1e4 makes large beside noise of 1. Of
+// pixels that are all equal nothing may be left: phase would take their rounding errors for a texture.
 inline void remove_mean(const DenseCopy& copy, double count) {
+  const double* const values = copy.values;
+  const double* const valid = copy.valid;
+  const Index size = copy.shape.size();
+  const Index first = std::find_if(valid, valid + size, [](double v) { return v != 0; }) - valid;
+  const auto equal = [&](Index k) { return valid[k] == 0 || values[k] == values[first]; };
+  Index k = first;
+  while (k < size && equal(k)) ++k;
+  if (k == size && std::isfinite(values[first])) {
+    std::fill_n(copy.values, size, 0.0);
+    return;
+  }
   for (int round = 0; round < 2; ++round) {
     double sum = 0;
     for (Index k = 0; k < copy.shape.size(); ++k) sum += copy.values[k];
@@ -83,8 +103,9 @@ inline void remove_mean(const DenseCopy& copy, double count) {
 }
 
 // Copies matrix `i` of a side as `score` wants it.
-// product, phase: the values.
+// product: the values.
 // covariance: without the mean of the matrix.
+// phase: the same, scaled as for ncc.
 // ncc: times a power of two, so that squares neither overflow nor underflow, and a scaled input
 // gives the same copy to the bit. The score does not depend on a factor.
 // zncc: as ncc, and without the mean of the valid pixels. It removes the mean of each overlap
@@ -103,12 +124,16 @@ void copy_matrix(const CallSide<T>& side, Index i, ScoreKind score, DenseCopy& c
     }
   }
   copy.largest = largest_value(copy);
-  if (is_normalised(score) && copy.largest > 0 && std::isfinite(copy.largest)) {
-    const int exponent = std::ilogb(copy.largest);
-    for (Index k = 0; k < shape.size(); ++k) copy.values[k] = std::ldexp(copy.values[k], -exponent);
+  copy.exponent = 0;
+  const bool scaled = is_normalised(score) || score == ScoreKind::phase;
+  if (scaled && copy.largest > 0 && std::isfinite(copy.largest)) {
+    copy.exponent = std::ilogb(copy.largest);
+    for (Index k = 0; k < shape.size(); ++k) {
+      copy.values[k] = std::ldexp(copy.values[k], -copy.exponent);
+    }
   }
   copy.largest_pixel = largest_value(copy);
-  const bool centred = score == ScoreKind::covariance || score == ScoreKind::zncc;
+  const bool centred = score != ScoreKind::product && score != ScoreKind::ncc;
   if (centred && count > 0) remove_mean(copy, count);
   copy.largest = largest_value(copy);
 }

@@ -120,7 +120,10 @@ class FieldsByCorrelation final : public Plan {
         if (!at_.images) correlate_sums();
         normalise(Matrix<T>{&lefts, pair.left}, Matrix<T>{&rights, pair.right}, out);
       } else {
-        for (Index k = 0; k < q.out_size(); ++k) out[k] = static_cast<T>(surface(kProducts)[k]);
+        const double scale = phase_scale(q.fields.score, left_, right_);
+        for (Index k = 0; k < q.out_size(); ++k) {
+          out[k] = static_cast<T>(scale * surface(kProducts)[k]);
+        }
       }
     }
   }

@@ -8,6 +8,7 @@
 #include <complex>
 #include <cstddef>
 #include <numbers>
+#include <numeric>
 
 #include "algorithms/cpu/dense_copy.hpp"
 #include "algorithms/cpu/overlap_score.hpp"
@@ -75,7 +76,8 @@ class FieldsByDefinition final : public Plan {
       copy_matrix(rights, r, score, right_);
       if (score == ScoreKind::phase) {
         correlate_phases();
-        each_shift([&](Index sy, Index sx) { *out++ = static_cast<T>(shifted(sy, sx)); });
+        const double scale = phase_scale(q.fields.score, left_, right_);
+        each_shift([&](Index sy, Index sx) { *out++ = static_cast<T>(scale * shifted(sy, sx)); });
       } else {
         each_shift([&](Index sy, Index sx) { *out++ = static_cast<T>(product(sy, sx)); });
       }
@@ -121,16 +123,18 @@ class FieldsByDefinition final : public Plan {
   // Into cross_: the cross spectrum with its magnitudes changed, transformed back.
   void correlate_phases() const {
     const Index size = left_.shape.size();
+    const auto norm = [size](const double* of) {
+      return std::sqrt(std::inner_product(of, of + size, of, 0.0));
+    };
+    const double norms = norm(left_.values) * norm(right_.values);
+    const double floor = phase_floor(static_cast<double>(size)) * norms;
     fourier(left_.values, of_rows_, cross_, left_.shape, -1);
     fourier(right_.values, of_rows_, other_, right_.shape, -1);
-    double largest = 0;
-    for (Index k = 0; k < size; ++k) {
+    other_[0] *= 0.0;  // and not 0, so that what is no number stays none
+    for (Index k = 1; k < size; ++k) {
       other_[k] *= std::conj(cross_[k]);
-      largest = std::max(largest, std::abs(other_[k]));
-    }
-    for (Index k = 0; k < size && largest > 0; ++k) {
-      const double magnitude = std::max(std::abs(other_[k]), 1e-5 * largest);
-      other_[k] /= std::pow(magnitude, 1 - problem_.fields.score.exponent);
+      const double by = std::max(std::abs(other_[k]), floor);
+      other_[k] *= norms == 0 ? 0 : std::pow(by, problem_.fields.score.exponent - 1);
     }
     fourier(other_, of_rows_, cross_, left_.shape, 1);
   }

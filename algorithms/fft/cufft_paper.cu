@@ -11,6 +11,11 @@
 // the left by the conjugate of the right spectrum. conj(left) * right, the same work, gives the
 // definition's sign.
 //
+// cuFFT may transform two matrices of a batch as the parts of one complex matrix, so that the smaller
+// one gets rounding errors in proportion to the larger one. The paper's data, bytes, do not show that.
+// Here the padded lefts are multiplied by a power of two, so that the largest norms of both sides are
+// alike, and the products by its inverse. The norms take three small kernels beside the padding.
+//
 // What the columns of a row hold: the phases forward, hadamard and inverse are marked, so their
 // columns hold the paper's `fft`, and with plan_us its `fft+plan`. The paper's timers leave out
 // zero padding, the quadrant swap, the division by the transform size and allocation. Here padding
@@ -24,6 +29,7 @@
 #include <algorithm>
 
 #include "algorithms/device/cuda.hpp"
+#include "algorithms/fft/block_sum.hpp"
 #include "algorithms/fft/geometry.hpp"
 #include "algorithms/fft/layout.hpp"
 #include "algorithms/fft/transforms.hpp"
@@ -37,18 +43,78 @@ using Complex = cufftComplex;
 constexpr int kThreads = 256;
 constexpr int kItems = 10;  // n-to-m
 
+__device__ Complex scaled(Complex value, T by) { return {by * value.x, by * value.y}; }
 __device__ Complex conj_product(Complex left, Complex right) {
   return {left.x * right.x + left.y * right.y, left.x * right.y - left.y * right.x};
+}
+
+// Matrices in their padded images, one a slot.
+struct PaddedMatrices {
+  T* images;
+  Strides strides;
+  Index left_slots, slots;
+  Shape left, right;
+};
+
+// The norms that both sides share, and how they were made alike.
+struct SideScales {
+  T left;  // factor of the lefts
+  T back;  // of the products; 0 where a side is all zeros
+};
+
+// squares[slot] = the sum of squares of the matrix there. A block takes slots in a stride.
+__global__ void __launch_bounds__(kSumThreads) squares_kernel(PaddedMatrices of, double* squares) {
+  for (Index slot = blockIdx.x; slot < of.slots; slot += gridDim.x) {
+    const Shape shape = slot < of.left_slots ? of.left : of.right;
+    const T* const image = of.images + slot * of.strides.slot;
+    double sum = 0;
+    for (Index i = threadIdx.x; i < shape.size(); i += kSumThreads) {
+      const double value = image[i / shape.cols * of.strides.row + i % shape.cols];
+      sum += value * value;
+    }
+    sum = sum_over_block(sum);
+    if (threadIdx.x == 0) squares[slot] = sum;
+  }
+}
+
+// One block. Numbers that are infinite or none change no scale.
+__global__ void __launch_bounds__(kSumThreads)
+    scales_kernel(const double* squares, Index left_slots, Index slots, SideScales* scales) {
+  const auto larger = [](double a, double b) { return b > a ? b : a; };
+  const auto largest = [&](Index first, Index end) {
+    double most = 0;
+    for (Index i = first + threadIdx.x; i < end; i += kSumThreads) most = larger(most, squares[i]);
+    return over_block(most, larger);
+  };
+  const double left = largest(0, left_slots), right = largest(left_slots, slots);
+  if (threadIdx.x != 0) return;
+  const bool empty = left == 0 || right == 0;
+  const bool finite = left - left == 0 && right - right == 0;
+  const int by = empty || !finite ? 0 : (ilogb(right) - ilogb(left)) / 2;
+  const int most = 120, used = by > most ? most : by < -most ? -most : by;
+  *scales = {ldexpf(1, used), empty ? T(0) : ldexpf(1, -used)};
+}
+
+__global__ void __launch_bounds__(kSumThreads)
+    scale_lefts_kernel(PaddedMatrices of, const SideScales* scales) {
+  const T by = scales->left;
+  if (by == 1) return;
+  for (Index slot = blockIdx.x; slot < of.left_slots; slot += gridDim.x) {
+    T* const image = of.images + slot * of.strides.slot;
+    for (Index i = threadIdx.x; i < of.left.size(); i += kSumThreads) {
+      image[i / of.left.cols * of.strides.row + i % of.left.cols] *= by;
+    }
+  }
 }
 
 // right[left * rights + i] *= conj(left) for each left (y of the grid) and its rights.
 __global__ void __launch_bounds__(kThreads)
     hadamard_in_place(const Complex* left, Complex* right, Index spectrum, Index lefts,
-                      Index rights) {
+                      Index rights, const SideScales* scales) {
   const Index element = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;
   if (element >= spectrum) return;
   for (Index l = blockIdx.y; l < lefts; l += gridDim.y) {
-    const Complex factor = left[l * spectrum + element];
+    const Complex factor = scaled(left[l * spectrum + element], scales->back);
     Complex* to = right + l * rights * spectrum + element;
     for (Index r = 0; r < rights; ++r) to[r * spectrum] = conj_product(factor, to[r * spectrum]);
   }
@@ -57,13 +123,14 @@ __global__ void __launch_bounds__(kThreads)
 // product[l][r] = conj(left[l]) * right[r].
 __global__ void __launch_bounds__(kThreads)
     hadamard_n_to_m(const Complex* left, const Complex* right, Complex* product, Index spectrum,
-                    Index rights, Index pairs) {
+                    Index rights, Index pairs, const SideScales* scales) {
+  const T back = scales->back;
   const Index first = static_cast<Index>(blockIdx.x) * kThreads * kItems + threadIdx.x;
   for (Index i = 0; i < kItems; ++i) {
     const Index at = first + i * kThreads;
     if (at >= pairs * spectrum) return;
     const Index pair = at / spectrum, element = at % spectrum;
-    product[at] = conj_product(left[pair / rights * spectrum + element],
+    product[at] = conj_product(scaled(left[pair / rights * spectrum + element], back),
                                right[pair % rights * spectrum + element]);
   }
 }
@@ -89,7 +156,7 @@ FftGeometry geometry(const Problem& q) {
 
 // Where things lie in the workspace, in bytes; the work area comes last.
 struct Places {
-  Index products, real, work;
+  Index products, real, squares, scales, work;
 };
 
 Places places(const Problem& q, const FftGeometry& g) {
@@ -99,7 +166,10 @@ Places places(const Problem& q, const FftGeometry& g) {
   at.products = after(0, g.input_slots() * spectrum_bytes);
   at.real =
       q.form == Form::n_to_m ? after(at.products, g.pair_slots * spectrum_bytes) : at.products;
-  at.work = after(at.real, std::max(g.input_slots(), g.pair_slots) * g.in.slot * Index{sizeof(T)});
+  at.squares =
+      after(at.real, std::max(g.input_slots(), g.pair_slots) * g.in.slot * Index{sizeof(T)});
+  at.scales = after(at.squares, g.input_slots() * Index{sizeof(double)});
+  at.work = after(at.scales, sizeof(SideScales));
   return at;
 }
 
@@ -114,6 +184,8 @@ class PaperPlan final : public Plan {
     products_ =
         problem_.form == Form::n_to_m ? reinterpret_cast<Complex*>(base + at.products) : rights_;
     real_ = reinterpret_cast<T*>(base + at.real);
+    squares_ = reinterpret_cast<double*>(base + at.squares);
+    scales_ = reinterpret_cast<SideScales*>(base + at.scales);
     transforms_.make(g_);
     transforms_.use(base + at.work);
   }
@@ -124,6 +196,7 @@ class PaperPlan final : public Plan {
     const FftChunk<T> all = {
         call.lefts<T>(), call.rights<T>(), call.outs<T>(), q.lefts, 1, q.rights, 1, q.pairs()};
     pad(g_, all, real_, stream);
+    make_sides_alike(stream);
     call.phase("forward");
     transforms_.forward(real_, lefts_, stream);
     call.phase("hadamard");
@@ -135,6 +208,17 @@ class PaperPlan final : public Plan {
   }
 
  private:
+  void make_sides_alike(cudaStream_t stream) const {
+    const PaddedMatrices of{real_, g_.in, g_.left_slots, g_.input_slots(), g_.left, g_.right};
+    const auto blocks = [](Index slots) {
+      return dim3(static_cast<unsigned>(std::min<Index>(slots, Index{1} << 20)));
+    };
+    launch(squares_kernel, blocks(of.slots), dim3(kSumThreads), 0, stream, of, squares_);
+    launch(scales_kernel, dim3(1), dim3(kSumThreads), 0, stream, squares_, of.left_slots, of.slots,
+           scales_);
+    launch(scale_lefts_kernel, blocks(of.left_slots), dim3(kSumThreads), 0, stream, of, scales_);
+  }
+
   void hadamard(cudaStream_t stream) const {
     const Problem& q = problem_;
     const auto blocks = [](Index items) {
@@ -143,11 +227,11 @@ class PaperPlan final : public Plan {
     if (q.form == Form::n_to_m) {
       const Index threads = (q.pairs() * g_.spectrum + kItems - 1) / kItems;
       launch(hadamard_n_to_m, dim3(blocks(threads)), dim3(kThreads), 0, stream, lefts_, rights_,
-             products_, g_.spectrum, q.rights, q.pairs());
+             products_, g_.spectrum, q.rights, q.pairs(), scales_);
     } else {
       const dim3 grid(blocks(g_.spectrum), static_cast<unsigned>(std::min<Index>(q.lefts, 65535)));
       launch(hadamard_in_place, grid, dim3(kThreads), 0, stream, lefts_, rights_, g_.spectrum,
-             q.lefts, q.rights / q.lefts);
+             q.lefts, q.rights / q.lefts, scales_);
     }
   }
 
@@ -155,6 +239,8 @@ class PaperPlan final : public Plan {
   FftGeometry g_;
   Complex *lefts_, *rights_, *products_;
   T* real_;  // padded inputs, later the circular outputs
+  double* squares_;
+  SideScales* scales_;
   CufftTransforms<T> transforms_;
 };
 

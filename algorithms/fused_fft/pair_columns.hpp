@@ -134,26 +134,30 @@ __device__ __forceinline__ void remove_rests(Complex (&v)[32]) {
   subtract_from_all(v, {sum.re * 0x1p-10f, sum.im * 0x1p-10f});
 }
 
-// Smaller matrices. The mean of one side, the real or the imaginary part; what lies outside of the
-// matrix stays 0.
+// Smaller matrices: one side, the real or the imaginary part. What lies outside of the matrix stays 0.
+template <float Complex::* kPart>
+__device__ __forceinline__ void subtract_inside(int rows, int cols, float value, int lane,
+                                                Complex (&v)[32]) {
+  const int inside = opaque(lane) < cols ? rows : 0;
+#pragma unroll
+  for (int y = 0; y < 32; ++y) v[y].*kPart -= y < inside ? value : 0.0f;
+}
 template <float Complex::* kPart>
 __device__ __forceinline__ void remove_mean(int rows, int cols, float over, int lane,
                                             Complex (&v)[32]) {
   float sum = v[0].*kPart;
 #pragma unroll
   for (int y = 1; y < 32; ++y) sum += v[y].*kPart;
-  const float mean = warp::reduce_add(sum) * over;
-  const int inside = opaque(lane) < cols ? rows : 0;
-#pragma unroll
-  for (int y = 0; y < 32; ++y) v[y].*kPart -= y < inside ? mean : 0.0f;
+  subtract_inside<kPart>(rows, cols, warp::reduce_add(sum) * over, lane, v);
 }
-// Twice, for the same reason. One side after the other, since registers are short.
+// First the first element, for the same reason as pivots; of equal elements nothing is left then. One
+// side after the other, since registers are short.
 __device__ __forceinline__ void remove_means(const PairInputs& a, int lane, Complex (&v)[32]) {
-#pragma unroll 1
-  for (int pass = 0; pass < 2; ++pass) {
-    remove_mean<&Complex::re>(a.left_rows, a.left_cols, a.over_left, lane, v);
-    remove_mean<&Complex::im>(a.right_rows, a.right_cols, a.over_right, lane, v);
-  }
+  const Complex first = {warp::shuffle(v[0].re, 0), warp::shuffle(v[0].im, 0)};
+  subtract_inside<&Complex::re>(a.left_rows, a.left_cols, first.re, lane, v);
+  subtract_inside<&Complex::im>(a.right_rows, a.right_cols, first.im, lane, v);
+  remove_mean<&Complex::re>(a.left_rows, a.left_cols, a.over_left, lane, v);
+  remove_mean<&Complex::im>(a.right_rows, a.right_cols, a.over_right, lane, v);
 }
 
 }  // namespace xcorr::fused_fft

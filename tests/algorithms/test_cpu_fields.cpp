@@ -185,6 +185,16 @@ struct Reference {
            squares <= deviation * deviation * static_cast<long double>(values.size());
   }
 
+  double norm(const Input& input, Index i, long double mean) const {
+    long double sum = 0;
+    for (Index y = 0; y < q.left.rows; ++y) {
+      for (Index x = 0; x < q.left.cols; ++x) {
+        const long double value = input.value(i, y, x) - mean;
+        sum += value * value;
+      }
+    }
+    return static_cast<double>(std::sqrt(sum));
+  }
   using Spectrum = std::vector<std::complex<double>>;
   double angle(Index ky, Index kx, Index y, Index x) const {
     const double turns =
@@ -192,14 +202,15 @@ struct Reference {
         static_cast<double>(kx * x % q.left.cols) / static_cast<double>(q.left.cols);
     return 2 * std::numbers::pi * turns;
   }
-  Spectrum spectrum(const Input& input, Index i) const {
+  Spectrum spectrum(const Input& input, Index i, long double mean) const {
     Spectrum result;
     for (Index ky = 0; ky < q.left.rows; ++ky) {
       for (Index kx = 0; kx < q.left.cols; ++kx) {
         std::complex<double> sum = 0;
         for (Index y = 0; y < q.left.rows; ++y) {
           for (Index x = 0; x < q.left.cols; ++x) {
-            sum += std::polar(1.0, -angle(ky, kx, y, x)) * input.value(i, y, x);
+            sum += std::polar(1.0, -angle(ky, kx, y, x)) *
+                   static_cast<double>(input.value(i, y, x) - mean);
           }
         }
         result.push_back(sum);
@@ -210,17 +221,15 @@ struct Reference {
   mutable Spectrum phases = {};
   double phase(Index sy, Index sx) const {
     if (phases.empty()) {
-      phases = spectrum(right, pair.right);
-      const Spectrum of_left = spectrum(left, pair.left);
-      double largest = 0;
+      phases = spectrum(right, pair.right, right_mean);
+      const Spectrum of_left = spectrum(left, pair.left, left_mean);
+      const double points = static_cast<double>(q.left.size());
+      const double floor = 4 * 0x1p-24 * std::log2(points) * norm(left, pair.left, left_mean) *
+                           norm(right, pair.right, right_mean);
       for (std::size_t k = 0; k < phases.size(); ++k) {
         phases[k] *= std::conj(of_left[k]);
-        largest = std::max(largest, std::abs(phases[k]));
-      }
-      for (auto& bin : phases) {
-        if (largest > 0) {
-          bin /= std::pow(std::max(std::abs(bin), 1e-5 * largest), 1 - q.fields.score.exponent);
-        }
+        const double by = std::max(std::abs(phases[k]), floor);
+        phases[k] *= k == 0 || floor == 0 ? 0 : std::pow(by, q.fields.score.exponent - 1);
       }
     }
     double sum = 0;

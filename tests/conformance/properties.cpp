@@ -91,9 +91,9 @@ class Tolerance {
     if (exact_) return 0;
     const Pair lr = problem_.pair(pair);
     const double left = left_[static_cast<std::size_t>(lr.left)],
-                 right = right_[static_cast<std::size_t>(lr.right)], larger = std::max(left, right);
-    return fft_bound(log2_transform_points(problem_), of_both_ ? larger : left,
-                     of_both_ ? larger : right, u_);
+                 right = right_[static_cast<std::size_t>(lr.right)];
+    const double largest = *std::max_element(left_.begin(), left_.end());
+    return fft_bound(log2_transform_points(problem_), of_both_ ? largest : left, right, u_);
   }
 
  private:

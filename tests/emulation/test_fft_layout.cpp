@@ -115,7 +115,7 @@ std::vector<float> correlate(const Problem& q, Transform transform, Index chunk_
   const Index slot = g.by_rows ? g.pitch : g.spectrum;
   const bool n_to_m = q.form == Form::n_to_m;
   const Score& score = q.fields.score;
-  std::vector<double> largest(static_cast<std::size_t>(phase_bytes(g)) / sizeof(double), NAN);
+  std::vector<double> norms(static_cast<std::size_t>(matrix_norms(g)), NAN);
   std::vector<float> out(static_cast<std::size_t>(q.pairs() * q.out_size()), -1.0f);
   for (Index l = 0; l < q.lefts; l += at.chunk.lefts) {
     for (Index r = 0; r < g.pair_pitch; r += at.chunk.rights) {
@@ -134,15 +134,17 @@ std::vector<float> correlate(const Problem& q, Transform transform, Index chunk_
       }
       if (!at.all_spectra || pair == 0) {
         pad(g, chunk, images, nullptr);
-        if (score.kind == ScoreKind::covariance) remove_means(g, images, nullptr);
+        if (score.kind != ScoreKind::product) remove_means(g, images, norms.data(), nullptr);
         forward(g, images, lefts);
       }
       const Complex* first_left = lefts + (at.all_spectra ? l * slot : 0);
       const Complex* first_right =
           lefts + (g.left_slots + (at.all_spectra ? r / g.pack : 0)) * slot;
       if (score.kind == ScoreKind::phase) {
-        phase_products<float>(g, first_left, first_right, products, part_lefts, part_rights, n_to_m,
-                              score.exponent, largest.data(), nullptr);
+        const double* left_norms = norms.data() + (at.all_spectra ? l : 0);
+        const double* right_norms = norms.data() + g.left_slots + (at.all_spectra ? r : 0);
+        phase_products<float>(g, first_left, first_right, left_norms, right_norms, products,
+                              part_lefts, part_rights, n_to_m, score.exponent, nullptr);
       } else {
         hadamard<float>(g, first_left, first_right, products, part_lefts,
                         ceil_div(part_rights, g.pack), n_to_m, nullptr);
@@ -245,13 +247,16 @@ Image circular_outputs(const Problem& q, const Image& left, const Image& right) 
     g.cols = cols;
     const Dft dft{g, cols};
     const Image l = dft.transform(left, -1), r = dft.transform(right, -1);
-    double largest = 0;
-    for (std::size_t i = 0; i < l.size(); ++i) largest = std::max(largest, std::abs(l[i] * r[i]));
+    const auto norm = [](const Image& of) {
+      double sum = 0;
+      for (const auto& value : of) sum += std::norm(value);
+      return std::sqrt(sum);
+    };
+    const double floor = phase_floor(static_cast<double>(rows * cols)) * norm(left) * norm(right);
     Image weighted(left.size());
-    for (std::size_t i = 0; i < l.size() && largest > 0; ++i) {
+    for (std::size_t i = 1; i < l.size() && floor > 0; ++i) {
       const auto x = std::conj(l[i]) * r[i];
-      weighted[i] =
-          x / std::pow(std::max(std::abs(x), 1e-5 * largest), 1 - q.fields.score.exponent);
+      weighted[i] = x / std::pow(std::max(std::abs(x), floor), 1 - q.fields.score.exponent);
     }
     out = dft.transform(weighted, 1);
     for (auto& value : out) value /= static_cast<double>(rows * cols);
@@ -271,7 +276,8 @@ void expect_circular(const Problem& q, Index chunk_bytes, Index all_spectra_byte
                      const std::vector<float>& left, const std::vector<float>& right) {
   const auto out =
       correlate(q, Transform::real, chunk_bytes, all_spectra_bytes, kCropOutputs, left, right);
-  const bool centred = q.fields.score.kind == ScoreKind::covariance;
+  const bool centred = q.fields.score.kind != ScoreKind::product;
+  const bool covariance = q.fields.score.kind == ScoreKind::covariance;
   for (Index p = 0; p < q.pairs(); ++p) {
     const Image want = circular_outputs(q, image(left, q.pair(p).left, q.left.size(), centred),
                                         image(right, q.pair(p).right, q.right.size(), centred));
@@ -280,7 +286,7 @@ void expect_circular(const Problem& q, Index chunk_bytes, Index all_spectra_byte
       const Index x = wrapped(q.window.sx.first, i % q.out_cols(), q.left.cols);
       const double value = want[static_cast<std::size_t>(y * q.left.cols + x)].real();
       ASSERT_NEAR(out[static_cast<std::size_t>(p * q.out_size() + i)], value,
-                  1e-5 * std::max(1.0, std::abs(value)) + (centred ? 1e-4 : 0))
+                  1e-5 * std::max(1.0, std::abs(value)) + (covariance ? 1e-4 : 0))
           << q.id() << " pair " << p << " output " << i << " chunk " << chunk_bytes;
     }
   }
@@ -333,7 +339,7 @@ TEST(FftLayout, means_are_removed_of_an_offset_too) {
 
 // One frequency, among the bins of the second block, is so large that all others are below the
 // least modulus.
-TEST(FftLayout, phase_divides_small_bins_by_a_share_of_the_largest) {
+TEST(FftLayout, phase_divides_small_bins_by_the_floor) {
   for (const char* score : {"phase:0", "phase:0.25"}) {
     const Problem q = parse_problem(
         std::string("one-to-one/33x50/33x50/1:1/full/boundary=circular/score=") + score);
@@ -350,11 +356,23 @@ TEST(FftLayout, phase_divides_small_bins_by_a_share_of_the_largest) {
   }
 }
 
-TEST(FftLayout, phase_of_zeros_is_zero) {
+// The covariance too: what is left of equal elements would be a peak somewhere.
+TEST(FftLayout, phase_of_equal_elements_is_zero) {
   const Problem q = parse_problem("one-to-many/4x5/4x5/1:2/full/boundary=circular/score=phase:0");
-  auto right = numbers(q.right_elements(), 5, 13, -6);
-  std::fill_n(right.begin(), q.right.size(), 0.0f);
-  expect_circular(q, Index{1} << 20, 0, numbers(q.left_elements(), 7, 11, -4), right);
+  const auto left = numbers(q.left_elements(), 7, 17, -4);
+  for (const float value : {0.0f, 0.1f, 1e5f / 3}) {
+    auto right = numbers(q.right_elements(), 5, 19, -6);
+    std::fill_n(right.begin(), q.right.size(), value);
+    for (const ScoreKind score : {ScoreKind::phase, ScoreKind::covariance}) {
+      Problem scored = q;
+      scored.fields.score.kind = score;
+      const auto out =
+          correlate(scored, Transform::real, Index{1} << 20, 0, kCropOutputs, left, right);
+      EXPECT_EQ(std::vector(out.begin(), out.begin() + q.out_size()),
+                std::vector<float>(static_cast<std::size_t>(q.out_size())));
+    }
+    expect_circular(q, Index{1} << 20, 0, left, right);
+  }
 }
 
 TEST(FftLayout, phase_is_the_same_at_every_scale) {

@@ -53,13 +53,19 @@ inline double power_of_two_below(double size) {
 inline std::vector<float> centred(const Problem& q, const double* values, const std::uint8_t* mask,
                                   double mean, Shape shape, double scale) {
   const ScoreKind kind = q.fields.score.kind;
-  if (kind != ScoreKind::covariance && kind != ScoreKind::zncc) mean = 0;
+  if (kind == ScoreKind::product || kind == ScoreKind::ncc) mean = 0;
   std::vector<float> result(static_cast<std::size_t>(shape.size()));
   for (Index i = 0; i < shape.size(); ++i) {
     if (!mask || mask[i])
       result[static_cast<std::size_t>(i)] = static_cast<float>((values[i] - mean) / scale);
   }
   return result;
+}
+
+inline double norm(const std::vector<float>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return std::sqrt(sum);
 }
 
 // What the sides of one sum or pair were divided by.
@@ -83,20 +89,17 @@ inline std::vector<float> by_transform(const Problem& q, const ScorePair& m, Sca
     }
     return transform.run(std::move(padded), true);
   };
-  const auto l =
-      spectrum(centred(q, m.left, m.left_mask, m.left_mean, q.left, scales.left), q.left);
-  auto x =
-      spectrum(centred(q, m.right, m.right_mask, m.right_mean, q.right, scales.right), q.right);
-  float largest = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    x[i] *= std::conj(l[i]);
-    largest = std::max(largest, std::abs(x[i]));
-  }
+  const auto left = centred(q, m.left, m.left_mask, m.left_mean, q.left, scales.left);
+  const auto right = centred(q, m.right, m.right_mask, m.right_mean, q.right, scales.right);
+  const auto l = spectrum(left, q.left);
+  auto x = spectrum(right, q.right);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] *= std::conj(l[i]);
   if (q.fields.score.kind == ScoreKind::phase) {
     const auto p = static_cast<float>(q.fields.score.exponent);
-    for (Complex& v : x) {
-      v = largest == 0 ? 0 : v / std::pow(std::max(std::abs(v), 1e-5f * largest), 1 - p);
-    }
+    const auto floor = static_cast<float>(phase_floor(static_cast<double>(rows * cols)) *
+                                          norm(left) * norm(right));
+    x[0] = 0;
+    for (Complex& v : x) v = floor == 0 ? 0 : v / std::pow(std::max(std::abs(v), floor), 1 - p);
   }
   x = transform.run(std::move(x), false);
   std::vector<float> out;

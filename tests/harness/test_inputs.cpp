@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstring>
 #include <numbers>
@@ -82,6 +83,19 @@ TEST(Inputs, LieWhereTheyShould) {
   within(InputKind::fill, Side::left, -1, 1);
   within(InputKind::subnormal, Side::left, -0x1p-120, 0x1p-120);
   within(InputKind::subnormal, Side::right, -1, 1);
+
+  const auto size_of = [&](InputKind kind, Side side) {
+    const auto [least, most] = range(kind, side);
+    return std::max(-least, most);
+  };
+  EXPECT_NE(size_of(InputKind::unequal, Side::left), size_of(InputKind::unequal, Side::right));
+  EXPECT_NEAR(std::log2(size_of(InputKind::unequal, Side::left)), 0, 31);
+  EXPECT_NEAR(std::log2(size_of(InputKind::unequal, Side::right)), 0, 31);
+  const auto is_blank = [&](Side side, std::ptrdiff_t first) {
+    const std::vector<double> all = values(problem, InputKind::blank, side);
+    return std::count(all.begin() + first, all.begin() + first + 1200, all[first]) == 1200;
+  };
+  EXPECT_NE(is_blank(Side::left, 0), is_blank(Side::right, 0));
 
   const std::vector<double> outlier = values(problem, InputKind::outlier, Side::left);
   EXPECT_EQ(std::count(outlier.begin(), outlier.end(), 1e6), 1);

@@ -376,8 +376,9 @@ Values phase(const std::string& id, bool definition, const Values& left, const V
 TEST(Scores, PhaseOfAShiftedImageIsOneAtTheShift) {
   const Values left = random_values(48, 1), right = moved(left, 6, 8, 2, -3);
   const std::string id = "one-to-one/6x8/6x8/1:1/full/boundary=circular/score=phase:0";
-  Values expected(48, 0.0);
-  expected[static_cast<std::size_t>((2 + 3) * 8 + (-3 + 4))] = 1;  // shifts start at -3 and -4
+  // All bins but the one of frequency 0 are 1.
+  Values expected(48, -1.0 / 48);
+  expected[static_cast<std::size_t>((2 + 3) * 8 + (-3 + 4))] += 1;  // shifts start at -3 and -4
   for (const bool definition : {true, false}) {
     expect_near(phase(id, definition, left, right), expected, 1e-12);
   }
@@ -396,13 +397,33 @@ TEST(Scores, BothTransformsOfPhaseAgree) {
   }
 }
 
-TEST(Scores, PhaseWithAnExponentNearOneIsTheProduct) {
+TEST(Scores, PhaseKnowsNoBrightness) {
+  const Values left = random_values(48, 1), right = random_values(48, 2);
+  const std::string id = "one-to-one/6x8/6x8/1:1/full/boundary=circular/score=phase:0.5";
+  Values bright = left, dark = right;
+  for (double& value : bright) value += 1e6;
+  for (double& value : dark) value -= 3;
+  expect_near(phase(id, false, bright, dark), phase(id, false, left, right), 1e-7);
+}
+
+// Of equal pixels nothing is left, whatever rounding of their mean makes of them.
+TEST(Scores, PhaseOfAConstantMatrixIsZero) {
+  const Values right = random_values(63, 2), zeros(63, 0.0);
+  const std::string id = "one-to-one/7x9/7x9/1:1/full/boundary=circular/score=phase:0";
+  for (const double value : {0.0, 0.1, 1e5 / 3, -1e300}) {
+    const Values constant(63, value);
+    for (const bool definition : {true, false}) {
+      EXPECT_EQ(phase(id, definition, constant, right), zeros) << value;
+      EXPECT_EQ(phase(id, definition, right, constant), zeros) << value;
+    }
+  }
+}
+
+TEST(Scores, PhaseWithAnExponentNearOneIsTheCovariance) {
   const Values left = random_values(35, 1), right = random_values(35, 2);
   const std::string id = "one-to-one/5x7/5x7/1:1/full/boundary=circular";
-  expect_near(phase(id + "/score=phase:0.999999999", true, left, right), scores(id, left, right),
-              1e-6);
-  const Values zeros(35, 0.0);
-  EXPECT_EQ(phase(id + "/score=phase:0", true, zeros, right), zeros);
+  expect_near(phase(id + "/score=phase:0.999999999", true, left, right),
+              scores(id + "/score=covariance", left, right), 1e-6);
 }
 
 }  // namespace

@@ -235,7 +235,17 @@ struct ExponentIgnored : SoundPhase {
   }
 };
 
-// Every bin is divided by its own size, without the least one.
+// The bin of frequency 0 is 1, as every other one is.
+struct BrightnessKept : SoundPhase {
+  using SoundPhase::SoundPhase;
+  void surface(const ScoreInputs& inputs, Index p, float* out) override {
+    SoundPhase::surface(inputs, p, out);
+    const double points = static_cast<double>(problem_.left.size());
+    each_shift([&](Index, Index) { *out++ += static_cast<float>(1 / points); });
+  }
+};
+
+// Every bin is divided by its own size, without the floor.
 struct Unguarded : SoundPhase {
   using SoundPhase::SoundPhase;
   void surface(const ScoreInputs& inputs, Index p, float* out) override {
@@ -256,11 +266,12 @@ struct Unguarded : SoundPhase {
     each([&](Index v, Index u) {
       std::complex<double> l = 0, r = 0;
       each([&](Index y, Index x) {
-        l += pair.left[y * shape.cols + x] * root(v, y, u, x);  // conjugated
-        r += pair.right[y * shape.cols + x] * std::conj(root(v, y, u, x));
+        l += (pair.left[y * shape.cols + x] - pair.left_mean) * root(v, y, u, x);  // conjugated
+        r += (pair.right[y * shape.cols + x] - pair.right_mean) * std::conj(root(v, y, u, x));
       });
       const std::complex<double> cross = l * r;
-      bins.push_back(cross / std::pow(std::abs(cross), 1 - problem_.fields.score.exponent));
+      const double by = std::pow(std::abs(cross), problem_.fields.score.exponent - 1);
+      bins.push_back(v == 0 && u == 0 ? 0 : cross * by);
     });
     each_shift([&](Index sy, Index sx) {
       std::complex<double> sum = 0;
@@ -300,6 +311,7 @@ const bool kAdded[] = {
     add_score<ModuloOffByOne>("broken_modulo", "Columns wrap one too early"),
     add_score<OverlapCovariance>("broken_covariance", "Covariance about the means of the overlap"),
     add_score<ExponentIgnored>("broken_exponent", "Phase correlation with p = 0"),
+    add_score<BrightnessKept>("broken_brightness", "Phase correlation of matrices with means"),
     add_score<Unguarded>("broken_unguarded", "Phase correlation divides by the smallest bins"),
 };
 

@@ -207,7 +207,58 @@ struct MiddleTwiddlesGone : SoundSpectra {
   Index bare() const override { return cols_ / 2; }
 };
 
+// Left and right as the two parts of one complex array in float32, as they are: the smaller one gets
+// rounding errors in proportion to the larger one.
+struct Shared : Sound {
+  using Sound::Sound;
+
+  void compute(const Call& call) override {
+    const Index rows = padded(problem_.left.rows, problem_.right.rows);
+    const Index cols = padded(problem_.left.cols, problem_.right.cols);
+    using Values = std::vector<std::complex<float>>;
+    const auto transform = [&](Values& data) {
+      auto* d = reinterpret_cast<fftwf_complex*>(data.data());
+      const fftwf_plan plan = fftwf_plan_dft_2d(static_cast<int>(rows), static_cast<int>(cols), d,
+                                                d, FFTW_FORWARD, FFTW_ESTIMATE);
+      fftwf_execute(plan);
+      fftwf_destroy_plan(plan);
+    };
+    const auto at = [&](Index y, Index x) {
+      return static_cast<std::size_t>((y + rows) % rows * cols + (x + cols) % cols);
+    };
+    float* out = call.outs<float>();
+    for (Index p = 0; p < problem_.pairs(); ++p) {
+      const float* const l = left(call, problem_.pair(p).left);
+      const float* const r = right(call, problem_.pair(p).right);
+      Values both(static_cast<std::size_t>(rows * cols)), product(both.size());
+      for (Index i = 0; i < problem_.left.size(); ++i) {
+        both[at(i / problem_.left.cols, i % problem_.left.cols)].real(l[i]);
+      }
+      for (Index i = 0; i < problem_.right.size(); ++i) {
+        both[at(i / problem_.right.cols, i % problem_.right.cols)].imag(r[i]);
+      }
+      transform(both);
+      for (Index y = 0; y < rows; ++y) {
+        for (Index x = 0; x < cols; ++x) {
+          const std::complex<float> here = both[at(y, x)], mirror = std::conj(both[at(-y, -x)]);
+          const std::complex<float> of_left = 0.5f * (here + mirror),
+                                    of_right = std::complex<float>(0, -0.5f) * (here - mirror);
+          product[at(y, x)] = of_left * std::conj(of_right);  // conjugated, as the inverse wants it
+        }
+      }
+      transform(product);
+      const float scale = 1 / static_cast<float>(rows * cols);
+      for (Index sy = problem_.window.sy.first; sy <= problem_.window.sy.last; ++sy) {
+        for (Index sx = problem_.window.sx.first; sx <= problem_.window.sx.last; ++sx) {
+          *out++ = scale * product[at(sy, sx)].real();
+        }
+      }
+    }
+  }
+};
+
 const bool kAdded[] = {
+    add_transform("broken_shared", "Both sides as they are in one complex transform", plan<Shared>),
     add_transform("broken_no_spectrum", "Right, the control of transforms", plan<SoundSpectra>),
     add_transform("broken_bin_lost", "One frequency bin is 0", plan<BinLost>),
     add_transform("broken_bin_conjugated", "One frequency bin is conjugated", plan<BinConjugated>),

@@ -100,10 +100,10 @@ std::size_t reserved_for_callbacks(const FftGeometry& g) {
   return static_cast<std::size_t>(slots * 2 * g.spectrum) * sizeof(T) + (std::size_t{1} << 20);
 }
 
-// Bytes of the workspace for the score phase: a multiple of 256.
+// Bytes of the workspace for the scores covariance and phase: a multiple of 256.
 Index score_bytes(const PlanRequest& request, const FftGeometry& g) {
-  if (request.problem.fields.score.kind != ScoreKind::phase) return 0;
-  return ceil_div<Index>(phase_bytes(g), 256) * 256;
+  if (request.problem.fields.score.kind == ScoreKind::product) return 0;
+  return ceil_div<Index>(matrix_norms(g) * Index{sizeof(double)}, 256) * 256;
 }
 
 template <typename T>
@@ -126,7 +126,7 @@ class CufftPipeline final : public Plan {
     if (callbacks_) set_callbacks();
     const std::size_t work = transforms_.make(g);
     images_.clear();
-    largest_ = reinterpret_cast<double*>(base + at_.end + kChunkBytes);
+    norms_ = reinterpret_cast<double*>(base + at_.end + kChunkBytes);
     void* area = base + at_.end + kChunkBytes + score_bytes(request, g);
     if (callbacks_ && work > reserved_for_callbacks<T>(g)) {
       check_cuda(cudaMalloc(&own_work_, work), "work area of cuFFT");
@@ -195,7 +195,7 @@ class CufftPipeline final : public Plan {
     const Score& score = problem_.fields.score;
     if (!at_.all_spectra || (l == 0 && r == 0)) {
       if (!callbacks_) pad(g, of, images_in_, stream);
-      if (score.kind == ScoreKind::covariance) remove_means(g, images_in_, stream);
+      if (score.kind != ScoreKind::product) remove_means(g, images_in_, norms_, stream);
       call.phase("forward");
       transforms_.forward(images_in_, lefts_, stream);
     }
@@ -204,8 +204,10 @@ class CufftPipeline final : public Plan {
     const Complex* rights = rights_ + (at_.all_spectra ? r / g.pack * slot() : 0);
     const bool n_to_m = problem_.form == Form::n_to_m;
     if (score.kind == ScoreKind::phase) {
-      phase_products<T>(g, lefts, rights, products_, part.lefts, part.rights, n_to_m,
-                        score.exponent, largest_, stream);
+      const double* const left_norms = norms_ + (at_.all_spectra ? l : 0);
+      const double* const right_norms = norms_ + g.left_slots + (at_.all_spectra ? r : 0);
+      phase_products<T>(g, lefts, rights, left_norms, right_norms, products_, part.lefts,
+                        part.rights, n_to_m, score.exponent, stream);
     } else {
       hadamard<T>(g, lefts, rights, products_, part.lefts, ceil_div(part.rights, g.pack), n_to_m,
                   stream);
@@ -261,7 +263,7 @@ class CufftPipeline final : public Plan {
   T* images_in_;
   Complex *lefts_, *rights_, *products_;
   FftChunk<T>* chunk_;  // what callbacks read
-  double* largest_;     // of the score phase
+  double* norms_;       // of the matrices without their means
   void* chunk_pointer_ = nullptr;
   void* own_work_ = nullptr;
   FftChunk<T> stored_{};

@@ -22,7 +22,6 @@ struct PeakScratch {
   float tops[kN];                  // the largest output of each row of the window
   float firsts[ceil_div(kN, 32)];  // local maxima of one row, by parts of 32 columns
   float seconds[kPeakWarps<kN>];   // the largest of those that a warp has found
-  float moduli[kPeakWarps<kN>];    // the largest of products, of the score phase
   std::uint32_t broken[kPeakWarps<kN>];
   TeamScratch team;
   std::uint32_t pair;  // that the block has

@@ -11,15 +11,14 @@
 //   is known already: at first the largest local maximum of the row with the largest output away
 //   from the peak. A surface without local maxima is walked down by all warps.
 // - With boundary circular there is no padding: the transform is as long as the matrix.
-// - With score phase a block stores the products of its pair in the workspace, finds the largest
-//   modulus, and weights each product when it reads it again. A lane reads what it has stored, mostly
-//   from the L2 cache.
+// - With score phase each product is weighted as it is made; the floor of the weights is in
+//   proportion to the norms of both matrices.
 // - peaks:k, above and sum take the outputs from the tile likewise (../row_results.hpp): lists only look
 //   into rows whose largest output is large enough.
 // - peak:upsample=u is a product of three matrices, the outputs in the middle, in float32
 //   (upsample.hpp).
-// - Windows of frames, and matrices whose means are to be removed (covariance), are copied to the workspace
-//   first, dense and without their means (gather.hpp). fused_fft_warp_peak and fused_fft_windows
+// - Windows of frames, and matrices whose means are to be removed (covariance, phase), are copied to the
+//   workspace first, dense and without their means (gather.hpp). fused_fft_warp_peak and fused_fft_windows
 //   read windows where they are, up to 32 x 32 and, circular, 64 x 64.
 // - The spectrum of each left lies in the workspace, for n-to-m those of the rights too
 //   (fused_fft_block with left_spectrum=workspace).
@@ -71,12 +70,9 @@ class PeakPlan final : public DevicePlan<float> {
       // Moduli are not to get small, and the weight has all scales.
       a_.scale = 1;
       a_.phase = PhaseWeights(q, double{kN} * kN, 4);
-      a_.phase.products = a_.spectra + spectra_of(q) * T::spectrum;
     }
     if (is_upsampled(q)) {
-      const Index products = has_phase(q) ? blocks_of(q) * Index{T::spectrum} : 0;
-      auto* const tables =
-          reinterpret_cast<float*>(a_.spectra + spectra_of(q) * T::spectrum + products);
+      auto* const tables = reinterpret_cast<float*>(a_.spectra + spectra_of(q) * T::spectrum);
       a_.upsample = Upsample(q);
       a_.upsample.of_rows = tables;
       float* const of_columns = tables + table_size(a_.upsample, q.out_rows());
@@ -87,6 +83,7 @@ class PeakPlan final : public DevicePlan<float> {
     if (Gather::needed(q)) {
       auto* const end = static_cast<unsigned char*>(request.workspace) + transforms_bytes(q);
       gather_.plan(q, reinterpret_cast<float*>(end));
+      a_.phase.norms = gather_.norms;
     }
     spectra_ = a_;
     spectra_.items = static_cast<std::uint32_t>(spectra_of(q));
@@ -126,10 +123,9 @@ class PeakPlan final : public DevicePlan<float> {
 
   // What the transforms need of the workspace.
   static std::size_t transforms_bytes(const Problem& q) {
-    const Index spectra = spectra_of(q) + (has_phase(q) ? Index{blocks_of(q)} : 0);
     const auto table = [up = Upsample(q)](Index length) { return table_size(up, length); };
     const Index weights = is_upsampled(q) ? table(q.out_rows()) + table(q.out_cols()) : 0;
-    return kRootBytes + static_cast<std::size_t>(spectra) * sizeof(Complex) * T::spectrum +
+    return kRootBytes + static_cast<std::size_t>(spectra_of(q)) * sizeof(Complex) * T::spectrum +
            static_cast<std::size_t>(weights) * sizeof(float);
   }
   static Index spectra_of(const Problem& q) {

@@ -1,9 +1,13 @@
 // Matrices as fused_fft_block_peak transforms them, where the inputs are not: windows of a frame, or
-// matrices whose mean is to be removed. Each is written to the workspace once, dense.
+// matrices whose mean is to be removed. Each is written to the workspace once, dense. For the score
+// phase, which knows no scale, each is scaled to a norm of 1 to 2 by a power of two, and its norm is
+// noted.
 #pragma once
 
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/pair_columns.hpp"
+#include "algorithms/fused_fft/pair_scale.hpp"
+#include "algorithms/fused_fft/phase.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fused_fft {
@@ -22,12 +26,12 @@ struct GatherSide {
 struct Gather {
   // Whether a problem needs it.
   static bool needed(const Problem& q) {
-    return q.fields.score.kind == ScoreKind::covariance || q.fields.views == Views::windows;
+    return q.fields.score.kind != ScoreKind::product || q.fields.views == Views::windows;
   }
   static std::size_t bytes(const Problem& q) {
-    return needed(q)
-               ? sizeof(float) * static_cast<std::size_t>(q.left_elements() + q.right_elements())
-               : 0;
+    if (!needed(q)) return 0;
+    return sizeof(float) * static_cast<std::size_t>(q.left_elements() + q.right_elements()) +
+           sizeof(ScaledNorm) * static_cast<std::size_t>(q.lefts + q.rights);
   }
   // `to`: bytes(q) of the workspace.
   void plan(const Problem& q, float* to) {
@@ -43,7 +47,10 @@ struct Gather {
     right = side(q.right, to + q.lefts * q.left.size());
     lefts = static_cast<std::uint32_t>(q.lefts);
     matrices = static_cast<std::uint32_t>(q.lefts + q.rights);
-    centres = q.fields.score.kind == ScoreKind::covariance;
+    centres = q.fields.score.kind != ScoreKind::product;
+    if (q.fields.score.kind == ScoreKind::phase) {
+      norms = reinterpret_cast<ScaledNorm*>(to + q.left_elements() + q.right_elements());
+    }
   }
   // The inputs of a call.
   void set(const Call& call, const Arrays<float>& arrays) {
@@ -59,6 +66,7 @@ struct Gather {
   GatherSide left, right;
   std::uint32_t lefts = 0, matrices = 0;
   bool centres = false;
+  ScaledNorm* norms = nullptr;  // where matrices are scaled: of lefts, then of rights
 };
 
 // The sum over all threads of a block.
@@ -73,8 +81,23 @@ static __device__ __forceinline__ float sum_of_block(float mine, float* of_warp)
   return sum;
 }
 
-// A block a matrix. The mean is removed twice, so that an offset of the data costs no digits: elements
-// are as small as their deviations after the first time.
+// The largest absolute value of all threads of a block; NaN, or infinite, where one is.
+static __device__ __forceinline__ float largest_of_block(float mine, float* of_warp) {
+  // As whole numbers, of which those that are infinite or none are the largest.
+  const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu; };
+  const int thread = static_cast<int>(threadIdx.x);
+  std::uint32_t most = warp::largest(bits(mine));
+  block::barrier();  // what was there has been read
+  if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = std::bit_cast<float>(most);
+  block::barrier();
+  for (int i = 0; i < kGatherThreads / warp::kSize; ++i) {
+    most = bits(of_warp[i]) > most ? bits(of_warp[i]) : most;
+  }
+  return std::bit_cast<float>(most);
+}
+
+// A block a matrix. What is removed is first the first element, then the mean, then what rounding has
+// left of it, so that an offset of the data costs no digits and nothing is left of equal elements.
 static __global__ void __launch_bounds__(kGatherThreads) gather_kernel(Gather a) {
   XCORR_SHARED(float, of_warp, kGatherThreads / warp::kSize);
   wait_for_previous();
@@ -96,14 +119,39 @@ static __global__ void __launch_bounds__(kGatherThreads) gather_kernel(Gather a)
     };
     float mean = 0, rest = 0;
     if (a.centres) {
+      const float pivot = *from;
+      // Divided before they are summed: a fill value at the first place may be as large as float32 has.
       float sum = 0;
-      each([&](int, float value) { sum += value; });
-      mean = sum_of_block(sum, of_warp) * side.over;
+      each([&](int, float value) { sum = fmaf(side.over, value - pivot, sum); });
+      mean = pivot + sum_of_block(sum, of_warp);
       sum = 0;
       each([&](int, float value) { sum += value - mean; });
       rest = sum_of_block(sum, of_warp) * side.over;
     }
-    each([&](int at, float value) { to[at] = (value - mean) - rest; });
+    float scale = 1;
+    if (a.norms != nullptr) {
+      // First to a largest value of 1 to 2, so that squares stay in the range of float32.
+      float most = 0;
+      each([&](int, float value) {
+        const float size_of = fabsf((value - mean) - rest);
+        most = size_of > most || !(size_of <= most) ? size_of : most;
+      });
+      most = largest_of_block(most, of_warp);
+      const bool usable = most > 0 && most - most == 0;
+      int exponent = usable ? exponent_of(most) : 0;
+      scale = any_power_of_two(-exponent);
+      float squares = 0;
+      each([&](int, float value) {
+        const float scaled = scale * ((value - mean) - rest);
+        squares = fmaf(scaled, scaled, squares);
+      });
+      squares = sum_of_block(squares, of_warp);
+      const int more = usable ? exponent_of(squares) / 2 : 0;
+      exponent += more;
+      scale *= power_of_two(-more);
+      if (threadIdx.x == 0) a.norms[i] = {sqrtf(squares) * power_of_two(-more), exponent};
+    }
+    each([&](int at, float value) { to[at] = scale * ((value - mean) - rest); });
   }
 }
 

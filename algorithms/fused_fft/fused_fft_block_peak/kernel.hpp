@@ -104,39 +104,20 @@ __global__ void __launch_bounds__(32 * kPeakWarps<kN>, peak_blocks(kN, kPhase))
           v[i + 1] = v[i + 1] * pair.b;
         }
       };
+      PairPhase phase{};
       if constexpr (kPhase) {
-        // The lane that stores a value of the product reads it again.
-        Complex* const cross = a.phase.products + static_cast<Index>(blockIdx.x) * T::spectrum;
-        float largest = 0;
-        tile.template columns<kForward, false>(a.right_rows, [&](auto& v, int at, int, int) {
-          multiply(v, at);
-#pragma unroll
-          for (int i = 0; i < L::second; i += 2) {
-            largest = fmaxf(largest, fmaxf(modulus_of(v[i]), modulus_of(v[i + 1])));
-            *reinterpret_cast<SpectrumPair*>(cross + at + 32 * i) = {v[i], v[i + 1]};
-          }
-        });
-        largest = largest_of_lanes(largest);
-        if (my.lane == 0) scratch.moduli[my.warp] = largest;
-        block::barrier();
-        for (int warp = 0; warp < my.warps; ++warp) {
-          largest = fmaxf(largest, scratch.moduli[warp]);
-        }
-        tile.template columns<false, true>(a.right_rows, [&](auto& v, int at, int, int) {
-#pragma unroll
-          for (int i = 0; i < L::second; i += 2) {
-            const auto pair = *reinterpret_cast<const SpectrumPair*>(cross + at + 32 * i);
-            v[i] = a.phase.weighted(pair.a, largest);
-            v[i + 1] = a.phase.weighted(pair.b, largest);
-          }
-          transform<L::second, Direction::inverse>(v);
-        });
-      } else {
-        tile.template columns<kForward, true>(a.right_rows, [&](auto& v, int at, int, int) {
-          multiply(v, at);
-          transform<L::second, Direction::inverse>(v);
-        });
+        const ScaledNorm of_left = a.phase.norms[l], of_right = a.phase.norms[a.lefts + r];
+        phase = a.phase.of_pair(of_left.norm, of_right.norm, of_left.exponent + of_right.exponent);
       }
+      tile.template columns<kForward, true>(a.right_rows, [&](auto& v, int at, int k1, int kx) {
+        multiply(v, at);
+        if constexpr (kPhase) {
+#pragma unroll
+          for (int i = 0; i < L::second; ++i) v[i] = phase.weighted(v[i]);
+          if (k1 == 0 && kx == 0) v[0] = {0.0f, 0.0f};
+        }
+        transform<L::second, Direction::inverse>(v);
+      });
       block::barrier();
       const SurfaceRows<kN> rows(in_tile, twiddles, my);
       const bool broken = warp::any(rows.inverse(a.rows, a.cols, scratch.tops));

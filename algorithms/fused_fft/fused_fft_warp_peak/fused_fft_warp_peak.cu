@@ -6,7 +6,8 @@
 // pair. So a warp takes a pair whole:
 //
 // - Left and right are the two parts of one complex matrix, so that both are transformed at once
-//   (kernel.hpp). Each lane loads a column: 32 lanes read whole rows.
+//   (kernel.hpp). Sides of unlike norms are scaled by a power of two first (../pair_scale.hpp). Each
+//   lane loads a column: 32 lanes read whole rows.
 // - A row or a column is one transform of 32 in the registers of a lane, with no tables. There are
 //   three exchanges between lanes, through the warp's own shared memory, and no barrier of the block.
 // - A real result has half a spectrum: half of the products are made, and the inverse transforms of
@@ -104,7 +105,7 @@ XCORR_VARIANT({
     .parent = "fused_fft_warp",
     .source = "beyond the paper",
     .backend = Backend::cuda,
-    .algorithm_class = AlgorithmClass::fft_of_both,
+    .algorithm_class = AlgorithmClass::fft,
     .boundaries = {Boundary::zero, Boundary::circular},
     .scores = {ScoreKind::product, ScoreKind::covariance, ScoreKind::phase},
     .results = {ResultKind::surface, ResultKind::peak, ResultKind::peaks, ResultKind::above,

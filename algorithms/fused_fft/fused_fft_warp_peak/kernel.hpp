@@ -2,7 +2,8 @@
 // or a row of 32 values in its registers.
 //
 //   pass       a lane has                      makes
-//   load       column x of left + i right      means removed where asked for; transform over y
+//   load       column x of left + i right      means removed where asked for, sides scaled alike;
+//                                              transform over y
 //   ---- exchange
 //   spectrum   row ky of Z, all kx             transform over kx; with row -ky the product, kx <= 16
 //   ---- exchange
@@ -19,6 +20,7 @@
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/fused_fft_warp_peak/epilogue.hpp"
 #include "algorithms/fused_fft/pair_columns.hpp"
+#include "algorithms/fused_fft/pair_scale.hpp"
 #include "algorithms/fused_fft/phase.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/row_transforms.hpp"
@@ -40,10 +42,25 @@ struct PairArguments : PairInputs {
   PhaseWeights phase;
 };
 
+// v: the elements of a pair without pivots, whose outputs are to be multiplied by 2^back.
+__device__ __forceinline__ PairPhase phase_of_lanes(const PhaseWeights& weights,
+                                                    const Complex (&v)[32], int back) {
+  Complex sum = v[0];
+#pragma unroll
+  for (int y = 1; y < 32; ++y) sum = sum + v[y];
+  sum = sum_of_lanes(sum);
+  const Complex squares = squares_of_lanes(v);
+  // Without what pivots have left of the means.
+  const auto norm = [](float of_squares, float of_sum) {
+    return sqrtf(fmaxf(of_squares - of_sum * (of_sum * 0x1p-10f), 0.0f));
+  };
+  return weights.of_pair(norm(squares.re, sum.re), norm(squares.im, sum.im), back);
+}
+
 // v: row `lane` of Z; product: four times the product's values kx < 16, the real parts of 0 and 16
 // as one value. Weighted where kPhase.
 template <bool kPhase>
-__device__ __forceinline__ void multiply_row(const PairArguments& a, int lane,
+__device__ __forceinline__ void multiply_row(const PairPhase& phase, int lane,
                                              const Complex (&v)[32], Complex (&product)[16]) {
   const int mirror = 32 - lane;  // of 0 it is 0 again, as shuffles count
   Complex last;
@@ -61,13 +78,9 @@ __device__ __forceinline__ void multiply_row(const PairArguments& a, int lane,
     }
   });
   if constexpr (kPhase) {
-    float largest = modulus_of(last);
+    last = phase.weighted(last);
 #pragma unroll
-    for (int k = 0; k < 16; ++k) largest = fmaxf(largest, modulus_of(product[k]));
-    largest = largest_of_lanes(largest);
-    last = a.phase.weighted(last, largest);
-#pragma unroll
-    for (int k = 0; k < 16; ++k) product[k] = a.phase.weighted(product[k], largest);
+    for (int k = 0; k < 16; ++k) product[k] = phase.weighted(product[k]);
   }
   product[0] = {product[0].re - last.im, product[0].im + last.re};
 }
@@ -107,7 +120,8 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
     const std::uint32_t p = mine < a.pairs ? mine : a.pairs - 1;
     const std::uint32_t l = a.rights_of_left.quotient(p), r = p - l * a.rights_back;
     Complex v[32];
-    constexpr bool kCentred = kScore == PairScore::covariance;
+    constexpr bool kPhase = kScore == PairScore::phase;
+    constexpr bool kCentred = kPhase || kScore == PairScore::covariance;
     if (a.wraps) {
       load_wrapped<kCentred>(a, l, r, lane, v);
     } else {
@@ -118,6 +132,15 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
         remove_means(a, lane, v);
       }
     }
+    const int back = scale_alike(v);
+    // Kept where no pass puts values, beside the first two rows: registers are short.
+    Complex& kept = tile[kPitch - 1];
+    Complex& kept_phase = tile[2 * kPitch - 1];
+    if constexpr (kPhase) {
+      const PairPhase phase = phase_of_lanes(a.phase, v, back);
+      if (lane == 0) kept_phase = {phase.floor, phase.scale};
+    }
+    if (lane == 0) kept.re = kPhase ? a.scale : a.scale * any_power_of_two(back);
     transform<32, Direction::forward>(v);
 #pragma unroll
     for (int ky = 0; ky < 32; ++ky) tile[ky * kPitch + lane] = v[ky];
@@ -128,8 +151,10 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
     // What pivots have left of the means lies in one value of Z alone: there is no padding, or the
     // right one has no others that padding of the left one has.
     if (kCentred && (a.whole || a.wraps) && lane == 0) v[0] = {0.0f, 0.0f};
+    PairPhase phase{};
+    if constexpr (kPhase) phase = {a.phase.exponent, kept_phase.re, kept_phase.im};
     Complex half[16];
-    multiply_row<kScore == PairScore::phase>(a, lane, v, half);
+    multiply_row<kPhase>(phase, lane, v, half);
     warp::barrier();
 #pragma unroll
     for (int k = 0; k < 16; ++k) tile[k * kPitch + lane] = half[k];
@@ -143,14 +168,15 @@ __global__ void __launch_bounds__(32 * kPairWarps, kPairBlocks) pair_kernel(Pair
     for (int k = 0; k < 16; ++k) half[k] = tile[k * kPitch + lane];
     tangle(half);
     transform<16, Direction::inverse>(half);
+    const float scale = kept.re;
     warp::barrier();
     const PairSurface surface = store_outputs(a.window, lane, half, tile);
     warp::barrier();
     if (mine >= a.pairs) continue;
     if (a.request.kind == ResultKind::surface) {
-      write_pair_surface(surface, a.scale, lane, a.out_of(p));
+      write_pair_surface(surface, scale, lane, a.out_of(p));
     } else {
-      write_pair_result(surface, a.window, a.request, a.scale, lane, half, p);
+      write_pair_result(surface, a.window, a.request, scale, lane, half, p);
     }
     warp::barrier();  // the next pair's values take the place of the outputs
   }

@@ -36,8 +36,11 @@ __device__ __forceinline__ void store_line(Complex* to, const Complex (&v)[kCoun
 // What a warp tells the other one, and the largest outputs of its half of each row.
 struct alignas(16) WindowNotes {
   float tops[64];
-  Complex sums;
-  int broken, spare;
+  Complex sums, squares;  // of its half of 64 x 64
+  // Of the pair, the same in both warps: factors of the sides of 64 x 64, and of the outputs.
+  Complex sides;
+  float back;
+  int broken;
 };
 
 // Shared memory of a pair, in complex values: a tile of 32 rows or columns of each warp, both of which

@@ -10,7 +10,8 @@
 // - Each of four kinds of frequencies is 32 x 32 values. Two of them are a warp's, one after the other,
 //   with no barrier of the block. Rows and columns of padding are never there: neither loaded, nor
 //   transformed, nor kept.
-// - Both matrices are one complex matrix, half of the products are made, and rows back are real.
+// - Both matrices are one complex matrix, half of the products are made, and rows back are real. Sides of
+//   unlike norms are scaled by a power of two first (../pair_scale.hpp).
 // - The two warps of a pair meet three times: to exchange half of their last rows, when the outputs
 //   are in shared memory, and before these make room for the next pair. One fits the peak while the
 //   other searches a second one.
@@ -110,7 +111,7 @@ XCORR_VARIANT({
     .parent = "fused_fft_warp_peak",
     .source = "beyond the paper",
     .backend = Backend::cuda,
-    .algorithm_class = AlgorithmClass::fft_of_both,
+    .algorithm_class = AlgorithmClass::fft,
     .boundaries = {Boundary::zero, Boundary::circular},
     .scores = {ScoreKind::product, ScoreKind::covariance},
     .results = {ResultKind::surface, ResultKind::peak},

@@ -34,6 +34,7 @@
 #include "algorithms/fused_fft/fused_fft_windows/epilogue.hpp"
 #include "algorithms/fused_fft/fused_fft_windows/multiply_add_transform.hpp"
 #include "algorithms/fused_fft/pair_columns.hpp"
+#include "algorithms/fused_fft/pair_scale.hpp"
 #include "algorithms/fused_fft/row_transforms.hpp"
 #include "harness/variant.hpp"
 
@@ -69,17 +70,64 @@ struct FoldedSide {
     const float here = (top[0] - mean) + sign_y * (low[0] - mean);
     return here + sign_x * ((top[32] - mean) + sign_y * (low[32] - mean));
   }
-  // The sum of rows first .. first + 31, of columns x and x + 32.
-  __device__ __forceinline__ float sum(int first) const {
-    float left = 0, right = 0;
+  // f(values of rows first .. first + count - 1, columns x and x + 32).
+  template <typename F>
+  __device__ __forceinline__ void each(int first, int count, F f) const {
 #pragma unroll 16
-    for (int y = first; y < first + 32; ++y) {
-      left += data[y * pitch];
-      right += data[y * pitch + 32];
+    for (int y = first; y < first + count; ++y) {
+      f(data[y * pitch]);
+      f(data[y * pitch + 32]);
     }
-    return left + right;
   }
 };
+
+// Of values of a side, about a pivot.
+struct FoldedSums {
+  float sum = 0, squares = 0;
+
+  __device__ __forceinline__ FoldedSums(const FoldedSide& side, int first) {
+    side.each(first, 32, [&](float value) {
+      const float centred = value - side.mean;
+      sum += centred;
+      squares = fmaf(centred, centred, squares);
+    });
+    sum = warp::reduce_add(sum);
+    squares = warp::reduce_add(squares);
+  }
+};
+// The mean of a side replaces its pivot, which is an element or 0. Returns the sum of squares about it.
+__device__ __forceinline__ float take_mean(FoldedSide& side, float sum, float squares,
+                                           bool removes) {
+  if (!removes) return squares;
+  const float rest = sum * 0x1p-12f;
+  side.mean += rest;
+  return fmaxf(squares - sum * rest, 0.0f);
+}
+// The factors of the sides of a pair with these sums of squares, by each warp alone.
+__device__ __forceinline__ PairScale scale_of(Complex squares, const FoldedSide& left,
+                                              const FoldedSide& right) {
+  const auto largest = [](const FoldedSide& side) {
+    std::uint32_t most = 0;
+    side.each(0, 64, [&](float value) {
+      const std::uint32_t bits = std::bit_cast<std::uint32_t>(value - side.mean) & 0x7fffffffu;
+      most = bits > most ? bits : most;
+    });
+    return std::bit_cast<float>(warp::largest(most));
+  };
+  const auto scaled_squares = [](const FoldedSide& side, float by) {
+    float sum = 0;
+    side.each(0, 64, [&](float value) {
+      const float scaled = by * (value - side.mean);
+      sum = fmaf(scaled, scaled, sum);
+    });
+    return warp::reduce_add(sum);
+  };
+  return pair_scale(
+      squares, [&] { return Complex{largest(left), largest(right)}; },
+      [&](const PairScale& by) {
+        return Complex{scaled_squares(left, by.left), scaled_squares(right, by.right)};
+      });
+}
 
 // v: row `lane` of Z, frequencies 2 k + kOdd of x. Four times the conjugates of the product's values: of
 // even ones those of k < 16, the real parts of 0 and 16 as one value; of odd ones those of even k.
@@ -133,13 +181,26 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
       left = {a.left_view.matrix(a.left_of(l).data, a.left, l) + lane, a.left_view.pitch, 0};
       right = {a.right_view.matrix(a.right_of(r).data, a.right, r) + lane, a.right_view.pitch, 0};
       if constexpr (kCovariance) {
-        const float of_left = warp::reduce_add(left.sum(32 * warp));
-        const float of_right = warp::reduce_add(right.sum(32 * warp));
-        if (lane == 0) my.notes->sums = {of_left, of_right};
-        meet();
-        left.mean = a.over_left * (of_left + other.notes->sums.re);
-        right.mean = a.over_right * (of_right + other.notes->sums.im);
+        // Pivots. Of equal elements nothing is left.
+        left.mean = left.data[-lane];
+        right.mean = right.data[-lane];
       }
+      const FoldedSums of_left(left, 32 * warp), of_right(right, 32 * warp);
+      if (lane == 0) {
+        my.notes->sums = {of_left.sum, of_right.sum};
+        my.notes->squares = {of_left.squares, of_right.squares};
+      }
+      meet();
+      const Complex sums = other.notes->sums + Complex{of_left.sum, of_right.sum};
+      const Complex squares = other.notes->squares + Complex{of_left.squares, of_right.squares};
+      const Complex centred = {take_mean(left, sums.re, squares.re, kCovariance),
+                               take_mean(right, sums.im, squares.im, kCovariance)};
+      const PairScale scale = scale_of(centred, left, right);
+      if (lane == 0) {
+        my.notes->sides = {scale.left, scale.right};
+        my.notes->back = any_power_of_two(scale.back);
+      }
+      warp::barrier();
     }
     // One loop, so that the code of a transform of 32 is there once: more than the instruction caches
     // deliver would cost more than the loop. The way back is a forward transform of conjugates.
@@ -157,6 +218,8 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
           for (int y = 0; y < 32; ++y) {
             v[y] = {left.at(y, sign, sign_x), right.at(y, sign, sign_x)};
           }
+          const Complex sides = my.notes->sides;
+          if (sides.re != 1 || sides.im != 1) multiply_sides(v, sides.re, sides.im);
         } else {
           if constexpr (kWhole) {
             load_whole_columns(a, l, r, lane, v);
@@ -167,8 +230,11 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
             remove_means(a, lane, v);
           } else if (kCovariance) {
             remove_pivots(v);
-            if (odd) remove_rests(v);
           }
+          // Both warps have the same values here, and so the same factors.
+          const int back = scale_alike(v);
+          if (lane == 0) my.notes->back = any_power_of_two(back);
+          if (kCovariance && (kWhole || a.whole) && odd) remove_rests(v);
         }
         turned = odd;
       } else {
@@ -262,12 +328,13 @@ __global__ void __launch_bounds__(kPairThreads* kWindowPairs<kFolds>,
         kWhole ? (odd ? 0xfffffffeu : 0xffffffffu) : a.columns.of_warp[warp];
     note_tops<kWhole>(high, low, columns, rows, lane, *my.notes);
     block::barrier();
+    const float scale = a.scale * my.notes->back;
     const WindowSurface surface{&shared->re + rows.first * 2 * kPitch + cols.first, rows.count,
                                 cols.count};
     if (a.request.kind == ResultKind::surface) {
-      write_window_surface(surface, a.scale, warp, lane, a.out_of(p));
+      write_window_surface(surface, scale, warp, lane, a.out_of(p));
     } else {
-      write_window_peak(surface, *my.notes, *other.notes, rows, a.request, a.scale, warp, lane, p);
+      write_window_peak(surface, *my.notes, *other.notes, rows, a.request, scale, warp, lane, p);
     }
   }
 }

@@ -1,0 +1,131 @@
+// A pair of matrices that share a complex transform, left + i right, with the column of a lane in
+// registers: the left is scaled to the norm of the right by a power of two, and the outputs back.
+//
+// The rounding errors of such a transform are in proportion to the larger side. Where the left is 1e6
+// times as large as the right, what is left of the right's spectrum is mostly errors of the left's. With
+// like norms the errors of an output are in proportion to the product of both norms, as those of
+// transforms of their own are. A power of two changes no digit.
+//
+// Norms that differ by less than a factor of two stay as they are: of two images of one scene that is
+// the usual case, and then only the sums of squares are paid for.
+#pragma once
+
+#include <bit>
+
+#include "algorithms/device/votes.hpp"
+#include "algorithms/fused_fft/pair_columns.hpp"
+
+namespace xcorr::fused_fft {
+
+// Of a positive normal number: the largest n with 2^n <= value.
+__device__ __forceinline__ int exponent_of(float value) {
+  return static_cast<int>(std::bit_cast<std::uint32_t>(value) >> 23) - 127;
+}
+// 2^n for n from -126 to 127.
+__device__ __forceinline__ float power_of_two(int n) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(n + 127) << 23);
+}
+// 2^n for any n, at most 2^127: 0, or below the smallest normal number, where n is so small.
+__device__ __forceinline__ float any_power_of_two(int n) {
+  if (n > 127) n = 127;
+  if (n < -252) n = -252;
+  return n < -126 ? power_of_two(-126) * power_of_two(n + 126) : power_of_two(n);
+}
+
+// Sums of squares of both sides. Beyond these limits a norm may have left the range of float32, or have
+// lost digits below it.
+__device__ __forceinline__ bool are_usual(Complex squares) {
+  const float less = fminf(squares.re, squares.im), more = fmaxf(squares.re, squares.im);
+  return less > 0x1p-90f && more < 0x1p100f;
+}
+
+// By which power of two a side with this sum of squares is to be multiplied, so that it becomes usual or
+// nearly so.
+__device__ __forceinline__ int exponent_to_usual(float squares) {
+  constexpr int kStep = 60;
+  return squares <= 0x1p-90f ? kStep : squares >= 0x1p100f ? -kStep : 0;
+}
+
+// By which power of two the left is to be multiplied.
+__device__ __forceinline__ int left_exponent(Complex squares) {
+  const int difference = exponent_of(squares.im) - exponent_of(squares.re);
+  return difference < -1 || difference > 1 ? difference / 2 : 0;
+}
+
+// The factors of both sides, and the exponent of the factor of the outputs that undoes them.
+struct PairScale {
+  float left = 1, right = 1;
+  int back = 0;
+};
+
+// Factors that bring the largest absolute values of both sides to 1 to 2. A side of zeros makes both
+// factors 0, so that all outputs are 0. What is infinite or no number stays.
+__device__ __forceinline__ PairScale scale_to_one(Complex most) {
+  const float all = most.re + most.im;
+  if (!(all - all == 0)) return {};
+  if (most.re == 0 || most.im == 0) return {0, 0, 0};
+  // At most 2^126, which brings the smallest numbers to 2^-23.
+  const auto exponent = [](float value) {
+    const int of = exponent_of(value);
+    return of < -126 ? -126 : of;
+  };
+  const int left = exponent(most.re), right = exponent(most.im);
+  return {any_power_of_two(-left), any_power_of_two(-right), left + right};
+}
+
+// The factors of sides with these sums of squares; where they are not usual, from largest(), the largest
+// absolute values, and squares_of(factors), the sums of squares of scaled sides. The same for all
+// threads that have the same arguments.
+template <typename Largest, typename Squares>
+__device__ __forceinline__ PairScale pair_scale(Complex squares, const Largest& largest,
+                                                const Squares& squares_of) {
+  PairScale scale;
+  if (!are_usual(squares)) [[unlikely]] {
+    scale = scale_to_one(largest());
+    squares = squares_of(scale);
+    if (!are_usual(squares)) return scale;
+  }
+  const int by = left_exponent(squares);
+  return {scale.left * power_of_two(by), scale.right, scale.back - by};
+}
+
+// The sums of squares of the registers of a warp, left and right.
+__device__ __forceinline__ Complex squares_of_lanes(const Complex (&v)[32]) {
+  Complex sum = {0.0f, 0.0f};
+#pragma unroll
+  for (int y = 0; y < 32; ++y) {
+    sum = {fmaf(v[y].re, v[y].re, sum.re), fmaf(v[y].im, v[y].im, sum.im)};
+  }
+  return sum_of_lanes(sum);
+}
+__device__ __forceinline__ void multiply_sides(Complex (&v)[32], float left, float right) {
+#pragma unroll
+  for (int y = 0; y < 32; ++y) v[y] = {left * v[y].re, right * v[y].im};
+}
+
+// Scales the sides of a pair, and returns the exponent of the factor of the outputs. It does what
+// pair_scale() does, in one loop that most pairs leave at once: for more code there are no registers. A
+// side that is too large or too small for squares comes into their range in at most two rounds.
+__device__ __forceinline__ int scale_alike(Complex (&v)[32]) {
+  int back = 0;
+  bool is_last;
+  int round = 0;
+#pragma unroll 1
+  do {
+    const Complex squares = squares_of_lanes(v);
+    int left = left_exponent(squares), right = 0;
+    is_last = are_usual(squares);
+    if (!is_last) [[unlikely]] {
+      left = exponent_to_usual(squares.re);
+      right = exponent_to_usual(squares.im);
+    }
+    back -= left + right;
+    float of_left = power_of_two(left), of_right = power_of_two(right);
+    // A side of zeros, or one that is infinite or no number, which it stays.
+    if (!is_last && ++round == 3) of_left = of_right = 0, is_last = true;
+    if (of_left != 1 || of_right != 1) multiply_sides(v, of_left, of_right);
+  } while (!is_last);
+  return back;
+}
+
+}  // namespace xcorr::fused_fft
