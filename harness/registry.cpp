@@ -170,7 +170,8 @@ std::size_t scalar_bytes(Precision precision) { return facts(precision).bytes; }
 double unit_roundoff(Precision precision) { return facts(precision).unit_roundoff; }
 bool holds(Precision precision, InputKind kind) {
   return precision != Precision::fp16 ||
-         (kind != InputKind::outlier && kind != InputKind::subnormal && kind != InputKind::fill);
+         (kind != InputKind::outlier && kind != InputKind::subnormal && kind != InputKind::fill &&
+          kind != InputKind::unequal);
 }
 Index largest_exact_integer(Precision precision) { return Index{1} << facts(precision).digits; }
 

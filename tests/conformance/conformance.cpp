@@ -155,6 +155,7 @@ class Program {
         for (const Params& params : points(*v)) {
           Case c{v, params, precision, problem, inputs_, options_.seed};
           if (inputs_.empty()) c.inputs = usual_inputs(problem);
+          std::erase_if(c.inputs, [&](InputKind kind) { return !holds(precision, kind); });
           auto& truth = truths[{precision, v->algorithm_class}];
           run_case(c, truth);
         }

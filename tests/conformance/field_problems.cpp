@@ -260,12 +260,12 @@ std::vector<InputKind> usual_inputs(const Problem& problem) {
   // have none.
   const bool ncc = problem.fields.score.kind == ScoreKind::ncc;
   if (ncc && !plain.is_time_series()) kinds.push_back(InputKind::constant);
-  // Nothing outside an overlap may decide its score. One of them a problem: the list has many.
-  if (scored) {
-    constexpr InputKind kOutside[] = {InputKind::fill, InputKind::bimodal, InputKind::contrast};
-    const Index turn = plain.left.cols + plain.right.rows + plain.lefts + plain.rights;
-    kinds.push_back(kOutside[turn % 3]);
-  }
+  // Nothing outside an overlap may decide its score, and no side the rounding errors of the other one. One
+  // kind a problem: the list has many.
+  const Index turn = plain.left.cols + plain.right.rows + plain.lefts + plain.rights;
+  constexpr InputKind kOutside[] = {InputKind::fill, InputKind::bimodal, InputKind::contrast};
+  constexpr InputKind kSides[] = {InputKind::unequal, InputKind::blank};
+  kinds.push_back(scored ? kOutside[turn % 3] : kSides[turn % 2]);
   return kinds;
 }
 

@@ -70,7 +70,7 @@ TEST_P(Detection, results_are_right_by_the_verdict) {
   constexpr InputKind kKinds[] = {InputKind::integer,  InputKind::offset,  InputKind::outlier,
                                   InputKind::constant, InputKind::uniform, InputKind::subnormal,
                                   InputKind::drift,    InputKind::fill,    InputKind::bimodal,
-                                  InputKind::contrast};
+                                  InputKind::contrast, InputKind::unequal, InputKind::blank};
   std::size_t turn = 0, field = 0;
   for (const std::string shapes :
        {"n-to-m/1x1/1x1/1:1/valid", "n-to-m/1x7/1x100/3:1/valid", "n-to-m/3x20/3x231/5:1/valid",

@@ -84,8 +84,9 @@ INSTANTIATE_TEST_SUITE_P(Variants, Peaks, testing::ValuesIn(with_peaks()), name_
 // must be met.
 TEST_P(Peaks, are_right_by_the_verdict) {
   const std::unique_ptr<Device> device = open_cpu();
-  constexpr InputKind kKinds[] = {InputKind::integer, InputKind::offset, InputKind::outlier,
-                                  InputKind::uniform, InputKind::constant};
+  constexpr InputKind kKinds[] = {InputKind::integer, InputKind::offset,   InputKind::outlier,
+                                  InputKind::uniform, InputKind::constant, InputKind::unequal,
+                                  InputKind::blank};
   const std::string kResults[] = {"",
                                   "/result=peak",
                                   "/result=peak:gaussian",

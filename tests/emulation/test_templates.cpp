@@ -37,7 +37,8 @@ TEST_P(Templates, are_right_by_the_verdict) {
   const std::unique_ptr<Device> device = open_cpu();
   constexpr InputKind kKinds[] = {InputKind::integer,  InputKind::offset,  InputKind::outlier,
                                   InputKind::constant, InputKind::uniform, InputKind::alternating,
-                                  InputKind::fill,     InputKind::bimodal, InputKind::contrast};
+                                  InputKind::fill,     InputKind::bimodal, InputKind::contrast,
+                                  InputKind::unequal,  InputKind::blank};
   std::size_t turn = 0;
   for (const std::string shapes :
        {"n-to-m/1x1/3x4/2:2/valid", "n-to-m/5x7/19x33/3:2/valid", "n-to-mn/4x5/12x40/2:4/valid",
