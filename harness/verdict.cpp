@@ -89,6 +89,10 @@ Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
     return *std::max_element(norms.begin(), norms.end());
   };
   const bool of_both = algorithm_class == AlgorithmClass::fft_of_both;
+  // A transform longer than four templates may hold an outlier that the segment of an output does not.
+  const bool whole =
+      segment_norms.empty() ||
+      (!is_definition(algorithm_class) && (kind == InputKind::fill || kind == InputKind::bimodal));
   return {problem,
           kind,
           is_definition(algorithm_class),
@@ -102,7 +106,7 @@ Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
           of_both ? largest(left_norms) : 0.0,
           problem.is_time_series(),
           series_roundoff(precision, unit_roundoff(precision)),
-          largest(segment_norms.empty() ? right_norms : segment_norms)};
+          largest(whole ? right_norms : segment_norms)};
 }
 
 Weights weights_of(const Problem& problem, Precision precision, InputKind kind, bool definition) {
