@@ -235,14 +235,14 @@ struct Bounds {
     // product of norms.
     const bool few_bins = is_same_sign(kind) || kind == InputKind::alternating ||
                           kind == InputKind::fill;  // a run of one value
-    const double bins = few_bins && outputs < all_outputs ? std::sqrt(terms) : 1.0;
+    const double bins = few_bins && outputs < all_outputs ? 1.5 * std::sqrt(terms) : 1.0;
     // A batch of all lefts and rights, with sides scaled alike, adds errors of the largest left to the
     // others. A bin that is large in both sides counts with its square. They grow with the root of the
     // larger size. Its one variant pads to lengths that are not smooth: transforms of 2 x 36,335 points
     // (5 x 13^2 x 43) have 1.7 times the errors of smooth ones.
     const double own = left_norm * fmax(largest_right_norm, right_norm);
     const auto larger = static_cast<double>(std::max(problem.left.size(), problem.right.size()));
-    const double rough = largest_left_norm > 0 ? own : 0.0;
+    const double rough = largest_left_norm > 0 ? 2.0 * own : 0.0;
     const double added = rough + (largest_product(left_norm) - own) *
                                      (2.0 + (is_same_sign(kind) ? std::sqrt(larger) / 8.0 : 0.0));
     const double share = std::sqrt(weights / all_outputs);
@@ -345,9 +345,14 @@ inline double phase_roundoff(double log2_points, double unit_roundoff) {
 
 // The largest error that any ncc or zncc may have; both scores are between -1 and 1. A slowly drifting
 // mean must not cost digits: means are removed before anything is rounded. A bound on the norm of a
-// whole signal would allow it.
-inline double largest_score_error(InputKind kind, Precision precision, double unit_roundoff) {
+// whole signal would allow it. Transforms of whole matrices, as those of scores at all shifts, may lose
+// what an offset of 1e4 may cost.
+inline double largest_score_error(const Problem& problem, InputKind kind, Precision precision,
+                                  double unit_roundoff, bool definition) {
   if (kind != InputKind::drift) return 2.0;
+  Problem plain = problem;
+  plain.fields = {};
+  if (!definition && !plain.is_time_series()) return 1e-4;
   return series_roundoff(precision, unit_roundoff).narrow ? 3e-4 : 1e-5;
 }
 
@@ -478,7 +483,7 @@ struct ScoreBounds {
   }
   // A sum of n products of at most 1 in total, divided by two norms.
   XCORR_HD double definition_score(double n) const {
-    return (8.0 * sqrt(n) + 16.0) * (sums.u + kDoubleRoundoff);
+    return (8.0 * sqrt(n) + 24.0) * (sums.u + kDoubleRoundoff);
   }
   // The same in a class that rounds the factors of the products more than their sums, as
   // series_bound. Norms and the division have float32's rounding. A side is rounded about a number

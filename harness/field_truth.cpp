@@ -186,7 +186,8 @@ FieldTruth::KindTruth& FieldTruth::truth_of(InputKind kind) {
   const ScoreBounds bounds{
       make_bounds(problem_, precision_, kind_of_sums(problem_, kind), algorithm_class_, amplitude_,
                   large, norms(inputs.left_facts, norm), norms(inputs.right_facts, norm)),
-      largest_score_error(kind, precision_, unit_roundoff(precision_)),
+      largest_score_error(problem_, kind, precision_, unit_roundoff(precision_),
+                          is_definition(algorithm_class_)),
       is_exact(kind) || kind == InputKind::constant};
   const bool exact = score == ScoreKind::product && is_exact(kind);
   entry.reset(new KindTruth{{problem_, std::move(inputs), bounds, large, exact}, nullptr, {}, {}});
