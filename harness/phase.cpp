@@ -6,8 +6,8 @@
 #include <cmath>
 #include <mutex>
 
-#include "harness/bounds.hpp"
 #include "harness/reference.hpp"
+#include "harness/score_bounds.hpp"
 
 namespace xcorr {
 namespace {

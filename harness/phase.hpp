@@ -21,7 +21,7 @@ class PhaseReference {
 
   // Writes out[out_rows][out_cols] of one pair. Returns the error that an output is expected to
   // have, as a root mean square, where the transforms of the inputs have relative errors of
-  // `roundoff` in each bin (harness/bounds.hpp). `smallest` is the number below which a library may
+  // `roundoff` in each bin (harness/score_bounds.hpp). `smallest` is the number below which a library may
   // take numbers for 0, where the left has such numbers; else 0.
   double pair(const double* left, const double* right, double roundoff, double smallest,
               double* out) const;

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "harness/bounds.hpp"
 #include "harness/score.hpp"
+#include "harness/score_bounds.hpp"
 
 namespace xcorr {
 

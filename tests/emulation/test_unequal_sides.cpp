@@ -1,0 +1,110 @@
+// Transforms of sides of unlike scale. Left and right may share a transform, and its rounding errors must not
+// be those of the larger side, also where squares of a side leave the range of float32. A side of equal
+// elements gives zeros.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "harness/inputs.hpp"
+#include "harness/registry.hpp"
+#include "tests/emulation/emulation.hpp"
+#include "tests/emulation/planned.hpp"
+#include "tests/emulation/sample.hpp"
+
+namespace xcorr::emulation {
+namespace {
+
+// Of -1 to 1.
+float number(std::uint64_t seed, Index i) {
+  const std::uint64_t bits = mix(seed ^ static_cast<std::uint64_t>(i)) >> 40;
+  return static_cast<float>(static_cast<double>(bits) * 0x1p-23 - 1);
+}
+
+struct Sides {
+  float left, right;   // what numbers are multiplied by
+  bool blank = false;  // all elements of the first right matrix are `right`
+};
+
+std::vector<float> surfaces(const Variant& v, const Params& point, const Problem& q, Sides sides) {
+  GlobalMemory left(sizeof(float) * static_cast<std::size_t>(q.left_elements())),
+      right(sizeof(float) * static_cast<std::size_t>(q.right_elements()));
+  for (Index i = 0; i < q.left_elements(); ++i) {
+    left.get<float>()[i] = sides.left * number(1, i);
+  }
+  for (Index i = 0; i < q.right_elements(); ++i) {
+    const bool blank = sides.blank && i < q.right.size();
+    right.get<float>()[i] = sides.right * (blank ? 1 : number(2, i));
+  }
+  Planned planned(v, q, point);
+  const auto* const out = static_cast<const float*>(planned.compute(left.get(), right.get()));
+  return std::vector<float>(out, out + q.out_elements());
+}
+
+// f(variant, point, problem) for transforms of every field that knows no window of its own.
+template <typename F>
+void each_transform(F f) {
+  int met = 0;
+  for (const Variant& v : variants()) {
+    if (v.source_hash != "emulated" || is_definition(v.algorithm_class)) continue;
+    for (const std::string fields :
+         {"", "/score=covariance", "/boundary=circular", "/boundary=circular/score=covariance",
+          "/boundary=circular/score=phase:0"}) {
+      for (const std::string size : {"20x31", "32x32", "64x64"}) {
+        const Problem q = parse_problem("n-to-mn/" + size + "/" + size + "/2:2/full" + fields);
+        const auto takes = [&](const auto& list, auto value) {
+          return std::find(list.begin(), list.end(), value) != list.end();
+        };
+        if (!takes(v.boundaries, q.fields.boundary) || !takes(v.scores, q.fields.score.kind) ||
+            !takes(v.results, ResultKind::surface) || v.same_only) {
+          continue;
+        }
+        for (const Params& point : emulated_points(v)) {
+          if (!v.supports({q, point})) continue;
+          f(v, point, q);
+          ++met;
+          break;
+        }
+      }
+    }
+  }
+  // A program for one mutant has the kernels of one variant.
+  if (met == 0) GTEST_SKIP() << "no transforms";
+}
+
+TEST(UnequalSides, scales_change_no_digit_but_the_last) {
+  each_transform([](const Variant& v, const Params& point, const Problem& q) {
+    const bool phase = q.fields.score.kind == ScoreKind::phase;
+    const std::vector<float> plain = surfaces(v, point, q, {1, 1});
+    double largest = 0;
+    for (const float value : plain) largest = std::max(largest, std::abs(double{value}));
+    for (const Sides sides :
+         {Sides{0x1p40f, 0x1p-40f}, {0x1p-60f, 0x1p40f}, {0x1p-30f, 0x1p-30f}}) {
+      const std::vector<float> out = surfaces(v, point, q, sides);
+      const double scale = phase ? 1 : double{sides.left} * double{sides.right};
+      double worst = 0;
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        worst = std::max(worst, std::abs(double{out[i]} / scale - double{plain[i]}));
+      }
+      EXPECT_LT(worst, 1e-5 * largest)
+          << v.id << " " << point.canonical() << " " << q.id() << " " << sides.left;
+    }
+  });
+}
+
+TEST(UnequalSides, of_a_blank_side_nothing_is_left) {
+  each_transform([](const Variant& v, const Params& point, const Problem& q) {
+    if (q.fields.score.kind == ScoreKind::product) return;
+    for (const float value : {0.0f, 0.1f, 1e5f / 3}) {
+      const std::vector<float> out = surfaces(v, point, q, {1, value, true});
+      for (Index i = 0; i < q.out_size(); ++i) {
+        ASSERT_EQ(out[static_cast<std::size_t>(i)], 0) << v.id << " " << q.id() << " " << value;
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace xcorr::emulation
