@@ -112,29 +112,55 @@ struct TileRows {
   }
 
   // Left columns [x0, x1) of the panel: `left_row` is where column x0 is in the first row,
-  // right_at(x) where the lane's right row has the column that x meets.
-  template <typename RightAt>
-  __device__ __forceinline__ void add(RegisterTile<kRows, kCols>& tile, const DeviceProblem& q,
+  // right_at(x) where the lane's right row has the column that x meets. `tile` is a RegisterTile or
+  // a BlockedTile, whose walks are cut into pieces.
+  template <typename Tile, typename RightAt>
+  __device__ __forceinline__ void add(Tile& tile, const DeviceProblem& q,
                                       const TilePosition<kRows, kCols>& at, int x0, int x1,
                                       const float* left_row, const RightAt& right_at) const {
     const int end = smaller(x1, q.right_cols - at.low_sx);
 #pragma unroll 1
     for (int x = larger(x0, chunk_down(-(at.high_sx + kCols - 1))); x < end; x += kChunk) {
-      const float* const l = left_row + (x - x0);
-      const float* const r = right_at(x);
-      constexpr int kReach = RegisterTile<kRows, kCols>::kReach;
-      const int before = -(x + at.high_sx), after = x + at.low_sx - q.right_cols;
-      if (before >= kCols) {
-        tile.template add<kCols, kReach>(l, left_step, r, right_step, steps, preload);
-      } else if (after >= -kChunk) {
-        tile.template add<0, kChunk>(l, left_step, r, right_step, steps, preload);
-      } else if (kCols > kChunk && before >= kChunk) {
-        tile.template add<kChunk, kReach>(l, left_step, r, right_step, steps, preload);
-      } else if (kCols > kChunk && after >= -kCols) {
-        tile.template add<0, kCols>(l, left_step, r, right_step, steps, preload);
+      const float* l = left_row + (x - x0);
+      const float* r = right_at(x);
+      if constexpr (requires { Tile::kBlockRows; }) {
+        int rest = steps;
+        bool loaded = preload;
+#pragma unroll 1
+        for (;;) {
+          const int piece = smaller(rest, Tile::kBlockRows);
+          add_chunk(tile, q, at, x, l, r, piece, loaded);
+          tile.walked(piece);
+          rest -= piece;
+          if (rest == 0) break;
+          l += (piece - (loaded ? 0 : kRows - 1)) * left_step;
+          r += piece * right_step;
+          loaded = true;
+        }
       } else {
-        tile.template add<0, kReach>(l, left_step, r, right_step, steps, preload);
+        add_chunk(tile, q, at, x, l, r, steps, preload);
       }
+    }
+  }
+
+  // `count` right rows of the chunk of left columns at x.
+  template <typename Tile>
+  __device__ __forceinline__ void add_chunk(Tile& tile, const DeviceProblem& q,
+                                            const TilePosition<kRows, kCols>& at, int x,
+                                            const float* l, const float* r, int count,
+                                            bool loaded) const {
+    constexpr int kReach = Tile::kReach;
+    const int before = -(x + at.high_sx), after = x + at.low_sx - q.right_cols;
+    if (before >= kCols) {
+      tile.template add<kCols, kReach>(l, left_step, r, right_step, count, loaded);
+    } else if (after >= -kChunk) {
+      tile.template add<0, kChunk>(l, left_step, r, right_step, count, loaded);
+    } else if (kCols > kChunk && before >= kChunk) {
+      tile.template add<kChunk, kReach>(l, left_step, r, right_step, count, loaded);
+    } else if (kCols > kChunk && after >= -kCols) {
+      tile.template add<0, kCols>(l, left_step, r, right_step, count, loaded);
+    } else {
+      tile.template add<0, kReach>(l, left_step, r, right_step, count, loaded);
     }
   }
 
