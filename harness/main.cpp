@@ -21,6 +21,7 @@
 #include "harness/error.hpp"
 #include "harness/measure.hpp"
 #include "harness/options.hpp"
+#include "harness/whole_numbers.hpp"
 
 namespace xcorr {
 namespace {
@@ -337,6 +338,7 @@ int run(int argc, char** argv) {
                  "stand for what a line leaves out");
   app.add_option("--records", options.records,
                  "JSON lines to this file, - for standard output alone");
+  refuse_beyond_64_bits(app);
 
   const auto is_help = [](std::string_view argument) { return argument == "--help"; };
   // Google Benchmark would print its own help and exit.

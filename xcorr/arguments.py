@@ -120,8 +120,7 @@ def dense(
         array = np.asarray(array)
     except ValueError as error:
         raise LibraryError(f"{name}: no array ({error}); give {shape}") from None
-    if array.dtype.kind not in "biuf":
-        raise LibraryError(f"{name}: {_kind_of(array)}; give real numbers (of complex ones a part or the magnitude)")
+    check_type(name, array)
     if array.size != shape[0] * shape[1] * shape[2] or array.shape[-2:] != shape[-2:]:
         raise LibraryError(f"{name}: array of shape {array.shape}; {shape} needed")
     stack = array.reshape(shape)
@@ -144,8 +143,17 @@ def dense(
     return made
 
 
+def check_type(name: str, array: np.ndarray) -> None:
+    """LibraryError for an array that is missing, and for one without real numbers."""
+    if array.ndim == 0 and array.dtype.kind == "O" and array[()] is None:
+        way_out = "an array, or same='yes' in the request where left and right are one array"
+        raise LibraryError(f"{name}: missing; give {way_out if name == 'right' else 'an array'}")
+    if array.dtype.kind not in "biuf":
+        raise LibraryError(f"{name}: {_kind_of(array)}; give real numbers (of complex ones a part or the magnitude)")
+
+
 def _kind_of(array: np.ndarray) -> str:
     """What an array is that has no real numbers, in words."""
     if array.ndim == 0 and array.dtype.kind == "O":
-        return "missing" if array[()] is None else f"{type(array[()]).__name__}, which is no array"
+        return f"{type(array[()]).__name__}, which is no array"
     return f"type {array.dtype}"

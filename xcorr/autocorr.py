@@ -9,24 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import autocorrelation, matrices, stream
+from xcorr import autocorrelation, formats, matrices, stream
 from xcorr.auto import Auto
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
 from xcorr.library import Library, Request, find_variant
-from xcorr.outputs import cell, write_lines
+from xcorr.outputs import cell, check_targets, write_lines
 from xcorr.shell import exit_code
 from xcorr.variants import default_params
 
 COLUMNS = ("frame", "r", "c1d", "c1d_raw", "r_max", "r_max_raw")
 KINDS = ("mean removed", "raw")
+WITHOUT_NAN = "use xcorr FRAMES --same --score zncc --nan-is-masked, which leaves NaN out"
 MOST_CURVES = 12  # that a figure shows
 DESCRIPTION = """\
-Correlates each image of FRAMES.npy (2D, or a stack) with itself at the shifts up to R, divides by the value at shift 0 and
+Correlates each image of FRAMES (2D, or a stack) with itself at the shifts up to R, divides by the value at shift 0 and
 averages over directions. R_max, in pixels, is the first maximum of C1D after its first trough: the length of the pattern.
 Prints a line a frame and radius, once with the mean of each frame removed and once raw."""
 EPILOG = f"""\
 columns: {", ".join(COLUMNS)}; r is the mean length of the shifts of a ring, a length that is not found is empty
+{formats.HELP}
 example:
   xcorr autocorr frames.npy --radius 250 --output c1d.csv --figure c1d.svg"""
 
@@ -35,6 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="xcorr autocorr", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     add = parser.add_argument
     add("frames", type=Path, metavar="FRAMES.npy")
+    add("--stack", action="store_true", help=matrices.STACK_HELP)
     add("--radius", type=int, metavar="R", help="largest shift in pixels (default: a third of the smaller side)")
     add(
         "--prominence",
@@ -57,9 +60,11 @@ def main(argv: Sequence[str], library: Any | None = None) -> int:
 
 
 def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
-    targets = outputs(arguments)
-    header = matrices.read_header(arguments.frames)
-    frames = matrices.as_stack(str(arguments.frames), matrices.read_matrices(arguments.frames, header))
+    check_targets([arguments.output], [arguments.frames], arguments.force, arguments.figure)
+    header = matrices.read_header(arguments.frames, arguments.stack)
+    largest_radius(arguments.frames, header.shape[-2:])  # before anything is read
+    array = matrices.read_matrices(arguments.frames, header, of_nan=WITHOUT_NAN)
+    frames = matrices.as_stack(str(arguments.frames), array)
     radius = radius_of(arguments, frames.shape[1:])
     if not 0 < arguments.prominence < 2:
         raise UserError(f"--prominence {arguments.prominence:g}: give a number above 0 and below 2")
@@ -69,31 +74,26 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     for kind, own in zip(KINDS, (autocorrelation.without_mean(frames), raw)):
         found[kind] = curves(library, arguments, own, radius)
     write(arguments.output, found)  # first: no failure to draw loses it
-    if targets:
-        draw(targets[-1], found)
+    if arguments.figure is not None:
+        draw(arguments.figure, found)
     return 0
 
 
-def outputs(arguments: argparse.Namespace) -> list[Path]:
-    """The figure's path, if one is drawn. UserError, before any work, where a file must not be written."""
-    drawn = [arguments.figure] if arguments.figure else []
-    table = [] if arguments.output == "-" else [Path(arguments.output)]
-    for target in (*table, *drawn):
-        if target.resolve() == arguments.frames.resolve() or (table and drawn and table[0] == drawn[0]):
-            raise UserError(f"{target}: is named twice; choose another output")
-        if target.exists() and not arguments.force:
-            raise UserError(f"{target}: exists; use --force to replace it")
-        with replaced_file(target, keep=False):
-            pass
-    if drawn and drawn[0].suffix not in (".svg", ".png", ".pdf"):
-        raise UserError(f"--figure {drawn[0]}: end it with .svg, .png or .pdf")
-    return drawn
+def largest_radius(frames: Path, shape: tuple[int, ...]) -> int:
+    """UserError where it is 0: images without directions."""
+    largest = autocorrelation.largest_radius((shape[0], shape[1]))
+    if largest < 1:
+        raise UserError(
+            f"{frames}: images of {shape[0]}x{shape[1]} have one direction, and C1D averages over all; use xcorr {frames} "
+            "--same --output surfaces.npy for every shift"
+        )
+    return largest
 
 
 def radius_of(arguments: argparse.Namespace, shape: tuple[int, ...]) -> int:
     """R as asked for, else a third of the smaller side: beyond it few pixels overlap."""
-    largest = autocorrelation.largest_radius((shape[0], shape[1]))
-    radius = min(shape) // 3 if arguments.radius is None else arguments.radius
+    largest = largest_radius(arguments.frames, shape)
+    radius = max(1, min(shape) // 3) if arguments.radius is None else arguments.radius
     if not 1 <= radius <= largest:
         raise UserError(f"--radius {radius}: images of {shape[0]}x{shape[1]} have shifts of 1 to {largest}")
     return radius

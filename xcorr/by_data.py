@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xcorr import conversion, fft_range
-from xcorr.arguments import LibraryError, Windows
+from xcorr.arguments import LibraryError, Windows, check_type
 from xcorr.conversion import Converted, Loss
 from xcorr.errors import UserError
 from xcorr.precisions import scalar_type
@@ -48,8 +48,9 @@ def sides_of(
     for (name, array, mask), shape in zip(given, shapes):
         is_frame = isinstance(array, Windows)
         stack = np.asarray(array.frame if isinstance(array, Windows) else array)
-        if stack.dtype.kind not in "biuf" or stack.ndim < 2 or (not is_frame and stack.size != np.prod(shape)):
-            raise LibraryError(f"{name}: type {stack.dtype}, shape {stack.shape}; give real numbers, {tuple(shape)}")
+        check_type(name, stack)
+        if stack.ndim < 2 or (not is_frame and stack.size != np.prod(shape)):
+            raise LibraryError(f"{name}: array of shape {stack.shape}; {tuple(shape)} needed")
         stack = stack.reshape(1, -1, stack.shape[-1]) if is_frame else stack.reshape(shape)
         made.append(Side(name, stack, None if mask is None else np.asarray(mask).reshape(shape), is_frame))
     return made[0], made[1]

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from xcorr import autocorr, conversion, fft_range, matrices, peaks, piv, scored, stream
+from xcorr import autocorr, conversion, fft_range, formats, matrices, peaks, piv, scored, stream
 from xcorr.auto import FEASIBLE_US, Auto, Choice
 from xcorr.by_data import FLAT, Cost, Side, fp64_of
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
 from xcorr.library import Description, Library, Request
-from xcorr.outputs import check_finite, find_peaks, write_peaks
+from xcorr.memory import check_memory
+from xcorr.outputs import check_finite, check_targets, find_peaks, write_peaks
 from xcorr.problem import FORMS
 from xcorr.shell import exit_code
 from xcorr.variants import default_params
@@ -31,11 +32,12 @@ from xcorr.variants import default_params
 AUTO = "auto"
 COMMANDS = {"autocorr": autocorr.main, "piv": piv.main}  # of their own, in the place of LEFT.npy
 DESCRIPTION = """\
-Cross-correlates matrices of .npy files: float32, float64 or integers; 2D: one matrix, 3D: a stack,
+Cross-correlates matrices of files: float32, float64 or integers; 1D: one row, 2D: one matrix, 3D: a stack,
 4D (RIGHT only): tiles x patterns x rows x cols.
   out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]
 The sign is that of scipy.signal.correlate2d(R, L, mode)."""
-EPILOG = """\
+EPILOG = f"""\
+{formats.HELP}
 forms, as pair p -> left, right (m rights a left; R rights in all):
   one-to-one 0, 0    one-to-many 0, p    n-to-mn p // m, p    n-to-m p // R, p % R
 peaks (CSV): sy, sx of the largest value; sub_sy, sub_sx by a parabola through three points, an axis
@@ -82,6 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--precision", help="fp32, fp64, ... (default: the variant's first; fp32 for auto)")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
     scored.add_options(add)
+    add("--stack", action="store_true", help=matrices.STACK_HELP)
     add("--subtract-mean", action="store_true", help="subtract each matrix's own mean first")
     add("--output", type=Path, metavar="OUT.npy", help="every value: pairs x out_rows x out_cols; or the records")
     add("--peaks", metavar="PEAKS.csv", help="the peak of each pair, or the records of --result; - is stdout (default)")
@@ -135,15 +138,17 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
         raise UserError("--precision '': names none; write fp32 or fp64, or leave it out")
     if arguments.output is None and arguments.peaks is None:
         arguments.peaks = "-"
-    check_outputs(arguments)
-    headers = [matrices.read_header(path) for path in (arguments.left, arguments.right)]
+    inputs_named = [arguments.left, arguments.right, arguments.mask_left, arguments.mask_right]
+    check_targets([arguments.output, arguments.peaks], inputs_named, arguments.force)
+    headers = [matrices.read_header(path, arguments.stack) for path in (arguments.left, arguments.right)]
     library = library or Library()
-    request = make_request(arguments, *headers)
+    request = make_request(arguments, *headers, nan=scored.sides_with_nan(arguments, headers))
     facts = library.describe(request)
     ready = prepare(library, arguments, request, facts)
     check_space(arguments, headers, request, facts, ready)
     masks = scored.read_masks(arguments, request)
     sides = read_sides(arguments, headers, request, masks)
+    masks = {name: side.valid for name, side in zip(("left", "right"), sides) if side.valid is not None}
     ready, inputs, cost = convert(library, arguments, request, facts, ready, sides)
     if ready.job.precision == "fp64":  # surfaces may take twice as much now
         check_space(arguments, headers, request, facts, ready)
@@ -284,14 +289,16 @@ def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.
     return stream.Job(variant["id"], params, precision, arguments.device)
 
 
-def make_request(arguments: argparse.Namespace, left: matrices.Header, right: matrices.Header) -> Request:
+def make_request(
+    arguments: argparse.Namespace, left: matrices.Header, right: matrices.Header, nan: tuple[bool, bool]
+) -> Request:
     if len(left.shape) == 4:
         raise UserError(f"{arguments.left}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols")
     lefts = left.shape[0] if len(left.shape) == 3 else 1
     asked = arguments.form or ("n-to-mn" if arguments.same and lefts > 1 else None)
     form = matrices.infer_form(asked, lefts, right.shape, arguments.right_order)
     rights = int(np.prod(right.shape[:-2], dtype=object))
-    fields = scored.fields_of(arguments).given
+    fields = scored.fields_of(arguments, nan).given
     return Request(form, left.shape[-2:], right.shape[-2:], lefts, rights, arguments.window, **fields)
 
 
@@ -319,7 +326,7 @@ def check_space(
     elements = sum(int(np.prod(header.shape, dtype=object)) for header in headers)
     as_read = sum(int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize for header in headers)
     chunk = max(chunk.pairs for chunk in ready.chunks) * ready.held
-    matrices.check_memory(
+    check_memory(
         "correlation",
         {
             "input files": max(as_read, 8 * elements * arguments.subtract_mean),
@@ -345,14 +352,15 @@ def read_sides(
     made = []
     for name, header in zip(("left", "right"), headers):
         path: Path = getattr(arguments, name)
-        stack = matrices.read_matrices(path, header, allow_nonfinite=name in masks)
+        masked = name in request.fields.masked_sides
+        stack = matrices.read_matrices(path, header, masked, matrices.WITHOUT_NAN)
         if name == "left":
             stack = matrices.as_stack(str(path), stack)
         else:
             stack = matrices.order_rights(str(path), stack, request.lefts, request.form, arguments.right_order)
-        valid = masks.get(name)
-        if valid is not None:
-            matrices.check_finite(str(path), stack, valid)
+        valid = scored.with_nan(arguments, stack, masks.get(name))
+        if masked:
+            matrices.check_finite(str(path), stack, valid, matrices.WITHOUT_NAN)
         if arguments.subtract_mean:
             stack = matrices.without_means(stack, valid)
         made.append(Side(str(path), stack, valid))
@@ -405,24 +413,6 @@ def compute(
         write_peaks(arguments.peaks, request, peaks.concatenate(found))
     if remarks.warning:  # of the values: --quiet does not silence it
         print(f"warning: {job.variant}: {remarks.warning}", file=sys.stderr)
-
-
-def check_outputs(arguments: argparse.Namespace) -> None:
-    """UserError, before any work, where an output cannot or must not be written."""
-    targets = [
-        Path(target) for target in (arguments.output, arguments.peaks) if target is not None and str(target) != "-"
-    ]
-    given = (arguments.left, arguments.right, arguments.mask_left, arguments.mask_right)
-    inputs = [path.resolve() for path in given if path is not None]
-    for number, target in enumerate(targets):
-        if target.exists() and not target.is_file():
-            raise UserError(f"{target}: is not a regular file; name a file")
-        if target.resolve() in inputs or target in targets[:number]:
-            raise UserError(f"{target}: is named twice; choose another output")
-        if target.exists() and not arguments.force:
-            raise UserError(f"{target}: exists; use --force to replace it")
-        with replaced_file(target, keep=False):
-            pass
 
 
 def print_variants(variants: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Files: TOML that is read, and what is written appears whole or not at all."""
+"""Files: where they lie, TOML that is read, and what is written appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ except ModuleNotFoundError:  # Python 3.10
 
 # What the project reads as a whole: its largest record takes less than 1 MiB.
 MOST_BYTES = 64 * 2**20
+
+
+def resolved(path: Path) -> Path:
+    """Absolute, without symbolic links; UserError where these lead in a circle."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:  # which of them depends on the version of Python
+        raise UserError(f"{path}: its symbolic links lead in a circle or nowhere; name the file itself") from error
 
 
 def load_toml(path: Path) -> dict[str, Any]:

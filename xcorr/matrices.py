@@ -1,117 +1,68 @@
-"""A user's matrices: read and check .npy files, decide the form, put the rights in order.
+"""A user's matrices: check what files hold, read it, decide the form, put the rights in order.
 
-Every refusal is a UserError of one line. Nothing is read before the header has been checked
-against the size of the file, and nothing allocated before the memory has.
+Every refusal is a UserError of one line. Nothing is allocated before the memory has been checked.
 """
 
 from __future__ import annotations
 
-import os
-import stat
-import tokenize
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from xcorr.errors import UserError
+from xcorr.formats import Header, by, header_of
+from xcorr.memory import check_memory
 
 _SLAB_ELEMENTS = 1 << 22
+WITHOUT_NAN = "leave NaN out by --nan-is-masked"
+STACK_HELP = "3D files whose last axis is 3 or 4 are stacks of matrices (default: refused as colour images)"
+_CHANNELS = (3, 4)  # as the last axis of a colour image
+_LEAST_IMAGE = 8  # pixels of a side: templates as small as that are many, colour images none
 
 
-@dataclass(frozen=True)
-class Header:
-    """What the header of a .npy file says, and the number of bytes before its data."""
-
-    shape: tuple[int, ...]
-    fortran_order: bool
-    dtype: np.dtype
-    offset: int
-
-
-def read_header(path: Path) -> Header:
-    """Header of `path`, checked: real numeric type, 2D to 4D, nothing zero-size, file complete."""
-    name = str(path)
-    try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # one might wait for its writer without end
-            raise UserError(f"{name}: is not a regular file; write the array to one first")
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if file.read(6) != b"\x93NUMPY":
-                raise UserError(f"{name}: not a .npy file; write it with numpy.save")
-            file.seek(0)
-            try:
-                version = np.lib.format.read_magic(file)
-                if version > (2, 0):
-                    raise UserError(
-                        f"{name}: .npy version {version[0]}.{version[1]}, which is for "
-                        "structured types; save a plain float or integer array"
-                    )
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                header = Header(*read(file), file.tell())
-            except (ValueError, TypeError, SyntaxError, EOFError, tokenize.TokenError) as error:
-                cause = str(error).splitlines()[0] if str(error) else type(error).__name__
-                raise UserError(f"{name}: damaged .npy header: {cause}; write it again") from None
-    except OSError as error:
-        raise UserError(f"{name}: cannot be read: {error.strerror or error}; check the path") from None
-    _check_header(name, header, size)
-    return header
-
-
-def _check_header(name: str, header: Header, file_size: int) -> None:
-    dtype = header.dtype
-    if dtype.hasobject:
-        raise UserError(f"{name}: holds Python objects; save a plain float or integer array")
+def read_header(path: Path, stack: bool = False) -> Header:
+    """Header of a file, checked: real numeric type, 1 to 4 dimensions, nothing zero-size, file complete. One dimension is one
+    row. UserError for what looks like a colour image, unless it is said to be a stack."""
+    name, header = str(path), header_of(path)
+    shape, dtype = header.shape, header.dtype
     if dtype.kind == "c":
         raise UserError(f"{name}: complex type {dtype}; save the real part or the magnitude")
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise UserError(f"{name}: type {dtype}; save float32, float64 or integers")
-    if not 2 <= len(header.shape) <= 4:
-        raise UserError(f"{name}: {len(header.shape)} dimensions; a matrix has 2, a stack 3, tiles of patterns 4")
-    if any(extent < 0 for extent in header.shape):
-        raise UserError(f"{name}: damaged .npy header: shape {_by(header.shape)} is negative; write it again")
-    if 0 in header.shape:
-        raise UserError(f"{name}: shape {_by(header.shape)} holds no element; nothing to correlate")
-    count = 1
-    for extent in header.shape:
-        count *= int(extent)
-    needed = header.offset + count * dtype.itemsize
-    if file_size < needed:
+    if not 1 <= len(shape) <= 4:
         raise UserError(
-            f"{name}: truncated: {file_size} bytes where {_by(header.shape)} {dtype} needs "
-            f"{needed}; copy or write it again"
+            f"{name}: {len(shape)} dimensions; a row has 1, a matrix 2, a stack 3, tiles of patterns 4"
         )
-    if file_size > needed:
+    if 0 in shape:
+        raise UserError(f"{name}: shape {by(shape)} holds no element; nothing to correlate")
+    if len(shape) > 2 and shape[-1] in _CHANNELS and min(shape[-3:-1]) >= _LEAST_IMAGE and not stack:
+        mean = f"import numpy as n; n.save('grey.npy', n.load({name!r}).mean(-1))"
+        how = f', as by python3 -c "{mean}"' if name.endswith(".npy") else ""
         raise UserError(
-            f"{name}: {file_size - needed} bytes follow the array {_by(header.shape)} {dtype}; write it again, one "
-            "array a file"
+            f"{name}: {by(shape)} looks like colour; take a channel or the mean{how}; or say --stack for a stack of "
+            f"matrices of {shape[-1]} columns"
         )
+    return replace(header, shape=(1, *shape)) if len(shape) == 1 else header
 
 
-def read_matrices(path: Path, header: Header, allow_nonfinite: bool = False) -> np.ndarray:
+def read_matrices(path: Path, header: Header, allow_nonfinite: bool = False, of_nan: str = "") -> np.ndarray:
     """The array of a checked file in native byte order, C order; UserError at a NaN or an
-    infinity, unless they are allowed."""
-    check_memory(
-        f"{path}",
-        {
-            "matrices": int(np.prod(header.shape, dtype=object))
-            * header.dtype.itemsize
-            * (2 if header.fortran_order or not header.dtype.isnative else 1)
-        },
-    )
+    infinity, unless they are allowed. `of_nan` as of `check_finite`."""
+    check_memory(f"{path}", {"matrices": header.needed})
     try:
-        array = np.load(path, allow_pickle=False)
+        array = header.read().reshape(header.shape)
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read: {str(error).splitlines()[0]}; write it again") from None
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     if not allow_nonfinite:
-        check_finite(str(path), array)
+        check_finite(str(path), array, of_nan=of_nan)
     return array
 
 
-def check_finite(name: str, array: np.ndarray, valid: np.ndarray | None = None) -> None:
-    """UserError naming the first index (C order) that is not finite, of those that `valid` (of the same shape) has."""
+def check_finite(name: str, array: np.ndarray, valid: np.ndarray | None = None, of_nan: str = "") -> None:
+    """UserError naming the first index (C order) that is not finite, of those that `valid` (of the same shape) has. `of_nan`:
+    what else the user may do about a NaN."""
     if array.dtype.kind != "f":
         return
     flat = array.reshape(-1)
@@ -123,7 +74,8 @@ def check_finite(name: str, array: np.ndarray, valid: np.ndarray | None = None) 
         if not finite.all():
             index = start + int(np.argmin(finite))
             where = ", ".join(str(int(i)) for i in np.unravel_index(index, array.shape))
-            raise UserError(f"{name}: {flat[index]} at index [{where}]; replace what is not finite")
+            leave_out = f", or {of_nan}" if of_nan and np.isnan(flat[index]) else ""
+            raise UserError(f"{name}: {flat[index]} at index [{where}]; replace what is not finite{leave_out}")
 
 
 def as_stack(name: str, array: np.ndarray) -> np.ndarray:
@@ -187,13 +139,13 @@ def order_rights(name: str, array: np.ndarray, lefts: int, form: str, right_orde
         fitting = [axis for axis in (0, 1) if array.shape[axis] == lefts]
         if len(fitting) != 1:
             raise UserError(
-                f"{name}: {_by(array.shape)} for {lefts} left: which axis counts the tiles? "
+                f"{name}: {by(array.shape)} for {lefts} left: which axis counts the tiles? "
                 "say --right-order tile (first axis) or pattern (second)"
             )
         tile_axis = fitting[0]
     if array.shape[tile_axis] != lefts:
         raise UserError(
-            f"{name}: {_by(array.shape)} has {array.shape[tile_axis]} tiles on axis {tile_axis} "
+            f"{name}: {by(array.shape)} has {array.shape[tile_axis]} tiles on axis {tile_axis} "
             f"for {lefts} left; turn --right-order or check the files"
         )
     if tile_axis == 1:
@@ -226,47 +178,3 @@ def to_scalar(name: str, stack: np.ndarray, scalar: type, subtract_mean: bool) -
         if not np.isfinite(out[index]).all():
             raise UserError(f"{name}: matrix {index} holds values beyond {np.dtype(scalar)}; scale it")
     return out
-
-
-def available_memory(meminfo: Path = Path("/proc/meminfo"), control_group: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Bytes that can be allocated now: available memory, or what a control group leaves of it.
-
-    Where the system does not tell what is available it is at most the whole memory; None where nobody tells anything.
-    """
-    known: list[int] = []
-    try:
-        lines = meminfo.read_text().splitlines()
-        known += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-    except (OSError, ValueError, IndexError):
-        pass
-    if not known:
-        try:
-            pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-            known += [pages * page] if pages > 0 and page > 0 else []
-        except (OSError, ValueError):
-            pass
-    try:
-        limit = int((control_group / "memory.max").read_text())  # "max" is no number: no limit
-        try:
-            used = int((control_group / "memory.current").read_text())
-        except (OSError, ValueError):
-            used = 0
-        known.append(max(limit - used, 0))
-    except (OSError, ValueError):
-        pass
-    return min(known, default=None)
-
-
-def check_memory(what: str, parts: dict[str, int]) -> None:
-    """UserError naming the bytes where `parts` (name -> bytes) exceed the memory available."""
-    needed, free = sum(parts.values()), available_memory()
-    if free is not None and needed > free:
-        detail = ", ".join(f"{name} {size}" for name, size in parts.items())
-        raise UserError(
-            f"{what}: needs {needed} bytes of memory ({detail}), {free} are available; "
-            "use fewer matrices or a smaller --window"
-        )
-
-
-def _by(shape: tuple[int, ...]) -> str:
-    return "x".join(str(extent) for extent in shape)

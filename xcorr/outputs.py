@@ -1,8 +1,9 @@
-"""What xcorr writes: the peaks as CSV; and the refusal of correlations that are not finite."""
+"""What the commands write: which files they may, the peaks as CSV; and the refusal of correlations that are not finite."""
 
 from __future__ import annotations
 
 import csv
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,11 +13,35 @@ import numpy as np
 
 from xcorr import peaks
 from xcorr.errors import UserError
-from xcorr.files import replaced_file
+from xcorr.files import replaced_file, resolved
+from xcorr.formats import file_of
 from xcorr.library import Request
 from xcorr.problem import pair_indices
 
 PEAK_COLUMNS = ("pair", "left", "right", "sy", "sx", "value", "sub_sy", "sub_sx", "peak_to_second", "border")
+
+
+FIGURES = (".svg", ".png", ".pdf")
+
+
+def check_targets(
+    targets: Sequence[Path | str | None], inputs: Sequence[Path | None], force: bool, figure: Path | None = None
+) -> None:
+    """UserError, before any work, where a file cannot or must not be written: `figure` and the `targets`, of which "-" is
+    stdout, beside the `inputs` that are read."""
+    if figure is not None and figure.suffix not in FIGURES:
+        raise UserError(f"--figure {figure}: end it with {', '.join(FIGURES[:-1])} or {FIGURES[-1]}")
+    taken = {resolved(file_of(path)) for path in inputs if path is not None}
+    for target in (Path(one) for one in (*targets, figure) if one is not None and str(one) != "-"):
+        if os.path.exists(target) and not target.is_file():
+            raise UserError(f"{target}: is not a regular file; name a file")
+        if resolved(target) in taken:
+            raise UserError(f"{target}: is named twice; choose another output")
+        if os.path.exists(target) and not force:
+            raise UserError(f"{target}: exists; use --force to replace it")
+        with replaced_file(target, keep=False):
+            pass
+        taken.add(resolved(target))
 
 
 def find_peaks(out: np.ndarray, origin: tuple[int, int], first: int) -> peaks.Peaks:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import conversion, matrices, velocimetry
+from xcorr import conversion, formats, matrices, velocimetry
 from xcorr.auto import Auto
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
 from xcorr.library import Library, Request, find_variant
-from xcorr.outputs import cell, write_lines
+from xcorr.outputs import cell, check_targets, write_lines
 from xcorr.shell import exit_code
 from xcorr.stream import Job
 from xcorr.variants import default_params
@@ -22,7 +22,7 @@ from xcorr.variants import default_params
 COLUMNS = ("y", "x", "dy", "dx", "value", "signal_to_noise", "residual", "outlier", "blank")
 MOST_ARROWS = 48  # along a side of a figure
 DESCRIPTION = """\
-Finds by how much the particles of FIRST.npy have moved in SECOND.npy (2D, one shape): a displacement for each window of a
+Finds by how much the particles of FIRST have moved in SECOND (2D, one shape): a displacement for each window of a
 grid, by the peak of the correlation of two windows, to a fraction of a pixel. Prints a line a window."""
 EPILOG = f"""\
 columns: {", ".join(COLUMNS)}
@@ -31,6 +31,7 @@ columns: {", ".join(COLUMNS)}
   test; outlier: 1 where dy, dx are the median of the neighbours, since the residual is above the threshold, the value is
   below the least one with a signal_to_noise below {velocimetry.STANDS_OUT:g}, or there is no peak; blank: 1 where a window is constant or has
   too few pixels that count: dy, dx are empty
+{formats.HELP}
 examples:
   xcorr piv first.npy second.npy --window 32 --overlap 16 --output vectors.csv --figure vectors.svg
   xcorr piv first.npy second.npy --passes 3 --window 64,32,16 --overlap 32,16,12 --fit parabola,gaussian --mask valid.npy"""
@@ -70,6 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="0 or 1 a pixel of both frames: 0 does not count. The search is zncc then, with zero padding",
     )
     add("--mask-second", type=Path, metavar="FILE.npy", help="the same of SECOND, where its mask is another one")
+    add("--nan-is-masked", action="store_true", help="pixels that are NaN do not count, as those of a mask")
     add(
         "--least-valid",
         type=float,
@@ -110,7 +112,8 @@ def main(argv: Sequence[str], library: Any | None = None) -> int:
 
 
 def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
-    targets = outputs(arguments)
+    inputs = [arguments.first, arguments.second, arguments.mask, arguments.mask_second]
+    check_targets([arguments.output], inputs, arguments.force, arguments.figure)
     if not arguments.threshold > 0:
         raise UserError(f"--threshold {arguments.threshold:g}: give a number above 0")
     if not -1 <= arguments.least_value <= 1:
@@ -120,8 +123,9 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     velocimetry.schedule(
         arguments.window, arguments.overlap, arguments.fit, arguments.passes
     )  # before anything is read
-    masks = read_masks(arguments)
-    first, second = (read_frame(path, mask) for path, mask in zip((arguments.first, arguments.second), masks))
+    given = zip((arguments.first, arguments.second), read_masks(arguments))
+    frames = [read_frame(path, mask, arguments.nan_is_masked) for path, mask in given]
+    (first, second), masks = (frame for frame, _ in frames), (frames[0][1], frames[1][1])
     if first.shape != second.shape:
         shapes = (f"{one.shape[0]}x{one.shape[1]}" for one in (first, second))
         raise UserError(f"{arguments.second}: {' and '.join(shapes)} pixels; give two frames of one shape")
@@ -142,50 +146,41 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
         choose=chooser(library, arguments.variant, arguments.device),
     )
     write(arguments.output, field)  # first: no failure to draw loses it
-    if targets:
-        draw(targets[-1], first, field)
+    if arguments.figure is not None:
+        draw(arguments.figure, first, field)
     return 0
 
 
-def read_frame(path: Path, mask: np.ndarray | None) -> np.ndarray:
-    """A frame as float32. Pixels that do not count may have any value, none included."""
-    header = matrices.read_header(path)
+def read_frame(path: Path, mask: np.ndarray | None, nan_is_masked: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """A frame as float32, and its mask, to which NaN are added where they may be. Pixels that do not count may have any
+    value, none included."""
+    header = matrices.read_header(path, stack=True)
     if len(header.shape) != 2:
-        raise UserError(f"{path}: {len(header.shape)} dimensions; give one frame, rows x cols")
-    stack = matrices.as_stack(str(path), matrices.read_matrices(path, header, mask is not None))
-    if mask is not None:
+        raise UserError(
+            f"{path}: {len(header.shape)} dimensions; give one frame, rows x cols, and of colour a channel or the mean"
+        )
+    array = matrices.read_matrices(path, header, mask is not None or nan_is_masked, matrices.WITHOUT_NAN)
+    stack = matrices.as_stack(str(path), array)
+    if nan_is_masked and array.dtype.kind == "f" and np.isnan(array).any() and (mask is None or mask.shape == array.shape):
+        mask = ~np.isnan(array) if mask is None else ~np.isnan(array) & (mask != 0)
+    if mask is None:
+        matrices.check_finite(str(path), stack, of_nan=matrices.WITHOUT_NAN)
+    else:
         if mask.shape != stack.shape[1:]:
             shown = ["x".join(map(str, shape)) for shape in (mask.shape, stack.shape[1:])]
             raise UserError(f"{path}: its mask has {shown[0]} pixels; give one of {shown[1]}")
-        matrices.check_finite(str(path), stack, mask[np.newaxis])
+        matrices.check_finite(str(path), stack, mask[np.newaxis], matrices.WITHOUT_NAN)
     made = conversion.converted(stack, np.float32, True, None if mask is None else mask[np.newaxis]).stack
-    return matrices.to_scalar(str(path), made, np.float32, False)[0]
+    return matrices.to_scalar(str(path), made, np.float32, False)[0], mask
 
 
 def read_masks(arguments: argparse.Namespace) -> tuple[np.ndarray | None, np.ndarray | None]:
     """The masks of both frames."""
     paths = arguments.mask, arguments.mask_second or arguments.mask
     first, second = (
-        None if path is None else matrices.read_matrices(path, matrices.read_header(path)) for path in paths
+        None if path is None else matrices.read_matrices(path, matrices.read_header(path, stack=True)) for path in paths
     )
     return first, second
-
-
-def outputs(arguments: argparse.Namespace) -> list[Path]:
-    """The figure's path, if one is drawn. UserError, before any work, where a file must not be written."""
-    drawn = [arguments.figure] if arguments.figure else []
-    table = [] if arguments.output == "-" else [Path(arguments.output)]
-    inputs = {arguments.first.resolve(), arguments.second.resolve()}
-    for target in (*table, *drawn):
-        if target.resolve() in inputs or (table and drawn and table[0].resolve() == drawn[0].resolve()):
-            raise UserError(f"{target}: is named twice; choose another output")
-        if target.exists() and not arguments.force:
-            raise UserError(f"{target}: exists; use --force to replace it")
-        with replaced_file(target, keep=False):
-            pass
-    if drawn and drawn[0].suffix not in (".svg", ".png", ".pdf"):
-        raise UserError(f"--figure {drawn[0]}: end it with .svg, .png or .pdf")
-    return drawn
 
 
 def chooser(library: Any, variant: str, device: str) -> Callable[[Request], Job]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ def add_options(add: Any) -> None:
     )
     add("--mask-left", type=Path, metavar="FILE.npy", help="0 or 1 a pixel of LEFT, with ncc and zncc; 2D: for all")
     add("--mask-right", type=Path, metavar="FILE.npy", help="the same of RIGHT")
+    add("--nan-is-masked", action="store_true", help="elements that are NaN do not count, as those of a mask; ncc, zncc")
     add(
         "--min-overlap",
         metavar="M",
@@ -43,8 +45,35 @@ def add_options(add: Any) -> None:
     add("--same", action="store_true", help="LEFT against itself; leave RIGHT out")
 
 
-def fields_of(arguments: argparse.Namespace) -> Fields:
-    """The fields that the options name. UserError for values and options that do not fit."""
+def sides_with_nan(arguments: argparse.Namespace, headers: Sequence[matrices.Header]) -> tuple[bool, bool]:
+    """Of left and right which hold NaN that are to be masked: these have a mask, which takes longer. UserError for a score
+    without masks."""
+    if not arguments.nan_is_masked:
+        return False, False
+    if arguments.score.partition(":")[0] not in NORMALISED:
+        raise UserError(
+            f"--nan-is-masked: --score {arguments.score} counts every element; use --score zncc or ncc, or replace NaN"
+        )
+    found = []
+    for path, header in list(zip((arguments.left, arguments.right), headers))[: 1 if arguments.same else 2]:
+        least = 0.0
+        if header.dtype.kind == "f":
+            with np.errstate(invalid="ignore"):
+                least = float(np.min(matrices.read_matrices(path, header, allow_nonfinite=True)))
+        found.append(bool(np.isnan(least)))
+    return found[0], found[-1]
+
+
+def with_nan(arguments: argparse.Namespace, stack: np.ndarray, valid: np.ndarray | None) -> np.ndarray | None:
+    """`valid`, the mask of a stack or None, without the elements that are NaN where these are to be masked."""
+    if not arguments.nan_is_masked or stack.dtype.kind != "f" or not np.isnan(stack).any():
+        return valid
+    counts = ~np.isnan(stack)
+    return (counts if valid is None else counts & (valid != 0)).astype(np.uint8)
+
+
+def fields_of(arguments: argparse.Namespace, nan: tuple[bool, bool] = (False, False)) -> Fields:
+    """The fields that the options name. UserError for values and options that do not fit. `nan` as of `sides_with_nan`."""
     score = arguments.score
     if arguments.min_overlap is not None:
         if score not in NORMALISED:
@@ -52,19 +81,21 @@ def fields_of(arguments: argparse.Namespace) -> Fields:
                 f"--min-overlap {arguments.min_overlap}: is of --score ncc or zncc without a number; leave it out"
             )
         score = f"{score}:{arguments.min_overlap}"
-    given = (arguments.mask_left is not None, arguments.mask_right is not None)
+    given = (arguments.mask_left is not None or nan[0], arguments.mask_right is not None or nan[1])
     masks = {(True, True): "both", (True, False): "left", (False, True): "right"}.get(given, "none")
     same = "yes" if arguments.same else "no"
     return Fields(arguments.boundary, score, masks, arguments.result, same)
 
 
 def read_masks(arguments: argparse.Namespace, request: Request) -> dict[str, np.ndarray]:
-    """The stacks of masks by side, in the order of their matrices; a single mask is that of every matrix."""
+    """The stacks of masks by side that are files, in the order of their matrices; a single mask is that of every matrix."""
     found = {}
     shapes = {"left": (request.lefts, *request.left), "right": (request.rights, *request.right)}
     for side in request.fields.masked_sides:
         path = arguments.mask_left if side == "left" else arguments.mask_right
-        mask = matrices.read_matrices(path, matrices.read_header(path))
+        if path is None:  # its NaN are all that is masked
+            continue
+        mask = matrices.read_matrices(path, matrices.read_header(path, arguments.stack))
         if side == "right" and mask.ndim > 2:
             mask = matrices.order_rights(str(path), mask, request.lefts, request.form, arguments.right_order)
         if mask.ndim > 3 or mask.shape[-2:] != shapes[side][1:] or (mask.ndim == 3 and len(mask) != shapes[side][0]):
@@ -73,7 +104,7 @@ def read_masks(arguments: argparse.Namespace, request: Request) -> dict[str, np.
                 f"{path}: shape {shown}; give a mask of {shapes[side][1]}x{shapes[side][2]} or one a matrix"
             )
         if not np.isin(mask, (0, 1)).all():
-            raise UserError(f"{path}: has other values than 0 and 1; save a mask of booleans")
+            raise UserError(f"{path}: has other values than 0 and 1; save a mask of booleans, as of mask > 0")
         found[side] = np.broadcast_to(mask.astype(np.uint8), shapes[side])
     return found
 

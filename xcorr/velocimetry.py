@@ -134,6 +134,8 @@ def fit_of(window: int, fit: str, reach: int, masked: bool, pairs: int) -> Reque
 
 def grid(shape: tuple[int, int], window: int, overlap: int) -> tuple[np.ndarray, np.ndarray]:
     """First rows and first columns of the windows. UserError where no window fits."""
+    if min(shape) < 4:
+        raise UserError(f"frames of {shape[0]}x{shape[1]}: windows have 4x4 pixels at least; give larger frames")
     if not 4 <= window <= min(shape):
         raise UserError(f"--window {window}: frames of {shape[0]}x{shape[1]} have windows of 4 to {min(shape)}")
     if not 0 <= overlap < window:

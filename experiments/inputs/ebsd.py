@@ -22,9 +22,10 @@ from tqdm import tqdm
 
 from experiments.inputs import common, datasets, patterns
 from experiments.inputs.accuracy import PAPER, Accuracy, distance_summary
-from xcorr import matrices, stream
+from xcorr import stream
 from xcorr.auto import Auto, Choice
 from xcorr.library import Request
+from xcorr.memory import check_memory
 from xcorr.peaks import Peaks, concatenate, find_peaks, of_records
 from xcorr.problem import pair_indices
 
@@ -77,7 +78,7 @@ def synthetic_tiles(preset: str, seed: int) -> Tiles:
     generator = patterns.Generator(layout, seed)
     shifts = patterns.known_shifts(layout, count, seed)
     side = layout.tile
-    matrices.check_memory(
+    check_memory(
         f"{EXPERIMENT} synthetic",
         {"tiles": layout.tiles * (count + 1) * side * side * 4, "outputs": stream.DEFAULT_CHUNK_BYTES},
     )

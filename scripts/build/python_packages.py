@@ -18,7 +18,7 @@ from pathlib import Path
 PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 REQUIREMENT = re.compile(r"""^\s*"([A-Za-z0-9_-]+)>=([0-9.]+)(?:;\s*python_version\s*<\s*'([0-9.]+)')?",?\s*$""")
 PINNED = re.compile(r"""^\s*"([A-Za-z0-9_-]+==[0-9.]+)",?\s*$""")
-DEBIAN_NAMES = {"scikit-image": "python3-skimage"}
+DEBIAN_NAMES = {"scikit-image": "python3-skimage", "pillow": "python3-pil"}
 
 
 def numbers(text: str) -> tuple[int, ...]:

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/error.hpp"
+#include "harness/whole_numbers.hpp"
 #include "tests/conformance/errors.hpp"
 #include "tests/conformance/field_problems.hpp"
 #include "tests/conformance/problems.hpp"
@@ -243,6 +244,7 @@ int start(int argc, char** argv) {
                                 "write the errors of the variants on fixed problems, a CSV file");
   random->excludes(laws)->excludes(errors);
   laws->excludes(errors);
+  refuse_beyond_64_bits(app);
   CLI11_PARSE(app, argc, argv);
   o.one_point = params->count() > 0;
   return Program(std::move(o)).run();

@@ -93,7 +93,7 @@ def test_memory_that_is_refused_is_that_of_records_where_no_surface_is_made(arra
     def note(what, parts):
         told.extend(parts[name] for name in ("output at a time",) if name in parts)
 
-    monkeypatch.setattr(correlate.matrices, "check_memory", note)
+    monkeypatch.setattr(correlate, "check_memory", note)
     for variant in ("cpu_peak", "cpu_fft"):
         run(Library(), capsys, *arrays, "--variant", variant, "--result", "peak", "--chunk-mib", "2")
     assert told == [TILES * PATTERNS * 32, PATTERNS * 4 * 95 * 95]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy_library import ScipyLibrary, refused
 
-from xcorr import correlate, matrices
+from xcorr import correlate, matrices, memory
 from xcorr.library import LibraryError
 from xcorr.paths import ROOT
 
@@ -38,7 +38,6 @@ def with_value(value, index=(1, 2, 3)):
         (np.ones((0, 4)), "no element"),
         (np.ones((4, 0)), "no element"),
         (np.ones((0, 4, 4)), "no element"),
-        (np.ones(4), "1 dimensions"),
         (np.ones((1, 1, 1, 2, 2)), "5 dimensions"),
         (np.float32(3), "0 dimensions"),
         (with_value(np.nan), "nan at index [1, 2, 3]"),
@@ -131,7 +130,7 @@ def test_outputs_are_never_lost(save, capsys, tmp_path):
 
 def test_memory_and_disk_are_checked_first(save, capsys, tmp_path, monkeypatch):
     path = save("l.npy", np.ones((8, 64, 64)))
-    monkeypatch.setattr(matrices, "available_memory", lambda: 100_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 100_000)
     line = refused(capsys, path, path, "--form", "n-to-m")
     assert "needs" in line and "bytes of memory" in line and "100000 are available" in line
     monkeypatch.undo()
@@ -247,25 +246,25 @@ def test_the_mean_is_subtracted_in_float64():
 def test_unknown_memory_is_not_none(tmp_path, monkeypatch):
     """Without /proc, on a kernel that does not tell what is available, and without anything at all."""
     none = tmp_path / "none"
-    whole = matrices.available_memory(none, none)
+    whole = memory.available_memory(none, none)
     assert whole == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     (tmp_path / "old").write_text("MemTotal: 9 kB\nMemFree: 0 kB\n")
-    assert matrices.available_memory(tmp_path / "old", none) == whole
+    assert memory.available_memory(tmp_path / "old", none) == whole
     (tmp_path / "meminfo").write_text("MemTotal: 99 kB\nMemAvailable:   10 kB\n")
-    assert matrices.available_memory(tmp_path / "meminfo", none) == 10240
+    assert memory.available_memory(tmp_path / "meminfo", none) == 10240
     (tmp_path / "memory.max").write_text("8000\n")
-    assert matrices.available_memory(none, tmp_path) == 8000, "a limit counts without /proc too"
+    assert memory.available_memory(none, tmp_path) == 8000, "a limit counts without /proc too"
     (tmp_path / "memory.current").write_text("9000\n")
-    assert matrices.available_memory(tmp_path / "meminfo", tmp_path) == 0
+    assert memory.available_memory(tmp_path / "meminfo", tmp_path) == 0
     (tmp_path / "memory.max").write_text("max\n")
-    assert matrices.available_memory(tmp_path / "meminfo", tmp_path) == 10240
+    assert memory.available_memory(tmp_path / "meminfo", tmp_path) == 10240
 
     def unknown(_):
         raise ValueError("unrecognized configuration name")
 
     for refuse in (unknown, lambda _: -1):
         monkeypatch.setattr(os, "sysconf", refuse)
-        assert matrices.available_memory(none, none) is None
-        monkeypatch.setattr(matrices, "available_memory", lambda: None)
-        matrices.check_memory("anything", {"all": 1 << 60})
+        assert memory.available_memory(none, none) is None
+        monkeypatch.setattr(memory, "available_memory", lambda: None)
+        memory.check_memory("anything", {"all": 1 << 60})
         monkeypatch.undo()

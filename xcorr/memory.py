@@ -1,0 +1,48 @@
+"""How much memory there is, and the refusal of what needs more."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from xcorr.errors import UserError
+
+
+def available_memory(meminfo: Path = Path("/proc/meminfo"), control_group: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Bytes that can be allocated now: available memory, or what a control group leaves of it.
+
+    Where the system does not tell what is available it is at most the whole memory; None where nobody tells anything.
+    """
+    known: list[int] = []
+    try:
+        lines = meminfo.read_text().splitlines()
+        known += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    except (OSError, ValueError, IndexError):
+        pass
+    if not known:
+        try:
+            pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+            known += [pages * page] if pages > 0 and page > 0 else []
+        except (OSError, ValueError):
+            pass
+    try:
+        limit = int((control_group / "memory.max").read_text())  # "max" is no number: no limit
+        try:
+            used = int((control_group / "memory.current").read_text())
+        except (OSError, ValueError):
+            used = 0
+        known.append(max(limit - used, 0))
+    except (OSError, ValueError):
+        pass
+    return min(known, default=None)
+
+
+def check_memory(what: str, parts: dict[str, int]) -> None:
+    """UserError naming the bytes where `parts` (name -> bytes) exceed the memory available."""
+    needed, free = sum(parts.values()), available_memory()
+    if free is not None and needed > free:
+        detail = ", ".join(f"{name} {size}" for name, size in parts.items())
+        raise UserError(
+            f"{what}: needs {needed} bytes of memory ({detail}), {free} are available; "
+            "use fewer matrices or a smaller --window"
+        )
