@@ -22,7 +22,8 @@ inline void refuse_beyond_64_bits(CLI::App& app) {
           } else {
             (void)std::strtoull(text.c_str(), nullptr, 0);
           }
-          return errno == ERANGE ? text + " is beyond 64 bits, give a smaller number" : std::string();
+          return errno == ERANGE ? text + " is beyond 64 bits, give a smaller number"
+                                 : std::string();
         },
         ""));
   }

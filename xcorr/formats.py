@@ -245,7 +245,9 @@ def _mseed(path: Path, file: Path, member: str, opened: BinaryIO) -> Header:
         with _told(path, "MSEED"):
             for one in obspy.read(str(file), format="MSEED", headonly=headonly):
                 if one.id in found:
-                    raise UserError(f"{path}: trace {one.id} has gaps; fill them (obspy Stream.merge) and write it again")
+                    raise UserError(
+                        f"{path}: trace {one.id} has gaps; fill them (obspy Stream.merge) and write it again"
+                    )
                 found[one.id] = one
         return found
 

@@ -31,9 +31,7 @@ def read_header(path: Path, stack: bool = False) -> Header:
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise UserError(f"{name}: type {dtype}; save float32, float64 or integers")
     if not 1 <= len(shape) <= 4:
-        raise UserError(
-            f"{name}: {len(shape)} dimensions; a row has 1, a matrix 2, a stack 3, tiles of patterns 4"
-        )
+        raise UserError(f"{name}: {len(shape)} dimensions; a row has 1, a matrix 2, a stack 3, tiles of patterns 4")
     if 0 in shape:
         raise UserError(f"{name}: shape {by(shape)} holds no element; nothing to correlate")
     if len(shape) > 2 and shape[-1] in _CHANNELS and min(shape[-3:-1]) >= _LEAST_IMAGE and not stack:

@@ -161,7 +161,12 @@ def read_frame(path: Path, mask: np.ndarray | None, nan_is_masked: bool) -> tupl
         )
     array = matrices.read_matrices(path, header, mask is not None or nan_is_masked, matrices.WITHOUT_NAN)
     stack = matrices.as_stack(str(path), array)
-    if nan_is_masked and array.dtype.kind == "f" and np.isnan(array).any() and (mask is None or mask.shape == array.shape):
+    if (
+        nan_is_masked
+        and array.dtype.kind == "f"
+        and np.isnan(array).any()
+        and (mask is None or mask.shape == array.shape)
+    ):
         mask = ~np.isnan(array) if mask is None else ~np.isnan(array) & (mask != 0)
     if mask is None:
         matrices.check_finite(str(path), stack, of_nan=matrices.WITHOUT_NAN)

@@ -35,7 +35,9 @@ def add_options(add: Any) -> None:
     )
     add("--mask-left", type=Path, metavar="FILE.npy", help="0 or 1 a pixel of LEFT, with ncc and zncc; 2D: for all")
     add("--mask-right", type=Path, metavar="FILE.npy", help="the same of RIGHT")
-    add("--nan-is-masked", action="store_true", help="elements that are NaN do not count, as those of a mask; ncc, zncc")
+    add(
+        "--nan-is-masked", action="store_true", help="elements that are NaN do not count, as those of a mask; ncc, zncc"
+    )
     add(
         "--min-overlap",
         metavar="M",

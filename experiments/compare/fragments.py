@@ -18,6 +18,7 @@ from typing import Any
 
 from experiments.compare import artifacts
 from xcorr.errors import Parser, UserError, command
+from xcorr.files import resolved
 from xcorr.library import LibraryError, machine
 
 EXPERIMENT = "series-fragments"
@@ -90,7 +91,7 @@ def run(argv: Sequence[str]) -> int:
     except LibraryError as error:
         raise UserError(str(error)) from None
     with tempfile.TemporaryDirectory(prefix="xcorr-") as folder:
-        program = options.program.resolve() if options.program else compiled(Path(folder))
+        program = resolved(options.program) if options.program else compiled(Path(folder))
         found = read(_run([str(program)], "fragments"))
     path = store(found, options.results / "local" / key)
     for name in REGISTERS:

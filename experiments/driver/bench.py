@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 from experiments.driver.points import Unit, Variant
 from experiments.driver.schema import Preset
 from xcorr.errors import UserError
+from xcorr.files import resolved
 from xcorr.paths import build_directory
 from xcorr.problem import format_shape
 
@@ -78,7 +79,7 @@ def program() -> Path:
     path = build_directory() / "xcorr-bench"
     if not path.is_file():
         raise UserError(f"{path}: not built; run meson setup build && ninja -C build")
-    return path.resolve()
+    return resolved(path)
 
 
 # Of a report; the driver adds what it found itself, not_selected and timeout.

@@ -34,6 +34,7 @@ from plots.tables import best_table, beyond, summary
 from plots.tables.claims import verdicts
 from plots.tables.text import line_of, markdown
 from xcorr.errors import Parser, UserError, command, nearest
+from xcorr.files import resolved
 from xcorr.paths import ROOT
 
 PAGES = ("README.md", "docs/best.md", "docs/claims.md", "docs/variants.md")
@@ -243,8 +244,8 @@ def run(argv: Sequence[str] | None) -> int:
     parser.add_results()
     parser.add_argument("--list-json", type=Path, metavar="FILE", help="output of xcorr-bench --list=json")
     options = parser.parse_args(argv)
-    root = options.root.resolve()
-    sources = Sources(root, options.results.resolve(), options.list_json)
+    root = resolved(options.root)
+    sources = Sources(root, resolved(options.results), options.list_json)
     code = 0
     for page in options.page or PAGES:
         try:

@@ -46,6 +46,16 @@ def elements(problem: str) -> int:
     return lefts * a * b + rights * c * d
 
 
+class Numbers(unittest.TestCase):
+    def test_numbers_beyond_64_bits_are_refused(self) -> None:
+        for option in ("--seed", "--random", "--properties", "--largest-side", "--bytes", "--work"):
+            for number in ("99999999999999999999", "0x10000000000000000"):
+                with self.subTest(option):
+                    code, text = run(PROGRAM, "--variant", "cpu_definition", f"{option}={number}")
+                    self.assertNotEqual(code, 0, text)
+                    self.assertIn(f"{option}: {number} is beyond 64 bits", text)
+
+
 class RandomProblems(unittest.TestCase):
     def test_every_broken_variant_is_found_and_the_printed_command_repeats_it(self) -> None:
         variants = [name for name in broken_variants() if name not in LATER | SOUND | KILLS]

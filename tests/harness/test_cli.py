@@ -56,6 +56,11 @@ AGGREGATES = "--benchmark_report_aggregates_only=true"
         ([*FFT, "--window", "valid", *SMALL], "neither 5x6 nor 7x4 contains"),
         ([*FFT, "--window", "sy:0..7,sx:0..0", *SMALL], "leaves the full window"),
         ([*FFT, "--form", "1-to-1", "--left", "4x4"], "form '1-to-1'"),
+        *(
+            ([*FFT, f"{option}={number}", *SMALL], f"{option}: {number} is beyond 64 bits, give a smaller number")
+            for option in ("--seed", "--lefts", "--rights", "--repetitions")
+            for number in ("99999999999999999999", "0x10000000000000000")
+        ),
         ([*ONE, "--left", "0x4"], "left rows = 0"),
         ([*ONE, "--left", "4x-4"], "left cols = -4"),
         ([*ONE, "--left", "4"], "write ROWSxCOLS"),

@@ -268,3 +268,18 @@ def test_unknown_memory_is_not_none(tmp_path, monkeypatch):
         monkeypatch.setattr(memory, "available_memory", lambda: None)
         memory.check_memory("anything", {"all": 1 << 60})
         monkeypatch.undo()
+
+
+@pytest.mark.parametrize("shape", ["(True, True)", "(4, True)", f"({10**30}, 4)", f"({'9' * 3000}, {'9' * 3000})"])
+def test_shapes_of_other_numbers_name_their_file(save, capsys, tmp_path, shape):
+    good, bad = save("good.npy", np.ones((4, 4))), tmp_path / "bad.npy"
+    bad.write_bytes(npy(shape, bytes(128)))
+    line = refused(capsys, good, bad)
+    assert "bad.npy: damaged .npy header" in line and len(line) < 1000
+
+
+@pytest.mark.parametrize("capacity", [99999999999, 2**39, 2**30 + 1, 10**30])
+def test_a_capacity_beyond_what_a_list_holds_says_what_it_may_be(save, capsys, capacity):
+    path = save("l.npy", np.ones((4, 4)))
+    line = refused(capsys, path, path, "--score", "zncc", "--result", f"above:0.5:{capacity}")
+    assert "capacity out of range; use 1 to 1073741824" in line or "a threshold and a capacity" in line

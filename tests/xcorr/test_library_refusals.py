@@ -9,6 +9,7 @@ import pytest
 from built_library import built_library
 from scipy_library import scipy_correlation
 
+from xcorr.auto import Auto
 from xcorr.library import LibraryError, Request
 
 GOOD = Request("n-to-mn", (4, 4), (4, 4), 2, 4)
@@ -145,3 +146,21 @@ def test_integers_of_numpy_are_sizes(library):
         library.correlate(asked, *inputs(GOOD), variant="cpu_definition"),
         library.correlate(GOOD, *inputs(GOOD), variant="cpu_definition"),
     )
+
+
+def test_a_right_that_was_forgotten_is_named(library):
+    left, _ = inputs(GOOD)
+    calls = [
+        lambda: library.correlate(GOOD, left, variant="cpu_definition"),
+        lambda: library.session(GOOD, variant="cpu_definition").correlate(left),
+        lambda: library.reference(GOOD, left),
+        lambda: Auto(library, "cpu").choose_for(GOOD, left, None),
+    ]
+    for call in calls:
+        with pytest.raises(
+            LibraryError, match="^right: missing; give an array, or same='yes' in the request"
+        ) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    with pytest.raises(LibraryError, match="^left: missing; give an array$"):
+        library.correlate(GOOD, None, left, variant="cpu_definition")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xcorr.errors import UserError
+from xcorr.files import resolved
 from xcorr.paths import ROOT
 
 HASH = re.compile(r'^#define XCORR_SOURCE_HASH "(\w+)"$', re.MULTILINE)
@@ -106,7 +107,7 @@ def stamp_script(root: Path) -> Path:
 
 def open_tree(name: str, build: Path | None) -> Tree:
     """A folder, or a revision, which is unpacked below .cache/."""
-    folder = Path(name).resolve()
+    folder = resolved(Path(name))
     if not folder.is_dir():
         folder = _unpacked(name)
     if not stamp_script(folder).is_file():
@@ -114,7 +115,7 @@ def open_tree(name: str, build: Path | None) -> Tree:
     chosen = ROOT / ".xcorr-env"  # the interpreter and Meson that setup.sh chose
     if chosen.exists() and not (folder / chosen.name).exists():
         shutil.copy(chosen, folder)
-    return Tree(folder, (build or folder / BUILD).resolve())
+    return Tree(folder, resolved(build or folder / BUILD))
 
 
 def _unpacked(revision: str) -> Path:

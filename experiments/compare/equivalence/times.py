@@ -22,6 +22,7 @@ from experiments.driver.bench import Bench, Ended, Record
 from experiments.driver.points import Unit, Variant
 from experiments.driver.schema import Limits, Preset
 from xcorr.errors import UserError
+from xcorr.files import resolved
 from xcorr.problem import Problem
 
 SHORT_US = {"cuda": 8.0, "cpu": 2000.0}  # a launch is most of it; on a CPU short enough for many runs
@@ -156,7 +157,7 @@ def compare(
     for path in programs:
         if not path.is_file():
             raise UserError(f"{path}: not built; run scripts/build.sh in its tree")
-    benches = [Bench(path.resolve(), device) for path in programs]
+    benches = [Bench(resolved(path), device) for path in programs]
     listed = [{one.id: one for one in bench.variants()} for bench in benches]
     both = {
         name: replace(one, points=tuple(point for point in one.points if point in listed[1][name].points))
