@@ -33,7 +33,7 @@ enum class InputKind {
   bimodal,  // [0, 2), and the second half of the columns of a right matrix, or all of a left one, 1e4 more
   contrast,  // 1 + d [-1, 1), with a d of each matrix from 2^-6 to 2^-19
   unequal,   // [-1, 1) times a power of two of the side, from 2^-30 to 2^30
-  blank      // [-1, 1), and of one side the first matrix and half of the others are 0, or all 100
+  blank      // [-1, 1), and of one side the first matrix and half of the others are 0, or all 1
 };
 inline constexpr InputKind kInputKinds[] = {
     InputKind::uniform,  InputKind::zero_mean, InputKind::integer, InputKind::flat_spectrum,
@@ -141,7 +141,7 @@ struct Inputs {
       case InputKind::blank: {
         const bool is_blank = ((mix(seed) & 1) != 0) == left &&
                               (index < shape.size() || (of_matrix(key, index) & 1) != 0);
-        return !is_blank ? zero_mean : (mix(seed) & 2) != 0 ? 100.0 : 0.0;
+        return !is_blank ? zero_mean : (mix(seed) & 2) != 0 ? 1.0 : 0.0;
       }
       default:
         return unit;

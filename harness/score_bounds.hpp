@@ -33,13 +33,13 @@ inline double phase_roundoff(double log2_points, double unit_roundoff) {
 // The largest error that any ncc or zncc may have; both scores are between -1 and 1. A slowly drifting
 // mean must not cost digits: means are removed before anything is rounded. A bound on the norm of a
 // whole signal would allow it. Transforms of whole matrices, as those of scores at all shifts, may lose
-// what an offset of 1e4 may cost.
+// as much as classes of few digits.
 inline double largest_score_error(const Problem& problem, InputKind kind, Precision precision,
                                   double unit_roundoff, bool definition) {
   if (kind != InputKind::drift) return 2.0;
   Problem plain = problem;
   plain.fields = {};
-  if (!definition && !plain.is_time_series()) return 1e-4;
+  if (!definition && !plain.is_time_series()) return 3e-4;
   return series_roundoff(precision, unit_roundoff).narrow ? 3e-4 : 1e-5;
 }
 
@@ -134,7 +134,10 @@ struct ScoreBounds {
     const double tiny = weight * sums.tiny(sums.problem.out_size() / 2, r);
     if (!sums.definition) {
       const auto [own, added] = sums.transform_spread(weight * weight, l, r);
-      const double of_transform = std::max(reference, own + added);
+      // Data of one sign, or with a run of one value, have most of their energy in few bins, and small overlaps
+      // have large weights.
+      const bool few_bins = is_same_sign(sums.kind) || sums.kind == InputKind::fill;
+      const double of_transform = std::max(reference, (few_bins ? 2.0 : 1.0) * own + added);
       return few * (fft_l2_bound(sums.log2_points, sums.u + kDoubleRoundoff) * of_transform +
                     8.0 * sums.u * reference) +
              tiny;
