@@ -89,6 +89,7 @@ TEST(Kinds, ALostRowIsFoundWithAll) {
       Trial<float> run(variant, problem);
       for (const InputKind kind : kInputKinds) {
         if (kind == InputKind::flat_spectrum) continue;  // one element of the left is all there is
+        if (kind == InputKind::blank) continue;          // of a left of zeros no row is lost
         // The bound of a transform is that of its largest element, which the row may not meet.
         if (kind == InputKind::fill && variant == std::string("cpu_fft")) continue;
         const Check check = run.check(kind, [&](std::vector<float>& left) {
@@ -111,7 +112,7 @@ TEST(Kinds, NumbersFlushedToZeroAreFoundInADefinition) {
       << "libraries of transforms may";
 }
 
-// 40 rows of 4 parts: each part below the smallest normal number may be lost, and not more.
+// 40 rows of 128 parts at most: each part below the smallest normal number may be lost, and not more.
 TEST(Kinds, AtomicAdditionsMayLosePartsOfASubnormalSum) {
   const Problem problem = parse_problem("one-to-one/40x128/40x128/1:1/sy:0..0,sx:0..0");
   std::vector<float> left(static_cast<std::size_t>(problem.left_elements())), right = left;
@@ -125,8 +126,8 @@ TEST(Kinds, AtomicAdditionsMayLosePartsOfASubnormalSum) {
       return truth.check(InputKind::subnormal, &out).passed();
     };
     EXPECT_TRUE(passes(0));
-    EXPECT_EQ(passes(40 * 4), of == AlgorithmClass::definition_atomic);
-    EXPECT_FALSE(passes(40 * 9));
+    EXPECT_EQ(passes(40 * 128), of == AlgorithmClass::definition_atomic);
+    EXPECT_FALSE(passes(40 * 260));
   }
 }
 
