@@ -233,9 +233,7 @@ struct Bounds {
     // of the errors, even where the window holds little of ||ref||. Inputs of one sign, or of signs
     // that alternate, have all their energy in few bins, and their whole result is larger than the
     // product of norms.
-    const bool few_bins = is_same_sign(kind) || kind == InputKind::alternating ||
-                          kind == InputKind::fill;  // a run of one value
-    const double bins = few_bins && outputs < all_outputs ? 1.5 * std::sqrt(terms) : 1.0;
+    const double bins = has_few_bins(kind) && outputs < all_outputs ? 1.5 * std::sqrt(terms) : 1.0;
     // A batch of all lefts and rights, with sides scaled alike, adds errors of the largest left to the
     // others. A bin that is large in both sides counts with its square. They grow with the root of the
     // larger size. Its one variant pads to lengths that are not smooth: transforms of 2 x 36,335 points

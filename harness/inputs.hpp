@@ -53,6 +53,10 @@ XCORR_HD constexpr bool is_same_sign(InputKind kind) {
          kind == InputKind::alternating || kind == InputKind::constant ||
          kind == InputKind::drift || kind == InputKind::bimodal || kind == InputKind::contrast;
 }
+// The spectra have most of their energy in few bins.
+XCORR_HD constexpr bool has_few_bins(InputKind kind) {
+  return is_same_sign(kind) || kind == InputKind::fill;  // a run of one value
+}
 // All products are nearly equal, and so are their rounding errors, which add up instead of
 // averaging out.
 XCORR_HD constexpr bool is_systematic(InputKind kind) {

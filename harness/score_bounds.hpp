@@ -136,8 +136,8 @@ struct ScoreBounds {
       const auto [own, added] = sums.transform_spread(weight * weight, l, r);
       // Data of one sign, or with a run of one value, have most of their energy in few bins, and small overlaps
       // have large weights.
-      const bool few_bins = is_same_sign(sums.kind) || sums.kind == InputKind::fill;
-      const double of_transform = std::max(reference, (few_bins ? 2.0 : 1.0) * own + added);
+      const double weighed = has_few_bins(sums.kind) ? 2.0 * own : own;
+      const double of_transform = std::max(reference, weighed + added);
       return few * (fft_l2_bound(sums.log2_points, sums.u + kDoubleRoundoff) * of_transform +
                     8.0 * sums.u * reference) +
              tiny;

@@ -358,7 +358,9 @@ def read_sides(
             stack = matrices.as_stack(str(path), stack)
         else:
             stack = matrices.order_rights(str(path), stack, request.lefts, request.form, arguments.right_order)
-        valid = scored.with_nan(arguments, stack, masks.get(name))
+        valid = masks.get(name)
+        if arguments.nan_is_masked:
+            valid = matrices.without_nan(stack, valid)
         if masked:
             matrices.check_finite(str(path), stack, valid, matrices.WITHOUT_NAN)
         if arguments.subtract_mean:

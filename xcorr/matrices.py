@@ -76,6 +76,14 @@ def check_finite(name: str, array: np.ndarray, valid: np.ndarray | None = None, 
             raise UserError(f"{name}: {flat[index]} at index [{where}]; replace what is not finite{leave_out}")
 
 
+def without_nan(array: np.ndarray, valid: np.ndarray | None) -> np.ndarray | None:
+    """`valid`, the mask of an array or None, without the elements that are NaN."""
+    if array.dtype.kind != "f" or not np.isnan(array).any():
+        return valid
+    counts = ~np.isnan(array)
+    return (counts if valid is None else counts & (valid != 0)).astype(np.uint8)
+
+
 def as_stack(name: str, array: np.ndarray) -> np.ndarray:
     """Matrices x rows x cols of a 2D or 3D array."""
     if array.ndim == 4:

@@ -161,21 +161,14 @@ def read_frame(path: Path, mask: np.ndarray | None, nan_is_masked: bool) -> tupl
         )
     array = matrices.read_matrices(path, header, mask is not None or nan_is_masked, matrices.WITHOUT_NAN)
     stack = matrices.as_stack(str(path), array)
-    if (
-        nan_is_masked
-        and array.dtype.kind == "f"
-        and np.isnan(array).any()
-        and (mask is None or mask.shape == array.shape)
-    ):
-        mask = ~np.isnan(array) if mask is None else ~np.isnan(array) & (mask != 0)
-    if mask is None:
-        matrices.check_finite(str(path), stack, of_nan=matrices.WITHOUT_NAN)
-    else:
-        if mask.shape != stack.shape[1:]:
-            shown = ["x".join(map(str, shape)) for shape in (mask.shape, stack.shape[1:])]
-            raise UserError(f"{path}: its mask has {shown[0]} pixels; give one of {shown[1]}")
-        matrices.check_finite(str(path), stack, mask[np.newaxis], matrices.WITHOUT_NAN)
-    made = conversion.converted(stack, np.float32, True, None if mask is None else mask[np.newaxis]).stack
+    if mask is not None and mask.shape != stack.shape[1:]:
+        shown = ["x".join(map(str, shape)) for shape in (mask.shape, stack.shape[1:])]
+        raise UserError(f"{path}: its mask has {shown[0]} pixels; give one of {shown[1]}")
+    if nan_is_masked:
+        mask = matrices.without_nan(array, mask)
+    valid = None if mask is None else mask[np.newaxis]
+    matrices.check_finite(str(path), stack, valid, matrices.WITHOUT_NAN)
+    made = conversion.converted(stack, np.float32, True, valid).stack
     return matrices.to_scalar(str(path), made, np.float32, False)[0], mask
 
 

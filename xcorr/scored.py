@@ -66,14 +66,6 @@ def sides_with_nan(arguments: argparse.Namespace, headers: Sequence[matrices.Hea
     return found[0], found[-1]
 
 
-def with_nan(arguments: argparse.Namespace, stack: np.ndarray, valid: np.ndarray | None) -> np.ndarray | None:
-    """`valid`, the mask of a stack or None, without the elements that are NaN where these are to be masked."""
-    if not arguments.nan_is_masked or stack.dtype.kind != "f" or not np.isnan(stack).any():
-        return valid
-    counts = ~np.isnan(stack)
-    return (counts if valid is None else counts & (valid != 0)).astype(np.uint8)
-
-
 def fields_of(arguments: argparse.Namespace, nan: tuple[bool, bool] = (False, False)) -> Fields:
     """The fields that the options name. UserError for values and options that do not fit. `nan` as of `sides_with_nan`."""
     score = arguments.score

@@ -8,7 +8,6 @@
 #include <complex>
 #include <cstddef>
 #include <mutex>
-#include <numeric>
 
 #include "algorithms/cpu/dense_copy.hpp"
 #include "algorithms/device/fftw.hpp"
@@ -49,7 +48,9 @@ class CircularTransform final : public Plan {
     const double left_norm = forward(call.lefts<double>(), left_);
     const double right_norm = forward(call.rights<double>(), right_);
     for (Index k = 0; k < bins(q); ++k) right_[k] *= std::conj(left_[k]);
-    if (q.fields.score.kind == ScoreKind::phase) whiten(left_norm * right_norm);
+    if (q.fields.score.kind == ScoreKind::phase) {
+      whiten(right_, bins(q), left_norm * right_norm, q.left.size(), q.fields.score.exponent);
+    }
     Library::c2r(inverse_, raw(right_), matrix_);
     const double scale = 1 / static_cast<double>(q.left.size());
     double* out = call.outs<double>();
@@ -70,20 +71,9 @@ class CircularTransform final : public Plan {
   // Returns the norm of the matrix.
   double forward(const double* from, Complex* to) const {
     const Index size = problem_.left.size();
-    const double norm = std::sqrt(std::inner_product(from, from + size, from, 0.0));
     std::copy_n(from, size, matrix_);
     Library::r2c(forward_, matrix_, raw(to));
-    return norm;
-  }
-
-  // right_: the half spectrum of phase correlation (phase_floor).
-  void whiten(double norms) const {
-    const double floor = phase_floor(static_cast<double>(problem_.left.size())) * norms;
-    right_[0] *= 0.0;  // and not 0, so that what is no number stays none
-    for (Index k = 1; k < bins(problem_); ++k) {
-      const double by = std::max(std::abs(right_[k]), floor);
-      right_[k] *= norms == 0 ? 0 : std::pow(by, problem_.fields.score.exponent - 1);
-    }
+    return norm_of(from, size);
   }
 
   Problem problem_;

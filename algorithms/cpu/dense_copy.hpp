@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdint>
+#include <numeric>
 
 #include "harness/variant.hpp"
 
@@ -60,6 +62,22 @@ struct DenseCopy {
 inline double phase_scale(const Score& score, const DenseCopy& left, const DenseCopy& right) {
   if (score.kind != ScoreKind::phase) return 1;
   return std::exp2(score.exponent * (left.exponent + right.exponent));
+}
+
+inline double norm_of(const double* values, Index size) {
+  return std::sqrt(std::inner_product(values, values + size, values, 0.0));
+}
+
+// Turns the cross spectrum of matrices without means, or half of it, into that of phase correlation
+// (phase_floor). `norms` is the product of their norms, `points` the number of their pixels.
+inline void whiten(std::complex<double>* cross, Index bins, double norms, Index points,
+                   double exponent) {
+  const double floor = phase_floor(static_cast<double>(points)) * norms;
+  cross[0] *= 0.0;  // and not 0, so that what is no number stays none
+  for (Index k = 1; k < bins; ++k) {
+    const double by = std::max(std::abs(cross[k]), floor);
+    cross[k] *= norms == 0 ? 0 : std::pow(by, exponent - 1);
+  }
 }
 
 // Doubles that the two arrays take, each rounded up to a multiple of 64 bytes.

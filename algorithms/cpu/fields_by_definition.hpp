@@ -8,7 +8,6 @@
 #include <complex>
 #include <cstddef>
 #include <numbers>
-#include <numeric>
 
 #include "algorithms/cpu/dense_copy.hpp"
 #include "algorithms/cpu/overlap_score.hpp"
@@ -123,19 +122,11 @@ class FieldsByDefinition final : public Plan {
   // Into cross_: the cross spectrum with its magnitudes changed, transformed back.
   void correlate_phases() const {
     const Index size = left_.shape.size();
-    const auto norm = [size](const double* of) {
-      return std::sqrt(std::inner_product(of, of + size, of, 0.0));
-    };
-    const double norms = norm(left_.values) * norm(right_.values);
-    const double floor = phase_floor(static_cast<double>(size)) * norms;
     fourier(left_.values, of_rows_, cross_, left_.shape, -1);
     fourier(right_.values, of_rows_, other_, right_.shape, -1);
-    other_[0] *= 0.0;  // and not 0, so that what is no number stays none
-    for (Index k = 1; k < size; ++k) {
-      other_[k] *= std::conj(cross_[k]);
-      const double by = std::max(std::abs(other_[k]), floor);
-      other_[k] *= norms == 0 ? 0 : std::pow(by, problem_.fields.score.exponent - 1);
-    }
+    for (Index k = 0; k < size; ++k) other_[k] *= std::conj(cross_[k]);
+    const double norms = norm_of(left_.values, size) * norm_of(right_.values, size);
+    whiten(other_, size, norms, size, problem_.fields.score.exponent);
     fourier(other_, of_rows_, cross_, left_.shape, 1);
   }
   double shifted(Index sy, Index sx) const {
