@@ -100,7 +100,10 @@ struct ScoreBounds {
     // Of few products rounded to few digits, or made by a transform, the errors do not cancel.
     const bool coarse = sums.rounds.narrow || !sums.definition;
     const double few = coarse && e.terms < 64 ? sqrt(64 / e.terms) : 1.0;
-    return fmin(largest_error * few,
+    // The deviations of two or three elements are often far smaller than those of a tile's elements, in which a
+    // transform rounds.
+    const double small = coarse && e.terms < 4 ? 16 / (e.terms * e.terms) : 1.0;
+    return fmin(largest_error * few * small,
                 of_products + of_squares(pair, e) + sums.tiny(element, pair.right_norm) * e.scale);
   }
 

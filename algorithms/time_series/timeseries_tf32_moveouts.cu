@@ -150,13 +150,16 @@ __global__ void __launch_bounds__(kThreads, 3)
   const auto shift_of = [&](int j, int i) {
     return first + (j * kColumns + i % 2) * kSpread + i / 2 * 8;
   };
+  const bool wide = line.is_wide();
   // All loads before the first store, behind which the compiler would leave them. Factors reach to the end
   // of the tile.
 #pragma unroll
   for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      sums.d[j][i] = score_of(sums.d[j][i], own.factors[shift_of(j, i)], asked.limit);
+      const float factor = own.factors[shift_of(j, i)];
+      const float sum = wide ? without_scale(sums.d[j][i], factor) : sums.d[j][i];
+      sums.d[j][i] = score_of(sum, factor, asked.limit);
     }
   }
 #pragma unroll

@@ -1,4 +1,4 @@
-// The factor of each shift: 1 / the norm of the signal's window.
+// The factor of each shift: 1 / the norm of the signal's window, or what prepare.hpp says of wide tiles.
 //
 // The sums of windows are made of additions alone: a thread has 16 neighbouring shifts, whose windows
 // share all samples but the first and last few.
@@ -78,7 +78,7 @@ __device__ __forceinline__ float inverse_root(float value) {
   return root;
 }
 
-// The same of numbers that float32 does not hold, too.
+// The factor of a window by its squares, which may be numbers that float32 does not hold.
 __device__ __forceinline__ float inverse_root(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   const int exponent = static_cast<int>(bits >> 52) - 1023;
@@ -88,7 +88,9 @@ __device__ __forceinline__ float inverse_root(double value) {
   };
   const double small = std::bit_cast<double>((bits & 0xfffffffffffffu) |
                                              static_cast<std::uint64_t>(1023 + odd) << 52);
-  return static_cast<float>(inverse_root(static_cast<float>(small)) * power(-half));
+  const double root = inverse_root(static_cast<float>(small)) * power(-half);
+  const bool wide = value >= kWideNorm * kWideNorm;
+  return static_cast<float>(wide ? root * (-1 / static_cast<double>(kWideScale)) : root);
 }
 
 inline constexpr float kUnknownFactor = -1;

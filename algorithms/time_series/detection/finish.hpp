@@ -47,12 +47,14 @@ __device__ __forceinline__ void each_tile_of_groups(const Products& p, const Cut
 #pragma unroll 1
     for (int tile = turn; tile < cut.tiles; tile += static_cast<int>(gridDim.x)) {
       Sums<kTiles> sums;
-      add_tile(maths, p, cut, tile, first, sums);
+      const bool wide = add_tile(maths, p, cut, tile, first, sums);
       first = false;
       const int shift =
           tile * block_shifts + opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kShifts;
-      if (shift < p.q.shifts)
-        use(sums, GlobalFactors{p.memory.factors + shift}, group * kGroup, shift);
+      if (shift >= p.q.shifts) continue;
+      const GlobalFactors factors{p.memory.factors + shift};
+      if (wide) take_back_scale(sums, factors);
+      use(sums, factors, group * kGroup, shift);
     }
     after(group * kGroup);
   }

@@ -83,7 +83,7 @@ struct Memory {
   float* units;      // [templates]: what they make of ones; of zncc, of 0, 1, 2 and so on
   float* centres;    // [templates]: about the middle of the scores, for the survey; of zncc 0
   float* factors;    // [tiles of a block], of the sums of a shift
-  float* means;      // [channels][chunks]
+  float* means;      // [channels][chunks], see mean_of_chunks
   State* state;
   std::uint32_t* survey;       // [padded][Survey::kBins]
   unsigned long long* spread;  // [padded]: sum of squares of scores below the centre of a warp

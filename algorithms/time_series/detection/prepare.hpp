@@ -107,7 +107,16 @@ __device__ __forceinline__ float centre_of_scores(const Series& q, const float* 
   return static_cast<float>(sum_of_block<3>(counts ? score : 0.0) / kChunksOfBlock);
 }
 
-// Each warp has a chunk. Where outliers have moved its mean far from the lanes' means, the median of these stands for it.
+// Samples as large as nodata fills are (the largest float32) leave no room for a sum, tf32 rounds them to an
+// infinity, and the norm of a window of theirs has a reciprocal that float32 does not hold. A tile with a
+// chunk of such samples is wide: its samples are taken times kWideScale, which is exact, and so are its
+// lines. The factor of a window whose norm is at least kWideNorm, which only a wide tile can have, is
+// -1 / (kWideScale x norm). take_back_scale() of products.hpp makes the sums fit their factors again.
+inline constexpr float kWideSample = 0x1p80f, kWideScale = 0x1p-64f;
+inline constexpr double kWideNorm = 0x1p100;
+
+// Each warp has a chunk. The last bit of a mean says whether the chunk has a sample of at least kWideSample:
+// a mean only has to be near the samples. Where outliers have moved its mean far from the lanes' means, the median of these stands for it.
 // An infinity or a NaN is no part of a mean.
 template <typename T>
 __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& memory, int channel,
@@ -118,6 +127,7 @@ __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& me
   const Index first = static_cast<Index>(chunk) * kChunk + warp::lane();
   double sums[2] = {};
   int count = 0;
+  bool wide = false;
 #pragma unroll
   for (int from = 0; from < kOfLane; from += kAtOnce) {
     float values[kAtOnce];
@@ -130,6 +140,7 @@ __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& me
     for (int i = 0; i < kAtOnce; ++i) {
       const bool counts = is_finite(values[i]);
       sums[i % 2] += static_cast<double>(counts ? values[i] : 0.0f);
+      wide |= counts && fabsf(values[i]) >= kWideSample;
       count += counts;
     }
   }
@@ -138,8 +149,10 @@ __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& me
   const auto own = static_cast<float>((sums[0] + sums[1]) / count);  // NaN without samples
   const float middle = median_of_numbers(own), spread = median_of_numbers(fabsf(own - middle));
   const float mean = fabsf(of_all - middle) <= 16 * spread ? of_all : middle;
+  const std::uint32_t last = warp::any(wide) ? 1 : 0;
   if (warp::lane() == 0 && chunk < memory.chunks) {
-    memory.means[channel * memory.chunks + chunk] = mean;
+    memory.means[channel * memory.chunks + chunk] =
+        std::bit_cast<float>((bits_of(mean) & ~1u) | last);
   }
 }
 
@@ -174,7 +187,7 @@ __global__ void __launch_bounds__(kPrepareThreads, 5)
 // A number near the samples [first, first + count) of all channels: the mean of the chunks that
 // they lie in. All lanes of a warp make it. What a lane reads is apart from what waits for it.
 struct PivotPart {
-  float sum = 0;
+  double sum = 0;  // of two means float32 may be too small
   int terms = 0;
   __device__ __forceinline__ PivotPart(const Series& q, const Memory& memory, int first, int count,
                                        bool asked) {
@@ -185,24 +198,26 @@ struct PivotPart {
     for (int channel = 0; channel < q.channels; ++channel) {
 #pragma unroll 1
       for (int chunk = from + warp::lane(); chunk <= to; chunk += warp::kSize) {
-        sum += memory.means[channel * memory.chunks + chunk];
+        sum += static_cast<double>(memory.means[channel * memory.chunks + chunk]);
       }
     }
     terms = q.channels * (to - from + 1);
   }
   __device__ __forceinline__ float pivot() const {
     if (terms <= 0) return 0.0f;
-    return warp::reduce_add(sum) / static_cast<float>(terms);
+    return static_cast<float>(warp::reduce_add(sum) / terms);
   }
 };
 
-// A line near a part of the signal, the same for all channels.
+// A line near a part of the signal, the same for all channels, times the scale of its tile.
 struct Line {
-  float start, slope;  // at the first sample of the part, and from a sample to the next
-  // What is left of sample i of the part. The start goes first: the difference of two numbers that
-  // are near each other is exact, and what follows is small.
+  float start = 0, slope = 0;  // at the first sample of the part, and from a sample to the next
+  float scale = 1;             // kWideScale in a wide tile
+  __device__ __forceinline__ bool is_wide() const { return scale != 1; }
+  // What is left of sample i of the part, times the scale. The start goes first: the difference of two numbers
+  // that are near each other is exact, and what follows is small.
   __device__ __forceinline__ float without(float value, float i) const {
-    return std::fma(-slope, i, value - start);
+    return std::fma(-slope, i, std::fma(value, scale, -start));
   }
 };
 
@@ -225,25 +240,31 @@ struct LineChunks {
 template <typename Mean>
 __device__ __forceinline__ Line line_of_chunks(const Series& q, const LineChunks& chunks, int first,
                                                bool slope, const Mean& mean) {
-  float sum = 0, rise = 0;
+  double sum = 0, rise = 0;
+  std::uint32_t wide = 0;
 #pragma unroll 1
   for (int channel = 0; channel < q.channels; ++channel) {
 #pragma unroll 1
     for (int chunk = chunks.before + warp::lane(); chunk <= chunks.after; chunk += warp::kSize) {
-      const float value = mean(channel, chunk - chunks.before);
-      sum += chunk >= chunks.from && chunk <= chunks.to ? value : 0.0f;
-      rise += chunk == chunks.after ? value : 0.0f;
-      rise -= chunk == chunks.before ? value : 0.0f;
+      const float of_chunk = mean(channel, chunk - chunks.before);
+      const auto value = static_cast<double>(of_chunk);
+      const bool inside = chunk >= chunks.from && chunk <= chunks.to;
+      wide |= inside ? bits_of(of_chunk) & 1u : 0u;
+      sum += inside ? value : 0.0;
+      rise += chunk == chunks.after ? value : 0.0;
+      rise -= chunk == chunks.before ? value : 0.0;
     }
   }
   const int terms = q.channels * (chunks.to - chunks.from + 1);
-  sum = warp::reduce_add(sum);
-  const float pivot = terms > 0 ? sum / static_cast<float>(terms) : 0.0f;
-  if (!slope || chunks.after <= chunks.before) return {pivot, 0.0f};
-  const float by = warp::reduce_add(rise) / (static_cast<float>(q.channels * kChunk) *
-                                             static_cast<float>(chunks.after - chunks.before));
+  const float scale = warp::any(wide != 0) ? kWideScale : 1.0f;
+  const double scaled = warp::reduce_add(sum) * static_cast<double>(scale);
+  const auto pivot = terms > 0 ? static_cast<float>(scaled / terms) : 0.0f;
+  if (!slope || chunks.after <= chunks.before) return {pivot, 0.0f, scale};
+  const auto by = static_cast<float>(warp::reduce_add(rise) * static_cast<double>(scale) /
+                                     (static_cast<double>(q.channels) * kChunk *
+                                      static_cast<double>(chunks.after - chunks.before)));
   const float middle = 0.5f * static_cast<float>((chunks.from + chunks.to + 1) * kChunk);
-  return {std::fma(static_cast<float>(first) - middle, by, pivot), by};
+  return {std::fma(static_cast<float>(first) - middle, by, pivot), by, scale};
 }
 
 }  // namespace xcorr::time_series

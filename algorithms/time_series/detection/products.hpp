@@ -58,7 +58,7 @@ struct Products {
 // is not the same for all shifts.
 __device__ __forceinline__ Line line_of_tile(const Series& q, const Question& asked,
                                              const Memory& memory, int shift, int shifts) {
-  if (!asked.normalised) return {0.0f, 0.0f};
+  if (!asked.normalised) return {};
   const int first = q.first + shift, count = shifts + q.length;
   const LineChunks chunks(q, memory, first, count);
   return line_of_chunks(q, chunks, first, asked.centred, [&](int channel, int i) {
@@ -73,12 +73,12 @@ __device__ __forceinline__ float start_of(const Question& asked, const Memory& m
   return (asked.centred ? line.slope : line.start) * memory.units[row];
 }
 
-// What the sums of a tile are before any product.
+// What the sums of a tile are before any product. True if the tile is wide.
 template <int kTiles>
-__device__ __forceinline__ void start_sums(const Products& p, const Cut& cut, int shift, int shifts,
+__device__ __forceinline__ bool start_sums(const Products& p, const Cut& cut, int shift, int shifts,
                                            Sums<kTiles>& sums) {
   sums.clear();
-  if (!p.asked.normalised) return;
+  if (!p.asked.normalised) return false;
   const Line line = line_of_tile(p.q, p.asked, p.memory, shift, shifts);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -87,12 +87,13 @@ __device__ __forceinline__ void start_sums(const Products& p, const Cut& cut, in
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) sums.d[j][2 * half] = sums.d[j][2 * half + 1] = start;
   }
+  return line.is_wide();
 }
 
 // The sums of a tile of shifts, `cut.first_group` + blockIdx.y being its group. All threads of a
-// block call it, also warps whose shifts are beyond the last.
+// block call it, also warps whose shifts are beyond the last. True if take_back_scale() must follow.
 template <int kTiles, typename Maths>
-__device__ __forceinline__ void add_tile(const Maths& maths, const Products& p, const Cut& cut,
+__device__ __forceinline__ bool add_tile(const Maths& maths, const Products& p, const Cut& cut,
                                          int tile, bool stages_templates, Sums<kTiles>& sums) {
   const Series& q = p.q;
   constexpr int kShifts = kTiles * kColumns;
@@ -100,7 +101,7 @@ __device__ __forceinline__ void add_tile(const Maths& maths, const Products& p, 
   const int from = static_cast<int>(threadIdx.x) / warp::kSize * kShifts;  // of the warp
   const int block_shift = tile * block_shifts;
   const bool keeps_templates = q.channels == 1 && q.length <= cut.panel;
-  start_sums(p, cut, block_shift, block_shifts, sums);
+  const bool wide = start_sums(p, cut, block_shift, block_shifts, sums);
 #pragma unroll 1
   for (int channel = 0; channel < q.channels; ++channel) {
 #pragma unroll 1
@@ -122,6 +123,7 @@ __device__ __forceinline__ void add_tile(const Maths& maths, const Products& p, 
       if (block_shift + from < q.shifts) maths.correlate(sums, from, steps);
     }
   }
+  return wide;
 }
 
 // Factors of the shifts of a warp, in global memory.
@@ -157,6 +159,16 @@ __device__ __forceinline__ void each_sum(Sums& sums, const Factors& factors, con
     each_sum_of(sums, half, factors,
                 [&](int shift, float& sum, float factor) { use(half, shift, sum, factor); });
   }
+}
+
+// The sum of a wide tile as its factor wants it (prepare.hpp).
+__device__ __forceinline__ float without_scale(float sum, float factor) {
+  return factor < 0 ? -sum : sum * (1 / kWideScale);
+}
+template <typename Sums, typename Factors>
+__device__ __forceinline__ void take_back_scale(Sums& sums, const Factors& factors) {
+  each_sum(sums, factors,
+           [](int, int, float& sum, float factor) { sum = without_scale(sum, factor); });
 }
 
 __device__ __forceinline__ float score_of(float sum, float factor, float limit) {
@@ -231,11 +243,13 @@ __device__ __forceinline__ void each_tile(const Products& p, const Cut& cut, int
 #pragma unroll 1
   for (int i = static_cast<int>(blockIdx.x); i < tiles; i += static_cast<int>(gridDim.x)) {
     Sums<kTiles> sums;
-    add_tile(maths, p, cut, tile_of(i), i == static_cast<int>(blockIdx.x), sums);
+    const bool wide = add_tile(maths, p, cut, tile_of(i), i == static_cast<int>(blockIdx.x), sums);
     const int shift = tile_of(opaque(i)) * block_shifts +
                       opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kShifts;
     if (shift < p.q.shifts) {
-      use(sums, GlobalFactors{p.memory.factors + shift}, first_template(cut), shift);
+      const GlobalFactors factors{p.memory.factors + shift};
+      if (wide) take_back_scale(sums, factors);
+      use(sums, factors, first_template(cut), shift);
     }
   }
 }

@@ -180,7 +180,8 @@ __global__ void __launch_bounds__(kSurveyThreads, 4) survey_kernel(Products p, S
       }
     }
     Sums<kTiles> sums;
-    add_tile(maths, p, warps.cut, tile_of(i), is_first, sums);  // with barriers
+    // With barriers. Of a wide tile the scores are wrong here: they can mislead a survey, not its result.
+    add_tile(maths, p, warps.cut, tile_of(i), is_first, sums);
     const int of_warp = opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kTiles * kColumns;
     if (tile_of(opaque(i)) * warps.tile_shifts + of_warp >= p.q.shifts) continue;
     int below[2] = {};

@@ -10,8 +10,8 @@
 // memory meanwhile, and takes it about its line and rounds it there a turn later (TileCopy).
 //
 // Dynamic shared memory: two tiles of the signal, the templates of each warpgroup, factors of three tiles,
-// what sums of two tiles begin with, what templates make of a line, and for each warp the means of
-// chunks that the line of a tile is made of.
+// what sums of two tiles begin with, what templates make of a line, for each warp the means of chunks
+// that the line of a tile is made of, and whether each of three tiles is wide (prepare.hpp).
 #pragma once
 
 #include "algorithms/device/turns.hpp"
@@ -92,6 +92,10 @@ struct WarpgroupMemory {
   __host__ __device__ static int units(const WarpgroupLayout& q) { return starts(q) + 2 * kGroup; }
   __host__ __device__ static int means(const WarpgroupLayout& q) { return units(q) + kGroup; }
   __host__ __device__ static int words(const WarpgroupLayout& q, int line_chunks) {
+    return wide(q, line_chunks) + 4;
+  }
+  // Whether each tile with factors is wide.
+  __host__ __device__ static int wide(const WarpgroupLayout& q, int line_chunks) {
     return means(q) + kWarps * ceil_div(q.channels * line_chunks, 4) * 4;
   }
   // Where column 0 of a tile has part `of` of a channel.
@@ -217,7 +221,7 @@ struct TileCopy {
   __device__ __forceinline__ void finish() const {
     const WarpgroupLayout& q = shape.layout;
     async_copy::wait();
-    Line line = {0.0f, 0.0f};
+    Line line;
     if (p.asked.normalised) {
       line = line_of_chunks(p.q, chunks(), first(), p.asked.centred,
                             [&](int channel, int i) { return means(channel)[i]; });
@@ -249,6 +253,10 @@ struct TileCopy {
       const float unit = words[At::units(q) + from];
       words[At::starts(q) + places.of_two() * kGroup + from] =
           p.asked.normalised ? (p.asked.centred ? line.slope : line.start) * unit : 0.0f;
+      if (from == 0) {
+        dynamic_shared<std::uint32_t>()[At::wide(q, shape.line_chunks) + places.of_three()] =
+            line.is_wide() ? 1 : 0;
+      }
     }
     warpgroup::publish_shared();
   }
@@ -441,8 +449,11 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
       Turns::give(warpgroup());
       if (exists) {
         const float* const of_task = factors + places.of_three() * kTile + task_shift;
-        use(sums, TaskFactors{reinterpret_cast<const FourFactors*>(of_task) + warp::lane()},
-            tile * kTile + task_shift);
+        const TaskFactors of_lanes{reinterpret_cast<const FourFactors*>(of_task) + warp::lane()};
+        if (signals[At::wide(q, shape.line_chunks) + places.of_three()] != 0) {
+          take_back_scale(sums, of_lanes);
+        }
+        use(sums, of_lanes, tile * kTile + task_shift);
       }
     }
     if (tile >= 0) continue;
