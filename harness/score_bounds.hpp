@@ -138,8 +138,8 @@ struct ScoreBounds {
     if (!sums.definition) {
       const auto [own, added] = sums.transform_spread(weight * weight, l, r);
       // Data of one sign, or with a run of one value, have most of their energy in few bins, and small overlaps
-      // have large weights.
-      const double weighed = has_few_bins(sums.kind) ? 2.0 * own : own;
+      // have large weights; most of all where half of the data are 1e4 times the others.
+      const double weighed = two_modes() ? 3.0 * own : has_few_bins(sums.kind) ? 2.0 * own : own;
       const double of_transform = std::max(reference, weighed + added);
       return few * (fft_l2_bound(sums.log2_points, sums.u + kDoubleRoundoff) * of_transform +
                     8.0 * sums.u * reference) +
@@ -148,9 +148,11 @@ struct ScoreBounds {
     const double of_sums = std::max(reference, std::sqrt(scores / terms));
     const double u = sums.rounds.reduced ? sums.rounds.sum : sums.u;
     const double one_direction = is_one_direction() ? sums.rounds.product : 0.0;
-    const double inputs = sums.rounds.reduced ? 2.0 * sums.rounds.input * weight * l *
-                                                    root_mean_square(r) * (is_centred() ? 1.5 : 1.0)
-                                              : 0.0;
+    // All samples of a mode are rounded alike.
+    const double alike = two_modes() ? 2.0 : is_centred() ? 1.5 : 1.0;
+    const double inputs = sums.rounds.reduced
+                              ? 2.0 * sums.rounds.input * weight * l * root_mean_square(r) * alike
+                              : 0.0;
     return few * ((definition_l2_bound(terms, u + kDoubleRoundoff) + 8.0 * u + one_direction) *
                       of_sums +
                   inputs) +
@@ -192,6 +194,7 @@ struct ScoreBounds {
            (is_same_sign(sums.kind) ? definition_bound(e.terms, 1.0, sum) : 0.0) +
            (is_one_direction() ? rounds.product : 0.0);
   }
+  XCORR_HD bool two_modes() const { return sums.kind == InputKind::bimodal; }
   XCORR_HD bool is_one_direction() const { return is_systematic(sums.kind) || few_values; }
   // Of the elements of a right matrix with this norm.
   XCORR_HD double root_mean_square(double right_norm) const {

@@ -182,10 +182,10 @@ def requested_jobs(context: Context, requests: Sequence[Request]) -> list[Job]:
     return jobs
 
 
-def auto_job(context: Context, request: Request) -> Job:
-    """What auto takes for the request. LeftOut where nothing computes it."""
+def auto_job(context: Context, request: Request, auto: Auto | None = None) -> Job:
+    """What auto takes for the request; `auto` keeps what it learned for further ones. LeftOut where nothing computes it."""
     try:
-        choice = Auto(context.library, context.device).choose(request)
+        choice = (auto or Auto(context.library, context.device)).choose(request)
     except UserError as reason:
         raise LeftOut(str(reason)) from None
     return Job(choice.variant, choice.params, "fp32", context.device)

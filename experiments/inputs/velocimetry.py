@@ -73,7 +73,7 @@ def settings(preset: str) -> list[Setting]:
 def chooser(context: common.Context, device: str) -> Callable[[Request], Job]:
     """The first variant that was asked for, else what auto takes on the device: also for the measurement, where the variant
     has searched and does not support it."""
-    auto = Auto(context.library, device)
+    auto, own = Auto(context.library, device), replace(context, device=device)
     asked = replace(context, requested=context.requested[:1])
 
     def choose(request: Request) -> Job:
@@ -83,8 +83,7 @@ def chooser(context: common.Context, device: str) -> Callable[[Request], Job]:
             except UserError:
                 if request.score == "covariance":
                     raise
-        choice = auto.choose(request)
-        return Job(choice.variant, choice.params, "fp32", device)
+        return common.auto_job(own, request, auto)
 
     return choose
 

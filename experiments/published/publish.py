@@ -25,6 +25,7 @@ Of each point the newest run of the most thorough preset is kept, of each varian
 --preset keeps the rows of that preset only. Refused by name, whatever the options: rows of another machine or without the
 record of their run, a record that does not say how many points its experiment has, columns of a newer program."""
 VERSIONED = ("preset", "source_hash")
+STAND_IN = "stand-in"  # machine key of what takes the place of a GPU in tests (tests/stand_in)
 
 
 def _point(row: Row) -> Key:
@@ -208,6 +209,8 @@ def run(argv: Sequence[str]) -> int:
     key = options.machine_key or (keys[0] if len(keys) == 1 else "")
     if key not in keys:
         raise UserError(f"machine key {key or '(none given)'}: no local set; {nearest(key, keys)}")
+    if key == STAND_IN:
+        raise UserError(f"machine key {key}: no GPU made these rows, but the tests' stand-in; publish another set")
     names = sorted(path.name for path in (root / key).glob("*") if path.is_dir())
     if options.experiments:
         wanted = [name for name in options.experiments.replace(",", " ").split()]
