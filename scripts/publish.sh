@@ -3,7 +3,7 @@
 # docs/. Then commit the set's folder and the pages: git adds only what belongs there.
 #
 # usage: scripts/publish.sh [--add] [machine-key]    (default: the only local set)
-#   --add    keep the published rows of points that the local set lacks
+#   --add    keep the published rows of problems that the local set lacks
 # example: scripts/publish.sh amd-epyc-2-cores
 set -euo pipefail
 scripts=$(dirname "${BASH_SOURCE[0]}")

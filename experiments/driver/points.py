@@ -208,11 +208,15 @@ def parse_shard(text: str) -> tuple[int, int]:
 def take_shard(units: Sequence[Unit], shard: tuple[int, int]) -> list[Unit]:
     """Part k of n: the parts are disjoint, together everything, and of similar work.
 
-    Every round of n units starts one shard later, or each shard would always get the same variants of
-    an ordered list.
+    A problem is in one part with all its variants: rivals meet in one run on one card. Every round of n problems starts
+    one shard later, or each shard would always get the same sizes or counts of an ordered list.
     """
     k, n = shard
-    return [unit for i, unit in enumerate(units) if (i + i // n) % n == k - 1]
+    place: dict[tuple[Any, ...], int] = {}
+    for unit in units:
+        place.setdefault((unit.experiment, unit.problem, unit.mode, unit.input), len(place))
+    numbers = (place[unit.experiment, unit.problem, unit.mode, unit.input] for unit in units)
+    return [unit for unit, i in zip(units, numbers) if (i + i // n) % n == k - 1]
 
 
 def in_processes(units: Sequence[Unit], most: int) -> list[tuple[Unit, ...]]:

@@ -7,7 +7,6 @@ import dataclasses
 import json
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
@@ -28,6 +27,7 @@ from experiments.driver.launches import quiet_us, slowed
 from experiments.driver.points import Filters, Unit, Variant, expand, in_processes, parse_shard, take_shard
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
+from experiments.driver.sources import Sources
 from experiments.driver.sweep import Progress, Sweep
 from xcorr.errors import Parser, UserError, nearest, warn
 from xcorr.fields import NAMES as FIELDS
@@ -196,24 +196,8 @@ def _record(run: str, argv: Sequence[str], preset: str, shard: str, facts: dict[
         "before": facts,
         "machine_key": facts["machine_key"],
         "package_version": facts.get("package_version"),
-        **_git(facts),
+        **Sources().record(),
     }
-
-
-def _git(facts: dict[str, Any]) -> dict[str, Any]:
-    """Commit and dirty flag, from the build or else from git; None where there is neither."""
-    if facts.get("git_commit"):
-        return {"git_commit": facts["git_commit"], "git_dirty": facts.get("git_dirty")}
-    try:
-        answers = [
-            subprocess.run(
-                ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True, timeout=600
-            ).stdout.strip()
-            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
-        ]
-    except (OSError, subprocess.SubprocessError):
-        return {"git_commit": None, "git_dirty": None}
-    return {"git_commit": answers[0], "git_dirty": bool(answers[1])}
 
 
 def split(

@@ -14,16 +14,18 @@ from experiments.driver.decoding import unknown_columns
 from experiments.driver.run_records import by_run, run_records
 from experiments.driver.schema import PRESETS
 from experiments.driver.store import every_row
+from experiments.published import provenance
 from xcorr.errors import Parser, UserError, command, nearest, warn
 from xcorr.files import load_json
 
 EPILOG = """example:
   python3 -m experiments.published.publish amd-epyc-2-cores --experiments one-to-one
-  python3 -m experiments.published.publish amd-epyc-2-cores --add      some points measured again: the others stay
+  python3 -m experiments.published.publish amd-epyc-2-cores --add      some problems measured again: the others stay
 
 Of each point the newest run of the most thorough preset is kept, of each variant the newest source;
 --preset keeps the rows of that preset only. Refused by name, whatever the options: rows of another machine or without the
-record of their run, a record that does not say how many points its experiment has, columns of a newer program."""
+record of their run, a record that does not say how many points its experiment has, columns of a newer program, modified or
+unknown sources, an experiment that the repository lacks, a problem whose rivals did not meet in one run."""
 VERSIONED = ("preset", "source_hash")
 STAND_IN = "stand-in"  # machine key of what takes the place of a GPU in tests (tests/stand_in)
 
@@ -157,12 +159,15 @@ def publish(
     by_place = {(run.get("experiment", ""), run["run"]): run for run in published_runs}
     published_rows = every_row(published, published_runs, warn, refuse_rows) if add else []
     local_runs = run_records(local)
+    sources = provenance.sources_of_sets()
     for name in names:
         folder = local / name
         rows = every_row(local, local_runs, warn, refuse_rows, experiment=name)
         if rows:
             runs = by_run([record for record in local_runs if record.get("experiment") == name])
+            measured_here = set(runs)
             check_points(folder, runs.values())
+            provenance.check_experiment(folder, name, sources)
             if add:
                 rows += [row for row in published_rows if row["experiment"] == name]
                 runs = {run: one for (of, run), one in by_place.items() if of == name} | runs
@@ -176,6 +181,8 @@ def publish(
             check_loss(target, rows, force)
             files[target] = store.encode(rows)
             used = {row["run"] for row in rows}
+            provenance.check_sources(folder, runs, used & measured_here, sources)
+            provenance.check_blocks(folder, rows, runs, measured_here)
             by_place = {place: run for place, run in by_place.items() if place[0] != name}
             by_place |= {(name, run): runs[run] for run in used if run in runs}
         for path in _artifacts(folder):
@@ -198,7 +205,7 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--experiments", help="names of experiments, comma-separated (default: all of the local set)")
     parser.add_argument("--preset", help="publish only the rows of this preset")
     parser.add_argument("--partial", action="store_true", help="publish unfinished experiments too")
-    parser.add_argument("--add", action="store_true", help="keep published rows of points that are not measured here")
+    parser.add_argument("--add", action="store_true", help="keep published rows of problems that are not measured here")
     parser.add_argument(
         "--force", action="store_true", help="publish even where published points that passed would be lost"
     )

@@ -247,7 +247,10 @@ def test_shards_are_disjoint_complete_and_fair(n: int) -> None:
     assert sorted((u.experiment, u.name) for part in parts for u in part) == sorted(
         (u.experiment, u.name) for u in everything
     )
-    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert max(map(len, parts)) <= 1.1 * min(map(len, parts))
+    problems = [{(unit.experiment, unit.problem, unit.mode) for unit in part} for part in parts]
+    assert sum(map(len, problems)) == len(set.union(*problems)), "rivals of a problem are in two parts"
+    assert max(map(len, problems)) - min(map(len, problems)) <= 1
     for part in parts:
         assert {unit.variant.id for unit in part} == {"cpu_definition", "cpu_fft"}
 

@@ -11,6 +11,7 @@ import pytest
 from driving import Driver, driver
 
 from experiments.driver import store
+from experiments.published import publish
 
 __all__ = ["driver"]
 
@@ -52,15 +53,16 @@ def test_a_point_is_published_under_its_own_most_thorough_preset(driver: Driver)
     assert {row["preset"] for row in store.read_rows(target(driver))} == {"quick"}
 
 
-def test_a_point_that_passed_is_published_in_place_of_a_more_thorough_failure(driver: Driver) -> None:
+def test_a_point_that_passed_is_chosen_in_place_of_a_more_thorough_failure(driver: Driver) -> None:
     driver.run(preset="quick")
     driver.faults({"kind": "incorrect", "variant": "cpu_definition", "left": "8x8"})
     assert driver.run(preset="paper") == 1
-    assert driver.publish() == 0
-    rows = store.read_rows(target(driver))
+    rows = publish.select(driver.rows(), None, "many")
     found = {(row["variant"], row["left_rows"], row["preset"], row["outcome"]) for row in rows}
     assert ("cpu_definition", "8", "quick", "passed") in found and ("cpu_definition", "4", "paper", "passed") in found
     assert len({store.key_of(row) for row in rows}) == 18 and {row["outcome"] for row in rows} == {"passed"}
+    assert driver.publish() == 2, "its rivals are of another run"
+    assert driver.publish("--preset", "quick") == 0
 
 
 def test_unfinished_experiment_is_refused(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,19 +139,18 @@ def test_a_damaged_list_of_published_runs_is_not_written_over(
     assert str(path) in line and "restore it from git" in line and path.read_text() == text
 
 
-def test_points_measured_again_are_added_to_a_published_set(driver: Driver) -> None:
+def test_problems_measured_again_are_added_to_a_published_set(driver: Driver) -> None:
     driver.run()
     assert driver.publish() == 0
     published = store.read_rows(target(driver))
     shutil.rmtree(driver.results / "local")
-    driver.variants([dict(fake_bench.VARIANTS[0], source_hash="b" * 16), *fake_bench.VARIANTS[1:]])
-    first = fake_bench.VARIANTS[0]["id"]
-    driver.run("--variants", first)
-    assert driver.publish("--partial") == 2, "the points of the other variants would be lost"
+    driver.run("--sizes", "8")
+    assert driver.publish("--partial") == 2, "the points of the other sizes would be lost"
     assert driver.publish("--add") == 0
     rows = store.read_rows(target(driver))
-    assert [store.key_of(row)[:-1] for row in rows] == [store.key_of(row)[:-1] for row in published]
+    assert [store.key_of(row) for row in rows] == [store.key_of(row) for row in published]
+    first = min(row["run"] for row in rows)
     for row in rows:
-        assert (row["source_hash"] == "b" * 16) == (row["variant"] == first)
+        assert (row["run"] != first) == (row["left_rows"] == "8")
     runs = json.loads((target(driver) / "runs.json").read_text())
     assert {run["run"] for run in runs} == {row["run"] for row in rows}

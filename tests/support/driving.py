@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hangs import HANG_S
 
-from experiments.driver import run, store
+from experiments.driver import run, sources, store
 from experiments.published import publish
 from xcorr.paths import ROOT
 
@@ -66,9 +66,11 @@ class Driver:
         self.folder.mkdir()
         self.experiment("many", EXPERIMENT)
         self.presets()
+        self.commit()
         monkeypatch.setenv("FAKE_LOG", str(self.log))
         # Runs of one test follow each other within a second; their order must still be known.
         order = itertools.count()
+        monkeypatch.setattr(sources, "ROOT", base)
         monkeypatch.setattr(store, "new_run_id", lambda _: f"20300101T{next(order):06d}-abcdef")
 
     def build(self, path: Path) -> None:
@@ -94,6 +96,24 @@ class Driver:
     def arguments(self, *more: str, preset: str = "smoke") -> list[str]:
         places = ["--folder", str(self.folder), "--results", str(self.results)]
         return ["--preset", preset, "--device", "cpu", *places, *more]
+
+    def git(self, *words: str) -> str:
+        """Git in the folder that stands for the clone; it reads no settings of the user."""
+        environment = dict(os.environ, GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_SYSTEM=os.devnull)
+        who = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
+        done = subprocess.run(
+            ["git", "-C", str(self.base), *who, *words], env=environment, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    def commit(self) -> None:
+        """Commits the experiments and the sources, such as they are, so that rows measured from now on can be published."""
+        for name in sources.MEASURED:
+            (self.base / name).mkdir(exist_ok=True)
+            (self.base / name / "code.cpp").touch()
+        self.git("init", "-q")
+        self.git("add", "experiments", *sources.MEASURED)
+        self.git("commit", "-q", "--allow-empty", "-m", "Sources")
 
     def run(self, *more: str, preset: str = "smoke") -> int:
         return run.main(self.arguments(*more, preset=preset))

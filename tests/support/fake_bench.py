@@ -81,8 +81,6 @@ def main():
                     "memory_bytes": 1 << 30,
                     "clock_mhz": 1000,
                     "throttle_reasons": "",
-                    "git_commit": "0" * 40,
-                    "git_dirty": False,
                     "package_version": "0.0",
                     **json.loads(os.environ.get("FAKE_MACHINE", "{}")),
                 }

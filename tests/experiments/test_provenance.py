@@ -1,0 +1,212 @@
+"""Rows whose sources nobody can look up, or whose rivals did not meet in one run, are refused by name and not published."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fake_bench
+import pytest
+from driving import EXPERIMENT, Driver, driver
+
+from experiments.driver import store
+from experiments.driver.sources import Sources
+from xcorr.paths import ROOT
+
+__all__ = ["driver"]
+ALWAYS = [[], ["--partial"], ["--force"], ["--add"]]
+
+
+def refusal(driver: Driver, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert driver.publish(*arguments) == 2
+    assert not (driver.results / "published").exists()
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
+    return line
+
+
+def records(driver: Driver) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted(driver.local.glob("many/runs/*.json"))]
+
+
+def rewrite(driver: Driver, **values: object) -> None:
+    """Every record with other values."""
+    for path in driver.local.glob("many/runs/*.json"):
+        store.write_json(path, {**json.loads(path.read_text()), **values})
+
+
+def test_a_record_names_the_commit_and_the_trees_of_its_sources(driver: Driver) -> None:
+    driver.run()
+    (record,) = records(driver)
+    assert record["git_commit"] == driver.git("rev-parse", "HEAD") and record["git_dirty"] is False
+    assert record["git_trees"] == {
+        "algorithms": driver.git("rev-parse", "HEAD:algorithms"),
+        "harness": driver.git("rev-parse", "HEAD:harness"),
+    }
+
+
+def edited(base: Path) -> None:
+    (base / "algorithms" / "code.cpp").write_text("int edited;\n")
+
+
+def with_a_new_variant(base: Path) -> None:
+    (base / "algorithms" / "new.cpp").touch()  # the build takes every file there
+
+
+def with_a_new_experiment(base: Path) -> None:
+    (base / "experiments" / "new.toml").write_text(EXPERIMENT)
+
+
+@pytest.mark.parametrize("change", [edited, with_a_new_variant, with_a_new_experiment])
+@pytest.mark.parametrize("arguments", ALWAYS)
+def test_rows_of_modified_sources_are_not_published(
+    driver: Driver, capsys: pytest.CaptureFixture[str], change: Callable[[Path], None], arguments: list[str]
+) -> None:
+    change(driver.base)
+    driver.run("--experiments", "many")
+    assert records(driver)[0]["git_dirty"] is True
+    line = refusal(driver, capsys, *arguments)
+    assert "are of modified sources of commit" in line and "commit the changes, then measure again" in line
+    driver.git("add", "-A", "algorithms", "experiments")
+    driver.git("commit", "-q", "-m", "Change")
+    driver.run("--experiments", "many", "--force")
+    assert driver.publish() == 0, "the way out"
+
+
+def test_results_and_files_of_the_user_modify_no_sources(driver: Driver) -> None:
+    driver.run()
+    driver.git("add", "-f", "results")
+    driver.git("commit", "-q", "-m", "Rows")
+    driver.run("--force")
+    (driver.base / "frames.png").touch()
+    assert not Sources(driver.base).modified()
+
+
+@pytest.mark.parametrize("commit", [None, "", 7])
+def test_rows_of_no_commit_are_not_published(
+    driver: Driver, capsys: pytest.CaptureFixture[str], commit: object
+) -> None:
+    driver.run()
+    rewrite(driver, git_commit=commit)
+    line = refusal(driver, capsys)
+    assert "are of no commit; measure again" in line and "in a git clone" in line
+
+
+def test_rows_measured_without_git_are_not_published(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+    driver.base.joinpath(".git").rename(driver.base / "elsewhere")
+    driver.run()
+    assert records(driver)[0]["git_commit"] is None
+    assert "are of no commit" in refusal(driver, capsys)
+
+
+def test_rows_of_an_unknown_commit_are_not_published(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+    driver.run()
+    rewrite(driver, git_commit="0" * 40)
+    line = refusal(driver, capsys)
+    assert "are of commit 000000000000, which this repository does not know; fetch it" in line
+
+
+@pytest.mark.parametrize("trees, says", [(None, "do not name the trees"), ({"algorithms": "0" * 40}, "other trees")])
+def test_rows_of_unknown_trees_are_not_published(
+    driver: Driver, capsys: pytest.CaptureFixture[str], trees: object, says: str
+) -> None:
+    driver.run()
+    rewrite(driver, git_trees=trees)
+    line = refusal(driver, capsys)
+    assert says in line and "measure again" in line
+
+
+def untracked(driver: Driver) -> None:
+    driver.git("rm", "-q", "--cached", "experiments/many.toml")
+
+
+def deleted(driver: Driver) -> None:
+    (driver.folder / "many.toml").unlink()
+
+
+@pytest.mark.parametrize("lose", [untracked, deleted])
+def test_rows_of_an_experiment_that_the_repository_lacks_are_not_published(
+    driver: Driver, capsys: pytest.CaptureFixture[str], lose: Callable[[Driver], None]
+) -> None:
+    driver.run()
+    lose(driver)
+    line = refusal(driver, capsys, "--partial")
+    assert "rows of experiment many, whose file the repository lacks; add experiments/many.toml to git" in line
+
+
+def test_without_git_a_line_says_what_is_not_checked(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+    driver.run()
+    driver.base.joinpath(".git").rename(driver.base / "elsewhere")
+    capsys.readouterr()
+    assert driver.publish() == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "not a git repository" in line]
+    assert len(said) == 1 and "is not checked" in said[0]
+
+
+def test_a_folder_of_another_repository_is_no_repository(driver: Driver) -> None:
+    """Such as an archive of the sources unpacked in somebody's clone: its commit is none of these sources."""
+    assert Sources(driver.base).known and not Sources(driver.folder).known
+    assert Sources(driver.folder).record()["git_commit"] is None
+
+
+@pytest.mark.parametrize("arguments", ALWAYS)
+def test_rivals_of_two_runs_are_not_published(
+    driver: Driver, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    driver.run("--variants", "cpu_definition")
+    driver.run("--variants", "cpu_fft")
+    line = refusal(driver, capsys, *arguments)
+    assert "the rivals of 6 problems did not meet in one run, such as those of one-to-many 12x12 1:2: runs " in line
+    assert all(record["run"] in line for record in records(driver)) and "GPUs" not in line
+    assert line.endswith("--preset smoke --experiments many --sizes 12x12 --force")
+    driver.run("--force")
+    assert driver.publish() == 0, "the way out"
+
+
+def test_rivals_of_two_cards_are_named_as_such(
+    driver: Driver, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for card, variant in ((7, "cpu_definition"), (8, "cpu_fft")):
+        monkeypatch.setenv("FAKE_MACHINE", json.dumps({"uuid_hash": card}))
+        driver.run("--variants", variant)
+    assert " on 2 GPUs; measure again" in refusal(driver, capsys)
+
+
+def test_problems_of_one_run_each_are_published_together(driver: Driver) -> None:
+    driver.run("--sizes", "4")
+    driver.run("--sizes", "8,12")
+    assert driver.publish() == 0
+
+
+def test_a_published_problem_that_is_mixed_stays_beside_others(
+    driver: Driver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sets from before this rule have such problems."""
+    driver.run("--sizes", "4,8")
+    assert driver.publish("--partial") == 0
+    target = driver.results / "published" / "fake-2-cores"
+    (known,) = json.loads((target / "runs.json").read_text())
+    other = "20290101T000000-abcdef"
+    rows = [
+        {**one, "run": other} if one["variant"] == "cpu_fft" else one for one in store.decode(target / "many.csv.gz")
+    ]
+    (target / "many.csv.gz").write_bytes(store.encode(rows))
+    old = {name: value for name, value in known.items() if not name.startswith("git_")}
+    store.write_json(target / "runs.json", [known, {**old, "run": other}])
+    shutil.rmtree(driver.results / "local")
+    driver.run("--sizes", "12")
+    assert driver.publish("--add") == 0
+    assert len({store.key_of(row) for row in store.read_rows(target)}) == 18
+    driver.variants([dict(fake_bench.VARIANTS[0], source_hash="b" * 16), *fake_bench.VARIANTS[1:]])
+    driver.run("--variants", "cpu_definition")
+    capsys.readouterr()
+    assert driver.publish("--add") == 2
+    assert "did not meet in one run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("folder", sorted((ROOT / "results" / "published").glob("*")), ids=lambda path: path.name)
+def test_sets_from_before_this_rule_are_read(folder: Path) -> None:
+    assert store.read_rows(folder)
