@@ -49,10 +49,11 @@ XCORR_HD inline double series_bound(double overlap, double norm, double unit_rou
          sqrt(128.0 * unit_roundoff * unit_roundoff + 36.0 * overlap * sum_roundoff * sum_roundoff);
 }
 
-// The norm of a segment that a transform of a time series reads: four times as long as the template,
-// at most the whole signal. `window_norm` is the largest norm of a stretch of the template's length.
-XCORR_HD inline double segment_norm(double window_norm, double whole_norm) {
-  return fmin(2.0 * window_norm, whole_norm);
+// The norm of a segment that a transform of a time series reads: four times as long as the template, or 256
+// samples, at most the whole signal. `window_norm` is the largest norm of a stretch of `terms` samples, as
+// many as the template has.
+XCORR_HD inline double segment_norm(double window_norm, double whole_norm, double terms) {
+  return fmin(fmax(2.0, 16.0 / sqrt(terms)) * window_norm, whole_norm);
 }
 
 // The same for products of one sign whose sums are cut, not rounded to nearest, as tensor cores do:
@@ -252,6 +253,10 @@ struct Bounds {
     return definition ? denormal(static_cast<double>(rows_of(element)),
                                  static_cast<double>(cols_of(element)))
                       : flushed(right_norm);
+  }
+  // Products of an output.
+  XCORR_HD double terms_of(Index element) const {
+    return static_cast<double>(rows_of(element)) * static_cast<double>(cols_of(element));
   }
 
  private:

@@ -77,8 +77,9 @@ struct HostTruth::KindTruth {
     for (Index r = 0; r < problem.rights; ++r) {
       const auto first = window2.begin() + r * problem.out_size();
       largest_window.push_back(std::sqrt(*std::max_element(first, first + problem.out_size())));
-      segment_norm.push_back(
-          xcorr::segment_norm(largest_window.back(), right_norm[static_cast<std::size_t>(r)]));
+      segment_norm.push_back(xcorr::segment_norm(largest_window.back(),
+                                                 right_norm[static_cast<std::size_t>(r)],
+                                                 static_cast<double>(problem.left.size())));
     }
   }
 

@@ -90,7 +90,17 @@ struct ScoreBounds {
   XCORR_HD double at(const OfPair& pair, Index element, const ScoreElement& e) const {
     const ScoreKind kind = sums.problem.fields.score.kind;
     if (kind == ScoreKind::phase) return 8.0 * pair.phase + 4.0 * sums.u * fabs(e.value);
-    if (!is_normalised(kind)) return sums.at(pair.sums, element, e.absolute) + pair.means;
+    if (!is_normalised(kind)) {
+      // Elements are rounded about a number near them that need not be the mean of the matrix. Of a few
+      // elements all may lie nearer to that mean.
+      const double terms = sums.terms_of(element);
+      const double typical = kind == ScoreKind::covariance && terms <= 16
+                                 ? sqrt(terms) *
+                                       root_mean_square(pair.left_norm, sums.problem.left) *
+                                       root_mean_square(pair.right_norm, sums.problem.right)
+                                 : 0.0;
+      return sums.at(pair.sums, element, fmax(e.absolute, typical)) + pair.means;
+    }
     if (e.zero == ZeroRule::zero) return 0.0;
     const double of_products =
         sums.definition
@@ -110,6 +120,11 @@ struct ScoreBounds {
   XCORR_HD bool right(double error, double bound) const {
     return is_sum() ? sums.right(error, bound) : error <= bound;
   }
+  // Whether a transform may say that an output is no number: a tile of its holds numbers beyond its range, so
+  // that its bound allows any score.
+  XCORR_HD bool may_be_no_number(double bound) const {
+    return !is_sum() && !sums.definition && bound >= 2;
+  }
 
   // The bound of ||out - ref|| of a pair. `weight` is the L2 norm over the outputs of
   // ScoreElement::absolute for sums of products and of ScoreElement::scale for scores; `scores` is
@@ -127,8 +142,8 @@ struct ScoreBounds {
                  r = is_centred() ? right.centred_norm : right.norm;
     if (!is_normalised(kind)) {
       // Products of few different values are rounded alike: sums of 9,472 whole numbers about their mean
-      // reach 4 times the error of random ones.
-      const double alike = few_values && sums.definition ? 8.0 : 1.0;
+      // reach 4 times the error of random ones, and sparse ones in a long sum 8 times.
+      const double alike = few_values && sums.definition ? 10.0 : 1.0;
       return alike * sums.l2(reference, weight, l, r) + std::sqrt(outputs) * pair.means;
     }
     // Each output has its own share of the errors of whole matrices (of_squares).
@@ -150,9 +165,9 @@ struct ScoreBounds {
     const double one_direction = is_one_direction() ? sums.rounds.product : 0.0;
     // All samples of a mode are rounded alike.
     const double alike = two_modes() ? 2.0 : is_centred() ? 1.5 : 1.0;
-    const double inputs = sums.rounds.reduced
-                              ? 2.0 * sums.rounds.input * weight * l * root_mean_square(r) * alike
-                              : 0.0;
+    const double inputs = sums.rounds.reduced ? 2.0 * sums.rounds.input * weight * l *
+                                                    root_mean_square(r, sums.problem.right) * alike
+                                              : 0.0;
     return few * ((definition_l2_bound(terms, u + kDoubleRoundoff) + 8.0 * u + one_direction) *
                       of_sums +
                   inputs) +
@@ -188,7 +203,8 @@ struct ScoreBounds {
   XCORR_HD double reduced_score(const OfPair& pair, const ScoreElement& e) const {
     const SeriesRoundoff& rounds = sums.rounds;
     const double sum = rounds.sum + kDoubleRoundoff;
-    const double offset = sqrt(e.left_squares) * root_mean_square(pair.right_norm) * e.scale;
+    const double offset =
+        sqrt(e.left_squares) * root_mean_square(pair.right_norm, sums.problem.right) * e.scale;
     const double norm = sqrt(e.spread * e.spread + offset * offset);
     return series_bound(e.terms, norm, rounds.input, sum) + 16.0 * sum +
            (is_same_sign(sums.kind) ? definition_bound(e.terms, 1.0, sum) : 0.0) +
@@ -196,9 +212,9 @@ struct ScoreBounds {
   }
   XCORR_HD bool two_modes() const { return sums.kind == InputKind::bimodal; }
   XCORR_HD bool is_one_direction() const { return is_systematic(sums.kind) || few_values; }
-  // Of the elements of a right matrix with this norm.
-  XCORR_HD double root_mean_square(double right_norm) const {
-    return right_norm / sqrt(static_cast<double>(sums.problem.right.size()));
+  // Of the elements of a matrix with this norm.
+  XCORR_HD static double root_mean_square(double norm, const Shape& shape) {
+    return norm / sqrt(static_cast<double>(shape.size()));
   }
 };
 

@@ -305,8 +305,8 @@ class CudaTruth : public Truth {
                                                                  squares.get(), 0, problem_.rights,
                                                                  false, windows.window2.get());
     truth::segments<<<static_cast<unsigned>(problem_.rights), kThreads, 0, stream_>>>(
-        windows.window2.get(), size, right_norm_.get(), windows.largest.get(),
-        windows.segment.get());
+        windows.window2.get(), size, right_norm_.get(), static_cast<double>(problem_.left.size()),
+        windows.largest.get(), windows.segment.get());
     finish("norms of windows");
   }
 
