@@ -1,4 +1,5 @@
-"""Errors of every variant: over the rows of a set, and on data with an offset, which those rows do not have.
+"""Errors of every variant: over the rows of a set, and on data with an offset, which those rows do not have. A variant with
+several ways to add up its sums (parameter `sums`) has a line for each.
 
 The second part is `accuracy_offset.csv` beside the rows: what `conformance --errors` wrote on the machine of the
 set, a line per variant, precision, kind of input and problem. A set without that file says that it was not
@@ -31,9 +32,9 @@ FILE_COLUMNS = [
 ]
 WRITER = "conformance --errors"
 OFFSET = "offset"  # 1e4 + noise in [-1, 1)
+LINE = ["variant", "precision", "sums"]
 COLUMNS = [
-    "variant",
-    "precision",
+    *LINE,
     "points",
     "rows",
     "rows_peak_elsewhere",
@@ -84,9 +85,9 @@ def load(folder: Path | None) -> pd.DataFrame | None:
 
 def table(results: ResultSet) -> pd.DataFrame:
     """One line per variant and precision, see COLUMNS; NaN and empty text where something was not measured."""
-    rows = results.rows[results.rows["outcome"] == "passed"]
+    rows = _with_sums(results.rows[results.rows["outcome"] == "passed"])
     lines = {}
-    for key, own in rows.groupby(["variant", "precision"], sort=True):
+    for key, own in rows.groupby(LINE, sort=True):
         peaks = own["argmax_agrees"] == "false"
         # Sets that are older than this column have no such bound.
         l2_bound = pd.to_numeric(own["rel_l2_bound"]) if "rel_l2_bound" in own else math.nan
@@ -100,7 +101,7 @@ def table(results: ResultSet) -> pd.DataFrame:
         }
     measured = load(results.folder)
     if measured is not None:
-        for key, own in measured[measured["input"] == OFFSET].groupby(["variant", "precision"], sort=True):
+        for key, own in _with_sums(measured[measured["input"] == OFFSET]).groupby(LINE, sort=True):
             worst = own.loc[_place_of_largest(own["max_relative_error"])]
             lines[key] = lines.get(key, {}) | {
                 "offset_max_relative_error": worst["max_relative_error"],
@@ -109,13 +110,22 @@ def table(results: ResultSet) -> pd.DataFrame:
                 "offset_params": worst["params"],
                 "offset_argmax_agrees": str(bool(own["argmax_agrees"].all())).lower(),
             }
-    named = [{"variant": name, "precision": precision, **line} for (name, precision), line in sorted(lines.items())]
+    named = [dict(zip(LINE, key)) | line for key, line in sorted(lines.items())]
     found = pd.DataFrame(named, columns=COLUMNS)
     text = ["offset_problem", "offset_params", "offset_argmax_agrees"]
     found[text] = found[text].fillna("")
     counts = ["points", "rows", "rows_peak_elsewhere"]
     found[counts] = found[counts].fillna(0).astype(int)
     return found
+
+
+def _with_sums(lines: pd.DataFrame) -> pd.DataFrame:
+    """With a column for the value of the parameter `sums`, empty where a point has none."""
+    return lines.assign(sums=lines["params"].str.extract(r"(?:^|;)sums=([^;]*)", expand=False).fillna(""))
+
+
+def _label(variant: str, precision: str, sums: str) -> str:
+    return style.label(variant, precision) + (f", sums {sums}" if sums else "")
 
 
 def _largest(values: pd.Series) -> float:
@@ -131,9 +141,7 @@ def readable(found: pd.DataFrame, has_offset: bool) -> pd.DataFrame:
     """The table as people read it; without the columns of the offset where that was not measured."""
     shown = pd.DataFrame(
         {
-            "Variant": [
-                style.label(variant, precision) for variant, precision in zip(found["variant"], found["precision"])
-            ],
+            "Variant": [_label(*line) for line in zip(*(found[name] for name in LINE))],
             "Points": found["points"],
             "Rows": found["rows"],
             "Peak elsewhere (rows)": found["rows_peak_elsewhere"],
@@ -165,11 +173,11 @@ def by_input(measured: pd.DataFrame) -> pd.DataFrame:
     """The largest error of each variant (lines) on each kind of input (columns), in the order of the file."""
     inputs = list(dict.fromkeys(measured["input"]))
     lines = []
-    for (variant, precision), own in measured.groupby(["variant", "precision"], sort=True):
+    for line, own in _with_sums(measured).groupby(LINE, sort=True):
         largest = {name: _largest(of["max_relative_error"]) for name, of in own.groupby("input")}
         lines.append(
             {
-                "Variant": style.label(variant, precision),
+                "Variant": _label(*line),
                 **{name: _measured(largest.get(name, math.nan), name in largest) for name in inputs},
             }
         )

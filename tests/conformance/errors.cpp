@@ -93,12 +93,26 @@ Errors errors_of(const Problem& p, const Reference& ref, const std::vector<T>& o
   return worst;
 }
 
+// How a point adds up its sums of products, where the variant has several ways: the value of its parameter `sums`.
+std::string sums_of(const Params& params) { return params.has("sums") ? params.get("sums") : ""; }
+
+// Of each of these ways lines of its own, in the order of the grid.
+std::vector<std::string> ways_of_sums(const Variant& variant) {
+  std::vector<std::string> ways;
+  for (const Params& params : grid_points(variant)) {
+    const std::string own = sums_of(params);
+    if (std::find(ways.begin(), ways.end(), own) == ways.end()) ways.push_back(own);
+  }
+  return ways;
+}
+
 // Spread evenly over those that the device takes.
-std::vector<Params> some_points(const Variant& variant, Precision precision, const Problem& problem,
-                                Device& device) {
+std::vector<Params> some_points(const Variant& variant, const std::string& sums,
+                                Precision precision, const Problem& problem, Device& device) {
   std::vector<Params> points = grid_points(variant);
   std::erase_if(points, [&](const Params& params) {
-    return !supported({&variant, params, precision, problem, {}, 0}, device);
+    return sums_of(params) != sums ||
+           !supported({&variant, params, precision, problem, {}, 0}, device);
   });
   std::vector<Params> some;
   const std::size_t count = std::min(kPoints, points.size());
@@ -135,39 +149,53 @@ class Table {
     for (const Variant* variant : variants) {
       for (const Precision precision : variant->precisions) {
         if (std::count(precisions.begin(), precisions.end(), precision) == 0) continue;
-        Errors worst;
-        Params of_worst;
-        for (const Params& params : some_points(*variant, precision, problem, device_)) {
-          PlanRequest request{problem, params, precision, nullptr, device_.stream()};
-          const Buffer workspace =
-              device_.allocate(std::max<std::size_t>(variant->workspace_bytes(request), 1));
-          request.workspace = workspace.get();
-          device_.fill(out.data(), 0xff, bytes(problem.out_elements()));
-          const std::unique_ptr<Plan> plan = variant->plan(request);
-          plan->compute(call_of(left, right, out, device_));
-          device_.synchronize();
-          const Errors errors = errors_of(
-              problem, reference, downloaded<T>(device_, out.data(), problem.out_elements()));
-          worst.argmax_agrees &= errors.argmax_agrees;
-          if (!(errors.l2 <= worst.l2)) worst.l2 = errors.l2;
-          if (!(errors.relative <= worst.relative)) {
-            worst.relative = errors.relative;
-            of_worst = params;
+        for (const std::string& sums : ways_of_sums(*variant)) {
+          Errors worst;
+          Params of_worst;
+          for (const Params& params : some_points(*variant, sums, precision, problem, device_)) {
+            const Errors errors =
+                errors_of(problem, reference,
+                          computed<T>({problem, params, precision, nullptr, device_.stream()},
+                                      *variant, left, right, out));
+            worst.argmax_agrees &= errors.argmax_agrees;
+            if (!(errors.l2 <= worst.l2)) worst.l2 = errors.l2;
+            if (!(errors.relative <= worst.relative)) {
+              worst.relative = errors.relative;
+              of_worst = params;
+            }
           }
+          // Below 0 it supports no point of it.
+          if (worst.relative >= 0) add_line(*variant, precision, kind, problem, of_worst, worst);
         }
-        if (worst.relative < 0) continue;  // supports no point of it
-        char numbers[80];
-        std::snprintf(numbers, sizeof numbers, "%.4g,%.4g,%s", worst.relative, worst.l2,
-                      worst.argmax_agrees ? "True" : "False");
-        // A window holds commas; these problems are full.
-        file_ << variant->id << "," << to_string(precision) << "," << to_string(kind) << ","
-              << problem.id() << "," << of_worst.canonical() << "," << numbers << "\n";
-        ++lines_;
       }
     }
   }
 
  private:
+  template <typename T>
+  std::vector<T> computed(PlanRequest request, const Variant& variant, Banded& left, Banded& right,
+                          Banded& out) {
+    const Buffer workspace =
+        device_.allocate(std::max<std::size_t>(variant.workspace_bytes(request), 1));
+    request.workspace = workspace.get();
+    device_.fill(out.data(), 0xff, out.bytes);
+    const std::unique_ptr<Plan> plan = variant.plan(request);
+    plan->compute(call_of(left, right, out, device_));
+    device_.synchronize();
+    return downloaded<T>(device_, out.data(), request.problem.out_elements());
+  }
+
+  void add_line(const Variant& variant, Precision precision, InputKind kind, const Problem& problem,
+                const Params& params, const Errors& errors) {
+    char numbers[80];
+    std::snprintf(numbers, sizeof numbers, "%.4g,%.4g,%s", errors.relative, errors.l2,
+                  errors.argmax_agrees ? "True" : "False");
+    // A window holds commas; these problems are full.
+    file_ << variant.id << "," << to_string(precision) << "," << to_string(kind) << ","
+          << problem.id() << "," << params.canonical() << "," << numbers << "\n";
+    ++lines_;
+  }
+
   std::ostream& file_;
   std::uint64_t seed_;
   Device& device_;

@@ -97,3 +97,15 @@ def test_a_damaged_file_ends_in_one_line(tmp_path, old, new, told):
     with pytest.raises(UserError, match=told) as error:
         accuracy.files(loaded)
     assert "\n" not in str(error.value) and "conformance --errors" in str(error.value)
+
+
+def test_each_way_to_add_up_sums_has_a_line(tmp_path):
+    problem = "one-to-one/16x16/16x16/1:1/full"
+    plain = f"tiled_direct,fp32,offset,{problem},overlap_tile=4x8;warps_across=1,5.9e-05,4e-05,True"
+    blocked = f"tiled_direct,fp32,offset,{problem},overlap_tile=4x8;sums=blocked;warps_across=1,2.1e-07,1e-07,True"
+    found = accuracy.table(results(tmp_path, plain, blocked)).set_index(["variant", "sums"])
+    largest = found["offset_max_relative_error"]
+    assert largest["tiled_direct", ""] == 5.9e-5 and largest["tiled_direct", "blocked"] == 2.1e-7
+    text = accuracy.files(results(tmp_path, plain, blocked))["accuracy.md"]
+    by_input = text.partition("## By kind of input")[2]
+    assert ", sums blocked | 2.1e-07 |" in by_input and " | 5.9e-05 |" in by_input
