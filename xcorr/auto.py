@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from xcorr import speeds, table
+from xcorr import plans, speeds, table
 from xcorr.by_data import by_data, sides_of
 from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.estimates import Estimate, by_speeds, estimates, in_known_form
@@ -84,30 +84,41 @@ def _why(problem: Problem, source: Source, best: Predicted, rival: str) -> str:
 
 
 def by_rule(
-    problem: Problem, variants: Iterable[Variant], machine: Mapping[str, Any], fits: Callable[[Point], str]
+    problem: Problem,
+    variants: Iterable[Variant],
+    machine: Mapping[str, Any],
+    fits: Callable[[Point], str],
+    plan_us: Callable[[Point], float] = lambda _: 0.0,
 ) -> Choice | None:
-    """Without a measurement of the form: the shortest time by the speeds in speeds.toml, which know cores and class.
-    Points that are equally fast keep their order."""
+    """Without a measurement of the form: the shortest time by the speeds in speeds.toml, which know cores and class, with the
+    plan. Points that are equally fast keep their order."""
     shipped, cores = speeds.shipped(), max(1, int(machine.get("cores") or 1))
     timed = [
         (speeds.launch_s(shipped, variant, params, problem, cores), variant.id, params)
         for variant in variants
         for params in variant.points
     ]
-    for seconds, *point in sorted(timed, key=lambda one: one[0]):
+    for seconds, *point in sorted(timed, key=lambda one: 1e6 * one[0] + plan_us((one[1], one[2]))):
         if not fits((point[0], point[1])):
             why = f"nothing was measured; by rule, {seconds * 1e6:.3g} us at the speeds of xcorr/speeds.toml"
             return Choice(point[0], point[1], seconds * 1e6, why)
     return None
 
 
-def _first_that_fits(ranked: Sequence[Estimate], fits: Callable[[Point], str]) -> Choice | None:
-    """The fastest that fits, and the next variant."""
+def _first_that_fits(
+    known: Sequence[Estimate], fits: Callable[[Point], str], plan_us: Callable[[Point], float]
+) -> Choice | None:
+    """The fastest that fits, its plan counted, and the next variant. Of `known`, which are in order, equal ones stay so."""
+
+    def total(one: Estimate) -> float:
+        return one.us + plan_us(one.point)
+
+    ranked = sorted(known, key=total)
     for place, best in enumerate(ranked):
         if not fits(best.point):
             others = (one for one in ranked[place + 1 :] if one.point[0] != best.point[0] and not fits(one.point))
             second = next(others, None)
-            rival = f"; next {second.point[0]} at {second.us / best.us:.2f} x" if second else ""
+            rival = f"; next {second.point[0]} at {total(second) / total(best):.2f} x" if second else ""
             return Choice(*best.point, best.us, best.why + rival)
     return None
 
@@ -115,22 +126,27 @@ def _first_that_fits(ranked: Sequence[Estimate], fits: Callable[[Point], str]) -
 class Auto:
     """Chooses on one device of one build; a problem that was asked before costs nothing.
 
-    `library` is a xcorr.library.Library or what stands in for it. `once`: a plan serves a single call, so that its time
-    counts too; else it is kept for many.
+    `library` is a xcorr.library.Library or what stands in for it. `calls`: how many calls of a kind a plan serves, so that
+    its share counts (xcorr/plans.py); by default it is kept and costs nothing.
     """
 
-    def __init__(self, library: Any, device: str = "cpu", results: Path = RESULTS, *, once: bool = False) -> None:
-        self._once = once
+    def __init__(
+        self, library: Any, device: str = "cpu", results: Path = RESULTS, *, calls: float = plans.KEPT
+    ) -> None:
+        self._calls = calls
         self._library, self._device, self._results = library, device, results
         self._machine: dict[str, Any] = library.machine(device)
         backend = device.partition(":")[0]
         self._variants = [Variant.from_list(one) for one in library.variants() if one["backend"] == backend]
         self._outdated = table.outdated(self._machine["machine_key"], results)
         self._sources: dict[str, list[Source]] = {}  # by precision
-        self._known: dict[tuple[Problem, str, bool], Choice] = {}
+        self._known: dict[tuple[Problem, str, float, bool], Choice] = {}
 
-    def choose(self, request: Request, precision: str = "fp32", risk: str = "") -> Choice:
-        """The choice for a xcorr.library.Request. UserError where no variant of the build can.
+    def choose(
+        self, request: Request, precision: str = "fp32", risk: str = "", *, calls: float | None = None
+    ) -> Choice:
+        """The choice for a xcorr.library.Request. UserError where no variant of the build can. `calls`: of this request,
+        where its number differs from that of others.
 
         `risk`: what fft_range.risk says of the data, if they are known. Where it says anything, a variant by
         definition is chosen, unless none is feasible: then the FFT stays, with a warning.
@@ -139,15 +155,17 @@ class Auto:
         problem = Problem(request.form, *sizes, request.window, request.fields)
         if problem.is_plain and not self._knows(problem, precision):  # one array twice takes as long as two
             problem = replace(problem, fields=PLAIN)
-        if (problem, precision, False) not in self._known:
-            self._known[problem, precision, False] = self._must_choose(request, problem, precision)
-        fastest = self._known[problem, precision, False]
+        served = self._calls if calls is None else calls
+        place = problem, precision, served
+        if (*place, False) not in self._known:
+            self._known[(*place, False)] = self._must_choose(request, problem, precision, served)
+        fastest = self._known[(*place, False)]
         if not risk or not self.is_fft(fastest.variant):
             return fastest
-        if (problem, precision, True) not in self._known:
-            known = self._choose(request, problem, precision, ("definition",))
-            self._known[problem, precision, True] = known or replace(fastest, us=math.inf)
-        exact = self._known[problem, precision, True]
+        if (*place, True) not in self._known:
+            known = self._choose(request, problem, precision, served, ("definition",))
+            self._known[(*place, True)] = known or replace(fastest, us=math.inf)
+        exact = self._known[(*place, True)]
         if exact.us <= FEASIBLE_US:
             return replace(exact, why=f"{exact.why}; no FFT: {risk}")
         way_out = f"no variant by definition computes it within {FEASIBLE_US * 1e-6:g} s"
@@ -172,8 +190,8 @@ class Auto:
         """Whether the variant of that name transforms."""
         return any(one.id == variant and one.algorithm_class == "fft" for one in self._variants)
 
-    def _must_choose(self, request: Request, problem: Problem, precision: str) -> Choice:
-        choice = self._choose(request, problem, precision, ("definition", "fft"))
+    def _must_choose(self, request: Request, problem: Problem, precision: str, calls: float) -> Choice:
+        choice = self._choose(request, problem, precision, calls, ("definition", "fft"))
         if choice is None:
             raise UserError(
                 f"device {self._device}: no variant of this build computes {problem.id} in {precision} there; "
@@ -181,7 +199,9 @@ class Auto:
             )
         return choice
 
-    def _choose(self, request: Request, problem: Problem, precision: str, classes: Sequence[str]) -> Choice | None:
+    def _choose(
+        self, request: Request, problem: Problem, precision: str, calls: float, classes: Sequence[str]
+    ) -> Choice | None:
         here = [
             one
             for one in self._variants
@@ -196,21 +216,21 @@ class Auto:
                 request, variant=point[0], params=point[1], precision=precision, device=self._device
             )
 
+        by_id, shipped = {one.id: one for one in here}, speeds.shipped()
+
+        def plan_us(point: Point) -> float:
+            variant = by_id.get(point[0])
+            return plans.share_us(shipped, variant, point[1], problem, calls) if variant else 0.0
+
         if problem.fields != PLAIN:
-            choice = self._with_fields(problem, here, precision, fits)
+            choice = self._with_fields(problem, here, precision, fits, plan_us)
         else:
             known = ordered(problem, self._known_to(problem, here, precision, fits))
-            plan_us = partial(self._plan_us, problem, {one.id: one for one in here})
             found = (pick(problem, source, fits, plan_us) for source in known)
-            choice = next(filter(None, found), None) or by_rule(problem, here, self._machine, fits)
-        if choice and self._once and problem.fields == PLAIN:
-            choice = replace(choice, why=f"{choice.why}; for a single call, whose plan counts")
+            choice = next(filter(None, found), None) or by_rule(problem, here, self._machine, fits, plan_us)
+        if choice:
+            choice = replace(choice, why=choice.why + plans.text_of(calls))
         return replace(choice, why=f"{choice.why}; {self._outdated}") if choice and self._outdated else choice
-
-    def _plan_us(self, problem: Problem, variants: Mapping[str, Variant], point: Point) -> float:
-        """What the plan of a point adds to a call: nothing where it is kept."""
-        variant = variants.get(point[0])
-        return speeds.plan_once_us(speeds.shipped(), variant, problem) if self._once and variant else 0.0
 
     def _can(self, precision: str, problem: Problem, point: Point) -> bool:
         """Whether the point of this build computes the problem on this device; one of another build may have."""
@@ -232,7 +252,12 @@ class Auto:
         return self._sources[precision]
 
     def _with_fields(
-        self, problem: Problem, here: Sequence[Variant], precision: str, fits: Callable[[Point], str]
+        self,
+        problem: Problem,
+        here: Sequence[Variant],
+        precision: str,
+        fits: Callable[[Point], str],
+        plan_us: Callable[[Point], float],
     ) -> Choice | None:
         """The fastest by the first source that tells of a point which fits: measured with such fields, or estimated; else by
         speeds. Families for such problems come before others."""
@@ -241,13 +266,13 @@ class Auto:
         special = [one for one in own if not all(map(fits, ((one.id, params) for params in one.points)))]
         can = partial(self._can, precision)
         for source in sources:
-            choice = _first_that_fits(estimates(problem, source, special or here, can), fits)
+            choice = _first_that_fits(estimates(problem, source, special or here, can), fits, plan_us)
             if choice is not None:
                 near = reached(in_known_form(problem, source.times), source.times)
                 told = "" if near else f"nothing near was measured with {fields}; "
                 return replace(choice, why=f"{told}{choice.why}; {source.where}")
         cores = max(1, int(self._machine.get("cores") or 1))
-        choice = _first_that_fits(by_speeds(problem, special or here, cores), fits)
+        choice = _first_that_fits(by_speeds(problem, special or here, cores), fits, plan_us)
         return choice and replace(choice, why=f"nothing was measured; by rule with {fields}, {choice.why}")
 
     def _known_to(
@@ -286,8 +311,24 @@ def parser() -> Parser:
         add(f"--{name}", default=getattr(PLAIN, name), help=f"a field of the problem (default: {getattr(PLAIN, name)})")
     add("--precision", default="fp32", help="fp32 (default), fp64, ...")
     add("--device", default="cpu", help="cpu (default) or cuda:N")
+    add(
+        "--calls",
+        type=_calls,
+        default=plans.KEPT,
+        metavar="N",
+        help="calls that share a plan (default: many, it is kept)",
+    )
     made.add_results()
     return made
+
+
+def _calls(text: str) -> float:
+    """A number of calls, or `many`."""
+    if text == "many":
+        return plans.KEPT
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < 1:
+        raise UserError(f"--calls {text}: not a number of calls; give 1 to 999999999, or many")
+    return float(text)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -302,7 +343,9 @@ def run(argv: Sequence[str]) -> int:
     problem = Problem(options.form, left, right, lefts, rights, options.window, fields)
     request = Request(problem.form, left, right, lefts, rights, problem.window, **fields.given)
     try:
-        chosen = Auto(Library(), options.device, options.results).choose(request, options.precision)
+        chosen = Auto(Library(), options.device, options.results, calls=options.calls).choose(
+            request, options.precision
+        )
     except LibraryError as error:
         raise UserError(str(error)) from error
     print(f"{problem.id}: {chosen.variant} {chosen.params}".rstrip() + f": {chosen.why}")

@@ -259,7 +259,7 @@ def prepare(library: Any, arguments: argparse.Namespace, request: Request, facts
         raise UserError(f"precision '{job.precision}': this build has {', '.join(known)}; choose one")
     for records in (True, False) if request.fields.result_kind != "surface" else (False,):
         chunks, held = stream.chunks_of(request, facts, job, limit, records)
-        chooser = Auto(library, arguments.device, once=len(chunks) == 1)
+        chooser = Auto(library, arguments.device, calls=stream.calls_of(chunks))
         part = part_of(request, max(chunks, key=lambda chunk: chunk.pairs))
         fastest = chooser.choose(part, job.precision)  # refuses before anything is read
         if not records or stream.writes_itself(library, fastest.variant, request):

@@ -181,8 +181,8 @@ def read_masks(arguments: argparse.Namespace) -> tuple[np.ndarray | None, np.nda
     return first, second
 
 
-def chooser(library: Any, variant: str, device: str) -> Callable[[Request], Job]:
-    """What runs a request: the variant, or the choice of auto for each kind of request. The choice of auto measures what the
+def chooser(library: Any, variant: str, device: str) -> Callable[[Request, int], Job]:
+    """What runs a request in so many calls: the variant, or the choice of auto for each kind of request. The choice of auto measures what the
     variant has searched, where the variant has no such score."""
     named = None
     if variant != "auto":
@@ -190,12 +190,12 @@ def chooser(library: Any, variant: str, device: str) -> Callable[[Request], Job]
         named = Job(known["id"], default_params(known), "fp32", device)
     auto = Auto(library, device)
 
-    def choose(request: Request) -> Job:
+    def choose(request: Request, calls: int) -> Job:
         if named is not None:
             settings = {"variant": named.variant, "params": named.params, "device": device}
             if request.score == "covariance" or not library.supports(request, **settings):
                 return named
-        choice = auto.choose(request)
+        choice = auto.choose(request, calls=calls)
         return Job(choice.variant, choice.params, "fp32", device)
 
     return choose

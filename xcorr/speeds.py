@@ -47,18 +47,6 @@ def launch_s(speeds: Mapping[str, Any], variant: Variant, params: str, problem: 
     return float(speed["launch_us"]) * 1e-6 + work / per_second(speed, params, cores)
 
 
-def plan_once_us(speeds: Mapping[str, Any], variant: Variant, problem: Problem) -> float:
-    """Microseconds of a plan that nothing is timed for (Planning::once): by the lengths of its transforms, 0 where no speed
-    of such plans is known."""
-    speed = speeds["plans_once"].get(variant.backend, {}).get(variant.algorithm_class)
-    if speed is None:
-        return 0.0
-    lengths = sum(a + b - 1 for a, b in zip(problem.left, problem.right))
-    if problem.fields.boundary == "circular":
-        lengths = sum(problem.left)
-    return 1e6 * lengths / float(speed["per_s"])
-
-
 def with_score_us(speeds: Mapping[str, Any], variant: Variant, us: float) -> float:
     """Microseconds of a score, where its variant takes `us` for sums of products."""
     costs = speeds["scores"][variant.backend][variant.algorithm_class]

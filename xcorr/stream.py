@@ -91,6 +91,12 @@ def plan_chunks(request: Request, pair_bytes: int, limit: int) -> list[Chunk]:
     return chunks
 
 
+def calls_of(chunks: list[Chunk]) -> int:
+    """How many calls share the plan of the largest chunk: those of as many pairs."""
+    pairs = [chunk.pairs for chunk in chunks]
+    return pairs.count(max(pairs))
+
+
 def pair_bytes(facts: Description, job: Job) -> int:
     """Bytes of the surface of a pair."""
     return facts.out_rows * facts.out_cols * np.dtype(job.scalar).itemsize

@@ -1,6 +1,6 @@
 """Particle image velocimetry: displacements between two frames, by the correlation of many small windows.
 
-    field = displacements(library, first, second, window=[64, 32], passes=3, choose=lambda request: Job("template_fft_cpu"))
+    field = displacements(library, first, second, window=[64, 32], passes=3, choose=lambda request, calls: Job("template_fft_cpu"))
 
 Windows are views of the frames. A pass searches, then measures:
 
@@ -158,9 +158,9 @@ def displacements(
     least_value: float = LEAST_VALUE,
     masks: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
     least_valid: float = LEAST_VALID,
-    choose: Callable[[Request], Job],
+    choose: Callable[[Request, int], Job],
 ) -> Field:
-    """The field between two frames of one shape, float32. `choose`: what runs a request. `window`, `overlap` and `fit` are as
+    """The field between two frames of one shape, float32. `choose`: what runs a request, of which a pass makes so many calls. `window`, `overlap` and `fit` are as
     `schedule` takes them. `masks`: of each frame True or 1 where a pixel counts; windows of which less than `least_valid`
     counts are blank.
 
@@ -224,7 +224,7 @@ class _Run:
     places: tuple[np.ndarray, np.ndarray]
     settings: Pass
     boundary: str
-    choose: Callable[[Request], Job]
+    choose: Callable[[Request, int], Job]
 
     def of(
         self, predicted: tuple[np.ndarray, np.ndarray], least_valid: float
@@ -274,7 +274,8 @@ class _Run:
             if self.valid is not None:
                 for name, mask, (y, x) in zip(("left_mask", "right_mask"), self.valid, corners):
                     masks[name] = windows.copies(mask, y[part], x[part], side)
-            found[part] = self.choose(request).correlate(self.library, request, *sides, **masks)
+            calls = found.size // step if part.stop - start == step else 1  # the last part has a plan of its own
+            found[part] = self.choose(request, calls).correlate(self.library, request, *sides, **masks)
         whole = np.zeros(group.shape, results.PEAK)
         whole[group] = found
         return whole

@@ -167,9 +167,11 @@ class ReductionRate(Rate):
 
 
 class OncePlan(Base):
-    """Elements of the lengths of transforms per second, of a plan that nothing is timed for."""
+    """A plan that nothing is timed for: microseconds, and elements of the lengths of its transforms per second."""
 
-    per_s: Number
+    us: Union[Number, None] = None
+    per_s: Union[Number, None] = None
+    where: dict[str, Number] = {}  # microseconds, by parameters
 
 
 class Rates(Base):
@@ -178,7 +180,7 @@ class Rates(Base):
     classes: dict[str, dict[str, Rate]]
     families: dict[str, dict[str, dict[str, Rate]]] = {}
     reduction: dict[str, ReductionRate] = {}  # of surfaces to records, by backend
-    plans_once: dict[str, dict[str, OncePlan]] = {}  # by backend and class
+    plans_once: dict[str, dict[str, OncePlan]] = {}  # by backend and class; `variants` by id
     scores: dict[str, dict[str, ScoreCost]] = {}  # of sums of products, by backend and class
     variants: dict[str, Rate] = {}
     verification: dict[str, Verification]

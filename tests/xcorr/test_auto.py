@@ -11,7 +11,7 @@ from scipy_library import ScipyLibrary
 from experiments.driver import measured, store
 from experiments.driver.schema import grid, load_experiment
 from experiments.published import auto_table
-from xcorr import auto, table
+from xcorr import auto, plans, table
 from xcorr.errors import UserError
 from xcorr.library import Request
 from xcorr.paths import RESULTS
@@ -113,7 +113,7 @@ def test_a_single_call_counts_its_plan():
     library = ScipyLibrary()
     for length in (100_000, 1_000_000):
         request = Request("one-to-one", (1, length), (1, length), 1, 1, "sy:0..0,sx:-250..250")
-        single, kept = (auto.Auto(library, "cpu", once=once).choose(request) for once in (True, False))
+        single, kept = (auto.Auto(library, "cpu", calls=calls).choose(request) for calls in (1, plans.KEPT))
         assert single.variant == "cpu_row_streaming" and single.why.endswith("for a single call, whose plan counts")
         assert kept.variant == "cpu_fft" and "single call" not in kept.why
     small = auto.pick(square(42), source(16, 64), lambda point: "", lambda point: 1e3 if point == FFT else 0.0)

@@ -210,7 +210,7 @@ def test_the_default_is_auto_and_says_why(save, rng, capsys):
         (request, variant, params, precision, _), *_ = library.calls
         said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("auto: ")]
         assert len(said) == 1 and said[0].startswith(f"auto: {variant} {params}: ") and precision == "fp32"
-        expected = auto.Auto(library, once=True).choose(request)
+        expected = auto.Auto(library, calls=1).choose(request)
         assert (variant, params) == (expected.variant, expected.params)
 
 

@@ -1,0 +1,50 @@
+"""What plans cost the calls that they serve: the one rule by which `auto` counts them.
+
+A call takes its time and its share of the plan: all of it where the plan serves this call alone, a part where the number of
+calls is known, nothing where the plan is kept for calls that nobody counts, as in a session.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from xcorr.problem import Problem
+from xcorr.variants import Variant, assignments
+
+SINGLE, KEPT = 1.0, math.inf  # calls that a plan serves
+
+
+def share_us(speeds: Mapping[str, Any], variant: Variant, params: str, problem: Problem, calls: float) -> float:
+    """Microseconds that the plan adds to each of `calls` calls."""
+    return 0.0 if calls == KEPT else plan_us(speeds, variant, params, problem) / calls
+
+
+def plan_us(speeds: Mapping[str, Any], variant: Variant, params: str, problem: Problem) -> float:
+    """Microseconds of a plan that nothing is timed for (Planning::once), by `plans_once` of speeds.toml; 0 where it has no
+    speed of such plans: they take microseconds."""
+    known = speeds["plans_once"]
+    speed = known["variants"].get(variant.id) or known.get(variant.backend, {}).get(variant.algorithm_class)
+    if speed is None:
+        return 0.0
+    given = assignments(params)
+    for condition, us in speed.get("where", {}).items():
+        if assignments(condition).items() <= given.items():
+            return float(us)
+    of_lengths = 1e6 * _lengths(problem) / float(speed["per_s"]) if "per_s" in speed else 0.0
+    return float(speed.get("us", 0)) + of_lengths
+
+
+def _lengths(problem: Problem) -> int:
+    """Of the transforms of a pair."""
+    if problem.fields.boundary == "circular":
+        return sum(problem.left)
+    return sum(a + b - 1 for a, b in zip(problem.left, problem.right))
+
+
+def text_of(calls: float) -> str:
+    """For the line that says why: "" where plans are kept."""
+    if calls == KEPT:
+        return ""
+    return "; for a single call, whose plan counts" if calls == SINGLE else f"; for {calls:g} calls, which share a plan"
