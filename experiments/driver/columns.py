@@ -22,6 +22,8 @@ KEY = (
     "variant params precision form left_rows left_cols right_rows right_cols lefts rights window "
     "boundary score masks result same views mode input preset source_hash"
 ).split()
+# Rows that are equal in these are of rivals: variants and points that compute one problem in one way.
+RIVALS = (*GEOMETRY, *FIELDS, "mode", "input")
 INTEGERS = ("left_rows left_cols right_rows right_cols lefts rights repetition iterations fmas bytes seed").split()
 FLOATS = (
     "compute_us forward_us hadamard_us inverse_us plan_us allocate_us upload_us download_us "

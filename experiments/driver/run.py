@@ -67,7 +67,9 @@ def parser() -> argparse.ArgumentParser:
     add("--dry-run", action="store_true", help="print points and estimated minutes, then stop")
     add("--force", action="store_true", help="measure again; old rows stay, the newest win")
     add(
-        "--slowed", action="store_true", help="re-measure points timed on a busy host; keep the run on the quieter host"
+        "--slowed",
+        action="store_true",
+        help="re-measure problems timed on a busy host; keep the run on the quieter host",
     )
     add("--shard", metavar="K/N", default="1/1", help="part K of N of the sweep (default: 1/1)")
     made.add_results()
@@ -209,8 +211,9 @@ def split(
     """
     done = {} if options.force else {(row["experiment"], store.key_of(row)): row for row in rows}
     if options.slowed:
-        for place in slowed(rows, quiet):
-            done.pop(place, None)
+        busy = slowed(rows, quiet)
+        problems = {store.rivals_of(row) for place, row in done.items() if place in busy}
+        done = {place: row for place, row in done.items() if store.rivals_of(row) not in problems}
     pending: list[Unit] = []
     for unit in units:
         left = []

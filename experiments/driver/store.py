@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.driver.belonging import Belonging
-from experiments.driver.columns import COLUMNS, FLOATS, IDENTITY, INTEGERS, KEY, Key, Row
+from experiments.driver.columns import COLUMNS, FLOATS, IDENTITY, INTEGERS, KEY, RIVALS, Key, Row
 from experiments.driver.decoding import Damaged, Newer, decode
 from experiments.driver.identity import architecture, identities
 from experiments.driver.run_records import by_run, run_records
@@ -68,6 +68,11 @@ def run_ids(folder: Path) -> set[str]:
 def key_of(row: Row) -> Key:
     """The resume key of a row: two rows with equal keys are measurements of the same point."""
     return (*(row[name] for name in KEY[:-1]), source_of(row))
+
+
+def rivals_of(row: Row) -> Key:
+    """The experiment and problem of a row: rows that are equal in it are of rivals."""
+    return (row["experiment"], *(row.get(name, "") for name in RIVALS))
 
 
 def source_of(row: Row) -> str:
@@ -256,23 +261,28 @@ def newest(rows: list[Row], again: Collection[str] = ()) -> list[Row]:
     """Of each (experiment, resume key) the rows of its newest run, each repetition once.
 
     `not_selected` says nothing about a point: it never replaces an outcome that was found. A run of
-    `again` measured what a busy host had slowed down; where it met a busier one (`launch_us` of its row
-    is longer) the rows before it stay.
+    `again` measured the problems that a busy host had slowed down; of one where it met a busier host (its longest
+    `launch_us` there is no shorter) the rows before it stay, those of all rivals.
     """
     latest: dict[tuple[str, Key], str] = {}
-    launch: dict[tuple[str, Key], float] = {}
+    longest: dict[tuple[Key, str], float] = {}  # launch of a problem in a run
+    for row in rows if again else ():
+        place = rivals_of(row), row["run"]
+        unmeasured = row["outcome"] in ("not_supported", "not_selected")  # no launch; a failure counts as the longest
+        longest[place] = max(longest.get(place, 0.0), 0.0 if unmeasured else float(row.get("launch_us") or "inf"))
     found: set[tuple[str, Key]] = set()  # points with another outcome than not_selected
     kept: dict[tuple[str, Key, str], Row] = {}
     for row in sorted(rows, key=lambda row: row["run"]):
         point = (row["experiment"], key_of(row))
         if row["run"] == latest.get(point):
             continue
-        launch_us = float(row.get("launch_us") or "inf")
         if point in found and row["outcome"] == "not_selected":
             continue
-        if row["run"] in again and point in found and launch_us >= launch[point]:
-            continue
-        latest[point], launch[point] = row["run"], launch_us
+        if row["run"] in again and point in found:
+            problem = rivals_of(row)
+            if longest[problem, row["run"]] >= longest[problem, latest[point]]:
+                continue
+        latest[point] = row["run"]
         if row["outcome"] != "not_selected":
             found.add(point)
     for row in rows:

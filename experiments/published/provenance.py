@@ -8,13 +8,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.driver.columns import Row
+from experiments.driver.columns import RIVALS, Row
 from experiments.driver.sources import Sources
+from experiments.driver.store import rivals_of
 from xcorr.errors import UserError, warn
-from xcorr.fields import NAMES as FIELDS
-from xcorr.problem import GEOMETRY
 
-PROBLEM = (*GEOMETRY, *FIELDS, "mode", "input")  # rows that are equal in these are of rivals
 AGAIN = "measure again with python3 -m experiments.driver.run"
 
 
@@ -78,13 +76,13 @@ def check_blocks(
     preset: dict[str, str] = {}
     for row in rows:
         if row["outcome"] == "passed":
-            met[tuple(row.get(name, "") for name in PROBLEM)].add(row["run"])
+            met[rivals_of(row)].add(row["run"])
             preset[row["run"]] = row["preset"]
     mixed = {problem: of for problem, of in met.items() if len(of) > 1 and of & set(local)}
     if not mixed:
         return
     problem, of = min(mixed.items())
-    cell = dict(zip(PROBLEM, problem))
+    cell = dict(zip(RIVALS, problem[1:]))
     size = f"{cell['left_rows']}x{cell['left_cols']}"
     cards = _cards(runs, of)
     raise UserError(

@@ -62,3 +62,35 @@ def test_measuring_again_beside_a_busier_host_replaces_nothing(driver: Driver) -
 def test_a_point_that_was_only_measured_again_keeps_its_rows() -> None:
     only = row(variant="only", run="2", launch_us="", **{n: "1" for n in store.INTEGERS})
     assert store.newest([only], again={"2"}) == [only]
+
+
+def test_a_slowed_point_is_measured_again_with_its_rivals(driver: Driver) -> None:
+    """They meet in one run, so that their problem can be published."""
+    driver.faults({"kind": "busy", "variant": "cpu_fft", "left": "8x8"})
+    driver.run("--sizes", "4,8")
+    first = {one["run"] for one in driver.rows()}
+    driver.faults()
+    driver.run("--sizes", "4,8", "--slowed")
+    again = [one for one in driver.rows() if one["run"] not in first]
+    assert {(one["variant"], one["left_rows"]) for one in again} == {("cpu_definition", "8"), ("cpu_fft", "8")}
+    assert len({store.key_of(one) for one in again}) == 6
+    assert driver.publish("--partial") == 0
+
+
+def test_of_a_problem_the_rivals_of_one_run_stay(driver: Driver) -> None:
+    driver.faults({"kind": "busy", "variant": "cpu_fft", "left": "8x8"})
+    driver.run("--sizes", "8")
+    first = driver.rows()
+    driver.faults({"kind": "busier", "variant": "cpu_definition", "left": "8x8"})
+    driver.run("--sizes", "8", "--slowed")
+    assert driver.rows() == first, "the fast launches of cpu_fft are of a run that a busier host slowed down"
+
+
+def test_what_is_not_supported_has_no_launch_and_a_failure_replaces_nothing() -> None:
+    numbers = {name: "1" for name in store.INTEGERS}
+    unsupported = {"variant": "other", "launch_us": "", "outcome": "not_supported", **numbers}
+    before = [row(variant="v", run="1", launch_us="4.6", **numbers), row(run="1", **unsupported)]
+    after = [row(variant="v", run="2", **numbers), row(run="2", **unsupported)]
+    assert {one["run"] for one in store.newest([*before, *after], again={"2"})} == {"2"}
+    failed = [{**after[0], "launch_us": "", "outcome": "failed"}, after[1]]
+    assert {one["run"] for one in store.newest([*before, *failed], again={"2"})} == {"1"}
