@@ -6,13 +6,13 @@
 // Here a sum of at most B products is added to a second one, the total, and begins anew. What the
 // total has lost by that addition becomes the start of the next sum (Kahan), so that the totals
 // together lose 2 u, whatever K is. The bound for products of one sign is (B / 2 + 2) u. B is at most
-// kChunk * (2 * kBlockRows - 1) = 508: a walk is cut into pieces of kBlockRows rows, and pieces
+// kChunk * (2 * kBlockRows - 1) = 252: a walk is cut into pieces of kBlockRows rows, and pieces
 // that are shorter gather until they have as many. Errors that have either sign add up to less:
-// about 0.3 u sqrt(B / 3) = 4 u. An infinite sum becomes NaN.
+// about 0.3 u sqrt(B / 3) = 3 u. An infinite sum becomes NaN.
 //
 // A tile of 4 x 8 shifts has its 32 totals in registers: 128 without spills for compute capability
 // 8.0 and 9.0, as many as the two blocks of an SM that the plain tile has. They are touched once for
-// at least kBlockRows steps, with 96 additions beside at least 8192 FMAs.
+// at least kBlockRows steps, with 96 additions beside at least 4096 FMAs.
 #pragma once
 
 #include "algorithms/tiled/register_tile.hpp"
@@ -22,7 +22,7 @@ namespace xcorr::tiled {
 template <int kRows, int kCols>
 class BlockedTile : public RegisterTile<kRows, kCols> {
  public:
-  static constexpr int kBlockRows = 64;  // right rows of a piece
+  static constexpr int kBlockRows = 32;  // right rows of a piece
   static_assert(kBlockRows >= kRows);
 
   // After `steps` <= kBlockRows right rows.

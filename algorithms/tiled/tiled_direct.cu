@@ -17,7 +17,7 @@
 //   overlap_tile  4x4, 4x8, 8x4  shifts of a thread, sy x sx. In this order they give 21, 32, 43 FMAs
 //                                for each 16-byte access to shared memory, and 24, 16, 16 warps on
 //                                an SM
-//   sums          plain, blocked  tile 4x8 only. blocked adds sums of at most 508 products to
+//   sums          plain, blocked  tile 4x8 only. blocked adds sums of at most 252 products to
 //                                 compensated totals (blocked_sums.hpp), so that the error does not
 //                                 grow with the number of products. An infinite sum becomes NaN. A
 //                                 point does not name plain

@@ -16,21 +16,27 @@
 namespace xcorr::emulation {
 namespace {
 
-// 1e4 and noise of -1 to 1.
-float drawn(std::uint64_t side, Index i) {
+enum class Data { offset, constant, two_modes };
+
+// offset: 1e4 and noise of -1 to 1. constant: one number near 1e4. two_modes: 1e4 and noise, or noise alone.
+float drawn(Data data, std::uint64_t side, Index i) {
   const std::uint64_t bits = mix(mix(side) ^ static_cast<std::uint64_t>(i)) >> 43;
-  return static_cast<float>(1e4 + static_cast<double>(bits) * 0x1p-20 - 1);
+  const double noise = static_cast<double>(bits) * 0x1p-20 - 1;
+  if (data == Data::constant) return static_cast<float>(1e4 + 0.3 * static_cast<double>(side));
+  return static_cast<float>(data == Data::two_modes && bits % 2 ? noise : 1e4 + noise);
 }
 
 // The largest error of an output near shift 0, divided by the norms of both matrices.
-double error(const Variant& variant, const Params& point, const std::string& shape) {
+double error(const Variant& variant, const Params& point, const std::string& shape,
+             Data data = Data::offset) {
   const Problem q = parse_problem("one-to-one/" + shape + "/" + shape + "/1:1/sy:-1..1,sx:-1..0");
   const Index rows = q.left.rows, cols = q.left.cols;
   GlobalMemory left(sizeof(float) * static_cast<std::size_t>(q.left_elements())),
       right(sizeof(float) * static_cast<std::size_t>(q.right_elements()));
   double left_squares = 0, right_squares = 0;
   for (Index i = 0; i < rows * cols; ++i) {
-    const double l = left.get<float>()[i] = drawn(1, i), r = right.get<float>()[i] = drawn(2, i);
+    const double l = left.get<float>()[i] = drawn(data, 1, i);
+    const double r = right.get<float>()[i] = drawn(data, 2, i);
     left_squares += l * l;
     right_squares += r * r;
   }
@@ -63,9 +69,15 @@ TEST(LongSums, AreHeldByBlockedPoints) {
       for (const auto& [name, value] : point.values()) {
         if (name != "sums") plain.set(name, value);
       }
-      for (const std::string shape : {"200x200", "30x1000", "20000x2", "129x157", "3x9000"}) {
+      // One variant walks all shapes; the others have the same walk.
+      std::vector<std::string> shapes = {"200x200", "20000x2"};
+      if (!met) shapes.insert(shapes.end(), {"30x1000", "129x157", "3x9000"});
+      for (const std::string& shape : shapes) {
         EXPECT_LE(error(variant, point, shape), 3e-6) << variant.id << " " << shape;
         EXPECT_GT(error(variant, plain, shape), 3e-6) << variant.id << " " << shape;
+      }
+      for (const Data data : {Data::constant, Data::two_modes}) {
+        EXPECT_LE(error(variant, point, "200x200", data), 3e-6) << variant.id;
       }
       met = true;
       break;
