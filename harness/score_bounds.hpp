@@ -120,8 +120,8 @@ struct ScoreBounds {
   XCORR_HD bool right(double error, double bound) const {
     return is_sum() ? sums.right(error, bound) : error <= bound;
   }
-  // Whether a transform may say that an output is no number: a tile of its holds numbers beyond its range, so
-  // that its bound allows any score.
+  // Whether a transform may give NaN for a score: its tile has numbers that leave nothing of the score, whose
+  // bound then allows any.
   XCORR_HD bool may_be_no_number(double bound) const {
     return !is_sum() && !sums.definition && bound >= 2;
   }

@@ -182,8 +182,8 @@ def read_masks(arguments: argparse.Namespace) -> tuple[np.ndarray | None, np.nda
 
 
 def chooser(library: Any, variant: str, device: str) -> Callable[[Request, int], Job]:
-    """What runs a request in so many calls: the variant, or the choice of auto for each kind of request. The choice of auto measures what the
-    variant has searched, where the variant has no such score."""
+    """What runs a request in so many calls: the variant, or the choice of auto for each kind of request. The choice of auto
+    measures what the variant has searched, where the variant has no such score."""
     named = None
     if variant != "auto":
         known = find_variant(library.variants(), variant)

@@ -160,7 +160,8 @@ def displacements(
     least_valid: float = LEAST_VALID,
     choose: Callable[[Request, int], Job],
 ) -> Field:
-    """The field between two frames of one shape, float32. `choose`: what runs a request, of which a pass makes so many calls. `window`, `overlap` and `fit` are as
+    """The field between two frames of one shape, float32. `choose`: what runs a request, of which a pass makes so many calls.
+    `window`, `overlap` and `fit` are as
     `schedule` takes them. `masks`: of each frame True or 1 where a pixel counts; windows of which less than `least_valid`
     counts are blank.
 

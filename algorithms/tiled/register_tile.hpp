@@ -16,6 +16,9 @@ class RegisterTile {
  public:
   static constexpr int kReach = kCols + kChunk - 1;  // columns of the window that are used
 
+  // After the last row: a tile of other sums has something to do (blocked_sums.hpp).
+  __device__ __forceinline__ void finish() {}
+
   // Walks `steps` >= 1 right rows, all lanes of a warp as many. In each step one left row, at
   // `left`, becomes the newest one, and `right` is the right row. Rows before the first newest one
   // are zero, unless `preload`: then `left` points at the kRows - 1 rows before it. Only products

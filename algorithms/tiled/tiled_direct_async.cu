@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
       buffer = next_buffer;
     }
   }
-  if constexpr (requires { tile.finish(); }) tile.finish();
+  tile.finish();
   write_tiles(q, t, pairs, at, tile, shared, out);
 }
 
@@ -120,15 +120,11 @@ const std::array<TileKernel<Kernel>, 1> kBlocked = {{
     {"4x8", {4, 8, kResidentBlocks}, tiled_direct_async_kernel<4, 8, BlockedTile>},
 }};
 
-const TileKernel<Kernel>& kernel_for(const PlanRequest& request) {
-  return request.params.has("sums") ? kernel_of(kBlocked, request) : kernel_of(kPlain, request);
-}
-
 class AsyncPlan final : public DevicePlan<float> {
  public:
   explicit AsyncPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
-        kernel_(kernel_for(request)),
+        kernel_(kernel_of(kPlain, kBlocked, request)),
         tiles_(request, kernel_.shape, Panels::sliding, shared_limit()) {}
 
  private:
@@ -144,7 +140,7 @@ class AsyncPlan final : public DevicePlan<float> {
 
 Support supports(const PlanRequest& request) {
   if (!async_copy::supported()) return no("asynchronous copies need compute capability 8.0");
-  return TilePlan::supports(request, kernel_for(request).shape, Panels::sliding);
+  return TilePlan::supports(request, kernel_of(kPlain, kBlocked, request).shape, Panels::sliding);
 }
 
 XCORR_VARIANT({

@@ -164,7 +164,7 @@ class Table {
               of_worst = params;
             }
           }
-          // Below 0 it supports no point of it.
+          // It stays below 0 where the device takes no such point.
           if (worst.relative >= 0) add_line(*variant, precision, kind, problem, of_worst, worst);
         }
       }

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from driving import Driver, driver
+from driving import Driver, driver, refusal
 from stored import NEW, OLD, record, row, save
 
 from experiments.compare import artifacts
@@ -110,14 +110,6 @@ def copied(driver: Driver, **cells: str) -> None:
     path = sorted((driver.local / "many").glob("*.csv.gz"))[0]
     rows = [{**one, "run": NEW, "compute_us": "0.001", **cells} for one in store.decode(path)]
     put(path.with_name(f"{NEW}-0000.csv.gz"), *rows)
-
-
-def refusal(driver: Driver, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    capsys.readouterr()
-    assert driver.publish(*arguments) == 2
-    assert not (driver.results / "published").exists()
-    (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
-    return line
 
 
 @pytest.mark.parametrize("arguments", [[], ["--partial"], ["--force"], ["--add"]])

@@ -10,7 +10,7 @@ from typing import Any
 
 import fake_bench
 import pytest
-from driving import EXPERIMENT, Driver, driver
+from driving import EXPERIMENT, Driver, driver, refusal
 
 from experiments.driver import store
 from experiments.driver.sources import Sources
@@ -18,14 +18,6 @@ from xcorr.paths import ROOT
 
 __all__ = ["driver"]
 ALWAYS = [[], ["--partial"], ["--force"], ["--add"]]
-
-
-def refusal(driver: Driver, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    capsys.readouterr()
-    assert driver.publish(*arguments) == 2
-    assert not (driver.results / "published").exists()
-    (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
-    return line
 
 
 def records(driver: Driver) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "harness/banded.hpp"
 #include "harness/error.hpp"
 #include "harness/reduce.hpp"
 #include "tests/stand_in/shrunk.hpp"

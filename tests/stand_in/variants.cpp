@@ -2,7 +2,6 @@
 // Env XCORR_STAND_IN_VARIANTS, names with commas, leaves the other CUDA variants out.
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>

@@ -158,6 +158,15 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     return Driver(tmp_path, monkeypatch)
 
 
+def refusal(driver: Driver, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The error with which `publish` refuses; nothing is published."""
+    capsys.readouterr()
+    assert driver.publish(*arguments) == 2
+    assert not (driver.results / "published").exists()
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("error: ")]
+    return line
+
+
 def keys(rows: list[store.Row]) -> list[tuple[str, ...]]:
     """(experiment, resume key, repetition) of rows, sorted, with repetitions of a key kept."""
     return sorted((row["experiment"], *store.key_of(row), row["repetition"]) for row in rows)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from fixtures import sets
 from scipy_library import ScipyLibrary
+from tables import results
 
 from experiments.driver import measured, store
 from xcorr import auto, estimates, speeds, table
@@ -17,6 +18,7 @@ from xcorr.prediction import neighbours
 from xcorr.problem import Problem
 from xcorr.variants import Variant
 
+__all__ = ["results"]
 FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
 
 
@@ -166,14 +168,6 @@ def chosen(results, problem, *entries, **machine):
         **problem.fields.given,
     )
     return auto.Auto(library, "cuda", results).choose(request)
-
-
-@pytest.fixture
-def results(tmp_path, monkeypatch):
-    """An empty results folder; nothing is shipped."""
-    monkeypatch.setattr(table, "SHIPPED", tmp_path / "empty.json")
-    table.SHIPPED.write_text("[]")
-    return tmp_path / "results"
 
 
 def cells(variant, side, us, **given):

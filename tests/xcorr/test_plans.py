@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 from fixtures import sets
 from scipy_library import ScipyLibrary
+from tables import results
 
 from experiments.driver import measured
-from xcorr import auto, autocorr, autocorrelation, piv, plans, speeds, stream, table, velocimetry
+from xcorr import auto, autocorr, autocorrelation, piv, plans, speeds, stream, velocimetry
 from xcorr.errors import UserError
 from xcorr.library import Request
 from xcorr.problem import Problem
 from xcorr.variants import Variant
 
+__all__ = ["results"]
 PLAIN, LINKED = "callbacks=none;launch=graph", "callbacks=layout;launch=graph"
 WINDOWS = {"form": "n-to-mn", "lefts": 9, "rights": 9}
 CIRCULAR = {"boundary": "circular", "score": "covariance", "result": "peak:gaussian"}
@@ -38,14 +40,6 @@ class Cpu(ScipyLibrary):
     def variants(self):
         both = {"scores": ["product", "covariance"], "results": ["surface", "peak"]}
         return [{**one, **both} for one in super().variants()]
-
-
-@pytest.fixture
-def results(tmp_path, monkeypatch):
-    """An empty results folder; nothing is shipped."""
-    monkeypatch.setattr(table, "SHIPPED", tmp_path / "empty.json")
-    table.SHIPPED.write_text("[]")
-    return tmp_path / "results"
 
 
 def measure(results, times, backend, **given):

@@ -128,8 +128,9 @@ __device__ __forceinline__ FrameScale scale_of_tile(const TemplateFftArguments& 
   return {scale, -median_of_lanes(median_of(of[0], of[1], of[2])) * scale};
 }
 
-// The factor of an output of a wide frame, of the root that was stored (stored_factor), for its tile's scale. Of a window
-// that is small beside a fill in its tile it is the largest number: an infinity times a sum of 0 would be none.
+// The factor of an output of a wide frame, of the root that was stored (stored_factor), for its tile's scale. A
+// window that is small beside a fill in its tile gets the largest number: an infinity times a sum of 0 would
+// be NaN.
 __device__ __forceinline__ float factor_of_wide(float root, float scale) {
   constexpr float kLargest = 0x1.fffffep127f;
   const float factor = root * inverse_of_power(scale) * root;

@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
                [&](int x) { return rows.right + (x + at.my_sx - right_col); });
     }
   }
-  if constexpr (requires { tile.finish(); }) tile.finish();
+  tile.finish();
   if (a.request.kind == ResultKind::surface) {
     write_tiles(q, t, pairs, at, tile, shared, out);
   } else {
@@ -131,10 +131,6 @@ const std::array<TileKernel<Kernel>, 2> kPlain = {make_kernel<4, 8, RegisterTile
                                                   make_kernel<8, 4, RegisterTile>("8x4")};
 const std::array<TileKernel<Kernel>, 1> kBlocked = {make_kernel<4, 8, BlockedTile>("4x8")};
 
-const TileKernel<Kernel>& kernel_for(const PlanRequest& request) {
-  return request.params.has("sums") ? kernel_of(kBlocked, request) : kernel_of(kPlain, request);
-}
-
 bool is_centred(const Problem& q) { return q.fields.score.kind == ScoreKind::covariance; }
 // Elements of matrices without their means, from one multiple of 256 bytes to another.
 Index centred_elements(const Problem& q, Index of_matrices) {
@@ -149,7 +145,7 @@ class DirectPeakPlan final : public DevicePlan<float> {
  public:
   explicit DirectPeakPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
-        kernel_(kernel_for(request)),
+        kernel_(kernel_of(kPlain, kBlocked, request)),
         tiles_(request, kernel_.shape, shared_limit()),
         centred_(static_cast<float*>(request.workspace)) {
     a_.rectangles = tiles_.rectangles;
@@ -163,7 +159,7 @@ class DirectPeakPlan final : public DevicePlan<float> {
 
   static std::size_t workspace_bytes(const PlanRequest& request) {
     const Problem& q = request.problem;
-    const RectanglePlan tiles(request, kernel_for(request).shape, shared_limit());
+    const RectanglePlan tiles(request, kernel_of(kPlain, kBlocked, request).shape, shared_limit());
     return centred_bytes(q) + tiles.list_bytes() * static_cast<std::size_t>(q.pairs()) *
                                   static_cast<std::size_t>(tiles.rectangles.count);
   }
@@ -220,7 +216,7 @@ XCORR_VARIANT({
                 ResultKind::sum},
     .supports =
         [](const PlanRequest& request) {
-          return RectanglePlan::supports(request, kernel_for(request).shape);
+          return RectanglePlan::supports(request, kernel_of(kPlain, kBlocked, request).shape);
         },
     .workspace_bytes = DirectPeakPlan::workspace_bytes,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {

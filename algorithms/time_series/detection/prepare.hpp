@@ -115,9 +115,9 @@ __device__ __forceinline__ float centre_of_scores(const Series& q, const float* 
 inline constexpr float kWideSample = 0x1p80f, kWideScale = 0x1p-64f;
 inline constexpr double kWideNorm = 0x1p100;
 
-// Each warp has a chunk. The last bit of a mean says whether the chunk has a sample of at least kWideSample:
-// a mean only has to be near the samples. Where outliers have moved its mean far from the lanes' means, the median of these stands for it.
-// An infinity or a NaN is no part of a mean.
+// Each warp has a chunk. The last bit of a mean says whether the chunk has a sample of at least kWideSample: a
+// mean only has to be near the samples. Where outliers have moved the mean of a chunk far from the means of its
+// lanes, the median of these stands for it. An infinity or a NaN is no part of a mean.
 template <typename T>
 __device__ __forceinline__ void mean_of_chunks(const Series& q, const Memory& memory, int channel,
                                                int part, const T* samples) {
