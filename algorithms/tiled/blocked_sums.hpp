@@ -10,13 +10,11 @@
 // that are shorter gather until they have as many. Errors that have either sign add up to less:
 // about 0.3 u sqrt(B / 3) = 3 u. An infinite sum becomes NaN.
 //
-// A tile of 4 x 8 shifts has its 32 totals in registers: 128 for compute capability 8.0 and
-// 9.0, as many as the two blocks of an SM that the plain tile has; where tiles are staged or finished in other
-// ways than by tiled_direct, the compiler spills one of them. They are touched once for
+// A tile of 4 x 8 shifts has its 32 totals in registers: 128 without spills for compute capability
+// 8.0 and 9.0, as many as the two blocks of an SM that the plain tile has. They are touched once for
 // at least kBlockRows steps, with 96 additions beside at least 4096 FMAs.
 #pragma once
 
-#include "algorithms/tiled/chunks.hpp"
 #include "algorithms/tiled/register_tile.hpp"
 
 namespace xcorr::tiled {
@@ -59,13 +57,5 @@ class BlockedTile : public RegisterTile<kRows, kCols> {
   float totals_[kRows][kCols] = {};
   int pending_ = 0;
 };
-
-// The kernel of a point: one of `blocked` where the point has the parameter `sums`, which never names plain.
-template <typename Kernel, std::size_t kPlain, std::size_t kBlocked>
-const TileKernel<Kernel>& kernel_of(const std::array<TileKernel<Kernel>, kPlain>& plain,
-                                    const std::array<TileKernel<Kernel>, kBlocked>& blocked,
-                                    const PlanRequest& request) {
-  return request.params.has("sums") ? kernel_of(blocked, request) : kernel_of(plain, request);
-}
 
 }  // namespace xcorr::tiled

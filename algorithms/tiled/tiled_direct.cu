@@ -106,11 +106,15 @@ const std::array<TileKernel<Kernel>, 3> kPlain = {make_kernel<4, 4, RegisterTile
                                                   make_kernel<8, 4, RegisterTile>("8x4")};
 const std::array<TileKernel<Kernel>, 1> kBlocked = {make_kernel<4, 8, BlockedTile>("4x8")};
 
+const TileKernel<Kernel>& kernel_for(const PlanRequest& request) {
+  return request.params.has("sums") ? kernel_of(kBlocked, request) : kernel_of(kPlain, request);
+}
+
 class DirectPlan final : public DevicePlan<float> {
  public:
   explicit DirectPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
-        kernel_(kernel_of(kPlain, kBlocked, request)),
+        kernel_(kernel_for(request)),
         tiles_(request, kernel_.shape, Panels::one, shared_limit()) {}
 
  private:
@@ -138,8 +142,7 @@ XCORR_VARIANT({
               {"overlap_tile", "8x4", "sums"}},
     .supports =
         [](const PlanRequest& request) {
-          return TilePlan::supports(request, kernel_of(kPlain, kBlocked, request).shape,
-                                    Panels::one);
+          return TilePlan::supports(request, kernel_for(request).shape, Panels::one);
         },
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<DirectPlan>(request);

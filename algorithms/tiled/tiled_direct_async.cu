@@ -17,7 +17,6 @@
 // Parameters, compile-time:
 //   overlap_tile  4x8, 8x4  as in tiled_direct; the ring of 8x4 is narrower, so its panels are
 //                           wider
-//   sums          plain, blocked  as in tiled_direct; tile 4x8 only
 // Parameters, run-time:
 //   pairs_per_warp  1, 8, 32  as in tiled_direct; 32 stages 32 rights, in n-to-m 8
 //   warps_across    1, 4, 8   as in tiled_direct; 1 has the narrowest ring
@@ -28,7 +27,6 @@
 #include <array>
 
 #include "algorithms/tiled/async_staging.hpp"
-#include "algorithms/tiled/blocked_sums.hpp"
 #include "algorithms/tiled/tile_plan.hpp"
 #include "algorithms/tiled/tile_walk.hpp"
 #include "harness/variant.hpp"
@@ -38,7 +36,7 @@ namespace {
 
 constexpr int kResidentBlocks = 2;
 
-template <int kRows, int kCols, template <int, int> typename Tile>
+template <int kRows, int kCols>
 __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
     tiled_direct_async_kernel(DeviceProblem q, Tiling t, int ring, const float* __restrict__ left,
                               const float* __restrict__ right, float* __restrict__ out) {
@@ -60,7 +58,7 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
     return smaller(x0 + chunk_up(panel_end(x0) - x0) + at.block_sx + at.block_cols,
                    chunk_up(q.right_cols) + pad_cols);
   };
-  Tile<kRows, kCols> tile;
+  RegisterTile<kRows, kCols> tile;
 #pragma unroll 1
   for (int y0 = at.first_y; y0 < at.end_y; y0 += t.panel_rows) {
     const int y1 = smaller(y0 + t.panel_rows, at.end_y);
@@ -107,24 +105,20 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
       buffer = next_buffer;
     }
   }
-  tile.finish();
   write_tiles(q, t, pairs, at, tile, shared, out);
 }
 
 using Kernel = void (*)(DeviceProblem, Tiling, int, const float*, const float*, float*);
-const std::array<TileKernel<Kernel>, 2> kPlain = {{
-    {"4x8", {4, 8, kResidentBlocks}, tiled_direct_async_kernel<4, 8, RegisterTile>},
-    {"8x4", {8, 4, kResidentBlocks}, tiled_direct_async_kernel<8, 4, RegisterTile>},
-}};
-const std::array<TileKernel<Kernel>, 1> kBlocked = {{
-    {"4x8", {4, 8, kResidentBlocks}, tiled_direct_async_kernel<4, 8, BlockedTile>},
+const std::array<TileKernel<Kernel>, 2> kKernels = {{
+    {"4x8", {4, 8, kResidentBlocks}, tiled_direct_async_kernel<4, 8>},
+    {"8x4", {8, 4, kResidentBlocks}, tiled_direct_async_kernel<8, 4>},
 }};
 
 class AsyncPlan final : public DevicePlan<float> {
  public:
   explicit AsyncPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
-        kernel_(kernel_of(kPlain, kBlocked, request)),
+        kernel_(kernel_of(kKernels, request)),
         tiles_(request, kernel_.shape, Panels::sliding, shared_limit()) {}
 
  private:
@@ -140,7 +134,7 @@ class AsyncPlan final : public DevicePlan<float> {
 
 Support supports(const PlanRequest& request) {
   if (!async_copy::supported()) return no("asynchronous copies need compute capability 8.0");
-  return TilePlan::supports(request, kernel_of(kPlain, kBlocked, request).shape, Panels::sliding);
+  return TilePlan::supports(request, kernel_of(kKernels, request).shape, Panels::sliding);
 }
 
 XCORR_VARIANT({
@@ -150,10 +144,8 @@ XCORR_VARIANT({
     .source = "beyond the paper",
     .backend = Backend::cuda,
     .axes = {{"overlap_tile", {"4x8", "8x4"}, true},
-             {"sums", {"plain", "blocked"}, true},
              {"pairs_per_warp", {"1", "8", "32"}},
              {"warps_across", {"1", "4", "8"}}},
-    .drops = {{"sums", "plain", "sums"}, {"overlap_tile", "8x4", "sums"}},
     .supports = supports,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<AsyncPlan>(request);

@@ -27,8 +27,7 @@
 // stores the matrices without their means; results peak (parabola, gaussian), peaks:k, above, sum, and
 // surface, as tiled_direct writes it.
 // Parameters, compile-time:
-//   overlap_tile  4x8, 8x4       shifts of a thread, sy x sx, as in tiled_direct
-//   sums          plain, blocked  as in tiled_direct; tile 4x8 only
+//   overlap_tile  4x8, 8x4  shifts of a thread, sy x sx, as in tiled_direct
 // Parameters, run-time: pairs_per_warp and warps_across, as in tiled_direct.
 // Limits: as those of tiled_direct. peak:upsample is refused: it needs the surface. above with a
 // threshold of deviations is refused: its medians need all outputs before one can be listed.
@@ -36,7 +35,6 @@
 // as the surface. Not measured yet (docs/notebook/2026-11-peaks.md).
 #include <array>
 
-#include "algorithms/tiled/blocked_sums.hpp"
 #include "algorithms/tiled/staging.hpp"
 #include "algorithms/tiled/tile_walk.hpp"
 #include "algorithms/tiled/tiled_direct_peak/centre.hpp"
@@ -58,7 +56,7 @@ struct PeakArguments {
   int scratch_at;  // bytes of shared memory before what warps tell each other
 };
 
-template <int kRows, int kCols, template <int, int> typename Tile>
+template <int kRows, int kCols>
 __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
     tiled_direct_peak_kernel(DeviceProblem q, Tiling t, PeakArguments a,
                              const float* __restrict__ left, const float* __restrict__ right,
@@ -79,7 +77,7 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
   lefts.aligned = t.left_aligned;
   rights.aligned = t.right_aligned;
   rights.end_row = q.right_rows;
-  Tile<kRows, kCols> tile;
+  RegisterTile<kRows, kCols> tile;
 #pragma unroll 1
   for (int y0 = at.first_y; y0 < at.end_y; y0 += t.panel_rows) {
     const int y1 = smaller(y0 + t.panel_rows, at.end_y);
@@ -111,7 +109,6 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
                [&](int x) { return rows.right + (x + at.my_sx - right_col); });
     }
   }
-  tile.finish();
   if (a.request.kind == ResultKind::surface) {
     write_tiles(q, t, pairs, at, tile, shared, out);
   } else {
@@ -123,13 +120,12 @@ __global__ void __launch_bounds__(kTileThreads, kResidentBlocks)
 }
 
 using Kernel = void (*)(DeviceProblem, Tiling, PeakArguments, const float*, const float*, float*);
-template <int kRows, int kCols, template <int, int> typename Tile>
+template <int kRows, int kCols>
 TileKernel<Kernel> make_kernel(const char* name) {
-  return {name, {kRows, kCols, kResidentBlocks}, tiled_direct_peak_kernel<kRows, kCols, Tile>};
+  return {name, {kRows, kCols, kResidentBlocks}, tiled_direct_peak_kernel<kRows, kCols>};
 }
-const std::array<TileKernel<Kernel>, 2> kPlain = {make_kernel<4, 8, RegisterTile>("4x8"),
-                                                  make_kernel<8, 4, RegisterTile>("8x4")};
-const std::array<TileKernel<Kernel>, 1> kBlocked = {make_kernel<4, 8, BlockedTile>("4x8")};
+const std::array<TileKernel<Kernel>, 2> kKernels = {make_kernel<4, 8>("4x8"),
+                                                    make_kernel<8, 4>("8x4")};
 
 bool is_centred(const Problem& q) { return q.fields.score.kind == ScoreKind::covariance; }
 // Elements of matrices without their means, from one multiple of 256 bytes to another.
@@ -145,7 +141,7 @@ class DirectPeakPlan final : public DevicePlan<float> {
  public:
   explicit DirectPeakPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
-        kernel_(kernel_of(kPlain, kBlocked, request)),
+        kernel_(kernel_of(kKernels, request)),
         tiles_(request, kernel_.shape, shared_limit()),
         centred_(static_cast<float*>(request.workspace)) {
     a_.rectangles = tiles_.rectangles;
@@ -159,7 +155,7 @@ class DirectPeakPlan final : public DevicePlan<float> {
 
   static std::size_t workspace_bytes(const PlanRequest& request) {
     const Problem& q = request.problem;
-    const RectanglePlan tiles(request, kernel_of(kPlain, kBlocked, request).shape, shared_limit());
+    const RectanglePlan tiles(request, kernel_of(kKernels, request).shape, shared_limit());
     return centred_bytes(q) + tiles.list_bytes() * static_cast<std::size_t>(q.pairs()) *
                                   static_cast<std::size_t>(tiles.rectangles.count);
   }
@@ -207,16 +203,14 @@ XCORR_VARIANT({
     .source = "beyond the paper",
     .backend = Backend::cuda,
     .axes = {{"overlap_tile", {"4x8", "8x4"}, true},
-             {"sums", {"plain", "blocked"}, true},
              {"pairs_per_warp", {"1", "8", "32"}},
              {"warps_across", {"1", "4", "8"}}},
-    .drops = {{"sums", "plain", "sums"}, {"overlap_tile", "8x4", "sums"}},
     .scores = {ScoreKind::product, ScoreKind::covariance},
     .results = {ResultKind::surface, ResultKind::peak, ResultKind::peaks, ResultKind::above,
                 ResultKind::sum},
     .supports =
         [](const PlanRequest& request) {
-          return RectanglePlan::supports(request, kernel_of(kPlain, kBlocked, request).shape);
+          return RectanglePlan::supports(request, kernel_of(kKernels, request).shape);
         },
     .workspace_bytes = DirectPeakPlan::workspace_bytes,
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
