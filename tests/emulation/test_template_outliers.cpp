@@ -92,6 +92,28 @@ TEST_P(TemplateOutliers, cost_few_digits_far_away) {
   }
 }
 
+// A transform loses the score of a window that is small beside a fill in its tile, but no score is NaN.
+TEST_P(TemplateOutliers, leave_numbers_where_they_are) {
+  for (const Fill& fill : fills()) {
+    for (const double deviation : {1e-2, 1e-30}) {
+      Scene scene(
+          "one-to-one/6x7/40x41/1:1/valid/score=zncc:0.3", [](Index i) { return noise(i); },
+          [&](Index y, Index x) {
+            return fill.is_at(y, x) ? fill.value : deviation * noise(7000 + y * 41 + x);
+          });
+      for (const Params& params : point_for(scene.q)) {
+        const Computed got(GetParam(), scene.q, params, scene.left.get(), scene.right.get());
+        if (!got.done) continue;
+        for (Index i = 0; i < scene.q.out_elements(); ++i) {
+          ASSERT_LE(std::abs(got.surface()[i]), 1)
+              << scene.q.id() << " " << params.canonical() << " " << fill.name << " of "
+              << fill.value << " beside " << deviation << ", output " << i;
+        }
+      }
+    }
+  }
+}
+
 // Values of 2^-100 beside values of 2^100: one scale does not serve all tiles of a frame.
 TEST_P(TemplateOutliers, parts_of_any_size_have_scores) {
   for (const std::string shapes : {"6x7/9x400", "17x7/19x400"}) {
