@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "harness/error.hpp"
+#include "harness/problem/error.hpp"
 
 namespace xcorr {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/inputs.hpp"
+#include "harness/problem/inputs.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr {

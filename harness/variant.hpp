@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/problem.hpp"
-#include "harness/results.hpp"
+#include "harness/problem/problem.hpp"
+#include "harness/problem/results.hpp"
 
 namespace xcorr {
 
@@ -98,7 +98,7 @@ struct View {
 
 // The arguments of compute. Pointers are to memory of the variant's backend, in the scalar type of
 // the precision class: left [lefts][rows][cols], right [rights][rows][cols], out
-// [pairs][out_rows][out_cols]. With field `result` out holds the records of harness/results.hpp,
+// [pairs][out_rows][out_cols]. With field `result` out holds the records of harness/problem/results.hpp,
 // where the variant declares that result; with `same` left and right are the same pointer.
 struct Call {
   const void* left = nullptr;
@@ -177,7 +177,7 @@ struct Variant {
   std::vector<Axis> axes = {};
   std::vector<Drop> drops = {};
   // What the variant computes beside the surface of products of dense matrices (docs/design.md,
-  // Fields of a problem). The harness reduces surfaces to every other result (harness/reduce.hpp),
+  // Fields of a problem). The harness reduces surfaces to every other result (harness/reduce/reduce.hpp),
   // so that `results` lists only what the variant writes itself. `same` needs no declaration, since
   // inputs are never written, but for a variant that takes nothing else.
   std::vector<Boundary> boundaries = {Boundary::zero};

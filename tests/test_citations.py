@@ -120,7 +120,7 @@ def test_wrong_citations_are_found(text, part):
         "// (docs/design.md,\n//  Variant contract)",
         "a rate (docs/glossary.md, ceiling)",
         "docs/README.md says",
-        "// harness/problem.hpp",
+        "// harness/problem/problem.hpp",
     ],
 )
 def test_right_citations_pass(text):

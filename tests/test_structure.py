@@ -6,6 +6,7 @@ import io
 import re
 import sys
 import tokenize
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,13 @@ def test_no_source_file_is_longer_than_500_lines():
         if path.suffix in SOURCE or path.name == "meson.build" or path.parts[0] == "scripts":
             lines = len(text(path).splitlines())
             assert lines <= 500, f"{path} has {lines} lines"
+
+
+@pytest.mark.parametrize("top", ["harness", "xcorr"])
+def test_a_folder_has_one_subject(top):
+    """At most 15 files, the table of contents apart: more have two subjects."""
+    files = Counter(path.parent for path in TREE if path.parts[0] == top and path.suffix in SOURCE)
+    assert {folder: count for folder, count in files.items() if count > 15} == {}
 
 
 @pytest.mark.parametrize("path", variants(), ids=lambda path: path.stem)

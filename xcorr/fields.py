@@ -1,4 +1,4 @@
-"""What is made of the products: boundary, score, masks, result, one array twice, views. harness/fields.cpp is the same in
+"""What is made of the products: boundary, score, masks, result, one array twice, views. harness/problem/fields.cpp is the same in
 C++, with the same texts and refusals."""
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ A process that is forked may go on with the library on the CPU, unless another t
 not work in a child of a process that has used it. In both cases calls are refused with a LibraryError.
 
 `out[p][sy][sx] = sum L[y][x] * R[y+sy][x+sx]`, terms outside either matrix are zero; index 0 is the
-shift (sy0, sx0) that `describe` tells. The C API is that of harness/c_api.cpp.
+shift (sy0, sx0) that `describe` tells. The C API is that of harness/library/c_api.cpp.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _shown(path: Path) -> str:
 
 
 class _Arrays(ctypes.Structure):
-    """struct xcorr_arrays of harness/c_api.cpp."""
+    """struct xcorr_arrays of harness/library/c_api.cpp."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("left", "right", "out", "left_mask", "right_mask")),

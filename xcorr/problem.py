@@ -1,4 +1,4 @@
-"""What is computed: form, shapes, counts, window and fields, and what follows from them. harness/problem.cpp is the same in
+"""What is computed: form, shapes, counts, window and fields, and what follows from them. harness/problem/problem.cpp is the same in
 C++."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COUNTS = re.compile(r"(-?\d+):(-?\d+)")
 # Columns of rows and tables that hold a problem, in the order of `Problem.of_cells`. A field with its default is empty text.
 GEOMETRY = ("form", "left_rows", "left_cols", "right_rows", "right_cols", "lefts", "rights", "window")
 COLUMNS = (*GEOMETRY, *field_texts.NAMES)
-PEAK_BYTES, HEADER_BYTES, DETECTION_BYTES, SUM_BYTES = 32, 16, 16, 8  # of harness/results.hpp
+PEAK_BYTES, HEADER_BYTES, DETECTION_BYTES, SUM_BYTES = 32, 16, 16, 8  # of harness/problem/results.hpp
 
 Shape = tuple[int, int]
 
@@ -232,7 +232,7 @@ class Problem:
         return inputs * scalar + masks + self.result_bytes(scalar)
 
     def result_bytes(self, scalar: int) -> int:
-        """Bytes of what is computed: outputs of so many bytes, or records (harness/results.hpp)."""
+        """Bytes of what is computed: outputs of so many bytes, or records (harness/problem/results.hpp)."""
         kind = self.fields.result_kind
         if kind == "surface":
             return self.pairs * math.prod(self.output) * scalar

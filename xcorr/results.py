@@ -1,4 +1,4 @@
-"""Arrays of what is computed, of any result: surfaces, records and sums, as harness/results.hpp has them in C++.
+"""Arrays of what is computed, of any result: surfaces, records and sums, as harness/problem/results.hpp has them in C++.
 
 result=surface     scalars, pairs x out_rows x out_cols
 result=peak        PEAK, pairs

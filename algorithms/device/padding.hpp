@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "harness/problem.hpp"
+#include "harness/problem/problem.hpp"
 
 namespace xcorr::device {
 

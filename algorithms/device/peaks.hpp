@@ -1,7 +1,7 @@
 // Results that are no surfaces, from a surface that a warp or a block holds: where the peak (the largest
 // output) is; the second peak, which is the largest local maximum outside the 5 x 5 outputs around the
 // peak; the fit between outputs; the records of peaks, and lists of the outputs above a threshold. The
-// rules are those of harness/reduce_rules.hpp, in 32 bits; tests/emulation/test_peaks.cpp compares the two.
+// rules are those of harness/reduce/reduce_rules.hpp, in 32 bits; tests/emulation/test_peaks.cpp compares the two.
 //
 // A surface is a type with
 //   int rows, cols;                                       of the window

@@ -1,4 +1,4 @@
-// Records of results (harness/results.hpp, which harness/variant.hpp includes) as kernels read and write
+// Records of results (harness/problem/results.hpp, which harness/variant.hpp includes) as kernels read and write
 // them.
 #pragma once
 

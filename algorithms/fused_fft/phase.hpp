@@ -1,4 +1,4 @@
-// The score phase:p in a kernel that has the products of two spectra at hand (harness/fields.hpp): a
+// The score phase:p in a kernel that has the products of two spectra at hand (harness/problem/fields.hpp): a
 // product X becomes X / max(|X|, f)^(1 - p), with a floor f in proportion to the norms of both matrices.
 // The kernel has removed their means, and makes the product of frequency 0 zero.
 #pragma once

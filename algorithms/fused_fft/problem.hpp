@@ -5,7 +5,7 @@
 #include "algorithms/device/plan.hpp"
 #include "algorithms/device/short_transforms.hpp"
 #include "algorithms/fused_fft/roots.hpp"
-#include "harness/problem.hpp"
+#include "harness/problem/problem.hpp"
 
 namespace xcorr::fused_fft {
 

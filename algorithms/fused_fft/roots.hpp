@@ -7,7 +7,7 @@
 
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/device/short_transforms.hpp"
-#include "harness/problem.hpp"
+#include "harness/problem/problem.hpp"
 
 namespace xcorr::fused_fft {
 

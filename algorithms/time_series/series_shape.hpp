@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "harness/problem.hpp"
+#include "harness/problem/problem.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::time_series {

@@ -38,7 +38,7 @@ EVENT = (6100, 7124)  # samples of the recorded earthquake from its first arriva
 THRESHOLD, REQUIRED = 8.0, 12.0  # MAD
 AMPLITUDES = (4.0, 0.1)  # of the first and the last planted event: rms of the strongest template over that of the noise
 CAPACITY = 1 << 18
-# Largest error of a score: that of harness/score_bounds.hpp for a drifting mean. Other classes are FP32 grade.
+# Largest error of a score: that of harness/verdict/score_bounds.hpp for a drifting mean. Other classes are FP32 grade.
 NARROW = {"tf32": 3e-4, "fp16": 3e-4, "bf16x3": 3e-4}
 GRADE = 1e-5
 PREVIEW = 3000  # samples

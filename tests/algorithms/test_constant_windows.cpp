@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/library/session.hpp"
 #include "harness/registry.hpp"
-#include "harness/score_reference.hpp"
-#include "harness/session.hpp"
+#include "harness/truth/score_reference.hpp"
 
 namespace xcorr {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/inputs.hpp"
+#include "harness/problem/inputs.hpp"
+#include "harness/problem/views.hpp"
 #include "harness/registry.hpp"
-#include "harness/views.hpp"
 
 namespace xcorr {
 namespace {

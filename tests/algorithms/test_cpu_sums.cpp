@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/inputs.hpp"
-#include "harness/reduce.hpp"
+#include "harness/problem/inputs.hpp"
+#include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
 
 namespace xcorr {

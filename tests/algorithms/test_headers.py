@@ -107,7 +107,7 @@ def test_ordinary_cuda_is_not_taken_for_an_intrinsic() -> None:
 @pytest.mark.parametrize("path", sources(UNIT | HEADER))
 def test_a_family_includes_the_contract_its_own_headers_and_device(path: str) -> None:
     contract = {"harness/variant.hpp", "harness/compilation.hpp"} | (
-        {"harness/problem.hpp"} if path.endswith(".hpp") else set()
+        {"harness/problem/problem.hpp"} if path.endswith(".hpp") else set()
     )
     folders = {"device", family(path)}
     for name in included(path):
@@ -164,7 +164,7 @@ def test_every_type_of_a_header_has_a_name_of_its_own() -> None:
 
 
 def test_no_type_hides_one_of_the_contract() -> None:
-    headers = ("harness/variant.hpp", "harness/problem.hpp")
+    headers = ("harness/variant.hpp", "harness/problem/problem.hpp")
     contract = {name for path in headers for name in TYPE.findall(code(path))}
     assert {"Problem", "Shape", "Plan", "Axis"} <= contract
     for path in sources(UNIT | HEADER):

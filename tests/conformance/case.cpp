@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "harness/error.hpp"
-#include "harness/operands.hpp"
-#include "harness/overlapping.hpp"
-#include "harness/reduce.hpp"
+#include "harness/measure/operands.hpp"
+#include "harness/measure/overlapping.hpp"
+#include "harness/problem/error.hpp"
+#include "harness/reduce/reduce.hpp"
 
 namespace xcorr::conformance {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/banded.hpp"
-#include "harness/device.hpp"
+#include "harness/device/device.hpp"
+#include "harness/measure/banded.hpp"
 #include "harness/registry.hpp"
 
 namespace xcorr::conformance {

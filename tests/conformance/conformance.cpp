@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/error.hpp"
-#include "harness/whole_numbers.hpp"
+#include "harness/problem/error.hpp"
+#include "harness/problem/whole_numbers.hpp"
 #include "tests/conformance/errors.hpp"
 #include "tests/conformance/field_problems.hpp"
 #include "tests/conformance/problems.hpp"

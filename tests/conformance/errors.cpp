@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "harness/error.hpp"
+#include "harness/problem/error.hpp"
 #include "harness/registry.hpp"
 #include "tests/conformance/problems.hpp"
 #include "tests/conformance/random.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/device.hpp"
+#include "harness/device/device.hpp"
 
 namespace xcorr::conformance {
 

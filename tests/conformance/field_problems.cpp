@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "harness/error.hpp"
+#include "harness/problem/error.hpp"
 
 namespace xcorr::conformance {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "harness/inputs.hpp"
-#include "harness/problem.hpp"
+#include "harness/problem/inputs.hpp"
+#include "harness/problem/problem.hpp"
 #include "harness/variant.hpp"
 #include "tests/conformance/random.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/error.hpp"
+#include "harness/problem/error.hpp"
 
 namespace xcorr::conformance {
 namespace {

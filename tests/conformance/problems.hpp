@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "harness/problem.hpp"
+#include "harness/problem/problem.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::conformance {

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <utility>
 
-#include "harness/error.hpp"
-#include "harness/operands.hpp"
-#include "harness/reduce.hpp"
+#include "harness/measure/operands.hpp"
+#include "harness/problem/error.hpp"
+#include "harness/reduce/reduce.hpp"
 #include "tests/conformance/random.hpp"
 
 namespace xcorr::conformance {

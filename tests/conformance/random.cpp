@@ -4,7 +4,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "harness/error.hpp"
+#include "harness/problem/error.hpp"
 #include "harness/registry.hpp"
 #include "tests/conformance/field_problems.hpp"
 

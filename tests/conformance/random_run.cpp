@@ -11,7 +11,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "harness/error.hpp"
+#include "harness/problem/error.hpp"
 #include "tests/conformance/properties.hpp"
 #include "tests/conformance/shrink.hpp"
 

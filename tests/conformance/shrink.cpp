@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "harness/error.hpp"
+#include "harness/problem/error.hpp"
 
 namespace xcorr::conformance {
 namespace {

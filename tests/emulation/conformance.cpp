@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "harness/registry.hpp"
-#include "harness/verdict.hpp"
+#include "harness/verdict/verdict.hpp"
 #include "tests/emulation/emulation.hpp"
 #include "tests/emulation/global_memory.hpp"
 #include "tests/emulation/sample.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/problem.hpp"
+#include "harness/problem/problem.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::emulation {

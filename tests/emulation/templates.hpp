@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/inputs.hpp"
+#include "harness/problem/inputs.hpp"
+#include "harness/problem/results.hpp"
 #include "harness/registry.hpp"
-#include "harness/results.hpp"
 #include "tests/emulation/conformance.hpp"
 #include "tests/emulation/emulation.hpp"
 #include "tests/emulation/global_memory.hpp"

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/device.hpp"
-#include "harness/inputs.hpp"
+#include "harness/device/device.hpp"
+#include "harness/problem/inputs.hpp"
+#include "harness/problem/results.hpp"
+#include "harness/problem/views.hpp"
 #include "harness/registry.hpp"
-#include "harness/results.hpp"
-#include "harness/views.hpp"
 #include "tests/emulation/emulation.hpp"
 #include "tests/emulation/planned.hpp"
 

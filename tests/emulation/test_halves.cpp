@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/device.hpp"
-#include "harness/inputs.hpp"
-#include "harness/reduce.hpp"
+#include "harness/device/device.hpp"
+#include "harness/problem/inputs.hpp"
+#include "harness/problem/results.hpp"
+#include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
-#include "harness/results.hpp"
 #include "tests/emulation/emulation.hpp"
 #include "tests/emulation/planned.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/inputs.hpp"
+#include "harness/problem/inputs.hpp"
 #include "harness/registry.hpp"
 #include "tests/emulation/emulation.hpp"
 #include "tests/emulation/planned.hpp"

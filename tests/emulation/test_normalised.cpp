@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "algorithms/fft/cufft_normalised/pipeline.hpp"
-#include "harness/score.hpp"
+#include "harness/truth/score.hpp"
 #include "tests/emulation/emulation.hpp"
 
 namespace xcorr::fft {

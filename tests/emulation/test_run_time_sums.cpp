@@ -9,7 +9,7 @@
 
 #include "algorithms/template_matching/template_pearson_jit/run_time_compiler.hpp"
 #include "algorithms/template_matching/template_pearson_jit/sizes.hpp"
-#include "harness/inputs.hpp"
+#include "harness/problem/inputs.hpp"
 #include "tests/emulation/emulation.hpp"
 
 namespace xcorr::template_matching {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/inputs.hpp"
-#include "harness/reduce.hpp"
+#include "harness/problem/inputs.hpp"
+#include "harness/problem/results.hpp"
+#include "harness/problem/views.hpp"
+#include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
-#include "harness/results.hpp"
-#include "harness/views.hpp"
 #include "tests/emulation/emulation.hpp"
 #include "tests/emulation/planned.hpp"
 

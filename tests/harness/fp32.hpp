@@ -10,8 +10,8 @@
 #include <complex>
 #include <vector>
 
-#include "harness/field_truth.hpp"
-#include "harness/reference.hpp"
+#include "harness/truth/field_truth.hpp"
+#include "harness/truth/reference.hpp"
 
 namespace xcorr::fp32 {
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "harness/device.hpp"
-#include "harness/device_kernels.hpp"
-#include "harness/error.hpp"
+#include "harness/device/device.hpp"
+#include "harness/device/device_kernels.hpp"
+#include "harness/problem/error.hpp"
 #include "harness/registry.hpp"
 #include "tests/support/fixture.hpp"
 

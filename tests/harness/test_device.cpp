@@ -6,10 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "harness/catalogue.hpp"
 #include "harness/compilation.hpp"
-#include "harness/device.hpp"
-#include "harness/host_memory.hpp"
+#include "harness/device/device.hpp"
+#include "harness/device/host_memory.hpp"
+#include "harness/library/catalogue.hpp"
 #include "tests/support/fixture.hpp"
 #include "tests/support/forwarding_device.hpp"
 

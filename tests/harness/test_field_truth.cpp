@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "harness/device.hpp"
-#include "harness/field_truth.hpp"
-#include "harness/views.hpp"
+#include "harness/device/device.hpp"
+#include "harness/problem/views.hpp"
+#include "harness/truth/field_truth.hpp"
 #include "tests/harness/fp32.hpp"
 #include "tests/support/fixture.hpp"
 #include "tests/support/forwarding_device.hpp"

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "harness/error.hpp"
-#include "harness/reduce.hpp"
+#include "harness/problem/error.hpp"
+#include "harness/problem/results.hpp"
+#include "harness/problem/views.hpp"
+#include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
-#include "harness/results.hpp"
-#include "harness/views.hpp"
 #include "tests/support/fixture.hpp"
 
 namespace xcorr {

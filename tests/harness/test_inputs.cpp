@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "harness/inputs.hpp"
+#include "harness/problem/inputs.hpp"
 #include "tests/support/fixture.hpp"
 
 namespace xcorr {

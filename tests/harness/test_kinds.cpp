@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "harness/registry.hpp"
-#include "harness/verdict.hpp"
+#include "harness/verdict/verdict.hpp"
 #include "tests/support/fixture.hpp"
 
 namespace xcorr {

@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
-#include "harness/reduce.hpp"
+#include "harness/problem/results.hpp"
+#include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
-#include "harness/results.hpp"
 
 namespace xcorr {
 namespace {

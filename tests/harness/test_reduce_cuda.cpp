@@ -12,10 +12,10 @@
 #include <tuple>
 #include <vector>
 
-#include "harness/cuda_owned.hpp"
-#include "harness/reduce.hpp"
+#include "harness/device/cuda_owned.hpp"
+#include "harness/problem/results.hpp"
+#include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
-#include "harness/results.hpp"
 
 namespace xcorr {
 namespace {

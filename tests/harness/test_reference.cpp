@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "harness/reference.hpp"
+#include "harness/truth/reference.hpp"
 #include "tests/support/fixture.hpp"
 
 namespace xcorr {

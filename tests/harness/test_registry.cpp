@@ -5,7 +5,7 @@
 #include <iostream>
 #include <set>
 
-#include "harness/inputs.hpp"
+#include "harness/problem/inputs.hpp"
 #include "harness/registry.hpp"
 #include "tests/support/fixture.hpp"
 

@@ -9,10 +9,10 @@
 #include <random>
 #include <vector>
 
-#include "harness/reduce.hpp"
+#include "harness/problem/results.hpp"
+#include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
-#include "harness/result_verdict.hpp"
-#include "harness/results.hpp"
+#include "harness/verdict/result_verdict.hpp"
 #include "tests/support/fixture.hpp"
 
 namespace xcorr {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <random>
 
-#include "harness/field_truth.hpp"
-#include "harness/phase.hpp"
-#include "harness/score.hpp"
-#include "harness/score_transform.hpp"
+#include "harness/truth/field_truth.hpp"
+#include "harness/truth/phase.hpp"
+#include "harness/truth/score.hpp"
+#include "harness/truth/score_transform.hpp"
 #include "tests/support/fixture.hpp"
 
 namespace xcorr {

@@ -5,9 +5,9 @@
 #include <thread>
 #include <vector>
 
-#include "harness/measure.hpp"
+#include "harness/library/session.hpp"
+#include "harness/measure/measure.hpp"
 #include "harness/registry.hpp"
-#include "harness/session.hpp"
 #include "tests/support/fixture.hpp"
 #include "tests/support/forwarding_device.hpp"
 

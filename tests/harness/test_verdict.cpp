@@ -5,9 +5,9 @@
 #include <limits>
 #include <utility>
 
-#include "harness/bounds.hpp"
 #include "harness/registry.hpp"
-#include "harness/verdict.hpp"
+#include "harness/verdict/bounds.hpp"
+#include "harness/verdict/verdict.hpp"
 #include "tests/support/fixture.hpp"
 
 namespace xcorr {

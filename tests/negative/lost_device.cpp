@@ -1,6 +1,6 @@
 // The CPU, but every error takes it along, as an illegal address does with a CUDA device. The
 // program finds this definition of open_device before the one of the library.
-#include "harness/error.hpp"
+#include "harness/problem/error.hpp"
 #include "tests/support/forwarding_device.hpp"
 
 namespace xcorr {

@@ -1,5 +1,5 @@
 // The bounds of time series tell the precision classes apart, and find a lost block in each
-// (harness/bounds.hpp).
+// (harness/verdict/bounds.hpp).
 #include <gtest/gtest.h>
 
 #include <algorithm>

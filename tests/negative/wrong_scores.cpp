@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "harness/phase.hpp"
-#include "harness/score.hpp"
+#include "harness/truth/phase.hpp"
+#include "harness/truth/score.hpp"
 #include "tests/negative/broken.hpp"
 
 namespace xcorr::broken {

@@ -229,8 +229,8 @@ def test_every_variant_has_a_hash_of_its_own() -> None:
 def test_the_reduction_has_a_hash_for_each_backend(tmp_path: Path) -> None:
     """Rows of reduced results carry it: tokens of the rules count for both backends, its own file for each."""
     harness = tmp_path / "harness"
-    harness.mkdir()
     for name in {name for names in source_tokens.REDUCTION.values() for name in names}:
+        (harness / name).parent.mkdir(parents=True, exist_ok=True)
         (harness / name).write_text((ROOT / "harness" / name).read_text())
 
     def hashes() -> tuple[str, str]:
@@ -242,10 +242,10 @@ def test_the_reduction_has_a_hash_for_each_backend(tmp_path: Path) -> None:
 
     first = hashes()
     assert first[0] != first[1] and all(re.fullmatch(r"\w{8}", one) for one in first)
-    add("reduce_cpu.cpp", "// A comment.\n")
+    add("reduce/reduce_cpu.cpp", "// A comment.\n")
     assert hashes() == first
-    add("reduce_cpu.cpp", "int more;\n")
+    add("reduce/reduce_cpu.cpp", "int more;\n")
     second = hashes()
     assert second[0] != first[0] and second[1] == first[1]
-    add("reduce_rules.hpp", "int more;\n")
+    add("reduce/reduce_rules.hpp", "int more;\n")
     assert all(new != old for new, old in zip(hashes(), second, strict=True))

@@ -1,6 +1,6 @@
 // The device: host memory, and the CPU's times. What xcorr-bench verifies is the shrunk problem, which lies
 // at the beginning of the arrays of the whole one.
-#include "harness/device.hpp"
+#include "harness/device/device.hpp"
 
 #include <dlfcn.h>
 
@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "harness/error.hpp"
-#include "harness/reduce.hpp"
+#include "harness/problem/error.hpp"
+#include "harness/reduce/reduce.hpp"
 #include "tests/stand_in/shrunk.hpp"
 
 namespace xcorr {

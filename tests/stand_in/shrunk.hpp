@@ -1,7 +1,7 @@
 // A small problem of the same kind as a large one.
 #pragma once
 
-#include "harness/problem.hpp"
+#include "harness/problem/problem.hpp"
 
 namespace xcorr::stand_in {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/device.hpp"
-#include "harness/reduce.hpp"
+#include "harness/device/device.hpp"
+#include "harness/reduce/reduce.hpp"
 #include "harness/registry.hpp"
 #include "tests/stand_in/shrunk.hpp"
 

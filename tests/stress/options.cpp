@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "harness/whole_numbers.hpp"
+#include "harness/problem/whole_numbers.hpp"
 
 namespace xcorr::stress {
 

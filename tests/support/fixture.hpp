@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/error.hpp"
-#include "harness/measure.hpp"
+#include "harness/measure/measure.hpp"
+#include "harness/problem/error.hpp"
 
 namespace xcorr {
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/device.hpp"
+#include "harness/device/device.hpp"
 
 namespace xcorr {
 

@@ -1,4 +1,4 @@
-// What cufft does for the scores covariance and phase (harness/fields.hpp), with transform=real:
+// What cufft does for the scores covariance and phase (harness/problem/fields.hpp), with transform=real:
 // the means of the padded inputs are removed before the forward transform, and products of spectra
 // are weighted before the inverse one. Slow and right: means, moduli and weights are float64, and
 // every sum has one order.

@@ -1,4 +1,4 @@
-// The kernels of overlap_wise for problems with fields (harness/fields.hpp): every score but phase,
+// The kernels of overlap_wise for problems with fields (harness/problem/fields.hpp): every score but phase,
 // both boundaries, masks and views. They are slow and right. Whatever the scalar type, means, sums
 // and norms are float64, and sums of squares are taken about the mean of their own overlap, in a
 // second pass (device/overlap_score.hpp). Every sum has one order, so that equal inputs give equal bits.

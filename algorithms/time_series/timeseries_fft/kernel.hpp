@@ -4,7 +4,7 @@
 #include "algorithms/device/launch.hpp"
 #include "algorithms/device/memory.hpp"
 #include "algorithms/time_series/timeseries_fft/segment_transform.hpp"
-#include "harness/problem.hpp"
+#include "harness/problem/problem.hpp"
 
 namespace xcorr::time_series {
 

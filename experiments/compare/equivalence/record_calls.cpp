@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/error.hpp"
+#include "harness/problem/error.hpp"
 #include "harness/registry.hpp"
 
 namespace {

@@ -16,8 +16,8 @@ from pathlib import Path
 CONTRACT_VERSION = 1
 # The reduction of surfaces to other results; of reduce_cpu and reduce_cuda only that of the backend counts.
 REDUCTION = {
-    "cpu": ("results.hpp", "reduce.cpp", "reduce_rules.hpp", "reduce_cpu.cpp"),
-    "cuda": ("results.hpp", "reduce.cpp", "reduce_rules.hpp", "reduce_cuda.cu"),
+    "cpu": ("problem/results.hpp", "reduce/reduce.cpp", "reduce/reduce_rules.hpp", "reduce/reduce_cpu.cpp"),
+    "cuda": ("problem/results.hpp", "reduce/reduce.cpp", "reduce/reduce_rules.hpp", "reduce/reduce_cuda.cu"),
 }
 HASHED_FOLDER = "algorithms"  # of what a variant includes; harness/variant.hpp is covered by the contract version
 EMULATION = "XCORR_EMULATE"  # defined in tests only

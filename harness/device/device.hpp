@@ -1,0 +1,117 @@
+// A device on which variants run: its memory, its clock and facts about it. The rest of the harness
+// knows devices only through this page.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "harness/truth/score_reference.hpp"
+#include "harness/variant.hpp"
+#include "harness/verdict/verdict.hpp"
+
+namespace xcorr {
+
+// How calls follow each other while they are timed (docs/design.md, Time). Times of two modes are
+// never mixed. stream: back to back (throughput). latency: the host waits after each call. graph:
+// replay of a captured call. cold: the caches are flushed before each call.
+enum class Mode { stream, latency, graph, cold };
+std::string_view to_string(Mode mode);
+Mode parse_mode(const std::string& text);
+
+// Device memory, aligned to 256 bytes, released with the object.
+using Buffer = std::unique_ptr<void, std::function<void(void*)>>;
+
+using Seconds = double;
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual Backend backend() const = 0;
+  // The same for all machines of one kind, different for machines of two kinds.
+  virtual std::string machine_key() const = 0;
+  virtual nlohmann::json facts() const = 0;
+  virtual Peaks peaks(Precision precision) const = 0;
+  virtual Support supports(Mode mode) const = 0;
+  // Whether the variant computes the request on this device. Only this function decides it: by the
+  // variant's backend, forms, precision classes and fields, and then by variant.supports, which may
+  // throw.
+  Support runs(const Variant& variant, const PlanRequest& request) const;
+  // Whether the variant computes any request on this device: by its backend alone.
+  Support runs(const Variant& variant) const;
+  // The measured maximal rates of the device (--ceilings); empty where they cannot be measured.
+  virtual nlohmann::json ceilings() = 0;
+
+  virtual std::size_t available_bytes() const = 0;
+  virtual Buffer allocate(std::size_t bytes) = 0;
+  virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
+  virtual void download(void* host, const void* device, std::size_t bytes) = 0;
+  virtual void fill(void* device, unsigned char byte, std::size_t bytes) = 0;
+  // True where the host reads device pointers directly and transfers do not exist.
+  virtual bool host_memory() const = 0;
+
+  // Makes this the current device of the calling thread. Another thread may have opened it.
+  virtual void make_current() {}
+  virtual void* stream() = 0;
+  // Waits for the stream. Throws std::runtime_error with the message of the device after a fault.
+  virtual void synchronize() = 0;
+  // Called after an error: true when no later call of this process can succeed, as after an illegal
+  // address on CUDA. An error that does not affect later calls is cleared.
+  virtual bool lost() { return false; }
+  // Energy that the device has used since a fixed moment in the past, in microjoules. Call it when
+  // all work has ended. Empty where no counter exists.
+  virtual std::optional<double> energy_uj() { return std::nullopt; }
+  // Time of one launch of an empty kernel, launched back to back; the least of a few batches. The
+  // pace of the host limits the time of calls that are not several times longer. Empty on the CPU.
+  virtual std::optional<Seconds> empty_launch() { return std::nullopt; }
+  // Time of `count` calls of `compute` in `mode`.
+  virtual Seconds time(const std::function<void()>& compute, Index count, Mode mode) = 0;
+  // The shortest batch that the clock of this device resolves well.
+  virtual Seconds shortest_batch() const = 0;
+  // Mean time of each phase of `compute` by name, "rest" included.
+  virtual std::map<std::string, Seconds> phases(
+      const std::function<void(PhaseMarks&)>& compute) = 0;
+
+  // Truth for the memory of this device, shared by all points of one problem. The device caches the
+  // last one.
+  std::shared_ptr<Truth> truth(const Problem& problem, Precision precision,
+                               AlgorithmClass algorithm_class, std::uint64_t seed);
+  // Bytes of this device that computing this truth takes; 0 when it is cached. Releases a cached
+  // truth of another problem.
+  std::size_t truth_bytes(const Problem& problem, Precision precision,
+                          AlgorithmClass algorithm_class, std::uint64_t seed);
+  // The surfaces that the truth of a problem with fields expects. `data` must outlive them.
+  virtual std::unique_ptr<ScoreReference> score_reference(const ScoreData& data) {
+    return make_host_score_reference(data);
+  }
+  // Up to this much work, about a second, the definition gives these surfaces; above, transforms.
+  virtual Index score_definition_fmas() const { return Index{1} << 28; }
+
+ protected:
+  // Of plain problems (Problem::is_plain).
+  virtual std::unique_ptr<Truth> make_truth(const Problem& problem, Precision precision,
+                                            AlgorithmClass algorithm_class, std::uint64_t seed) = 0;
+  virtual std::size_t new_truth_bytes(const Problem& problem) const = 0;
+  // Bytes of this device that score_reference takes.
+  virtual std::size_t score_reference_bytes(const Problem& problem) const;
+
+ private:
+  std::string cached_truth_name_;
+  std::shared_ptr<Truth> cached_truth_;
+};
+
+// "cpu", "cuda" or "cuda:N". UserError when there is no such device.
+std::unique_ptr<Device> open_device(const std::string& name);
+
+std::unique_ptr<Device> open_cpu();
+std::unique_ptr<Device> open_cuda(int index);  // only in builds with CUDA
+
+// "4.29 GB": a number of bytes in a message.
+std::string bytes_text(double bytes);
+
+}  // namespace xcorr

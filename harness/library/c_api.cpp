@@ -1,0 +1,209 @@
+// The C interface of libxcorr for other languages. A session computes one problem on the data of
+// the caller, any number of times. Every function returns 0, or 1 with one line of text in `error`.
+// A function that gives JSON returns 2 when the buffer is too small, and writes the needed size
+// into the buffer as decimal text.
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "harness/library/catalogue.hpp"
+#include "harness/library/forks.hpp"
+#include "harness/library/open_sessions.hpp"
+#include "harness/library/request.hpp"
+#include "harness/problem/error.hpp"
+#include "harness/truth/score_reference.hpp"
+
+namespace xcorr {
+namespace {
+
+// Cut where the buffer ends, between two characters of UTF-8.
+void put(const std::string& text, char* buffer, std::size_t capacity) {
+  if (buffer == nullptr || capacity == 0) return;
+  std::size_t length = std::min(text.size(), capacity - 1);
+  while (length < text.size() && length > 0 && (text[length] & 0xC0) == 0x80) --length;
+  std::memcpy(buffer, text.data(), length);
+  buffer[length] = '\0';
+}
+
+// A message is one line, whatever it quotes.
+void put_message(std::string text, char* buffer, std::size_t capacity) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  put(text, buffer, capacity);
+}
+
+int give(const nlohmann::json& value, char* json, std::size_t capacity) {
+  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const bool fits = text.size() < capacity;
+  put(fits ? text : std::to_string(text.size() + 1), json, capacity);
+  return fits ? 0 : 2;
+}
+
+void need(const void* pointer, const char* name) {
+  if (pointer == nullptr) throw UserError(std::string(name) + ": null; give its address");
+}
+
+template <typename F>
+int guarded(char* error, std::size_t capacity, F&& steps) {
+  try {
+    const auto call = within_call();
+    return steps();
+  } catch (const std::bad_alloc&) {
+    put_message("host memory: the system refused an allocation; use fewer or smaller matrices",
+                error, capacity);
+  } catch (const std::exception& caught) {
+    put_message(caught.what(), error, capacity);
+  } catch (...) {
+    put_message("unknown error: an exception of no known type was thrown; report it", error,
+                capacity);
+  }
+  return 1;
+}
+
+}  // namespace
+}  // namespace xcorr
+
+extern "C" {
+
+int xcorr_list(char* json, std::size_t capacity, char* error, std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::need(json, "json");
+    return xcorr::give(xcorr::catalogue(), json, capacity);
+  });
+}
+
+int xcorr_machine(const char* device, char* json, std::size_t capacity, char* error,
+                  std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::need(device, "device");
+    xcorr::need(json, "json");
+    return xcorr::give(xcorr::machine_facts(*xcorr::open_device(device)), json, capacity);
+  });
+}
+
+int xcorr_describe(const char* request, char* json, std::size_t capacity, char* error,
+                   std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::need(json, "json");
+    const xcorr::Problem problem = xcorr::read_problem(request);
+    return xcorr::give({{"pairs", problem.pairs()},
+                        {"out_rows", problem.out_rows()},
+                        {"out_cols", problem.out_cols()},
+                        {"sy0", problem.window.sy.first},
+                        {"sx0", problem.window.sx.first},
+                        {"fmas", problem.fmas()},
+                        {"bytes", problem.bytes(4)},
+                        {"result_bytes", problem.result_bytes(4)},
+                        {"max_overlap", problem.max_overlap()}},
+                       json, capacity);
+  });
+}
+
+// Gives {"reason": TEXT}. The text is empty where the variant computes the request on the device.
+// Plans nothing.
+int xcorr_supports(const char* request, char* json, std::size_t capacity, char* error,
+                   std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::need(json, "json");
+    const xcorr::ComputeRequest asked = xcorr::read_compute(request);
+    const auto device = xcorr::open_device(asked.device);
+    const xcorr::Support support = xcorr::supported(*asked.variant, asked.plan, *device);
+    return xcorr::give({{"reason", support.reason}}, json, capacity);
+  });
+}
+
+// Plans a request and leaves a handle in `session`, null where it fails. xcorr_compute uses it any
+// number of times, and xcorr_close destroys it. A handle that was closed, or never opened, is an error.
+int xcorr_open(const char* request, void** session, char* error, std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::need(session, "session");
+    *session = nullptr;
+    const xcorr::ComputeRequest asked = xcorr::read_compute(request);
+    *session =
+        xcorr::keep_session(std::make_unique<xcorr::Session>(*asked.variant, asked.plan,
+                                                             xcorr::open_device(asked.device)),
+                            asked.device != "cpu");
+    return 0;
+  });
+}
+
+int xcorr_compute(void* session, const void* left, const void* right, void* out, char* error,
+                  std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::compute_with(session, {left, right, out});
+    return 0;
+  });
+}
+
+// Of a problem with masks or views. Pointers are to host memory; what the fields of the problem do
+// not use may be null or 0 (struct Arrays in harness/library/session.hpp).
+struct xcorr_arrays {
+  const void *left, *right;
+  void* out;
+  const std::uint8_t *left_mask, *right_mask;
+  const std::int64_t *left_offsets, *right_offsets;
+  std::int64_t left_pitch, right_pitch;
+  std::int64_t left_elements, right_elements;
+};
+
+int xcorr_compute_with(void* session, const xcorr_arrays* arrays, char* error,
+                       std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::need(arrays, "arrays");
+    const xcorr_arrays& a = *arrays;
+    xcorr::compute_with(session, {a.left,
+                                  a.right,
+                                  a.out,
+                                  a.left_mask,
+                                  a.right_mask,
+                                  {a.left_offsets, a.left_pitch},
+                                  {a.right_offsets, a.right_pitch},
+                                  a.left_elements,
+                                  a.right_elements});
+    return 0;
+  });
+}
+
+int xcorr_close(void* session, char* error, std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    xcorr::close_session(session);
+    return 0;
+  });
+}
+
+// The float64 surface of a request, by `method` definition or fft: left [lefts][rows][cols], right
+// [rights][rows][cols], out [pairs][out_rows][out_cols]. A request with views has dense matrices
+// here. A mask is a byte a pixel, 0 or 1, and null for a side without one.
+int xcorr_reference_masked(const char* request, const double* left, const double* right,
+                           const std::uint8_t* left_mask, const std::uint8_t* right_mask,
+                           double* out, char* error, std::size_t error_capacity) {
+  return xcorr::guarded(error, error_capacity, [&] {
+    const auto [problem, by_transform] = xcorr::read_reference(request);
+    xcorr::need(left, "left");
+    xcorr::need(right, "right");
+    xcorr::need(out, "out");
+    const xcorr::Masks masks = problem.fields.masks;
+    if (xcorr::masks_left(masks) != (left_mask != nullptr) ||
+        xcorr::masks_right(masks) != (right_mask != nullptr)) {
+      throw xcorr::UserError("masks '" + std::string(xcorr::to_string(masks)) +
+                             "': give a mask for each side that has one, and for no other");
+    }
+    if (!problem.surface().is_plain()) {
+      xcorr::score_surfaces(problem, left, right, left_mask, right_mask, by_transform, out);
+    } else if (by_transform) {
+      xcorr::FftReference(problem, left, right).correlate(0, problem.pairs(), out);
+    } else {
+      xcorr::correlate_definition(problem, left, right, 0, problem.pairs(), out);
+    }
+    return 0;
+  });
+}
+
+int xcorr_reference(const char* request, const double* left, const double* right, double* out,
+                    char* error, std::size_t error_capacity) {
+  return xcorr_reference_masked(request, left, right, nullptr, nullptr, out, error, error_capacity);
+}
+
+}  // extern "C"

@@ -1,0 +1,162 @@
+#include "harness/library/request.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "harness/problem/error.hpp"
+
+namespace xcorr {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& what) { throw UserError("request: " + what); }
+
+std::string shown(const json& value) {
+  constexpr std::size_t kMost = 60;
+  const std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+}
+
+// An object each of whose keys is read once. `end` refuses keys that were not read.
+class Reader {
+ public:
+  explicit Reader(const char* text) {
+    if (text == nullptr) refuse("null; give a text in JSON");
+    std::set<std::string> keys;
+    std::string twice;
+    const auto see = [&](int depth, json::parse_event_t event, json& parsed) {
+      // Nothing that is asked for is deeper than a list in an object. Deeper values are not kept, so
+      // that no text leads to a deep recursion.
+      if (depth > 2) return false;
+      if (depth == 1 && event == json::parse_event_t::key &&
+          !keys.insert(parsed.get<std::string>()).second) {
+        twice = parsed.get<std::string>();
+      }
+      return true;
+    };
+    object_ = json::parse(text, see, false);
+    if (object_.is_discarded()) refuse("not a text in JSON; give an object of keys and values");
+    if (!object_.is_object()) refuse(shown(object_) + " is no object; give keys and values");
+    if (!twice.empty()) refuse(shown(twice) + " is given twice; give it once");
+  }
+
+  std::string text(const char* key) {
+    const json& value = at(key);
+    if (!value.is_string()) refuse(named(key, value) + "; give a text");
+    return value.get<std::string>();
+  }
+  std::string text(const char* key, const char* otherwise) {
+    known_.emplace_back(key);
+    return object_.contains(key) ? text(key) : otherwise;
+  }
+  Index whole(const char* key) { return whole(key, at(key)); }
+  Shape shape(const char* key) {
+    const json& value = at(key);
+    if (!value.is_array() || value.size() != 2) {
+      refuse(named(key, value) + "; give [rows, cols]");
+    }
+    return {whole(key, value[0]), whole(key, value[1])};
+  }
+  bool has(const char* key) {
+    known_.emplace_back(key);
+    return object_.contains(key);
+  }
+
+  void end() const {
+    for (const auto& [key, value] : object_.items()) {
+      if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+      std::string keys;
+      for (const std::string& one : known_) {
+        if (keys.find(one) == std::string::npos) keys += (keys.empty() ? "" : ", ") + one;
+      }
+      refuse(shown(key) + " is an unknown key; the keys are " + keys);
+    }
+  }
+
+ private:
+  static std::string named(const char* key, const json& value) {
+    return std::string(key) + " is " + shown(value);
+  }
+  const json& at(const char* key) {
+    known_.emplace_back(key);
+    const auto found = object_.find(key);
+    if (found == object_.end()) refuse(std::string(key) + " is missing; give it");
+    return *found;
+  }
+  static Index whole(const char* key, const json& value) {
+    constexpr std::uint64_t kMost = std::numeric_limits<Index>::max();
+    const bool fits = value.is_number_integer() &&
+                      !(value.is_number_unsigned() && value.get<std::uint64_t>() > kMost);
+    if (!fits) refuse(named(key, value) + "; give a whole number within 64 bits");
+    return value.get<Index>();
+  }
+
+  json object_;
+  std::vector<std::string> known_;
+};
+
+Problem problem_of(Reader& reader) {
+  Fields fields;
+  for (const std::string_view name : kFieldNames) {
+    const std::string key(name);
+    if (reader.has(key.c_str())) set_field(fields, name, reader.text(key.c_str()));
+  }
+  const Form form = parse_form(reader.text("form"));
+  const Shape left = reader.shape("left"), right = reader.shape("right");
+  const Index lefts = reader.whole("lefts"), rights = reader.whole("rights");
+  return make_problem(form, left, right, lefts, rights, reader.text("window", "full"), fields);
+}
+
+}  // namespace
+
+Problem read_problem(const char* text) {
+  Reader reader(text);
+  const Problem problem = problem_of(reader);
+  reader.end();
+  return problem;
+}
+
+// Every member is set by a statement of its own. GCC 12 destroys the members of an aggregate twice
+// where a later initialiser of the same braces throws.
+ComputeRequest read_compute(const char* text) {
+  Reader reader(text);
+  ComputeRequest request;
+  request.plan.problem = problem_of(reader);
+  const std::string variant = reader.text("variant"), params = reader.text("params", ""),
+                    precision = reader.text("precision", "fp32");
+  request.device = reader.text("device", "cpu");
+  const std::string planning = reader.text("planning", "once");
+  reader.end();
+  request.variant = &find_variant(variant);
+  request.plan.params = params.empty() ? grid_points(*request.variant).front()
+                                       : parse_params(*request.variant, params);
+  request.plan.precision = parse_precision(precision);
+  if (planning == "measured") {
+    request.plan.planning = Planning::measured;
+  } else if (planning == "kept") {
+    request.plan.planning = Planning::kept;
+  } else if (planning != "once") {
+    throw UserError("planning '" + planning + "': unknown; use once, measured or kept");
+  }
+  return request;
+}
+
+ReferenceRequest read_reference(const char* text) {
+  Reader reader(text);
+  ReferenceRequest request;
+  request.problem = problem_of(reader);
+  const std::string method = reader.text("method", "definition");
+  reader.end();
+  if (method != "definition" && method != "fft") {
+    throw UserError("method '" + method + "': unknown; use definition or fft");
+  }
+  request.by_transform = method == "fft";
+  return request;
+}
+
+}  // namespace xcorr

@@ -1,0 +1,213 @@
+#include "harness/library/session.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "harness/problem/error.hpp"
+#include "harness/problem/results.hpp"
+#include "harness/reduce/reduce.hpp"
+#include "harness/registry.hpp"
+#include "harness/truth/reference.hpp"
+
+namespace xcorr {
+namespace {
+
+// Refuses arrays that are missing though the problem needs them, views that leave their
+// array, and windows in which a kernel of a GPU cannot number the elements.
+void check_side(const Problem& problem, Side side, const Arrays& arrays, Backend backend) {
+  const bool left = side == Side::left;
+  const std::string name = left ? "left" : "right";
+  if ((left ? arrays.left : arrays.right) == nullptr && (left || !problem.fields.same)) {
+    throw UserError(name + ": null; give the address of its matrices");
+  }
+  const Shape shape = left ? problem.left : problem.right;
+  const Index matrices = left ? problem.lefts : problem.rights;
+  const Masks masks = problem.fields.masks;
+  if ((left ? masks_left(masks) : masks_right(masks)) &&
+      (left ? arrays.left_mask : arrays.right_mask) == nullptr) {
+    throw UserError("masks '" + std::string(to_string(masks)) + "': the " + name +
+                    " masks are missing; pass them to compute, or leave the field out");
+  }
+  const Views views = problem.fields.views;
+  if (views == Views::dense || (!left && problem.fields.same)) return;
+  const auto [offsets, pitch] = left ? arrays.left_view : arrays.right_view;
+  const Index elements = left ? arrays.left_elements : arrays.right_elements;
+  const std::string where = "views '" + std::string(to_string(views)) + "': the " + name + " ";
+  if (offsets == nullptr) {
+    throw UserError(where + "offsets are missing; pass them to compute, or leave the field out");
+  }
+  const bool windows = views == Views::windows;
+  if (windows && (pitch < 1 || pitch > elements)) {
+    throw UserError(where + "pitch is " + std::to_string(pitch) + "; use 1 to the " +
+                    std::to_string(elements) + " elements of the array");
+  }
+  const Index count = windows ? matrices : matrices * shape.rows;
+  const Index rows_below = windows ? shape.rows - 1 : 0;
+  for (Index i = 0; i < count; ++i) {
+    // Compared without a sum that could overflow.
+    const Index last_start = elements - shape.cols - offsets[i];
+    if (offsets[i] >= 0 && offsets[i] <= elements && last_start >= 0 &&
+        (rows_below == 0 || last_start / rows_below >= pitch)) {
+      continue;
+    }
+    throw UserError(where + (windows ? "matrix " : "row ") + std::to_string(i) + " at offset " +
+                    std::to_string(offsets[i]) + " leaves the array of " +
+                    std::to_string(elements) + " elements; use a smaller offset");
+  }
+  if (!windows || backend != Backend::cuda) return;
+  // Kernels number the elements of a window, and those between its rows, with 32 bits. The sum does
+  // not overflow: every window lies in the array.
+  constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
+  if (const Index span = rows_below * pitch + shape.cols; span > kMost) {
+    throw UserError(where + "windows of " + std::to_string(shape.rows) + " rows span " +
+                    std::to_string(span) + " elements of the array at a pitch of " +
+                    std::to_string(pitch) + ", more than 2^31 - 1; use arrays with fewer columns" +
+                    ", or device cpu");
+  }
+}
+
+void check_capacity(const Problem& problem, const void* out) {
+  const Result& result = problem.fields.result;
+  if (result.kind != ResultKind::above) return;
+  const std::uint64_t count = static_cast<const AboveHeader*>(out)->count;
+  if (count <= static_cast<std::uint64_t>(result.capacity)) return;
+  throw UserError(
+      "result '" + field_text(problem.fields, "result") + "': " + std::to_string(count) +
+      " outputs are at least the threshold, the capacity is " + std::to_string(result.capacity) +
+      "; use a larger capacity or threshold, or a least distance (above:t:c:d)");
+}
+
+}  // namespace
+
+Support supported(const Variant& variant, PlanRequest request, Device& device) {
+  request.stream = device.stream();
+  return device.runs(variant, request);
+}
+
+Session::Session(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device)
+    : device_(std::move(device)), request_(std::move(request)) {
+  request_.stream = device_->stream();
+  if (const Support support = device_->runs(variant, request_); !support) {
+    throw UserError("variant '" + variant.id + "': not supported: " + support.reason +
+                    "; --list names others");
+  }
+  const Problem& problem = request_.problem;
+  const std::size_t workspace = plan_workspace_bytes(variant, request_);
+  // A device that reads host memory uses the arrays of the caller; another device gets copies.
+  const bool dense = problem.fields.views == Views::dense;
+  std::size_t data = device_->host_memory() ? 0 : result_bytes();
+  if (!device_->host_memory() && dense) {
+    data += bytes(problem.left_elements() + (problem.fields.same ? 0 : problem.right_elements()));
+  }
+  if (workspace + data > device_->available_bytes()) {
+    throw OutOfMemory("device memory: " + bytes_text(static_cast<double>(workspace + data)) +
+                      " are needed, " +
+                      bytes_text(static_cast<double>(device_->available_bytes())) +
+                      " are available; use fewer or smaller matrices");
+  }
+  workspace_ = device_->allocate(std::max<std::size_t>(workspace, 1));
+  request_.workspace = workspace_.get();
+  {
+    const auto planning = hold_planner();
+    plan_ = make_plan(variant, request_);
+  }
+  if (device_->host_memory()) return;
+  if (dense) {
+    allocate(left_, bytes(problem.left_elements()));
+    if (!problem.fields.same) allocate(right_, bytes(problem.right_elements()));
+  }
+  out_ = device_->allocate(result_bytes());
+}
+
+Session::~Session() {
+  const auto planning = hold_planner();
+  plan_.reset();
+}
+
+// Only CPU variants use the same planner as the reference.
+std::unique_lock<std::mutex> Session::hold_planner() const {
+  if (device_->backend() == Backend::cpu) return std::unique_lock(fftw_planner());
+  return {};
+}
+
+std::size_t Session::bytes(Index elements) const {
+  return static_cast<std::size_t>(elements) * scalar_bytes(request_.precision);
+}
+
+std::size_t Session::result_bytes() const {
+  return static_cast<std::size_t>(request_.problem.result_bytes(scalar_bytes(request_.precision)));
+}
+
+void Session::allocate(Copy& copy, std::size_t bytes) {
+  if (bytes <= copy.bytes) return;
+  copy = {};
+  copy = {device_->allocate(bytes), bytes};
+}
+
+// The array as the device reads it: the one of the caller, or a copy.
+const void* Session::uploaded(Copy& copy, const void* array, std::size_t bytes) {
+  if (device_->host_memory() || bytes == 0) return array;
+  allocate(copy, bytes);
+  device_->upload(copy.memory.get(), array, bytes);
+  return copy.memory.get();
+}
+
+Call Session::call_of(const Arrays& arrays) {
+  const Problem& problem = request_.problem;
+  const auto& [boundary, score, masks, result, same, views] = problem.fields;
+  const bool dense = views == Views::dense;
+  const auto offsets = [&](Copy& copy, const View& view, Index matrices, Index rows) {
+    const Index count = views == Views::windows ? matrices : matrices * rows;
+    return View{static_cast<const Index*>(
+                    uploaded(copy, view.offsets, static_cast<std::size_t>(count) * sizeof(Index))),
+                views == Views::windows ? view.pitch : 0};
+  };
+  const auto mask = [&](Copy& copy, const std::uint8_t* array, Index pixels) {
+    return static_cast<const std::uint8_t*>(
+        uploaded(copy, array, static_cast<std::size_t>(pixels)));
+  };
+  Call call;
+  call.stream = device_->stream();
+  call.out = device_->host_memory() ? arrays.out : out_.get();
+  call.left =
+      uploaded(left_, arrays.left, bytes(dense ? problem.left_elements() : arrays.left_elements));
+  call.right = same ? call.left
+                    : uploaded(right_, arrays.right,
+                               bytes(dense ? problem.right_elements() : arrays.right_elements));
+  if (masks_left(masks)) {
+    call.left_mask = mask(left_mask_, arrays.left_mask, problem.left_elements());
+  }
+  if (masks_right(masks)) {
+    call.right_mask = mask(right_mask_, arrays.right_mask, problem.right_elements());
+  }
+  if (!dense) {
+    call.left_view = offsets(left_offsets_, arrays.left_view, problem.lefts, problem.left.rows);
+    call.right_view =
+        same ? call.left_view
+             : offsets(right_offsets_, arrays.right_view, problem.rights, problem.right.rows);
+  }
+  return call;
+}
+
+void Session::compute(const Arrays& arrays) {
+  device_->make_current();
+  for (const Side side : {Side::left, Side::right}) {
+    check_side(request_.problem, side, arrays, device_->backend());
+  }
+  if (arrays.out == nullptr) throw UserError("out: null; give the address of the result's memory");
+  const Call call = call_of(arrays);
+  plan_->compute(call);
+  device_->synchronize();
+  if (!device_->host_memory()) device_->download(arrays.out, out_.get(), result_bytes());
+  check_capacity(request_.problem, arrays.out);
+}
+
+void Session::compute(const void* left, const void* right, void* out) {
+  Arrays arrays;
+  arrays.left = left;
+  arrays.right = right;
+  arrays.out = out;
+  compute(arrays);
+}
+
+}  // namespace xcorr

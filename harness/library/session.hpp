@@ -1,0 +1,67 @@
+// One problem with one variant, prepared to be computed many times on the data of the caller. A
+// session holds the device, its memory and the plan, so that a call of compute allocates and plans
+// nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "harness/device/device.hpp"
+#include "harness/problem/problem.hpp"
+
+namespace xcorr {
+
+// Whether the variant computes the request on the device. Plans and allocates nothing.
+Support supported(const Variant& variant, PlanRequest request, Device& device);
+
+// The host arrays of one computation, in the scalar type of the precision class.
+struct Arrays {
+  const void* left = nullptr;   // [lefts][rows][cols], or with field `views` an array of any size
+  const void* right = nullptr;  // [rights][rows][cols]; with field `same` it is not read
+  void* out = nullptr;  // [pairs][out_rows][out_cols], or records (harness/problem/results.hpp)
+  // With field `masks`: [lefts][rows][cols] and [rights][rows][cols], 0 or 1 a pixel.
+  const std::uint8_t* left_mask = nullptr;
+  const std::uint8_t* right_mask = nullptr;
+  // With field `views`: offsets and pitch as in Call, and the number of elements of the array.
+  View left_view = {}, right_view = {};
+  Index left_elements = 0, right_elements = 0;
+};
+
+class Session {
+ public:
+  // Plans once. Throws UserError where the variant does not support the request, and OutOfMemory
+  // where the device lacks the memory. The constructor sets `request.workspace` and
+  // `request.stream`.
+  Session(const Variant& variant, PlanRequest request, std::unique_ptr<Device> device);
+  ~Session();
+  // Only one thread may call at a time. Throws UserError for a mask or offsets that are missing,
+  // for a view that leaves its array, on a GPU for windows that span more than 2^31 - 1 elements,
+  // and where more outputs are above the threshold of result `above` than its capacity.
+  void compute(const Arrays& arrays);
+  void compute(const void* left, const void* right, void* out);
+
+ private:
+  // Device memory for a copy of an array of the caller.
+  struct Copy {
+    Buffer memory;
+    std::size_t bytes = 0;
+  };
+  std::size_t bytes(Index elements) const;
+  std::size_t result_bytes() const;
+  void allocate(Copy& copy, std::size_t bytes);
+  const void* uploaded(Copy& copy, const void* array, std::size_t bytes);
+  Call call_of(const Arrays& arrays);
+  std::unique_lock<std::mutex> hold_planner() const;
+
+  std::unique_ptr<Device> device_;  // first: the other members use it until they are destroyed
+  PlanRequest request_;
+  Buffer workspace_;
+  // Empty where the device reads host memory.
+  Copy left_, right_, left_mask_, right_mask_, left_offsets_, right_offsets_;
+  Buffer out_;
+  std::unique_ptr<Plan> plan_;
+};
+
+}  // namespace xcorr

@@ -1,0 +1,419 @@
+#include "harness/measure/measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "harness/compilation.hpp"
+#include "harness/measure/banded.hpp"
+#include "harness/measure/operands.hpp"
+#include "harness/measure/overlapping.hpp"
+#include "harness/problem/error.hpp"
+#include "harness/reduce/reduce.hpp"
+
+namespace xcorr {
+namespace {
+
+constexpr int kPlanRepetitions = 3;
+// Larger transfers would take longer than the measurement that they accompany.
+constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;
+
+template <typename F>
+double microseconds(F&& steps) {
+  const auto start = std::chrono::steady_clock::now();
+  steps();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Replaces what is worse in `check`: each error by its ratio to its bound.
+void worsen(std::optional<Check>& into, const Check& check) {
+  if (!into) {
+    into = check;
+    return;
+  }
+  // A wrong check is the last one of a point, so it always replaces.
+  if (!check.passed() || check.error * into->bound > into->error * check.bound) {
+    into->error = check.error;
+    into->bound = check.bound;
+  }
+  // A pair whose truth is all 0 has no bound.
+  if (check.wrong_pairs > 0 || into->rel_l2_bound == 0 ||
+      check.rel_l2_error * into->rel_l2_bound > into->rel_l2_error * check.rel_l2_bound) {
+    into->rel_l2_error = check.rel_l2_error;
+    into->rel_l2_bound = check.rel_l2_bound;
+  }
+  into->argmax_agrees &= check.argmax_agrees;
+  into->normalised_error = std::max(into->normalised_error, check.normalised_error);
+}
+
+}  // namespace
+
+struct Point::Memory {
+  Operands operands;
+  Banded out;
+  Buffer workspace;
+  std::shared_ptr<Truth> truth;
+  std::unique_ptr<Plan> plan;
+  Call call;
+};
+
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::passed:
+      return "passed";
+    case Outcome::incorrect:
+      return "incorrect";
+    case Outcome::not_supported:
+      return "not_supported";
+    case Outcome::out_of_memory:
+      return "out_of_memory";
+    default:
+      return "failed";
+  }
+}
+
+Point::Point(PointRequest request, Device& device)
+    : request_(std::move(request)), device_(device) {}
+Point::~Point() = default;
+
+std::string Point::name() const {
+  return request_.variant->id + "/" + request_.params.canonical() + "/" +
+         std::string(to_string(request_.precision)) + "/" + request_.problem.id() + "/" +
+         std::string(to_string(request_.mode));
+}
+
+void Point::reject(Outcome outcome, std::string reason) {
+  outcome_ = outcome;
+  reason_ = std::move(reason);
+  memory_.reset();
+}
+
+void Point::guarded(const std::function<void()>& steps) {
+  try {
+    return steps();
+  } catch (const OutOfMemory& error) {
+    reject(Outcome::out_of_memory, error.what());
+  } catch (const std::bad_alloc&) {
+    reject(Outcome::out_of_memory,
+           "host memory: the system refused an allocation of the variant; use a smaller problem");
+  } catch (const std::exception& error) {
+    reject(Outcome::failed, error.what());
+  } catch (...) {
+    reject(Outcome::failed,
+           "the variant threw a value whose type does not derive from std::exception, so that its "
+           "message is unknown; throw std::runtime_error with a message");
+  }
+  device_lost_ = device_.lost();
+}
+
+void Point::run_once() {
+  memory_->plan->compute(memory_->call);
+  device_.synchronize();
+}
+
+Outcome Point::prepare() {
+  if (prepared_) return outcome_;
+  prepared_ = true;
+  const Variant& variant = *request_.variant;
+  const Problem& problem = request_.problem;
+  PlanRequest plan{problem, request_.params,  request_.precision,
+                   nullptr, device_.stream(), Planning::measured};
+  guarded([&] {
+    if (const Support support = device_.runs(variant, plan); !support) {
+      return reject(Outcome::not_supported, support.reason);
+    }
+    if (const Support mode = device_.supports(request_.mode); !mode) {
+      return reject(Outcome::not_supported, mode.reason);
+    }
+    const auto result =
+        static_cast<std::size_t>(problem.result_bytes(scalar_bytes(request_.precision)));
+    const std::size_t workspace = plan_workspace_bytes(variant, plan);
+    const std::size_t data = Operands::bytes(problem, request_.precision, request_.seed) + result;
+    const std::size_t bands = 2 * kBand * (Operands::arrays(problem) + 1);
+    const std::size_t available = device_.available_bytes();
+    const std::size_t checking =
+        device_.truth_bytes(problem, request_.precision, variant.algorithm_class, request_.seed);
+    const std::size_t needed = data + workspace + checking + bands;
+    if (needed > available) {
+      throw OutOfMemory("needs " + bytes_text(static_cast<double>(needed)) +
+                        " (inputs and outputs " + bytes_text(static_cast<double>(data)) +
+                        ", workspace " + bytes_text(static_cast<double>(workspace)) +
+                        ", checking " + bytes_text(static_cast<double>(checking)) + "), " +
+                        bytes_text(static_cast<double>(available)) +
+                        " are available; use fewer or smaller matrices");
+    }
+    allocate_us_ = microseconds([&] {
+      memory_.reset(new Memory{Operands(problem, request_.precision, device_, request_.seed),
+                               Banded(device_, result),
+                               device_.allocate(std::max<std::size_t>(workspace, 1)),
+                               nullptr,
+                               nullptr,
+                               {}});
+    });
+    memory_->truth =
+        device_.truth(problem, request_.precision, variant.algorithm_class, request_.seed);
+    memory_->operands.poison(device_);
+    memory_->out.poison(device_);
+    memory_->call = memory_->operands.call(memory_->out.data(), device_);
+    plan.workspace = memory_->workspace.get();
+    std::vector<double> plan_times, load_times;
+    for (int i = 0; i < kPlanRepetitions; ++i) {
+      memory_->plan.reset();
+      plan_times.push_back(microseconds([&] {
+        memory_->plan = make_plan(variant, plan);
+        device_.synchronize();
+      }));
+      const auto* compiled = dynamic_cast<const CompiledAtRunTime*>(memory_->plan.get());
+      if (compiled == nullptr) continue;
+      compilation_ = compiled->compilation();
+      load_times.push_back(compilation_->load_us);
+    }
+    plan_us_ = median(plan_times);
+    if (compilation_) compilation_->load_us = median(load_times);
+
+    for (const InputKind kind : inputs()) {
+      if (!verify(kind)) return;
+    }
+    measure_phases();
+    measure_transfers();
+    const Seconds once =
+        device_.time([&] { memory_->plan->compute(memory_->call); }, 1, request_.mode);
+    batch_ = std::clamp<Index>(static_cast<Index>(device_.shortest_batch() / std::max(once, 1e-9)),
+                               1, 10000);
+    // The outputs that finish() checks are then those of the timed loop.
+    device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
+    device_.synchronize();
+    outcome_ = Outcome::passed;
+    reason_.clear();
+  });
+  return outcome_;
+}
+
+// The timed input comes last: the timed loop uses the inputs that were filled in last.
+std::vector<InputKind> Point::inputs() const {
+  const bool definition = is_definition(request_.variant->algorithm_class);
+  // With more than 2^24 products of an output, only sparse inputs have exact float32 sums.
+  const bool many = definition && request_.problem.max_overlap() > kExactSum;
+  std::vector<InputKind> kinds = {many ? InputKind::sparse : InputKind::integer,
+                                  InputKind::zero_mean};
+  if (!definition) kinds.push_back(InputKind::flat_spectrum);
+  if (std::count(kinds.begin(), kinds.end(), request_.input)) kinds.push_back(InputKind::uniform);
+  std::erase(kinds, request_.input);
+  kinds.push_back(request_.input);
+  return kinds;
+}
+
+bool Point::verify(InputKind kind) {
+  const Index rounds = kind == InputKind::sparse ? sparse_rounds(request_.problem) : 1;
+  for (Index round = 0; round < rounds; ++round) {
+    memory_->truth->set_round(round);
+    memory_->truth->fill(kind, memory_->operands.left(), memory_->operands.right());
+    device_.fill(memory_->out.data(), kPoison, memory_->out.bytes);
+    run_once();
+    if (!check_output(kind, "")) return false;
+  }
+  return true;
+}
+
+bool Point::check_output(InputKind kind, const std::string& when) {
+  Memory& m = *memory_;
+  const std::string where = std::string(to_string(kind)) + " input" + when + ": ";
+  const Check check = m.truth->check(kind, m.out.data());
+  worsen(is_exact(kind) ? exact_ : statistical_, check);
+  std::string wrong;
+  if (!check.passed()) {
+    wrong = describe_failure(request_.problem, check);
+  } else if (!m.out.bands_intact(device_)) {
+    wrong = "memory beside the output was written";
+  } else {
+    wrong = m.truth->changed_inputs(kind, m.operands.left(), m.operands.right());
+    if (wrong.empty()) wrong = m.operands.written(device_);
+  }
+  if (!wrong.empty()) reject(Outcome::incorrect, where + wrong);
+  return wrong.empty();
+}
+
+void Point::measure_transfers() {
+  const Memory& m = *memory_;
+  const Operands& in = m.operands;
+  if (device_.host_memory() || in.left_bytes() + in.right_bytes() + m.out.bytes > kLargestTransfer)
+    return;
+  std::vector<char> left(in.left_bytes()), right(in.right_bytes()), out(m.out.bytes);
+  device_.download(left.data(), in.left(), left.size());
+  device_.download(right.data(), in.right(), right.size());
+  upload_us_ = microseconds([&] {
+    device_.upload(in.left(), left.data(), left.size());
+    if (!right.empty()) device_.upload(in.right(), right.data(), right.size());
+    device_.synchronize();
+  });
+  download_us_ = microseconds([&] { device_.download(out.data(), m.out.data(), out.size()); });
+}
+
+void Point::measure_phases() {
+  const auto phases = device_.phases([&](PhaseMarks& marks) {
+    Call call = memory_->call;
+    call.marks = &marks;
+    memory_->plan->compute(call);
+  });
+  for (const auto& [name, seconds] : phases) phases_us_[name] = seconds * 1e6;
+}
+
+// A batch takes a tenth of the requested time, so that there are few pauses between batches. The
+// energy counter of a GPU changes only every few tens of milliseconds.
+void Point::measure_energy() {
+  if (request_.energy_time <= 0 || repetitions_.empty()) return;
+  const Seconds once = repetitions_.front().compute_us * 1e-6;
+  const auto batch = std::max(batch_, static_cast<Index>(request_.energy_time / 10 / once));
+  device_.synchronize();
+  const std::optional<double> before = device_.energy_uj();
+  if (!before) return;
+  Index calls = 0;
+  for (Seconds spent = 0; spent < request_.energy_time; calls += batch) {
+    spent += device_.time([&] { memory_->plan->compute(memory_->call); }, batch, request_.mode);
+  }
+  device_.synchronize();
+  const std::optional<double> after = device_.energy_uj();
+  if (after) energy_uj_ = (*after - *before) / static_cast<double>(calls);
+}
+
+Seconds Point::time(Index count) {
+  Seconds seconds = 0;
+  guarded([&] {
+    seconds = device_.time([&] { memory_->plan->compute(memory_->call); }, count, request_.mode);
+  });
+  return seconds;
+}
+
+bool Point::check_calls_in_turn() {
+  Memory& m = *memory_;
+  const Seconds once = repetitions_.empty() ? 0 : repetitions_.front().compute_us * 1e-6;
+  const auto [wrong, skipped] =
+      check_overlapping(device_, *m.truth, request_.problem, request_.precision, request_.seed,
+                        *m.plan, m.call, request_.input, overlapping_calls(once));
+  overlap_checked_ = skipped.empty() ? "yes" : "no: " + skipped;
+  if (wrong.empty()) return true;
+  reject(Outcome::incorrect, "calls in turn: " + wrong);
+  return false;
+}
+
+void Point::finish(std::vector<Repetition> repetitions) {
+  if (outcome_ != Outcome::passed || !memory_) return;
+  repetitions_ = std::move(repetitions);
+  guarded([&] {
+    if (repetitions_.empty()) {
+      return reject(Outcome::failed, "Google Benchmark timed no repetition of the point");
+    }
+    device_.synchronize();
+    measure_energy();
+    if (const std::optional<Seconds> launch = device_.empty_launch()) launch_us_ = *launch * 1e6;
+    if (!check_output(request_.input, " after the timed loop")) return;
+    if (!check_calls_in_turn()) return;
+    for (const Repetition& repetition : repetitions_) {
+      const std::string impossible =
+          roofline_guard(request_.problem, request_.precision, request_.variant->algorithm_class,
+                         repetition.compute_us * 1e-6, device_.peaks(request_.precision));
+      if (!impossible.empty()) return reject(Outcome::failed, impossible);
+    }
+    finished_ = true;
+  });
+  memory_.reset();
+}
+
+nlohmann::json Point::record() const {
+  const Variant& v = *request_.variant;
+  const Problem& p = request_.problem;
+  const auto number = [](const std::optional<double>& value) {
+    return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+  };
+  // A mark takes time itself, on a GPU more than a short phase. So the times between marks give
+  // only the shares of the phases, and the time without marks is divided by these shares.
+  double marked_us = 0;
+  for (const auto& [name, us] : phases_us_) marked_us += us;
+  const auto phase = [&](const char* name, double compute_us) {
+    const auto found = phases_us_.find(name);
+    return found == phases_us_.end() ? nlohmann::json(nullptr)
+                                     : nlohmann::json(found->second * compute_us / marked_us);
+  };
+  nlohmann::json repetitions = nlohmann::json::array();
+  const bool unfinished = outcome_ == Outcome::passed && !finished_;
+  if (finished_) {
+    for (std::size_t i = 0; i < repetitions_.size(); ++i) {
+      const double compute_us = repetitions_[i].compute_us;
+      nlohmann::json repetition = {{"repetition", i},
+                                   {"iterations", repetitions_[i].iterations},
+                                   {"compute_us", compute_us},
+                                   {"clear_us", phase("clear", compute_us)},
+                                   {"build_us", phase("build", compute_us)},
+                                   {"forward_us", phase("forward", compute_us)},
+                                   {"hadamard_us", phase("hadamard", compute_us)},
+                                   {"inverse_us", phase("inverse", compute_us)}};
+      if (phases_us_.count("result")) repetition["result_us"] = phase("result", compute_us);
+      repetitions.push_back(std::move(repetition));
+    }
+  }
+  const auto of = [](const std::optional<Check>& check, double Check::* member) {
+    return check ? nlohmann::json((*check).*member) : nlohmann::json(nullptr);
+  };
+  const auto of_compilation = [&](auto member) {
+    return compilation_ ? nlohmann::json((*compilation_).*member) : nlohmann::json(nullptr);
+  };
+  nlohmann::json record = {
+      {"variant", v.id},
+      {"family", v.family},
+      {"backend", to_string(v.backend)},
+      {"precision", to_string(request_.precision)},
+      {"form", to_string(p.form)},
+      {"left_rows", p.left.rows},
+      {"left_cols", p.left.cols},
+      {"right_rows", p.right.rows},
+      {"right_cols", p.right.cols},
+      {"lefts", p.lefts},
+      {"rights", p.rights},
+      {"window", to_string(p.window)},
+      {"params", request_.params.canonical()},
+      {"mode", to_string(request_.mode)},
+      {"input", to_string(request_.input)},
+      {"seed", request_.seed},
+      {"outcome", to_string(unfinished ? Outcome::failed : outcome_)},
+      {"reason", unfinished ? "the outputs of the timed loop were not checked" : reason_},
+      {"plan_us", number(plan_us_)},
+      {"compile_us", of_compilation(&Compilation::compile_us)},
+      {"load_us", of_compilation(&Compilation::load_us)},
+      {"registers", of_compilation(&Compilation::registers)},
+      {"allocate_us", number(allocate_us_)},
+      {"upload_us", number(upload_us_)},
+      {"download_us", number(download_us_)},
+      {"energy_uj", number(energy_uj_)},
+      {"launch_us", number(launch_us_)},
+      {"max_error", of(statistical_, &Check::error)},
+      {"error_bound", of(statistical_, &Check::bound)},
+      {"exact_error", of(exact_, &Check::error)},
+      {"exact_bound", of(exact_, &Check::bound)},
+      {"rel_l2_error", of(statistical_, &Check::rel_l2_error)},
+      {"rel_l2_bound", of(statistical_, &Check::rel_l2_bound)},
+      {"normalised_error", statistical_ && statistical_->normalised_error >= 0
+                               ? nlohmann::json(statistical_->normalised_error)
+                               : nlohmann::json(nullptr)},
+      {"argmax_agrees",
+       statistical_ ? nlohmann::json(statistical_->argmax_agrees) : nlohmann::json(nullptr)},
+      {"overlap_checked", overlap_checked_},
+      {"fmas", p.fmas()},
+      {"bytes", p.bytes(scalar_bytes(request_.precision))},
+      {"source_hash", point_hash(v, p)},
+      {"machine_key", device_.machine_key()},
+      {"repetitions", repetitions}};
+  for (const std::string_view name : kFieldNames) {
+    const std::string value = field_text(p.fields, name);
+    if (value != field_text({}, name)) record[std::string(name)] = value;
+  }
+  return record;
+}
+
+}  // namespace xcorr

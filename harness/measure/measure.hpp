@@ -1,0 +1,96 @@
+// One point: a variant, its parameters, a problem, a mode and an input. It is checked, timed, and
+// checked again (docs/design.md, Checks and Time).
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/compilation.hpp"
+#include "harness/device/device.hpp"
+#include "harness/registry.hpp"
+
+namespace xcorr {
+
+enum class Outcome { passed, incorrect, not_supported, out_of_memory, failed };
+std::string_view to_string(Outcome outcome);
+
+struct Repetition {
+  Index iterations = 0;
+  double compute_us = 0;
+};
+
+struct PointRequest {
+  const Variant* variant = nullptr;
+  Params params;
+  Precision precision = Precision::fp32;
+  Problem problem;
+  Mode mode = Mode::stream;
+  InputKind input = InputKind::uniform;
+  std::uint64_t seed = 1;
+  Seconds energy_time = 0;  // energy is counted for at least this long; 0: not at all
+};
+
+class Point {
+ public:
+  Point(PointRequest request, Device& device);
+  ~Point();
+
+  const PointRequest& request() const { return request_; }
+  // `variant/params/precision/problem/mode`
+  std::string name() const;
+
+  // Allocates, plans and verifies. Only the first call does this, since Google Benchmark calls a
+  // benchmark several times. A fault of the variant is not thrown; the outcome names it. `passed`
+  // means that the point may be timed. The record says `failed` until finish() has checked the
+  // rest.
+  Outcome prepare();
+  // Calls of compute in one timed batch.
+  Index batch() const { return batch_; }
+  // Time of `count` calls. 0 after a fault of the variant; the outcome then names it.
+  Seconds time(Index count);
+
+  // Called after the last repetition. Verifies the outputs of the timed loop and the inputs,
+  // applies the roofline guard and releases the memory.
+  void finish(std::vector<Repetition> repetitions);
+
+  Outcome outcome() const { return outcome_; }
+  const std::string& reason() const { return reason_; }
+  // True when no later call to the device can succeed after the fault of this point.
+  bool device_lost() const { return device_lost_; }
+  // One line of --records. Times are left out where the point did not pass.
+  nlohmann::json record() const;
+
+ private:
+  struct Memory;
+  std::vector<InputKind> inputs() const;
+  bool verify(InputKind kind);
+  bool check_output(InputKind kind, const std::string& when);
+  bool check_calls_in_turn();
+  void measure_phases();
+  void measure_transfers();
+  void measure_energy();
+  void reject(Outcome outcome, std::string reason);
+  void run_once();
+  void guarded(const std::function<void()>& steps);
+
+  PointRequest request_;
+  Device& device_;
+  bool prepared_ = false, finished_ = false;
+  Outcome outcome_ = Outcome::failed;  // until everything has been checked
+  std::string reason_ = "the point was not checked";
+  bool device_lost_ = false;
+  std::unique_ptr<Memory> memory_;
+  Index batch_ = 1;
+
+  std::optional<double> plan_us_, allocate_us_, upload_us_, download_us_, energy_uj_, launch_us_;
+  std::optional<Compilation> compilation_;
+  std::map<std::string, double> phases_us_;
+  std::optional<Check> exact_, statistical_;
+  std::vector<Repetition> repetitions_;
+  std::string overlap_checked_;  // "yes" or "no: why"; empty before
+};
+
+}  // namespace xcorr

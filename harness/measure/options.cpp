@@ -1,0 +1,56 @@
+#include "harness/measure/options.hpp"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "harness/problem/error.hpp"
+
+namespace xcorr {
+
+Options with_line(Options options, const std::string& text, int number) {
+  const std::string where = "points, line " + std::to_string(number + 1);
+  nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
+  if (!line.is_object()) throw UserError(where + ": is no JSON object; write one a line");
+  const auto take = [&](const char* name, auto& into) {
+    const auto found = line.find(name);
+    if (found == line.end()) return;
+    try {
+      found->get_to(into);
+    } catch (const nlohmann::json::exception&) {
+      throw UserError(where + ": " + name + " has another type; see --help");
+    }
+    line.erase(found);
+  };
+  std::optional<std::string> variant, params;
+  const auto take_text = [&](const char* name, std::optional<std::string>& into) {
+    if (!line.contains(name)) return;
+    take(name, into.emplace());
+  };
+  take_text("variant", variant);
+  take_text("params", params);
+  if (variant) options.variants = {*variant};
+  if (params) options.params = {*params};
+  take("precision", options.precision);
+  take("form", options.form);
+  take("left", options.left);
+  take("right", options.right);
+  take("lefts", options.lefts);
+  take("rights", options.rights);
+  take("window", options.window);
+  take("mode", options.mode);
+  take("input", options.input);
+  take("energy_time", options.energy_time);
+  for (const std::string_view field : kFieldNames) {
+    const std::string name(field);
+    if (line.contains(name)) take(name.c_str(), options.fields[name]);
+  }
+  if (!line.empty()) {
+    throw UserError(where + ": key '" + line.begin().key() + "' is unknown; see --help");
+  }
+  if (!(options.energy_time >= 0 && options.energy_time <= kLongestMeasurement)) {
+    throw UserError(where + ": energy_time is out of range; give seconds from 0 to a day");
+  }
+  return options;
+}
+
+}  // namespace xcorr

@@ -1,0 +1,35 @@
+// What xcorr-bench is asked for: its options, and the lines of --points that replace some of them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/problem/problem.hpp"
+
+namespace xcorr {
+
+inline constexpr double kLongestMeasurement = 86400;  // seconds
+
+struct Options {
+  std::string list;
+  bool machine = false, ceilings = false;
+  std::string device = "cpu";
+  std::vector<std::string> variants;
+  std::vector<std::string> params;
+  std::string precision = "fp32", form, left, right, window = "full", mode = "stream";
+  std::string input = "uniform", records, points;
+  Index lefts = 1, rights = 1;
+  std::map<std::string, std::string> fields;  // name -> value, of those that are given
+  std::uint64_t seed = 1;
+  int repetitions = 0;
+  double min_time = 0, energy_time = 0;
+};
+
+// The options with what a line of --points says in their place: one JSON object with the names of
+// the options, of which variant and params are single texts.
+// UserError for a line that is none, or has an unknown key.
+Options with_line(Options options, const std::string& text, int number);
+
+}  // namespace xcorr

@@ -1,0 +1,29 @@
+// Where the matrices of a problem with field `views` lie in the arrays that the harness makes: a
+// pure function of problem, side and seed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/problem/inputs.hpp"
+#include "harness/problem/problem.hpp"
+
+namespace xcorr {
+
+struct ViewLayout {
+  Index elements = 0;          // of the array
+  Index pitch = 0;             // between rows; 0 for channels, whose rows have offsets
+  std::vector<Index> offsets;  // a matrix (windows) or a row of a matrix (channels)
+
+  // First element of row y of matrix i, of matrices of `rows` rows.
+  Index row(Index i, Index y, Index rows) const {
+    return pitch > 0 ? offsets[static_cast<std::size_t>(i)] + y * pitch
+                     : offsets[static_cast<std::size_t>(i * rows + y)];
+  }
+};
+
+// Dense: no offsets. windows: windows overlap each other in one frame. channels: rows overlap in
+// one signal.
+ViewLayout view_layout(const Problem& problem, Side side, std::uint64_t seed);
+
+}  // namespace xcorr

@@ -1,0 +1,338 @@
+#include "harness/truth/field_truth.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "harness/problem/views.hpp"
+#include "harness/registry.hpp"
+
+namespace xcorr {
+namespace {
+
+// Up to so many terms of all its sums a transform is computed by them.
+constexpr double kSmallPhase = 0x1p26;
+
+// Of large pairs as many as there are threads, as long as 2^26 outputs have them.
+Index pairs_per_chunk(const Problem& problem) {
+  constexpr Index kChunkElements = Index{1} << 22, kMostElements = Index{1} << 26;
+  const Index size = problem.out_size();
+  const Index one_a_thread = std::min<Index>(omp_get_max_threads(), kMostElements / size);
+  const Index pairs = std::max(kChunkElements / size, one_a_thread);
+  return std::clamp<Index>(pairs, 1, problem.pairs());
+}
+
+bool fits(const Problem& problem, std::size_t cache_bytes) {
+  return static_cast<std::size_t>(problem.out_elements()) * sizeof(Expected) <= cache_bytes / 4;
+}
+
+// Whether transforms are the reference.
+bool is_large(const Problem& problem, Index definition_fmas) {
+  if (problem.fields.score.kind != ScoreKind::phase) return problem.fmas() > definition_fmas;
+  const double sums = static_cast<double>(problem.left.rows + problem.left.cols) *
+                      static_cast<double>(problem.left.size());
+  return 3 * sums * static_cast<double>(problem.pairs()) > kSmallPhase;
+}
+
+// The matrices of one side, without what lies between them.
+std::vector<double> dense_stack(const Problem& problem, const Inputs& inputs, Side side,
+                                std::uint64_t seed) {
+  const Shape shape = side == Side::left ? problem.left : problem.right;
+  const Index matrices = side == Side::left ? problem.lefts : problem.rights;
+  std::vector<double> stack(static_cast<std::size_t>(matrices * shape.size()));
+  if (problem.fields.views == Views::dense) {
+    fill_inputs(stack.data(), inputs, 0, matrices * shape.size());
+    return stack;
+  }
+  const ViewLayout layout = view_layout(problem, side, seed);
+#pragma omp parallel for
+  for (Index row = 0; row < matrices * shape.rows; ++row) {
+    double* const to = stack.data() + row * shape.cols;
+    const Index from = layout.row(row / shape.rows, row % shape.rows, shape.rows);
+    for (Index x = 0; x < shape.cols; ++x) to[x] = inputs.value(from + x);
+  }
+  return stack;
+}
+
+std::vector<std::uint8_t> mask_of(const Problem& problem, Side side, std::uint64_t seed) {
+  const bool left = side == Side::left;
+  if (!(left ? masks_left(problem.fields.masks) : masks_right(problem.fields.masks))) return {};
+  std::vector<std::uint8_t> mask(
+      static_cast<std::size_t>(left ? problem.left_elements() : problem.right_elements()));
+  const auto elements = static_cast<Index>(mask.size());
+#pragma omp parallel for
+  for (Index i = 0; i < elements; ++i) {
+    mask[static_cast<std::size_t>(i)] = mask_value(seed, side, i);
+  }
+  return mask;
+}
+
+// Without their means data of one sign, and whole numbers, are like zero-mean data.
+InputKind kind_of_sums(const Problem& problem, InputKind kind) {
+  const ScoreKind score = problem.fields.score.kind;
+  const bool centred = score == ScoreKind::covariance || score == ScoreKind::zncc;
+  return centred && (is_exact(kind) || is_same_sign(kind)) ? InputKind::zero_mean : kind;
+}
+
+std::vector<double> norms(const std::vector<MatrixFacts>& facts, double MatrixFacts::* norm) {
+  std::vector<double> result;
+  for (const MatrixFacts& of : facts) result.push_back(of.*norm);
+  return result;
+}
+
+}  // namespace
+
+ScoreInputs score_inputs(const Problem& problem, InputKind kind, std::uint64_t seed,
+                         Index amplitude, Index round) {
+  ScoreInputs inputs;
+  const auto of = [&](Side side) {
+    return dense_stack(problem, make_inputs(problem, kind, seed, side, amplitude, round), side,
+                       seed);
+  };
+  inputs.left = of(Side::left);
+  inputs.right = of(Side::right);
+  inputs.left_mask = mask_of(problem, Side::left, seed);
+  inputs.right_mask = mask_of(problem, Side::right, seed);
+  inputs.find_facts(problem);
+  return inputs;
+}
+
+// One kind of input and its references, of all pairs when cached.
+struct FieldTruth::KindTruth {
+  ScoreData data;
+  std::unique_ptr<ScoreReference> reference;
+  std::vector<Expected> expected;
+  std::vector<double> phase;
+  bool complete = false;
+
+  // Of the pairs [first, first + count); the index of `first` in `expected`.
+  Index compute(const Problem& problem, Index first, Index count, bool cache) {
+    if (cache && complete) return first;
+    const Index from = cache ? 0 : first, pairs = cache ? problem.pairs() : count;
+    expected.resize(static_cast<std::size_t>(pairs * problem.out_size()));
+    phase.resize(static_cast<std::size_t>(pairs));
+    const Index chunk = pairs_per_chunk(problem);
+    for (Index p = 0; p < pairs; p += chunk) {
+      reference->pairs(from + p, std::min(chunk, pairs - p),
+                       expected.data() + p * problem.out_size(), phase.data() + p);
+    }
+    complete = true;
+    return first - from;
+  }
+};
+
+FieldTruth::FieldTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
+                       std::uint64_t seed, Device& device, std::size_t cache_bytes)
+    : problem_(problem),
+      precision_(precision),
+      algorithm_class_(algorithm_class),
+      seed_(seed),
+      device_(device),
+      cache_bytes_(cache_bytes),
+      amplitude_(exact_amplitude(problem, precision, algorithm_class)) {}
+
+FieldTruth::~FieldTruth() = default;
+
+void FieldTruth::set_round(Index round) {
+  if (round != round_) cached_.erase(InputKind::sparse);
+  round_ = round;
+}
+
+std::vector<char> FieldTruth::scalars(InputKind kind, Side side) const {
+  const Index elements = view_layout(problem_, side, seed_).elements;
+  const Inputs inputs = make_inputs(problem_, kind, seed_, side, amplitude_, round_);
+  const std::size_t size = scalar_bytes(precision_);
+  std::vector<char> bytes(static_cast<std::size_t>(elements) * size);
+  if (size == sizeof(double)) {
+    fill_inputs(reinterpret_cast<double*>(bytes.data()), inputs, 0, elements);
+  } else {
+    fill_inputs(reinterpret_cast<float*>(bytes.data()), inputs, 0, elements);
+  }
+  return bytes;
+}
+
+void FieldTruth::fill(InputKind kind, void* left, void* right) {
+  for (const auto& [side, memory] : {std::pair{Side::left, left}, {Side::right, right}}) {
+    const std::vector<char> bytes = scalars(kind, side);
+    device_.upload(memory, bytes.data(), bytes.size());
+  }
+}
+
+std::string FieldTruth::changed_inputs(InputKind kind, const void* left, const void* right) {
+  for (const auto& [side, memory] : {std::pair{Side::left, left}, {Side::right, right}}) {
+    const std::vector<char> bytes = scalars(kind, side);
+    std::vector<char> now(bytes.size());
+    device_.download(now.data(), memory, now.size());
+    if (bytes != now) {
+      return side == Side::left ? "the left matrices were overwritten"
+                                : "the right matrices were overwritten";
+    }
+  }
+  return "";
+}
+
+FieldTruth::KindTruth& FieldTruth::truth_of(InputKind kind) {
+  std::unique_ptr<KindTruth>& entry = cached_[kind];
+  if (entry) return *entry;
+  ScoreInputs inputs = score_inputs(problem_, kind, seed_, amplitude_, round_);
+  const ScoreKind score = problem_.fields.score.kind;
+  const bool large = is_large(problem_, device_.score_definition_fmas());
+  const auto norm = score == ScoreKind::covariance || score == ScoreKind::zncc
+                        ? &MatrixFacts::centred_norm
+                        : &MatrixFacts::norm;
+  const ScoreBounds bounds{
+      make_bounds(problem_, precision_, kind_of_sums(problem_, kind), algorithm_class_, amplitude_,
+                  large, norms(inputs.left_facts, norm), norms(inputs.right_facts, norm)),
+      largest_score_error(problem_, kind, precision_, unit_roundoff(precision_),
+                          is_definition(algorithm_class_)),
+      // To tf32 and fp16 a large mean whose sign alternates is two values.
+      is_exact(kind) || kind == InputKind::constant ||
+          (kind == InputKind::alternating && unit_roundoff(precision_) > 0x1p-12)};
+  const bool exact = score == ScoreKind::product && is_exact(kind);
+  entry.reset(new KindTruth{{problem_, std::move(inputs), bounds, large, exact}, nullptr, {}, {}});
+  entry->reference = device_.score_reference(entry->data);
+  return *entry;
+}
+
+std::vector<double> FieldTruth::outputs(const void* out, Index first, Index count) const {
+  const std::size_t scalar = scalar_bytes(precision_);
+  const Index size = problem_.out_size();
+  const char* from =
+      static_cast<const char*>(out) + static_cast<std::size_t>(first * size) * scalar;
+  std::vector<double> values(static_cast<std::size_t>(count * size));
+  if (scalar == sizeof(double)) {
+    device_.download(values.data(), from, values.size() * scalar);
+  } else {
+    std::vector<float> narrow(values.size());
+    device_.download(narrow.data(), from, narrow.size() * scalar);
+    std::copy(narrow.begin(), narrow.end(), values.begin());
+  }
+  return values;
+}
+
+void FieldTruth::compare_pair(const KindTruth& truth, Index p, const Expected* expected,
+                              double phase, const double* out, Tally& tally) const {
+  Check& check = tally.check;
+  double& worst = tally.worst_ratio;
+  tally.first_wrong_pair = p;
+  const ScoreBounds& bounds = truth.data.bounds;
+  const bool score = is_normalised(problem_.fields.score.kind);
+  double difference2 = 0, reference2 = 0, weight2 = 0, scores = 0;
+  Index out_max = 0, largest = 0;
+  for (Index e = 0; e < problem_.out_size(); ++e) {
+    const double got = out[e];
+    const bool zero_too = std::signbit(expected[e].bound);
+    const double bound = std::abs(expected[e].bound);
+    // Where both are right, the one is taken that was computed.
+    const double want = zero_too && got == 0 ? 0 : expected[e].value;
+    if (std::isnan(got) && bounds.may_be_no_number(bound)) continue;
+    const double error = std::abs(got - want);
+    const bool right = bounds.right(error, bound) && !(score && std::abs(got) > 1);
+    double ratio = bound > 0 ? error / bound : 0.0;
+    if (!right && !(ratio > 1)) ratio = std::numeric_limits<double>::max();  // NaN, or no tolerance
+    if (ratio > worst) worst = ratio, check.error = error, check.bound = bound;
+    if (!right && check.wrong++ == 0) {
+      check.first_wrong = describe_element(problem_, p, e, got, want, bound);
+    }
+    difference2 += (got - want) * (got - want);
+    reference2 += want * want;
+    weight2 += expected[e].weight * expected[e].weight;
+    scores += expected[e].weight > 0;
+    if (out[e] > out[out_max]) out_max = e;
+    if (expected[e].value > expected[largest].value) largest = e;
+  }
+  check.argmax_agrees &= expected[out_max].value == expected[largest].value;
+  const double reference = std::sqrt(reference2);
+  const double bound =
+      bounds.l2(reference, std::sqrt(weight2), scores, truth.data.of_pair(p, phase),
+                truth.data.left_facts(p), truth.data.right_facts(p));
+  check_l2(check, tally.worst_l2_ratio, problem_, p, std::sqrt(difference2), reference, bound);
+}
+
+void FieldTruth::compare_sample(const KindTruth& truth, const void* out, Check& check) const {
+  // With masks the largest overlap of a pair is not known here, and outputs of 0 are not judged.
+  const bool masked = problem_.fields.masks != Masks::none;
+  const double most = masked ? 0 : static_cast<double>(problem_.max_overlap());
+  for (Index i = 0; i < kSampledElements; ++i) {
+    const auto [p, row, col] = sampled_element(problem_, seed_, i);
+    const ScoreElement element = score_at(problem_, truth.data.inputs, p, row, col, most);
+    const Index e = row * problem_.out_cols() + col;
+    const Expected want = expected(truth.data.bounds, truth.data.of_pair(p), e, element, false);
+    const std::size_t scalar = scalar_bytes(precision_);
+    const char* from = static_cast<const char*>(out) +
+                       static_cast<std::size_t>(p * problem_.out_size() + e) * scalar;
+    double got = 0;
+    float narrow = 0;
+    if (scalar == sizeof(double)) {
+      device_.download(&got, from, scalar);
+    } else {
+      device_.download(&narrow, from, scalar);
+      got = narrow;
+    }
+    const double bound = std::abs(want.bound);
+    if (truth.data.bounds.right(std::abs(got - want.value), bound)) continue;
+    if (std::isnan(got) && truth.data.bounds.may_be_no_number(bound)) continue;
+    if (got == 0 && (masked || std::signbit(want.bound))) continue;
+    if (check.wrong++ == 0) {
+      check.first_wrong = describe_element(problem_, p, e, got, want.value, bound);
+    }
+  }
+}
+
+Check FieldTruth::check(InputKind kind, const void* out) {
+  KindTruth& truth = truth_of(kind);
+  const bool cache = fits(problem_, cache_bytes_);
+  const Index size = problem_.out_size(), chunk = pairs_per_chunk(problem_);
+  Tally all;
+  for (Index first = 0; first < problem_.pairs(); first += chunk) {
+    const Index count = std::min(chunk, problem_.pairs() - first);
+    const std::vector<double> values = outputs(out, first, count);
+    const Index at = truth.compute(problem_, first, count, cache);
+    std::vector<Tally> of_pairs(static_cast<std::size_t>(count));
+#pragma omp parallel for schedule(dynamic)
+    for (Index i = 0; i < count; ++i) {
+      compare_pair(truth, first + i, truth.expected.data() + (at + i) * size,
+                   truth.phase[static_cast<std::size_t>(at + i)], values.data() + i * size,
+                   of_pairs[static_cast<std::size_t>(i)]);
+    }
+    for (const Tally& of_pair : of_pairs) all.add(of_pair);
+  }
+  if (truth.data.by_transform && problem_.fields.score.kind != ScoreKind::phase) {
+    compare_sample(truth, out, all.check);
+  }
+  return all.check;
+}
+
+Reference FieldTruth::reference(InputKind kind, Index first, Index count) {
+  KindTruth& truth = truth_of(kind);
+  const Index at = truth.compute(problem_, first, count, fits(problem_, cache_bytes_));
+  const Expected* const expected = truth.expected.data() + at * problem_.out_size();
+  const Index elements = count * problem_.out_size();
+  Reference reference{std::vector<double>(static_cast<std::size_t>(elements)),
+                      std::vector<double>(static_cast<std::size_t>(elements))};
+#pragma omp parallel for
+  for (Index i = 0; i < elements; ++i) {
+    const Expected& e = expected[i];
+    const auto to = static_cast<std::size_t>(i);
+    reference.value[to] = e.value;
+    // A bound around the value that holds 0, where 0 is right as well.
+    reference.bound[to] = std::signbit(e.bound) ? std::max(-e.bound, std::abs(e.value)) : e.bound;
+  }
+  return reference;
+}
+
+std::size_t FieldTruth::host_bytes(const Problem& problem, std::size_t cache_bytes) {
+  const auto elements =
+      static_cast<std::size_t>(problem.left_elements() + problem.right_elements());
+  // Matrices in float64 and in the scalar type, and at most what transforms make of them.
+  const std::size_t inputs = elements * sizeof(double) * 8;
+  const auto chunk = static_cast<std::size_t>(pairs_per_chunk(problem) * problem.out_size());
+  const std::size_t kept =
+      fits(problem, cache_bytes) ? 3 * static_cast<std::size_t>(problem.out_elements()) : chunk;
+  return inputs + kept * sizeof(Expected) + chunk * (sizeof(ScoreElement) + 8 * sizeof(double));
+}
+
+}  // namespace xcorr

@@ -1,0 +1,56 @@
+// Truth of the surfaces of problems with fields: every boundary and score, masks, views.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "harness/device/device.hpp"
+#include "harness/truth/score_reference.hpp"
+#include "harness/verdict/verdict.hpp"
+
+namespace xcorr {
+
+// Truth of the surface of a problem that is not plain. Inputs are made on the host. The outputs are
+// copied to the host in chunks of pairs and compared there. Masks and views are those of
+// harness/measure/operands.hpp.
+class FieldTruth : public Truth {
+ public:
+  // `device` must outlive it.
+  FieldTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
+             std::uint64_t seed, Device& device, std::size_t cache_bytes);
+  ~FieldTruth() override;
+
+  void set_round(Index round) override;
+  void fill(InputKind kind, void* left, void* right) override;
+  std::string changed_inputs(InputKind kind, const void* left, const void* right) override;
+  Check check(InputKind kind, const void* out) override;
+  Reference reference(InputKind kind, Index first, Index count) override;
+
+  // Host bytes that checking needs beside the buffers of the variant.
+  static std::size_t host_bytes(const Problem& problem, std::size_t cache_bytes);
+
+ private:
+  struct KindTruth;
+  KindTruth& truth_of(InputKind kind);
+  void compare_pair(const KindTruth& truth, Index p, const Expected* expected, double phase,
+                    const double* out, Tally& tally) const;
+  void compare_sample(const KindTruth& truth, const void* out, Check& check) const;
+  std::vector<double> outputs(const void* out, Index first, Index count) const;
+  std::vector<char> scalars(InputKind kind, Side side) const;
+
+  Problem problem_;
+  Precision precision_;
+  AlgorithmClass algorithm_class_;
+  std::uint64_t seed_;
+  Device& device_;
+  std::size_t cache_bytes_;
+  Index amplitude_;
+  Index round_ = 0;
+  std::map<InputKind, std::unique_ptr<KindTruth>> cached_;
+};
+
+// The matrices of a kind of input as dense float64 stacks, their masks and facts.
+ScoreInputs score_inputs(const Problem& problem, InputKind kind, std::uint64_t seed,
+                         Index amplitude, Index round);
+
+}  // namespace xcorr

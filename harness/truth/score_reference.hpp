@@ -1,0 +1,64 @@
+// Values and bounds of the surfaces of one problem with one kind of input, for the truth
+// (harness/truth/field_truth.hpp) of each device.
+#pragma once
+
+#include <memory>
+
+#include "harness/truth/score.hpp"
+#include "harness/verdict/score_bounds.hpp"
+
+namespace xcorr {
+
+struct ScoreData {
+  Problem problem;
+  ScoreInputs inputs;
+  ScoreBounds bounds;
+  bool by_transform;  // the definition would take too long
+  bool exact;         // sums of whole numbers: rounding makes them exact
+
+  // Of a pair. `phase` is that of ScoreBounds::OfPair.
+  ScoreBounds::OfPair of_pair(Index p, double phase = 0) const;
+  const MatrixFacts& left_facts(Index p) const;
+  const MatrixFacts& right_facts(Index p) const;
+};
+
+// What the comparison needs of one output.
+struct Expected {
+  double value;
+  // How far a right output may be from it. Negative where 0 is right as well.
+  double bound;
+  double weight;  // ScoreElement::absolute of sums of products, ScoreElement::scale of scores
+};
+
+class ScoreReference {
+ public:
+  virtual ~ScoreReference() = default;
+  // Of the pairs [first, first + count). `phase` gets what the L2 bound of each pair needs
+  // (ScoreBounds::OfPair), 0 for all other scores.
+  virtual void pairs(Index first, Index count, Expected* out, double* phase) = 0;
+};
+
+// Turns elements of one pair into what is expected.
+XCORR_HD inline Expected expected(const ScoreBounds& bounds, const ScoreBounds::OfPair& pair,
+                                  Index element, const ScoreElement& e, bool exact) {
+  const bool normal = is_normalised(bounds.sums.problem.fields.score.kind);
+  const double bound = bounds.at(pair, element, e);
+  return {exact ? rint(e.value) : e.value, e.zero == ZeroRule::either ? -bound : bound,
+          normal ? e.scale : e.absolute};
+}
+
+// Applies the rule of the least overlap to the elements of the pairs [first, first + count), and
+// turns them into what is expected.
+void expect(const ScoreData& data, Index first, Index count, ScoreElement* elements, Expected* out,
+            double* phase);
+
+// On the host. `data` must outlive it.
+std::unique_ptr<ScoreReference> make_host_score_reference(const ScoreData& data);
+
+// The surfaces of all pairs, [pairs][out_rows][out_cols], of dense stacks, by the definition or by
+// transforms. A mask is null for a side without one.
+void score_surfaces(const Problem& problem, const double* left, const double* right,
+                    const std::uint8_t* left_mask, const std::uint8_t* right_mask,
+                    bool by_transform, double* out);
+
+}  // namespace xcorr

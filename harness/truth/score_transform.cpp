@@ -1,0 +1,307 @@
+#include "harness/truth/score_transform.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include "harness/truth/reference.hpp"
+#include "harness/verdict/bounds.hpp"
+
+namespace xcorr {
+namespace {
+
+// Of which forms of a side the sums are.
+struct Forms {
+  bool centred, squares, valid;
+};
+
+// One side in the forms that the sums need, others are empty. Elements that are not valid are 0 in all
+// of them.
+struct Stacks {
+  std::span<const double> centred;  // the values themselves where nothing is taken away
+  std::vector<double> without_means, squares, valid;
+  // 1 where a value is not 0, if most are 0: windows without a 1 are constant, and are found at once.
+  std::vector<double> others;
+  std::vector<double> squares_norm, valid_norm;  // of each matrix
+
+  Stacks(const std::vector<double>& values, const std::vector<std::uint8_t>& mask,
+         const std::vector<MatrixFacts>& facts, Forms forms, Index size)
+      : squares(forms.squares ? values.size() : 0), valid(forms.valid ? values.size() : 0) {
+    const auto zeros = std::count(values.begin(), values.end(), 0.0);
+    if (forms.squares && 2 * static_cast<std::size_t>(zeros) > values.size()) {
+      others.resize(values.size());
+    }
+    squares_norm.resize(facts.size());
+    valid_norm.resize(facts.size());
+    const bool changes = forms.centred || !mask.empty();
+    if (changes) without_means.resize(values.size());
+    centred = changes ? without_means : values;
+    const auto matrices = static_cast<Index>(facts.size());
+#pragma omp parallel for
+    for (Index i = 0; i < matrices; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double pivot = forms.centred ? facts[at].mean : 0;
+      double fourth = 0, count = 0;
+      for (auto j = static_cast<std::size_t>(i * size);
+           j < static_cast<std::size_t>((i + 1) * size); ++j) {
+        if (!mask.empty() && !mask[j]) continue;
+        const double value = values[j] - pivot, square = value * value;
+        if (changes) without_means[j] = value;
+        if (forms.squares) squares[j] = square;
+        if (forms.valid) valid[j] = 1;
+        if (!others.empty()) others[j] = values[j] != 0;
+        fourth += square * square;
+        count += 1;
+      }
+      squares_norm[at] = std::sqrt(fourth);
+      valid_norm[at] = std::sqrt(count);
+    }
+  }
+};
+
+// Sums over rectangles of one matrix.
+class Integral {
+ public:
+  Integral(const double* values, Shape shape)
+      : cols_(shape.cols + 1), sums_(static_cast<std::size_t>((shape.rows + 1) * cols_)) {
+    for (Index y = 0; y < shape.rows; ++y) {
+      double row = 0;
+      for (Index x = 0; x < shape.cols; ++x) {
+        row += values[y * shape.cols + x];
+        at(y + 1, x + 1) = at(y, x + 1) + row;
+      }
+    }
+  }
+  double sum(Index y, Index rows, Index x, Index cols) const {
+    return at(y + rows, x + cols) - at(y, x + cols) - at(y + rows, x) + at(y, x);
+  }
+
+ private:
+  double& at(Index y, Index x) { return sums_[static_cast<std::size_t>(y * cols_ + x)]; }
+  double at(Index y, Index x) const { return sums_[static_cast<std::size_t>(y * cols_ + x)]; }
+  Index cols_;
+  std::vector<double> sums_;
+};
+
+// The sums of one output beside that of the products.
+struct Sums {
+  double terms, left, right, left_squares, right_squares;
+  double left_others = 1, right_others = 1;  // 0 where a side is constant
+};
+
+// A sum of squares that is so small a share of what it is the difference of has lost digits.
+constexpr double kFewDigits = 1e-5;
+
+// Up to so large a sum of squares a side may be constant, whatever values of its matrix are in the
+// overlap.
+double largest_constant(const MatrixFacts& facts, double terms) {
+  const double step = 8 * 0x1p-24 * facts.largest;
+  return 4 * step * step * terms;
+}
+
+}  // namespace
+
+struct ScoreTransform::State {
+  const Problem problem;
+  const ScoreInputs& inputs;
+  std::optional<Stacks> left, right;
+  std::optional<FftReference> products;
+  // With masks: sums of one side where the other is valid.
+  std::optional<FftReference> terms, left_sums, right_sums, left_squares, right_squares;
+  std::optional<FftReference> left_others, right_others;
+  std::vector<double> left_absolute, right_absolute;
+  std::optional<FftReference> absolute;
+
+  const MatrixFacts& left_facts(Index p) const {
+    return inputs.left_facts[static_cast<std::size_t>(problem.pair(p).left)];
+  }
+  const MatrixFacts& right_facts(Index p) const {
+    return inputs.right_facts[static_cast<std::size_t>(problem.pair(p).right)];
+  }
+
+  void plain(Index first, Index count, bool with_absolute, ScoreElement* out);
+  void scores(Index first, Index count, ScoreElement* out);
+  void unmasked_sums(Index p, Sums* sums) const;
+  void finish(Index p, const double* products_of, const Sums* sums, ScoreElement* out) const;
+  double products_error(Index p) const;
+};
+
+ScoreTransform::ScoreTransform(const Problem& problem, const ScoreInputs& inputs)
+    : state_(new State{problem, inputs, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}) {
+  State& s = *state_;
+  const ScoreKind score = problem.fields.score.kind;
+  const bool masked = problem.fields.masks != Masks::none;
+  const Forms forms{score != ScoreKind::product && score != ScoreKind::ncc,
+                    is_normalised(score) || masked, masked};
+  s.left.emplace(inputs.left, inputs.left_mask, inputs.left_facts, forms, problem.left.size());
+  s.right.emplace(inputs.right, inputs.right_mask, inputs.right_facts, forms, problem.right.size());
+  const auto correlation = [&](std::optional<FftReference>& of, std::span<const double> l,
+                               std::span<const double> r) {
+    of.emplace(problem, l.data(), r.data());
+  };
+  correlation(s.products, s.left->centred, s.right->centred);
+  if (problem.fields.masks == Masks::none) return;
+  correlation(s.terms, s.left->valid, s.right->valid);
+  correlation(s.left_sums, s.left->centred, s.right->valid);
+  correlation(s.right_sums, s.left->valid, s.right->centred);
+  correlation(s.left_squares, s.left->squares, s.right->valid);
+  correlation(s.right_squares, s.left->valid, s.right->squares);
+  if (!s.left->others.empty()) correlation(s.left_others, s.left->others, s.right->valid);
+  if (!s.right->others.empty()) correlation(s.right_others, s.left->valid, s.right->others);
+}
+
+ScoreTransform::~ScoreTransform() = default;
+
+void ScoreTransform::elements(Index first, Index count, bool absolute, ScoreElement* out) {
+  if (is_normalised(state_->problem.fields.score.kind)) {
+    state_->scores(first, count, out);
+  } else {
+    state_->plain(first, count, absolute, out);
+  }
+}
+
+void ScoreTransform::State::plain(Index first, Index count, bool with_absolute, ScoreElement* out) {
+  const Index elements = count * problem.out_size();
+  std::vector<double> values(static_cast<std::size_t>(elements));
+  products->correlate(first, count, values.data());
+#pragma omp parallel for
+  for (Index i = 0; i < elements; ++i) {
+    out[i] = {};
+    out[i].value = values[static_cast<std::size_t>(i)];
+  }
+  if (!with_absolute) return;
+  if (!absolute) {
+    const auto magnitudes = [](std::span<const double> of) {
+      std::vector<double> result(of.begin(), of.end());
+      for (double& v : result) v = std::abs(v);
+      return result;
+    };
+    left_absolute = magnitudes(left->centred);
+    right_absolute = magnitudes(right->centred);
+    absolute.emplace(problem, left_absolute.data(), right_absolute.data());
+  }
+  absolute->correlate(first, count, values.data());
+#pragma omp parallel for
+  for (Index i = 0; i < elements; ++i) out[i].absolute = values[static_cast<std::size_t>(i)];
+}
+
+void ScoreTransform::State::scores(Index first, Index count, ScoreElement* out) {
+  const Index size = problem.out_size();
+  std::vector<double> of_products(static_cast<std::size_t>(count * size));
+  products->correlate(first, count, of_products.data());
+  std::vector<Sums> sums(of_products.size());
+  if (problem.fields.masks != Masks::none) {
+    std::vector<double> values(of_products.size());
+    const auto take = [&](const FftReference& of, double Sums::* member) {
+      of.correlate(first, count, values.data());
+#pragma omp parallel for
+      for (Index i = 0; i < count * size; ++i) {
+        sums[static_cast<std::size_t>(i)].*member = values[static_cast<std::size_t>(i)];
+      }
+    };
+    take(*terms, &Sums::terms);
+    take(*left_sums, &Sums::left);
+    take(*right_sums, &Sums::right);
+    take(*left_squares, &Sums::left_squares);
+    take(*right_squares, &Sums::right_squares);
+    if (left_others) take(*left_others, &Sums::left_others);
+    if (right_others) take(*right_others, &Sums::right_others);
+#pragma omp parallel for
+    for (Index i = 0; i < count * size; ++i) {
+      Sums& s = sums[static_cast<std::size_t>(i)];
+      for (double* const count : {&s.terms, &s.left_others, &s.right_others}) {
+        *count = std::nearbyint(*count);
+      }
+    }
+  }
+#pragma omp parallel for schedule(dynamic)
+  for (Index i = 0; i < count; ++i) {
+    if (problem.fields.masks == Masks::none) unmasked_sums(first + i, sums.data() + i * size);
+    finish(first + i, of_products.data() + i * size, sums.data() + i * size, out + i * size);
+  }
+}
+
+void ScoreTransform::State::unmasked_sums(Index p, Sums* sums) const {
+  const Pair pair = problem.pair(p);
+  const Index l = pair.left * problem.left.size(), r = pair.right * problem.right.size();
+  const Integral values_left(left->centred.data() + l, problem.left),
+      values_right(right->centred.data() + r, problem.right),
+      squares_left(left->squares.data() + l, problem.left),
+      squares_right(right->squares.data() + r, problem.right);
+  std::optional<Integral> others_left, others_right;
+  if (!left->others.empty()) others_left.emplace(left->others.data() + l, problem.left);
+  if (!right->others.empty()) others_right.emplace(right->others.data() + r, problem.right);
+  for (Index row = 0; row < problem.out_rows(); ++row) {
+    const Index sy = problem.window.sy.first + row;
+    const Overlap ys = overlap(problem.left.rows, problem.right.rows, sy);
+    for (Index col = 0; col < problem.out_cols(); ++col) {
+      const Index sx = problem.window.sx.first + col;
+      const Overlap xs = overlap(problem.left.cols, problem.right.cols, sx);
+      const auto of_left = [&](const Integral& i) {
+        return i.sum(ys.first, ys.count, xs.first, xs.count);
+      };
+      const auto of_right = [&](const Integral& i) {
+        return i.sum(ys.first + sy, ys.count, xs.first + sx, xs.count);
+      };
+      *sums++ = {static_cast<double>(ys.count * xs.count),
+                 of_left(values_left),
+                 of_right(values_right),
+                 of_left(squares_left),
+                 of_right(squares_right),
+                 others_left ? of_left(*others_left) : 1,
+                 others_right ? of_right(*others_right) : 1};
+    }
+  }
+}
+
+// The error of a sum of products of the pair.
+double ScoreTransform::State::products_error(Index p) const {
+  const bool centred = problem.fields.score.kind == ScoreKind::zncc;
+  const auto norm = centred ? &MatrixFacts::centred_norm : &MatrixFacts::norm;
+  return fft_bound(log2_transform_points(problem), left_facts(p).*norm, right_facts(p).*norm,
+                   kDoubleRoundoff);
+}
+
+void ScoreTransform::State::finish(Index p, const double* of_products, const Sums* sums,
+                                   ScoreElement* out) const {
+  const Index size = problem.out_size();
+  const bool centred = problem.fields.score.kind == ScoreKind::zncc;
+  const Pair pair = problem.pair(p);
+  const auto l = static_cast<std::size_t>(pair.left), r = static_cast<std::size_t>(pair.right);
+  // A matrix without any deviation is constant at every shift.
+  const bool constant = left->squares_norm[l] == 0 || right->squares_norm[r] == 0;
+  const double left_limit = kFewDigits * left->squares_norm[l] * right->valid_norm[r],
+               right_limit = kFewDigits * right->squares_norm[r] * left->valid_norm[l];
+  const double error = products_error(p);
+  double most = 0;
+  for (Index e = 0; e < size; ++e) most = std::max(most, sums[e].terms);
+  for (Index e = 0; e < size; ++e) {
+    const Sums& s = sums[e];
+    out[e] = {};
+    out[e].terms = s.terms;
+    out[e].zero = ZeroRule::zero;
+    if (s.terms == 0 || s.terms < problem.fields.score.min_overlap * most || constant) continue;
+    if (s.left_others == 0 || s.right_others == 0) {
+      out[e].spread = 0;
+      continue;
+    }
+    const double mean_left = centred ? s.left / s.terms : 0;
+    const double mean_right = centred ? s.right / s.terms : 0;
+    const double left_squares = s.left_squares - mean_left * mean_left * s.terms;
+    const double right_squares = s.right_squares - mean_right * mean_right * s.terms;
+    const double left_constant = largest_constant(left_facts(p), s.terms),
+                 right_constant = largest_constant(right_facts(p), s.terms);
+    const bool digits = left_squares > std::max(left_limit, left_constant) &&
+                        right_squares > std::max(right_limit, right_constant);
+    if (digits &&
+        error <= kTransformedScoreError * std::sqrt(left_squares) * std::sqrt(right_squares)) {
+      out[e] = normalised(of_products[e] - mean_left * mean_right * s.terms, left_squares,
+                          right_squares, s.terms, ZeroRule::no, ZeroRule::no);
+    } else {
+      out[e] = score_at(problem, inputs, p, e / problem.out_cols(), e % problem.out_cols(), most);
+    }
+  }
+}
+
+}  // namespace xcorr

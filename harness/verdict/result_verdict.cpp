@@ -1,0 +1,401 @@
+#include "harness/verdict/result_verdict.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "harness/problem/results.hpp"
+#include "harness/truth/score_reference.hpp"
+#include "harness/verdict/pair_truth.hpp"
+
+namespace xcorr {
+namespace {
+
+using namespace judged;
+
+// Value, flags and fit of a record whose position is `at`. "" or what is wrong.
+std::string wrong_peak(const PairTruth& truth, Index at, const Peak& peak, SubPixel sub_pixel,
+                       Interpolation* interpolation, Findings& findings) {
+  if (!findings.compare(peak.value, truth.value(at), truth.record_bound(at))) {
+    return "value is " + number(peak.value) + ", expected " + number(truth.value(at)) + " +- " +
+           number(truth.record_bound(at));
+  }
+  const AxisTruth axes[] = {{truth, at, true}, {truth, at, false}};
+  if (((peak.flags & kPeakAtBorder) != 0) == (axes[0].inside && axes[1].inside)) {
+    return peak.flags & kPeakAtBorder ? "flag border is set inside the window"
+                                      : "flag border is not set at the border";
+  }
+  if (peak.flags & kPeakNotFinite) {
+    bool finite = true;
+    for (Index e = 0; e < truth.size(); ++e) {
+      finite &= std::abs(truth.value(e)) + truth.bound(e) < kLargestFloat;
+    }
+    return finite ? "flag not finite is set, and all outputs are finite" : "";
+  }
+  const bool plateau = peak.flags & kPeakOnPlateau;
+  if (!plateau && (axes[0].flat || axes[1].flat)) return "flag plateau is not set on a plateau";
+  if (plateau && !axes[0].maybe_flat && !axes[1].maybe_flat) {
+    return "flag plateau is set where the neighbours differ";
+  }
+  if (sub_pixel == SubPixel::upsample) return interpolation->wrong(truth, at, peak);
+  const std::string wrong = axes[0].wrong(peak.sub_sy, plateau, sub_pixel);
+  return wrong.empty() ? axes[1].wrong(peak.sub_sx, plateau, sub_pixel) : wrong;
+}
+
+// "" or what is wrong with `second` of a peak at `at`.
+std::string wrong_second(const PairTruth& truth, Index at, float second) {
+  double least = -std::numeric_limits<double>::infinity();  // that the second must reach
+  bool certain = false, possible = false;
+  for (Index e = 0; e < truth.size(); ++e) {
+    const Index dy = e / truth.cols() - at / truth.cols(),
+                dx = e % truth.cols() - at % truth.cols();
+    if (std::abs(dy) <= 2 && std::abs(dx) <= 2) continue;
+    const double bound = truth.record_bound(e);
+    if (truth.is_maximum(e, false)) {
+      certain = true;
+      least = std::max(least, truth.value(e) - bound);
+    }
+    possible |= std::abs(static_cast<double>(second) - truth.value(e)) <= bound &&
+                truth.is_maximum(e, true);
+  }
+  if (std::isnan(second)) {
+    return certain ? "second is NaN, expected a local maximum of at least " + number(least) : "";
+  }
+  if (!possible) return "second is " + number(second) + ", which is no local maximum outside 5 x 5";
+  if (second < least) {
+    return "second is " + number(second) + ", a larger local maximum is at least " + number(least);
+  }
+  return "";
+}
+
+void check_peak(const PairTruth& truth, const Peak& peak, Interpolation* interpolation,
+                Findings& findings) {
+  const Index at = truth.at(peak.sy, peak.sx);
+  if (at < 0) {
+    return findings.wrong(truth.name() + ": the peak at sy=" + std::to_string(peak.sy) +
+                          " sx=" + std::to_string(peak.sx) + " is outside the window");
+  }
+  Index largest = 0, before = -1;
+  for (Index e = 0; e < truth.size(); ++e) {
+    if (truth.value(e) > truth.value(largest)) largest = e;
+    if (e != at && before < 0 && !truth.is_before(at, e, true)) before = e;
+  }
+  findings.check().argmax_agrees &= truth.value(at) == truth.value(largest);
+  std::string wrong;
+  if (before >= 0) {
+    const Index better = truth.is_before(largest, at, false) ? largest : before;
+    wrong = "expected " + number(truth.value(at)) + " +- " + number(truth.bound(at)) +
+            ", is no peak: " + number(truth.value(better)) + " +- " + number(truth.bound(better)) +
+            " is at sy=" + std::to_string(truth.problem().window.sy.first + better / truth.cols()) +
+            " sx=" + std::to_string(truth.problem().window.sx.first + better % truth.cols());
+  } else {
+    wrong = wrong_peak(truth, at, peak, truth.problem().fields.result.sub_pixel, interpolation,
+                       findings);
+    if (wrong.empty()) wrong = wrong_second(truth, at, peak.second);
+  }
+  if (!wrong.empty()) findings.wrong(truth.where(at) + ": " + wrong);
+}
+
+void check_peaks(const PairTruth& truth, const Peak* peaks, Findings& findings) {
+  const int count = truth.problem().fields.result.count;
+  std::set<Index> listed;
+  int found = 0;
+  for (int k = 0; k < count; ++k) {
+    const Peak& peak = peaks[k];
+    if (std::isnan(peak.value)) continue;
+    const std::string rank = "peak " + std::to_string(k) + ": ";
+    const Index at = truth.at(peak.sy, peak.sx);
+    std::string wrong;
+    if (at < 0) {
+      wrong = "sy=" + std::to_string(peak.sy) + " sx=" + std::to_string(peak.sx) +
+              " is outside the window";
+    } else if (found < k) {
+      wrong = "follows a missing one";
+    } else if (!listed.insert(at).second) {
+      wrong = "is listed twice";
+    } else if (!truth.is_maximum(at, true)) {
+      wrong = "is no local maximum";
+    } else if (k > 0 && peak.value > peaks[k - 1].value) {
+      wrong = "is larger than the one before it";
+    } else if (k > 0 && truth.is_before(at, truth.at(peaks[k - 1].sy, peaks[k - 1].sx), false)) {
+      wrong = "belongs before the one before it";
+    } else if (!std::isnan(peak.second)) {
+      wrong = "second is " + number(peak.second) + ", expected NaN";
+    } else {
+      wrong = wrong_peak(truth, at, peak, SubPixel::parabola, nullptr, findings);
+    }
+    found = k + 1;
+    if (!wrong.empty()) return findings.wrong(truth.where(at) + ": " + rank + wrong);
+  }
+  const Peak& last = peaks[count - 1];
+  const Index last_at = found == count ? truth.at(last.sy, last.sx) : -1;
+  for (Index e = 0; e < truth.size(); ++e) {
+    if (!truth.is_maximum(e, false) || listed.count(e)) continue;
+    if (last_at >= 0 && !truth.is_before(e, last_at, false)) continue;
+    return findings.wrong(truth.where(e) + ": the local maximum " + number(truth.value(e)) +
+                          " +- " + number(truth.bound(e)) + " is missing");
+  }
+}
+
+// The mean of the two middle numbers.
+double median_of(std::vector<double> values) {
+  const std::size_t upper = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(upper),
+                   values.end());
+  if (values.size() % 2) return values[upper];
+  const double lower =
+      *std::max_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(upper));
+  return lower + (values[upper] - lower) / 2;
+}
+
+// Between which numbers the threshold of a pair lies.
+Interval threshold_of(const PairTruth& truth) {
+  const Result& result = truth.problem().fields.result;
+  if (!result.of_deviations) return {result.threshold, result.threshold};
+  std::vector<double> values(static_cast<std::size_t>(truth.size()));
+  double bound = 0;
+  for (Index e = 0; e < truth.size(); ++e) {
+    values[static_cast<std::size_t>(e)] = truth.value(e);
+    bound = std::max(bound, truth.bound(e));
+  }
+  const double median = median_of(values);
+  for (double& v : values) v = std::abs(v - median);
+  const double spread = result.threshold * median_of(values);
+  // No order statistic moves by more than the largest error; the deviations have two errors.
+  const double error = bound + 2 * result.threshold * bound + 2 * kFloatRoundoff * std::abs(spread);
+  return {median + spread - error, median + spread + error};
+}
+
+struct Detected {
+  Index at;
+  float value;
+};
+
+// How many outputs of a pair are, and may be, to be listed.
+struct Counted {
+  Index certain = 0, possible = 0;
+};
+
+// Whether no output that is closer than the least distance comes before this one, for every surface
+// within the bounds; with `maybe`, for some surface.
+bool is_first_within(const PairTruth& truth, Index at, bool maybe) {
+  const Index reach = truth.problem().fields.result.distance - 1;
+  const Index row = at / truth.cols(), col = at % truth.cols();
+  for (Index y = std::max<Index>(row - reach, 0); y <= std::min(row + reach, truth.rows() - 1);
+       ++y) {
+    for (Index x = std::max<Index>(col - reach, 0); x <= std::min(col + reach, truth.cols() - 1);
+         ++x) {
+      const Index other = y * truth.cols() + x;
+      if (other != at && !truth.is_before(at, other, maybe)) return false;
+    }
+  }
+  return true;
+}
+
+Counted check_detections(const PairTruth& truth, const std::vector<Detected>& found,
+                         bool all_listed, Findings& findings) {
+  Counted counted;
+  const Interval threshold = threshold_of(truth);
+  std::vector<char> listed(static_cast<std::size_t>(truth.size()));
+  for (const auto& [at, value] : found) {
+    std::string wrong;
+    if (listed[static_cast<std::size_t>(at)]++) {
+      wrong = "is listed twice";
+    } else if (truth.high(at) < threshold.low) {
+      wrong = "is below the threshold " + number(threshold.low);
+    } else if (!is_first_within(truth, at, true)) {
+      wrong = "is too close to a larger output";
+    } else if (!findings.compare(value, truth.value(at), truth.record_bound(at))) {
+      wrong = "value is " + number(value) + ", expected " + number(truth.value(at)) + " +- " +
+              number(truth.record_bound(at));
+    }
+    if (!wrong.empty()) findings.wrong(truth.where(at) + ": " + wrong);
+  }
+  for (Index e = 0; e < truth.size(); ++e) {
+    if (truth.high(e) < threshold.low || !is_first_within(truth, e, true)) continue;
+    ++counted.possible;
+    if (truth.low(e) < threshold.high || !is_first_within(truth, e, false)) continue;
+    ++counted.certain;
+    if (!all_listed || listed[static_cast<std::size_t>(e)]) continue;
+    findings.wrong(truth.where(e) + ": " + number(truth.value(e)) + " +- " +
+                   number(truth.bound(e)) + " is missing; the threshold is " +
+                   number(threshold.high));
+  }
+  return counted;
+}
+
+void check_sum(const PairTruth& truth, InputKind kind, double sum, Findings& findings) {
+  long double exact = 0;  // the roundings of equal numbers would all have one direction
+  double absolute = 0, bounds = 0, squares = 0;
+  for (Index e = 0; e < truth.size(); ++e) {
+    exact += truth.value(e);
+    absolute += std::abs(truth.value(e));
+    bounds += truth.bound(e);
+    squares += truth.bound(e) * truth.bound(e);
+  }
+  const auto want = static_cast<double>(exact);
+  // Errors of products of either sign add up like independent ones, others may all be alike.
+  const bool independent =
+      truth.problem().fields.score.kind == ScoreKind::product && !is_same_sign(kind);
+  const double order = (std::sqrt(static_cast<double>(truth.size())) + 4) * kDoubleRoundoff;
+  const double bound = (independent ? std::sqrt(squares) : bounds) + order * absolute;
+  if (findings.compare(sum, want, bound)) return;
+  findings.wrong(truth.name() + ": the sum is " + number(sum) + ", expected " + number(want) +
+                 " +- " + number(bound));
+}
+
+// Pairs whose references are in memory at a time: a pair a thread at least, unless they are very large,
+// and so few that their memory is soon used again.
+Index pairs_of_a_turn(const Problem& problem) {
+  constexpr Index kElements = Index{1} << 24, kMostElements = Index{1} << 27;
+  const Index size = problem.out_size();
+  const Index one_a_thread = std::min<Index>(omp_get_max_threads(), kMostElements / size);
+  return std::clamp<Index>(std::max(kElements / size, one_a_thread), 1, problem.pairs());
+}
+
+// Calls step(pair truth, findings of the pair) for all pairs, several at a time, and collects the
+// findings in the order of the pairs.
+template <typename F>
+Findings each_pair(const Problem& problem, Truth& truth, InputKind kind, F&& step) {
+  const Index size = problem.out_size(), per_chunk = pairs_of_a_turn(problem);
+  Findings all;
+  for (Index first = 0; first < problem.pairs(); first += per_chunk) {
+    const Index count = std::min(per_chunk, problem.pairs() - first);
+    const Reference reference = truth.reference(kind, first, count);
+    std::vector<Findings> of_pairs(static_cast<std::size_t>(count));
+#pragma omp parallel for schedule(dynamic)
+    for (Index i = 0; i < count; ++i) {
+      step(PairTruth(problem, first + i, reference.value.data() + i * size,
+                     reference.bound.data() + i * size),
+           of_pairs[static_cast<std::size_t>(i)]);
+    }
+    for (const Findings& of_pair : of_pairs) all.add(of_pair);
+  }
+  return all;
+}
+
+Check check_above(const Problem& problem, Truth& truth, InputKind kind, const void* records) {
+  const auto* const header = static_cast<const AboveHeader*>(records);
+  const auto* const detections = reinterpret_cast<const Detection*>(header + 1);
+  const auto capacity = static_cast<std::uint64_t>(problem.fields.result.capacity);
+  const std::string name = "result '" + field_text(problem.fields, "result") + "': ";
+  Findings findings;
+  std::map<Index, std::vector<Detected>> found;  // by pair
+  // No more than there are outputs: that is what the records have memory for.
+  const std::uint64_t most = std::min(capacity, static_cast<std::uint64_t>(problem.out_elements()));
+  for (std::uint64_t i = 0; i < std::min(header->count, most); ++i) {
+    const Detection& d = detections[i];
+    if (d.pair < 0 || d.pair >= problem.pairs() || d.sy < problem.window.sy.first ||
+        d.sy > problem.window.sy.last || d.sx < problem.window.sx.first ||
+        d.sx > problem.window.sx.last) {
+      findings.wrong("detection " + std::to_string(i) + ": pair " + std::to_string(d.pair) +
+                     " at sy=" + std::to_string(d.sy) + " sx=" + std::to_string(d.sx) +
+                     " is outside the problem");
+      continue;
+    }
+    const Index at =
+        (d.sy - problem.window.sy.first) * problem.out_cols() + d.sx - problem.window.sx.first;
+    found[d.pair].push_back({at, d.value});
+  }
+  const bool all_listed = header->count <= capacity;
+  std::vector<Counted> counted(static_cast<std::size_t>(problem.pairs()));
+  findings.add(each_pair(problem, truth, kind, [&](const PairTruth& of_pair, Findings& into) {
+    const auto listed = found.find(of_pair.pair());
+    counted[static_cast<std::size_t>(of_pair.pair())] =
+        check_detections(of_pair, listed == found.end() ? std::vector<Detected>{} : listed->second,
+                         all_listed, into);
+  }));
+  Index certain = 0, possible = 0;
+  for (const Counted& of_pair : counted) {
+    certain += of_pair.certain;
+    possible += of_pair.possible;
+  }
+  const std::string expected = std::to_string(certain) + " to " + std::to_string(possible);
+  if (header->count < static_cast<std::uint64_t>(certain) ||
+      header->count > static_cast<std::uint64_t>(possible)) {
+    findings.wrong(name + "count is " + std::to_string(header->count) + ", expected " + expected);
+  } else if (!all_listed) {
+    findings.wrong(name + "capacity exceeded: " + std::to_string(header->count) +
+                   " outputs are at least the threshold; use a larger capacity or threshold");
+  }
+  return findings.check();
+}
+
+class ResultTruth : public Truth {
+ public:
+  ResultTruth(const Problem& problem, std::shared_ptr<Truth> surface, Device& device)
+      : problem_(problem), surface_(std::move(surface)), device_(device) {}
+
+  void set_round(Index round) override { surface_->set_round(round); }
+  void fill(InputKind kind, void* left, void* right) override { surface_->fill(kind, left, right); }
+  std::string changed_inputs(InputKind kind, const void* left, const void* right) override {
+    return surface_->changed_inputs(kind, left, right);
+  }
+  Check check(InputKind kind, const void* out) override {
+    // No result but a surface depends on the scalar type.
+    const auto bytes = static_cast<std::size_t>(problem_.result_bytes(sizeof(float)));
+    std::vector<double> records((bytes + sizeof(double) - 1) / sizeof(double));
+    device_.download(records.data(), out, bytes);
+    return check_result(problem_, *surface_, kind, records.data());
+  }
+  Reference reference(InputKind kind, Index first, Index count) override {
+    return surface_->reference(kind, first, count);
+  }
+
+ private:
+  Problem problem_;
+  std::shared_ptr<Truth> surface_;
+  Device& device_;
+};
+
+}  // namespace
+
+Check check_result(const Problem& problem, Truth& truth, InputKind kind, const void* records) {
+  const Result& result = problem.fields.result;
+  const auto* const peaks = static_cast<const Peak*>(records);
+  // Each thread has tables of its own.
+  std::vector<Interpolation> interpolations(static_cast<std::size_t>(omp_get_max_threads()),
+                                            Interpolation(result.upsample));
+  switch (result.kind) {
+    case ResultKind::peak:
+      return each_pair(problem, truth, kind,
+                       [&](const PairTruth& of_pair, Findings& into) {
+                         const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+                         check_peak(of_pair, peaks[of_pair.pair()], &interpolations[thread], into);
+                       })
+          .check();
+    case ResultKind::peaks:
+      return each_pair(problem, truth, kind,
+                       [&](const PairTruth& of_pair, Findings& into) {
+                         check_peaks(of_pair, peaks + of_pair.pair() * result.count, into);
+                       })
+          .check();
+    case ResultKind::above:
+      return check_above(problem, truth, kind, records);
+    default:
+      return each_pair(problem, truth, kind,
+                       [&](const PairTruth& of_pair, Findings& into) {
+                         check_sum(of_pair, kind,
+                                   static_cast<const double*>(records)[of_pair.pair()], into);
+                       })
+          .check();
+  }
+}
+
+std::unique_ptr<Truth> make_result_truth(const Problem& problem, std::shared_ptr<Truth> surface,
+                                         Device& device) {
+  return std::make_unique<ResultTruth>(problem, std::move(surface), device);
+}
+
+std::size_t result_truth_bytes(const Problem& problem) {
+  if (problem.fields.result.kind == ResultKind::surface) return 0;
+  return static_cast<std::size_t>(pairs_of_a_turn(problem) * problem.out_size()) *
+         (sizeof(Expected) + 2 * sizeof(double));
+}
+
+}  // namespace xcorr

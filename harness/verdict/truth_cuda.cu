@@ -1,0 +1,461 @@
+#include <cufft.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "harness/device/cuda_owned.hpp"
+#include "harness/registry.hpp"
+#include "harness/truth/reference.hpp"
+#include "harness/verdict/truth_cuda.hpp"
+#include "harness/verdict/truth_kernels.cuh"
+
+namespace xcorr {
+namespace {
+
+using truth::kThreads;
+using truth::PairTally;
+using truth::Source;
+
+// Up to this much work, about a tenth of a second, the definition is the reference.
+constexpr Index kSmallFmas = Index{1} << 36;
+// Of a time series up to this much, some seconds: a transform would be as long as the signal.
+constexpr Index kSeriesFmas = Index{1} << 40;
+constexpr std::size_t kCacheBytes = std::size_t{2} << 30;    // per kind of input
+constexpr std::size_t kChunkBytes = std::size_t{512} << 20;  // of one padded stack
+
+void check_cufft(cufftResult code, const char* what) {
+  if (code == CUFFT_ALLOC_FAILED) {
+    throw OutOfMemory("float64 reference, " + std::string(what) + ": cuFFT found no device memory");
+  }
+  if (code != CUFFT_SUCCESS) {
+    throw std::runtime_error("float64 reference, " + std::string(what) + ": cuFFT error " +
+                             std::to_string(code));
+  }
+}
+
+int blocks(Index elements) {
+  return static_cast<int>(std::clamp<Index>((elements + kThreads - 1) / kThreads, 1, 65536));
+}
+
+struct Layout {
+  bool by_fft, cache;
+  Index rows, cols, bins, chunk;
+
+  explicit Layout(const Problem& p)
+      : by_fft(p.fmas() > (p.is_time_series() ? kSeriesFmas : kSmallFmas)),
+        cache(static_cast<std::size_t>(p.out_elements()) * sizeof(double) <= kCacheBytes),
+        rows(reference_length(p.left.rows + p.right.rows - 1)),
+        cols(reference_length(p.left.cols + p.right.cols - 1)),
+        bins(cols / 2 + 1) {
+    const Index elements = by_fft ? rows * bins * 2 : p.out_size();
+    chunk = std::clamp<Index>(static_cast<Index>(kChunkBytes / sizeof(double)) / elements, 1,
+                              p.pairs());
+  }
+};
+
+// A batched two-dimensional float64 transform of Layout::chunk matrices.
+class Transform {
+ public:
+  Transform(const Layout& layout, cufftType type, cudaStream_t stream) {
+    int n[2] = {static_cast<int>(layout.rows), static_cast<int>(layout.cols)};
+    const int batch = static_cast<int>(layout.chunk);
+    check_cufft(cufftPlanMany(&plan_, 2, n, nullptr, 1, 0, nullptr, 1, 0, type, batch), "plan");
+    if (const cufftResult code = cufftSetStream(plan_, stream); code != CUFFT_SUCCESS) {
+      cufftDestroy(plan_);
+      check_cufft(code, "stream");
+    }
+  }
+  ~Transform() { cufftDestroy(plan_); }
+  Transform(const Transform&) = delete;
+  Transform& operator=(const Transform&) = delete;
+  cufftHandle get() const { return plan_; }
+
+ private:
+  cufftHandle plan_{};
+};
+
+// Both directions, with the padded matrices and the spectra of a chunk.
+struct Transforms {
+  Transforms(const Layout& layout, cudaStream_t stream)
+      : forward(layout, CUFFT_D2Z, stream),
+        inverse(layout, CUFFT_Z2D, stream),
+        padded(layout.chunk * layout.rows * layout.cols),
+        left(layout.chunk * layout.rows * layout.bins),
+        right(layout.chunk * layout.rows * layout.bins) {}
+  Transform forward, inverse;
+  DeviceArray<double> padded;
+  DeviceArray<cufftDoubleComplex> left, right;
+};
+
+class CudaTruth : public Truth {
+ public:
+  CudaTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
+            std::uint64_t seed, cudaStream_t stream)
+      : problem_(problem),
+        precision_(precision),
+        algorithm_class_(algorithm_class),
+        definition_(is_definition(algorithm_class)),
+        seed_(seed),
+        amplitude_(exact_amplitude(problem, precision, algorithm_class)),
+        stream_(stream),
+        layout_(problem) {}
+
+  void set_round(Index round) override {
+    if (round != round_) {
+      cached_.erase({InputKind::sparse, false});
+      cached_.erase({InputKind::sparse, true});
+      windows_.erase(InputKind::sparse);
+    }
+    round_ = round;
+  }
+
+  void fill(InputKind kind, void* left, void* right) override {
+    with_scalar([&]<typename T>(T) {
+      truth::fill_source<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
+          static_cast<T*>(left), problem_.left_elements(), source(kind, Side::left));
+      truth::fill_source<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
+          static_cast<T*>(right), problem_.right_elements(), source(kind, Side::right));
+    });
+    finish("filling inputs");
+  }
+
+  std::string changed_inputs(InputKind kind, const void* left, const void* right) override {
+    const DeviceArray<unsigned long long> changes(2);
+    require_cuda(cudaMemsetAsync(changes.get(), 0, changes.bytes(), stream_), "clearing");
+    with_scalar([&]<typename T>(T) {
+      truth::count_changes<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
+          static_cast<const T*>(left), problem_.left_elements(), source(kind, Side::left),
+          changes.get());
+      truth::count_changes<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
+          static_cast<const T*>(right), problem_.right_elements(), source(kind, Side::right),
+          changes.get() + 1);
+    });
+    unsigned long long counts[2];
+    get(counts, changes.get(), 2);
+    if (counts[0]) return "the left matrices were overwritten";
+    if (counts[1]) return "the right matrices were overwritten";
+    return "";
+  }
+
+  Check check(InputKind kind, const void* out) override {
+    Check result;
+    with_scalar([&]<typename T>(T) { result = compare(kind, static_cast<const T*>(out)); });
+    return result;
+  }
+
+  Reference reference(InputKind kind, Index first, Index count) override {
+    const bool needs_abs = weights_of(kind) != Weights::values;
+    const auto [left_norm, right_norm, segment] = norms_of(kind);
+    const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
+                                      layout_.by_fft, left_norm, right_norm, segment);
+    Reference result;
+    result.value = downloaded(kind, false, first, count);
+    result.bound = needs_abs ? downloaded(kind, true, first, count) : result.value;
+    const Index size = problem_.out_size();
+    // Names of a structured binding cannot be used by other threads.
+    const auto& of_rights = segment.empty() ? right_norm : segment;
+    const auto& of_lefts = left_norm;
+#pragma omp parallel for
+    for (Index i = 0; i < count; ++i) {
+      const Pair pair = problem_.pair(first + i);
+      const Bounds::OfPair of_pair =
+          bounds.of_pair(of_lefts[static_cast<std::size_t>(pair.left)],
+                         of_rights[static_cast<std::size_t>(pair.right)]);
+      for (Index e = 0; e < size; ++e) {
+        double& absolute = result.bound[static_cast<std::size_t>(i * size + e)];
+        absolute = bounds.at(of_pair, e, absolute);
+      }
+    }
+    return result;
+  }
+
+ private:
+  struct CachedReference {
+    DeviceArray<double> out;  // of all pairs when they fit, else of one chunk
+    bool complete = false;
+  };
+
+  // Of a time series, [rights]; window2 is [rights][out_size] (truth::WindowNorms).
+  struct WindowArrays {
+    DeviceArray<double> window2, largest, segment;
+  };
+
+  template <typename F>
+  void with_scalar(F&& f) const {
+    if (scalar_bytes(precision_) == sizeof(double)) {
+      f(double{});
+    } else {
+      f(float{});
+    }
+  }
+
+  Weights weights_of(InputKind kind) const {
+    return xcorr::weights_of(problem_, precision_, kind, definition_);
+  }
+  // The inputs, or what the second reference of the bounds correlates.
+  Source source(InputKind kind, Side side, bool second = false) const {
+    return {make_inputs(problem_, kind, seed_, side, amplitude_, round_),
+            second ? weights_of(kind) : Weights::values};
+  }
+
+  void finish(const char* what) const {
+    require_cuda(cudaGetLastError(), what);
+    require_cuda(cudaStreamSynchronize(stream_), what);
+  }
+
+  template <typename T>
+  void get(T* host, const T* device, std::size_t count) const {
+    require_cuda(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream_),
+                 "copy");
+    finish("comparison");
+  }
+
+  // References of the pairs [first, first + count) of a chunk.
+  const double* values(InputKind kind, bool absolute, Index first, Index count) {
+    CachedReference& cached = cached_[{kind, absolute}];
+    const Index size = problem_.out_size();
+    if (cached.out.empty()) {
+      cached.out = DeviceArray<double>((layout_.cache ? problem_.pairs() : layout_.chunk) * size);
+    }
+    double* out = cached.out.get() + (layout_.cache ? first * size : 0);
+    if (layout_.cache && cached.complete) return out;
+    const bool round = is_exact(kind);  // rounding makes the reference exact
+    if (layout_.by_fft) {
+      by_fft(kind, absolute, round, first, count, out);
+    } else {
+      const DeviceArray<double> left(problem_.left_elements()), right(problem_.right_elements());
+      truth::fill_source<<<blocks(problem_.left_elements()), kThreads, 0, stream_>>>(
+          left.get(), problem_.left_elements(), source(kind, Side::left, absolute));
+      truth::fill_source<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
+          right.get(), problem_.right_elements(), source(kind, Side::right, absolute));
+      truth::definition<<<blocks(count * size), kThreads, 0, stream_>>>(
+          problem_, left.get(), right.get(), first, count, round, out);
+      finish("float64 reference by the definition");
+    }
+    cached.complete = first + count == problem_.pairs();
+    return out;
+  }
+
+  // The same for any number of pairs, on the host.
+  std::vector<double> downloaded(InputKind kind, bool absolute, Index first, Index count) {
+    const Index size = problem_.out_size();
+    if (layout_.cache && !cached_[{kind, absolute}].complete) {  // filled from the first pair on
+      for (Index p = 0; p < problem_.pairs(); p += layout_.chunk) {
+        values(kind, absolute, p, std::min(layout_.chunk, problem_.pairs() - p));
+      }
+    }
+    std::vector<double> result(static_cast<std::size_t>(count * size));
+    for (Index i = 0; i < count; i += layout_.chunk) {
+      const Index some = std::min(layout_.chunk, count - i);
+      get(result.data() + i * size, values(kind, absolute, first + i, some),
+          static_cast<std::size_t>(some * size));
+    }
+    return result;
+  }
+
+  void by_fft(InputKind kind, bool absolute, bool round, Index first, Index count, double* out) {
+    if (!transforms_) transforms_ = std::make_unique<Transforms>(layout_, stream_);
+    Transforms& t = *transforms_;
+    const Index real = count * layout_.rows * layout_.cols,
+                spectrum = count * layout_.rows * layout_.bins;
+    for (const Side side : {Side::left, Side::right}) {
+      truth::pad<<<blocks(real), kThreads, 0, stream_>>>(problem_, source(kind, side, absolute),
+                                                         first, count, layout_.rows, layout_.cols,
+                                                         t.padded.get());
+      check_cufft(cufftExecD2Z(t.forward.get(), t.padded.get(),
+                               side == Side::left ? t.left.get() : t.right.get()),
+                  "reference");
+    }
+    truth::hadamard<<<blocks(spectrum), kThreads, 0, stream_>>>(spectrum, t.left.get(),
+                                                                t.right.get());
+    check_cufft(cufftExecZ2D(t.inverse.get(), t.right.get(), t.padded.get()), "reference");
+    truth::crop<<<blocks(count * problem_.out_size()), kThreads, 0, stream_>>>(
+        problem_, count, layout_.rows, layout_.cols, round, t.padded.get(), out);
+    finish("float64 reference by transform");
+  }
+
+  void make_norms(InputKind kind) {
+    left_norm_ = DeviceArray<double>(problem_.lefts);
+    right_norm_ = DeviceArray<double>(problem_.rights);
+    truth::norms<<<static_cast<unsigned>(problem_.lefts), kThreads, 0, stream_>>>(
+        source(kind, Side::left), problem_.left.size(), left_norm_.get());
+    truth::norms<<<static_cast<unsigned>(problem_.rights), kThreads, 0, stream_>>>(
+        source(kind, Side::right), problem_.right.size(), right_norm_.get());
+    finish("norms");
+    make_windows(kind);
+  }
+
+  // Of a time series, after make_norms.
+  void make_windows(InputKind kind) {
+    if (!problem_.is_time_series() || !windows_[kind].window2.empty()) return;
+    WindowArrays& windows = windows_[kind];
+    const Index size = problem_.out_size(), outputs = problem_.rights * size;
+    const DeviceArray<double> ones(problem_.left.size()), squares(problem_.right_elements());
+    windows.window2 = DeviceArray<double>(outputs);
+    windows.largest = DeviceArray<double>(problem_.rights);
+    windows.segment = DeviceArray<double>(problem_.rights);
+    truth::fill_ones<<<blocks(problem_.left.size()), kThreads, 0, stream_>>>(ones.get(),
+                                                                             problem_.left.size());
+    Source source_of_squares = source(kind, Side::right);
+    source_of_squares.of = Weights::squares;
+    truth::fill_source<<<blocks(problem_.right_elements()), kThreads, 0, stream_>>>(
+        squares.get(), problem_.right_elements(), source_of_squares);
+    truth::definition<<<blocks(outputs), kThreads, 0, stream_>>>(window_sums(problem_), ones.get(),
+                                                                 squares.get(), 0, problem_.rights,
+                                                                 false, windows.window2.get());
+    truth::segments<<<static_cast<unsigned>(problem_.rights), kThreads, 0, stream_>>>(
+        windows.window2.get(), size, right_norm_.get(), static_cast<double>(problem_.left.size()),
+        windows.largest.get(), windows.segment.get());
+    finish("norms of windows");
+  }
+
+  truth::WindowNorms window_norms(InputKind kind) {
+    if (!problem_.is_time_series()) return {nullptr, nullptr, nullptr};
+    const WindowArrays& windows = windows_[kind];
+    return {windows.segment.get(), windows.window2.get(), windows.largest.get()};
+  }
+
+  struct Norms {
+    std::vector<double> left, right, segment;  // `segment` is empty where it has no meaning
+  };
+  Norms norms_of(InputKind kind) {
+    make_norms(kind);
+    Norms norms{std::vector<double>(static_cast<std::size_t>(problem_.lefts)),
+                std::vector<double>(static_cast<std::size_t>(problem_.rights)),
+                {}};
+    get(norms.left.data(), left_norm_.get(), norms.left.size());
+    get(norms.right.data(), right_norm_.get(), norms.right.size());
+    if (problem_.is_time_series()) {
+      norms.segment.resize(norms.right.size());
+      get(norms.segment.data(), windows_[kind].segment.get(), norms.segment.size());
+    }
+    return norms;
+  }
+
+  template <typename T>
+  Check compare(InputKind kind, const T* out) {
+    const bool needs_abs = weights_of(kind) != Weights::values;
+    const Norms norms = norms_of(kind);
+    const std::vector<double>&left_norm = norms.left, &right_norm = norms.right;
+    const Bounds bounds = make_bounds(problem_, precision_, kind, algorithm_class_, amplitude_,
+                                      layout_.by_fft, left_norm, right_norm, norms.segment);
+    Check check;
+    double worst = -1, worst_l2 = -1;
+    const DeviceArray<PairTally> device_tallies(layout_.chunk);
+    std::vector<PairTally> tallies(static_cast<std::size_t>(layout_.chunk));
+    for (Index first = 0; first < problem_.pairs(); first += layout_.chunk) {
+      const Index count = std::min(layout_.chunk, problem_.pairs() - first);
+      const double* ref = values(kind, false, first, count);
+      const double* abs_ref = needs_abs ? values(kind, true, first, count) : ref;
+      truth::compare<<<static_cast<unsigned>(count), kThreads, 0, stream_>>>(
+          bounds, left_norm_.get(), right_norm_.get(), window_norms(kind), first, out, ref, abs_ref,
+          device_tallies.get());
+      get(tallies.data(), device_tallies.get(), static_cast<std::size_t>(count));
+      for (Index i = 0; i < count; ++i) {
+        const PairTally& t = tallies[static_cast<std::size_t>(i)];
+        if (t.worst_ratio > worst)
+          worst = t.worst_ratio, check.error = t.error, check.bound = t.bound;
+        if (t.wrong && check.passed()) {
+          check.first_wrong = describe_element(problem_, first + i, t.first_wrong, t.wrong_got,
+                                               t.wrong_want, t.wrong_bound);
+        }
+        check.wrong += t.wrong;
+        check.argmax_agrees &= t.ref_at_out_max == t.ref_max;
+        check.normalised_error = std::max(check.normalised_error, t.normalised_error);
+        const Pair pair = problem_.pair(first + i);
+        check_pair(check, worst_l2, bounds, first + i, {t.difference2, t.reference2, t.absolute2},
+                   left_norm[static_cast<std::size_t>(pair.left)],
+                   right_norm[static_cast<std::size_t>(pair.right)]);
+      }
+    }
+    if (layout_.by_fft) compare_sample(kind, bounds, needs_abs, norms, out, check);
+    return check;
+  }
+
+  template <typename T>
+  void compare_sample(InputKind kind, const Bounds& bounds, bool needs_abs, const Norms& norms,
+                      const T* out, Check& check) {
+    std::vector<Index> positions;
+    for (Index i = 0; i < kSampledElements; ++i) {
+      const SampledElement e = sampled_element(problem_, seed_, i);
+      positions.insert(positions.end(), {e.pair, e.row, e.col});
+    }
+    const DeviceArray<Index> device_positions(3 * kSampledElements);
+    const DeviceArray<double> device_values(kSampledElements);
+    require_cuda(cudaMemcpyAsync(device_positions.get(), positions.data(), device_positions.bytes(),
+                                 cudaMemcpyHostToDevice, stream_),
+                 "copy");
+    const auto by_definition = [&](bool absolute) {
+      truth::sampled<<<kSampledElements, kThreads, 0, stream_>>>(
+          problem_, source(kind, Side::left, absolute), source(kind, Side::right, absolute),
+          device_positions.get(), device_values.get());
+      std::vector<double> values(kSampledElements);
+      get(values.data(), device_values.get(), values.size());
+      return values;
+    };
+    const std::vector<double>& right_norm = norms.segment.empty() ? norms.right : norms.segment;
+    const std::vector<double> want = by_definition(false);
+    const std::vector<double> absolute = needs_abs ? by_definition(true) : want;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const Index p = positions[3 * i],
+                  element = positions[3 * i + 1] * problem_.out_cols() + positions[3 * i + 2];
+      T got;
+      get(&got, out + p * problem_.out_size() + element, 1);
+      const Pair pair = problem_.pair(p);
+      const double bound =
+          bounds.at(bounds.of_pair(norms.left[static_cast<std::size_t>(pair.left)],
+                                   right_norm[static_cast<std::size_t>(pair.right)]),
+                    element, absolute[i]);
+      if (bounds.right(std::abs(static_cast<double>(got) - want[i]), bound)) continue;
+      if (check.wrong++ == 0) {
+        check.first_wrong =
+            describe_element(problem_, p, element, static_cast<double>(got), want[i], bound);
+      }
+    }
+  }
+
+  Problem problem_;
+  Precision precision_;
+  AlgorithmClass algorithm_class_;
+  bool definition_;
+  std::uint64_t seed_;
+  Index amplitude_;
+  Index round_ = 0;
+  cudaStream_t stream_;
+  Layout layout_;
+  std::unique_ptr<Transforms> transforms_;
+  DeviceArray<double> left_norm_, right_norm_;
+  std::map<std::pair<InputKind, bool>, CachedReference> cached_;
+  std::map<InputKind, WindowArrays> windows_;
+};
+
+}  // namespace
+
+std::unique_ptr<Truth> make_cuda_truth(const Problem& problem, Precision precision,
+                                       AlgorithmClass algorithm_class, std::uint64_t seed,
+                                       cudaStream_t stream) {
+  return std::make_unique<CudaTruth>(problem, precision, algorithm_class, seed, stream);
+}
+
+std::size_t cuda_truth_bytes(const Problem& problem) {
+  const Layout layout(problem);
+  const std::size_t out = static_cast<std::size_t>((layout.cache ? problem.pairs() : layout.chunk) *
+                                                   problem.out_size()) *
+                          sizeof(double);
+  const std::size_t inputs =
+      static_cast<std::size_t>(problem.left_elements() + problem.right_elements()) * sizeof(double);
+  // Of a time series two kinds of input have a second reference, and each kind has norms of windows.
+  const std::size_t windows =
+      problem.is_time_series()
+          ? out + 4 * sizeof(double) * static_cast<std::size_t>(problem.rights * problem.out_size())
+          : 0;
+  // Four kinds of input, or three and the absolute values of one; a transform's work area is as
+  // large as its data.
+  const std::size_t padded = static_cast<std::size_t>(layout.rows * layout.bins * layout.chunk) *
+                             sizeof(cufftDoubleComplex);
+  return 4 * out + windows + (layout.by_fft ? 5 * std::max(kChunkBytes, padded) : inputs) +
+         (std::size_t{64} << 20);
+}
+
+}  // namespace xcorr

@@ -1,0 +1,186 @@
+#include "harness/verdict/verdict.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "harness/registry.hpp"
+#include "harness/verdict/bounds.hpp"
+
+namespace xcorr {
+
+std::string describe_element(const Problem& problem, Index pair, Index element, double got,
+                             double want, double bound) {
+  const Pair lr = problem.pair(pair);
+  char text[256];
+  std::snprintf(
+      text, sizeof text,
+      "pair %lld (left %lld, right %lld) at sy=%lld sx=%lld is %.9g, expected %.9g +- %.3g",
+      static_cast<long long>(pair), static_cast<long long>(lr.left),
+      static_cast<long long>(lr.right),
+      static_cast<long long>(problem.window.sy.first + element / problem.out_cols()),
+      static_cast<long long>(problem.window.sx.first + element % problem.out_cols()), got, want,
+      bound);
+  return text;
+}
+
+std::string describe_failure(const Problem& problem, const Check& check) {
+  const std::string wrong = std::to_string(check.wrong);
+  if (problem.fields.result.kind != ResultKind::surface) {
+    return wrong + " wrong records; " + check.first_wrong;
+  }
+  const std::string outputs =
+      wrong + " of " + std::to_string(problem.out_elements()) + " outputs are wrong; ";
+  const std::string pairs = std::to_string(check.wrong_pairs) + " of " +
+                            std::to_string(problem.pairs()) +
+                            " pairs exceed the bound of the relative L2 error; ";
+  return (check.wrong > 0 ? outputs : pairs) + check.first_wrong;
+}
+
+Problem window_sums(const Problem& series) {
+  Problem sums = series;
+  sums.form = Form::one_to_many;
+  sums.lefts = 1;
+  return sums;
+}
+
+Index exact_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class) {
+  Index amplitude =
+      std::min(integer_amplitude(problem.max_overlap()), largest_exact_integer(precision));
+  if (is_definition(algorithm_class)) return amplitude;
+  const double elements = static_cast<double>(std::max(problem.left.size(), problem.right.size()));
+  const auto expected_bound = [&](Index a) {
+    const double norm2 = elements * static_cast<double>(a * (a + 1)) / 3.0;
+    return fft_bound(log2_transform_points(problem), std::sqrt(norm2), std::sqrt(norm2),
+                     unit_roundoff(precision));
+  };
+  while (amplitude > 1 && expected_bound(amplitude) > 0.4) amplitude = amplitude * 7 / 8;
+  return amplitude;
+}
+
+namespace {
+
+// Row or column of the i-th sampled element: both ends, the centre, shift zero, random.
+Index sampled_position(Index choice, Shifts shifts, std::uint64_t random) {
+  const Index count = shifts.count();
+  switch (choice) {
+    case 0:
+      return 0;
+    case 1:
+      return count - 1;
+    case 2:
+      return count / 2;
+    case 3:
+      return std::clamp<Index>(-shifts.first, 0, count - 1);
+    default:
+      return static_cast<Index>(random % static_cast<std::uint64_t>(count));
+  }
+}
+
+}  // namespace
+
+Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
+                   AlgorithmClass algorithm_class, Index amplitude, bool reference_by_fft,
+                   const std::vector<double>& left_norms, const std::vector<double>& right_norms,
+                   const std::vector<double>& segment_norms) {
+  const auto largest = [](const std::vector<double>& norms) {
+    return *std::max_element(norms.begin(), norms.end());
+  };
+  const bool of_both = algorithm_class == AlgorithmClass::fft_of_both;
+  // A transform longer than four templates may hold an outlier that the segment of an output does not.
+  const bool whole =
+      segment_norms.empty() ||
+      (!is_definition(algorithm_class) && (kind == InputKind::fill || kind == InputKind::bimodal));
+  return {problem,
+          kind,
+          is_definition(algorithm_class),
+          algorithm_class == AlgorithmClass::definition_atomic,
+          reference_by_fft,
+          kind == InputKind::sparse || problem.max_overlap() * amplitude * amplitude <= kExactSum,
+          scalar_bytes(precision) == sizeof(float),
+          unit_roundoff(precision),
+          log2_transform_points(problem),
+          largest(right_norms),
+          of_both ? largest(left_norms) : 0.0,
+          problem.is_time_series(),
+          series_roundoff(precision, unit_roundoff(precision)),
+          largest(whole ? right_norms : segment_norms)};
+}
+
+Weights weights_of(const Problem& problem, Precision precision, InputKind kind, bool definition) {
+  if (!definition || is_exact(kind)) return Weights::values;
+  Bounds bounds{};
+  bounds.kind = kind;
+  bounds.definition = definition;
+  bounds.series = problem.is_time_series();
+  bounds.rounds = series_roundoff(precision, unit_roundoff(precision));
+  if (bounds.uses_squares()) return Weights::squares;
+  return is_same_sign(kind) ? Weights::values : Weights::sizes;
+}
+
+void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index pair,
+                const PairSums& sums, double left_norm, double right_norm) {
+  const double reference = std::sqrt(sums.reference2);
+  check_l2(check, worst_ratio, bounds.problem, pair, std::sqrt(sums.difference2), reference,
+           bounds.l2(reference, std::sqrt(sums.absolute2), left_norm, right_norm));
+}
+
+void Tally::add(const Tally& other) {
+  if (other.worst_ratio > worst_ratio) {
+    worst_ratio = other.worst_ratio;
+    check.error = other.check.error;
+    check.bound = other.check.bound;
+  }
+  // As check_l2() has it.
+  if (other.worst_l2_ratio > worst_l2_ratio ||
+      (other.worst_l2_ratio == worst_l2_ratio && other.check.rel_l2_bound < check.rel_l2_bound)) {
+    worst_l2_ratio = other.worst_l2_ratio;
+    check.rel_l2_error = other.check.rel_l2_error;
+    check.rel_l2_bound = other.check.rel_l2_bound;
+  }
+  check.normalised_error = std::max(check.normalised_error, other.check.normalised_error);
+  if (!other.check.passed() && other.first_wrong_pair < first_wrong_pair) {
+    first_wrong_pair = other.first_wrong_pair;
+    check.first_wrong = other.check.first_wrong;
+  }
+  check.wrong += other.check.wrong;
+  check.wrong_pairs += other.check.wrong_pairs;
+  check.argmax_agrees &= other.check.argmax_agrees;
+}
+
+void check_l2(Check& check, double& worst_ratio, const Problem& problem, Index pair,
+              double difference, double reference, double bound) {
+  if (bound >= 1e300) return;
+  const double error = difference / reference, allowed = bound / reference;
+  const bool right = error <= allowed;
+  const double ratio = right ? error / allowed : std::max(2.0, error / allowed);  // 2 for NaN
+  // Of equal ratios the narrower bound is reported, so that the order of the pairs does not matter.
+  if (ratio > worst_ratio || (ratio == worst_ratio && allowed < check.rel_l2_bound)) {
+    worst_ratio = ratio;
+    check.rel_l2_error = error;
+    check.rel_l2_bound = allowed;
+  }
+  if (right) return;
+  if (check.passed()) {
+    const Pair lr = problem.pair(pair);
+    char text[160];
+    std::snprintf(
+        text, sizeof text,
+        "pair %lld (left %lld, right %lld) has a relative L2 error of %.3g, its bound is %.3g",
+        static_cast<long long>(pair), static_cast<long long>(lr.left),
+        static_cast<long long>(lr.right), error, allowed);
+    check.first_wrong = text;
+  }
+  ++check.wrong_pairs;
+}
+
+SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index i) {
+  const std::uint64_t random = mix(seed ^ (static_cast<std::uint64_t>(i) * 0x9e3779b9u));
+  return {sampled_position(i % 7, {0, problem.pairs() - 1}, random),
+          sampled_position(i % 5, problem.window.sy, random >> 16),
+          sampled_position(i / 5 % 5, problem.window.sx, random >> 32)};
+}
+
+}  // namespace xcorr

@@ -1,0 +1,178 @@
+// Is this output right? Every element is compared with float64 truth (docs/design.md, Checks).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/problem/inputs.hpp"
+#include "harness/truth/reference.hpp"
+#include "harness/variant.hpp"
+#include "harness/verdict/bounds.hpp"
+
+namespace xcorr {
+
+// The result of comparing one output with the truth for one kind of input.
+struct Check {
+  double error = 0;         // of the element whose error is largest relative to its bound
+  double bound = 0;         // of the same element
+  double rel_l2_error = 0;  // ||out - ref|| / ||ref|| of the pair where it is largest to its bound
+  double rel_l2_bound = 0;  // of the same pair; 0 where no pair has a bound
+  bool argmax_agrees = true;  // for every pair
+  // Of a time series: the largest error of an output after division by the norms of the template and
+  // of the stretch of the signal that the output reads. Negative for other problems.
+  double normalised_error = -1;
+  std::int64_t wrong = 0;        // elements beyond their bound, NaN included
+  std::int64_t wrong_pairs = 0;  // pairs whose relative L2 error is beyond its bound
+  std::string first_wrong;       // the position of the first wrong one, its value and the right one
+  bool passed() const { return wrong == 0 && wrong_pairs == 0; }
+};
+
+// The surface of consecutive pairs in float64, and how far a right output may be from each value.
+struct Reference {
+  std::vector<double> value, bound;  // [pairs][out_rows][out_cols]
+};
+
+// float64 truth of one problem, for memory of one device. `left`, `right` and `out` are pointers to
+// that device's memory, in the scalar type of the precision class.
+class Truth {
+ public:
+  virtual ~Truth() = default;
+  // Sparse inputs come in several rounds (sparse_rounds). The calls that follow use this round.
+  virtual void set_round(Index round) = 0;
+  // Writes inputs of a kind: as many scalars as the arrays of view_layout have (harness/problem/views.hpp),
+  // left_elements() and right_elements() where the matrices are dense.
+  virtual void fill(InputKind kind, void* left, void* right) = 0;
+  // "" where the inputs are those that `fill` wrote, else which side differs.
+  virtual std::string changed_inputs(InputKind kind, const void* left, const void* right) = 0;
+  // Compares what compute wrote with the truth: out[pairs][out_rows][out_cols], or records.
+  virtual Check check(InputKind kind, const void* out) = 0;
+  // The surface of the pairs [first, first + count).
+  virtual Reference reference(InputKind kind, Index first, Index count) = 0;
+};
+
+// Amplitude of the integer inputs of the exact check. For a definition-based variant all sums are
+// exact, and every integer is one number of the precision class. For a transform the amplitude is reduced until the bound is below 0.5, where that is
+// possible, so that rounding the output gives the exact integer.
+Index exact_amplitude(const Problem& problem, Precision precision, AlgorithmClass algorithm_class);
+
+// `segment_norms` are those of the right matrices of a time series (segment_norm), else unused.
+Bounds make_bounds(const Problem& problem, Precision precision, InputKind kind,
+                   AlgorithmClass algorithm_class, Index amplitude, bool reference_by_fft,
+                   const std::vector<double>& left_norms, const std::vector<double>& right_norms,
+                   const std::vector<double>& segment_norms = {});
+
+// What of the inputs the second reference of the bounds correlates. `values`: there is none, since
+// the absolute value of the truth serves. `sizes`: |L| and |R|. `squares`: their squares.
+enum class Weights { values, sizes, squares };
+Weights weights_of(const Problem& problem, Precision precision, InputKind kind, bool definition);
+
+// Up to so many products the reference of a time series on the host is the definition, in about ten
+// seconds of a core.
+constexpr Index kSeriesFmas = Index{1} << 36;
+
+// The problem whose outputs are the sums of the elements that the outputs of a right matrix read: a
+// template of ones. Correlated with squares it gives squared norms.
+Problem window_sums(const Problem& series);
+
+// The largest error of an output after division by the norms; `window2` is the squared norm of the
+// stretch that it reads. 0 where that is less than 1e-9 of the largest one, which is rounding.
+XCORR_HD inline double normalised_error(double error, double left_norm, double window2,
+                                        double largest_window) {
+  const double window = sqrt(fmax(window2, 0.0));
+  return window > 1e-9 * largest_window && left_norm > 0 ? error / (left_norm * window) : 0.0;
+}
+
+// Sums over the outputs of one pair: the squares of out - ref and of ref, and Bounds::squared of the
+// second reference.
+struct PairSums {
+  double difference2 = 0, reference2 = 0, absolute2 = 0;
+};
+// Adds to `check` the relative L2 error of the pair with index `pair`.
+void check_pair(Check& check, double& worst_ratio, const Bounds& bounds, Index pair,
+                const PairSums& sums, double left_norm, double right_norm);
+// The same from ||out - ref||, ||ref|| and the bound of the former; 1e300 means no bound.
+void check_l2(Check& check, double& worst_ratio, const Problem& problem, Index pair,
+              double difference, double reference, double bound);
+
+// What was found about one or more pairs: of the errors those that are largest relative to their
+// bounds, and the first wrong element of the first wrong pair.
+struct Tally {
+  Check check;
+  double worst_ratio = -1, worst_l2_ratio = -1;
+  Index first_wrong_pair = std::numeric_limits<Index>::max();
+
+  void add(const Tally& other);
+};
+
+// A large problem has a transform as reference. These elements are also compared with the
+// definition, so that a transform is never the only reference for a transform: corners, edges, the
+// centre, shift zero and random positions.
+constexpr Index kSampledElements = 96;
+struct SampledElement {
+  Index pair, row, col;
+};
+SampledElement sampled_element(const Problem& problem, std::uint64_t seed, Index i);
+
+// Truth on the host. References that fit in `cache_bytes` are computed once, others again for every
+// chunk of pairs.
+class HostTruth : public Truth {
+ public:
+  HostTruth(const Problem& problem, Precision precision, AlgorithmClass algorithm_class,
+            std::uint64_t seed, std::size_t cache_bytes);
+  ~HostTruth() override;
+
+  void set_round(Index round) override;
+  void fill(InputKind kind, void* left, void* right) override;
+  std::string changed_inputs(InputKind kind, const void* left, const void* right) override;
+  Check check(InputKind kind, const void* out) override;
+  Reference reference(InputKind kind, Index first, Index count) override;
+
+  // Host bytes that checking needs beside the buffers of the variant.
+  static std::size_t host_bytes(const Problem& problem, std::size_t cache_bytes);
+
+ private:
+  struct KindTruth;
+  Inputs inputs(InputKind kind, Side side) const;
+  KindTruth& truth_of(InputKind kind);
+  Bounds bounds_of(InputKind kind, const KindTruth& truth) const;
+  template <typename T>
+  Check compare(InputKind kind, const T* out);
+
+  Problem problem_;
+  Precision precision_;
+  AlgorithmClass algorithm_class_;
+  bool definition_;
+  std::uint64_t seed_;
+  std::size_t cache_bytes_;
+  Index amplitude_;
+  Index round_ = 0;
+  std::map<InputKind, std::unique_ptr<KindTruth>> cached_;
+};
+
+// Rates that no measurement can exceed. 0 switches a part of the guard off. A problem of at most
+// cache_bytes stays in the last-level cache from one call to the next, and the rate of the cache
+// counts for it.
+struct Peaks {
+  double fmas_per_s = 0;
+  double bytes_per_s = 0;
+  double cache_bytes = 0;
+  double cache_bytes_per_s = 0;
+};
+
+// "" or why so short a time is impossible on this device.
+std::string roofline_guard(const Problem& problem, Precision precision,
+                           AlgorithmClass algorithm_class, double seconds, const Peaks& peaks);
+
+// "3 of 12 outputs are wrong; pair 0 ..." or "1 of 4 pairs exceed the bound of the relative L2
+// error; ...".
+std::string describe_failure(const Problem& problem, const Check& check);
+
+// The text for a wrong element: "pair 3 (left 0, right 3) at sy=-2 sx=5 is 1.5, expected 2 +- 0.1".
+std::string describe_element(const Problem& problem, Index pair, Index element, double got,
+                             double want, double bound);
+
+}  // namespace xcorr
