@@ -223,21 +223,16 @@ bool Point::verify(InputKind kind) {
 }
 
 bool Point::check_output(InputKind kind, const std::string& when) {
-  Memory& m = *memory_;
-  const std::string where = std::string(to_string(kind)) + " input" + when + ": ";
-  const Check check = m.truth->check(kind, m.out.data());
+  const Memory& m = *memory_;
+  auto [check, fault] = checked_call(*m.truth, request_.problem, kind, m.call, when);
   worsen(is_exact(kind) ? exact_ : statistical_, check);
-  std::string wrong;
-  if (!check.passed()) {
-    wrong = describe_failure(request_.problem, check);
-  } else if (!m.out.bands_intact(device_)) {
-    wrong = "memory beside the output was written";
-  } else {
-    wrong = m.truth->changed_inputs(kind, m.operands.left(), m.operands.right());
-    if (wrong.empty()) wrong = m.operands.written(device_);
+  if (fault.empty()) {
+    const std::string beside = m.out.bands_intact(device_) ? m.operands.written(device_)
+                                                           : "memory beside the output was written";
+    if (!beside.empty()) fault = input_text(kind, when) + beside;
   }
-  if (!wrong.empty()) reject(Outcome::incorrect, where + wrong);
-  return wrong.empty();
+  if (!fault.empty()) reject(Outcome::incorrect, fault);
+  return fault.empty();
 }
 
 void Point::measure_transfers() {

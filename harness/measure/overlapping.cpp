@@ -62,12 +62,8 @@ Overlapping check_overlapping(Device& device, Truth& truth, const Problem& probl
     InputKind kind;
   };
   for (const Turn& turn : {Turn{call, kind}, Turn{other, other_kind}}) {
-    const std::string where = std::string(to_string(turn.kind)) + " input: ";
-    if (const Check check = truth.check(turn.kind, turn.of.out); !check.passed()) {
-      return {where + describe_failure(problem, check), ""};
-    }
-    const std::string changed = truth.changed_inputs(turn.kind, turn.of.left, turn.of.right);
-    if (!changed.empty()) return {where + changed, ""};
+    const CheckedCall found = checked_call(truth, problem, turn.kind, turn.of);
+    if (!found.fault.empty()) return {found.fault, ""};
   }
   if (!second->out.bands_intact(device)) return {"memory beside the second output was written", ""};
   if (const std::string written = second->operands.written(device); !written.empty()) {

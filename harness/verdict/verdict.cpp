@@ -39,6 +39,19 @@ std::string describe_failure(const Problem& problem, const Check& check) {
   return (check.wrong > 0 ? outputs : pairs) + check.first_wrong;
 }
 
+std::string input_text(InputKind kind, const std::string& when) {
+  return std::string(to_string(kind)) + " input" + when + ": ";
+}
+
+CheckedCall checked_call(Truth& truth, const Problem& problem, InputKind kind, const Call& call,
+                         const std::string& when) {
+  CheckedCall found{truth.check(kind, call.out), ""};
+  std::string what = found.check.passed() ? truth.changed_inputs(kind, call.left, call.right)
+                                          : describe_failure(problem, found.check);
+  if (!what.empty()) found.fault = input_text(kind, when) + what;
+  return found;
+}
+
 Problem window_sums(const Problem& series) {
   Problem sums = series;
   sums.form = Form::one_to_many;

@@ -171,6 +171,18 @@ std::string roofline_guard(const Problem& problem, Precision precision,
 // error; ...".
 std::string describe_failure(const Problem& problem, const Check& check);
 
+// How a fault of a call begins: "integer input after the timed loop: ".
+std::string input_text(InputKind kind, const std::string& when);
+
+// What was found of a call: its outputs against the truth, then its inputs against what they were.
+struct CheckedCall {
+  Check check;
+  std::string fault;  // "integer input: 3 of 12 outputs are wrong; ...", "" if nothing is
+};
+// Inputs of `kind` were filled in, outputs poisoned and computed. `when`: as " after the timed loop".
+CheckedCall checked_call(Truth& truth, const Problem& problem, InputKind kind, const Call& call,
+                         const std::string& when = "");
+
 // The text for a wrong element: "pair 3 (left 0, right 3) at sy=-2 sx=5 is 1.5, expected 2 +- 0.1".
 std::string describe_element(const Problem& problem, Index pair, Index element, double got,
                              double want, double bound);

@@ -32,14 +32,10 @@ std::string first_fault(const Case& c, Truth& truth, Device& device) {
     device.synchronize();
   };
   for (const InputKind kind : c.inputs) {
-    const std::string where = std::string(to_string(kind)) + " input: ";
     truth.fill(kind, operands.left(), operands.right());
     compute();
-    if (const Check check = truth.check(kind, out.data()); !check.passed()) {
-      return where + describe_failure(problem, check);
-    }
-    const std::string changed = truth.changed_inputs(kind, operands.left(), operands.right());
-    if (!changed.empty()) return where + changed;
+    const std::string fault = checked_call(truth, problem, kind, call).fault;
+    if (!fault.empty()) return fault;
   }
   const InputKind last = c.inputs.back();
   std::vector<char> first(device.host_memory() ? out.bytes : 0), again(first.size());

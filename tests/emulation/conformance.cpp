@@ -48,13 +48,10 @@ std::string failure(const Variant& variant, const Params& params, Precision prec
       out.poison();
       set_order(++seed);
       const std::uint64_t before = threads_started();
-      plan->compute({left.get(), second, out.get()});
-      if (const Check check = truth.check(kind, out.get()); !check.passed()) {
-        return std::string(to_string(kind)) + ": " + check.first_wrong;
-      }
-      if (std::string what = truth.changed_inputs(kind, left.get(), right.get()); !what.empty()) {
-        return what;
-      }
+      const Call call{left.get(), second, out.get()};
+      plan->compute(call);
+      const std::string fault = checked_call(truth, problem, kind, call).fault;
+      if (!fault.empty()) return fault;
       if (effort == Effort::brief) break;
       if (effort == Effort::thorough_of_few && threads_started() - before > kManyThreads) {
         ++checks_that_were_brief;
