@@ -18,7 +18,7 @@ class Drawing:
     caption: str
     alt: str
     figure: Figure
-    section: str = "synthetic"  # or "paper", "study", "series", "beyond", "real"
+    section: str = "synthetic"  # or "paper", "study", "beyond", "real", or a chapter of the report
 
 
 @dataclass(frozen=True)

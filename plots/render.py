@@ -13,31 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.driver import store
-from plots import catalogue, imported, style, tidy
+from plots import catalogue, imported, sources, style, tidy
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import comparison
 from plots.files import FORMATS, encode
 from plots.metrics import METRICS
 from plots.report import front, page
 from plots.sets import choose
-from plots.tables import (
-    accuracy,
-    application,
-    autocorrelation,
-    best_by_mode,
-    best_table,
-    beyond,
-    detections,
-    fields,
-    real_input,
-    regret,
-    table1,
-    template_matching,
-    template_passes,
-    template_scores,
-    time_series,
-)
-from plots.tables import results as not_surfaces
+from plots.tables import best_table, real_input
 from plots.tables.claims import verdicts
 from xcorr.errors import Parser, UserError, nearest
 
@@ -119,35 +102,15 @@ def render(results: tidy.ResultSet, out: Path, metrics: Sequence[str] = ()) -> W
                 svgs[drawing.name] = data.decode("utf-8")
     _remove_stale(out / "figures", [drawing.name for drawing in drawings])
     best = best_table.of_set(results)
-    cells, claims = table1.cells(results.points), verdicts.table(results)
-    tables = {
-        **best_table.files(best),
-        **table1.files(cells),
-        **verdicts.files(claims),
-        **regret.files(results),
-        **beyond.files(results),
-        **accuracy.files(results),
-        **best_by_mode.files(results),
-        **fields.files(results),
-        **time_series.files(results),
-        **detections.files(results),
-        **autocorrelation.files(results),
-        **template_matching.files(results),
-        **template_passes.files(results),
-        **template_scores.files(results),
-        **not_surfaces.files(results),
-        **application.files(results),
-    }
+    claims = verdicts.table(results)
+    tables = {**best_table.texts(best), **verdicts.files(claims)}
+    for module in sources.modules("tables"):
+        if hasattr(module, "files"):
+            tables.update(module.files(results))
     for name, text in tables.items():
         store.write_atomic(out / "tables" / name, text.encode("utf-8"))
     html = page.build(
-        results,
-        best,
-        drawings,
-        omitted,
-        svgs,
-        real_input.tables(results.folder),
-        front.chapters(results, cells, claims),
+        results, best, drawings, omitted, svgs, real_input.tables(results.folder), front.chapters(results, claims)
     )
     store.write_atomic(out / "report.html", html.encode("utf-8"))
     return Written(

@@ -17,18 +17,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import experiments
+from experiments import folders
 from experiments.driver import store
 from experiments.driver.schema import PRESETS, studies
 from plots import noise
 from xcorr.fields import NAMES as FIELDS
 from xcorr.fields import Fields
+from xcorr.files import load_toml
 from xcorr.problem import FORMS, GEOMETRY, Problem
-
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib
 
 PROBLEM = list(GEOMETRY)
 CONDITION = ["mode", "input", "precision"]
@@ -233,13 +229,13 @@ def form_order(form: str) -> tuple[int, str]:
     return (FORMS.index(form) if form in FORMS else len(FORMS), form)
 
 
-def experiment_feeds(folder: Path = Path(experiments.__file__).parent) -> dict[str, list[str]]:
+def experiment_feeds(folder: Path = folders.FOLDER) -> dict[str, list[str]]:
     """What each experiment feeds: names of figures and tables by experiment name."""
     found = {}
-    for path in sorted(folder.glob("*.toml")):
-        feeds = tomllib.loads(path.read_text(encoding="utf-8")).get("feeds")
+    for name, path in folders.experiments(folder).items():
+        feeds = load_toml(path).get("feeds")
         if isinstance(feeds, list):
-            found[path.stem] = [str(name) for name in feeds]
+            found[name] = [str(one) for one in feeds]
     return found
 
 

@@ -9,7 +9,7 @@
 #   --preset smoke|quick|paper   how long and how often to measure. smoke, the default, measures of every variant
 #                                its best-known points on a few problems, in less than 5 minutes; quick measures
 #                                every point of the grids; paper measures longer, those that were fastest under quick
-#   --experiments NAMES          comma-separated stems of experiments/*.toml
+#   --experiments NAMES          comma-separated stems of experiments/<source>/*.toml
 #   --variants IDS               comma-separated variants or families
 #   --sizes SIZES                comma-separated, such as 64,128 or 36x90
 #   --forms FORMS                comma-separated: one-to-one, one-to-many, n-to-mn, n-to-m

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tree import TREE
 
+from experiments import folders
 from xcorr.paths import ROOT
 
 BESIDE = {*("README.md", "auto_regret_points.json", "auto_table.json"), *("equivalent.csv", "measure_again.csv")}
@@ -19,7 +20,7 @@ RECORDS = "runs|ceilings|auto_table|profiler-counters|template-rivals|series-fra
 REAL = (
     "image-autocorrelation|particle-velocimetry|real-ebsd|real-photo|real-seismic|series-amplitudes|template-tracking"
 )
-EXPERIMENTS = "|".join(sorted(path.stem for path in (ROOT / "experiments").glob("*.toml")))
+EXPERIMENTS = "|".join(folders.experiments())
 TRACKED = re.compile(
     rf"{SET}(?:(?:{EXPERIMENTS})\.csv\.gz|(?:{RECORDS})\.json|accuracy_offset\.csv"
     rf"|(?:{REAL})\.(?:[a-z]+\.csv\.gz|previews\.npz|summary\.json)"

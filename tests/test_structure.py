@@ -12,10 +12,16 @@ from pathlib import Path
 import pytest
 from tree import ROOT, TREE, text
 
+from experiments import folders
+from plots import sources
+from plots.figures import _paper
+from xcorr.files import load_toml
+
 SOURCE = {".cpp", ".hpp", ".cu", ".cuh", ".h", ".py", ".sh"}
 C_FAMILY = SOURCE - {".py", ".sh"}
 # Folders with Python in the order in which they may import one another: a folder imports itself and earlier ones.
 FOLDERS = ["xcorr", "harness", "experiments", "plots", "scripts", "tests"]
+PROGRAMS = {"compare", "driver", "inputs", "published"}  # of experiments/; its other folders are sources
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -97,7 +103,7 @@ def test_no_packages_of_experiments_import_one_another():
         if own[0] == "experiments" and len(name.split(".")) > 2:
             others = {".".join(one.split(".")[:2]) for one in imported if one.startswith("experiments.")}
             packages.setdefault(".".join(own), set()).update(others - {".".join(own)})
-    assert len(packages) == 4, "driver, inputs, compare, published"
+    assert {name.split(".")[1] for name in packages} == PROGRAMS
     found = circle(packages)
     assert not found, " imports ".join(found)
 
@@ -181,10 +187,11 @@ def test_every_folder_says_what_it_holds():
 
 
 def folder_is_part(folder: Path) -> bool:
-    """A folder of internals is described, by name, by the README of a folder above it."""
+    """A folder of internals is described, by name, by the README of a folder above it; that of a source as `<source>`."""
     for parent in list(folder.parents)[:-1]:
         readme = ROOT / parent / "README.md"
-        if readme.is_file() and f"`{folder.relative_to(parent)}/`" in readme.read_text():
+        name = re.sub(r"^sources/\w+", "sources/<source>", str(folder.relative_to(parent)))
+        if readme.is_file() and f"`{name}/`" in readme.read_text():
             return True
     return False
 
@@ -240,37 +247,38 @@ def test_nothing_names_this_machine_or_a_registry():
 
 
 def test_every_experiment_feeds_a_figure_or_a_table_and_the_reverse():
-    tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    fed, measured = set(), set()
-    claims = tomllib.loads(text(Path("experiments/claims.toml")))["claims"]
+    claims = [one for _, raw in folders.parts("claims") for one in raw["claims"]]
     claimed = {name for claim in claims for name in claim.get("experiments", [])}
-    for path in TREE:
-        if path.parent == Path("experiments") and path.suffix == ".toml":
-            data = tomllib.loads(text(path))
-            if "problems" in data:
-                assert data.get("feeds"), f"{path} feeds nothing"
-                fed |= set(data["feeds"])
-                assert "claims" not in data["feeds"] or path.stem in claimed, f"{path}: no claim names it"
-                measured.add(path.stem)
-    # The paper's figures, of which there are dozens, name their experiments instead.
-    paper = tomllib.loads(text(Path("plots/figures/paper.toml")))
-    for name, figure in paper.items():
-        if name != "selections":
-            assert set(figure["experiments"]) <= measured, f"{name}: experiments that do not exist"
-            fed.add(name)
-    # A figure is a table of paper.toml or a module; a table is a module.
-    modules = {
-        path.stem
-        for path in TREE
-        if path.parent == Path("plots/figures") and path.suffix == ".py" and path.stem[0] != "_"
-    }
-    assert not modules & set(paper), f"drawn by data and by code: {sorted(modules & set(paper))}"
-    tables = {path.stem for path in TREE if path.parent == Path("plots/tables")}
-    outputs = modules | set(paper) - {"selections"} | tables | {"claims"}
+    data = {name: load_toml(path) for name, path in folders.experiments().items()}
+    for name, one in data.items():
+        assert one.get("feeds"), f"{name} feeds nothing"
+        assert "claims" not in one["feeds"] or name in claimed, f"{name}: no claim names it"
+    fed = {name for one in data.values() for name in one["feeds"]}
+    # The figures of figures.toml, of which there are dozens, name their experiments instead.
+    for name, figure in _paper.specs().items():
+        assert set(figure.experiments) <= set(data), f"{name}: experiments that do not exist"
+        fed.add(name)
+    figures, tables = (
+        {one.__name__.rpartition(".")[2] for one in sources.modules(kind)} for kind in ("figures", "tables")
+    )
+    assert not figures & set(_paper.specs()), "drawn by data and by code"
+    outputs = figures | set(_paper.specs()) | tables | {"claims"}
     assert fed <= outputs, f"fed, but not drawn: {sorted(fed - outputs)}"
-    by_code = {name for name in modules if draws_real_input(name)}
-    unfed = modules - by_code - tables - fed  # a figure of a table has the table's rows
+    by_code = {name for name in figures if draws_real_input(name)}
+    unfed = figures - by_code - tables - fed  # a figure of a table has the table's rows
     assert not unfed, f"drawn, but not fed: {sorted(unfed)}"
+
+
+def test_a_source_has_its_files_in_its_folders_and_needs_no_other_source():
+    own = {path.parent.name for path in folders.experiments().values()}
+    assert own == {path.parts[1] for path in TREE if path.match("experiments/*/README.md")} - PROGRAMS
+    assert own >= {path.parts[2] for path in TREE if path.match("plots/sources/*/*") and path.suffix == ".py"}
+    for name, imported in import_graph().items():
+        if name.startswith("plots.sources."):
+            others = {one for one in imported if one.startswith("plots.sources.")}
+            assert all(one.split(".")[2] == name.split(".")[2] for one in others), f"{name} imports another source"
+        elif name != "plots.sources":
+            assert not any(one.startswith("plots.sources.") for one in imported), f"{name} serves every source"
 
 
 def draws_real_input(figure: str) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments import folders
 from experiments.compare.markdown import printed
 from experiments.driver import store
 from experiments.driver.schema import studies
@@ -19,7 +20,7 @@ from xcorr.files import load_toml
 if TYPE_CHECKING:
     import pandas as pd
 
-FOLDER = Path(__file__).resolve().parent / "baselines"
+FOLDER = folders.FOLDER / "jpdc" / "artifact"  # what the published artifact measured
 EPILOG = """example:
   python3 -m experiments.compare.artifact --set nvidia-h200-132-sm-140-gib --part definition --markdown
 
@@ -60,7 +61,7 @@ def parser() -> Parser:
     made.add_argument(
         "--part", choices=("all", *COMPARE), default="all", help="print only this comparison (default: all)"
     )
-    made.add_argument("--baseline", default="h200_artifact", help="a file of experiments/compare/baselines/")
+    made.add_argument("--baseline", default="h200_artifact", help="a file of experiments/jpdc/artifact/")
     made.add_argument("--markdown", action="store_true", help="print a Markdown table")
     return made
 

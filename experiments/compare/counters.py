@@ -1,6 +1,6 @@
 """Profiler counters of a few launches, taken once with ncu and stored, from which claims H02 and H03 are decided.
 
-baselines/counters.toml names the launches and the counters. Each launch is one process of xcorr-bench under ncu, whose CSV
+experiments/jpdc/baselines.toml names the launches and the counters. Each launch is one process of xcorr-bench under ncu, whose CSV
 is checked and kept; --read takes CSV files that are there already, NAME.csv for each launch.
 """
 
@@ -17,15 +17,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments import folders
 from experiments.compare import artifacts
 from experiments.driver.bench import program
 from xcorr.errors import Parser, UserError, command, nearest
-from xcorr.files import load_toml
 from xcorr.library import LibraryError, machine
 from xcorr.problem import Problem, format_shape
 
 EXPERIMENT = "profiler-counters"
-DATA = Path(__file__).resolve().parent / "baselines" / "counters.toml"
 SCHEMA = 1
 LIMIT_S = 600
 REFUSED = "ERR_NVGPUCTRPERM"  # ncu's word where a user may not read counters
@@ -41,8 +40,8 @@ python3 -m experiments.published.publish KEY --experiments profiler-counters."""
 
 
 def data() -> dict[str, Any]:
-    """Tables `metrics` and `points` of counters.toml."""
-    return dict(load_toml(DATA))
+    """Tables `metrics` and `points` of counters in experiments/jpdc/baselines.toml."""
+    return dict(folders.part("jpdc", "baselines")["counters"])
 
 
 def metrics() -> dict[str, dict[str, Any]]:

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments import folders
 from experiments.compare.markdown import printed
 from xcorr.errors import Parser, UserError, command
-from xcorr.files import load_toml
 from xcorr.paths import ROOT
 
-KERNELS = Path(__file__).resolve().parent / "baselines" / "instruction_mix.toml"
 EPILOG = """example:
   python3 -m experiments.compare.instruction_mix --library build/libxcorr.so --arch sm_90
 
@@ -87,7 +86,7 @@ def main_loop(code: Sequence[Instruction]) -> Mix | None:
 
 
 def claimed(arguments: dict[str, int]) -> tuple[int, int]:
-    """FMAs and shuffles of a step, by the paper's counts; see baselines/instruction_mix.toml."""
+    """FMAs and shuffles of a step, by the paper's counts; see experiments/jpdc/baselines.toml."""
     a, b, s, l = (arguments.get(name, 1) for name in "absl")  # noqa: E741
     return a * b * s * l, 2 * a * l + b * (s + l - 1)
 
@@ -140,7 +139,7 @@ def parser() -> Parser:
 
 def table(sass: Iterable[str]) -> tuple[list[list[str]], int]:
     """Lines of the table, one a kernel in order of name, and how many are not as claimed."""
-    kernels = load_toml(KERNELS)["kernels"]
+    kernels = folders.part("jpdc", "baselines")["instruction_mix"]
     lines, wrong = [], 0
     for function, code in functions(sass).items():
         kernel = kernel_of(function, kernels)
@@ -170,7 +169,7 @@ def run(argv: Sequence[str]) -> int:
     lines, wrong = table(disassemble(asked.library, asked.arch))
     if not lines:
         raise UserError(
-            f"library {asked.library}: no kernel of {KERNELS.name} for {asked.arch}; build that architecture"
+            f"library {asked.library}: no kernel of a claimed mix for {asked.arch}; build that architecture"
         )
     headers = ["kernel", "arguments", "precision", "claimed FMA:shuffle", "FMA", "shuffle", "other", "mix"]
     print(printed(lines, headers, asked.markdown))

@@ -12,7 +12,7 @@ from xcorr.errors import Parser, UserError, command
 from xcorr.files import load_toml
 from xcorr.paths import build_directory
 
-ALLOWED = Path(__file__).resolve().parent / "baselines" / "local_memory.toml"
+ALLOWED = Path(__file__).resolve().parent / "bars" / "local_memory.toml"
 KERNELS = "resources.csv"
 SECONDS = "compile_seconds.csv"
 LOCAL_MEMORY = ("stack_bytes", "spill_store_bytes", "spill_load_bytes")
@@ -22,7 +22,7 @@ EPILOG = """example:
 Reads resources.csv and compile_seconds.csv, which the build makes of the compiler's report. Points are compiled
 kernels, each precision counted; seconds are processor time of all architectures together. Occupancy is that of a block
 of 256 threads by registers and static shared memory; dynamic shared memory, which a launch asks for, is not in it. Exit
-code: 0; 1 when a kernel uses local memory (stack or spills) that baselines/local_memory.toml does not allow its variant;
+code: 0; 1 when a kernel uses local memory (stack or spills) that bars/local_memory.toml does not allow its variant;
 2 for a mistake in the request."""
 
 Row = Mapping[str, str]
@@ -148,7 +148,7 @@ def run(argv: Sequence[str]) -> int:
     print(printed(lines, headings, asked.markdown))
     found = faults(rows)
     for line in found:
-        print(f"error: {line}; let it hold less, or name it in baselines/{ALLOWED.name}", file=sys.stderr)
+        print(f"error: {line}; let it hold less, or name it in bars/{ALLOWED.name}", file=sys.stderr)
     return int(bool(found))
 
 

@@ -17,17 +17,16 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from experiments import folders
 from experiments.compare import artifacts
 from experiments.compare.records import passed_record
 from experiments.compare.zncc_peers import PEERS, Peer, truth
 from experiments.driver.bench import program
 from xcorr.auto import Auto
 from xcorr.errors import Parser, UserError, command
-from xcorr.files import load_toml
 from xcorr.library import Library, LibraryError, Request
 
 EXPERIMENT = "template-rivals"
-DATA = Path(__file__).resolve().parent / "baselines" / "rivals.toml"
 SCHEMA = 1
 LONGEST_S = 1.0  # of one contestant's calls on one problem: slow ones have fewer rounds
 NOISE = 4.0  # standard deviation, of 255: no window is constant
@@ -37,10 +36,15 @@ EPILOG = """example:
 Publish the set afterwards with python3 -m experiments.published.publish KEY --add --partial --experiments template-rivals."""
 
 
+def data() -> dict[str, Any]:
+    """Table `rivals` of experiments/template_matching/baselines.toml."""
+    return dict(folders.part("template_matching", "baselines")["rivals"])
+
+
 def problems() -> list[dict[str, Any]]:
-    """Of rivals.toml, one a number of templates: `template` and `frame` (rows, columns), `templates`."""
+    """Of `data`, one a number of templates: `template` and `frame` (rows, columns), `templates`."""
     found = []
-    for one in load_toml(DATA)["problems"]:
+    for one in data()["problems"]:
         shapes = {name: tuple(map(int, one[name].split("x"))) for name in ("template", "frame")}
         found += [{**shapes, "templates": count} for count in one["templates"]]
     return found
@@ -151,8 +155,8 @@ def measure(
     duration: float,
 ) -> Iterator[dict[str, Any]]:
     """A row per problem and contestant: `template`, `frame`, `templates`, `name`, `device`, `variant`, `params`, `seconds`,
-    `max_error` and `outcome`, which is `incorrect` where the error exceeds the limit of rivals.toml."""
-    limit = float(load_toml(DATA)["largest_error"])
+    `max_error` and `outcome`, which is `incorrect` where the error exceeds `largest_error` of `data`."""
+    limit = float(data()["largest_error"])
     autos = [Auto(library, device) for device in devices]
     for problem in each:
         arrays = inputs(problem)
@@ -186,7 +190,7 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--device", default="cpu", help="cpu, or cuda:N, which measures the CPU too (default: cpu)")
     parser.add_argument("--rounds", type=int, default=5, help="of which the median counts (default: 5)")
     parser.add_argument("--seconds", type=float, default=0.05, help="of each contestant in a round (default: 0.05)")
-    parser.add_argument("--first", type=int, metavar="N", help="only the first N problems of rivals.toml")
+    parser.add_argument("--first", type=int, metavar="N", help="only the first N problems")
     parser.add_results()
     options = parser.parse_args(argv)
     if options.rounds < 1 or not 0 < options.seconds <= 60:

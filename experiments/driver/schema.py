@@ -1,4 +1,4 @@
-"""The typed form of experiments/*.toml and presets.toml.
+"""The typed form of the experiments (experiments/<source>/*.toml) and of presets.toml.
 
 A mistake in a file ends in one line that names the file, the key and what is allowed. Only features
 that pydantic 1.10 and 2 share are used.
@@ -14,6 +14,8 @@ from typing import Any, Literal, Union
 
 from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError
 
+from experiments import folders
+from experiments.folders import FOLDER
 from xcorr import speeds
 from xcorr.errors import UserError, nearest
 from xcorr.fields import NAMES as FIELDS
@@ -22,9 +24,6 @@ from xcorr.files import load_toml
 from xcorr.paths import ROOT
 from xcorr.precisions import PRECISIONS
 from xcorr.problem import FORMS, Problem, parse_counts, parse_size
-
-FOLDER = ROOT / "experiments"
-NOT_EXPERIMENTS = ("presets", "rates", "claims")
 
 Form = Literal[FORMS]  # type: ignore[valid-type]
 Mode = Literal["stream", "latency", "graph", "cold"]
@@ -406,19 +405,19 @@ def load_experiment(path: Path) -> Experiment:
 
 
 def load_experiments(folder: Path = FOLDER) -> dict[str, Experiment]:
-    """All experiments of a folder by name (file stem), sorted."""
+    """All experiments of a folder and of the folders in it, by name (file stem), sorted."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; give a folder of experiment files")
-    paths = sorted(path for path in folder.glob("*.toml") if path.stem not in NOT_EXPERIMENTS)
+    paths = folders.experiments(folder)
     if not paths:
         raise UserError(f"{folder}: holds no experiment; add a TOML file")
-    return {path.stem: load_experiment(path) for path in paths}
+    return {name: load_experiment(path) for name, path in paths.items()}
 
 
 def studies(folder: Path = FOLDER) -> set[str]:
     """Names of the side experiments of a folder (`study = true`). An experiment whose file is gone is none."""
-    paths = [path for path in sorted(folder.glob("*.toml")) if path.stem not in NOT_EXPERIMENTS]
-    return {path.stem for path in paths if load_toml(path).get("study") is True}
+    paths = folders.experiments(folder).items()
+    return {name for name, path in paths if load_toml(path).get("study") is True}
 
 
 def load_presets(folder: Path = FOLDER) -> dict[str, Preset]:

@@ -2,7 +2,7 @@
 
 Layout (the artifact's documentation and the headings of its public files): `<folder>/<group>/<algorithm>.csv`, a
 folder per GPU, a line per repetition, times in nanoseconds. The long format has a line per configuration and metric,
-mean times in microseconds. Whatever has no name in baselines/published_names.toml is an error, never a guess.
+mean times in microseconds. Whatever has no name in published_names.toml is an error, never a guess.
 """
 
 from __future__ import annotations

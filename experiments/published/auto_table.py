@@ -29,7 +29,7 @@ from xcorr.paths import RESULTS
 from xcorr.prediction import predict
 from xcorr.table import Point, Times
 
-REGRET = FOLDER / "auto-regret.toml"
+REGRET = FOLDER / "beyond" / "auto-regret.toml"
 POINTS = RESULTS / "auto_regret_points.json"
 LEADERS = 3  # variants of each problem that the shipped table knows
 CLOSE = 2  # points of each variant that the experiment on regret measures

@@ -28,7 +28,7 @@ def check_experiment(folder: Path, name: str, sources: Sources) -> None:
     """UserError where the repository lacks the experiment of the rows in `folder`."""
     if sources.known and not sources.has_experiment(name):
         raise UserError(
-            f"{folder}: rows of experiment {name}, whose file the repository lacks; add experiments/{name}.toml to git "
+            f"{folder}: rows of experiment {name}, whose file the repository lacks; add {name}.toml to git "
             "or move this folder away"
         )
 

@@ -1,4 +1,4 @@
-"""Facets in rows and columns with one legend: the layout of the figures of paper.toml."""
+"""Facets in rows and columns with one legend: the layout of the figures of figures.toml."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TITLE_IN, LEGEND_LINE_IN = 0.24, 0.155
 
 
 class Layout(Protocol):
-    """What the layout reads of a table of paper.toml."""
+    """What the layout reads of a table of figures.toml."""
 
     @property
     def scale(self) -> str: ...

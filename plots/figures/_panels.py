@@ -43,6 +43,16 @@ def groups(points: pd.DataFrame) -> Iterator[Group]:
         yield suffix, title, frame
 
 
+def picture(axes: Axes, image: np.ndarray, title: str) -> None:
+    """A grey image without axes."""
+    axes.imshow(image, cmap="gray", interpolation="nearest", vmin=0, vmax=255)
+    axes.set(xticks=[], yticks=[])
+    axes.set_title(title)
+    axes.grid(False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
 def facet_counts(points: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """(`2-to-8`, frame) per count, ascending by pairs, then by lefts. A count measured at one size
     only makes no curve: it is left to the table, unless there is nothing else."""

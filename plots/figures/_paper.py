@@ -1,6 +1,6 @@
-"""The figures of paper.toml: which points a curve takes, what is missing, and the caption.
+"""The figures of the sources' figures.toml: which points a curve takes, what is missing, and the caption.
 
-A table there is a figure. A curve shows fixed parameters (the paper's), not the best ones of a size: those are in the
+A table there is a figure, but for `selections` and `drawn_by`. A curve shows fixed parameters (the paper's), not the best ones of a size: those are in the
 comparison figures.
 """
 
@@ -10,20 +10,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
 import pandas as pd
 
-from experiments.driver.schema import load_toml
+from experiments import folders
 from plots.drawing import Drawing, Omitted, Result
 from plots.figures import _curves, _facets, _panels
 from plots.metrics import METRICS
 from plots.tidy import ResultSet
+from xcorr.errors import UserError
 from xcorr.variants import assignments
 
-DATA = Path(__file__).with_name("paper.toml")
+NO_FIGURES = ("selections", "drawn_by")  # tables of figures.toml: named selections, and data of modules that draw
 COLUMNS = ("form", "counts", "rights", "variant")  # of a point; every other key is a parameter
 SIZES = (16, 32, 64, 128, 256)
 PAPER, STUDY = "paper", "study"
@@ -43,15 +43,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Spec:
-    """A table of paper.toml, selections resolved."""
+    """A table of figures.toml, selections resolved."""
 
     key: str
     title: str
-    file: str
     metric: str
     experiments: tuple[str, ...]
     where: Where
     series: tuple[Part, ...]
+    file: str = ""
     columns: tuple[Part, ...] = (Part("", {}),)
     rows: tuple[Part, ...] = (Part("", {}),)
     palette: str = "Set1"
@@ -71,12 +71,24 @@ class Spec:
 
 @lru_cache(maxsize=1)
 def specs() -> dict[str, Spec]:
-    """Every figure of paper.toml by key. An unknown key in a table raises TypeError, an unknown
-    selection KeyError."""
-    tables = load_toml(DATA)
-    selections = tables.pop("selections")
+    """Every figure of the figures.toml of all sources by key. An unknown key in a table raises TypeError, an unknown
+    selection KeyError, a key of two sources UserError."""
+    found: dict[str, Spec] = {}
+    for path, tables in folders.parts("figures"):
+        own = _specs(tables)
+        if twice := found.keys() & own.keys():
+            raise UserError(f"{path}: figure {min(twice)}: stands in another source too; rename one of them")
+        found.update(own)
+    return found
+
+
+def _specs(tables: dict[str, Any]) -> dict[str, Spec]:
+    """The figures of one figures.toml."""
+    selections = tables.get("selections", {})
     found = {}
     for key, table in tables.items():
+        if key in NO_FIGURES:
+            continue
         values: dict[str, Any] = {"where": {}, **table}
         values["where"] = _where(values, selections)
         values.pop("use", None)
@@ -117,7 +129,7 @@ def _parts(listed: Union[list[Any], dict[str, Any]], selections: dict[str, Where
 
 
 def order(key: str) -> int:
-    """Place in the report: the paper's figures by number, then the others as in paper.toml."""
+    """Place in the report: the paper's figures by number, then the others as in figures.toml."""
     number = specs()[key].number
     return 100 + number if number else 200 + list(specs()).index(key)
 
@@ -175,7 +187,7 @@ def _curve(points: pd.DataFrame, part: Part, metric: str) -> pd.DataFrame:
 
 
 def draw(results: ResultSet, key: str) -> list[Result]:
-    """The figure `key` of paper.toml as one Drawing, or Omitted with what measures it."""
+    """The figure `key` of figures.toml as one Drawing, or Omitted with what measures it."""
     spec = specs()[key]
     section = PAPER if spec.number else STUDY
     points = _drawable(results.points, spec)
@@ -237,7 +249,7 @@ def _caption(
     spec: Spec, base: Where, shown: pd.DataFrame, cells: Cells, rows: Sequence[int], columns: Sequence[int]
 ) -> str:
     parts = [f"{METRICS[spec.metric].label} against matrix size."]
-    if not spec.number:
+    if spec.file and not spec.number:
         parts.append(f"The artifact's package has this plot as {spec.file}; the paper leaves it out.")
     parts.append(spec.caption)
     if isinstance(spec.where.get("counts"), list):

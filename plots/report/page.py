@@ -9,7 +9,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup, escape
 
-from plots import imported, noise, style
+from plots import catalogue, imported, noise, style
 from plots.drawing import Drawing, Omitted, by_reason
 from plots.figures._panels import FORM_TITLES
 from plots.metrics import MICRO, si_time
@@ -45,23 +45,13 @@ UNITS = {
     "memory_bytes": (2.0**30, "GiB"),
 }
 RUNS_SHOWN = 30
-# Sections of figures in the order of the page; a figure of no other section goes to its form's.
+# Sections of figures in the order of the page. A figure of no other section goes to the chapter of its module, or to its form's.
 SECTIONS = {
     "paper": "Figures of the paper",
     **FORM_TITLES,
     "study": "Parameter studies",
-    "series": "Time series",
-    "autocorrelation": "Autocorrelation of images",
-    "template_matching": "Template matching",
-    "results": "Results that are not surfaces",
     "beyond": "Beyond the paper's figures",
 }
-CHAPTERS = {
-    "series": "time_series",
-    "autocorrelation": "autocorrelation",
-    "template_matching": "template_matching",
-    "results": "results",
-}  # sections whose figures are in a chapter, where the page has it
 
 
 def machine_of(run: dict[str, Any]) -> dict[str, Any]:
@@ -181,13 +171,18 @@ def overview_cells(points: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
 def sections(drawings: list[Drawing]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Figures of times by form (in the paper's order), then the paper's own, as template data."""
     by_section: dict[str, list[dict[str, Any]]] = {}
+    titles = dict(SECTIONS)
+    for one in catalogue.entries().values():
+        if one.section:
+            titles.setdefault(one.section, one.title)
+    titles["beyond"] = titles.pop("beyond")  # the last one
     for drawing in drawings:
         parts = drawing.name.split("_")
-        name = drawing.section if drawing.section in SECTIONS else parts[1] if len(parts) > 1 else ""
+        name = drawing.section if drawing.section in titles else parts[1] if len(parts) > 1 else ""
         by_section.setdefault(name, []).append(_figure(drawing))
-    places = {name: place for place, name in enumerate(SECTIONS)}
+    places = {name: place for place, name in enumerate(titles)}
     ordered = sorted(by_section.items(), key=lambda item: (places.get(item[0], len(places)), form_order(item[0])))
-    return [(SECTIONS.get(name, name), figures) for name, figures in ordered]
+    return [(titles.get(name, name), figures) for name, figures in ordered]
 
 
 def prose(text: str) -> Markup:
@@ -248,7 +243,7 @@ def build(
     environment.filters["prose"] = prose
     first = opening.figure_of(drawings)
     real_drawings = [d for d in drawings if d.section == "real"]
-    in_chapters = [d for d in drawings if d.section in CHAPTERS and CHAPTERS[d.section] in {one["id"] for one in front}]
+    in_chapters = [d for d in drawings if d.section in {one["id"] for one in front}]
     return environment.get_template("report.html.j2").render(
         key=results.key,
         kind=results.kind,
@@ -262,9 +257,7 @@ def build(
         method=method(results) + best_table.left_out(table),
         notes=imported.notes(results),
         accountings=accountings,
-        front=[
-            {**one, "figures": [_figure(d) for d in in_chapters if CHAPTERS[d.section] == one["id"]]} for one in front
-        ],
+        front=[{**one, "figures": [_figure(d) for d in in_chapters if d.section == one["id"]]} for one in front],
         sections=sections([d for d in drawings if d.section not in ("real", "summary") and d not in in_chapters]),
         real=[_figure(d) for d in real_drawings],
         real_tables=real_tables,

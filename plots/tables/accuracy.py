@@ -19,6 +19,7 @@ from plots.tables.text import markdown
 from plots.tidy import PROBLEM, ResultSet
 from xcorr.errors import UserError
 
+CHAPTER = 80
 FILE = "accuracy_offset.csv"
 FILE_COLUMNS = [
     "variant",

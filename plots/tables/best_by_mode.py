@@ -16,6 +16,7 @@ from plots.tables import best_table
 from plots.tables.text import csv, markdown
 from plots.tidy import PROBLEM, ResultSet
 
+CHAPTER = 10
 MODES = {
     "stream": "launches back to back",
     "graph": "replay of a CUDA graph",

@@ -290,7 +290,7 @@ def to_tex(table: pd.DataFrame) -> str:
     return "\n".join(parts) or "% No verified time in this set.\n"
 
 
-def files(table: pd.DataFrame) -> dict[str, str]:
+def texts(table: pd.DataFrame) -> dict[str, str]:
     """Texts of the table by file name."""
     return {
         "best_algorithm.md": to_markdown(table),

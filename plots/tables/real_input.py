@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from plots import real, style
+from plots import real, sources, style
 from plots.metrics import si_time
-from plots.tables import image_motion
 
 TITLES = {real.EBSD: "Electron backscatter patterns", real.PHOTO: "Two crops of a photograph"}
 
@@ -16,7 +15,8 @@ def tables(folder: Path) -> list[dict[str, Any]]:
     """Template data of every real-input experiment of the set at `folder`; none where not run."""
     loaded = [(name, real.load(folder, name)) for name in TITLES]
     own = [_table(name, data) for name, data in loaded if isinstance(data, real.RealData)]
-    return [*own, *image_motion.tables(folder)]
+    others = [module for module in sources.modules("tables") if hasattr(module, "on_real_input")]
+    return [*own, *(one for module in others for one in module.on_real_input(folder))]
 
 
 def _table(name: str, data: real.RealData) -> dict[str, Any]:

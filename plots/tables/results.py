@@ -14,6 +14,7 @@ from xcorr.fields import Fields
 
 NAME = "results"
 TITLE = "Results that are not surfaces"
+CHAPTER = 70
 COMMAND = "./scripts/reproduce.sh --preset quick --experiments results"
 NONE = f"No peaks were measured beside surfaces in this set. `{COMMAND}` measures them, on a GPU."
 ABOUT = (

@@ -65,4 +65,4 @@ def test_mistakes_are_one_line(
     assert "not there; build first" in capsys.readouterr().err
     (tmp_path / "some.so").write_text("x")
     assert instruction_mix.main(["--library", str(tmp_path / "some.so")]) == 2
-    assert "no kernel of instruction_mix.toml for sm_90" in capsys.readouterr().err
+    assert "no kernel of a claimed mix for sm_90" in capsys.readouterr().err

@@ -126,7 +126,7 @@ def test_rows_of_an_experiment_that_the_repository_lacks_are_not_published(
     driver.run()
     lose(driver)
     line = refusal(driver, capsys, "--partial")
-    assert "rows of experiment many, whose file the repository lacks; add experiments/many.toml to git" in line
+    assert "rows of experiment many, whose file the repository lacks; add many.toml to git" in line
 
 
 def test_without_git_a_line_says_what_is_not_checked(driver: Driver, capsys: pytest.CaptureFixture[str]) -> None:

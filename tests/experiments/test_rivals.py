@@ -13,7 +13,7 @@ from fixtures import sets
 
 from experiments.compare import rivals, zncc_peers
 from plots import tidy
-from plots.tables import rivals as tables
+from plots.sources.template_matching.tables import rivals as tables
 from xcorr.errors import UserError
 
 PROBLEM = {"template": (9, 7), "frame": (33, 40), "templates": 2}

@@ -12,10 +12,11 @@ from stored import OLD, row, save
 from experiments.driver import schema
 from plots import real, tidy
 from plots.drawing import Drawing, Omitted
-from plots.figures import autocorrelation as figure
 from plots.report import front
-from plots.tables import autocorrelation, table1
-from plots.tables.claims import images, verdicts
+from plots.sources.autocorrelation import claims as images
+from plots.sources.autocorrelation.figures import autocorrelation as figure
+from plots.sources.autocorrelation.tables import autocorrelation
+from plots.tables.claims import verdicts
 from xcorr.errors import UserError
 
 IMAGE = {"left_rows": 1500, "left_cols": 750, "right_rows": 1500, "right_cols": 750, "same": "yes"}
@@ -97,7 +98,7 @@ def test_other_rows_are_none_of_the_table(tmp_path, cells):
 
 
 def chapter_of(results):
-    chapters = front.chapters(results, table1.cells(results.points), verdicts.table(results))
+    chapters = front.chapters(results, verdicts.table(results))
     (chapter,) = [one for one in chapters if one["id"] == "autocorrelation"]
     return chapter
 
@@ -105,8 +106,8 @@ def chapter_of(results):
 def test_a_set_without_rows_says_what_measures_them(tmp_path):
     results = loaded(tmp_path, [row()])
     drawn = figure.draw(results)
-    assert len(drawn) == len(figure.data()["figures"]) + 3 and all(isinstance(one, Omitted) for one in drawn)
-    assert sum("--experiments autocorrelation" in one.reason for one in drawn) == len(figure.data()["figures"])
+    assert len(drawn) == len(figure.data()["curves"]) + 3 and all(isinstance(one, Omitted) for one in drawn)
+    assert sum("--experiments autocorrelation" in one.reason for one in drawn) == len(figure.data()["curves"])
     assert sum("experiments.inputs.autocorrelation" in one.reason for one in drawn) == 3
     assert list(autocorrelation.files(results)) == ["autocorrelation.md"]
     assert chapter_of(results)["notes"] == [autocorrelation.NONE, autocorrelation.NO_ERRORS]
@@ -114,7 +115,7 @@ def test_a_set_without_rows_says_what_measures_them(tmp_path):
 
 def test_curves_have_a_line_a_contender(measured):
     drawn = {one.name: one for one in figure.draw(measured)}
-    for key in figure.data()["figures"]:
+    for key in figure.data()["curves"]:
         assert isinstance(drawn[f"autocorrelation_{key}"], Drawing), key
         assert len(drawn[f"autocorrelation_{key}"].figure.axes[0].lines) == 4
     assert [one["open"] for one in chapter_of(measured)["tables"]] == [True, False]
@@ -282,7 +283,7 @@ def test_a_wrong_argument_of_a_claim_is_one_line(measured):
 
 
 def test_the_experiment_has_the_images_of_the_source():
-    found = schema.load_experiment(schema.FOLDER / "autocorrelation.toml")
+    found = schema.load_experiments()["autocorrelation"]
     problems = schema.grid(found, "")
     planes = [autocorrelation.plane_of(one.window) for one in problems]
     assert ("half", 100) in planes and ("half", 300) in planes and ("half", 1) in planes and ("whole", 10) in planes

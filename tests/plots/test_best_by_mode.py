@@ -9,7 +9,7 @@ from fixtures import sets
 
 from plots import tidy
 from plots.report import front
-from plots.tables import best_by_mode, table1
+from plots.tables import best_by_mode
 from plots.tables.claims import verdicts
 
 TIMES = {"stream": (20.0, 10.0), "graph": (20.0, 19.9), "cold": (30.0, 33.0), "latency": (40.0, 50.0)}
@@ -42,7 +42,7 @@ def test_each_mode_has_its_winner_and_no_other_mode_lends_times(tmp_path):
     )
     lines = {one["mode"]: one for one in csv.DictReader(io.StringIO(files["best_by_mode.csv"]))}
     assert lines["latency"]["best"] == "warp_shuffle" and float(lines["latency"]["margin"]) == 1.25
-    chapters = front.chapters(loaded, table1.cells(loaded.points), verdicts.table(loaded))
+    chapters = front.chapters(loaded, verdicts.table(loaded))
     assert chapters[0]["id"] == "modes" and chapters[0]["tables"][0]["grid"]["columns"][-1] == "latency"
 
 

@@ -96,7 +96,7 @@ def test_formats():
     markdown = best_table.to_markdown(found)
     assert "| a_b=1, c=2 | 10.0 µs | other | 2.00x |" in markdown
     assert len({line.replace("\\|", "").count("|") for line in markdown.splitlines() if line.startswith("|")}) == 1
-    lines = list(csv.DictReader(io.StringIO(best_table.files(found)["best_algorithm.csv"])))
+    lines = list(csv.DictReader(io.StringIO(best_table.texts(found)["best_algorithm.csv"])))
     assert lines[0]["best"] == "my_variant|x" and float(lines[0]["margin"]) == 2.0
     tex = best_table.to_tex(found)
     assert tex.count(r"\begin{tabular}") == tex.count(r"\end{tabular}") == 2

@@ -16,20 +16,9 @@ from plots import ceilings as limits
 from plots import floor as floors
 from plots import style, tidy
 from plots.drawing import Omitted
-from plots.figures import (
-    _cells,
-    _curves,
-    _ratios,
-    accuracy,
-    cache,
-    crossover,
-    energy,
-    floor,
-    in_kernel,
-    replay,
-    roofline,
-)
+from plots.figures import _cells, _curves, _ratios, accuracy, crossover, floor, roofline
 from plots.metrics import METRICS
+from plots.sources.beyond.figures import cache, energy, in_kernel, replay
 from xcorr.problem import Problem
 
 # Round numbers of an imaginary card, but for the matrix product: 51 TFLOP/s.

@@ -14,8 +14,9 @@ from fixtures import sets
 from experiments.compare import counters
 from experiments.driver import schema
 from plots import tidy
+from plots.sources.jpdc import claims as later
 from plots.tables.claims import __main__ as check_claims
-from plots.tables.claims import counted, later, measured, values, verdicts
+from plots.tables.claims import counted, measured, values, verdicts
 from plots.tables.claims.rows import Rows, parse_series
 from plots.tables.claims.values import DIFFERS, HOLDS, UNKNOWN, Found, Value, known, verdict
 from plots.tables.selection import parse
@@ -401,13 +402,12 @@ fft = ["cufft_paper"]
 )
 def test_mistakes_in_the_data_are_one_line(tmp_path, old, new, told):
     assert old in GOOD
-    path = tmp_path / "claims.toml"
-    path.write_text(GOOD)
-    assert decided([sets.row()], path=path) == {"Z1": UNKNOWN}
-    path = tmp_path / "wrong.toml"
-    path.write_text(GOOD.replace(old, new))
+    for name, text in (("good", GOOD), ("wrong", GOOD.replace(old, new))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "claims.toml").write_text(text)
+    assert decided([sets.row()], folder=tmp_path / "good") == {"Z1": UNKNOWN}
     with pytest.raises(UserError) as error:
-        decided([sets.row()], path=path)
+        decided([sets.row()], folder=tmp_path / "wrong")
     assert told in str(error.value) and "\n" not in str(error.value)
 
 

@@ -104,7 +104,7 @@ def test_signs_and_footnotes():
     text = best_table.to_markdown(found)
     assert unasked in text and peak in text
     by_size = {
-        line["size"]: line for line in csv.DictReader(io.StringIO(best_table.files(found)["best_algorithm.csv"]))
+        line["size"]: line for line in csv.DictReader(io.StringIO(best_table.texts(found)["best_algorithm.csv"]))
     }
     assert by_size["64x64"]["missing_families"] == "tiled" and by_size["16x16"]["peak_disagrees"] == "wrong_peak"
     tex = best_table.to_tex(found)

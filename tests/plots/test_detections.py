@@ -12,9 +12,9 @@ from stored import OLD, row, save
 from experiments.driver import schema
 from plots import style, tidy
 from plots.drawing import Drawing, Omitted
-from plots.figures import detection
 from plots.report import front
-from plots.tables import detections, table1, time_series
+from plots.sources.time_series.figures import detection
+from plots.sources.time_series.tables import detections, time_series
 from plots.tables.claims import verdicts
 
 DAY = {"left_rows": 3, "left_cols": 256, "right_rows": 3, "right_cols": 8_640_255, "lefts": 16, "form": "n-to-m"}
@@ -74,7 +74,7 @@ def test_a_set_without_any_says_what_is_missing(tmp_path):
 
 
 def chapters(results):
-    return front.chapters(results, table1.cells(results.points), verdicts.table(results))
+    return front.chapters(results, verdicts.table(results))
 
 
 def test_planted_earthquakes_have_a_table_and_a_figure(tmp_path, day):

@@ -15,8 +15,10 @@ from matplotlib.colors import to_hex
 import plots.real
 from plots import catalogue, drawing, style, tidy
 from plots.drawing import Omitted
-from plots.figures import _panels, comparison, displacement, phases, photo, speedup
+from plots.figures import _panels, comparison, phases, speedup
 from plots.metrics import METRICS
+from plots.sources.beyond.figures import photo
+from plots.sources.jpdc.figures import displacement
 from xcorr.files import MOST_BYTES
 
 

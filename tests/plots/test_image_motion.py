@@ -12,8 +12,8 @@ import pytest
 from experiments.inputs import tracking, velocimetry
 from plots import real
 from plots.drawing import Drawing, Omitted
-from plots.figures import image_motion as figures
-from plots.tables import image_motion as tables
+from plots.sources.beyond.figures import image_motion as figures
+from plots.sources.beyond.tables import image_motion as tables
 
 
 def store(folder, experiment, columns, rows, previews, summary):
@@ -84,11 +84,11 @@ def test_both_figures_are_drawn_and_say_the_errors(folder):
 def test_without_rows_figures_name_the_command(tmp_path):
     for one in figures.draw(SimpleNamespace(folder=tmp_path)):
         assert isinstance(one, Omitted) and "python3 -m experiments.inputs." in one.reason
-    assert tables.tables(tmp_path) == []
+    assert tables.on_real_input(tmp_path) == []
 
 
 def test_the_tables_have_errors_times_and_the_peer(folder):
-    fields, tracked = tables.tables(folder)
+    fields, tracked = tables.on_real_input(folder)
     first, second = (dict(zip(fields["table"]["columns"], row)) for row in fields["table"]["rows"])
     assert (first["RMS error [px]"], first["Bias y, x [px]"], first["Outliers"]) == ("0.061", "+0.010, -0.020", "25 %")
     assert (second["From openpiv [px]"], second["Time of openpiv"], second["RMS error [px]"]) == (
@@ -104,5 +104,5 @@ def test_the_tables_have_errors_times_and_the_peer(folder):
 def test_one_experiment_that_was_not_run_is_named(folder):
     for path in folder.glob(f"{real.TRACKING}.*"):
         path.unlink()
-    _, tracked = tables.tables(folder)
+    _, tracked = tables.on_real_input(folder)
     assert tracked["table"]["rows"] == [] and "experiments.inputs.tracking" in tracked["notes"][0]

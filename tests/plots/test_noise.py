@@ -10,7 +10,8 @@ from fixtures import sets
 
 from experiments.driver import store
 from plots import noise, tidy
-from plots.tables import best_table, table1
+from plots.sources.jpdc.tables import table1
+from plots.tables import best_table
 from plots.tables.claims import measured
 from plots.tables.claims.rows import Rows, parse_series
 

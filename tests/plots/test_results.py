@@ -10,7 +10,7 @@ from plots import tidy
 from plots.drawing import Drawing, Omitted
 from plots.figures import results as figure
 from plots.report import front
-from plots.tables import application, table1
+from plots.sources.jpdc.tables import application
 from plots.tables import results as table
 from plots.tables.claims import verdicts
 from xcorr.problem import Problem
@@ -144,7 +144,7 @@ def test_without_energy_the_panel_says_so(tmp_path):
 
 def test_the_chapter_stands_in_the_report_with_and_without_rows(measured, tmp_path):
     for results, tables in ((measured, 2), (loaded(tmp_path / "none", [row()]), 0)):
-        found = front.chapters(results, table1.cells(results.points), verdicts.table(results, ["J01"]))
+        found = front.chapters(results, verdicts.table(results, ["J01"]))
         (chapter,) = (one for one in found if one["id"] == table.NAME)
         assert len(chapter["tables"]) == tables
 

@@ -9,7 +9,7 @@ import pytest
 from fixtures import sets
 
 from plots import tidy
-from plots.tables import table1
+from plots.sources.jpdc.tables import table1
 
 WPO, SPLIT, GROUPED, FFT = "warp_per_overlap", "split_row", "grouped_overlap", "cufft_paper"
 
@@ -173,7 +173,7 @@ def test_a_tie_may_be_read_either_way():
 
 
 def test_formats():
-    files = table1.files(table1.cells(tidy.tidy(sets.frame(paper_like()))))
+    files = table1.texts(table1.cells(tidy.tidy(sets.frame(paper_like()))))
     assert set(files) == {"table1.md", "table1.csv", "table1.tex"}
     assert "| 1-to-1 | warp-overlap | warp-overlap | split | – | – | grouped | – | fft+p |" in files["table1.md"]
     lines = list(csv.DictReader(io.StringIO(files["table1.csv"])))
@@ -184,5 +184,5 @@ def test_formats():
 
 
 def test_a_set_without_a_decided_cell():
-    files = table1.files(table1.cells(tidy.tidy(sets.frame([sets.row()]))))
+    files = table1.texts(table1.cells(tidy.tidy(sets.frame([sets.row()]))))
     assert "No cell of it is decided" in files["table1.md"] and files["table1.tex"].startswith("%")

@@ -8,10 +8,11 @@ from stored import OLD, row, save
 from experiments.driver import schema
 from plots import tidy
 from plots.drawing import Drawing, Omitted
-from plots.figures import template_matching as figure
 from plots.report import front
-from plots.tables import table1, template_matching, template_passes
-from plots.tables.claims import templates, verdicts
+from plots.sources.template_matching import claims as templates
+from plots.sources.template_matching.figures import template_matching as figure
+from plots.sources.template_matching.tables import template_matching, template_passes
+from plots.tables.claims import verdicts
 from xcorr.errors import UserError
 
 TILED = template_matching.variant("tiled")
@@ -79,7 +80,7 @@ def test_the_papers_numbers_are_data():
 
 
 def test_the_experiment_has_the_frames_of_the_patients():
-    found = schema.load_experiment(schema.FOLDER / "template-matching.toml")
+    found = schema.load_experiments()["template-matching"]
     problems = schema.grid(found, "")
     shapes = {(one.left, one.right) for one in problems}
     for one in template_matching.patients().values():
@@ -171,7 +172,7 @@ def test_rows_without_a_phase_of_denominators_have_two_parts(tmp_path):
 
 
 def chapter_of(results):
-    chapters = front.chapters(results, table1.cells(results.points), verdicts.table(results))
+    chapters = front.chapters(results, verdicts.table(results))
     (chapter,) = [one for one in chapters if one["id"] == "template_matching"]
     return chapter
 

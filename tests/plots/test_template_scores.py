@@ -10,7 +10,7 @@ from stored import OLD, row, save
 from experiments.driver import schema, store
 from plots import tidy
 from plots.report import front
-from plots.tables import table1, template_scores
+from plots.sources.template_matching.tables import template_scores
 from plots.tables.claims import verdicts
 from xcorr.fields import NAMES as FIELDS
 from xcorr.fields import Fields
@@ -68,7 +68,7 @@ def test_the_bar_is_for_products_of_at_least_20_us(results):
 
 
 def test_the_report_has_the_table(results):
-    chapters = front.chapters(results, table1.cells(results.points), verdicts.table(results))
+    chapters = front.chapters(results, verdicts.table(results))
     (chapter,) = [one for one in chapters if one["id"] == "template_matching"]
     assert template_scores.TITLE in [one["title"] for one in chapter["tables"]]
     assert any("3 problems" in note for note in chapter["notes"])
@@ -98,7 +98,7 @@ PUBLISHED = sorted(path.parent for path in (ROOT / "results" / "published").glob
 @pytest.mark.parametrize("folder", PUBLISHED, ids=lambda path: path.name)
 def test_every_published_problem_is_in_the_table(folder):
     times = fastest_rows(folder)
-    experiment = schema.load_experiment(schema.FOLDER / "template-matching.toml")
+    experiment = schema.load_experiments()["template-matching"]
     expected = {}
     for problem in schema.grid(experiment, ""):
         if problem.fields.score.startswith(("ncc", "zncc")):

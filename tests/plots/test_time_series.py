@@ -12,9 +12,9 @@ from experiments.compare import fragments
 from experiments.driver import schema
 from plots import style, tidy
 from plots.drawing import Drawing, Omitted
-from plots.figures import time_series as figure
 from plots.report import front
-from plots.tables import amplitudes, table1, time_series
+from plots.sources.time_series.figures import time_series as figure
+from plots.sources.time_series.tables import amplitudes, time_series
 from plots.tables.claims import verdicts
 from xcorr.errors import UserError
 
@@ -98,7 +98,7 @@ def test_without_rows_every_output_says_what_is_missing():
     assert [type(one) for one in found] == [Omitted] * 4 and all("time-series" in one.reason for one in found)
     said, _ = claims_of(sets.model_rows(sizes=[16], counts={"one-to-one": [(1, 1)]}))
     assert said.pop("K10") == "not comparable" and set(said.values()) == {"not measured"}
-    chapters = front.chapters(results, table1.cells(results.points), verdicts.table(results))
+    chapters = front.chapters(results, verdicts.table(results))
     (chapter,) = [one for one in chapters if one["id"] == "time_series"]
     assert chapter["notes"][0] == time_series.NONE
 
@@ -191,7 +191,7 @@ def test_lost_outputs_are_a_table_of_the_chapter(tmp_path):
     real.write_amplitudes(tmp_path, {("timeseries_tf32", "tf32"): {}, ("timeseries_fp16", "fp16"): {1e-6: 400}})
     raw = sets.frame(headline())
     results = tidy.ResultSet(KEY, "local", tmp_path, raw, tidy.tidy(raw))
-    chapters = front.chapters(results, table1.cells(results.points), verdicts.table(results))
+    chapters = front.chapters(results, verdicts.table(results))
     (own,) = [one for one in chapters if one["id"] == "time_series"]
     (grid,) = [one["grid"] for one in own["tables"] if one["title"] == amplitudes.TITLE]
     assert grid["columns"] == ["Variant", "Class", "1e-06", "1", "10000"]
@@ -252,14 +252,13 @@ reason = "r"
     ],
 )
 def test_mistakes_in_the_data_are_one_line(tmp_path, old, new, told):
-    path = tmp_path / "claims.toml"
-    path.write_text(GOOD)
-    lines = verdicts.table(result_set(headline()), path=path)
+    for name, text in (("good", GOOD), ("wrong", GOOD.replace(old, new))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "claims.toml").write_text(text)
+    lines = verdicts.table(result_set(headline()), folder=tmp_path / "good")
     assert lines["verdict"].tolist() == ["not measured", "differs by implementation"]
-    wrong = tmp_path / "wrong.toml"
-    wrong.write_text(GOOD.replace(old, new))
     with pytest.raises(UserError) as error:
-        verdicts.table(result_set(headline()), path=wrong)
+        verdicts.table(result_set(headline()), folder=tmp_path / "wrong")
     assert told in str(error.value) and "\n" not in str(error.value)
 
 

@@ -1,1 +1,1 @@
-"""Claims of the paper, computed from a result set: data in experiments/claims.toml, rules here."""
+"""Claims of the sources, computed from a result set: data in experiments/<source>/claims.toml, rules here."""

@@ -1,6 +1,6 @@
 """Says of every claim of the paper whether a result set bears it out: claim, paper, here, verdict.
 
-The claims, with what decides each, are data: experiments/claims.toml. Exit code: 0 whatever the
+The claims, with what decides each, are data: experiments/<source>/claims.toml. Exit code: 0 whatever the
 verdicts; 2 for a mistake in the request.
 """
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from plots import real
 from plots.noise import noise_us
-from plots.tables import table1
 from plots.tables.claims.rows import Cell, Rows, grid, label, of_any, placed, side_of
 from plots.tables.claims.values import UNDECIDED, Found, Value, known
 from xcorr.variants import assignments
@@ -236,22 +235,6 @@ def interpolated(rows: Rows, args: Arguments) -> Found:
     return Found([known("", own / math.exp(line))])
 
 
-def winners(rows: Rows, args: Arguments) -> Found:
-    """Whether the winners of a line of Table 1 can be read in the printed order: `same` or not."""
-    data = table1.layout()
-    table = rows.table1
-    line = table[(table["form"] == args["form"]) & (table["counts"] == args["counts"])]
-    said = table1.compare(line, data.printed[args["form"], args["counts"]], data)
-    if line.empty:
-        return Found([], [f"the classes of Table 1 at {args['form']} {args['counts']}"])
-    unmeasured = [str(size) for size in data.sizes if size not in set(line["side"])]
-    order = " ".join(f"{row['side']}:{'='.join(table1.winners(row))}" for _, row in line.iterrows())
-    if said == "same where measured":
-        at = f"{args['form']} {args['counts']} at {' '.join(unmeasured)}"
-        return Found([Value(order, word=UNDECIDED)], hints=[f"the classes of Table 1 ({at})"])
-    return Found([Value(order, word=said)])
-
-
 def accuracy(rows: Rows, args: Arguments) -> Found:
     """A number of the float32 results against float64 of a real-input experiment, by data set, for the
     variants of `series`."""
@@ -273,6 +256,6 @@ COMPUTATIONS = {
     one.__name__: one
     for one in (
         *(ratio, times, crossing, fastest, beating, paired, matching, growth, several, spread, value, noise),
-        *(interpolated, winners, accuracy),
+        *(interpolated, accuracy),
     )
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from plots import metrics
-from plots.tables import table1
 from plots.tables.best_table import USUAL
 from plots.tables.selection import Choice
 from plots.tables.selection import parse as parse_choice
@@ -47,13 +45,14 @@ class Cell:
 class Rows:
     """A set's points with the named series. `missing` collects what lookups did not find: cells by
     what was wanted there, and why not if `too_long` says so. Of the outcomes `passed` rows are used; of an
-    imported set, which has none, the `published` ones."""
+    imported set, which has none, the `published` ones. `kept` is what a computation keeps for further claims."""
 
     points: pd.DataFrame
     series: dict[str, tuple[Choice, ...]]
     folder: Path | None = None
     too_long: Mapping[Cell, set[str]] = field(default_factory=dict)
     missing: dict[tuple[str, str], list[Cell]] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         outcome = "published" if self.imported else "passed"
@@ -70,12 +69,6 @@ class Rows:
         """Whether the set holds imported rows and nothing verified."""
         outcomes = set(self.points["outcome"])
         return "published" in outcomes and "passed" not in outcomes
-
-    @cached_property
-    def table1(self) -> pd.DataFrame:
-        """The cells of Table 1 of these rows, in the paper's accounting."""
-        cells = table1.cells(self.points, outcome="published" if self.imported else "passed")
-        return cells[cells["accounting"] == "paper"]
 
     def at(self, cell: Cell, mode: str = USUAL["mode"], input: str = USUAL["input"]) -> pd.DataFrame:
         """All points of a cell under a condition."""
@@ -196,12 +189,8 @@ def _listed(value: Any) -> list[Any]:
 
 
 def parse_series(raw: Mapping[str, Any]) -> dict[str, tuple[Choice, ...]]:
-    """Series by name: those of claims.toml, and the classes of Table 1 as `<form>/<word>`."""
+    """The series of a claims.toml by name."""
     found: dict[str, tuple[Choice, ...]] = {}
-    layout = table1.layout()
-    for form, classes in layout.contenders.items():
-        for letter, choice in classes.items():
-            found[f"{form}/{layout.words[letter]}"] = (choice,)
     for name, one in raw.items():
         choices = one.get("any", [one]) if isinstance(one, Mapping) else [one]
         found[name] = tuple(parse_choice(choice, f"claims: series {name}") for choice in choices)

@@ -1,4 +1,4 @@
-"""Reads experiments/claims.toml, decides every claim for a set, and writes the table."""
+"""Reads the claims of all sources (experiments/<source>/claims.toml), decides each for a set, and writes the table."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-import experiments
-from experiments.driver.schema import load_toml
-from plots.tables.claims import counted, images, later, measured, series, templates
+from experiments import folders
+from plots import sources
+from plots.tables.claims import counted, measured
 from plots.tables.claims.rows import Rows, parse_series, predicted_too_long
 from plots.tables.claims.values import (
     ALL_VERDICTS,
@@ -29,33 +29,26 @@ from plots.tables.text import markdown
 from plots.tidy import ResultSet
 from xcorr.errors import UserError, nearest
 
-CLAIMS = Path(experiments.__file__).parent / "claims.toml"
-CLASSES = {
+GENERAL = {  # classes that claims of every source may have
     "machine": "decidable by measuring",
     "static": "decidable by counting instructions or work",
     "published": "about the published data",
-    "series": "about time series on tensor cores, decided by measuring",
-    "image": "about autocorrelations of images, decided by measuring",
-    "later": "of the first paper and the thesis, found later, decided by measuring",
-    "template": "about template matching, decided by measuring",
 }
-OF_A_SET = (
-    "series",
-    "image",
-    "later",
-    "template",
-)  # classes that may look at more of a set than Rows, and have words of their own
+OWN = {
+    module.CLASS: module for module in sources.claims()
+}  # may look at more of a set than Rows, have words of their own
+CLASSES = {**GENERAL, **{name: module.ABOUT for name, module in OWN.items()}}
 IMPORT = "about the published data; import them (scripts/import_published.py)"
 REQUIRED = ("id", "section", "statement", "class", "paper")
 KEYS = (*REQUIRED, "experiments", "quantity", "compute", "test", "verdict", "reason", "note")
+ON_ROWS = dict(measured.COMPUTATIONS)  # computations on Rows, by name
+for _module in OWN.values():
+    ON_ROWS.update(getattr(_module, "ON_ROWS", {}))
 COMPUTATIONS = {
-    "machine": measured.COMPUTATIONS,
+    "machine": ON_ROWS,
     "static": counted.COMPUTATIONS,
-    "published": measured.COMPUTATIONS,
-    "series": series.COMPUTATIONS,
-    "image": images.COMPUTATIONS,
-    "later": {**measured.COMPUTATIONS, **later.COMPUTATIONS},
-    "template": templates.COMPUTATIONS,
+    "published": ON_ROWS,
+    **{name: module.COMPUTATIONS for name, module in OWN.items()},
 }
 COLUMNS = ["id", "section", "class", "claim", "quantity", "paper", "here", "values", "verdict", "reason", "note"]
 
@@ -88,17 +81,27 @@ class Catalogue:
 
 
 @lru_cache
-def catalogue(path: Path = CLAIMS) -> Catalogue:
-    """The checked claims. UserError naming the claim and the key that is wrong."""
-    raw = load_toml(path)
-    series = parse_series(raw.get("series", {}))
+def catalogue(folder: Path = folders.FOLDER) -> Catalogue:
+    """The checked claims of the sources in a folder, those of general classes first. UserError naming the claim and the key
+    that is wrong, or the files that have the same claim or series."""
     claims: dict[str, Claim] = {}
-    for one in raw.get("claims", []):
-        claim = _claim(one, f"{path.name}: claim {one.get('id', '?')}")
-        if claim.id in claims:
-            raise UserError(f"{path.name}: claim {claim.id}: stands twice; remove one")
-        claims[claim.id] = claim
-    return Catalogue(claims, series)
+    series: dict[str, Any] = {}
+    places: dict[str, str] = {}  # file of each claim and series
+    for module in OWN.values():
+        series.update(getattr(module, "series", dict)())
+    for path, raw in folders.parts("claims", folder):
+        file = f"{path.parent.name}/{path.name}"
+        own = [_claim(one, f"{file}: claim {one.get('id', '?')}") for one in raw.get("claims", [])]
+        named = parse_series(raw.get("series", {}))
+        for name in [*(f"claim {one.id}" for one in own), *(f"series {one}" for one in named)]:
+            if name in places:
+                raise UserError(f"{file}: {name}: stands in {places[name]} too; remove one")
+            places[name] = file
+        claims.update({one.id: one for one in own})
+        series.update(named)
+    kinds = [None, *OWN]
+    ordered = sorted(claims.values(), key=lambda one: kinds.index(one.kind if one.kind in OWN else None))
+    return Catalogue({one.id: one for one in ordered}, series)
 
 
 def _claim(one: Mapping[str, Any], where: str) -> Claim:
@@ -143,7 +146,7 @@ def found(claim: Claim, rows: Rows, results: ResultSet) -> Found:
         if claim.kind == "static":
             return counted.COMPUTATIONS[claim.compute["name"]](arguments)
         computation = COMPUTATIONS[claim.kind][claim.compute["name"]]
-        of_rows = computation is measured.COMPUTATIONS.get(claim.compute["name"])
+        of_rows = computation is ON_ROWS.get(claim.compute["name"])
         return computation(rows if of_rows else results, arguments)
     except KeyError as error:
         raise UserError(f"claim {claim.id}: argument {error}: missing; see its computation") from error
@@ -177,7 +180,7 @@ def decide(claim: Claim, rows: Rows, results: ResultSet) -> dict[str, str]:
 
 
 def _word(claim: Claim, said: str) -> str:
-    return SERIES_WORDS[said] if claim.kind in OF_A_SET else said
+    return SERIES_WORDS[said] if claim.kind in OWN else said
 
 
 def _reason(said: str, seen: Found) -> str:
@@ -188,23 +191,23 @@ def _reason(said: str, seen: Found) -> str:
     return "the bounds that the measured sizes give leave it open"
 
 
-def require(ids: Iterable[str], path: Path = CLAIMS) -> list[Claim]:
+def require(ids: Iterable[str], folder: Path = folders.FOLDER) -> list[Claim]:
     """The claims of `ids`, all of them when there are none. UserError for an unknown id."""
-    claims = catalogue(path).claims
+    claims = catalogue(folder).claims
     for one in ids:
         if one not in claims:
             raise UserError(f"claim {one}: unknown; {nearest(one, claims)}")
     return [claims[one] for one in ids] or list(claims.values())
 
 
-def table(results: ResultSet, ids: Iterable[str] = (), path: Path = CLAIMS) -> pd.DataFrame:
+def table(results: ResultSet, ids: Iterable[str] = (), folder: Path = folders.FOLDER) -> pd.DataFrame:
     """Every claim (or those of `ids`) decided for a set: columns COLUMNS, all text.
 
     `here` is short, `values` has every number. UserError for an unknown id.
     """
-    wanted = require(ids, path)
+    wanted = require(ids, folder)
     too_long = predicted_too_long(results.rows)
-    rows = Rows(results.points, catalogue(path).series, results.folder, too_long)
+    rows = Rows(results.points, catalogue(folder).series, results.folder, too_long)
     return pd.DataFrame([decide(claim, rows, results) for claim in wanted], columns=COLUMNS)
 
 

@@ -1,0 +1,198 @@
+"""Autocorrelation of images: the curves of experiments/autocorrelation/figures.toml, C2D and C1D of an image, and a series that grows."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments import folders
+from plots import real, style
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _panels
+from plots.sources.autocorrelation.tables import autocorrelation
+from plots.tidy import ResultSet
+
+ORDER = 95
+TITLE = autocorrelation.TITLE
+SECTION = autocorrelation.NAME
+MISSING = f"not measured in this set ({autocorrelation.COMMAND})"
+LENGTHS_MISSING = "{} (python3 -m experiments.inputs.autocorrelation)"
+DASHES = {"1": "--", "all": "-", "": "-"}
+BLUE, RED, GREY = "#0072b2", "#d55e00", "#777777"
+
+
+@lru_cache(maxsize=1)
+def data() -> dict[str, Any]:
+    """What experiments/autocorrelation/figures.toml has for these figures."""
+    return dict(folders.part("autocorrelation", "figures")["drawn_by"]["autocorrelation"])
+
+
+def draw(results: ResultSet) -> list[Result]:
+    """The curves, then what real.AUTOCORRELATION made; Omitted with what measures it where there is nothing."""
+    points = autocorrelation.points(results)
+    made = [_curves(points, key, spec) for key, spec in data()["curves"].items()]
+    lengths = real.load(results.folder, real.AUTOCORRELATION)
+    if isinstance(lengths, str):
+        reason = LENGTHS_MISSING.format(lengths)
+        return [*made, *(Omitted(f"{SECTION}_{name}", reason, SECTION) for name in ("c1d", "growth", "lengths"))]
+    return [*made, _c1d(lengths), _growth(lengths), _lengths(lengths)]
+
+
+def with_speedup(points: pd.DataFrame) -> pd.DataFrame:
+    """The points that have a baseline at their R, with `speedup`: its total time over theirs."""
+    for name in data()["baselines"]:
+        base = points[points["variant"] == name].set_index("radius")["total_us"]
+        if len(base):
+            times = base.reindex(points["radius"]).to_numpy()
+            return points.assign(speedup=times / points["total_us"]).dropna(subset=["speedup"])
+    return points.iloc[:0].assign(speedup=[])
+
+
+def _curves(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
+    name = f"{SECTION}_{key}"
+    if not points.empty:
+        for column, value in data()["image"].items():
+            points = points[points[column] == value]
+        points = with_speedup(points) if spec["metric"] == "speedup" else points
+    if points.empty or points["radius"].nunique() < 2:
+        return Omitted(name, MISSING, SECTION)
+    points = points.assign(y=spec["scale"] * points[spec["metric"]]).sort_values("radius")
+    curves = list(points.groupby(["variant", "family", "threads"], sort=True))
+    labels = [autocorrelation.label(variant, threads) for (variant, _, threads), _ in curves]
+    figure, axes = _panels.curve_axes(labels)
+    handles: dict[str, object] = {}
+    for label, ((variant, family, threads), own) in zip(labels, curves):
+        look = style.look(variant, family)
+        drawn = {"color": look.colour, "marker": look.marker, "linestyle": DASHES[threads], "label": label}
+        (handles[label],) = axes.plot(own["radius"], own["y"], **drawn)
+    measured = sorted(map(int, points["radius"].unique()))
+    _panels.log_ticks(axes, measured, _apart(measured))
+    axes.set_xlabel("Largest shift R [pixels]")
+    axes.set_ylabel(spec["label"])
+    _panels.log_axis(axes, points["y"].to_numpy(dtype=float), _panels.tick_text(spec["unit"]))
+    _panels.legend_below(figure, handles, style.PAGE_IN)
+    return Drawing(
+        name=name,
+        title=f"{TITLE}: {spec['title']}",
+        caption=f"{spec['caption']} Each variant has its fastest parameters at each point; dashed: one thread of a CPU.",
+        alt=f"Line chart: {spec['label'].lower()} against the largest shift; curves: {', '.join(labels)}.",
+        figure=figure,
+        section=SECTION,
+    )
+
+
+def _apart(values: list[int]) -> list[str]:
+    """Labels of ticks on a log axis; one that is too near to the label before has none."""
+    labels, last = [], 0.0
+    for value in values:
+        labels.append(str(value) if value >= 1.4 * last else "")
+        last = value if labels[-1] else last
+    return labels
+
+
+def _c1d(lengths: real.RealData) -> Result:
+    """After Fig. 5: C2D with the mean removed, and C1D raw and with the mean removed."""
+    name, arrays = f"{SECTION}_c1d", lengths.previews
+    if not {"plane", "radii", "removed", "raw", "lengths"} <= arrays.keys():
+        return Omitted(name, f"{real.AUTOCORRELATION}: has no preview of C1D", SECTION)
+    figure = Figure(figsize=(style.PAGE_IN, 2.5))
+    image, axes = figure.subplots(1, 2, width_ratios=(1, 1.6))
+    figure.subplots_adjust(left=0.08, right=0.98, top=0.91, bottom=0.18, wspace=0.3)
+    plane, radii = arrays["plane"], arrays["radii"]
+    reach = float(radii[-1])
+    limit = float(np.abs(plane[np.isfinite(plane)]).max()) / 3
+    image.imshow(
+        plane, cmap="RdGy_r", vmin=-limit, vmax=limit, extent=(-reach, reach, reach, -reach), interpolation="nearest"
+    )
+    image.grid(False)
+    image.set_xlabel("X0 [pixels]")
+    image.set_ylabel("Y0 [pixels]")
+    for kind, text, colour, length in zip(
+        ("removed", "raw"), ("mean removed", "raw (Eq. 1)"), (BLUE, RED), arrays["lengths"]
+    ):
+        c1d = arrays[kind]
+        axes.plot(radii, c1d, color=colour, label=text)
+        if np.isfinite(length):
+            axes.plot(length, np.interp(length, radii, c1d), "o", color=colour)
+    axes.axhline(0, color=GREY, linewidth=0.5)
+    axes.set_xlabel("R [pixels]")
+    axes.set_ylabel("C1D(R)")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=2, borderaxespad=0.2)  # the curves cross the panel
+    found = [f"{one:.1f} pixels" if np.isfinite(one) else "none" for one in arrays["lengths"]]
+    return Drawing(
+        name=name,
+        title=f"{TITLE}: C2D and C1D of an image",
+        caption=(
+            "After Fig. 5 of the ISS paper, for an image whose spectrum is a ring. Left: C2D with the mean removed. Right: its average over directions; "
+            f"a dot marks R_max, the first maximum after the first trough: {found[0]} with the mean removed, {found[1]} raw, as Eq. 1 is printed. The paper's "
+            "curve falls to -0.2, which raw 8-bit values cannot, so that its mean must have been removed."
+        ),
+        alt="The autocorrelation of an image as a picture, and its average over directions raw and with the mean removed.",
+        figure=figure,
+        section=SECTION,
+    )
+
+
+def _growth(lengths: real.RealData) -> Result:
+    """After Fig. 10: R_max of a growing series, by several variants."""
+    name = f"{SECTION}_growth"
+    rows = lengths.rows[(lengths.rows["case"] == "growth") & (lengths.rows["mean"] == "removed")]
+    if rows.empty:
+        return Omitted(name, f"{real.AUTOCORRELATION}: has no growing series", SECTION)
+    figure = Figure(figsize=(style.COLUMN_IN, 2.5))
+    axes = figure.subplots()
+    figure.subplots_adjust(left=0.16, right=0.97, top=0.96, bottom=0.18)
+    known = rows.drop_duplicates("seed").sort_values("seed")
+    axes.plot(known["seed"], known["known"], color=GREY, label="made")
+    for variant, own in rows.groupby("variant", sort=True):
+        look = style.look(variant, "")
+        axes.plot(
+            own["seed"], own["r_max"], look.marker, color=look.colour, fillstyle="none", label=style.label(variant)
+        )
+    axes.set_xlabel("Frame")
+    axes.set_ylabel("R_max [pixels]")
+    axes.legend()
+    return Drawing(
+        name=name,
+        title=f"{TITLE}: a pattern that grows",
+        caption=(
+            "After Fig. 10 of the ISS paper: R_max of images whose pattern grows linearly, by several variants, beside the length that the images were made "
+            "with. That the paper's sample grows linearly is of its sample; these images grow as they were made."
+        ),
+        alt="R_max of each frame of a series by several variants, on the line of the lengths that the frames were made with.",
+        figure=figure,
+        section=SECTION,
+    )
+
+
+def _lengths(lengths: real.RealData) -> Result:
+    """Errors of R_max in real space and from the spectrum, by wavelength."""
+    name = f"{SECTION}_lengths"
+    rows = lengths.rows[(lengths.rows["case"] == "truth") & (lengths.rows["mean"] == "removed")]
+    if rows.empty:
+        return Omitted(name, f"{real.AUTOCORRELATION}: has no images of known length", SECTION)
+    figure = Figure(figsize=(style.COLUMN_IN, 2.5))
+    axes = figure.subplots()
+    figure.subplots_adjust(left=0.18, right=0.97, top=0.96, bottom=0.18)
+    for column, text, colour, mark in (("r_max", "C1D", BLUE, "o"), ("spectral", "spectrum", RED, "x")):
+        errors = 100 * (rows[column] / rows["known"] - 1)
+        axes.plot(rows["wavelength"], errors, mark, color=colour, fillstyle="none", label=text)
+    axes.axhline(0, color=GREY, linewidth=0.5)
+    axes.set_xlabel("Wavelength [pixels]")
+    axes.set_ylabel("Error of R_max [%]")
+    axes.legend()
+    return Drawing(
+        name=name,
+        title=f"{TITLE}: errors of R_max",
+        caption=(
+            "Relative errors of R_max of images whose spectrum is a ring, each made with another seed: from the maximum of C1D, and from the peak of the "
+            "spectrum averaged over directions, to a fraction of a bin by a parabola. Truth: 1.117 wavelengths."
+        ),
+        alt="Errors of R_max against the wavelength, from real space and from the spectrum.",
+        figure=figure,
+        section=SECTION,
+    )

@@ -1,0 +1,200 @@
+"""Autocorrelation of images: time, time with transfers and frames a second of each implementation, by the largest shift R."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pandas as pd
+
+from plots import real, style
+from plots.metrics import si_time
+from plots.tables.text import csv, markdown
+from plots.tidy import PROBLEM, ResultSet
+from xcorr.variants import assignments
+
+NAME = "autocorrelation"
+TITLE = "Autocorrelation of images"
+CHAPTER = 50
+COMMAND = "./scripts/reproduce.sh --preset quick --experiments autocorrelation"
+NONE = f"No autocorrelation was measured in this set. `{COMMAND}` measures them."
+ABOUT = (
+    "An image against itself at the shifts sy:0..R,sx:-R..R, half a plane; of the other half every output is equal to one of these. The total time is "
+    "plan, upload, computation and download, as the ISS paper counts the time of its program, of the parameters for which it is shortest; a variant on a CPU has no transfers. TFLOP/s count the useful "
+    "work of the window, two operations a product. On a CPU each variant stands once with one thread and once with all."
+)
+ERRORS = (
+    "R_max is the first maximum of C1D after its first trough. Images whose spectrum is a ring have a known one, 1.117 wavelengths. Errors are relative, their "
+    "mean and standard deviation over images of other seeds: from C1D with the mean of the image removed and raw, as Eq. 1 is printed, and from the peak "
+    "of the spectrum."
+)
+NO_ERRORS = "R_max was not compared with images of known length in this set. `python3 -m experiments.inputs.autocorrelation` does that."
+HALF, WHOLE = "half", "whole"  # planes
+WINDOW = re.compile(r"sy:(?P<low>-?\d+)\.\.(?P<sy>\d+),sx:-(?P<sx>\d+)\.\.(?P<right>\d+)")
+COLUMNS = [*PROBLEM, "plane", "radius", "variant", "threads", "params", "time_us", "total_us", "frames_per_s", "tflops"]
+
+
+def plane_of(window: str) -> tuple[str, int]:
+    """(HALF or WHOLE, R) of a window of all shifts up to R; ("", 0) of any other."""
+    found = WINDOW.fullmatch(window)
+    if not found or not found["sy"] == found["sx"] == found["right"]:
+        return "", 0
+    plane = {"0": HALF, f"-{found['sy']}": WHOLE}.get(found["low"], "")
+    return (plane, int(found["sy"])) if plane else ("", 0)
+
+
+def threads_of(backend: str, params: str) -> str:
+    """`1` or `all` of a point on a CPU; empty of one on a GPU."""
+    return assignments(params).get("threads", "1") if backend == "cpu" else ""
+
+
+def label(variant: str, threads: str) -> str:
+    """A contender as figures and tables call it."""
+    return style.label(variant) + {"1": ", one thread", "all": ", all threads"}.get(threads, "")
+
+
+def every_point(results: ResultSet) -> pd.DataFrame:
+    """Verified points of images against themselves in the usual mode, with `plane`, `radius`, `threads`, `time_us`,
+    `total_us`, `frames_per_s` (of the total time) and `tflops`."""
+    found = results.with_fields
+    if found.empty:
+        return found
+    usual = (found["outcome"] == "passed") & (found["mode"] == "stream") & (found["input"] == "uniform")
+    own = found[usual & (found["fields"] == "same=yes") & (found["precision"] == "fp32")]
+    planes = [plane_of(window) for window in own["window"]]
+    total = own["compute_us"] + own[["plan_us", "upload_us", "download_us"]].fillna(0).sum(axis=1)
+    own = own.assign(
+        plane=[plane for plane, _ in planes],
+        radius=[radius for _, radius in planes],
+        threads=[threads_of(*one) for one in zip(own["backend"], own["params"])],
+        time_us=own["compute_us"],
+        total_us=total,
+        frames_per_s=1e6 * own["pairs"] / total,
+        tflops=2e-6 * own["fmas"] / own["compute_us"],
+    )
+    return own[own["plane"] != ""]
+
+
+def points(results: ResultSet) -> pd.DataFrame:
+    """The fastest of every_point of each variant and number of threads on each problem. `total_us` and `frames_per_s` are of the parameters with
+    the shortest total time: those with the shortest time may take long to plan."""
+    found = every_point(results)
+    if found.empty:
+        return found
+    by = [*PROBLEM, "variant", "threads"]
+    of_problem = found.groupby(by, dropna=False)
+    found = found.assign(
+        total_us=of_problem["total_us"].transform("min"), frames_per_s=of_problem["frames_per_s"].transform("max")
+    )
+    return found.sort_values("time_us", kind="stable").drop_duplicates(by)
+
+
+def table(results: ResultSet) -> pd.DataFrame:
+    """A line per problem, variant and number of threads, the fastest of a problem first: columns COLUMNS."""
+    found = points(results)
+    if found.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    by = ["left_rows", "left_cols", "lefts", "plane", "radius", "time_us"]
+    return found.sort_values(by, kind="stable")[COLUMNS].reset_index(drop=True)
+
+
+def readable(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines as a reader sees them."""
+    images = [
+        f"{count} x {rows}x{cols}" if count > 1 else f"{rows}x{cols}"
+        for count, rows, cols in lines[["lefts", "left_rows", "left_cols"]].astype(int).to_numpy().tolist()
+    ]
+    return pd.DataFrame(
+        {
+            "Image": images,
+            "R": [
+                f"{r}" if plane == HALF else f"{r}, whole plane" for r, plane in zip(lines["radius"], lines["plane"])
+            ],
+            "Variant": [label(*one) for one in zip(lines["variant"], lines["threads"])],
+            "Parameters": [text.replace(";", ", ") or "–" for text in lines["params"]],
+            "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
+            "Total": [si_time(us * 1e-6) for us in lines["total_us"]],
+            "Frames a second": [f"{one:,.0f}" if one >= 100 else f"{one:.3g}" for one in lines["frames_per_s"]],
+            "TFLOP/s": [f"{one:,.0f}" if one >= 1000 else f"{one:.3g}" for one in lines["tflops"]],
+        }
+    )
+
+
+def by_radius(lines: pd.DataFrame) -> pd.DataFrame:
+    """Times of half planes of one image, of the size that was measured at most R: a line a contender, the fastest at the largest R
+    last, a column each R. Empty where no size has two."""
+    own = lines[(lines["lefts"] == 1) & (lines["plane"] == HALF)]
+    counts = own.groupby(["left_rows", "left_cols"])["radius"].nunique()
+    if counts.empty or counts.max() < 2:
+        return pd.DataFrame()
+    rows, cols = counts.idxmax()
+    own = own[(own["left_rows"] == rows) & (own["left_cols"] == cols)]
+    names = [label(*one) for one in zip(own["variant"], own["threads"])]
+    times = own.assign(name=names).pivot(index="name", columns="radius", values="time_us")
+    times = times.sort_values(list(times.columns[::-1]), ascending=False, kind="stable")
+    shown = times.apply(lambda column: [si_time(us * 1e-6) if us > 0 else "–" for us in column])
+    shown.columns = [f"R = {radius}" for radius in times.columns]
+    return shown.rename_axis(f"{rows}x{cols}").reset_index()
+
+
+def errors(results: ResultSet) -> pd.DataFrame:
+    """Of images whose length is known, by wavelength: how many, and mean and SD of the relative error in percent of R_max with
+    the mean removed and raw, and of the length from the spectrum. `found`: images that have an R_max. Empty where not run."""
+    data = real.load(results.folder, real.AUTOCORRELATION)
+    if isinstance(data, str):
+        return pd.DataFrame()
+    rows = data.rows[data.rows["case"] == "truth"]
+    lines = []
+    for wavelength, own in rows.groupby("wavelength"):
+        line: dict[str, Any] = {"wavelength": float(wavelength)}
+        for name, mean, column in (
+            ("removed", "removed", "r_max"),
+            ("raw", "raw", "r_max"),
+            ("spectral", "removed", "spectral"),
+        ):
+            some = own[own["mean"] == mean]
+            error = 100 * (some[column] / some["known"] - 1)
+            line |= {"images": len(some), f"{name}_found": int(error.notna().sum()), f"{name}_mean": error.mean()}
+            line[f"{name}_sd"] = error.std(ddof=1)
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def readable_errors(lines: pd.DataFrame) -> pd.DataFrame:
+    """The errors as a reader sees them: mean and SD in percent, and how many images have a value, where not all do."""
+
+    def text(line: pd.Series, name: str) -> str:
+        found, count = int(line[f"{name}_found"]), int(line["images"])
+        if not found:
+            return "none found"
+        spread = f" (SD {line[f'{name}_sd']:.2f})" if found > 1 else ""
+        return f"{line[f'{name}_mean']:+.2f}{spread}" + (f", {found} of {count}" if found < count else "")
+
+    columns = {"removed": "C1D, mean removed [%]", "raw": "C1D, raw [%]", "spectral": "spectrum [%]"}
+    shown = {title: [text(line, name) for _, line in lines.iterrows()] for name, title in columns.items()}
+    wavelengths = {
+        "Wavelength [pixels]": [f"{one:g}" for one in lines["wavelength"]],
+        "Images": lines["images"].astype(int),
+    }
+    return pd.DataFrame({**wavelengths, **shown})
+
+
+def files(results: ResultSet) -> dict[str, str]:
+    """The files of the table; without rows, one that says so."""
+    lines = table(results)
+    if lines.empty:
+        return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n"}
+    known = errors(results)
+    more = "" if known.empty else f"\n{ERRORS}\n\n{markdown(readable_errors(known))}"
+    return {f"{NAME}.md": f"# {TITLE}\n\n{ABOUT}\n\n{markdown(readable(lines))}{more}", f"{NAME}.csv": csv(lines)}
+
+
+def chapter(results: ResultSet) -> list[dict[str, Any]]:
+    """The chapter of the report (see plots.report.front)."""
+    lines, known = table(results), errors(results)
+    notes = [NONE if lines.empty else ABOUT, NO_ERRORS if known.empty else ERRORS]
+    tables = [] if lines.empty else [("Every problem: time, total time, frames a second", readable(lines), False)]
+    short = pd.DataFrame() if lines.empty else by_radius(lines)
+    tables = [*([] if short.empty else [("Time of half a plane by largest shift", short, True)]), *tables]
+    tables += [] if known.empty else [("Errors of R_max", readable_errors(known), True)]
+    return [{"id": NAME, "title": TITLE, "notes": notes, "tables": tables}]

@@ -1,0 +1,126 @@
+"""Computations for claims of the first paper and the thesis: on Table 1, and on more of a set than Rows, for claims that were
+found later. Each takes Rows or the set, and its arguments of claims.toml."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.compare import counters as profiler
+from plots import tidy
+from plots.sources.jpdc.tables import table1
+from plots.tables.best_table import USUAL
+from plots.tables.claims import measured
+from plots.tables.claims.rows import Rows
+from plots.tables.claims.values import UNDECIDED, Found, Value, known
+from plots.tables.selection import Choice
+from plots.tidy import ResultSet
+from xcorr.errors import UserError, nearest
+from xcorr.paths import RESULTS
+
+CLASS, ORDER = "later", 30
+ABOUT = "of the first paper and the thesis, found later, decided by measuring"
+Arguments = Mapping[str, Any]
+WHAT = ("variant", "params", "problem")  # of a launch whose counters are stored
+
+
+def cpu_crossing(results: ResultSet, args: Arguments) -> Found:
+    """The matrix side from which the fastest variant on a GPU, with upload and download, is faster than the fastest on the
+    CPU of the published set `cpu`, by log-log interpolation between `sizes`; a bound where they do not bracket it."""
+    here = _fastest(results.points, args, transfers=True)
+    folder = next(
+        (path for path in (results.folder.parent, RESULTS / "published") if (path / args["cpu"]).is_dir()), None
+    )
+    there = {} if folder is None else _fastest(_points_of(folder / args["cpu"]), args, transfers=False)
+    both = sorted(here.keys() & there.keys())
+    place = f"{args['form']} {args['counts']}"
+    missing = [
+        f"{what} ({place})"
+        for what, known_times in (("times of a GPU with transfers", here), (f"times of {args['cpu']}", there))
+        if not known_times
+    ]
+    if len(both) < 2:
+        return Found([], missing or [f"two sizes that both have ({place})"])
+    low, high = measured.crossed([(size, math.log(there[size] / here[size])) for size in both])
+    return Found([Value("", low, high)])
+
+
+@lru_cache(maxsize=2)
+def _points_of(folder: Path) -> pd.DataFrame:
+    return tidy.load(folder, folder.name, "published").points
+
+
+def _fastest(points: pd.DataFrame, args: Arguments, *, transfers: bool) -> dict[int, float]:
+    """Shortest time by matrix side, of the variants on a GPU with transfers or of those on a CPU."""
+    own = points[(points["outcome"] == "passed") & (points["backend"] == ("cuda" if transfers else "cpu"))]
+    for name, value in USUAL.items():
+        own = own[own[name] == value]
+    own = own[(own["form"] == args["form"]) & (own["counts"] == args["counts"])]
+    own = own[own["left_rows"].isin(args["sizes"]) & (own["size"] == [f"{n}x{n}" for n in own["left_rows"]])]
+    time = own["compute_us"] + own["upload_us"] + own["download_us"] if transfers else own["compute_us"]
+    return {int(size): float(us) for size, us in time.dropna().groupby(own["left_rows"]).min().items()}
+
+
+def counters(results: ResultSet, args: Arguments) -> Found:
+    """Of each of `parts` the stored counter over what the paper says of it (`paper`): `counter` of the launch `of`, or the
+    ratio of it to that of the launch `to`. `label` says what it is."""
+    names = profiler.data()
+    for part in args["parts"]:
+        for key, table in (("of", "points"), ("to", "points"), ("counter", "metrics")):
+            if key in part and part[key] not in names[table]:
+                raise UserError(f"{key} {part[key]}: unknown; {nearest(part[key], names[table])}")
+    data = profiler.stored(results.folder)
+    if data is None:
+        return Found([], ["profiler counters of this machine (python3 -m experiments.compare.counters)"])
+    for name in {part[side] for part in args["parts"] for side in ("of", "to") if side in part}:
+        taken = data["points"].get(name, {})
+        if {key: taken.get(key) for key in WHAT} != {key: names["points"][name][key] for key in WHAT}:
+            return Found([], [f"profiler counters of {name} (python3 -m experiments.compare.counters)"])
+    values = []
+    for part in args["parts"]:
+        number, base = (
+            data["points"][part[side]]["counters"][part["counter"]] if side in part else 1.0 for side in ("of", "to")
+        )
+        measured = number / base
+        values.append(
+            known(f"{part['label']} {measured:.3g}, of the paper's {part['paper']:g}", measured / part["paper"])
+        )
+    return Found(values)
+
+
+def series() -> dict[str, tuple[Choice, ...]]:
+    """The classes of Table 1 as series, `<form>/<word>`."""
+    layout = table1.layout()
+    return {
+        f"{form}/{layout.words[letter]}": (choice,)
+        for form, classes in layout.contenders.items()
+        for letter, choice in classes.items()
+    }
+
+
+def winners(rows: Rows, args: Arguments) -> Found:
+    """Whether the winners of a line of Table 1 can be read in the printed order: `same` or not."""
+    data = table1.layout()
+    if "table1" not in rows.kept:
+        rows.kept["table1"] = table1.cells(rows.points, outcome="published" if rows.imported else "passed")
+    table = rows.kept["table1"]
+    place = {"accounting": "paper", "form": args["form"], "counts": args["counts"]}
+    line = table[(table[[*place]] == pd.Series(place)).all(axis=1)]
+    said = table1.compare(line, data.printed[args["form"], args["counts"]], data)
+    if line.empty:
+        return Found([], [f"the classes of Table 1 at {args['form']} {args['counts']}"])
+    unmeasured = [str(size) for size in data.sizes if size not in set(line["side"])]
+    order = " ".join(f"{row['side']}:{'='.join(table1.winners(row))}" for _, row in line.iterrows())
+    if said == "same where measured":
+        at = f"{args['form']} {args['counts']} at {' '.join(unmeasured)}"
+        return Found([Value(order, word=UNDECIDED)], hints=[f"the classes of Table 1 ({at})"])
+    return Found([Value(order, word=said)])
+
+
+COMPUTATIONS = {**measured.COMPUTATIONS, **{one.__name__: one for one in (cpu_crossing, counters)}}
+ON_ROWS = {"winners": winners}

@@ -1,0 +1,350 @@
+"""Table 1 of the paper for any machine: the fastest class per form, count and size, by rule.
+
+The rule is the paper's: of the optimised definition-based classes of a form and the transform with
+its plan, the lowest wall time wins. Two more accountings: the plan kept between calls, and every
+call with its plan and its transfers to and from the device. What the classes are, and what the paper
+prints, is data: experiments/jpdc/baselines.toml. Only verified (`passed`) times take part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments import folders
+from plots.metrics import MICRO, si_time
+from plots.noise import noise_us
+from plots.tables.best_table import USUAL
+from plots.tables.selection import Choice, parse
+from plots.tables.text import csv, markdown, tex_escape
+from plots.tidy import TRANSFERS, ResultSet, form_order
+
+CHAPTER = 20
+INFINITY = "∞"
+UNMEASURED = "–"
+COLUMNS = [
+    "accounting",
+    "form",
+    "counts",
+    "lefts",
+    "rights",
+    "side",
+    "size",
+    "winner",
+    "tied_with",
+    "variant",
+    "params",
+    "time_us",
+    "runner_up",
+    "runner_up_us",
+    "margin",
+    "is_tie",
+    "transfers_us",
+    "absent",
+]
+RULE = (
+    "A cell has a winner where the transform and at least one definition-based class have verified times. "
+    f"{UNMEASURED}: not measured. In parentheses: classes that tie, since their difference is within the noise. "
+    f"{INFINITY}: not measured but certain, because the work of the definition grows with s^4 and that of the transform "
+    "with s^2 log s."
+)
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """What a call costs beside its computation."""
+
+    meaning: str
+    plan: bool
+    transfers: bool
+
+
+ACCOUNTINGS = {
+    "paper": Accounting("the paper's rule: a transform plans at every call", True, False),
+    "plan amortised": Accounting("plans are kept between calls", False, False),
+    "with transfers": Accounting(
+        "a plan, and the problem's transfers (their median over all variants, as all move the same "
+        "arrays), at every call",
+        True,
+        True,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The data of Table 1: contenders are classes (letters) by form; printed orders by line."""
+
+    sizes: list[int]
+    words: dict[str, str]
+    transform: str
+    kept: str
+    contenders: dict[str, dict[str, Choice]]
+    printed: dict[tuple[str, str], list[str]]
+
+    def word(self, letter: str, accounting: str) -> str:
+        """The class as the paper prints it; the transform has another word where plans are kept."""
+        kept = letter == self.transform and not ACCOUNTINGS[accounting].plan
+        return self.kept if kept else self.words[letter]
+
+
+@lru_cache
+def layout() -> Layout:
+    """Reads experiments/jpdc/baselines.toml. UserError when it is damaged."""
+    raw = folders.part("jpdc", "baselines")["table1"]
+    return Layout(
+        list(raw["sizes"]),
+        dict(raw["words"]),
+        raw["transform"]["class"],
+        raw["transform"]["kept"],
+        {
+            form: {letter: parse(one, f"table1: {form}.{letter}") for letter, one in own.items()}
+            for form, own in raw["contenders"].items()
+        },
+        {(line["form"], line["counts"]): list(line["printed"]) for line in raw["lines"]},
+    )
+
+
+def cells(points: pd.DataFrame, data: Layout | None = None, outcome: str = "passed") -> pd.DataFrame:
+    """One line per accounting and decided cell; see COLUMNS. Square sizes only; the window, mode, input
+    and precision of best_table.USUAL.
+
+    `winner`, `tied_with` (joined by `;`) and `absent` (classes without a time) are letters; times in
+    microseconds are whole: with plan and transfers where the accounting has them.
+    """
+    data = data or layout()
+    usual = points[points["outcome"] == outcome]
+    for name, value in USUAL.items():
+        usual = usual[usual[name] == value]
+    usual = usual[usual["size"] == [f"{n}x{n}" for n in usual["left_rows"]]]
+    records = []
+    keys = ["form", "counts", "lefts", "rights", "left_rows", "size"]
+    for values, cell in usual.groupby(keys, sort=True):
+        classes = data.contenders.get(values[0], {})
+        own = {letter: cell[choice.mask(cell)] for letter, choice in classes.items()}
+        moved = cell[TRANSFERS].sum(axis=1, min_count=len(TRANSFERS)).dropna().median()
+        for name, accounting in ACCOUNTINGS.items():
+            best = {}
+            for letter, contender in own.items():
+                times = contender["compute_us"].to_numpy()
+                if accounting.transfers:
+                    times = times + moved
+                if accounting.plan and letter == data.transform:
+                    times = times + contender["plan_us"].to_numpy()
+                if np.isfinite(times).any():
+                    fastest = int(np.nanargmin(times))
+                    point = contender.iloc[fastest].copy()
+                    point["time_us"] = times[fastest]
+                    if accounting.plan and letter == data.transform:
+                        point["between_us"] = point["between_plan_us"]
+                    best[letter] = point
+            if data.transform in best and len(best) > 1:
+                place = dict(zip(["form", "counts", "lefts", "rights", "side", "size"], values))
+                absent = ";".join(letter for letter in classes if letter not in best)
+                records.append(
+                    {
+                        "accounting": name,
+                        **place,
+                        **_judge(best, list(data.words)),
+                        "transfers_us": moved if accounting.transfers else float("nan"),
+                        "absent": absent,
+                    }
+                )
+    table = pd.DataFrame.from_records(records, columns=COLUMNS)
+    order = {name: place for place, name in enumerate(ACCOUNTINGS)}
+    keyed = table.assign(_a=table["accounting"].map(order), _f=table["form"].map(form_order))
+    by = ["_a", "_f", "lefts", "rights", "side"]
+    return table.loc[keyed.sort_values(by, kind="stable").index].reset_index(drop=True)
+
+
+def _judge(best: dict[str, pd.Series], letters: list[str]) -> dict[str, Any]:
+    """Winner, ties and runner-up among the best points of the classes of a cell (at least two)."""
+    ranked = sorted(best, key=lambda letter: (best[letter]["time_us"], letters.index(letter)))
+    first, second = best[ranked[0]], best[ranked[1]]
+    tied = [
+        letter for letter in ranked[1:] if best[letter]["time_us"] - first["time_us"] <= noise_us(first, best[letter])
+    ]
+    return {
+        "winner": ranked[0],
+        "tied_with": ";".join(tied),
+        "variant": first["variant"],
+        "params": first["params"],
+        "time_us": first["time_us"],
+        "runner_up": ranked[1],
+        "runner_up_us": second["time_us"],
+        "margin": second["time_us"] / first["time_us"],
+        "is_tie": bool(tied),
+    }
+
+
+def winners(row: pd.Series) -> list[str]:
+    """Letters of the winner and of the classes that tie with it."""
+    return [row["winner"], *[letter for letter in str(row["tied_with"]).split(";") if letter]]
+
+
+def compare(line: pd.DataFrame, printed: Sequence[str], data: Layout | None = None) -> str:
+    """`same`, `same where measured`, or `differs`: can the cells of a line (one accounting), the
+    transform at infinity added, be read as the printed order? A tie may be read either way. In
+    the second case only cells of `sizes` that were not measured could complete the order."""
+    data = data or layout()
+    if line.empty:
+        return "not measured"
+    measured = {int(row["side"]): set(winners(row)) for _, row in line.iterrows()}
+    if _reads_as([measured[size] for size in sorted(measured)] + [{data.transform}], printed):
+        return "same"
+    # A class may also lie between two measured sizes: as if all were open.
+    opened: list[set[str]] = []
+    for size in sorted({*measured, *data.sizes}):
+        opened.append(measured.get(size, set(printed)))
+    return "same where measured" if _reads_as([*opened, {data.transform}], printed) else "differs"
+
+
+def _reads_as(allowed: list[set[str]], printed: Sequence[str]) -> bool:
+    """Whether one letter can be taken of each set so that, repetitions joined, `printed` results."""
+    places = {0} if allowed[0] & {printed[0]} else set()
+    for one in allowed[1:]:
+        places = {
+            next_ for place in places for next_ in (place, place + 1) if next_ < len(printed) and printed[next_] in one
+        }
+    return len(printed) - 1 in places
+
+
+def order_here(line: pd.DataFrame, data: Layout | None = None) -> list[str]:
+    """The winners of a line from left to right, repetitions joined, the transform at infinity last."""
+    data = data or layout()
+    letters = [*line.sort_values("side")["winner"], data.transform] if len(line) else []
+    return [one for place, one in enumerate(letters) if place == 0 or letters[place - 1] != one]
+
+
+def paper_shaped(table: pd.DataFrame, accounting: str, data: Layout | None = None) -> pd.DataFrame:
+    """The paper's lines and columns as text; in its own accounting beside the printed order."""
+    data = data or layout()
+    own = table[table["accounting"] == accounting]
+    shown = []
+    for (form, counts), printed in data.printed.items():
+        line = own[(own["form"] == form) & (own["counts"] == counts)]
+        cells_of = _texts(line, accounting, data, data.sizes)
+        found = {"Matrices": counts, **cells_of}
+        if accounting == "paper":
+            found["Here"] = _arrows(order_here(line, data), accounting, data) or UNMEASURED
+            found["Printed"] = _arrows(printed, accounting, data)
+            verdict = compare(line, printed, data)
+            found["Order"] = f"**{verdict}**" if verdict == "differs" else verdict
+        shown.append(found)
+    return pd.DataFrame(shown)
+
+
+def extended(table: pd.DataFrame, accounting: str, data: Layout | None = None) -> pd.DataFrame:
+    """Every decided form, count and size as text; empty without any."""
+    data = data or layout()
+    own = table[table["accounting"] == accounting]
+    sizes = sorted({int(side) for side in own["side"]})
+    lines = own.groupby(["form", "counts"], sort=False)
+    return pd.DataFrame(
+        [{"Form": form, "Matrices": counts, **_texts(line, accounting, data, sizes)} for (form, counts), line in lines]
+    )
+
+
+def _texts(line: pd.DataFrame, accounting: str, data: Layout, sizes: list[int]) -> dict[str, str]:
+    found = dict.fromkeys([f"{size}x{size}" for size in sizes] + [INFINITY], UNMEASURED)
+    for _, row in line.iterrows():
+        words = " = ".join(data.word(letter, accounting) for letter in winners(row))
+        if row["size"] in found:
+            found[row["size"]] = f"({words})" if row["is_tie"] else words
+    if len(line):
+        found[INFINITY] = data.word(data.transform, accounting)
+    return found
+
+
+def _arrows(letters: Sequence[str], accounting: str, data: Layout) -> str:
+    return " → ".join(data.word(letter, accounting) for letter in letters)
+
+
+def incomplete(table: pd.DataFrame, accounting: str, data: Layout | None = None) -> str:
+    """A sentence on cells that were decided although a class has no time; empty without any."""
+    data = data or layout()
+    own = table[(table["accounting"] == accounting) & (table["absent"] != "")]
+    named = [
+        f"{row['counts']} {row['size']} ({', '.join(data.words[one] for one in row['absent'].split(';'))})"
+        for _, row in own.iterrows()
+    ]
+    return f"Decided without a class that has no time there: {', '.join(named)}." if named else ""
+
+
+def to_markdown(table: pd.DataFrame, data: Layout | None = None) -> str:
+    """Markdown: per accounting the paper's shape, then everything that was measured."""
+    parts = ["# Table 1: the fastest class\n", RULE + "\n"]
+    if table.empty:
+        return "\n".join([*parts, "No cell of it is decided in this set.\n"])
+    for name, accounting in ACCOUNTINGS.items():
+        parts += [f"## {name.capitalize()} ({accounting.meaning})\n"]
+        if (table["accounting"] != name).all():
+            parts.append("No cell is decided: its times were not measured.\n")
+            continue
+        parts.append(markdown(paper_shaped(table, name, data)))
+        if note := incomplete(table, name, data):
+            parts.append(note + "\n")
+        parts += ["All measured sizes and counts:\n", markdown(extended(table, name, data))]
+        if accounting.transfers:
+            parts.append(_share(table[table["accounting"] == name]))
+    return "\n".join(parts)
+
+
+def _share(own: pd.DataFrame) -> str:
+    part = own["transfers_us"] / own["time_us"]
+    most = own.loc[part.idxmax()]
+    return (
+        f"Transfers are {100 * part.median():.0f} % of the winner's time at the median cell, at most "
+        f"{100 * part.max():.0f} % ({most['counts']}, {most['size']}: {si_time(most['transfers_us'] * MICRO)}).\n"
+    )
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """CSV of all columns; times in microseconds, six significant digits."""
+    return csv(table)
+
+
+def to_tex(table: pd.DataFrame, data: Layout | None = None) -> str:
+    """LaTeX: the paper's shape as a complete tabular per accounting, no package needed."""
+    parts = []
+    for name, accounting in ACCOUNTINGS.items():
+        if (table["accounting"] == name).any():
+            shown = paper_shaped(table, name, data).replace(r"\*\*", "", regex=True)
+            rows = [list(shown.columns), *shown.to_numpy().tolist()]
+            text = [" & ".join(tex_escape(cell) for cell in row) + r" \\" for row in rows]
+            body = "\n".join([r"\hline", text[0], r"\hline", *text[1:], r"\hline"])
+            aligned = "l" * len(shown.columns)
+            head = f"% {name}: {accounting.meaning}"
+            parts.append(f"{head}\n\\begin{{tabular}}{{{aligned}}}\n{body}\n\\end{{tabular}}\n")
+    return "\n".join(parts) or "% No cell of Table 1 is decided in this set.\n"
+
+
+def texts(table: pd.DataFrame) -> dict[str, str]:
+    """The files of the `cells` of a set, text by name."""
+    return {"table1.md": to_markdown(table), "table1.csv": to_csv(table), "table1.tex": to_tex(table)}
+
+
+def files(results: ResultSet) -> dict[str, str]:
+    """The files of the table, text by name."""
+    return texts(cells(results.points))
+
+
+def chapter(results: ResultSet) -> list[dict[str, Any]]:
+    """The chapter of the report (see plots.report.front)."""
+    found, tables, notes = cells(results.points), [], [RULE]
+    if found.empty:
+        notes = ["No cell of the paper's Table 1 is decided in this set: its algorithms were not measured here."]
+    for name, accounting in ACCOUNTINGS.items():
+        if not (found["accounting"] == name).any():
+            continue
+        title = f"{name.capitalize()}: {accounting.meaning}"
+        tables.append((title, paper_shaped(found, name), name == "paper"))
+        tables.append((f"{title}; all sizes and counts", extended(found, name), False))
+        if note := incomplete(found, name):
+            notes.append(f"{name.capitalize()}. {note}")
+    return [{"id": "table1", "title": "Table 1 of the paper", "notes": notes, "tables": tables}]

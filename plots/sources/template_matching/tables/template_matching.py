@@ -1,0 +1,241 @@
+"""Template matching: time, and time with transfers, of each implementation by template, area of shifts and number of templates, with
+the numbers of the paper of the sliding window beside ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+
+from experiments import folders
+from plots import style
+from plots.metrics import si_time
+from plots.sources.template_matching.tables import rivals
+from plots.tables.hosts import host_of
+from plots.tables.text import csv, markdown
+from plots.tidy import PROBLEM, TRANSFERS, ResultSet
+from xcorr.variants import assignments
+
+NAME = "template_matching"
+TITLE = "Template matching"
+COMMAND = "./scripts/reproduce.sh --preset quick --experiments template-matching"
+NONE = f"No template matching was measured in this set. `{COMMAND}` measures it."
+ABOUT = (
+    "Scores of templates in frames that contain them at every shift. The total time is that of the computation and of the transfers: upload of the matrices, "
+    "download of the result. Both are the same for all variants of a problem, and medians over their points. A variant on a CPU has no transfers. Plans are kept "
+    "between frames and are in no time here. A line is the point of a variant with the shortest time; on a CPU of a number of threads."
+)
+PAPER = (
+    "P1 to P6 are the template sizes of the paper of the sliding window. Its speed-ups are of total times, transfers included, on a Tesla C1060 over four "
+    "threads of a Xeon W3580. Here the fastest CPU variant with all threads is compared with the tile that has the shortest time without transfers. The paper's text gives the smallest and the largest area of shifts, 5 x 19 and 19 x 37, but not of which patients: which one is whose was chosen here."
+)
+TEMPLATES = 10  # of each patient, in what stands beside the paper
+MISSING = "–"
+CHAPTER = 60
+COLUMNS = [*PROBLEM, "fields", "patient", "shifts", "variant", "threads", "params", "time_us", "total_us", "tflops"]
+
+
+@dataclass(frozen=True)
+class Patient:
+    """One of the paper's data sets: its own numbers, and the frame that gives the chosen area of shifts."""
+
+    name: str
+    template: tuple[int, int]
+    shifts: tuple[int, int]
+    tile: str
+    speedup: float
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """Rows and columns of the region of interest."""
+        return self.template[0] + self.shifts[0] - 1, self.template[1] + self.shifts[1] - 1
+
+    @property
+    def area(self) -> int:
+        """Elements of the template."""
+        return self.template[0] * self.template[1]
+
+
+def _pair(text: str) -> tuple[int, int]:
+    rows, cols = text.split("x")
+    return int(rows), int(cols)
+
+
+@lru_cache(maxsize=1)
+def data() -> dict[str, Any]:
+    """experiments/template_matching/baselines.toml."""
+    return folders.part("template_matching", "baselines")
+
+
+@lru_cache(maxsize=1)
+def patients() -> dict[str, Patient]:
+    """The patients by name."""
+    found = (
+        Patient(one["name"], _pair(one["template"]), _pair(one["shifts"]), one["tile"], float(one["speedup"]))
+        for one in data()["patients"]
+    )
+    return {one.name: one for one in found}
+
+
+def variant(role: str) -> str:
+    """The variant of a role: `tiled`, `centred`, `direct`, `transform` or `specialised`."""
+    return str(data()["variants"][role])
+
+
+def generic_registers() -> int:
+    """Registers that a thread of the kernel that is compiled for all sizes has."""
+    return int(data()["registers"]["generic"])
+
+
+def every_point(results: ResultSet) -> pd.DataFrame:
+    """Verified points of templates in larger frames in the usual mode, with `patient` (empty: none), `shifts` (their number), `threads` of a CPU,
+    `time_us`, `total_us` (with transfers, see ABOUT) and `tflops`."""
+    found = results.with_fields
+    if found.empty:
+        return found
+    usual = (found["outcome"] == "passed") & (found["mode"] == "stream") & (found["input"] == "uniform")
+    inside = (found["left_rows"] < found["right_rows"]) & (found["left_cols"] < found["right_cols"])
+    own = found[usual & inside & (found["window"] == "valid") & (found["precision"] == "fp32")]
+    by_shape = {(*one.template, *one.frame): one.name for one in patients().values()}
+    shapes = own[["left_rows", "left_cols", "right_rows", "right_cols"]].astype(int)
+    valid = (shapes["right_rows"] - shapes["left_rows"] + 1) * (shapes["right_cols"] - shapes["left_cols"] + 1)
+    transfers = own.groupby([*PROBLEM, "fields", "backend"])[TRANSFERS].transform("median").fillna(0).sum(axis=1)
+    return own.assign(
+        patient=[by_shape.get(tuple(one), "") for one in shapes.to_numpy().tolist()],
+        shifts=valid,
+        threads=[
+            assignments(params).get("threads", "1") if backend == "cpu" else ""
+            for backend, params in zip(own["backend"], own["params"])
+        ],
+        time_us=own["compute_us"],
+        total_us=own["compute_us"] + transfers,
+        tflops=2e-6 * own["fmas"] / own["compute_us"],
+    )
+
+
+def points(results: ResultSet) -> pd.DataFrame:
+    """The fastest of every_point of each variant and number of threads on each problem."""
+    found = every_point(results)
+    if found.empty:
+        return found
+    by = [*PROBLEM, "fields", "variant", "threads"]
+    return found.sort_values("time_us", kind="stable").drop_duplicates(by)
+
+
+def of_patient(found: pd.DataFrame, name: str, templates: int) -> pd.DataFrame:
+    """The scores of a patient's templates among points, the fastest first."""
+    if found.empty:
+        return found
+    own = found[(found["patient"] == name) & (found["lefts"] == templates) & (found["fields"] == "score=zncc:0.3")]
+    return own.sort_values("time_us", kind="stable")
+
+
+def with_params_of(points: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """The points whose parameters `others` have too, so that a side that was not measured whole is not the slower one for that."""
+    return points[points["params"].isin(others["params"])] if len(points) and len(others) else points.iloc[:0]
+
+
+def table(results: ResultSet) -> pd.DataFrame:
+    """A line per problem, variant and number of threads, the fastest of a problem first: columns COLUMNS."""
+    found = points(results)
+    if found.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    by = ["left_rows", "left_cols", "right_rows", "right_cols", "lefts", "fields", "time_us"]
+    return found.sort_values(by, kind="stable")[COLUMNS].reset_index(drop=True)
+
+
+def readable(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines as a reader sees them."""
+    shapes = lines[["lefts", "left_rows", "left_cols", "right_rows", "right_cols"]].astype(int).to_numpy().tolist()
+    return pd.DataFrame(
+        {
+            "Templates": [
+                f"{count} x {rows}x{cols}" + (f" ({patient})" if patient else "")
+                for (count, rows, cols, *_), patient in zip(shapes, lines["patient"])
+            ],
+            "Frame": [f"{rows}x{cols}" for *_, rows, cols in shapes],
+            "Fields": [text.replace(";", ", ") for text in lines["fields"]],
+            "Variant": [
+                style.label(name) + {"1": ", one thread", "all": ", all threads"}.get(threads, "")
+                for name, threads in zip(lines["variant"], lines["threads"])
+            ],
+            "Parameters": [text.replace(";", ", ") or MISSING for text in lines["params"]],
+            "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
+            "Time with transfers": [si_time(us * 1e-6) for us in lines["total_us"]],
+            "TFLOP/s": [f"{one:.3g}" for one in lines["tflops"]],
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """The tile with the shortest time, and what it gains over the threaded CPU: `total` with transfers, `compute` without."""
+
+    tile: str
+    total: float
+    compute: float
+
+
+def speedup(results: ResultSet, patient: Patient, templates: int) -> Speedup | None:
+    """Times of the threaded CPU, that of the set or of its host, over those of the tiled passes; None without rows of both."""
+    found = of_patient(every_point(results), patient.name, templates)
+    if found.empty:
+        return None
+    tiled, threaded = found[found["variant"] == variant("tiled")], _threaded(found)
+    if threaded.empty and (host := host_of(results)):
+        threaded = _threaded(of_patient(every_point(host), patient.name, templates))
+    if tiled.empty or threaded.empty:
+        return None
+    best, rival = tiled.iloc[0], threaded.iloc[0]
+    total, compute = (float(rival[one] / best[one]) for one in ("total_us", "time_us"))
+    return Speedup(assignments(best["params"])["template_tile"], total, compute)
+
+
+def _threaded(points: pd.DataFrame) -> pd.DataFrame:
+    """Points on a CPU with all threads."""
+    return points[(points["backend"] == "cpu") & (points["threads"] == "all")] if len(points) else points
+
+
+def beside_paper(results: ResultSet, templates: int = TEMPLATES) -> pd.DataFrame:
+    """The paper's best tile and speed-up of each patient beside ours, which are empty where rows are missing."""
+    lines = []
+    for one in patients().values():
+        ours = speedup(results, one, templates)
+        lines.append(
+            {
+                "Patient": one.name,
+                "Template": f"{one.template[0]}x{one.template[1]}",
+                "Shifts": f"{one.shifts[0]}x{one.shifts[1]}",
+                "Best tile, paper": one.tile,
+                "Best tile": ours.tile if ours else MISSING,
+                "Speed-up with transfers, paper": f"{one.speedup:.2f}",
+                "Speed-up with transfers": f"{ours.total:.2f}" if ours else MISSING,
+                "Speed-up without transfers": f"{ours.compute:.2f}" if ours else MISSING,
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def files(results: ResultSet) -> dict[str, str]:
+    """The files of the table; without rows, one that says so and has the paper's numbers."""
+    lines, paper = table(results), markdown(beside_paper(results))
+    if lines.empty:
+        return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n\n{PAPER}\n\n{paper}"}
+    text = f"# {TITLE}\n\n{ABOUT}\n\n{markdown(readable(lines))}\n\n{PAPER}\n\n{paper}"
+    if len(beside := rivals.table(results)):
+        text += "\n\n".join(["", f"## {rivals.TITLE}", *rivals.notes(results), markdown(beside)])
+    return {f"{NAME}.md": text, f"{NAME}.csv": csv(lines)}
+
+
+def chapter(results: ResultSet) -> list[dict[str, Any]]:
+    """The chapter of the report (see plots.report.front)."""
+    lines = table(results)
+    notes = [NONE if lines.empty else ABOUT, PAPER, *rivals.notes(results)]
+    tables = [(f"The paper's patients, {TEMPLATES} templates", beside_paper(results), True)]
+    if len(lines):
+        tables.append(("Time by template and frame", readable(lines), False))
+    if len(beside := rivals.table(results)):
+        tables.append((rivals.TITLE, beside, False))
+    return [{"id": NAME, "title": TITLE, "notes": notes, "tables": tables}]

@@ -1,0 +1,132 @@
+"""What scores of templates cost beside plain sums of products: the fastest variant of each on the same problem, and their ratio."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from plots import style, tidy
+from plots.metrics import si_time
+from plots.tables.text import csv, markdown
+from xcorr.fields import Fields
+
+NAME = "template_scores"
+FEEDS = "template_matching"  # experiments that feed it say which scores count
+TITLE = "Scores beside products"
+PART_OF = ("template_matching", 2)
+NONE = "No problem of template matching was measured with a score and with products."
+PRECISIONS = ("fp32", "3xtf32")  # FP32 grade
+BARS = {"none": 1.3, "masks": 4.0}  # most that a score may take, in times of the product
+SHORTEST_US = 20.0  # a product that takes less has no bar: constant costs decide
+ABOUT = (
+    f"Each problem of template matching that was measured with a score, ncc or zncc, and as plain sums of products of the same matrices, window and result. Both times are those of "
+    f"the fastest variant of all that any experiment measured. The bar is {BARS['none']} times the product without masks and {BARS['masks']:g} times with masks. "
+    f"It is for problems whose product takes at least {SHORTEST_US:g} µs. The largest ratio comes first."
+)
+PLACE = [*tidy.PROBLEM, "backend"]
+COLUMNS = [
+    *PLACE,
+    "fields",
+    "variant",
+    "params",
+    "precision",
+    "time_us",
+    "product_variant",
+    "product_params",
+    "product_precision",
+    "product_us",
+    "ratio",
+    "bar",
+]
+
+
+def product_of(fields: str) -> str:
+    """The fields of a problem with its scores and masks replaced by sums of products: `score=zncc:0.3/result=peak` gives `result=peak`."""
+    cells = Fields.of_text(fields)
+    return Fields(boundary=cells.boundary, result=cells.result, same=cells.same, views=cells.views).text
+
+
+def table(results: tidy.ResultSet) -> pd.DataFrame:
+    """A line per problem with a score, the largest ratio first: columns COLUMNS. `bar` is NaN where the product takes less than
+    SHORTEST_US. Times in microseconds. A CPU is compared with a CPU, a GPU with a GPU."""
+    frames = [one for one in (results.points, results.with_fields) if len(one)]
+    every = (
+        pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*PLACE, "outcome", *tidy.CONDITION])
+    )
+    usual = (every["outcome"] == "passed") & (every["mode"] == "stream") & (every["input"] == "uniform")
+    own = every[usual & every["precision"].isin(PRECISIONS)]
+    if own.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    best = own.sort_values(["compute_us", "variant"], kind="stable").drop_duplicates([*PLACE, "fields"])
+    kinds = {text: Fields.of_text(text) for text in own["fields"].unique()}
+    fed = {name for name, feeds in results.feeds.items() if FEEDS in feeds}
+    wanted = own[[not fed.isdisjoint(names.split(";")) for names in own["experiments"]]]
+    places = pd.MultiIndex.from_frame(wanted[[*PLACE, "fields"]])
+    scored = best["fields"].map(lambda text: kinds[text].score.startswith(("ncc", "zncc")))
+    scores = best[scored & pd.MultiIndex.from_frame(best[[*PLACE, "fields"]]).isin(places)]
+    scores = scores.rename(columns={"compute_us": "time_us"}).assign(
+        product=[product_of(text) for text in scores["fields"]],
+        most=[BARS["none" if kinds[text].masks == "none" else "masks"] for text in scores["fields"]],
+    )
+    products = best.rename(
+        columns={
+            "fields": "product",
+            "compute_us": "product_us",
+            **{name: f"product_{name}" for name in ("variant", "params", "precision")},
+        }
+    )[[*PLACE, "product", "product_us", "product_variant", "product_params", "product_precision"]]
+    found = scores.merge(products, on=[*PLACE, "product"])
+    found = found.assign(
+        ratio=found["time_us"] / found["product_us"], bar=found["most"].where(found["product_us"] >= SHORTEST_US)
+    )
+    return found.sort_values("ratio", ascending=False, kind="stable")[COLUMNS].reset_index(drop=True)
+
+
+def verdict(ratio: float, bar: float) -> str:
+    """`at most 1.3`, `above 1.3`, or that there is no bar."""
+    if pd.isna(bar):
+        return f"none, product below {SHORTEST_US:g} µs"
+    return f"at most {bar:g}" if ratio <= bar else f"**above {bar:g}**"
+
+
+def readable(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines as a reader sees them."""
+    shapes = lines[["left_rows", "left_cols", "right_rows", "right_cols"]].astype(int).to_numpy().tolist()
+    sides = [tidy.size_label(*one) for one in shapes]
+    return pd.DataFrame(
+        {
+            "Matrices": [f"{a}-to-{b}" for a, b in zip(lines["lefts"], lines["rights"])],
+            "Size": sides,
+            "Window": lines["window"],
+            "Fields": [text.replace("/", ", ") for text in lines["fields"]],
+            "Fastest score": [style.label(*one) for one in zip(lines["variant"], lines["precision"])],
+            "Time": [si_time(us * 1e-6) for us in lines["time_us"]],
+            "Fastest product": [style.label(*one) for one in zip(lines["product_variant"], lines["product_precision"])],
+            "Time of the product": [si_time(us * 1e-6) for us in lines["product_us"]],
+            "Ratio": [f"{one:.2f}" for one in lines["ratio"]],
+            "Bar": [verdict(*one) for one in zip(lines["ratio"], lines["bar"])],
+        }
+    )
+
+
+def summary(lines: pd.DataFrame) -> str:
+    """A sentence that counts the problems above their bar."""
+    judged = lines.dropna(subset=["bar"])
+    above = int((judged["ratio"] > judged["bar"]).sum())
+    return f"{len(lines)} problems, {len(judged)} with a bar, {above} of them above it."
+
+
+def files(results: tidy.ResultSet) -> dict[str, str]:
+    """The files of the table; without rows, one that says so."""
+    lines = table(results)
+    if lines.empty:
+        return {f"{NAME}.md": f"# {TITLE}\n\n{NONE}\n"}
+    text = f"# {TITLE}\n\n{ABOUT}\n\n{summary(lines)}\n\n{markdown(readable(lines))}"
+    return {f"{NAME}.md": text, f"{NAME}.csv": csv(lines)}
+
+
+def chapter_parts(results: tidy.ResultSet) -> tuple[list[str], list[tuple[str, pd.DataFrame, bool]]]:
+    """Notes and tables for the chapter on template matching (see plots.report.front)."""
+    lines = table(results)
+    if lines.empty:
+        return [], []
+    return [f"{TITLE}: {summary(lines)} {ABOUT}"], [(TITLE, readable(lines), False)]

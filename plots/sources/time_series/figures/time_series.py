@@ -1,0 +1,122 @@
+"""Time series: the sweeps of experiments/time_series/figures.toml, and which kind of algorithm is fastest by samples and templates."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+
+from experiments import folders
+from plots import style
+from plots.drawing import Drawing, Omitted, Result
+from plots.figures import _cells, _panels
+from plots.metrics import METRICS, si_time
+from plots.sources.time_series.tables import time_series
+from plots.tidy import ResultSet
+
+ORDER = 90
+TITLE = "Time series"
+SECTION = time_series.NAME
+LABELS = {"samples": "Samples of a template", "templates": "Templates", "shifts": "Shifts of a template"}
+MISSING = "not measured in this set (python3 -m experiments.driver.run --experiments {})"
+TENSOR = ("tf32", "3xtf32", "fp16", "bf16x3")  # precisions that tensor cores compute
+KINDS = {"direct": "#f0f0f0", "tensor cores": "#c6dbef", "transform": "#fdd0a2"}
+HATCHES = {"direct": "", "tensor cores": "////", "transform": "...."}
+MAP_SHIFTS = 1_000_000
+PREFIX = "timeseries-"  # of nearly every variant of the map
+
+
+@lru_cache(maxsize=1)
+def sweeps() -> dict[str, dict[str, Any]]:
+    """The sweeps by key."""
+    return dict(folders.part("time_series", "figures")["drawn_by"]["time_series"])
+
+
+def kind(variant: str, family: str, precision: str) -> str:
+    """One of KINDS."""
+    if style.is_transform(variant, family):
+        return "transform"
+    return "tensor cores" if precision in TENSOR else "direct"
+
+
+def draw(results: ResultSet) -> list[Result]:
+    """The sweeps, then the map; Omitted with what measures it where there are no rows."""
+    points = time_series.points(results)
+    return [*(_sweep(points, key, spec) for key, spec in sweeps().items()), _map(points)]
+
+
+def _sweep(points: pd.DataFrame, key: str, spec: dict[str, Any]) -> Result:
+    name = f"time_series_{key}"
+    for column, value in spec["fixed"].items():
+        points = points[points[column] == value]
+    # A variant of one point only, as of Table 2, is no curve.
+    curve = ["variant", "family", "precision"]
+    points = points[points.groupby(curve)[spec["x"]].transform("nunique") > 1]
+    if points.empty:
+        return Omitted(name, MISSING.format("time-series"), SECTION)
+    metric = METRICS[spec["metric"]]
+    points = points.assign(y=metric.of(points)).sort_values(spec["x"])
+    curves = list(points.groupby(curve, sort=True))
+    labels = [style.label(variant, precision) for (variant, _, precision), _ in curves]
+    figure, axes = _panels.curve_axes(labels)
+    handles: dict[str, object] = {}
+    for label, ((variant, family, precision), own) in zip(labels, curves):
+        look = style.look(variant, family, precision)
+        drawn = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": label}
+        (handles[label],) = axes.plot(own[spec["x"]], own["y"], **drawn)
+    measured = sorted(map(int, points[spec["x"]].unique()))
+    _panels.log_ticks(axes, measured, [f"{one / 1e6:g} M" if one >= 1e6 else f"{one:,}" for one in measured])
+    axes.set_xlabel(LABELS[spec["x"]])
+    axes.set_ylabel(metric.axis_label)
+    _panels.log_axis(axes, points["y"].to_numpy(dtype=float), _panels.tick_text(metric.unit))
+    _panels.legend_below(figure, handles, style.PAGE_IN)
+    return Drawing(
+        name=name,
+        title=f"{TITLE}: {spec['title'].lower()}",
+        caption=f"{metric.label} against {LABELS[spec['x']].lower()}. {spec['caption']} Each variant has its fastest parameters at each point.",
+        alt=f"Line chart: {metric.label.lower()} against {LABELS[spec['x']].lower()}; curves: {', '.join(labels)}.",
+        figure=figure,
+        section=SECTION,
+    )
+
+
+def _map(points: pd.DataFrame) -> Result:
+    """The fastest variant by templates and samples, a grid for each precision class."""
+    name = "time_series_crossover"
+    points = points[(points["shifts"] == MAP_SHIFTS) & (points["left_rows"] == 1)]
+    if points["samples"].nunique() < 2:
+        return Omitted(name, MISSING.format("time-series"), SECTION)
+    points = points.sort_values("compute_us", kind="stable")
+    samples, templates = (sorted(map(int, points[one].unique())) for one in ("samples", "templates"))
+    panels = []
+    for one in sorted(set(points["class"]), key=time_series.ORDER.index):
+        cells = {}
+        # Who is content with few digits may have more: otherwise transforms would be in one grid alone.
+        may = {one, time_series.GRADE} if one in TENSOR else {one}
+        fastest = points[points["class"].isin(may)].drop_duplicates(["samples", "templates"])
+        for _, row in fastest.iterrows():
+            of = kind(row["variant"], row["family"], row["precision"])
+            short = style.label(row["variant"]).removeprefix(PREFIX)
+            text = f"{short}\n{si_time(row['compute_us'] * 1e-6)}"
+            cells[str(row["templates"]), str(row["samples"])] = _cells.Cell(text, KINDS[of], HATCHES[of])
+        panels.append(
+            _cells.Panel(
+                f"{one if len(may) == 1 else f'{one} or {time_series.GRADE}'}: templates (down), samples (across)",
+                [str(n) for n in templates],
+                [str(t) for t in samples],
+                cells,
+            )
+        )
+    return Drawing(
+        name=name,
+        title=f"{TITLE}: which kind of algorithm is fastest",
+        caption=(
+            "Fastest variant by number of templates (rows) and samples of a template (columns), at a million shifts, for each precision class. A class of few digits may take "
+            "a variant of FP32 grade where that is faster. "
+            f"White: sums on ordinary cores; blue, hatched: tensor cores; orange, dotted: transforms. Names are those of the variants without “{PREFIX}”."
+        ),
+        alt="Grids of the fastest variant by templates and samples, one for each precision class.",
+        figure=_cells.draw(panels, 0.3, left=0.6),
+        section=SECTION,
+    )

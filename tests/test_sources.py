@@ -1,0 +1,152 @@
+"""A new paper is a new folder: a toy one is added to a copy of the tree, and every reader finds it. Names are unique over sources."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fixtures import sets
+
+from experiments import folders
+from experiments.driver import schema
+from plots.tables.claims import verdicts
+from xcorr.errors import UserError
+from xcorr.paths import ROOT
+
+TOY = {  # Python below plots/sources/toy, all else below experiments/toy
+    "README.md": "# toy: a paper that nobody wrote\n",
+    "toy-sizes.toml": """
+title = "Toy sizes"
+form = "one-to-one"
+feeds = ["toy_table", "claims"]
+variants = ["*"]
+precisions = ["fp32"]
+modes = ["stream"]
+window = "full"
+[[problems]]
+sizes = [16, 32]
+counts = ["1:1"]
+""",
+    "claims.toml": """
+[series]
+toy = ["some_variant"]
+[[claims]]
+id = "TOY1"
+section = "toy paper, 1"
+statement = "A variant is as fast as itself"
+class = "machine"
+experiments = ["toy-sizes"]
+paper = "1"
+quantity = "time / time"
+compute = { name = "ratio", of = "toy", to = "toy", form = "one-to-one", counts = "1-to-1", sizes = [16, 32] }
+test = { near = 1, tolerance = 0.01 }
+[[claims]]
+id = "TOY2"
+section = "toy paper, 2"
+statement = "The set has its key"
+class = "toy"
+experiments = ["toy-sizes"]
+paper = "1"
+compute = { name = "keys" }
+test = { at_least = 1 }
+""",
+    "figures.toml": """
+[toy_times]
+title = "toy times"
+metric = "time"
+experiments = ["toy-sizes"]
+sizes = [16, 32]
+where = { form = "one-to-one", counts = "1-to-1" }
+series = [{ label = "toy", where = { variant = "some_variant" } }]
+""",
+    "claims.py": """
+from plots.tables.claims.values import Found, known
+
+CLASS, ORDER, ABOUT = "toy", 90, "of the toy paper"
+COMPUTATIONS = {"keys": lambda results, args: Found([known(results.key, 1)])}
+""",
+    "tables/toy_table.py": """
+CHAPTER = 90
+
+def files(results):
+    return {"toy_table.md": f"{len(results.feeding('toy_table'))} points"}
+
+def chapter(results):
+    return [{"id": "toy", "title": "The toy paper", "notes": ["Nobody wrote it."], "tables": []}]
+""",
+}
+
+
+def test_a_paper_that_is_added_as_a_folder_is_measured_drawn_and_judged(tmp_path: Path) -> None:
+    copy, results, out = tmp_path / "copy", tmp_path / "results", tmp_path / "out"
+    for name in ("experiments", "plots", "xcorr"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, text in TOY.items():
+        path = copy / ("plots/sources/toy" if name.endswith(".py") else "experiments/toy") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def call(module: str, *words: object) -> str:
+        command = [sys.executable, "-m", module, *map(str, words)]
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    known = schema.load_experiments(copy / "experiments")
+    assert known["toy-sizes"].title == "Toy sizes" and set(known) == {*schema.load_experiments(), "toy-sizes"}
+    (line,) = (one for one in call("plots.figures", "--list").splitlines() if one.startswith("toy_times"))
+    assert line.endswith("python3 -m experiments.driver.run --experiments toy-sizes")
+    shapes = ("left_rows", "left_cols", "right_rows", "right_cols")
+    rows = [
+        sets.row(experiment="toy-sizes", repetition=i, compute_us=10.0 + size, **dict.fromkeys(shapes, size))
+        for size in (16, 32)
+        for i in range(5)
+    ]
+    sets.write_set(results, rows)
+    call("plots.render", sets.KEY, "--results", results, "--out", out)
+    with (out / "tables/claims.csv").open(encoding="utf-8") as file:
+        verdict = {line["id"]: line["verdict"] for line in csv.DictReader(file)}
+    assert verdict["TOY1"] == verdict["TOY2"] == "holds" and set(verdict) > set(verdicts.catalogue().claims)
+    assert (out / "tables/toy_table.md").read_text() == "2 points"
+    assert (out / "figures/toy_times.svg").is_file() and "Nobody wrote it." in (out / "report.html").read_text()
+
+
+def two_sources(folder: Path, name: str, text: str) -> None:
+    for source in ("one", "other"):
+        (folder / source).mkdir()
+        (folder / source / name).write_text(text)
+
+
+def test_two_experiments_of_one_name_are_an_error_that_names_both(tmp_path: Path) -> None:
+    two_sources(tmp_path, "same.toml", TOY["toy-sizes.toml"])
+    for read in (schema.load_experiments, schema.studies):
+        with pytest.raises(
+            UserError, match=r"other/same\.toml: .*one/same\.toml has the same name; rename one of them"
+        ):
+            read(tmp_path)
+
+
+def test_two_claims_and_two_series_of_one_name_are_errors_that_name_both(tmp_path: Path) -> None:
+    text = TOY["claims.toml"].replace('class = "toy"', 'class = "machine"').replace('"keys"', '"noise"')
+    two_sources(tmp_path, "claims.toml", text)
+    with pytest.raises(
+        UserError, match=r"^other/claims\.toml: claim TOY1: stands in one/claims\.toml too; remove one$"
+    ):
+        verdicts.catalogue(tmp_path)
+    (tmp_path / "one" / "claims.toml").write_text('[series]\ntoy = ["some_variant"]\n')
+    verdicts.catalogue.cache_clear()
+    with pytest.raises(
+        UserError, match=r"^other/claims\.toml: series toy: stands in one/claims\.toml too; remove one$"
+    ):
+        verdicts.catalogue(tmp_path)
+
+
+def test_a_part_of_a_source_is_no_experiment(tmp_path: Path) -> None:
+    for name in (*folders.PARTS, *folders.SETTINGS):
+        (tmp_path / "one").mkdir(exist_ok=True)
+        (tmp_path / "one" / f"{name}.toml").write_text("")
+    assert folders.experiments(tmp_path) == {}
