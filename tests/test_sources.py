@@ -13,6 +13,7 @@ from fixtures import sets
 
 from experiments import folders
 from experiments.driver import schema
+from plots.figures import _paper
 from plots.tables.claims import verdicts
 from xcorr.errors import UserError
 from xcorr.paths import ROOT
@@ -143,6 +144,14 @@ def test_two_claims_and_two_series_of_one_name_are_errors_that_name_both(tmp_pat
         UserError, match=r"^other/claims\.toml: series toy: stands in one/claims\.toml too; remove one$"
     ):
         verdicts.catalogue(tmp_path)
+
+
+def test_two_figures_of_one_name_are_an_error(tmp_path: Path) -> None:
+    two_sources(tmp_path, "figures.toml", TOY["figures.toml"])
+    with pytest.raises(
+        UserError, match=r"other/figures\.toml: figure toy_times: stands in another source too; rename one"
+    ):
+        _paper.specs(tmp_path)
 
 
 def test_a_part_of_a_source_is_no_experiment(tmp_path: Path) -> None:

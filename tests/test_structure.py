@@ -258,9 +258,9 @@ def test_every_experiment_feeds_a_figure_or_a_table_and_the_reverse():
     for name, figure in _paper.specs().items():
         assert set(figure.experiments) <= set(data), f"{name}: experiments that do not exist"
         fed.add(name)
-    figures, tables = (
-        {one.__name__.rpartition(".")[2] for one in sources.modules(kind)} for kind in ("figures", "tables")
-    )
+    named = [[one.__name__.rpartition(".")[2] for one in sources.modules(kind)] for kind in ("figures", "tables")]
+    figures, tables = map(set, named)
+    assert [len(figures), len(tables)] == [*map(len, named)], "two modules of one name"
     assert not figures & set(_paper.specs()), "drawn by data and by code"
     outputs = figures | set(_paper.specs()) | tables | {"claims"}
     assert fed <= outputs, f"fed, but not drawn: {sorted(fed - outputs)}"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
@@ -69,12 +70,12 @@ class Spec:
         return int(match[1]) if match else 0
 
 
-@lru_cache(maxsize=1)
-def specs() -> dict[str, Spec]:
+@lru_cache
+def specs(folder: Path = folders.FOLDER) -> dict[str, Spec]:
     """Every figure of the figures.toml of all sources by key. An unknown key in a table raises TypeError, an unknown
     selection KeyError, a key of two sources UserError."""
     found: dict[str, Spec] = {}
-    for path, tables in folders.parts("figures"):
+    for path, tables in folders.parts("figures", folder):
         own = _specs(tables)
         if twice := found.keys() & own.keys():
             raise UserError(f"{path}: figure {min(twice)}: stands in another source too; rename one of them")

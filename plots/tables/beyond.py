@@ -4,7 +4,7 @@
     python3 -m plots.tables.beyond KEY --local         a local set
 
 The paper's best of a cell is the faster of the baseline (definition-based, or transforms without plan) and of our
-own rows of the paper's algorithms, as experiments/compare/baselines/<name>.toml names them. Ours is the fastest variant, in
+own rows of the paper's algorithms, as experiments/jpdc/artifact/<name>.toml names them. Ours is the fastest variant, in
 mode stream; `new` is the fastest of the families that the file calls new. The other modes have a table of their
 own: the fastest of all variants against the fastest without the new families, over the problems that every mode was
 measured on.

@@ -95,11 +95,11 @@ CELLS = {"form": "one-to-one", "counts": "1-to-1"}
 def test_every_claim_is_there_with_a_class_and_a_way_or_a_reason():
     claims = verdicts.catalogue().claims
     assert len(PAPER) == 129 and list(dict.fromkeys(PAPER)) == PAPER
-    assert sorted(claims) == sorted(PAPER)
+    assert set(PAPER) <= set(claims)
     for claim in claims.values():
         assert claim.kind in verdicts.CLASSES and claim.paper and claim.statement and claim.section
         assert claim.compute or claim.reason, claim.id
-        if claim.kind not in ("published", "series", "image", "template"):
+        if claim.kind in ("machine", "static", "later"):
             assert claim.compute, f"{claim.id}: what measuring or counting decides must be computed"
         if claim.kind == "machine":
             assert claim.experiments and claim.quantity, claim.id
