@@ -12,7 +12,7 @@ from tree import TREE
 from experiments import folders
 from xcorr.paths import ROOT
 
-BESIDE = {*("README.md", "auto_regret_points.json", "auto_table.json"), *("equivalent.csv", "measure_again.csv")}
+BESIDE = {"README.md", "auto_regret_points.json", "auto_table.json"}
 # A machine key as harness/device/device.cpp makes it, and what a set of it holds besides rows.
 SET = r"published/[a-z0-9]+(?:-[a-z0-9]+)*/"
 RECORDS = "runs|ceilings|auto_table|profiler-counters|template-rivals|series-fragments"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from xcorr.errors import UserError
-
-Own = TypeVar("Own", bound="Variant")
 
 
 @dataclass(frozen=True)
@@ -41,13 +39,12 @@ class Variant:
         has_distance = kind == "above" and argument.count(":") > 1
         return has_distance or kind not in self.results
 
-    def hash_of(self, result: str, own: str = "") -> str:
-        """What rows of this result depend on: the source_hash, or `own` in its place, and the reduction's hash."""
-        own = own or self.source_hash
-        return f"{own}+{self.reduction_hash}" if self.is_reduced(result) else own
+    def hash_of(self, result: str) -> str:
+        """What rows of this result depend on: the source_hash and, where the harness reduces surfaces to it, the reduction's hash."""
+        return f"{self.source_hash}+{self.reduction_hash}" if self.is_reduced(result) else self.source_hash
 
     @classmethod
-    def from_list(cls: type[Own], entry: dict[str, Any]) -> Own:
+    def from_list(cls, entry: dict[str, Any]) -> Variant:
         """An entry of the catalogue; UserError when the program is of another version."""
         try:
             return cls(

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from experiments.driver.points import Unit, Variant
+from experiments.driver.points import Unit
 from experiments.driver.schema import Preset
 from xcorr.errors import UserError
 from xcorr.files import resolved
 from xcorr.paths import build_directory
 from xcorr.problem import format_shape
+from xcorr.variants import Variant
 
 SEED = 1
 # Exit codes of xcorr-bench, see its --help.

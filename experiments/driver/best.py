@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from experiments.driver import store
-from experiments.driver.identity import architecture
 from experiments.driver.points import Unit
 from experiments.driver.run_records import read_runs
 from experiments.driver.schema import Experiment, Restriction
@@ -101,6 +100,12 @@ class Elsewhere:
         if not known:
             return spread(unit.params, FEW)
         return tuple(dict.fromkeys([*known, *spread(unit.params, 2)])) if self.foreign else known
+
+
+def architecture(backend: str, facts: Mapping[str, object]) -> str:
+    """What a variant of `backend` runs on, by a machine's facts (`xcorr-bench --machine`, `before` of a run's
+    record): `cpu`, or a compute capability such as 9.0."""
+    return "cpu" if backend == "cpu" else str(facts.get("compute_capability") or "unknown")
 
 
 def elsewhere(published: Path, backend: str, facts: Mapping[str, object], own: Iterable[Row] = ()) -> Elsewhere:

@@ -33,8 +33,5 @@ FLOATS = (
 NEEDED = {*GEOMETRY, "repetition"}  # integers without which a row is no row
 OUTCOMES = ("passed incorrect not_supported not_selected out_of_memory timeout failed published").split()
 
-# Beside the columns in memory, in no file: the name of all hashes that stand for the same measured code.
-IDENTITY = "identity"
-
 Row = dict[str, str]
 Key = tuple[str, ...]

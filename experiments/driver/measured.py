@@ -20,10 +20,10 @@ FACTS = ("backend", "compute_capability", "cores")
 
 
 def times_of(rows: Iterable[store.Row]) -> dict[str, Times]:
-    """Medians of all repetitions that passed in mode stream on uniform inputs, by precision; outdated sources left out, and
-    side experiments where another one has the point."""
+    """Medians of all repetitions that passed in mode stream on uniform inputs, by precision; side experiments
+    are left out where another one has the point."""
     samples: dict[tuple[str, ...], list[float]] = defaultdict(list)
-    for row in without_studies(store.newest_sources(list(rows))):
+    for row in without_studies(rows):
         usual = row["mode"] == "stream" and row["input"] == "uniform"
         if row["outcome"] == "passed" and usual and row["compute_us"]:
             cells = (row[name] for name in ("precision", "variant", "params", *GEOMETRY, *FIELDS))
@@ -38,7 +38,7 @@ def read(folder: Path, rows: list[store.Row] | None = None) -> dict[str, Any] | 
     """A set as an entry of a table, but with `times` as Times; None where it holds no verified time. `rows`: those of the
     folder, where the caller has read them."""
     rows = store.read_rows(folder) if rows is None else rows
-    times = times_of(rows)
+    times = times_of(store.shown(folder, rows))
     if not times:
         return None
     runs = read_runs(folder)

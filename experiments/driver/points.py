@@ -12,15 +12,7 @@ from experiments.driver.schema import Experiment, Restriction, grid, modes_by_pr
 from experiments.driver.store import Key
 from xcorr.errors import UserError, choose, nearest
 from xcorr.problem import FORMS, Problem, format_shape, parse_size
-from xcorr.variants import Variant as Listed
-from xcorr.variants import assignments
-
-
-@dataclass(frozen=True)
-class Variant(Listed):
-    """A variant of this build, and which of its hashes are one on the device."""
-
-    identity: str = ""  # the name of all hashes that are equivalent to source_hash
+from xcorr.variants import Variant, assignments
 
 
 @dataclass(frozen=True)
@@ -51,7 +43,7 @@ class Unit:
             self.mode,
             self.input,
             preset,
-            self.variant.hash_of(self.problem.fields.result, self.variant.identity),
+            self.variant.hash_of(self.problem.fields.result),
         )
 
 

@@ -22,9 +22,8 @@ from experiments.driver import lock, measured, store
 from experiments.driver.bench import SEED, Bench, program
 from experiments.driver.best import elsewhere, keep_best, keep_plotted, ranking
 from experiments.driver.columns import OUTCOMES
-from experiments.driver.identity import architecture, identities
 from experiments.driver.launches import quiet_us, slowed
-from experiments.driver.points import Filters, Unit, Variant, expand, in_processes, parse_shard, take_shard
+from experiments.driver.points import Filters, Unit, expand, in_processes, parse_shard, take_shard
 from experiments.driver.predict import Predictor
 from experiments.driver.schema import FOLDER, Experiment, load_experiments, load_presets, load_rates
 from experiments.driver.sources import Sources
@@ -32,6 +31,7 @@ from experiments.driver.sweep import Progress, Sweep
 from xcorr.errors import Parser, UserError, nearest, warn
 from xcorr.fields import NAMES as FIELDS
 from xcorr.paths import ROOT
+from xcorr.variants import Variant
 
 EPILOG = """example:
   python3 -m experiments.driver.run --preset quick --experiments one-to-one --variants cpu_fft --dry-run
@@ -250,11 +250,7 @@ def run(argv: Sequence[str]) -> int:
     if options.machine_facts:
         print(json.dumps(facts, indent=1, sort_keys=True))
         return 0
-    known = identities()
-    variants = [
-        dataclasses.replace(one, identity=known.of(one.id, one.source_hash, architecture(one.backend, facts)))
-        for one in bench.variants()
-    ]
+    variants = bench.variants()
     filters = Filters(options.experiments, options.variants, options.sizes, options.forms)
     key = str(facts["machine_key"])
     folder = options.results / "local" / key

@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.driver.belonging import Belonging
-from experiments.driver.columns import COLUMNS, FLOATS, IDENTITY, INTEGERS, KEY, RIVALS, Key, Row
+from experiments.driver.columns import COLUMNS, FLOATS, INTEGERS, KEY, RIVALS, Key, Row
 from experiments.driver.decoding import Damaged, Newer, decode
-from experiments.driver.identity import architecture, identities
 from experiments.driver.run_records import by_run, run_records
 from xcorr.errors import UserError, warn
 
@@ -67,17 +66,12 @@ def run_ids(folder: Path) -> set[str]:
 
 def key_of(row: Row) -> Key:
     """The resume key of a row: two rows with equal keys are measurements of the same point."""
-    return (*(row[name] for name in KEY[:-1]), source_of(row))
+    return tuple(row[name] for name in KEY)
 
 
 def rivals_of(row: Row) -> Key:
     """The experiment and problem of a row: rows that are equal in it are of rivals."""
     return (row["experiment"], *(row.get(name, "") for name in RIVALS))
-
-
-def source_of(row: Row) -> str:
-    """What a row measured: its source_hash, or the name of the hashes that are equivalent to it."""
-    return row.get(IDENTITY) or row["source_hash"]
 
 
 def text_of(value: Any) -> str:
@@ -98,7 +92,7 @@ def encode(rows: Iterable[Row]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, restval="", extrasaction="raise", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: row[name] for name in row if name != IDENTITY} for row in rows)
+    writer.writerows(rows)
     return gzip.compress(text.getvalue().encode(), mtime=0)
 
 
@@ -245,10 +239,6 @@ def every_row(
             rows += belonging.own(found, path, path.parent.name, name[1])
     for fault in belonging.faults():
         on_foreign(fault)
-    runs, known = by_run(records), identities()
-    for row in rows:
-        where = architecture(row["backend"], runs.get(row["run"], {}).get("before") or {})
-        row[IDENTITY] = known.of(row["variant"], row["source_hash"], where)
     return rows
 
 
@@ -299,13 +289,13 @@ def _order(place: tuple[str, Key, str]) -> tuple[Any, ...]:
 
 
 def newest_sources(rows: list[Row]) -> list[Row]:
-    """Only rows of the source that each variant had in its newest run, and of equivalent ones.
+    """Only rows of the source that each variant had in its newest run.
 
     Rows of an older version of a variant stay on disk, but are no statement about it any more. The hash of the reduction that
     rows of a reduced result have beside it, `HASH+HASH`, is compared among these rows only.
     """
     latest: dict[tuple[str, str], tuple[str, str]] = {}
-    parts = [source_of(row).partition("+") for row in rows]
+    parts = [row["source_hash"].partition("+") for row in rows]
     for row, (own, plus, reduction) in zip(rows, parts):
         for place, one in (((row["variant"], ""), own), ((row["variant"], plus), reduction or own)):
             latest[place] = max((row["run"], one), latest.get(place, ("", "")))
@@ -316,18 +306,21 @@ def newest_sources(rows: list[Row]) -> list[Row]:
     ]
 
 
-def read_set(folder: Path | str, *, all_sources: bool = False) -> pd.DataFrame:
-    """The rows of a local or published set as a data frame, one row per repetition.
+def shown(folder: Path, rows: list[Row]) -> list[Row]:
+    """Those of the rows of a set that figures and tables use. `publish` has chosen the rows of a published set; of a local
+    one `newest_sources` count."""
+    return rows if (folder / "runs.json").exists() else newest_sources(rows)
+
+
+def read_set(folder: Path) -> pd.DataFrame:
+    """The `shown` rows of a local or published set as a data frame, one row per repetition.
 
     Integer columns are int64, times and errors float64 (NaN where not measured), `argmax_agrees` is
-    "true", "false" or "", everything else text. Rows of outdated sources are left out unless
-    `all_sources`. Errors as in read_rows.
+    "true", "false" or "", everything else text. Errors as in read_rows.
     """
     import pandas as pd  # only readers of whole sets pay for the import
 
-    rows = read_rows(Path(folder))
-    if not all_sources:
-        rows = newest_sources(rows)
+    rows = shown(folder, read_rows(folder))
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     for name in INTEGERS:
         frame[name] = pd.Series([int(row[name] or 0) for row in rows], dtype="int64")

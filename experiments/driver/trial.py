@@ -16,7 +16,7 @@ from typing import Any
 
 from experiments.driver.bench import Bench, Ended, Record, verdict_of
 from experiments.driver.best import FEW, named, spread
-from experiments.driver.points import Unit, Variant
+from experiments.driver.points import Unit
 from experiments.driver.schema import Limits, Preset
 from experiments.driver.trial_build import Build, Source, Wrong, build_folder, emulate, resources, sources, verify
 from xcorr import table
@@ -25,6 +25,7 @@ from xcorr.errors import Parser, UserError, nearest
 from xcorr.floor import fft_flops, terms
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
+from xcorr.variants import Variant
 
 EPILOG = """examples:
   scripts/try my_variant --device cpu

@@ -29,6 +29,7 @@ import pandas as pd
 from experiments.compare.markdown import cell
 from experiments.driver import store
 from plots import tidy
+from plots.report.page import run_lines
 from plots.sets import available
 from plots.tables import best_table, beyond, summary
 from plots.tables.claims import verdicts
@@ -106,6 +107,20 @@ class Sources:
         return os.path.relpath(path, self.page).replace(os.sep, "/")
 
 
+def campaign(results: tidy.ResultSet) -> str:
+    """Of which days and commits the rows of a set are."""
+    runs = run_lines(results.runs, set(results.runs))
+    days = sorted({one["utc"][:10] for one in runs})
+    commits = list(dict.fromkeys(one["commit"][:7] for one in reversed(runs)))
+    if not days or not all(commits):
+        return ""
+    when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
+    which = (
+        f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits from {commits[0]} to {commits[-1]}"
+    )
+    return f"The set `{results.key}` was measured {when}, with the sources of {which}; later changes are not in it."
+
+
 def variants_block(sources: Sources, _: Sequence[str]) -> str:
     """Markdown table of all variants."""
     rows = [
@@ -152,14 +167,15 @@ def best_table_block(sources: Sources, words: Sequence[str]) -> str:
         "`=` joins variants that tie: their difference is within the noise.",
         *best_table.footnotes(pd.concat(cells), False),
     ]
-    parts.append("\n".join(f"- {line}" for line in signs) + "\n")
+    parts.append("\n".join(f"- {line}" for line in [*signs, campaign(sources.load(key))] if line) + "\n")
     return "\n".join(parts)
 
 
 def beyond_block(sources: Sources, words: Sequence[str]) -> str:
     """How much faster than the paper's best, and how far from the floor, in two sentences."""
     key, _ = sources.published(words)
-    return f"{beyond.sentences(beyond.of_set(sources.load(key)))}\n"
+    results = sources.load(key)
+    return f"{beyond.sentences(beyond.of_set(results))} {campaign(results)}".strip() + "\n"
 
 
 def beyond_full_block(sources: Sources, words: Sequence[str]) -> str:
@@ -188,7 +204,8 @@ def summary_figure_block(sources: Sources, words: Sequence[str]) -> str:
 def claims_block(sources: Sources, words: Sequence[str]) -> str:
     """Claims of the paper by verdict, then each of them."""
     key, _ = sources.published(words)
-    return verdicts.body(verdicts.table(sources.load(key)))
+    results = sources.load(key)
+    return f"{campaign(results)}\n\n{verdicts.body(verdicts.table(results))}".lstrip()
 
 
 WRITERS: dict[str, Callable[[Sources, Sequence[str]], str]] = {

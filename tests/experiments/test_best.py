@@ -9,9 +9,10 @@ import pytest
 from driving import EXPERIMENT, Driver, driver
 
 from experiments.driver import best, schema, store
-from experiments.driver.points import Unit, Variant
+from experiments.driver.points import Unit
 from xcorr.errors import UserError
 from xcorr.problem import Problem
+from xcorr.variants import Variant
 
 __all__ = ["driver"]
 GRID = ("a=1;b=1", "a=1;b=2", "a=2;b=1", "a=2;b=2")
@@ -48,6 +49,12 @@ def row(params: str, us: float, **cells: str) -> dict[str, str]:
 def kept(rows: list[dict[str, str]], **preset: object) -> tuple[str, ...]:
     units, _ = best.keep_best([UNIT], experiment(**preset), "paper", best.ranking(rows))
     return units[0].params if units else ()
+
+
+def test_architectures_of_machines() -> None:
+    assert best.architecture("cuda", {"device": "cuda:0", "compute_capability": "9.0"}) == "9.0"
+    assert best.architecture("cpu", {"device": "cuda:0", "compute_capability": "9.0"}) == "cpu"
+    assert best.architecture("cuda", {}) == "unknown"
 
 
 def test_the_fastest_are_kept_by_their_median() -> None:

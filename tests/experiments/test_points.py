@@ -10,11 +10,12 @@ import fake_bench
 import pytest
 
 from experiments.driver import source_tree
-from experiments.driver.points import Filters, Unit, Variant, expand, parse_shard, select_points, take_shard
+from experiments.driver.points import Filters, Unit, expand, parse_shard, select_points, take_shard
 from experiments.driver.schema import grid, load_experiments
 from xcorr.errors import UserError
 from xcorr.fields import Fields
 from xcorr.problem import Problem, parse_counts, parse_size
+from xcorr.variants import Variant
 
 VARIANTS = [Variant.from_list(entry) for entry in fake_bench.VARIANTS]
 CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda", points=("a=1", "a=2")))

@@ -8,11 +8,12 @@ import fake_bench
 import pytest
 from stored import row
 
-from experiments.driver.points import Unit, Variant
+from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor, work_of
 from experiments.driver.schema import Limits, Preset, Rate, Rates, Verification, load_rates
 from experiments.driver.store import Row
 from xcorr.problem import Problem
+from xcorr.variants import Variant
 
 SCALAR, FFT = (Variant.from_list(entry) for entry in fake_bench.VARIANTS)
 CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda"))

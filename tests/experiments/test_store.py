@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from stored import NEW, OLD, record, row, save
 
-from experiments.driver import store
+from experiments.driver import measured, store
 from experiments.driver.run_records import read_runs
 from xcorr.errors import UserError
 from xcorr.fields import NAMES, PLAIN
@@ -131,7 +131,16 @@ def test_only_the_newest_source_speaks(tmp_path: Path) -> None:
     save(tmp_path, NEW, [row(source_hash="n" * 16)])
     frame = store.read_set(tmp_path)
     assert sorted(zip(frame.variant, frame.source_hash)) == [("v", "n" * 16), ("w", "h" * 16)]
-    assert len(store.read_set(tmp_path, all_sources=True)) == 4
+    assert len(store.read_rows(tmp_path)) == 4
+
+
+def test_every_row_of_a_published_set_is_shown_whatever_its_source(tmp_path: Path) -> None:
+    store.write_json(tmp_path / "runs.json", [{"run": OLD}])
+    rows = [row(machine_key=tmp_path.name), row(machine_key=tmp_path.name, left_rows=8, source_hash="n" * 16)]
+    store.write_atomic(tmp_path / "one-to-one.csv.gz", store.encode(rows))
+    assert len(store.read_set(tmp_path)) == 2
+    times = measured.read(tmp_path)["times"]["fp32"]
+    assert {problem.left for problem in times} == {(4, 4), (8, 4)}
 
 
 def test_cells() -> None:

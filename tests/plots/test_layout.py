@@ -1,11 +1,9 @@
-"""The packages of plots: no module imports back, old names say the new ones, what a set commits."""
+"""The packages of plots: no module imports back, what a set commits."""
 
 from __future__ import annotations
 
 import ast
-import importlib
 import subprocess
-import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -43,21 +41,6 @@ def test_tables_draw_nothing_and_know_no_report():
         if name.startswith("plots.tables"):
             later = [one for one in imported(path) if one.startswith(("plots.figures", "plots.report", "plots.render"))]
             assert not later, f"{name} imports {later}"
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("check_claims", "tables.claims"),
-        ("beyond", "tables.beyond"),
-        ("regret", "tables.regret"),
-        ("readme_blocks", "report.pages"),
-    ],
-)
-def test_an_old_name_says_the_new_one(old, new):
-    done = subprocess.run([sys.executable, "-m", f"plots.{old}"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode != 0 and f"plots.{old}: was renamed; use plots.{new}" in done.stderr
-    assert importlib.import_module(f"plots.{new}")
 
 
 def test_a_published_set_commits_rows_tables_and_svg_alone():

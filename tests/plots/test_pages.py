@@ -96,6 +96,10 @@ def test_blocks_are_written_and_then_fresh(root, capsys):
     ) in variants
     assert "| half | new | cuda | fp16, fp32 | n-to-m | – |  |" in variants
     assert "| Form | Matrices | 16x16 | 32x32 |" in best and "every call plans anew" in best
+    assert all(
+        f"The set `{sets.KEY}` was measured on 2025-01-01, with the sources of commit 0123456; " in page
+        for page in (readme, best, claims)
+    )
     assert "| static | 6 | 4 | 0 |" in claims and "| O07 | The best optimised" in claims
 
 

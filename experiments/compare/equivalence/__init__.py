@@ -1,1 +1,0 @@
-"""Parts of experiments.compare.equivalent: two trees, their machine code, their calls, their times."""
