@@ -12,7 +12,6 @@ results carry beside that of the variant.
 A variant that says XCORR_COMPILE_IN_PARTS(n) becomes n units, so that its points are compiled at once.
 
   stamp_sources.py list ROOT                      prints id:extension:path:unit,unit..., one line a variant
-  stamp_sources.py hash ROOT                      prints id:source_hash, one line a variant
   stamp_sources.py stamp ROOT OUTDIR PATH:UNIT,UNIT...    writes the units; fails, naming the file, when
                                                   they are not those that `list` finds
 Example: scripts/build/stamp_sources.py list .
@@ -133,7 +132,7 @@ def stamp(root: Path, out: Path, variants: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("list", "hash", "stamp"))
+    parser.add_argument("action", choices=("list", "stamp"))
     parser.add_argument("root", type=Path)
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("variants", nargs="*")
@@ -142,10 +141,6 @@ def main() -> None:
         for path in variant_files(args.root):
             names = ",".join(units(args.root, path))
             print(f"{path.stem}:{path.suffix[1:]}:{path.as_posix()}:{names}")
-    elif args.action == "hash":
-        known: dict[Path, Source] = {}
-        for path in variant_files(args.root):
-            print(f"{path.stem}:{identity(args.root, path, known)}")
     else:
         stamp(args.root, args.out, args.variants)
 
