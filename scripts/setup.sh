@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes ready what xcorr-bench needs, and records the choice in .xcorr-env. Quick when nothing is missing.
 #
-# As root on Debian or Ubuntu it installs distribution packages. Otherwise it uses a Python that has the
-# packages of pyproject.toml, or makes a virtual environment in .venv; what cannot be had like that is named.
+# As root on Debian or Ubuntu it installs distribution packages. Python packages of pyproject.toml that no interpreter
+# has, or that are too old, come from the Python package index into .venv; what cannot be had like that is named.
 # nvcc is used where it is found, never installed.
 #
 # usage: scripts/setup.sh [--python-only] [--no-apt]
@@ -125,22 +125,26 @@ apt_install() {
   } || die "apt-get failed: $(first_error '^E:' "$log"); full log: $log"
 }
 
+# With the packages of the interpreter that lacks fewest, unless it lacks one of those that are compiled against each other.
 make_venv() {
-  local candidate base=''
+  local candidate base='' lacks lacking=() with=()
   while read -r candidate; do
     if [[ -n $candidate ]] && recent_python "$candidate" &&
       "$candidate" -c 'import venv, ensurepip' 2>/dev/null; then
-      base=$candidate
-      break
+      # shellcheck disable=SC2086  # empty: no argument
+      mapfile -t lacks < <("$candidate" scripts/build/python_packages.py missing $python_only)
+      if [[ -n $base ]] && ((${#lacks[@]} >= ${#lacking[@]})); then continue; fi
+      base=$candidate lacking=("${lacks[@]}")
     fi
   done < <(python_candidates)
   if [[ -z $base ]]; then return 1; fi
+  if [[ ! " ${lacking[*]}" =~ ' '(numpy|pandas|matplotlib|scipy|scikit-image)'>=' ]]; then with=(--system-site-packages); fi
   local log=$XCORR_ROOT/.cache/venv.log requirements
   echo "[setup] making .venv with $(command -v "$base") and pip: a minute or more (log: $log)"
   make_cache
   # shellcheck disable=SC2086  # one requirement a word; no option: no word
   { requirements=$("$base" scripts/build/python_packages.py list $python_only 2>"$log") &&
-    "$base" -m venv .venv >"$log" 2>&1 &&
+    "$base" -m venv "${with[@]}" .venv >"$log" 2>&1 &&
     .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off "$@" $requirements >>"$log" 2>&1; } ||
     die "pip failed: $(first_error '^ERROR' "$log"); full log: $log"
 }

@@ -1,7 +1,6 @@
 """The typed form of the experiments (experiments/<source>/*.toml) and of presets.toml.
 
-A mistake in a file ends in one line that names the file, the key and what is allowed. Only features
-that pydantic 1.10 and 2 share are used.
+A mistake in a file ends in one line that names the file, the key and what is allowed.
 """
 
 from __future__ import annotations
@@ -237,18 +236,13 @@ RANGES: dict[str, tuple[float, float, bool]] = {
 }
 
 
-def _keys(model: type[Base]) -> Mapping[str, Any]:
-    fields = getattr(model, "model_fields", None)
-    return fields if fields is not None else model.__fields__
-
-
 def _model_at(model: type[Base], location: tuple[Any, ...], raw: Any) -> type[Base]:
     """The table that a location lies in: the deepest named one on the way."""
     for part in location:
         inner = TABLES.get(part) if isinstance(part, str) else None
         raw = raw[part]
         if inner is not None and model in (Experiment, Presets, Rates, Preset):
-            if not (model is Rates and part in _keys(Rate)):
+            if not (model is Rates and part in Rate.model_fields):
                 model = inner
     return model
 
@@ -267,11 +261,11 @@ def _message(error: dict[str, Any], model: type[Base], raw: Any) -> str:
         except (KeyError, IndexError, TypeError):
             break
         path.append(part)
-    if "extra" in error["type"]:
-        valid = _keys(_model_at(model, tuple(path[:-1]), raw))
+    if error["type"] == "extra_forbidden":
+        valid = _model_at(model, tuple(path[:-1]), raw).model_fields
         return f"key {_readable(tuple(path))}: unknown; {nearest(str(path[-1]), valid)}"
     named = [part for part in error["loc"] if isinstance(part, str)]
-    if "missing" in error["type"]:
+    if error["type"] == "missing":
         key = _readable((*path, error["loc"][len(path)]))
         allowed = ALLOWED.get(str(error["loc"][len(path)]), "a value")
         return f"key {key}: missing; give {allowed}"
@@ -286,7 +280,7 @@ def parse(model: type[Any], raw: Any, path: Path) -> Any:
         return model(**raw)
     except ValidationError as error:
         errors = error.errors()
-        first = next((one for one in errors if "extra" in one["type"]), errors[0])
+        first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
         raise UserError(f"{path}: {_message(dict(first), model, raw)}") from None
 
 
