@@ -7,7 +7,7 @@ that is far larger than the others therefore costs an FFT the outputs that do no
 Of covariance and phase the norms are those of the matrices without their means. An outlier moves a mean, so that typical
 magnitudes are taken about the median. Variants of ncc and zncc that transform in float32 work on tiles. What counts there
 is how far the values of a tile spread beside those of a window in it. Variants for the CPU make uncertain scores again in
-float64, and have no such risk.
+float64, and have no such risk. They compute phase in float64.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ def risk(
         return ""
     if fields.score_kind in NORMALISED:
         return "" if device.startswith("cpu") else _of_scores(request, left, right, precision)
+    if fields.score_kind == "phase" and device.startswith("cpu"):
+        precision = "fp64"
     points = math.prod(a + b - 1 for a, b in zip(request.left, request.right))
     pairs = pair_indices(request)
     centred = fields.score_kind != "product"

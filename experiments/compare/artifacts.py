@@ -27,9 +27,12 @@ def stored(folder: Path, experiment: str, schema: int, way_out: str) -> dict[str
 
 
 def store(folder: Path, experiment: str, found: dict[str, Any], indent: int | None = 1) -> Path:
-    """Writes the file of the local set at `folder`."""
+    """Writes the file of the local set at `folder`. UserError where it cannot be written."""
     path = _local(folder, experiment)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{path.parent}: {error.strerror}; choose another --results") from None
     with replaced_file(path) as file:
         file.write((json.dumps(found, indent=indent) + "\n").encode())
     return path

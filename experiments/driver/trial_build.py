@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xcorr.errors import UserError
+from xcorr.files import resolved
 from xcorr.paths import ROOT
 
 SHARDS = 12  # of conformance, of which the first is run by default
@@ -49,7 +50,7 @@ def sources() -> dict[str, Source]:
 
 def build_folder() -> Path:
     """Where the few variants are built."""
-    return Path(os.environ.get("XCORR_TRY_BUILD") or ROOT / "build-try").absolute()
+    return resolved(Path(os.environ.get("XCORR_TRY_BUILD") or ROOT / "build-try"))
 
 
 class Build:

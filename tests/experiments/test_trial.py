@@ -180,6 +180,24 @@ def test_a_wrong_variant_is_never_timed(tried: Tried, capsys: pytest.CaptureFixt
     assert not said.out and tried.driver.calls() == []
 
 
+def test_a_rival_that_does_not_compute_the_problem_is_left_out(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its parent has a single point, and the fastest known is named with one: nothing is chosen among those."""
+    names = {"cpu_definition": "its parent cpu_definition", "cpu_fft": "the fastest known, cpu_fft"}
+    for rival, what in names.items():
+        tried.driver.faults({"kind": "not_supported", "variant": rival})
+        assert trial.main(["cpu_row_streaming", "--rounds", "2"]) == 0, capsys.readouterr().err
+        said = capsys.readouterr().out.splitlines()
+        (left_out,) = [line for line in said if line.startswith("left out: ")]
+        assert left_out.startswith(f"left out: {what}: {rival} ") and "the first is not_supported: " in left_out
+        verdicts = [line for line in said if line.startswith("EQUAL")]
+        assert len(verdicts) == 1 and f" as {what}" not in verdicts[0]
+    tried.driver.faults(*({"kind": "not_supported", "variant": rival} for rival in names))
+    assert trial.main(["cpu_row_streaming", "--rounds", "2"]) == 0
+    assert "us; nothing to compare with\n" in capsys.readouterr().out
+
+
 def test_a_variant_that_fails_on_the_problem_has_no_verdict(tried: Tried, capsys: pytest.CaptureFixture[str]) -> None:
     tried.driver.faults({"kind": "incorrect", "variant": "cpu_row_streaming"})
     assert trial.main(["cpu_row_streaming", "--params", "threads=1"]) == 1

@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "harness/problem/whole_numbers.hpp"
-
 namespace xcorr::stress {
 
 std::optional<int> read(int argc, char** argv, Options& options) {
@@ -33,7 +31,6 @@ std::optional<int> read(int argc, char** argv, Options& options) {
   app.add_flag("--no-load", options.no_load, "no other work on the device");
   app.add_flag("--no-child", options.no_child, "no second process");
   app.add_flag("--child", options.child, "this is the second process");
-  refuse_beyond_64_bits(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.signal
 from built_library import built_library
+from gpu_library import DEVICE, GpuLibrary
 
 from xcorr import auto, correlate, fft_range
 from xcorr.arguments import Windows
@@ -151,6 +152,37 @@ def test_scores_on_a_gpu_have_a_risk_where_an_outlier_lies_in_a_tile(rng):
     assert risk("cuda:0") == risk("cpu") == ""
     frame[0, 200, 300] = 1e8
     assert "an outlier spoils the windows near it" in risk("cuda:0") and risk("cpu") == ""
+
+
+def phases_beside_an_outlier(rng):
+    """A pair of matrices whose mean is large beside the outlier, and the outlier beside their deviation."""
+    left = rng.normal(1e5, 1, (1, 64, 64)).astype(np.float32)
+    right = np.roll(left, (5, -7), (1, 2))
+    right[0, 20, 20] += 1e6
+    return Request("one-to-one", (64, 64), (64, 64), boundary="circular", score="phase:0"), left, right
+
+
+def test_phase_has_a_risk_beside_an_outlier_by_matrices_without_their_means(rng):
+    request, left, right = phases_beside_an_outlier(rng)
+
+    def risk(device, score="phase:0", precision="fp32", right=right):
+        of_score = Request("one-to-one", (64, 64), (64, 64), boundary="circular", score=score)
+        return fft_range.risk(of_score, 64 * 64, left, right, precision, device)
+
+    assert "of a typical output" in risk(DEVICE)
+    assert risk(DEVICE, "product") == "", "beside a mean of 1e5 an outlier of 1e6 is no range"
+    assert risk(DEVICE, right=left) == risk(DEVICE, precision="fp64") == ""
+    assert risk("cpu") == "", "the variants for the CPU compute phase in float64"
+
+
+def test_auto_on_a_gpu_says_what_phase_loses_beside_an_outlier(library, rng):
+    """No CUDA variant computes phase by definition."""
+    request, left, right = phases_beside_an_outlier(rng)
+    chooser = Auto(GpuLibrary(library, {"cufft": "cpu_fft"}), DEVICE)
+    assert not chooser.choose_for(request, left, left).warning
+    choice = chooser.choose_for(request, left, right)
+    assert choice.variant == "cufft" and choice.warning.startswith("the error of an FFT may reach")
+    assert "no variant by definition computes it" in choice.warning
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import io
 import numpy as np
 import pytest
 from built_library import built_library
+from gpu_library import DEVICE, GpuLibrary
 
 from xcorr import correlate, piv, velocimetry, windows
 from xcorr.errors import UserError
@@ -128,6 +129,42 @@ def test_a_blank_second_window_has_none_either(library, choose):
     first, second = moved((64, 64), 0, 0)
     found = displacements(library, first, np.full_like(second, 1e4), window=32, choose=choose)
     assert found.blank.all() and np.isnan(found.dy).all()
+
+
+class GpuWithVectors(GpuLibrary):
+    """Windows of one value have a peak, as if the rounding errors of the other window were a texture of theirs."""
+
+    made_up = 0
+
+    def correlate(self, request, *sides, **how):
+        found = super().correlate(request, *sides, **how)
+        (rows, cols), blank = request.left, np.zeros(len(found), bool)
+        for side in sides:
+            y, x = np.divmod(np.asarray(side.offsets), side.frame.shape[1])
+            blank |= [np.ptp(side.frame[i : i + rows, j : j + cols]) == 0 for i, j in zip(y, x)]
+        for name, number in {"value": 0.9, "sy": 1, "sx": -1, "sub_sy": 0.25, "second": 0.1, "flags": 0}.items():
+            found[name][blank] = number
+        self.made_up += int(blank.sum())
+        return found
+
+
+@pytest.mark.parametrize("masks", [[], ["--mask", "mask.npy"]])
+def test_a_blank_window_has_no_displacement_by_the_command_on_a_gpu(library, save, tmp_path, capsys, masks):
+    """Whatever the variant makes of it: trust 3, a vector of rounding errors without a flag."""
+    gpu = GpuWithVectors(library, {"fused_fft_windows": "cpu_fft"})
+    first, second = moved((96, 128), 1.25, -2.5)
+    second[:40, :40] = 17
+    paths = [save(f"{name}.npy", frame) for name, frame in (("first", first), ("second", second))]
+    words = ["piv", *paths, "--device", DEVICE, "--window", "16", "--overlap", "0", "--passes", "1"]
+    if masks:
+        words += ["--mask", save("mask.npy", np.ones((96, 128), bool))]
+    assert correlate.main(words, gpu) == 0, capsys.readouterr().err
+    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert len(lines) == 48 and gpu.made_up > 4 and {variant for _, variant in gpu.calls} == {"fused_fft_windows"}
+    for line in lines:
+        within = max(float(line["y"]), float(line["x"])) < 32
+        assert line["blank"] == str(int(within)), line
+        assert [line[name] == "" for name in ("dy", "dx", "value", "signal_to_noise")] == [within] * 4, line
 
 
 def test_masked_pixels_do_not_count(library, choose):
