@@ -73,18 +73,24 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Rival:
-    """A rival's times beside those of the variant: a pair for each round, in microseconds. `noise`: a ratio that the
+    """A rival's times beside those of the variant: a pair for each round, in microseconds. `itself`: a ratio that the
     variant reaches against itself."""
 
     name: str
     own: tuple[float, ...]
     other: tuple[float, ...]
-    noise: float = 1 + SAME
+    itself: float
 
     @property
     def ratios(self) -> list[float]:
         """How many times faster the variant is."""
         return [other / own for own, other in zip(self.own, self.other)]
+
+    @property
+    def noise(self) -> float:
+        """As a ratio: what the variant reaches against itself, or half the width of the range where that is more."""
+        low, high = interval(self.ratios)
+        return max(1 + SAME, self.itself, math.sqrt(high / low))
 
     @property
     def verdict(self) -> str:
@@ -103,11 +109,10 @@ class Rival:
 
 def rivals_of(names: Sequence[str], rounds: Sequence[Sequence[float]]) -> list[Rival]:
     """The comparison with each rival. A round has the times of the variant, of each rival, and of the variant again, whose
-    ratio to the first one is the noise."""
+    ratio to the first one is noise."""
     low, high = interval([one[-1] / one[0] for one in rounds])
     own = tuple((one[0] + one[-1]) / 2 for one in rounds)
-    noise = max(1 + SAME, high, 1 / low)
-    return [Rival(name, own, tuple(one[i] for one in rounds), noise) for i, name in enumerate(names, 1)]
+    return [Rival(name, own, tuple(one[i] for one in rounds), max(high, 1 / low)) for i, name in enumerate(names, 1)]
 
 
 def times_of(bench: Bench, points: Sequence[tuple[Unit, str]], preset: Preset) -> dict[int, float | str]:
