@@ -23,7 +23,7 @@ from experiments.driver.schema import Limits, Preset
 from experiments.driver.trial_build import PROGRAMS, Build, Source, Wrong, emulate, resources, sources, verify
 from xcorr import table
 from xcorr.auto import ordered, pick
-from xcorr.errors import Parser, UserError, nearest
+from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.floor import fft_flops, terms
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
@@ -153,10 +153,9 @@ def in_turn(bench: Bench, points: Sequence[tuple[Unit, str]], names: Sequence[st
     while len(rounds) < least or (
         time.monotonic() < end and any(one.verdict == UNDECIDED for one in rivals_of(names, rounds))
     ):
-        order = [0, *list(range(1, len(points)))[:: 1 if len(rounds) % 2 == 0 else -1], 0]
-        found = list(times_of(bench, [points[i] for i in order], TIMED).items())
-        times = [0.0] * (len(points) + 1)
-        for place, us in found:
+        order = [0, *range(1, len(points))[:: -1 if len(rounds) % 2 else 1], 0]
+        times = [0.0] * len(order)
+        for place, us in times_of(bench, [points[i] for i in order], TIMED).items():
             unit, params = points[order[place]]
             if isinstance(us, str):
                 raise Wrong(f"{unit.name} {params}: {us}")
@@ -201,8 +200,8 @@ def ceilings_of(bench: Bench, folder: Path) -> dict[str, Any]:
         return {}
     path = folder / "ceilings.json"
     if not path.is_file():
-        command = [str(bench.path), "--ceilings", "--device", bench.device]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        asked = [str(bench.path), "--ceilings", "--device", bench.device]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             return {}
         path.write_text(done.stdout, encoding="utf-8")
@@ -333,10 +332,7 @@ def run(argv: Sequence[str]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line."""
     try:
-        return run(sys.argv[1:] if argv is None else argv)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return command(run, argv)
     except Wrong as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
