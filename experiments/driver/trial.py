@@ -1,14 +1,16 @@
 """Is a new variant faster? Builds its unit alone, verifies it, and times it in turn with its parent, the variant that
-is the fastest known one of that problem, and the floor."""
+is the fastest known one of that problem, and the floor. scripts/try has the help."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,24 +20,19 @@ from experiments.driver.bench import Bench, Ended, Record, verdict_of
 from experiments.driver.best import FEW, named, spread
 from experiments.driver.points import Unit
 from experiments.driver.schema import Limits, Preset
-from experiments.driver.trial_build import Build, Source, Wrong, build_folder, emulate, resources, sources, verify
+from experiments.driver.trial_build import PROGRAMS, Build, Source, Wrong, emulate, resources, sources, verify
 from xcorr import table
 from xcorr.auto import ordered, pick
-from xcorr.errors import Parser, UserError, nearest
+from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.floor import fft_flops, terms
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
 from xcorr.variants import Variant
 
-EPILOG = """examples:
-  scripts/try my_variant --device cpu
-  scripts/try my_variant --problem n-to-m/64x64/64x64/8:8/full --params warps_per_block=4
-  scripts/try my_variant --emulate
-
-Prints FASTER, SLOWER or EQUAL for each rival: the median and the range, over the rounds, of the time of the rival
-divided by that of the variant, both in the same round. EQUAL: the range holds 1, or is within half a percent of it.
-Exit code: 0; 1 when the variant is wrong, fails or cannot compute the problem; 2 for a mistake in the request."""
-ROUNDS = 5  # each a process that times everything once, in the order of the round before turned round
+ROUNDS = 6  # each a process that times everything; six that agree are chance once in 32 times
+MORE_S = 8.0  # for further rounds while no difference is seen
+CHANCE = 0.05  # that the median of a ratio lies outside of its range
+UNDECIDED = "no difference seen"
 BRIEF = Preset(repetitions=1, min_time_s=0.005, max_predicted_s=Limits(cpu=60, cuda=60))
 TIMED = Preset(repetitions=3, min_time_s=0.02, max_predicted_s=Limits(cpu=60, cuda=60))
 LONGEST_S = 3600.0  # for a point: who waits longer presses Ctrl-C
@@ -66,13 +63,24 @@ def best_known(problem: Problem, facts: Mapping[str, Any], device: str, known: M
     return None
 
 
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """A range that holds the median with a chance of 95 % or more, whatever the distribution: all of up to 8 values; of
+    more values those without as many extremes on each side as that chance allows. Of less than 6 the chance is lower."""
+    ordered, cut = sorted(values), 0
+    while 2 * sum(math.comb(len(ordered), i) for i in range(cut + 2)) <= CHANCE * 2 ** len(ordered):
+        cut += 1
+    return ordered[cut], ordered[-1 - cut]
+
+
 @dataclass(frozen=True)
 class Rival:
-    """A rival's times beside those of the variant: a pair for each round, in microseconds."""
+    """A rival's times beside those of the variant: a pair for each round, in microseconds. `itself`: a ratio that the
+    variant reaches against itself."""
 
     name: str
     own: tuple[float, ...]
     other: tuple[float, ...]
+    itself: float
 
     @property
     def ratios(self) -> list[float]:
@@ -80,20 +88,32 @@ class Rival:
         return [other / own for own, other in zip(self.own, self.other)]
 
     @property
+    def noise(self) -> float:
+        """As a ratio: what the variant reaches against itself, or half the width of the range where that is more."""
+        low, high = interval(self.ratios)
+        return max(1 + SAME, self.itself, math.sqrt(high / low))
+
+    @property
     def verdict(self) -> str:
-        """FASTER or SLOWER where every round says so, else EQUAL."""
-        if min(self.ratios) > 1 + SAME:
-            return "FASTER"
-        return "SLOWER" if max(self.ratios) < 1 - SAME else "EQUAL"
+        """FASTER or SLOWER where the whole range of the ratio is farther from 1 than the noise."""
+        low, high = interval(self.ratios)
+        return "FASTER" if low > self.noise else "SLOWER" if high * self.noise < 1 else UNDECIDED
 
     def __str__(self) -> str:
-        ratio = statistics.median(self.ratios)
-        noise = "" if self.verdict != "EQUAL" else ", within the noise"
+        low, high = interval(self.ratios)
         return (
-            f"{self.verdict:<7} {ratio:.3f} times as fast as {self.name} ({min(self.ratios):.3f} to "
-            f"{max(self.ratios):.3f} in {len(self.ratios)} rounds{noise}): {statistics.median(self.own):.4g} us "
-            f"against {statistics.median(self.other):.4g} us"
+            f"{self.verdict}: {statistics.median(self.ratios):.3f} times as fast as {self.name} ({low:.3f} to {high:.3f} "
+            f"in {len(self.ratios)} rounds, noise {self.noise:.3f}): {statistics.median(self.own):.4g} us against "
+            f"{statistics.median(self.other):.4g} us"
         )
+
+
+def rivals_of(names: Sequence[str], rounds: Sequence[Sequence[float]]) -> list[Rival]:
+    """The comparison with each rival. A round has the times of the variant, of each rival, and of the variant again, whose
+    ratio to the first one is noise."""
+    low, high = interval([one[-1] / one[0] for one in rounds])
+    own = tuple((one[0] + one[-1]) / 2 for one in rounds)
+    return [Rival(name, own, tuple(one[i] for one in rounds), max(high, 1 / low)) for i, name in enumerate(names, 1)]
 
 
 def times_of(bench: Bench, points: Sequence[tuple[Unit, str]], preset: Preset) -> dict[int, float | str]:
@@ -126,19 +146,23 @@ def fastest(bench: Bench, unit: Unit, check_single: bool = False) -> str:
     return unit.params[min(timed)[1]]
 
 
-def in_turn(bench: Bench, points: Sequence[tuple[Unit, str]], rounds: int) -> list[list[float]]:
-    """The time of each point in each round. The order turns round from one round to the next, so that a drift of the
-    clock or the temperature harms nobody."""
-    times: list[list[float]] = [[] for _ in points]
-    for number in range(rounds):
-        order = list(range(len(points)))[:: 1 if number % 2 == 0 else -1]
-        found = times_of(bench, [points[i] for i in order], TIMED)
-        for place, i in enumerate(order):
-            us = found[place]
+def in_turn(bench: Bench, points: Sequence[tuple[Unit, str]], names: Sequence[str], least: int) -> list[list[float]]:
+    """Rounds of `rivals_of`: `least` of them, and more for a while when no difference from a rival is seen. The rivals'
+    order turns round from one round to the next, so that a drift of the clock or the temperature harms none."""
+    rounds: list[list[float]] = []
+    end = time.monotonic() + MORE_S
+    while len(rounds) < least or (
+        time.monotonic() < end and any(one.verdict == UNDECIDED for one in rivals_of(names, rounds))
+    ):
+        order = [0, *range(1, len(points))[:: -1 if len(rounds) % 2 else 1], 0]
+        times = [0.0] * len(order)
+        for place, us in times_of(bench, [points[i] for i in order], TIMED).items():
+            unit, params = points[order[place]]
             if isinstance(us, str):
-                raise Wrong(f"{points[i][0].name} {points[i][1]}: {us}")
-            times[i].append(us)
-    return times
+                raise Wrong(f"{unit.name} {params}: {us}")
+            times[order[place] if place < len(points) else -1] = us
+        rounds.append(times)
+    return rounds
 
 
 def floor_us(problem: Problem, ceilings: Mapping[str, Any]) -> dict[str, float]:
@@ -177,8 +201,8 @@ def ceilings_of(bench: Bench, folder: Path) -> dict[str, Any]:
         return {}
     path = folder / "ceilings.json"
     if not path.is_file():
-        command = [str(bench.path), "--ceilings", "--device", bench.device]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        asked = [str(bench.path), "--ceilings", "--device", bench.device]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             return {}
         path.write_text(done.stdout, encoding="utf-8")
@@ -200,29 +224,15 @@ def unit_of(variants: Mapping[str, Variant], variant: str, problem: Problem, par
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    made = Parser(
-        prog="scripts/try", description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = made.add_argument
-    add("id", help="the variant, the stem of its file")
-    add(
-        "--problem",
-        metavar="ID",
-        help=f"FORM/LEFT/RIGHT/LEFTS:RIGHTS/WINDOW (default: {USUAL['cuda']} on a GPU, {USUAL['cpu']} on the CPU)",
-    )
-    add("--params", metavar="KEY=VALUE;...", help="which of its points (default: the fastest of a few)")
-    add("--device", help="cpu or cuda:N (default: cuda:0 for a CUDA variant, else cpu)")
-    add("--rounds", type=int, default=ROUNDS, help=f"how often everything is timed in turn (default: {ROUNDS})")
-    add("--against", metavar="IDS", default="", help="further variants to compare with, comma-separated")
-    add("--arch", default="native", help="GPU architecture to compile for, as 90 (default: that of this machine)")
-    add("--build-only", action="store_true", help="build the unit and print its registers; needs no GPU")
-    add(
-        "--emulate",
-        action="store_true",
-        help="verify a kernel under the emulation and stop; needs neither GPU nor nvcc",
-    )
-    add("--thorough", action="store_true", help="all of conformance, which takes minutes")
+    """The command line; scripts/try says what each option is."""
+    made = Parser(prog="scripts/try", add_help=False)
+    made.add_argument("id")
+    for name in ("--problem", "--params", "--device", "--arch"):
+        made.add_argument(name)
+    made.add_argument("--against", default="")
+    made.add_argument("--rounds", type=int, default=ROUNDS)
+    for name in ("--build-only", "--emulate", "--thorough"):
+        made.add_argument(name, action="store_true")
     return made
 
 
@@ -266,27 +276,29 @@ def run(argv: Sequence[str]) -> int:
     device = options.device or ("cuda:0" if one.backend == "cuda" else "cpu")
     if device.startswith("cuda") != (one.backend == "cuda"):
         raise UserError(f"device {device}: {one.id} runs on {one.backend}; leave --device out")
-    if options.rounds < 1:
-        raise UserError(f"rounds {options.rounds}: must be 1 or more; leave --rounds out for {ROUNDS}")
+    if options.rounds < ROUNDS:
+        raise UserError(f"rounds {options.rounds}: must be {ROUNDS} or more; fewer show no difference")
     if options.emulate:
         if one.backend != "cuda":
             raise UserError(f"emulate: {one.id} runs on the CPU as it is; leave --emulate out")
-        emulate(Build(build_folder().with_name(build_folder().name + "-emulation"), "cpu", ""), one.id)
+        emulate(Build(known.values(), "cpu", suffix="-emulation"), one.id)
         return 0
     if one.backend == "cuda" and shutil.which("nvcc") is None:
         raise UserError(f"{one.id}: nvcc is needed for a CUDA variant; put it on PATH, or verify with --emulate")
     problem = parse_problem(options.problem or USUAL[one.backend])
-    build = Build(build_folder(), one.backend, options.arch)
-    wanted = {one.id, *(rival for _, rival, _ in rivals(one, known, None, options.against))}
-    build.make(wanted)
+    build = Build(known.values(), one.backend, options.arch)
     if options.build_only:
-        tell_kernels(resources(build.folder, one.id))
+        build.make([one.id], one.objects)
+        print(f"compiled: {', '.join(one.units)}")
+        tell_kernels(resources(build.folder, one))
         return 0
-    bench = Bench(build.folder / "xcorr-bench", device)
+    build.make({one.id, *(rival for _, rival, _ in rivals(one, known, None, options.against))})
+    bench = Bench(build.folder / PROGRAMS[0], device)
     facts = bench.machine()
     compared = rivals(one, known, best_known(problem, facts, device, known), options.against)
-    wanted |= {rival for _, rival, _ in compared}
-    build.make(wanted)
+    wanted = {one.id, *(rival for _, rival, _ in compared)}
+    if not wanted <= build.variants:
+        build.make(wanted)
     verify(build, one.id, device, options.thorough)
 
     variants = {variant.id: variant for variant in bench.variants()}
@@ -298,20 +310,21 @@ def run(argv: Sequence[str]) -> int:
             entries.append((what, unit, fastest(bench, unit, check_single=True)))
         except UserError as error:
             print(f"left out: {what}: {error}")
-    times = in_turn(bench, [(unit, params) for _, unit, params in entries], options.rounds)
+    names = [f"{what} {params}".rstrip() for what, _, params in entries[1:]]
+    rounds = in_turn(bench, [(unit, params) for _, unit, params in entries], names, options.rounds)
+    us = statistics.median(one[0] for one in rounds)
     print(f"{one.id} {entries[0][2] or '(no parameters)'} on {problem.id}, {facts['machine_key']}")
-    for (what, _, params), other in zip(entries[1:], times[1:]):
-        print(Rival(f"{what}{f' {params}' if params else ''}", tuple(times[0]), tuple(other)))
-    if len(entries) == 1:
-        print(f"{statistics.median(times[0]):.4g} us; nothing to compare with")
+    for rival in rivals_of(names, rounds):
+        print(rival)
+    if not names:
+        print(f"{us:.4g} us; nothing to compare with")
     floor = floor_us(problem, ceilings_of(bench, build.folder))
-    us = statistics.median(times[0])
     if floor:
         cause = max(floor, key=lambda name: floor[name])
         print(f"floor: {floor[cause]:.4g} us ({cause}); it takes {us / floor[cause]:.2f} times as long")
     else:
         print("floor: not known on this device")
-    kernels = resources(build.folder, one.id)
+    kernels = resources(build.folder, one)
     tell_kernels(kernels)
     print(f"limited by: {limit(us, floor, kernels)}")
     return 0
@@ -320,10 +333,7 @@ def run(argv: Sequence[str]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line."""
     try:
-        return run(sys.argv[1:] if argv is None else argv)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return command(run, argv)
     except Wrong as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

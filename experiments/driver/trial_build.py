@@ -1,11 +1,12 @@
-"""The build of scripts/try: a folder that holds only the variants which are compared, so that an edit costs the
-compilation of one file; and the verification of a variant in it."""
+"""The build of scripts/try: a copy of the usual build with only the variants that are compared, so that an edit compiles
+one unit; and the verification of a variant in it."""
 
 from __future__ import annotations
 
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -14,8 +15,11 @@ from pathlib import Path
 
 from xcorr.errors import UserError
 from xcorr.files import resolved
-from xcorr.paths import ROOT
+from xcorr.paths import ROOT, build_directory
 
+HELPERS = ROOT / "scripts/build"
+PROGRAMS = ("xcorr-bench", "tests/conformance/conformance")
+EMULATION = "tests/emulation/emulation-tests"
 SHARDS = 12  # of conformance, of which the first is run by default
 
 
@@ -25,128 +29,133 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """A variant's file as it stands, built or not."""
+    """A variant's file as it stands, built or not. `units`: the generated files that are compiled of it."""
 
     id: str
     path: Path
     parent: str
+    units: tuple[str, ...]
 
     @property
     def backend(self) -> str:
         return "cpu" if self.path.suffix == ".cpp" else "cuda"
 
+    @property
+    def objects(self) -> list[str]:
+        """Targets of the build, one for each unit."""
+        if self.backend == "cpu":
+            return [f"libxcorr.so.p/meson-generated_.._{unit}.o" for unit in self.units]
+        return [f"{unit.removesuffix('.cu')}.o" for unit in self.units]
+
 
 def sources() -> dict[str, Source]:
     """Every variant of the tree by id."""
     found = {}
-    for path in sorted((ROOT / "algorithms").rglob("*")):  # a large variant is a folder of its own
-        if path.suffix in (".cpp", ".cu"):
-            text = path.read_text(encoding="utf-8")
-            if "XCORR_VARIANT(" in text:
-                parent = text.partition('.parent = "')[2].partition('"')[0]
-                found[path.stem] = Source(path.stem, path, parent)
+    listed = _call([str(HELPERS / "stamp_sources.py"), "list", str(ROOT)], "listing variants")
+    for line in listed.splitlines():
+        name, _, path, units = line.split(":")
+        parent = (ROOT / path).read_text(encoding="utf-8").partition('.parent = "')[2].partition('"')[0]
+        found[name] = Source(name, ROOT / path, parent, tuple(units.split(",")))
     return found
 
 
-def build_folder() -> Path:
-    """Where the few variants are built."""
-    return resolved(Path(os.environ.get("XCORR_TRY_BUILD") or ROOT / "build-try"))
-
-
 class Build:
-    """The folder of the build, which compiles the variants that it is asked for."""
+    """A folder in which the variants that it is asked for are compiled. It begins as a copy of the usual build, whose
+    objects are then not compiled again."""
 
-    def __init__(self, folder: Path, backend: str, arch: str) -> None:
-        self.folder = folder
-        self.options = [
+    def __init__(self, known: Iterable[Source], backend: str, arch: str | None = None, suffix: str = "") -> None:
+        folder = resolved(Path(os.environ.get("XCORR_TRY_BUILD") or ROOT / "build-try"))
+        self.folder = folder.with_name(folder.name + suffix)
+        self.variants: set[str] = set()  # configured
+        self._units = sorted(unit for one in known for unit in one.units)  # found when the build is configured
+        self._options = [
             "-Dtests=true",
-            f"-Dcuda={'enabled' if backend == 'cuda' else 'disabled'}",
             "-Dgrid=quick",
-            *([f"-Dgpu_arch={arch}"] if backend == "cuda" else []),
+            f"-Dcuda={'enabled' if backend == 'cuda' else 'disabled'}",
+            *([f"-Dgpu_arch={arch}"] if arch else []),
         ]
 
-    def make(self, variants: Iterable[str], *programs: str) -> None:
-        """Build these programs, by default xcorr-bench and conformance, with these variants."""
-        meson, ninja = os.environ.get("XCORR_MESON", "meson"), os.environ.get("NINJA", "ninja")
-        wanted = [*self.options, "-Dvariants=" + ",".join(sorted(set(variants)))]
-        noted = self.folder / "try.json"
-        # A source file that is new or gone is found when the build is configured.
-        state = json.dumps([wanted, sorted(str(one.path.relative_to(ROOT)) for one in sources().values())])
-        if not noted.is_file() or noted.read_text(encoding="utf-8") != state:
-            again = ["--reconfigure"] if (self.folder / "build.ninja").is_file() else []
-            self._call([meson, "setup", *again, *wanted, str(self.folder), str(ROOT)], "configuring")
-            noted.write_text(state, encoding="utf-8")
-        targets = [self.target(ninja, name) for name in programs or ("xcorr-bench", "conformance")]
-        if "-Dcuda=enabled" in self.options and not programs:
-            targets.append("resources.csv")
-        self._call([ninja, "-C", str(self.folder), *targets], "building")
+    def make(self, variants: Iterable[str], targets: Sequence[str] = PROGRAMS) -> None:
+        """Bring targets up to date in a build that has these variants."""
+        self._configure(set(variants))
+        _call([os.environ.get("NINJA", "ninja"), "-C", str(self.folder), *targets], "building")
 
-    def target(self, ninja: str, name: str) -> str:
-        """The target that makes a program, wherever its folder lies."""
-        listed = self._call([ninja, "-C", str(self.folder), "-t", "targets", "all"], "listing targets")
-        names = [line.partition(": ")[0] for line in listed.splitlines()]
-        found = [one for one in names if Path(one).name == name and "." not in one]
-        if not found:
-            raise UserError(f"{self.folder}: has no program {name}; remove the folder, it is built anew")
-        return found[0]
-
-    def program(self, name: str) -> Path:
-        """Where a program lies once it is made."""
-        return self.folder / self.target(os.environ.get("NINJA", "ninja"), name)
-
-    def _call(self, command: Sequence[str], what: str) -> str:
-        try:
-            done = subprocess.run(
-                command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-            )
-        except OSError as error:
-            raise UserError(f"{what}: {command[0]}: {error.strerror}; run scripts/setup.sh") from error
-        if done.returncode != 0:
-            print(done.stdout[-8000:], file=sys.stderr)
-            raise UserError(f"{what}: failed, as said above; correct the first line that says error")
-        return done.stdout
+    def _configure(self, variants: set[str]) -> None:
+        """Configure the build, unless it has these variants, perhaps among others, and nothing else has changed."""
+        noted = self.folder / "try-state.json"
+        state = json.loads(noted.read_text(encoding="utf-8")) if noted.is_file() else {}
+        wanted = {"options": self._options, "units": self._units}
+        self.variants = set(state.pop("variants", ()))
+        if state == wanted and variants <= self.variants:
+            return
+        if not self.folder.exists() and _is_of_this_tree(build_directory()):
+            part = self.folder.with_name(self.folder.name + "-part")
+            shutil.copytree(build_directory(), part, symlinks=True, dirs_exist_ok=True)
+            part.rename(self.folder)
+        again = ["--reconfigure"] if (self.folder / "build.ninja").is_file() else []
+        chosen = "-Dvariants=" + ",".join(sorted(variants))
+        command = [os.environ.get("XCORR_MESON", "meson"), "setup", *again, *self._options, chosen]
+        _call([*command, str(self.folder), str(ROOT)], "configuring")
+        noted.write_text(json.dumps({**wanted, "variants": sorted(variants)}), encoding="utf-8")
+        self.variants = variants
 
 
-def resources(folder: Path, variant: str) -> list[dict[str, str]]:
-    """The lines of resources.csv about a variant's kernels; none of a CPU variant."""
-    path = folder / "resources.csv"
-    if not path.is_file():
+def _is_of_this_tree(folder: Path) -> bool:
+    """Whether a folder is a build of this tree that was configured."""
+    about = folder / "meson-info/meson-info.json"
+    return about.is_file() and json.loads(about.read_text(encoding="utf-8"))["directories"]["source"] == str(ROOT)
+
+
+def _call(command: Sequence[str], what: str) -> str:
+    """What a command prints. UserError where it fails."""
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+    except OSError as error:
+        raise UserError(f"{what}: {command[0]}: {error.strerror}; run scripts/setup.sh") from error
+    if done.returncode != 0:
+        print(done.stdout[-8000:], file=sys.stderr)
+        raise UserError(f"{what}: failed, as said above; correct the first line that says error")
+    return done.stdout
+
+
+def resources(folder: Path, one: Source) -> list[dict[str, str]]:
+    """Registers, shared memory and occupancy of each kernel of a variant that was compiled; none of a CPU variant."""
+    if one.backend == "cpu":
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return [row for row in csv.DictReader(file) if row["variant"] == variant]
+    table, seconds = folder / "try-resources.csv", folder / "try-seconds.csv"
+    reports = [str(folder / target.replace(".o", ".resources.json")) for target in one.objects]
+    _call([str(HELPERS / "merge_resources.py"), str(table), str(seconds), *reports], "reading registers")
+    with table.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def verify(build: Build, variant: str, device: str, thorough: bool) -> None:
     """Run conformance of the variant; Wrong with its first failure."""
-    shards = range(1, SHARDS + 1) if thorough else [1]
-    # Threads that spin at a barrier make a machine that is not idle tens of times slower.
-    patient = {**os.environ, "OMP_WAIT_POLICY": "passive"}
-    for shard in shards:
-        command = [
-            str(build.program("conformance")),
-            "--device",
-            device,
-            "--variant",
-            variant,
-            "--shard",
-            str(shard),
-            str(SHARDS),
-        ]
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=patient
-        )
-        if done.returncode != 0:
-            print(done.stdout[-4000:], file=sys.stderr)
+    command = [str(build.folder / PROGRAMS[1]), "--device", device, "--variant", variant, "--shard"]
+    for shard in range(1, SHARDS + 1) if thorough else [1]:
+        said = _said([*command, str(shard), str(SHARDS)])
+        if said.returncode != 0:
+            print(said.stdout[-4000:], file=sys.stderr)
             raise Wrong(f"{variant}: conformance failed, as said above; the line 'repeat' runs that case alone")
     print(f"verified: part 1 of {SHARDS} of conformance passed" if not thorough else "verified: conformance passed")
 
 
 def emulate(build: Build, variant: str) -> None:
     """Run a kernel's conformance under the emulation, with the sanitizers; Wrong with its first failure."""
-    build.make([variant], "emulation-tests")
-    command = [str(build.program("emulation-tests")), f"--gtest_filter=*Conformance*/{variant}"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode != 0 or "[  PASSED  ]" not in done.stdout or "Running 0 tests" in done.stdout:
-        print(done.stdout[-4000:], file=sys.stderr)
+    build.make([variant], [EMULATION])
+    said = _said([str(build.folder / EMULATION), f"--gtest_filter=*Conformance*/{variant}"])
+    if said.returncode != 0 or "[  PASSED  ]" not in said.stdout or "Running 0 tests" in said.stdout:
+        print(said.stdout[-4000:], file=sys.stderr)
         raise Wrong(f"{variant}: conformance under the emulation failed, as said above")
     print("verified under the emulation: conformance passed")
+
+
+def _said(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """How a program of the tests ended, and what it printed."""
+    # Threads that spin at a barrier make a machine that is not idle tens of times slower.
+    patient = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=patient
+    )
