@@ -252,12 +252,12 @@ class Problem:
 
 
 def rights_of_a_left(problem: Any) -> int:
-    """Number of right matrices that each left one is correlated with; of a Problem or a xcorr.library.Request."""
+    """Number of right matrices that each left one is correlated with; of a Problem or a xcorr.native.library.Request."""
     return problem.rights // problem.lefts if problem.form == "n-to-mn" else problem.rights
 
 
 def pair_indices(problem: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Left and right index of every pair of a Problem or a xcorr.library.Request."""
+    """Left and right index of every pair of a Problem or a xcorr.native.library.Request."""
     each = rights_of_a_left(problem)
     pair = np.arange(problem.lefts * each)
     return pair // each, (pair % problem.rights if problem.form == "n-to-m" else pair)

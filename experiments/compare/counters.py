@@ -20,8 +20,8 @@ from typing import Any
 from experiments import folders
 from experiments.compare import artifacts
 from experiments.driver.bench import program
-from xcorr.errors import Parser, UserError, command, nearest
-from xcorr.library import LibraryError, machine
+from xcorr.errors import LibraryError, Parser, UserError, command, nearest
+from xcorr.native.library import machine
 from xcorr.problem import Problem, format_shape
 
 EXPERIMENT = "profiler-counters"

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.compare import artifacts
-from xcorr.errors import Parser, UserError, command
+from xcorr.errors import LibraryError, Parser, UserError, command
 from xcorr.files import resolved
-from xcorr.library import LibraryError, machine
+from xcorr.native.library import machine
 
 EXPERIMENT = "series-fragments"
 SOURCE = Path(__file__).with_suffix(".cu")

@@ -22,9 +22,9 @@ from experiments.compare import artifacts
 from experiments.compare.records import passed_record
 from experiments.compare.zncc_peers import PEERS, Peer, truth
 from experiments.driver.bench import program
-from xcorr.auto import Auto
-from xcorr.errors import Parser, UserError, command
-from xcorr.library import Library, LibraryError, Request
+from xcorr.choice.auto import Auto
+from xcorr.errors import LibraryError, Parser, UserError, command
+from xcorr.native.library import Library, Request
 
 EXPERIMENT = "template-rivals"
 SCHEMA = 1

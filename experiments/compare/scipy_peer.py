@@ -27,9 +27,9 @@ from tqdm import tqdm
 
 from experiments.compare.records import passed_record
 from experiments.driver.bench import program
-from xcorr.errors import Parser, UserError
+from xcorr.errors import LibraryError, Parser, UserError
 from xcorr.files import load_toml
-from xcorr.library import Library, LibraryError, Request
+from xcorr.native.library import Library, Request
 
 BARS = Path(__file__).with_name("bars") / "speed.toml"
 LARGEST_ERROR = 1e-5  # relative, L2: far above float32 rounding, far below a wrong product

@@ -17,8 +17,8 @@ from scipy.signal import oaconvolve
 from tqdm import tqdm
 
 from experiments.inputs import common
-from xcorr.library import Request, find_variant
-from xcorr.stream import Job
+from xcorr.native.library import Request, find_variant
+from xcorr.native.stream import Job
 
 EXPERIMENT, TITLE = "series-amplitudes", "Outputs that are lost at small and large amplitudes"
 TABLE = "errors"

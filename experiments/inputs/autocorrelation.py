@@ -20,10 +20,10 @@ import numpy as np
 from tqdm import tqdm
 
 from experiments.inputs import common
-from xcorr import autocorrelation
-from xcorr.autocorrelation import J0_MAXIMUM
-from xcorr.library import Request
-from xcorr.stream import Job
+from xcorr.commands import autocorrelation
+from xcorr.commands.autocorrelation import J0_MAXIMUM
+from xcorr.native.library import Request
+from xcorr.native.stream import Job
 
 EXPERIMENT, TITLE = "image-autocorrelation", "Length of a pattern by autocorrelation"
 TABLE = "lengths"

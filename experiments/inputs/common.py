@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from experiments.inputs import datasets
-from xcorr.auto import Auto
-from xcorr.errors import Parser, UserError, warn
+from xcorr.choice.auto import Auto
+from xcorr.commands.outputs import cell
+from xcorr.errors import LibraryError, Parser, UserError, warn
 from xcorr.files import replaced_file
-from xcorr.library import Library, LibraryError, Request, find_variant, machine
-from xcorr.outputs import cell
-from xcorr.stream import Job
-from xcorr.variants import candidates, default_params
+from xcorr.native.library import Library, Request, find_variant, machine
+from xcorr.native.stream import Job
+from xcorr.native.variants import candidates, default_params
 
 PRESETS = ("smoke", "quick", "paper")
 SCHEMA = 1

@@ -22,11 +22,11 @@ from tqdm import tqdm
 
 from experiments.inputs import common, datasets, patterns
 from experiments.inputs.accuracy import PAPER, Accuracy, distance_summary
-from xcorr import stream
-from xcorr.auto import Auto, Choice
-from xcorr.library import Request
-from xcorr.memory import check_memory
-from xcorr.peaks import Peaks, concatenate, find_peaks, of_records
+from xcorr.choice.auto import Auto, Choice
+from xcorr.commands.memory import check_memory
+from xcorr.commands.peaks import Peaks, concatenate, find_peaks, of_records
+from xcorr.native import stream
+from xcorr.native.library import Request
 from xcorr.problem import pair_indices
 
 EXPERIMENT, TITLE = "real-ebsd", "Displacement of electron backscatter patterns"

@@ -21,9 +21,9 @@ from tqdm import tqdm
 
 from experiments.inputs import common, datasets
 from experiments.inputs.accuracy import distance_summary
-from xcorr.library import Request
-from xcorr.peaks import find_peaks
-from xcorr.stream import Job
+from xcorr.commands.peaks import find_peaks
+from xcorr.native.library import Request
+from xcorr.native.stream import Job
 
 EXPERIMENT, TITLE = "real-photo", "Shift between two crops of a photograph"
 COLUMNS = (

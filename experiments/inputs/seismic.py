@@ -21,11 +21,11 @@ from tqdm import tqdm
 
 from experiments.inputs import common, datasets, matched_filter
 from experiments.inputs.matched_filter import Level
-from xcorr.errors import UserError
-from xcorr.library import LibraryError, Request, find_variant
-from xcorr.precisions import PRECISIONS, scalar_type
+from xcorr.errors import LibraryError, UserError
+from xcorr.native.library import Request, find_variant
+from xcorr.native.precisions import PRECISIONS, scalar_type
+from xcorr.native.stream import Job
 from xcorr.results import DETECTION
-from xcorr.stream import Job
 
 EXPERIMENT, TITLE = "real-seismic", "Planted earthquakes in real noise"
 TABLE = "detections"

@@ -19,8 +19,8 @@ import numpy as np
 
 from experiments.inputs import common, datasets
 from experiments.inputs.datasets import CAMERA, Unavailable
-from xcorr.library import Request
-from xcorr.stream import Job
+from xcorr.native.library import Request
+from xcorr.native.stream import Job
 
 EXPERIMENT, TITLE = "template-tracking", "Tracking of a template"
 TABLE = "places"

@@ -18,11 +18,11 @@ import numpy as np
 
 from experiments.inputs import common, datasets
 from experiments.inputs.datasets import PARTICLES, Unavailable
-from xcorr import velocimetry
-from xcorr.auto import Auto
+from xcorr.choice.auto import Auto
+from xcorr.commands import velocimetry
 from xcorr.errors import UserError
-from xcorr.library import Request
-from xcorr.stream import Job
+from xcorr.native.library import Request
+from xcorr.native.stream import Job
 
 EXPERIMENT, TITLE = "particle-velocimetry", "Particle image velocimetry"
 TABLE = "fields"

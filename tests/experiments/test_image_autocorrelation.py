@@ -11,7 +11,7 @@ import scipy.signal
 from scipy_library import ScipyLibrary
 
 from experiments.inputs import autocorrelation as experiment
-from xcorr.autocorrelation import ring_image
+from xcorr.commands.autocorrelation import ring_image
 
 
 class OneArray(ScipyLibrary):

@@ -14,8 +14,8 @@ from experiments.driver.points import Filters, Unit, expand, parse_shard, select
 from experiments.driver.schema import grid, load_experiments
 from xcorr.errors import UserError
 from xcorr.fields import Fields
+from xcorr.native.variants import Variant
 from xcorr.problem import Problem, parse_counts, parse_size
-from xcorr.variants import Variant
 
 VARIANTS = [Variant.from_list(entry) for entry in fake_bench.VARIANTS]
 CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda", points=("a=1", "a=2")))

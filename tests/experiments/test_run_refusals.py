@@ -9,7 +9,7 @@ import pytest
 from driving import Driver, driver
 
 from experiments.driver import store
-from xcorr import speeds
+from xcorr.choice import speeds
 
 __all__ = ["driver"]
 POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)

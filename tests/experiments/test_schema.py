@@ -10,7 +10,7 @@ import pytest
 from experiments import folders
 from experiments.driver import schema
 from plots import sources
-from xcorr import speeds
+from xcorr.choice import speeds
 from xcorr.errors import UserError
 
 GOOD = folders.experiments()["one-to-many"].read_text()

@@ -13,8 +13,8 @@ from scipy_library import ScipyLibrary
 
 from experiments.inputs import common, datasets, matched_filter, seismic
 from plots import real
-from xcorr.auto import Auto
-from xcorr.library import Request
+from xcorr.choice.auto import Auto
+from xcorr.native.library import Request
 from xcorr.results import DETECTION
 
 SIZE = seismic.Size(3, 40_000, 8)

@@ -11,8 +11,8 @@ from driving import Driver, driver
 
 from experiments.driver import trial
 from experiments.driver.trial_build import sources
+from xcorr.choice.floor import fft_flops
 from xcorr.errors import UserError
-from xcorr.floor import fft_flops
 from xcorr.paths import ROOT
 from xcorr.problem import Problem
 

@@ -7,7 +7,7 @@ import pytest
 from built_library import built_library
 
 from xcorr.fields import Fields
-from xcorr.library import Request
+from xcorr.native.library import Request
 
 registration = pytest.importorskip("skimage.registration")
 

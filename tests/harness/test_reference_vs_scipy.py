@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy_library import scipy_correlation
 
-from xcorr.library import Request
+from xcorr.native.library import Request
 
 METHODS = ("definition", "fft")
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.signal
 from built_library import built_library
 
-from xcorr.library import Request
+from xcorr.native.library import Request
 
 METHODS = ("definition", "fft")
 

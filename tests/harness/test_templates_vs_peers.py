@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from built_library import built_library
 
-from xcorr.library import Request
+from xcorr.native.library import Request
 
 FAMILY = "template_matching"
 # As uint8 a frame; the place and shape of a template in it.

@@ -11,9 +11,10 @@ from scipy_library import ScipyLibrary
 from experiments.driver import measured, store
 from experiments.driver.schema import grid, load_experiment
 from experiments.published import auto_table
-from xcorr import auto, plans, table
+from xcorr import auto as command
+from xcorr.choice import auto, plans, table
 from xcorr.errors import UserError
-from xcorr.library import Request
+from xcorr.native.library import Request
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
 
@@ -407,9 +408,10 @@ def test_the_family_of_the_speeds_exists():
 
 
 def test_command_says_the_choice_in_one_line(results, monkeypatch, capsys):
-    monkeypatch.setattr("xcorr.auto.Library", ScipyLibrary)
+    monkeypatch.setattr(command, "Library", ScipyLibrary)
     assert (
-        auto.run(["--form", "n-to-m", "--left", "56", "--lefts", "4", "--rights", "9", "--results", str(results)]) == 0
+        command.run(["--form", "n-to-m", "--left", "56", "--lefts", "4", "--rights", "9", "--results", str(results)])
+        == 0
     )
     out = capsys.readouterr().out
     assert out.startswith("n-to-m/56x56/56x56/4:9/full: cpu_") and out.count("\n") == 1
@@ -427,9 +429,9 @@ def test_command_says_the_choice_in_one_line(results, monkeypatch, capsys):
     ],
 )
 def test_mistakes_are_one_line(results, monkeypatch, argv, words):
-    monkeypatch.setattr("xcorr.auto.Library", ScipyLibrary)
+    monkeypatch.setattr(command, "Library", ScipyLibrary)
     with pytest.raises(UserError, match=words) as caught:
-        auto.run([*argv, "--results", str(results)])
+        command.run([*argv, "--results", str(results)])
     assert "\n" not in str(caught.value)
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 
 from experiments.inputs import tracking
-from xcorr.auto import Auto
-from xcorr.library import Request
-from xcorr.velocimetry import fit_of, request_of
+from xcorr.choice.auto import Auto
+from xcorr.commands.velocimetry import fit_of, request_of
+from xcorr.native.library import Request
 
 MACHINE = "nvidia-h200-132-sm-140-gib"
 PEAKS = ("surface", "peak")

@@ -10,10 +10,12 @@ import pytest
 import scipy.signal
 from built_library import built_library
 
-from xcorr import auto, correlate, fft_range
-from xcorr.arguments import Windows
-from xcorr.auto import Auto
-from xcorr.library import LibraryError, Request
+from xcorr.choice import auto, fft_range
+from xcorr.choice.auto import Auto
+from xcorr.commands import correlate
+from xcorr.errors import LibraryError
+from xcorr.native.arrays import Windows
+from xcorr.native.library import Request
 
 VALID = {"window": "valid", "result": "peak"}
 

@@ -8,7 +8,7 @@ import pytest
 from built_library import built_library
 from numpy.lib.stride_tricks import sliding_window_view
 
-from xcorr.library import Request
+from xcorr.native.library import Request
 
 FILLS = {"lowest float": -3.4e38, "fault": 1e11, "nodata": 1e20, "smallest int32": -(2.0**31)}
 REQUEST = {

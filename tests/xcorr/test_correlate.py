@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from scipy_library import ScipyLibrary, refused, scipy_correlation
 
-from xcorr import auto, correlate, matrices, stream
-from xcorr.library import Request
-from xcorr.outputs import PEAK_COLUMNS
+from xcorr.choice import auto
+from xcorr.commands import correlate, matrices
+from xcorr.commands.outputs import PEAK_COLUMNS
+from xcorr.native import stream
+from xcorr.native.library import Request
 from xcorr.problem import pair_indices
 
 

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from scipy_library import ScipyLibrary, scipy_correlation
 
-from xcorr import correlate, results, stream, table
-from xcorr.library import Request
+from xcorr import results
+from xcorr.choice import table
+from xcorr.commands import correlate
+from xcorr.native import stream
+from xcorr.native.library import Request
 
 SIDE, TILES, PATTERNS = 48, 4, 40  # a surface of 95 x 95 has 36 KB, a matrix 9 KB, a record 32 bytes
 

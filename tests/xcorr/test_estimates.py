@@ -11,12 +11,12 @@ from scipy_library import ScipyLibrary
 from tables import results
 
 from experiments.driver import measured, store
-from xcorr import auto, estimates, speeds, table
+from xcorr.choice import auto, estimates, speeds, table
+from xcorr.choice.prediction import neighbours
 from xcorr.fields import Fields
-from xcorr.library import Request
-from xcorr.prediction import neighbours
+from xcorr.native.library import Request
+from xcorr.native.variants import Variant
 from xcorr.problem import Problem
-from xcorr.variants import Variant
 
 __all__ = ["results"]
 FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]

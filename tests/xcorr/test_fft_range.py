@@ -9,8 +9,9 @@ import pytest
 from built_library import built_library
 from scipy_library import ScipyLibrary, scipy_correlation
 
-from xcorr import auto, correlate, fft_range, table
-from xcorr.library import Request
+from xcorr.choice import auto, fft_range, table
+from xcorr.commands import correlate
+from xcorr.native.library import Request
 
 RNG = np.random.default_rng(14)
 

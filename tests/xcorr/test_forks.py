@@ -16,7 +16,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 COMMON = """
     import multiprocessing, os, sys, threading
     import numpy as np
-    from xcorr.library import Library, LibraryError, Request
+    from xcorr.native.library import Library, Request
+    from xcorr.errors import LibraryError
     request = Request("n-to-mn", (40, 40), (40, 40), 8, 64)
     rng = np.random.default_rng(0)
     left, right = (rng.normal(size=(n, 40, 40)).astype("f4") for n in (8, 64))

@@ -14,9 +14,10 @@ import pytest
 from built_library import built_library
 from scipy_library import ScipyLibrary, scipy_correlation, window_of
 
-from xcorr import correlate
-from xcorr import library as binding
-from xcorr.library import Library, LibraryError, Request, find_variant
+from xcorr.commands import correlate
+from xcorr.errors import LibraryError
+from xcorr.native import library as binding
+from xcorr.native.library import Library, Request, find_variant
 from xcorr.paths import ROOT
 from xcorr.problem import FORMS
 
@@ -214,7 +215,7 @@ def test_a_call_that_is_repeated_often_gets_a_plan_of_many_calls_once(counted, m
 def test_a_session_leaves_its_planning_to_later_processes(tmp_path):
     """Seen from its files: what the second process learns would be added to them."""
     code = (
-        "from xcorr.library import Library, Request; import sys; "
+        "from xcorr.native.library import Library, Request; import sys; "
         "Library().session(Request('one-to-one', (8, 12), (8, 12)), variant='cpu_fft', precision=sys.argv[1]).close()"
     )
 

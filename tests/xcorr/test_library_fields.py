@@ -12,9 +12,9 @@ from scipy_library import scipy_correlation
 from test_fields import GEOMETRIC, READ_BACK, REFUSED, REFUSED_IDS, SAME
 
 from xcorr import results
-from xcorr.errors import UserError
+from xcorr.errors import LibraryError, UserError
 from xcorr.fields import Fields
-from xcorr.library import LibraryError, Request
+from xcorr.native.library import Request
 from xcorr.problem import Problem
 
 PLAIN = Request("n-to-m", (4, 6), (5, 7), 2, 3)

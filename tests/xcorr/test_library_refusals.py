@@ -9,8 +9,9 @@ import pytest
 from built_library import built_library
 from scipy_library import scipy_correlation
 
-from xcorr.auto import Auto
-from xcorr.library import LibraryError, Request
+from xcorr.choice.auto import Auto
+from xcorr.errors import LibraryError
+from xcorr.native.library import Request
 
 GOOD = Request("n-to-mn", (4, 4), (4, 4), 2, 4)
 

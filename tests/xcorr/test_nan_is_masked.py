@@ -7,8 +7,8 @@ import pytest
 from built_library import built_library
 from scipy_library import ScipyLibrary, refused
 
-from xcorr import correlate
-from xcorr.velocimetry import particle_pair
+from xcorr.commands import correlate
+from xcorr.commands.velocimetry import particle_pair
 
 TEMPLATE = ["--window", "valid", "--score", "zncc", "--result", "peak", "--quiet"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from built_library import built_library
 
-from xcorr.library import Request
+from xcorr.native.library import Request
 
 VARIANTS = ("cpu_definition", "cpu_fft")
 

@@ -10,11 +10,11 @@ import pytest
 from built_library import built_library
 from matplotlib.axes import Axes
 
-from xcorr import correlate, piv, velocimetry
-from xcorr.arguments import Windows
-from xcorr.errors import UserError
-from xcorr.library import LibraryError, Request
-from xcorr.velocimetry import displacements, grid, median_residual, particle_pair, replace_outliers
+from xcorr.commands import correlate, piv, velocimetry
+from xcorr.commands.velocimetry import displacements, grid, median_residual, particle_pair, replace_outliers
+from xcorr.errors import LibraryError, UserError
+from xcorr.native.arrays import Windows
+from xcorr.native.library import Request
 
 SHAPE = (256, 256)
 
@@ -126,7 +126,7 @@ def test_windows_outside_the_frame_are_refused(library, offsets, message):
 def test_arrays_without_offsets_are_refused(library):
     request = Request("one-to-one", (4, 4), (4, 4), score="covariance", views="windows")
     one = np.ones((1, 4, 4), np.float32)
-    with pytest.raises(LibraryError, match="give xcorr.arguments.Windows"):
+    with pytest.raises(LibraryError, match="give xcorr.native.arrays.Windows"):
         library.correlate(request, one, one, variant="cpu_fft")
     with pytest.raises(LibraryError, match="the reference takes dense matrices"):
         library.reference(request, one, one)

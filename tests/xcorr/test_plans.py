@@ -12,11 +12,14 @@ from scipy_library import ScipyLibrary
 from tables import results
 
 from experiments.driver import measured
-from xcorr import auto, autocorr, autocorrelation, piv, plans, speeds, stream, velocimetry
+from xcorr import auto as command
+from xcorr.choice import auto, plans, speeds
+from xcorr.commands import autocorr, autocorrelation, piv, velocimetry
 from xcorr.errors import UserError
-from xcorr.library import Request
+from xcorr.native import stream
+from xcorr.native.library import Request
+from xcorr.native.variants import Variant
 from xcorr.problem import Problem
-from xcorr.variants import Variant
 
 __all__ = ["results"]
 PLAIN, LINKED = "callbacks=none;launch=graph", "callbacks=layout;launch=graph"
@@ -179,13 +182,13 @@ def test_the_command_autocorr_counts_both_of_its_curves(monkeypatch, frames, lim
 @pytest.mark.parametrize("words, asked", [([], plans.KEPT), (["--calls", "many"], plans.KEPT), (["--calls", "1"], 1)])
 def test_the_command_auto_takes_the_number(monkeypatch, capsys, words, asked):
     monkeypatch.setattr(Spy, "asked", [])
-    monkeypatch.setattr(auto, "Auto", Spy)
-    monkeypatch.setattr(auto, "Library", ScipyLibrary)
-    assert auto.run(["--left", "8", *words]) == 0
+    monkeypatch.setattr(command, "Auto", Spy)
+    monkeypatch.setattr(command, "Library", ScipyLibrary)
+    assert command.run(["--left", "8", *words]) == 0
     assert Spy.asked == [asked] and "cpu_fft threads=all" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", "", "9" * 99])
 def test_the_command_auto_refuses_what_is_no_number_of_calls(text):
     with pytest.raises(UserError, match="--calls .*give 1 to 999999999, or many"):
-        auto.run(["--left", "8", f"--calls={text}"])
+        command.run(["--left", "8", f"--calls={text}"])

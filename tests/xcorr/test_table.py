@@ -9,9 +9,9 @@ from fixtures import sets
 from scipy_library import ScipyLibrary
 
 from experiments.driver import measured
-from xcorr import auto, table
+from xcorr.choice import auto, table
 from xcorr.errors import UserError
-from xcorr.library import Request
+from xcorr.native.library import Request
 
 KEY = ScipyLibrary().machine("cpu")["machine_key"]
 

@@ -16,7 +16,7 @@ from hangs import HANG_S
 
 from xcorr import results
 from xcorr.fields import Fields
-from xcorr.library import Request
+from xcorr.native.library import Request
 from xcorr.paths import build_directory
 
 data = pytest.importorskip("skimage.data", reason="scikit-image has the photographs")

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from xcorr.library import Description, Request
-from xcorr.precisions import scalar_type
+from xcorr.native.library import Description, Request
+from xcorr.native.precisions import scalar_type
+from xcorr.native.variants import Variant
 from xcorr.problem import rights_of_a_left
-from xcorr.variants import Variant
 
 DEFAULT_CHUNK_BYTES = 256 << 20
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import peaks
+from xcorr.commands import peaks
+from xcorr.commands.formats import file_of
 from xcorr.errors import UserError
 from xcorr.files import replaced_file, resolved
-from xcorr.formats import file_of
-from xcorr.library import Request
+from xcorr.native.library import Request
 from xcorr.problem import pair_indices
 
 PEAK_COLUMNS = ("pair", "left", "right", "sy", "sx", "value", "sub_sy", "sub_sx", "peak_to_second", "border")

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import conversion, formats, matrices, velocimetry
-from xcorr.auto import Auto
+from xcorr.choice.auto import Auto
+from xcorr.commands import formats, matrices, velocimetry
+from xcorr.commands.outputs import cell, check_targets, write_lines
+from xcorr.commands.shell import exit_code
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
-from xcorr.library import Library, Request, find_variant
-from xcorr.outputs import cell, check_targets, write_lines
-from xcorr.shell import exit_code
-from xcorr.stream import Job
-from xcorr.variants import default_params
+from xcorr.native import conversion
+from xcorr.native.library import Library, Request, find_variant
+from xcorr.native.stream import Job
+from xcorr.native.variants import default_params
 
 COLUMNS = ("y", "x", "dy", "dx", "value", "signal_to_noise", "residual", "outlier", "blank")
 MOST_ARROWS = 48  # along a side of a figure

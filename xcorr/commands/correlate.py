@@ -17,17 +17,19 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from xcorr import autocorr, conversion, fft_range, formats, matrices, peaks, piv, scored, stream
-from xcorr.auto import FEASIBLE_US, Auto, Choice
-from xcorr.by_data import FLAT, Cost, Side, fp64_of
+from xcorr.choice import fft_range
+from xcorr.choice.auto import FEASIBLE_US, Auto, Choice
+from xcorr.choice.by_data import FLAT, Cost, Side, fp64_of
+from xcorr.commands import autocorr, formats, matrices, peaks, piv, scored
+from xcorr.commands.memory import check_memory
+from xcorr.commands.outputs import check_finite, check_targets, find_peaks, write_peaks
+from xcorr.commands.shell import exit_code
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
-from xcorr.library import Description, Library, Request
-from xcorr.memory import check_memory
-from xcorr.outputs import check_finite, check_targets, find_peaks, write_peaks
+from xcorr.native import conversion, stream
+from xcorr.native.library import Description, Library, Request
+from xcorr.native.variants import default_params
 from xcorr.problem import FORMS
-from xcorr.shell import exit_code
-from xcorr.variants import default_params
 
 AUTO = "auto"
 COMMANDS = {"autocorr": autocorr.main, "piv": piv.main}  # of their own, in the place of LEFT.npy
@@ -428,7 +430,3 @@ def print_variants(variants: list[dict[str, Any]]) -> None:
             f"{','.join(variant['forms'])}  {' '.join(some)}".rstrip()
         )
         print(f"{'':<{width}}  {variant['summary']}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

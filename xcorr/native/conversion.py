@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
-from xcorr import moments
 from xcorr.fields import Fields
+from xcorr.native import moments
 
 OFFSET_FREE = ("covariance", "zncc", "phase")
 FILL = 1 / 16

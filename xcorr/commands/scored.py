@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import matrices, results
+from xcorr import results
+from xcorr.commands import matrices
+from xcorr.commands.outputs import cell, write_lines
 from xcorr.errors import UserError
 from xcorr.fields import NORMALISED, Fields
-from xcorr.library import Request
-from xcorr.outputs import cell, write_lines
+from xcorr.native.library import Request
 from xcorr.problem import pair_indices
 
 PAIR = ("pair", "left", "right")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from xcorr.library import Request
+from xcorr.native.library import Request
 
 PROMINENCE = 0.01  # of C1D(0)
 FIT = 0.15  # half the width of the fit, as a share of the maximum's place

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import autocorrelation, formats, matrices, stream
-from xcorr.auto import Auto
+from xcorr.choice.auto import Auto
+from xcorr.commands import autocorrelation, formats, matrices
+from xcorr.commands.outputs import cell, check_targets, write_lines
+from xcorr.commands.shell import exit_code
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
-from xcorr.library import Library, Request, find_variant
-from xcorr.outputs import cell, check_targets, write_lines
-from xcorr.shell import exit_code
-from xcorr.variants import default_params
+from xcorr.native import stream
+from xcorr.native.library import Library, Request, find_variant
+from xcorr.native.variants import default_params
 
 COLUMNS = ("frame", "r", "c1d", "c1d_raw", "r_max", "r_max_raw")
 KINDS = ("mean removed", "raw")

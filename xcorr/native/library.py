@@ -12,7 +12,7 @@ request has the fields of a problem too (docs/design.md, Fields of a problem):
     request = Request("n-to-m", (h, w), (H, W), 3, 8, "valid", score="zncc", result="peak")
     peaks = library.correlate(request, templates, frames, variant="cpu_fft")    # xcorr.results.PEAK, one a pair
 
-With `views="windows"` a side is an xcorr.arguments.Windows(frame, offsets): its matrices are windows of a frame that is not copied.
+With `views="windows"` a side is an xcorr.native.arrays.Windows(frame, offsets): its matrices are windows of a frame that is not copied.
 
 Inputs are real and, unless `allow_nonfinite`, finite also in the scalar type of the precision: one NaN or infinity
 spoils every output of a variant that transforms, and only those whose overlap holds it of the others. Outputs are not
@@ -41,12 +41,13 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import conversion, results
-from xcorr.arguments import LibraryError, check_out, dense, mask_of, shape_of, whole, windows
-from xcorr.errors import UserError, nearest
+from xcorr import results
+from xcorr.errors import LibraryError, UserError, nearest
 from xcorr.fields import NAMES, Fields
+from xcorr.native import conversion
+from xcorr.native.arrays import check_out, dense, mask_of, shape_of, whole, windows
+from xcorr.native.precisions import scalar_type
 from xcorr.paths import ROOT, build_directory
-from xcorr.precisions import scalar_type
 
 _ERROR_CAPACITY = 4096
 _TOO_SMALL = 2
@@ -84,7 +85,7 @@ class Request:
         """As the C API takes it; LibraryError for what is no whole number, no shape, no text and no field."""
         for name, value in (("form", self.form), ("window", self.window)):
             if not isinstance(value, str):
-                raise LibraryError(f"{name} {value!r}: not a text; see xcorr.library.Request")
+                raise LibraryError(f"{name} {value!r}: not a text; see xcorr.native.library.Request")
         return {
             "form": self.form,
             "left": shape_of("left", self.left),
@@ -127,7 +128,7 @@ def find_variant(variants: list[dict[str, Any]], name: str) -> dict[str, Any]:
 def _text(name: str, value: Any) -> str:
     """A text that C reads to its end; LibraryError for anything else."""
     if not isinstance(value, str):
-        raise LibraryError(f"{name} {value!r}: not a text; give one as in the example of xcorr.library")
+        raise LibraryError(f"{name} {value!r}: not a text; give one as in the example of xcorr.native.library")
     if "\0" in value or not value.isprintable():
         raise LibraryError(f"{name} {value!r}: holds a character that cannot be printed; leave it out")
     return value

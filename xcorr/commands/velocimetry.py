@@ -27,11 +27,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xcorr import results, windows
-from xcorr.arguments import Windows
+from xcorr import results
+from xcorr.commands import windows
 from xcorr.errors import UserError
-from xcorr.library import Request
-from xcorr.stream import Job
+from xcorr.native.arrays import Windows
+from xcorr.native.library import Request
+from xcorr.native.stream import Job
 
 NOISE = 0.1  # pixels, what the normalised median test adds to the median of the residuals
 THRESHOLD = 2.0  # residuals above it are outliers

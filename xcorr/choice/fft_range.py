@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from xcorr.fields import NORMALISED
-from xcorr.precisions import ROUNDOFF, scalar_type
+from xcorr.native.precisions import ROUNDOFF, scalar_type
 from xcorr.problem import pair_indices
 
 # Of the bound, in units of the output scale: the median magnitudes of both matrices times sqrt(overlap).

@@ -1,4 +1,4 @@
-"""What xcorr.library takes: sizes that are whole numbers, and arrays that the C API reads as they are meant."""
+"""What xcorr.native.library takes: sizes that are whole numbers, and arrays that the C API reads as they are meant."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import conversion
-
-
-class LibraryError(Exception):
-    """What the library, or its loading, refuses; one line, fit for the user."""
+from xcorr.errors import LibraryError
+from xcorr.native import conversion
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ def windows(
     lies in the memory of the frame is checked by the library, that it lies in its columns here. With `offset_free` the whole
     frame is converted less one pivot."""
     if not isinstance(given, Windows):
-        raise LibraryError(f"{name}: views windows; give xcorr.arguments.Windows(frame, offsets)")
+        raise LibraryError(f"{name}: views windows; give xcorr.native.arrays.Windows(frame, offsets)")
     frame = np.asarray(given.frame)
     if frame.ndim not in (2, 3) or frame.size == 0:
         raise LibraryError(f"{name}: a frame of shape {frame.shape}; give rows x cols, or a stack of such")

@@ -1,7 +1,7 @@
 """What the numbers of a problem ask of the variant and the precision that compute it.
 
-Two things are looked at: what the conversion to the scalar type costs (xcorr/conversion.py), and whether a transform would lose
-small outputs (xcorr/fft_range.py). auto then takes fp64, or a variant by definition; where it may not or cannot, a line says so.
+Two things are looked at: what the conversion to the scalar type costs (xcorr/native/conversion.py), and whether a transform would lose
+small outputs (xcorr/choice/fft_range.py). auto then takes fp64, or a variant by definition; where it may not or cannot, a line says so.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import conversion, fft_range
-from xcorr.arguments import LibraryError, Windows, check_type
-from xcorr.conversion import Converted, Loss
-from xcorr.errors import UserError
-from xcorr.precisions import scalar_type
+from xcorr.choice import fft_range
+from xcorr.errors import LibraryError, UserError
+from xcorr.native import conversion
+from xcorr.native.arrays import Windows, check_type
+from xcorr.native.conversion import Converted, Loss
+from xcorr.native.precisions import scalar_type
 
 FLAT = (
     f"windows that deviate by less than {conversion.CONSTANT:.1g} of their largest value score 0 in any precision; "
@@ -41,7 +42,7 @@ class Side:
 def sides_of(
     request: Any, left: Any, right: Any = None, left_mask: Any = None, right_mask: Any = None
 ) -> tuple[Side, Side]:
-    """Both sides of arrays as xcorr.library takes them. LibraryError for what is no array of the request."""
+    """Both sides of arrays as xcorr.native.library takes them. LibraryError for what is no array of the request."""
     given = (("left", left, left_mask), ("right", left if request.same == "yes" else right, right_mask))
     shapes = ((request.lefts, *request.left), (request.rights, *request.right))
     made = []
