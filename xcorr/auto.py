@@ -17,7 +17,7 @@ from xcorr.choice.auto import Auto
 from xcorr.commands.shell import exit_code
 from xcorr.errors import Parser, UserError, nearest
 from xcorr.fields import NAMES, PLAIN, Fields
-from xcorr.native.library import Library, Request
+from xcorr.native.library import Library
 from xcorr.native.precisions import PRECISIONS
 from xcorr.problem import FORMS, Problem, parse_counts, parse_size
 
@@ -66,8 +66,7 @@ def run(argv: Sequence[str]) -> int:
     lefts, rights = parse_counts(f"{options.lefts}:{options.rights}")
     fields = Fields(**{name: getattr(options, name) for name in NAMES})
     problem = Problem(options.form, left, right, lefts, rights, options.window, fields)
-    request = Request(problem.form, left, right, lefts, rights, problem.window, **fields.given)
-    chosen = Auto(Library(), options.device, options.results, calls=options.calls).choose(request, options.precision)
+    chosen = Auto(Library(), options.device, options.results, calls=options.calls).choose(problem, options.precision)
     print(f"{problem.id}: {chosen.variant} {chosen.params}".rstrip() + f": {chosen.why}")
     return 0
 

@@ -18,7 +18,7 @@ class OneArray(ScipyLibrary):
     """Knows problems of one array, which have no right."""
 
     def correlate(self, request, left, right, **how):
-        assert right is None and request.same == "yes"
+        assert right is None and request.fields.same == "yes"
         return super().correlate(request, left, left, **how)
 
 

@@ -11,13 +11,13 @@ from scipy_library import ScipyLibrary, scipy_correlation
 
 from xcorr.choice import auto, fft_range, table
 from xcorr.commands import correlate
-from xcorr.native.library import Request
+from xcorr.problem import Problem
 
 RNG = np.random.default_rng(14)
 
 
 def square(side, lefts=1, rights=1, form="one-to-one"):
-    return Request(form, (side, side), (side, side), lefts, rights)
+    return Problem(form, (side, side), (side, side), lefts, rights)
 
 
 def uniform(count, side):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from built_library import built_library
 
-from xcorr.native.library import Request
+from xcorr.problem import Problem
 
 VARIANTS = ("cpu_definition", "cpu_fft")
 
@@ -18,7 +18,7 @@ def library():
 
 def phase(library, left, right, exponent="0", variant="cpu_fft"):
     """The surface of a pair, its shift (0, 0) at [0, 0]."""
-    request = Request("one-to-one", left.shape, left.shape, boundary="circular", score=f"phase:{exponent}")
+    request = Problem("one-to-one", left.shape, left.shape, boundary="circular", score=f"phase:{exponent}")
     out = library.correlate(request, left, right, variant=variant)[0]
     return np.fft.ifftshift(out)
 

@@ -17,7 +17,6 @@ from xcorr.choice import auto, plans, speeds
 from xcorr.commands import autocorr, autocorrelation, piv, velocimetry
 from xcorr.errors import UserError
 from xcorr.native import stream
-from xcorr.native.library import Request
 from xcorr.native.variants import Variant
 from xcorr.problem import Problem
 
@@ -89,7 +88,7 @@ def test_the_share_of_a_plan():
 def test_plans_of_a_gpu_count(results, fields, calls, best, said):
     times = {("overlap_wise", ""): 500.0, ("cufft", PLAIN): 20.0, ("cufft", LINKED): 10.0}
     measure(results, times, "cuda", **shape(64), **WINDOWS, **fields)
-    request = Request("n-to-mn", (64, 64), (64, 64), 9, 9, **fields)
+    request = Problem("n-to-mn", (64, 64), (64, 64), 9, 9, **fields)
     choice = auto.Auto(Gpu(), "cuda", results, calls=calls).choose(request)
     assert (choice.variant, choice.params) == best
     assert choice.us == times[best], "its time is that of a call"
@@ -97,18 +96,18 @@ def test_plans_of_a_gpu_count(results, fields, calls, best, said):
 
 
 def test_plans_count_where_nothing_was_measured(results):
-    request = Request("one-to-one", (16, 16), (16, 16), **CIRCULAR)
-    for asked in (request, Request("one-to-one", (16, 16), (16, 16))):
+    request = Problem("one-to-one", (16, 16), (16, 16), **CIRCULAR)
+    for asked in (request, Problem("one-to-one", (16, 16), (16, 16))):
         found = auto.Auto(Gpu(), "cuda", results, calls=plans.SINGLE).choose(asked)
         assert found.variant == "overlap_wise" and "by rule" in found.why
-        slow = Request("one-to-one", (2048, 2048), (2048, 2048), **asked.fields.given)
+        slow = Problem("one-to-one", (2048, 2048), (2048, 2048), **asked.fields.given)
         assert auto.Auto(Gpu(), "cuda", results, calls=plans.SINGLE).choose(slow).params == PLAIN
 
 
 def test_one_chooser_knows_requests_of_different_numbers_of_calls(results):
     times = {("cpu_row_streaming", "threads=all"): 900.0, ("cpu_fft", "threads=all"): 300.0}
     measure(results, times, "cpu", **shape(5000), **WINDOWS, **CIRCULAR)
-    request = Request("n-to-mn", (5000, 5000), (5000, 5000), 9, 9, **CIRCULAR)
+    request = Problem("n-to-mn", (5000, 5000), (5000, 5000), 9, 9, **CIRCULAR)
     chooser = auto.Auto(Cpu(), "cpu", results)
     names = [chooser.choose(request, calls=calls).variant for calls in (1, plans.KEPT, 1, 100)]
     assert names == ["cpu_row_streaming", "cpu_fft", "cpu_row_streaming", "cpu_fft"]
@@ -129,7 +128,7 @@ def test_velocimetry_says_how_many_calls_share_a_plan(monkeypatch):
             return np.zeros(request.lefts, results.PEAK)
 
     def choose(request, calls):
-        asked.append((request.score, request.lefts, calls))
+        asked.append((request.fields.score, request.lefts, calls))
         return Peaks()
 
     velocimetry.displacements(library, frame, frame, window=16, overlap=0, passes=1, choose=choose)
@@ -161,7 +160,7 @@ def test_the_command_piv_passes_the_number_on(monkeypatch):
     monkeypatch.setattr(Spy, "asked", [])
     monkeypatch.setattr(piv, "Auto", Spy)
     choose = piv.chooser(ScipyLibrary(), "auto", "cpu")
-    assert [choose(Request("one-to-one", (8, 8), (8, 8)), calls).variant for calls in (1, 7)] == ["cpu_fft"] * 2
+    assert [choose(Problem("one-to-one", (8, 8), (8, 8)), calls).variant for calls in (1, 7)] == ["cpu_fft"] * 2
     assert Spy.asked == [1, 7]
 
 

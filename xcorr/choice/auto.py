@@ -21,7 +21,6 @@ from xcorr.choice.prediction import REACH, Predicted, distance, neighbours, pred
 from xcorr.choice.table import Point, Source
 from xcorr.errors import UserError
 from xcorr.fields import PLAIN
-from xcorr.native.library import Request
 from xcorr.native.variants import Variant
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
@@ -138,28 +137,25 @@ class Auto:
         self._sources: dict[str, list[Source]] = {}  # by precision
         self._known: dict[tuple[Problem, str, float, bool], Choice] = {}
 
-    def choose(
-        self, request: Request, precision: str = "fp32", risk: str = "", *, calls: float | None = None
-    ) -> Choice:
-        """The choice for a xcorr.native.library.Request. UserError where no variant of the build can. `calls`: of this request,
-        where its number differs from that of others.
+    def choose(self, asked: Problem, precision: str = "fp32", risk: str = "", *, calls: float | None = None) -> Choice:
+        """The choice for a problem. UserError where no variant of the build can. `calls`: of this problem, where their number
+        differs from that of others.
 
         `risk`: what fft_range.risk says of the data, if they are known. Where it says anything, a variant by
         definition is chosen, unless none is feasible: then the FFT stays, with a warning.
         """
-        sizes = (tuple(request.left), tuple(request.right), request.lefts, request.rights)
-        problem = Problem(request.form, *sizes, request.window, request.fields)
-        if problem.is_plain and not self._knows(problem, precision):  # one array twice takes as long as two
-            problem = replace(problem, fields=PLAIN)
+        problem = asked
+        if asked.is_plain and not self._knows(asked, precision):  # one array twice takes as long as two
+            problem = replace(asked, fields=PLAIN)
         served = self._calls if calls is None else calls
         place = problem, precision, served
         if (*place, False) not in self._known:
-            self._known[(*place, False)] = self._must_choose(request, problem, precision, served)
+            self._known[(*place, False)] = self._must_choose(asked, problem, precision, served)
         fastest = self._known[(*place, False)]
         if not risk or not self.is_fft(fastest.variant):
             return fastest
         if (*place, True) not in self._known:
-            known = self._choose(request, problem, precision, served, ("definition",))
+            known = self._choose(asked, problem, precision, served, ("definition",))
             self._known[(*place, True)] = known or replace(fastest, us=math.inf)
         exact = self._known[(*place, True)]
         if exact.us <= FEASIBLE_US:
@@ -169,7 +165,7 @@ class Auto:
 
     def choose_for(
         self,
-        request: Request,
+        problem: Problem,
         left: Any,
         right: Any = None,
         *,
@@ -179,15 +175,15 @@ class Auto:
     ) -> Choice:
         """The choice for these arrays, as `Library.correlate` takes them: by definition where an FFT would lose outputs of theirs,
         and in fp64 where float32 has too few digits for them, unless a `precision` is given. `Choice.warning` says what stays wrong."""
-        sides = sides_of(request, left, right, left_mask, right_mask)
-        return by_data(self, self._library, request, sides, precision, self._device, FEASIBLE_US)
+        sides = sides_of(problem, left, right, left_mask, right_mask)
+        return by_data(self, self._library, problem, sides, precision, self._device, FEASIBLE_US)
 
     def is_fft(self, variant: str) -> bool:
         """Whether the variant of that name transforms."""
         return any(one.id == variant and one.algorithm_class == "fft" for one in self._variants)
 
-    def _must_choose(self, request: Request, problem: Problem, precision: str, calls: float) -> Choice:
-        choice = self._choose(request, problem, precision, calls, ("definition", "fft"))
+    def _must_choose(self, asked: Problem, problem: Problem, precision: str, calls: float) -> Choice:
+        choice = self._choose(asked, problem, precision, calls, ("definition", "fft"))
         if choice is None:
             raise UserError(
                 f"device {self._device}: no variant of this build computes {problem.id} in {precision} there; "
@@ -196,8 +192,9 @@ class Auto:
         return choice
 
     def _choose(
-        self, request: Request, problem: Problem, precision: str, calls: float, classes: Sequence[str]
+        self, asked: Problem, problem: Problem, precision: str, calls: float, classes: Sequence[str]
     ) -> Choice | None:
+        """The choice for the problem that is `asked`; times are looked up for `problem`, which takes as long."""
         here = [
             one
             for one in self._variants
@@ -209,7 +206,7 @@ class Auto:
             if point not in points:
                 return "not in this build"
             return self._library.supports(
-                request, variant=point[0], params=point[1], precision=precision, device=self._device
+                asked, variant=point[0], params=point[1], precision=precision, device=self._device
             )
 
         by_id, shipped = {one.id: one for one in here}, speeds.shipped()
@@ -232,10 +229,8 @@ class Auto:
         """Whether the point of this build computes the problem on this device; one of another build may have."""
         if not any(one.id == point[0] and point[1] in one.points for one in self._variants):
             return True
-        sizes = (problem.left, problem.right, problem.lefts, problem.rights)
-        request = Request(problem.form, *sizes, problem.window, **problem.fields.given)
         return not self._library.supports(
-            request, variant=point[0], params=point[1], precision=precision, device=self._device
+            problem, variant=point[0], params=point[1], precision=precision, device=self._device
         )
 
     def _knows(self, problem: Problem, precision: str) -> bool:
