@@ -108,7 +108,7 @@ def by_data(
     device: str,
     feasible_us: float,
 ) -> Any:
-    """The choice of `auto` (an xcorr.auto.Auto) for these numbers. `precision` None: fp32, or fp64 where float32 has too few
+    """The choice of `auto` (an xcorr.choice.auto.Auto) for these numbers. `precision` None: fp32, or fp64 where float32 has too few
     digits for a score that does not change with an offset and it takes at most `feasible_us`."""
     facts = library.describe(problem)
     asked = precision or "fp32"
