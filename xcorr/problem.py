@@ -19,7 +19,7 @@ from xcorr.fields import NORMALISED, PLAIN, Fields
 
 FORMS = ("one-to-one", "one-to-many", "n-to-mn", "n-to-m")
 LIMIT = 2**31 - 1
-LARGEST = 2**32  # side and count of harness/problem.cpp
+LARGEST = 2**32  # side and count, as in C++
 _WINDOW = re.compile(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)")
 _WINDOW_EXAMPLE = "; write full, valid or a range of shifts as sy:-3..3,sx:0..7"
 _SIZE = re.compile(r"(-?\d+)(?:x(-?\d+))?(?::(-?\d+)(?:x(-?\d+))?)?")
