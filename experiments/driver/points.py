@@ -12,7 +12,6 @@ from experiments.driver.schema import Experiment, Restriction, grid, modes_by_pr
 from experiments.driver.store import Key
 from xcorr.errors import UserError, choose, nearest
 from xcorr.native.variants import Variant, assignments
-from xcorr.native.variants import Variant as Listed
 from xcorr.problem import FORMS, Problem, format_shape, parse_size
 
 
