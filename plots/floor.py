@@ -1,4 +1,4 @@
-"""The floor (xcorr/floor.py) of tidy lines."""
+"""The floor (xcorr/choice/floor.py) of tidy lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pandas as pd
 
 from plots.ceilings import Ceilings
 from plots.tidy import PROBLEM
-from xcorr.floor import fft_flops, terms
+from xcorr.choice.floor import fft_flops, terms
 from xcorr.problem import Problem
 
 PARTS = ["launch", "memory", "direct", "fft"]

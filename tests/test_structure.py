@@ -89,6 +89,19 @@ def test_no_folder_imports_a_later_one():
         assert not later, f"{name} imports {sorted(later)}"
 
 
+def test_no_folder_of_xcorr_imports_a_later_one():
+    """Modules beside the folders come first; `auto` and `__main__` are commands."""
+    order = ["", "native", "choice", "commands"]
+
+    def place(name: str) -> int:
+        return order.index(name.split(".")[1] if name.count(".") > 1 else "")
+
+    for name, imported in import_graph().items():
+        if name.startswith("xcorr.") and name not in ("xcorr.auto", "xcorr.__main__"):
+            later = {one for one in imported if one.startswith("xcorr.") and place(one) > place(name)}
+            assert not later, f"{name} imports {sorted(later)}"
+
+
 def test_no_modules_import_one_another():
     graph = import_graph()
     assert "xcorr.problem" in graph["experiments.driver.points"], "imports are found"

@@ -2,6 +2,6 @@
 
 import sys
 
-from xcorr.correlate import main
+from xcorr.commands.correlate import main
 
 sys.exit(main())

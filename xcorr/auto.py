@@ -4,297 +4,22 @@
 
 prints the choice and the times it rests on in one line. The first of these sources that has measured anything near
 decides: the times of this machine (local, else published under its key), the shipped times of the nearest machine, and
-where neither has the form a rule: the shortest time by the speeds of `speeds.toml`. xcorr/table.py has the files.
+where neither has the form a rule: the shortest time by the speeds of `speeds.toml`. xcorr/choice/table.py has the files.
 """
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-from xcorr import plans, speeds, table
-from xcorr.by_data import by_data, sides_of
-from xcorr.errors import Parser, UserError, command, nearest
-from xcorr.estimates import Estimate, by_speeds, estimates, in_known_form
+from xcorr.choice import plans
+from xcorr.choice.auto import Auto
+from xcorr.commands.shell import exit_code
+from xcorr.errors import Parser, UserError, nearest
 from xcorr.fields import NAMES, PLAIN, Fields
-from xcorr.library import Library, LibraryError, Request
-from xcorr.paths import RESULTS
-from xcorr.precisions import PRECISIONS
-from xcorr.prediction import REACH, Predicted, distance, neighbours, predict, reached, rests_on
+from xcorr.native.library import Library
+from xcorr.native.precisions import PRECISIONS
 from xcorr.problem import FORMS, Problem, parse_counts, parse_size
-from xcorr.table import Point, Source
-from xcorr.variants import Variant
-
-# What may be computed by definition where an FFT would lose the small outputs: nobody waits longer for it unasked.
-FEASIBLE_US = 60e6
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What to run, in one line why, and in one line what the user must know of its values, if anything."""
-
-    variant: str
-    params: str
-    us: float
-    why: str
-    warning: str = ""
-    precision: str = "fp32"
-
-
-def ordered(problem: Problem, sources: Iterable[Source]) -> list[Source]:
-    """Sources in the order in which they are asked: as they come, those without a problem within REACH last."""
-
-    def reach(source: Source) -> float:
-        if problem in source.times:
-            return REACH
-        known = in_known_form(problem, source.times)
-        near = neighbours(known, source.times)
-        return max(REACH, distance(known, near[0])) if near else math.inf
-
-    return sorted(sources, key=reach)
-
-
-def pick(
-    problem: Problem, source: Source, fits: Callable[[Point], str], plan_us: Callable[[Point], float] = lambda _: 0.0
-) -> Choice | None:
-    """The fastest predicted point that fits (`fits` says "" or why not), its plan counted (`plan_us`), or None when the
-    source has none."""
-
-    def total(one: Predicted) -> float:
-        return one.us + plan_us(one.point)
-
-    ranked = sorted(predict(problem, source.times), key=total)
-    for place, best in enumerate(ranked):
-        if fits(best.point):
-            continue
-        others = (one for one in ranked[place + 1 :] if one.point[0] != best.point[0])
-        second = next(others, None)
-        rival = f"; next {second.point[0]} at {total(second) / total(best):.2f} x" if second else ""
-        return Choice(*best.point, best.us, _why(problem, source, best, rival))
-    return None
-
-
-def _why(problem: Problem, source: Source, best: Predicted, rival: str) -> str:
-    return f"{rests_on(problem, source.times, best)}; {source.where}{rival}"
-
-
-def by_rule(
-    problem: Problem,
-    variants: Iterable[Variant],
-    machine: Mapping[str, Any],
-    fits: Callable[[Point], str],
-    plan_us: Callable[[Point], float] = lambda _: 0.0,
-) -> Choice | None:
-    """Without a measurement of the form: the shortest time by the speeds in speeds.toml, which know cores and class, with the
-    plan. Points that are equally fast keep their order."""
-    shipped, cores = speeds.shipped(), max(1, int(machine.get("cores") or 1))
-    timed = [
-        (speeds.launch_s(shipped, variant, params, problem, cores), variant.id, params)
-        for variant in variants
-        for params in variant.points
-    ]
-    for seconds, *point in sorted(timed, key=lambda one: 1e6 * one[0] + plan_us((one[1], one[2]))):
-        if not fits((point[0], point[1])):
-            why = f"nothing was measured; by rule, {seconds * 1e6:.3g} us at the speeds of xcorr/speeds.toml"
-            return Choice(point[0], point[1], seconds * 1e6, why)
-    return None
-
-
-def _first_that_fits(
-    known: Sequence[Estimate], fits: Callable[[Point], str], plan_us: Callable[[Point], float]
-) -> Choice | None:
-    """The fastest that fits, its plan counted, and the next variant. Of `known`, which are in order, equal ones stay so."""
-
-    def total(one: Estimate) -> float:
-        return one.us + plan_us(one.point)
-
-    ranked = sorted(known, key=total)
-    for place, best in enumerate(ranked):
-        if not fits(best.point):
-            others = (one for one in ranked[place + 1 :] if one.point[0] != best.point[0] and not fits(one.point))
-            second = next(others, None)
-            rival = f"; next {second.point[0]} at {total(second) / total(best):.2f} x" if second else ""
-            return Choice(*best.point, best.us, best.why + rival)
-    return None
-
-
-class Auto:
-    """Chooses on one device of one build; a problem that was asked before costs nothing.
-
-    `library` is a xcorr.library.Library or what stands in for it. `calls`: how many calls of a kind a plan serves, so that
-    its share counts (xcorr/plans.py); by default it is kept and costs nothing.
-    """
-
-    def __init__(
-        self, library: Any, device: str = "cpu", results: Path = RESULTS, *, calls: float = plans.KEPT
-    ) -> None:
-        self._calls = calls
-        self._library, self._device, self._results = library, device, results
-        self._machine: dict[str, Any] = library.machine(device)
-        backend = device.partition(":")[0]
-        self._variants = [Variant.from_list(one) for one in library.variants() if one["backend"] == backend]
-        self._outdated = table.outdated(self._machine["machine_key"], results)
-        self._sources: dict[str, list[Source]] = {}  # by precision
-        self._known: dict[tuple[Problem, str, float, bool], Choice] = {}
-
-    def choose(
-        self, request: Request, precision: str = "fp32", risk: str = "", *, calls: float | None = None
-    ) -> Choice:
-        """The choice for a xcorr.library.Request. UserError where no variant of the build can. `calls`: of this request,
-        where its number differs from that of others.
-
-        `risk`: what fft_range.risk says of the data, if they are known. Where it says anything, a variant by
-        definition is chosen, unless none is feasible: then the FFT stays, with a warning.
-        """
-        sizes = (tuple(request.left), tuple(request.right), request.lefts, request.rights)
-        problem = Problem(request.form, *sizes, request.window, request.fields)
-        if problem.is_plain and not self._knows(problem, precision):  # one array twice takes as long as two
-            problem = replace(problem, fields=PLAIN)
-        served = self._calls if calls is None else calls
-        place = problem, precision, served
-        if (*place, False) not in self._known:
-            self._known[(*place, False)] = self._must_choose(request, problem, precision, served)
-        fastest = self._known[(*place, False)]
-        if not risk or not self.is_fft(fastest.variant):
-            return fastest
-        if (*place, True) not in self._known:
-            known = self._choose(request, problem, precision, served, ("definition",))
-            self._known[(*place, True)] = known or replace(fastest, us=math.inf)
-        exact = self._known[(*place, True)]
-        if exact.us <= FEASIBLE_US:
-            return replace(exact, why=f"{exact.why}; no FFT: {risk}")
-        way_out = f"no variant by definition computes it within {FEASIBLE_US * 1e-6:g} s"
-        return replace(fastest, warning=f"{risk}; {way_out}")
-
-    def choose_for(
-        self,
-        request: Request,
-        left: Any,
-        right: Any = None,
-        *,
-        left_mask: Any = None,
-        right_mask: Any = None,
-        precision: str | None = None,
-    ) -> Choice:
-        """The choice for these arrays, as `Library.correlate` takes them: by definition where an FFT would lose outputs of theirs,
-        and in fp64 where float32 has too few digits for them, unless a `precision` is given. `Choice.warning` says what stays wrong."""
-        sides = sides_of(request, left, right, left_mask, right_mask)
-        return by_data(self, self._library, request, sides, precision, self._device, FEASIBLE_US)
-
-    def is_fft(self, variant: str) -> bool:
-        """Whether the variant of that name transforms."""
-        return any(one.id == variant and one.algorithm_class == "fft" for one in self._variants)
-
-    def _must_choose(self, request: Request, problem: Problem, precision: str, calls: float) -> Choice:
-        choice = self._choose(request, problem, precision, calls, ("definition", "fft"))
-        if choice is None:
-            raise UserError(
-                f"device {self._device}: no variant of this build computes {problem.id} in {precision} there; "
-                "choose another --device or --precision"
-            )
-        return choice
-
-    def _choose(
-        self, request: Request, problem: Problem, precision: str, calls: float, classes: Sequence[str]
-    ) -> Choice | None:
-        here = [
-            one
-            for one in self._variants
-            if precision in one.precisions and problem.form in one.forms and one.algorithm_class in classes
-        ]
-        points = {(one.id, params) for one in here for params in one.points}
-
-        def fits(point: Point) -> str:
-            if point not in points:
-                return "not in this build"
-            return self._library.supports(
-                request, variant=point[0], params=point[1], precision=precision, device=self._device
-            )
-
-        by_id, shipped = {one.id: one for one in here}, speeds.shipped()
-
-        def plan_us(point: Point) -> float:
-            variant = by_id.get(point[0])
-            return plans.share_us(shipped, variant, point[1], problem, calls) if variant else 0.0
-
-        if problem.fields != PLAIN:
-            choice = self._with_fields(problem, here, precision, fits, plan_us)
-        else:
-            known = ordered(problem, self._known_to(problem, here, precision, fits))
-            found = (pick(problem, source, fits, plan_us) for source in known)
-            choice = next(filter(None, found), None) or by_rule(problem, here, self._machine, fits, plan_us)
-        if choice:
-            choice = replace(choice, why=choice.why + plans.text_of(calls))
-        return replace(choice, why=f"{choice.why}; {self._outdated}") if choice and self._outdated else choice
-
-    def _can(self, precision: str, problem: Problem, point: Point) -> bool:
-        """Whether the point of this build computes the problem on this device; one of another build may have."""
-        if not any(one.id == point[0] and point[1] in one.points for one in self._variants):
-            return True
-        sizes = (problem.left, problem.right, problem.lefts, problem.rights)
-        request = Request(problem.form, *sizes, problem.window, **problem.fields.given)
-        return not self._library.supports(
-            request, variant=point[0], params=point[1], precision=precision, device=self._device
-        )
-
-    def _knows(self, problem: Problem, precision: str) -> bool:
-        """Whether a source has times of problems with such fields, near."""
-        return problem.fields != PLAIN and any(reached(problem, one.times) for one in self._of(precision))
-
-    def _of(self, precision: str) -> list[Source]:
-        if precision not in self._sources:
-            self._sources[precision] = list(table.sources(self._machine, self._device, precision, self._results))
-        return self._sources[precision]
-
-    def _with_fields(
-        self,
-        problem: Problem,
-        here: Sequence[Variant],
-        precision: str,
-        fits: Callable[[Point], str],
-        plan_us: Callable[[Point], float],
-    ) -> Choice | None:
-        """The fastest by the first source that tells of a point which fits: measured with such fields, or estimated; else by
-        speeds. Families for such problems come before others."""
-        fields, sources = problem.fields.text, ordered(problem, self._of(precision))
-        own = [one for one in here if one.family in speeds.shipped()["families"]]
-        special = [one for one in own if not all(map(fits, ((one.id, params) for params in one.points)))]
-        can = partial(self._can, precision)
-        for source in sources:
-            choice = _first_that_fits(estimates(problem, source, special or here, can), fits, plan_us)
-            if choice is not None:
-                near = reached(in_known_form(problem, source.times), source.times)
-                told = "" if near else f"nothing near was measured with {fields}; "
-                return replace(choice, why=f"{told}{choice.why}; {source.where}")
-        cores = max(1, int(self._machine.get("cores") or 1))
-        choice = _first_that_fits(by_speeds(problem, special or here, cores), fits, plan_us)
-        return choice and replace(choice, why=f"nothing was measured; by rule with {fields}, {choice.why}")
-
-    def _known_to(
-        self, problem: Problem, here: Sequence[Variant], precision: str, fits: Callable[[Point], str]
-    ) -> list[Source]:
-        """The sources whose times say something of the problem. Where a family for such problems takes it (speeds.toml), those
-        that have its variants on a problem within REACH: times of other problems do not know them."""
-        sources = self._of(precision)
-        own = [one for one in here if one.family in speeds.shipped()["families"]]
-        special = {one.id for one in own if not all(map(fits, ((one.id, params) for params in one.points)))}
-        if not special:
-            return sources
-        return [
-            source
-            for source in sources
-            if any(
-                near.form == problem.form
-                and distance(problem, near) <= REACH
-                and not special.isdisjoint(variant for variant, _ in source.times[near])
-                for near in source.times
-            )
-        ]
 
 
 def parser() -> Parser:
@@ -332,7 +57,7 @@ def _calls(text: str) -> float:
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command; raises UserError."""
+    """The command; raises UserError and LibraryError."""
     options = parser().parse_args(argv)
     for what, value, valid in (("form", options.form, FORMS), ("precision", options.precision, PRECISIONS)):
         if value not in valid:
@@ -341,16 +66,10 @@ def run(argv: Sequence[str]) -> int:
     lefts, rights = parse_counts(f"{options.lefts}:{options.rights}")
     fields = Fields(**{name: getattr(options, name) for name in NAMES})
     problem = Problem(options.form, left, right, lefts, rights, options.window, fields)
-    request = Request(problem.form, left, right, lefts, rights, problem.window, **fields.given)
-    try:
-        chosen = Auto(Library(), options.device, options.results, calls=options.calls).choose(
-            request, options.precision
-        )
-    except LibraryError as error:
-        raise UserError(str(error)) from error
+    chosen = Auto(Library(), options.device, options.results, calls=options.calls).choose(problem, options.precision)
     print(f"{problem.id}: {chosen.variant} {chosen.params}".rstrip() + f": {chosen.why}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(command(run, None))
+    sys.exit(exit_code(lambda: run(sys.argv[1:])))

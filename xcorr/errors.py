@@ -16,6 +16,10 @@ class UserError(Exception):
     """Ends a command in one line `error: <thing>: <cause>; <way out>` and exit code 2."""
 
 
+class LibraryError(Exception):
+    """What the library, or its loading, refuses; one line, fit for the user."""
+
+
 def warn(message: str) -> None:
     """One line on stderr."""
     print(f"warning: {message}", file=sys.stderr)

@@ -59,17 +59,11 @@ def limited(file: BinaryIO, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 @contextmanager
-def replaced_file(target: Path | None, keep: bool = True) -> Iterator[BinaryIO | None]:
-    """A temporary file beside `target` that takes its name when the block ends well (atomic).
-
-    None for no target. UserError where the folder or the disk refuses; `keep` false only tries.
-    """
-    if target is None:
-        yield None
-        return
-    temporary = None
+def whole_file(target: Path, keep: bool = True) -> Iterator[BinaryIO]:
+    """A temporary file beside `target` that takes its name when the block ends well: a reader sees the old content or the new
+    one, never a part. `keep` false only tries. OSError where the folder or the disk refuses; the old content then stays."""
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
@@ -79,9 +73,18 @@ def replaced_file(target: Path | None, keep: bool = True) -> Iterator[BinaryIO |
             os.umask(umask)
             os.chmod(temporary, 0o666 & ~umask)
             os.replace(temporary, target)
-            temporary = None
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+@contextmanager
+def replaced_file(target: Path | None, keep: bool = True) -> Iterator[BinaryIO | None]:
+    """As `whole_file`; None for no target. UserError where the folder or the disk refuses."""
+    if target is None:
+        yield None
+        return
+    try:
+        with whole_file(target, keep) as file:
+            yield file
     except OSError as error:
         raise UserError(f"{target}: cannot be written: {error.strerror or error}; choose another place") from None
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)

@@ -4,6 +4,7 @@ C++."""
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +19,9 @@ from xcorr.fields import NORMALISED, PLAIN, Fields
 
 FORMS = ("one-to-one", "one-to-many", "n-to-mn", "n-to-m")
 LIMIT = 2**31 - 1
+LARGEST = 2**32  # side and count, as in C++
 _WINDOW = re.compile(r"sy:(-?\d+)\.\.(-?\d+),sx:(-?\d+)\.\.(-?\d+)")
+_WINDOW_EXAMPLE = "; write full, valid or a range of shifts as sy:-3..3,sx:0..7"
 _SIZE = re.compile(r"(-?\d+)(?:x(-?\d+))?(?::(-?\d+)(?:x(-?\d+))?)?")
 _COUNTS = re.compile(r"(-?\d+):(-?\d+)")
 
@@ -34,6 +37,25 @@ def _positive(value: int, what: str) -> int:
     if not 1 <= value <= LIMIT:
         raise UserError(f"{what}: {value} is out of range; use 1 to {LIMIT}")
     return value
+
+
+def _whole(name: str, value: Any) -> int:
+    """A size or a count of any type of integers; numbers with a fraction are not rounded."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise UserError(f"{name} {value!r}: not a whole number; give an integer") from None
+    if not 1 <= number <= LARGEST:
+        raise UserError(f"{name} {number}: out of range; use 1 to {LARGEST}")
+    return number
+
+
+def _shape(name: str, shape: Any) -> Shape:
+    try:
+        rows, cols = shape
+    except (TypeError, ValueError):
+        raise UserError(f"{name} {shape!r}: not a shape; give (rows, cols)") from None
+    return _whole(f"{name} rows", rows), _whole(f"{name} cols", cols)
 
 
 def parse_size(size: int | str, what: str = "size") -> tuple[Shape, Shape]:
@@ -64,12 +86,15 @@ def format_shape(shape: Shape) -> str:
     return f"{shape[0]}x{shape[1]}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Problem:
     """One problem: shapes are (rows, cols), `rights` is the total number of right matrices.
 
-    Raises UserError for counts that do not fit the form, a window that is not legal, sizes whose
-    element counts overflow 63 bits, and fields that do not fit each other or the shapes.
+        Problem("n-to-m", (24, 24), (480, 640), lefts=3, rights=8, window="valid", score="zncc", result="peak")
+
+    The fields are given as `fields`, as texts by name, or as both: a text replaces that of `fields`. Raises UserError for sizes
+    and counts that are no whole numbers or out of range, counts that do not fit the form, a window that is not legal, sizes
+    whose element counts overflow 63 bits, and fields that do not fit each other or the shapes.
     """
 
     form: str
@@ -78,18 +103,41 @@ class Problem:
     lefts: int
     rights: int
     window: str
-    fields: Fields = PLAIN
+    fields: Fields
 
-    def __post_init__(self) -> None:
-        where = f"problem {self.id}"
+    def __init__(
+        self,
+        form: str,
+        left: Shape,
+        right: Shape,
+        lefts: int = 1,
+        rights: int = 1,
+        window: str = "full",
+        fields: Fields = PLAIN,
+        **texts: str,
+    ) -> None:
+        if form not in FORMS:
+            raise UserError(f"form '{form}': unknown; use {', '.join(FORMS[:-1])} or {FORMS[-1]}")
+        if not isinstance(window, str):
+            raise UserError(f"window {window!r}: not a text{_WINDOW_EXAMPLE}")
+        shapes = {name: _shape(name, shape) for name, shape in (("left", left), ("right", right))}
+        counts = {name: _whole(name, count) for name, count in (("lefts", lefts), ("rights", rights))}
+        own = replace(fields, **texts) if texts else fields
+        for name, value in {"form": form, **shapes, **counts, "window": window, "fields": own}.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        """UserError for counts, window, fields and sizes that do not fit each other."""
+        counts = f"counts {self.lefts}:{self.rights}"
         if self.form == "one-to-one" and (self.lefts, self.rights) != (1, 1):
-            raise UserError(f"{where}: one-to-one takes counts 1:1; use n-to-mn for several pairs")
+            raise UserError(f"{counts}: one-to-one means 1:1; use n-to-mn for several pairs")
         if self.form == "one-to-many" and self.lefts != 1:
-            raise UserError(f"{where}: one-to-many takes one left; use counts 1:{self.rights}")
+            raise UserError(f"{counts}: one-to-many has one left; use n-to-mn or n-to-m")
         if self.form == "n-to-mn" and self.rights % self.lefts:
+            more = (self.rights // self.lefts + 1) * self.lefts
             raise UserError(
-                f"{where}: {self.rights} right matrices cannot be split evenly among {self.lefts} "
-                f"left ones; use a multiple of {self.lefts}"
+                f"{counts}: n-to-mn needs rights divisible by lefts (rights is the total number); the next is {more}"
             )
         self._check_fields()
         rows, cols = self.output
@@ -100,7 +148,7 @@ class Problem:
             self.fmas // 8,
         )
         if max(elements) * 8 >= 2**63:
-            raise UserError(f"{where}: its elements or FMAs overflow; use smaller sizes or counts")
+            raise UserError(f"problem {self.id}: its elements or FMAs overflow; use smaller sizes or counts")
 
     def _check_fields(self) -> None:
         """UserError for fields that contradict each other, or that the shapes and counts do not allow."""
@@ -194,20 +242,21 @@ class Problem:
             return full
         if self.window == "valid":
             if not ((lh <= rh and lw <= rw) or (lh >= rh and lw >= rw)):
-                raise UserError(f"problem {self.id}: valid needs one matrix to contain the other; use full")
+                left, right = map(format_shape, (self.left, self.right))
+                raise UserError(
+                    f"window 'valid': neither {left} nor {right} contains the other; use full or an explicit window"
+                )
             return (range(min(0, rh - lh), max(0, rh - lh) + 1), range(min(0, rw - lw), max(0, rw - lw) + 1))
         match = _WINDOW.fullmatch(self.window)
         if not match:
-            raise UserError(f"window {self.window}: unknown; use full, valid or sy:a..b,sx:c..d (inclusive)")
+            raise UserError(f"window '{self.window}': not understood{_WINDOW_EXAMPLE}")
         a, b, c, d = map(int, match.groups())
-        if a > b or c > d or max(map(abs, (a, b, c, d))) > LIMIT:
-            raise UserError(f"window {self.window}: empty or out of range; the smaller first")
-        sy, sx = full
-        if a < sy[0] or b > sy[-1] or c < sx[0] or d > sx[-1]:
-            raise UserError(
-                f"window {self.window}: leaves the full window of {format_shape(self.left)} and "
-                f"{format_shape(self.right)}; stay within sy:{sy[0]}..{sy[-1]},sx:{sx[0]}..{sx[-1]}"
-            )
+        for axis, first, last, whole in (("sy", a, b, full[0]), ("sx", c, d, full[1])):
+            where = f"window '{self.window}': {axis}"
+            if first > last:
+                raise UserError(f"{where} is empty: its first shift is larger than its last; exchange the two")
+            if first < whole[0] or last > whole[-1]:
+                raise UserError(f"{where} leaves the full window; stay within {whole[0]}..{whole[-1]}")
         return range(a, b + 1), range(c, d + 1)
 
     @property
@@ -251,13 +300,13 @@ class Problem:
         return (self.lefts + self.rights + self.pairs) * padded * math.log2(padded + 1)
 
 
-def rights_of_a_left(problem: Any) -> int:
-    """Number of right matrices that each left one is correlated with; of a Problem or a xcorr.library.Request."""
+def rights_of_a_left(problem: Problem) -> int:
+    """Number of right matrices that each left one is correlated with."""
     return problem.rights // problem.lefts if problem.form == "n-to-mn" else problem.rights
 
 
-def pair_indices(problem: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Left and right index of every pair of a Problem or a xcorr.library.Request."""
+def pair_indices(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Left and right index of every pair."""
     each = rights_of_a_left(problem)
     pair = np.arange(problem.lefts * each)
     return pair // each, (pair % problem.rights if problem.form == "n-to-m" else pair)

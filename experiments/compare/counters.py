@@ -20,8 +20,8 @@ from typing import Any
 from experiments import folders
 from experiments.compare import artifacts
 from experiments.driver.bench import program
-from xcorr.errors import Parser, UserError, command, nearest
-from xcorr.library import LibraryError, machine
+from xcorr.errors import LibraryError, Parser, UserError, command, nearest
+from xcorr.native.library import Library
 from xcorr.problem import Problem, format_shape
 
 EXPERIMENT = "profiler-counters"
@@ -170,7 +170,7 @@ def run(argv: Sequence[str]) -> int:
             print(" ".join(f"'{one}'" if any(c in one for c in ";:|") else one for one in words), f"> {name}.csv")
         return 0
     try:
-        key = options.machine_key or machine("cuda")["machine_key"]
+        key = options.machine_key or Library().machine("cuda")["machine_key"]
     except LibraryError as error:
         raise UserError(str(error)) from None
     tool = "" if options.read else _tool()

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.compare import artifacts
-from xcorr.errors import Parser, UserError, command
+from xcorr.errors import LibraryError, Parser, UserError, command
 from xcorr.files import resolved
-from xcorr.library import LibraryError, machine
+from xcorr.native.library import Library
 
 EXPERIMENT = "series-fragments"
 SOURCE = Path(__file__).with_suffix(".cu")
@@ -87,7 +87,7 @@ def run(argv: Sequence[str]) -> int:
     parser.add_results()
     options = parser.parse_args(argv)
     try:
-        key = options.machine_key or machine("cuda")["machine_key"]
+        key = options.machine_key or Library().machine("cuda")["machine_key"]
     except LibraryError as error:
         raise UserError(str(error)) from None
     with tempfile.TemporaryDirectory(prefix="xcorr-") as folder:

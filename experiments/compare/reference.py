@@ -16,7 +16,7 @@ from experiments.compare.markdown import printed
 from experiments.driver import store
 from xcorr.errors import Parser, UserError, command
 from xcorr.files import load_toml
-from xcorr.variants import assignments
+from xcorr.native.variants import assignments
 
 if TYPE_CHECKING:
     import pandas as pd

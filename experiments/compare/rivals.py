@@ -22,9 +22,10 @@ from experiments.compare import artifacts
 from experiments.compare.records import passed_record
 from experiments.compare.zncc_peers import PEERS, Peer, truth
 from experiments.driver.bench import program
-from xcorr.auto import Auto
-from xcorr.errors import Parser, UserError, command
-from xcorr.library import Library, LibraryError, Request
+from xcorr.choice.auto import Auto
+from xcorr.errors import LibraryError, Parser, UserError, command
+from xcorr.native.library import Library
+from xcorr.problem import Problem
 
 EXPERIMENT = "template-rivals"
 SCHEMA = 1
@@ -65,10 +66,10 @@ def inputs(problem: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(templates, np.float32), frame.astype(np.float32)
 
 
-def request_of(problem: dict[str, Any]) -> Request:
+def request_of(problem: dict[str, Any]) -> Problem:
     """The problem as ours: templates are left matrices, the frame is the right one."""
     sizes = (problem["template"], problem["frame"], problem["templates"], 1)
-    return Request("n-to-m", *sizes, window="valid", score="zncc")
+    return Problem("n-to-m", *sizes, window="valid", score="zncc")
 
 
 def seconds_of(call: Any, synchronise: Any, duration: float) -> float:

@@ -27,9 +27,10 @@ from tqdm import tqdm
 
 from experiments.compare.records import passed_record
 from experiments.driver.bench import program
-from xcorr.errors import Parser, UserError
+from xcorr.errors import LibraryError, Parser, UserError
 from xcorr.files import load_toml
-from xcorr.library import Library, LibraryError, Request
+from xcorr.native.library import Library
+from xcorr.problem import Problem
 
 BARS = Path(__file__).with_name("bars") / "speed.toml"
 LARGEST_ERROR = 1e-5  # relative, L2: far above float32 rounding, far below a wrong product
@@ -50,7 +51,7 @@ class Bar:
     """One entry of speed.toml. `least_speedup` is over the fastest opponent."""
 
     title: str
-    request: Request
+    request: Problem
     variant: str
     params: tuple[str, ...]
     against: str
@@ -60,22 +61,18 @@ class Bar:
 def parse_bar(entry: dict[str, Any]) -> Bar:
     """Bar of a TOML entry; UserError names what is missing or not understood."""
     try:
-        form, left, right, counts, window = entry["problem"].split("/")
-        (left_rows, left_cols), (right_rows, right_cols), (lefts, rights) = (
-            tuple(map(int, text.split(mark))) for text, mark in ((left, "x"), (right, "x"), (counts, ":"))
-        )
         least = float(entry["at_least"]) if "at_least" in entry else 1 / float(entry["at_most"])
-        request = Request(form, (left_rows, left_cols), (right_rows, right_cols), lefts, rights, window)
+        request = Problem.of_id(entry["problem"])
         params = tuple(entry["params"])
         bar = Bar(entry["title"], request, entry["variant"], params, entry["against"], least)
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, UserError) as error:
         raise UserError(f"{BARS.name}: {error!r} in {entry}; see its first lines") from None
-    if bar.request.form not in ("one-to-one", "n-to-m") or window != "full":
+    if bar.request.form not in ("one-to-one", "n-to-m") or bar.request.window != "full":
         raise UserError(f"{BARS.name}: {entry['problem']}: use one-to-one or n-to-m, full window")
     return bar
 
 
-def inputs(request: Request) -> tuple[np.ndarray, np.ndarray]:
+def inputs(request: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Seeded uniform float32 lefts and rights, (count, rows, cols)."""
     random = np.random.default_rng(1)
     return (
@@ -111,7 +108,7 @@ def scipy_contestant(left: np.ndarray, right: np.ndarray, workers: int, name: st
 
 
 def variant_contestant(
-    library: Library, request: Request, variant: str, params: str, ours: bool, left: np.ndarray, right: np.ndarray
+    library: Library, request: Problem, variant: str, params: str, ours: bool, left: np.ndarray, right: np.ndarray
 ) -> Contestant:
     """A variant at one point: the result from libxcorr, the time from xcorr-bench."""
 

@@ -23,9 +23,9 @@ from experiments.driver.points import Unit
 from experiments.driver.schema import Limits, Preset
 from xcorr.errors import Parser, UserError, command
 from xcorr.files import resolved
+from xcorr.native.variants import Variant
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
-from xcorr.variants import Variant
 
 EPILOG = """example:
   XCORR_BUILD=/tmp/new ./scripts/build.sh

@@ -22,9 +22,9 @@ from experiments.driver.points import Unit
 from experiments.driver.schema import Preset
 from xcorr.errors import UserError
 from xcorr.files import resolved
+from xcorr.native.variants import Variant
 from xcorr.paths import build_directory
 from xcorr.problem import format_shape
-from xcorr.variants import Variant
 
 SEED = 1
 # Exit codes of xcorr-bench, see its --help.

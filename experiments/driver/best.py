@@ -16,9 +16,9 @@ from experiments.driver.run_records import read_runs
 from experiments.driver.schema import Experiment, Restriction
 from experiments.driver.store import Row
 from experiments.driver.studies import without_studies
-from xcorr.prediction import distance
+from xcorr.choice.prediction import distance
+from xcorr.native.variants import assignments
 from xcorr.problem import COLUMNS, Problem
-from xcorr.variants import assignments
 
 # Points of a variant that neither rows nor an experiment single out.
 FEW = 8

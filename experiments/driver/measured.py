@@ -1,4 +1,4 @@
-"""Tables of measured times from the rows of a set; xcorr/table.py has their format, `auto` reads them."""
+"""Tables of measured times from the rows of a set; xcorr/choice/table.py has their format, `auto` reads them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 from experiments.driver import store
 from experiments.driver.run_records import read_runs
 from experiments.driver.studies import without_studies
-from xcorr import table
+from xcorr.choice import table
+from xcorr.choice.table import Point, Times
 from xcorr.fields import NAMES as FIELDS
 from xcorr.problem import GEOMETRY, Problem
-from xcorr.table import Point, Times
 
 FACTS = ("backend", "compute_capability", "cores")
 

@@ -11,8 +11,8 @@ from experiments.driver import source_tree
 from experiments.driver.schema import Experiment, Restriction, grid, modes_by_problem
 from experiments.driver.store import Key
 from xcorr.errors import UserError, choose, nearest
+from xcorr.native.variants import Variant, assignments
 from xcorr.problem import FORMS, Problem, format_shape, parse_size
-from xcorr.variants import Variant, assignments
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from typing import Any
 from experiments.driver.points import Unit
 from experiments.driver.schema import Preset, Rate, Rates
 from experiments.driver.store import Row
-from xcorr import speeds
+from xcorr.choice import speeds
+from xcorr.choice.speeds import work_of
+from xcorr.native.variants import Variant
 from xcorr.problem import Problem
-from xcorr.speeds import work_of
-from xcorr.variants import Variant
 
 # What a point is besides its repetitions: a launch for each kind of input, one for the batch size,
 # one for the check afterwards, about half a repetition to find the iteration count (Google

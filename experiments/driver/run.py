@@ -30,8 +30,8 @@ from experiments.driver.sources import Sources
 from experiments.driver.sweep import Progress, Sweep
 from xcorr.errors import Parser, UserError, nearest, warn
 from xcorr.fields import NAMES as FIELDS
+from xcorr.native.variants import Variant
 from xcorr.paths import ROOT
-from xcorr.variants import Variant
 
 EPILOG = """example:
   python3 -m experiments.driver.run --preset quick --experiments one-to-one --variants cpu_fft --dry-run

@@ -15,13 +15,13 @@ from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, Stric
 
 from experiments import folders
 from experiments.folders import FOLDER
-from xcorr import speeds
+from xcorr.choice import speeds
 from xcorr.errors import UserError, nearest
 from xcorr.fields import NAMES as FIELDS
 from xcorr.fields import PLAIN, Fields
 from xcorr.files import load_toml
+from xcorr.native.precisions import PRECISIONS
 from xcorr.paths import ROOT
-from xcorr.precisions import PRECISIONS
 from xcorr.problem import FORMS, Problem, parse_counts, parse_size
 
 Form = Literal[FORMS]  # type: ignore[valid-type]
@@ -173,7 +173,7 @@ class OncePlan(Base):
 
 
 class Rates(Base):
-    """Speeds of xcorr/speeds.toml and costs of rates.toml."""
+    """Speeds of xcorr/choice/speeds.toml and costs of rates.toml."""
 
     classes: dict[str, dict[str, Rate]]
     families: dict[str, dict[str, dict[str, Rate]]] = {}

@@ -26,6 +26,7 @@ from experiments.driver.columns import COLUMNS, FLOATS, INTEGERS, KEY, RIVALS, K
 from experiments.driver.decoding import Damaged, Newer, decode
 from experiments.driver.run_records import by_run, run_records
 from xcorr.errors import UserError, warn
+from xcorr.files import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,25 +98,17 @@ def encode(rows: Iterable[Row]) -> bytes:
 
 
 def write_atomic(path: Path, data: bytes, *, create: bool = False) -> None:
-    """Write a file so that a reader sees the old content or the new one, never a part.
+    """Write a file and its folder, the file whole or not at all (xcorr/files.py).
 
     With `create`, a file that exists already is an error: no run writes over another's rows.
     Raises UserError when there is no space or no permission; the old content is then untouched.
     """
-    tmp = path.parent / f".{path.name}.{os.getpid()}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with open(tmp, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+        with whole_file(path) as file:
+            file.write(data)
             if create and path.exists():
                 raise UserError(f"{path}: exists already and belongs to another run; run again")
-            os.replace(tmp, path)
-        except BaseException:
-            tmp.unlink(missing_ok=True)
-            raise
     except OSError as error:
         raise UserError(explain(error, path)) from error
 

@@ -21,13 +21,13 @@ from experiments.driver.best import FEW, named, spread
 from experiments.driver.points import Unit
 from experiments.driver.schema import Limits, Preset
 from experiments.driver.trial_build import PROGRAMS, Build, Source, Wrong, emulate, resources, sources, verify
-from xcorr import table
-from xcorr.auto import ordered, pick
+from xcorr.choice import table
+from xcorr.choice.auto import ordered, pick
+from xcorr.choice.floor import fft_flops, terms
 from xcorr.errors import Parser, UserError, command, nearest
-from xcorr.floor import fft_flops, terms
+from xcorr.native.variants import Variant
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
-from xcorr.variants import Variant
 
 ROUNDS = 6  # each a process that times everything; six that agree are chance once in 32 times
 MORE_S = 8.0  # for further rounds while no difference is seen
@@ -166,7 +166,7 @@ def in_turn(bench: Bench, points: Sequence[tuple[Unit, str]], names: Sequence[st
 
 
 def floor_us(problem: Problem, ceilings: Mapping[str, Any]) -> dict[str, float]:
-    """The terms of the floor (xcorr/floor.py) by what they are, in microseconds: an empty launch, the compulsory bytes,
+    """The terms of the floor (xcorr/choice/floor.py) by what they are, in microseconds: an empty launch, the compulsory bytes,
     and the cheaper one of sums of products and transforms. Empty where a ceiling is missing."""
     names = ("empty_launch_stream_us", "copy_bytes_per_s", "fill_bytes_per_s", "cublas_fp32_flop_per_s")
     if not all(ceilings.get(name) for name in names):

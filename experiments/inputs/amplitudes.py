@@ -17,8 +17,9 @@ from scipy.signal import oaconvolve
 from tqdm import tqdm
 
 from experiments.inputs import common
-from xcorr.library import Request, find_variant
-from xcorr.stream import Job
+from xcorr.native.library import find_variant
+from xcorr.native.stream import Job
+from xcorr.problem import Problem
 
 EXPERIMENT, TITLE = "series-amplitudes", "Outputs that are lost at small and large amplitudes"
 TABLE = "errors"
@@ -30,8 +31,8 @@ TEMPLATES, SAMPLES = 16, 256
 SHIFTS = {"smoke": 4096, "quick": 65_536, "paper": 1_000_000}
 
 
-def request_of(preset: str) -> Request:
-    return Request("n-to-m", (1, SAMPLES), (1, SAMPLES + SHIFTS[preset] - 1), TEMPLATES, 1, "valid")
+def request_of(preset: str) -> Problem:
+    return Problem("n-to-m", (1, SAMPLES), (1, SAMPLES + SHIFTS[preset] - 1), TEMPLATES, 1, "valid")
 
 
 def normalised_errors(out: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -49,7 +50,7 @@ def normalised_errors(out: np.ndarray, left: np.ndarray, right: np.ndarray) -> n
     return np.where(np.isfinite(out) & np.isfinite(errors), errors, np.inf)
 
 
-def choose(context: common.Context, request: Request) -> list[Job]:
+def choose(context: common.Context, request: Problem) -> list[Job]:
     """Variants in each of PRECISIONS in which they take the problem, of those asked for if there are any."""
     asked = [find_variant(context.variants, name) for name in context.requested] or context.variants
     jobs = []

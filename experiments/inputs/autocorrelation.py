@@ -20,10 +20,10 @@ import numpy as np
 from tqdm import tqdm
 
 from experiments.inputs import common
-from xcorr import autocorrelation
-from xcorr.autocorrelation import J0_MAXIMUM
-from xcorr.library import Request
-from xcorr.stream import Job
+from xcorr.commands import autocorrelation
+from xcorr.commands.autocorrelation import J0_MAXIMUM
+from xcorr.native.stream import Job
+from xcorr.problem import Problem
 
 EXPERIMENT, TITLE = "image-autocorrelation", "Length of a pattern by autocorrelation"
 TABLE = "lengths"
@@ -88,7 +88,7 @@ def loop(image: np.ndarray, radius: int) -> np.ndarray:
     return out
 
 
-def choose(context: common.Context, request: Request) -> tuple[Job, list[Job]]:
+def choose(context: common.Context, request: Problem) -> tuple[Job, list[Job]]:
     """What auto takes, or the first that was asked for; and with it every variant of the family on the device, or all that
     were asked for."""
     if context.requested:
@@ -105,7 +105,7 @@ def choose(context: common.Context, request: Request) -> tuple[Job, list[Job]]:
 
 def correlate(context: common.Context, job: Job, frames: np.ndarray, radius: int) -> np.ndarray:
     """The half planes of float32 frames."""
-    request = autocorrelation.request_of((frames.shape[1], frames.shape[2]), len(frames), radius)
+    request = autocorrelation.problem_of((frames.shape[1], frames.shape[2]), len(frames), radius)
     return job.correlate(context.library, request, frames, None)
 
 
@@ -219,7 +219,7 @@ def compute(context: common.Context) -> int:
     if common.is_done(context, key, TABLE):
         return 0
     size = SIZES[context.preset]
-    first, jobs = choose(context, autocorrelation.request_of(size.truth, 1, size.loop_radius))
+    first, jobs = choose(context, autocorrelation.problem_of(size.truth, 1, size.loop_radius))
     rows = [*truth(context, size, first), *growth(context, size, jobs), *peers(context, size, jobs)]
     if mistakes := wrong(rows):
         print(f"error: {EXPERIMENT}: {len(mistakes)} wrong; {mistakes[0]}", file=sys.stderr)

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from experiments.inputs import datasets
-from xcorr.auto import Auto
-from xcorr.errors import Parser, UserError, warn
+from xcorr.choice.auto import Auto
+from xcorr.commands.outputs import cell
+from xcorr.errors import LibraryError, Parser, UserError, warn
 from xcorr.files import replaced_file
-from xcorr.library import Library, LibraryError, Request, find_variant, machine
-from xcorr.outputs import cell
-from xcorr.stream import Job
-from xcorr.variants import candidates, default_params
+from xcorr.native.library import Library, find_variant
+from xcorr.native.stream import Job
+from xcorr.native.variants import candidates, default_params
+from xcorr.problem import Problem
 
 PRESETS = ("smoke", "quick", "paper")
 SCHEMA = 1
@@ -129,7 +130,7 @@ def _context(experiment: str, arguments: argparse.Namespace, library: Any) -> Co
                 f"{arguments.machine_facts}: no machine_key in it; give the output of xcorr-bench --machine"
             ) from None
     else:
-        key = machine(arguments.device)["machine_key"]
+        key = library.machine(arguments.device)["machine_key"]
     variants = library.variants()
     requested = [name for name in arguments.variants.replace(",", " ").split() if name]
     for name in requested:
@@ -156,7 +157,7 @@ class LeftOut(Exception):
     """Why no variant of this build computes what an experiment asks for, in one line."""
 
 
-def job_of(context: Context, variant: dict[str, Any], requests: Sequence[Request], precision: str = "fp32") -> Job:
+def job_of(context: Context, variant: dict[str, Any], requests: Sequence[Problem], precision: str = "fp32") -> Job:
     """The variant with the first of its points that computes all requests, that with all threads before others. LeftOut
     with the reason where there is none."""
     preferred = default_params(variant)
@@ -171,7 +172,7 @@ def job_of(context: Context, variant: dict[str, Any], requests: Sequence[Request
     raise LeftOut(f"variant '{variant['id']}' in {precision}: {reason}")
 
 
-def requested_jobs(context: Context, requests: Sequence[Request]) -> list[Job]:
+def requested_jobs(context: Context, requests: Sequence[Problem]) -> list[Job]:
     """The variants that the user asked for. UserError for one that does not compute the requests."""
     jobs = []
     for name in context.requested:
@@ -182,7 +183,7 @@ def requested_jobs(context: Context, requests: Sequence[Request]) -> list[Job]:
     return jobs
 
 
-def auto_job(context: Context, request: Request, auto: Auto | None = None) -> Job:
+def auto_job(context: Context, request: Problem, auto: Auto | None = None) -> Job:
     """What auto takes for the request; `auto` keeps what it learned for further ones. LeftOut where nothing computes it."""
     try:
         choice = (auto or Auto(context.library, context.device)).choose(request)
@@ -191,13 +192,13 @@ def auto_job(context: Context, request: Request, auto: Auto | None = None) -> Jo
     return Job(choice.variant, choice.params, "fp32", context.device)
 
 
-def fastest(context: Context, algorithm_class: str, requests: Sequence[Request]) -> Job | None:
+def fastest(context: Context, algorithm_class: str, requests: Sequence[Problem]) -> Job | None:
     """The fastest variant of a class that computes all requests, on a small probe of the first one: the second of two
     calls."""
     rng = np.random.default_rng(0)
     request = requests[0]
     rights = {"one-to-one": 1}.get(request.form, 4)
-    probe = Request(request.form, request.left, request.right, 1, rights, request.window)
+    probe = Problem(request.form, request.left, request.right, 1, rights, request.window)
     left, right = (
         rng.random((count, *shape), np.float32) for count, shape in ((1, request.left), (rights, request.right))
     )
@@ -221,7 +222,7 @@ def fastest(context: Context, algorithm_class: str, requests: Sequence[Request])
     return best[1]
 
 
-def choose_jobs(context: Context, requests: Sequence[Request], definition: bool) -> list[Job]:
+def choose_jobs(context: Context, requests: Sequence[Problem], definition: bool) -> list[Job]:
     """The variants asked for, else the fastest FFT and, with `definition`, the fastest of that class. Each computes all
     requests. LeftOut where none does, UserError where the build has none for the device."""
     if context.requested:

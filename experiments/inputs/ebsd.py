@@ -22,12 +22,11 @@ from tqdm import tqdm
 
 from experiments.inputs import common, datasets, patterns
 from experiments.inputs.accuracy import PAPER, Accuracy, distance_summary
-from xcorr import stream
-from xcorr.auto import Auto, Choice
-from xcorr.library import Request
-from xcorr.memory import check_memory
-from xcorr.peaks import Peaks, concatenate, find_peaks, of_records
-from xcorr.problem import pair_indices
+from xcorr.choice.auto import Auto, Choice
+from xcorr.commands.memory import check_memory
+from xcorr.commands.peaks import Peaks, concatenate, find_peaks, of_records
+from xcorr.native import stream
+from xcorr.problem import Problem, pair_indices
 
 EXPERIMENT, TITLE = "real-ebsd", "Displacement of electron backscatter patterns"
 COLUMNS = (
@@ -67,9 +66,9 @@ class Tiles:
         return self.shifts.shape[1]
 
     @property
-    def request(self) -> Request:
+    def request(self) -> Problem:
         shape = self.left.shape[1:]
-        return Request("n-to-mn", shape, shape, len(self.left), len(self.right))
+        return Problem("n-to-mn", shape, shape, len(self.left), len(self.right))
 
 
 def synthetic_tiles(preset: str, seed: int) -> Tiles:
@@ -222,7 +221,7 @@ def measure(context: common.Context, tiles: Tiles, jobs: list[stream.Job]) -> li
     )
     with tqdm(total=facts.pairs, desc=f"{EXPERIMENT} {tiles.name}", unit="pair", disable=None, leave=False) as bar:
         for number, (chunk, reference) in enumerate(references):
-            part = Request(
+            part = Problem(
                 request.form,
                 request.left,
                 request.right,

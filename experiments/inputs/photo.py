@@ -21,9 +21,9 @@ from tqdm import tqdm
 
 from experiments.inputs import common, datasets
 from experiments.inputs.accuracy import distance_summary
-from xcorr.library import Request
-from xcorr.peaks import find_peaks
-from xcorr.stream import Job
+from xcorr.commands.peaks import find_peaks
+from xcorr.native.stream import Job
+from xcorr.problem import Problem
 
 EXPERIMENT, TITLE = "real-photo", "Shift between two crops of a photograph"
 COLUMNS = (
@@ -91,7 +91,7 @@ def remove_means(crop: np.ndarray) -> np.ndarray:
 def correlate(library: Any, job: Job, crops: Sequence[np.ndarray]) -> tuple[np.ndarray, tuple[int, int]]:
     """Full correlation (out_rows x out_cols) of two crops less their means, and its origin."""
     left, right = (remove_means(crop).astype(np.float32) for crop in crops)
-    request = Request("one-to-one", left.shape, right.shape)
+    request = Problem("one-to-one", left.shape, right.shape)
     facts = library.describe(request)
     out = job.correlate(library, request, left, right)
     return out[0], (facts.sy0, facts.sx0)
@@ -127,7 +127,7 @@ def compute(context: common.Context) -> int:
     )
     if common.is_done(context, key):
         return 0
-    jobs = common.choose_jobs(context, [Request("one-to-one", *shapes) for shapes in SHAPES], definition=False)
+    jobs = common.choose_jobs(context, [Problem("one-to-one", *shapes) for shapes in SHAPES], definition=False)
     rows: list[list[Any]] = []
     summaries, previews = [], {}
     total = len(photos) * len(jobs) * CASES[context.preset]

@@ -21,11 +21,12 @@ from tqdm import tqdm
 
 from experiments.inputs import common, datasets, matched_filter
 from experiments.inputs.matched_filter import Level
-from xcorr.errors import UserError
-from xcorr.library import LibraryError, Request, find_variant
-from xcorr.precisions import PRECISIONS, scalar_type
+from xcorr.errors import LibraryError, UserError
+from xcorr.native.library import find_variant
+from xcorr.native.precisions import PRECISIONS, scalar_type
+from xcorr.native.stream import Job
+from xcorr.problem import Problem
 from xcorr.results import DETECTION
-from xcorr.stream import Job
 
 EXPERIMENT, TITLE = "real-seismic", "Planted earthquakes in real noise"
 TABLE = "detections"
@@ -69,11 +70,11 @@ class Case:
     length: int  # of an event
 
     @property
-    def request(self) -> Request:
+    def request(self) -> Problem:
         count, *shape = self.templates.shape
         right = self.signal.shape
         result = f"above:{THRESHOLD:g}mad:{CAPACITY}"
-        return Request("n-to-m", tuple(shape), right, count, 1, "valid", score="zncc", result=result)
+        return Problem("n-to-m", tuple(shape), right, count, 1, "valid", score="zncc", result=result)
 
 
 def make_case(quiet: np.ndarray, event: np.ndarray, size: Size, seed: int) -> Case:
@@ -139,7 +140,7 @@ def false_events(case: Case, shifts: np.ndarray) -> int:
     return int(away.all(axis=1).sum())
 
 
-def choose(context: common.Context, request: Request) -> list[Job]:
+def choose(context: common.Context, request: Problem) -> list[Job]:
     """The variants asked for in each precision that they compute this in. Without any: all that return detections
     themselves, and where there are none what auto takes for fp32. UserError where nothing computes it."""
     asked = [find_variant(context.variants, name) for name in context.requested]
@@ -223,7 +224,7 @@ def _summary(case: Case, truths: list[Truth], results: list[dict[str, Any]], who
         "events": len(case.places),
         "threshold_mad": THRESHOLD,
         "required_mad": REQUIRED,
-        "problem": f"n-to-m/{channels}x{samples}/{channels}x{length}/{count}:1/valid/score=zncc/result={case.request.result}",
+        "problem": f"n-to-m/{channels}x{samples}/{channels}x{length}/{count}:1/valid/score=zncc/result={case.request.fields.result}",
         "float64": _truth_facts(case, truths),
         "variants": results,
     }

@@ -19,8 +19,8 @@ import numpy as np
 
 from experiments.inputs import common, datasets
 from experiments.inputs.datasets import CAMERA, Unavailable
-from xcorr.library import Request
-from xcorr.stream import Job
+from xcorr.native.stream import Job
+from xcorr.problem import Problem
 
 EXPERIMENT, TITLE = "template-tracking", "Tracking of a template"
 TABLE = "places"
@@ -74,10 +74,10 @@ def render(photo: np.ndarray, path: Motion, frame: int, rng: np.random.Generator
     return np.clip(np.rint(noisy), 0, 255).astype(np.float32)
 
 
-def request_of() -> Request:
+def request_of() -> Problem:
     """The peak of the scores of a template in its search window, both dense."""
     search = (TEMPLATE[0] + 2 * REACH, TEMPLATE[1] + 2 * REACH)
-    return Request("one-to-one", TEMPLATE, search, window="valid", score="zncc", result="peak")
+    return Problem("one-to-one", TEMPLATE, search, window="valid", score="zncc", result="peak")
 
 
 def part_of(frame: np.ndarray, corner: Sequence[int], shape: tuple[int, int]) -> np.ndarray:

@@ -18,11 +18,11 @@ import numpy as np
 
 from experiments.inputs import common, datasets
 from experiments.inputs.datasets import PARTICLES, Unavailable
-from xcorr import velocimetry
-from xcorr.auto import Auto
+from xcorr.choice.auto import Auto
+from xcorr.commands import velocimetry
 from xcorr.errors import UserError
-from xcorr.library import Request
-from xcorr.stream import Job
+from xcorr.native.stream import Job
+from xcorr.problem import Problem
 
 EXPERIMENT, TITLE = "particle-velocimetry", "Particle image velocimetry"
 TABLE = "fields"
@@ -70,18 +70,18 @@ def settings(preset: str) -> list[Setting]:
     return [*both, *(Setting(32, boundary, 1) for boundary in METHODS)]
 
 
-def chooser(context: common.Context, device: str) -> Callable[[Request, int], Job]:
+def chooser(context: common.Context, device: str) -> Callable[[Problem, int], Job]:
     """The first variant that was asked for, else what auto takes on the device: also for the measurement, where the variant
     has searched and does not support it."""
     auto, own = Auto(context.library, device), replace(context, device=device)
     asked = replace(context, requested=context.requested[:1])
 
-    def choose(request: Request, _: int) -> Job:  # the call is repeated, and its last time is taken: plans are kept
+    def choose(request: Problem, _: int) -> Job:  # the call is repeated, and its last time is taken: plans are kept
         if asked.requested:
             try:
                 return common.requested_jobs(asked, [request])[0]
             except UserError:
-                if request.score == "covariance":
+                if request.fields.score == "covariance":
                     raise
         return common.auto_job(own, request, auto)
 
@@ -92,7 +92,7 @@ def measured(
     context: common.Context,
     frames: tuple[np.ndarray, np.ndarray],
     setting: Setting,
-    choose: Callable[[Request, int], Job],
+    choose: Callable[[Problem, int], Job],
     threshold: float = velocimetry.THRESHOLD,
 ) -> tuple[velocimetry.Field, dict[str, Any]]:
     """The field and what a row has of it without truth. `seconds`: the whole of one call, transfers included."""
@@ -108,7 +108,7 @@ def measured(
             choose=choose,
         )
         seconds = time.perf_counter() - start
-    job = choose(velocimetry.request_of(setting.window, found.dy.size, setting.boundary), 1)
+    job = choose(velocimetry.search_of(setting.window, found.dy.size, setting.boundary), 1)
     finite = found.signal_to_noise[np.isfinite(found.signal_to_noise)]
     return found, {
         "variant": job.variant,
@@ -161,7 +161,7 @@ def peer(frames: tuple[np.ndarray, np.ndarray], setting: Setting) -> tuple[np.nd
 
 
 def real(
-    context: common.Context, content: bytes, choose: Callable[[Request, int], Job]
+    context: common.Context, content: bytes, choose: Callable[[Problem, int], Job]
 ) -> tuple[list[dict[str, Any]], velocimetry.Field, np.ndarray, str]:
     """Rows of the real pair, its field in two passes, its first frame, and why there is no peer, if there is none. With a GPU
     its host computes too: the peer runs there."""

@@ -19,8 +19,8 @@ from typing import Any
 from experiments.compare.artifact import FOLDER
 from xcorr.errors import UserError, nearest
 from xcorr.files import load_toml
+from xcorr.native.variants import assignments
 from xcorr.problem import Problem
-from xcorr.variants import assignments
 
 NAMES = FOLDER / "published_names.toml"
 SHARED_NAMES = FOLDER / "reference_names.toml"

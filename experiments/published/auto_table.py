@@ -22,12 +22,12 @@ from typing import Any
 
 from experiments.driver import measured, store
 from experiments.driver.schema import FOLDER, Experiment, grid, parse
-from xcorr import table
+from xcorr.choice import table
+from xcorr.choice.prediction import predict
+from xcorr.choice.table import Point, Times
 from xcorr.errors import Parser, UserError, command, nearest
 from xcorr.files import load_toml
 from xcorr.paths import RESULTS
-from xcorr.prediction import predict
-from xcorr.table import Point, Times
 
 REGRET = FOLDER / "beyond" / "auto-regret.toml"
 POINTS = RESULTS / "auto_regret_points.json"

@@ -13,8 +13,8 @@ from pathlib import Path
 from experiments.driver import store
 from experiments.driver.store import Row
 from xcorr.errors import Parser, UserError, command
+from xcorr.native.precisions import ROUNDOFF
 from xcorr.paths import ROOT
-from xcorr.precisions import ROUNDOFF
 from xcorr.problem import Problem
 
 EPILOG = """example:

@@ -22,7 +22,7 @@ from plots.figures import _curves, _facets, _panels
 from plots.metrics import METRICS
 from plots.tidy import ResultSet
 from xcorr.errors import UserError
-from xcorr.variants import assignments
+from xcorr.native.variants import assignments
 
 NO_FIGURES = ("selections", "drawn_by")  # tables of figures.toml: named selections, and data of modules that draw
 COLUMNS = ("form", "counts", "rights", "variant")  # of a point; every other key is a parameter

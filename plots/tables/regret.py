@@ -20,10 +20,10 @@ from plots import style, tidy
 from plots.metrics import MICRO, si_time
 from plots.sets import choose
 from plots.tables.text import csv, markdown
-from xcorr import auto
+from xcorr.choice import auto
+from xcorr.choice.table import Point, Source, Times
 from xcorr.errors import Parser, command
 from xcorr.problem import Problem
-from xcorr.table import Point, Source, Times
 
 TARGET_MEAN, TARGET_WORST = 1.15, 1.6
 COLUMNS = [

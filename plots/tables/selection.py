@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from xcorr.errors import UserError, nearest
-from xcorr.variants import assignments
+from xcorr.native.variants import assignments
 
 KEYS = ("variants", "params", "without")
 Allowed = dict[str, tuple[str, ...]]

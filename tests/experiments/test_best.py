@@ -11,8 +11,8 @@ from driving import EXPERIMENT, Driver, driver
 from experiments.driver import best, schema, store
 from experiments.driver.points import Unit
 from xcorr.errors import UserError
+from xcorr.native.variants import Variant
 from xcorr.problem import Problem
-from xcorr.variants import Variant
 
 __all__ = ["driver"]
 GRID = ("a=1;b=1", "a=1;b=2", "a=2;b=1", "a=2;b=2")

@@ -11,14 +11,14 @@ import scipy.signal
 from scipy_library import ScipyLibrary
 
 from experiments.inputs import autocorrelation as experiment
-from xcorr.autocorrelation import ring_image
+from xcorr.commands.autocorrelation import ring_image
 
 
 class OneArray(ScipyLibrary):
     """Knows problems of one array, which have no right."""
 
     def correlate(self, request, left, right, **how):
-        assert right is None and request.same == "yes"
+        assert right is None and request.fields.same == "yes"
         return super().correlate(request, left, left, **how)
 
 

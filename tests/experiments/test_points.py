@@ -14,8 +14,8 @@ from experiments.driver.points import Filters, Unit, expand, parse_shard, select
 from experiments.driver.schema import grid, load_experiments
 from xcorr.errors import UserError
 from xcorr.fields import Fields
+from xcorr.native.variants import Variant
 from xcorr.problem import Problem, parse_counts, parse_size
-from xcorr.variants import Variant
 
 VARIANTS = [Variant.from_list(entry) for entry in fake_bench.VARIANTS]
 CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda", points=("a=1", "a=2")))
@@ -69,14 +69,14 @@ def test_work_of_a_problem() -> None:
 @pytest.mark.parametrize(
     "form, left, right, lefts, rights, window, says",
     [
-        ("n-to-mn", (4, 4), (4, 4), 3, 8, "full", "multiple of 3"),
+        ("n-to-mn", (4, 4), (4, 4), 3, 8, "full", "the next is 9"),
         ("one-to-one", (4, 4), (4, 4), 1, 2, "full", "1:1"),
-        ("one-to-many", (4, 4), (4, 4), 2, 2, "full", "1:2"),
+        ("one-to-many", (4, 4), (4, 4), 2, 2, "full", "one left"),
         ("one-to-one", (2, 8), (8, 2), 1, 1, "valid", "contain"),
         ("one-to-one", (2, 8), (8, 2), 1, 1, "sy:3..1,sx:0..0", "empty"),
-        ("one-to-one", (2, 8), (8, 2), 1, 1, "sy=1", "unknown"),
+        ("one-to-one", (2, 8), (8, 2), 1, 1, "sy=1", "not understood"),
         ("one-to-one", (2, 8), (8, 2), 1, 1, "sy:-2..7,sx:0..0", "leaves the full window"),
-        ("one-to-one", (2, 8), (8, 2), 1, 1, "sy:0..0,sx:-7..2", "stay within sy:-1..7,sx:-7..1"),
+        ("one-to-one", (2, 8), (8, 2), 1, 1, "sy:0..0,sx:-7..2", "sx leaves the full window; stay within -7..1"),
         ("n-to-m", (2**31 - 1, 2**31 - 1), (1, 1), 9, 9, "full", "overflow"),
     ],
 )

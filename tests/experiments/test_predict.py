@@ -12,8 +12,8 @@ from experiments.driver.points import Unit
 from experiments.driver.predict import Predictor, work_of
 from experiments.driver.schema import Limits, Preset, Rate, Rates, Verification, load_rates
 from experiments.driver.store import Row
+from xcorr.native.variants import Variant
 from xcorr.problem import Problem
-from xcorr.variants import Variant
 
 SCALAR, FFT = (Variant.from_list(entry) for entry in fake_bench.VARIANTS)
 CUDA = Variant.from_list(fake_bench.variant("warp_shuffle", "cuda"))

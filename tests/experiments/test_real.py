@@ -134,7 +134,9 @@ def test_ebsd_smoke_then_resumed(run):
     assert entry["synthetic"]["main"] == peaks["variant"] and peaks["error_px"]["median"] < 0.2
     drawn = table[table.variant == peaks["variant"]]
     assert set(drawn.result) == {"peak"} and not drawn.duplicated(["dataset", "pair"]).any()
-    assert any(request.result == "peak" and variant == peaks["variant"] for request, variant, *_ in library.calls)
+    assert any(
+        request.fields.result == "peak" and variant == peaks["variant"] for request, variant, *_ in library.calls
+    )
     for variant in entry["synthetic"]["variants"]:
         if variant["result"] == "peak":
             continue

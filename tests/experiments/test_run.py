@@ -16,7 +16,7 @@ from hangs import HANG_S, wait_for
 
 from experiments.driver import store
 from experiments.driver.predict import Predictor
-from xcorr import speeds
+from xcorr.choice import speeds
 
 __all__ = ["driver"]
 CRASH = {"variant": "cpu_fft", "params": "threads=1", "left": "8x8"}

@@ -9,7 +9,7 @@ import pytest
 from driving import Driver, driver
 
 from experiments.driver import store
-from xcorr import speeds
+from xcorr.choice import speeds
 
 __all__ = ["driver"]
 POINTS = 3 * 2 * 3  # sizes x counts x (one point of cpu_definition, two of cpu_fft)
@@ -55,7 +55,7 @@ def test_a_bad_window_cell_stops_no_sweep(driver: Driver, capsys: pytest.Capture
     bad.write_bytes(store.encode([{**row, "window": "junk"} for row in store.decode(bad)]))
     assert driver.run() == 0
     warned = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
-    assert len(warned) == 1 and str(bad) in warned[0] and "window junk" in warned[0]
+    assert len(warned) == 1 and str(bad) in warned[0] and "window 'junk'" in warned[0]
     assert set(driver.outcomes().values()) == {"passed"} and len(driver.rows()) == 2 * POINTS
 
 

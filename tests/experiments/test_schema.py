@@ -10,7 +10,7 @@ import pytest
 from experiments import folders
 from experiments.driver import schema
 from plots import sources
-from xcorr import speeds
+from xcorr.choice import speeds
 from xcorr.errors import UserError
 
 GOOD = folders.experiments()["one-to-many"].read_text()
@@ -27,10 +27,10 @@ GOOD = folders.experiments()["one-to-many"].read_text()
         ("[16, 32, 64, 128", "[0, 32, 64, 128", "size 0: 0 is out of range"),
         ("[16, 32, 64, 128", "[1.5, 32, 64, 128", "key problems.#0.sizes.0: 1.5 is not allowed"),
         ("[16, 32, 64, 128", "[true, 32, 64, 128", "key problems.#0.sizes.0: True is not allowed"),
-        ('"1:8"', '"3:8"', "use counts 1:8"),
+        ('"1:8"', '"3:8"', "counts 3:8: one-to-many has one left"),
         ('title = "One-to-many correlation"', "", "key title: missing; give a string"),
         ('form = "one-to-many"', 'form = "one-to-mny"', "give one of one-to-one, one-to-many"),
-        ('window = "full"', 'window = "ful"', "window ful: unknown; use full"),
+        ('window = "full"', 'window = "ful"', "window 'ful': not understood; write full"),
         ('precisions = ["fp32"]', 'precisions = "fp32"', "key precisions: 'fp32' is not allowed"),
         (re.search("^feeds = (.*)$", GOOD, re.MULTILINE)[1], "[]", "key feeds: empty"),
         ('window = "full"', "window = []", 'key window: empty; give "full"'),

@@ -13,8 +13,8 @@ from scipy_library import ScipyLibrary
 
 from experiments.inputs import common, datasets, matched_filter, seismic
 from plots import real
-from xcorr.auto import Auto
-from xcorr.library import Request
+from xcorr.choice.auto import Auto
+from xcorr.problem import Problem
 from xcorr.results import DETECTION
 
 SIZE = seismic.Size(3, 40_000, 8)
@@ -49,7 +49,7 @@ class Matching(ScipyLibrary):
 
     def correlate(self, request, left, right, *, variant, params="", precision="fp32", device="cpu", out=None):
         self.calls.append((request, variant, precision))
-        assert request.result == f"above:8mad:{seismic.CAPACITY}" and request.score == "zncc"
+        assert request.fields.result == f"above:8mad:{seismic.CAPACITY}" and request.fields.score == "zncc:0.3"
         found = []
         for pair, template in enumerate(left.astype(np.float64)):
             scores = self.spoil(slow_zncc(template, right[0].astype(np.float64)))
@@ -119,7 +119,7 @@ def test_a_case_has_what_was_planted_where_it_says():
     again = seismic.make_case(quiet, event, SIZE, 5)
     np.testing.assert_array_equal(case.signal, again.signal)
     assert not np.array_equal(case.signal, seismic.make_case(quiet, event, SIZE, 6).signal)
-    assert case.request == Request(
+    assert case.request == Problem(
         "n-to-m", (3, 256), (3, 40_000), 3, 1, "valid", score="zncc", result="above:8mad:262144"
     )
 
@@ -199,7 +199,7 @@ class Choosing(ScipyLibrary):
 
 
 def test_variants_that_return_detections_run_in_each_precision(tmp_path):
-    request = Request("n-to-m", (3, 8), (3, 90), 2, 1, "valid", score="zncc", result="above:8mad:9")
+    request = Problem("n-to-m", (3, 8), (3, 90), 2, 1, "valid", score="zncc", result="above:8mad:9")
 
     def jobs(library, *asked):
         context = common.Context(

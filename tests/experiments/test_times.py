@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.compare import times
+from xcorr.native.variants import Variant
 from xcorr.problem import Problem
-from xcorr.variants import Variant
 
 
 def point(before: list[float], after: list[float]) -> times.Point:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from experiments.driver import trial
 from experiments.driver.trial_build import Build, sources
+from xcorr.choice.floor import fft_flops
 from xcorr.errors import UserError
-from xcorr.floor import fft_flops
 from xcorr.paths import ROOT
 from xcorr.problem import Problem
 

@@ -14,8 +14,8 @@ from built_library import built_library
 
 from experiments.inputs import common, datasets, tracking, velocimetry
 from plots import real
-from xcorr import piv
-from xcorr import velocimetry as product
+from xcorr.commands import piv
+from xcorr.commands import velocimetry as product
 from xcorr.paths import build_directory
 
 

@@ -139,8 +139,8 @@ def _problem_of(text: bytes) -> bytes:
 
 def npy(content: bytes, folder: Path) -> str:
     """What reading the file says; any error but a UserError of one line is a fault."""
+    from xcorr.commands.matrices import read_header, read_matrices
     from xcorr.errors import UserError
-    from xcorr.matrices import read_header, read_matrices
 
     path = folder / "matrix.npy"
     path.write_bytes(content)

@@ -7,7 +7,7 @@ import pytest
 from built_library import built_library
 
 from xcorr.fields import Fields
-from xcorr.library import Request
+from xcorr.problem import Problem
 
 registration = pytest.importorskip("skimage.registration")
 
@@ -38,7 +38,7 @@ def test_upsampled_peaks_are_those_of_phase_cross_correlation(library, shape, by
     left = smooth(rng, shape)
     right = shifted(left, by)
     fields = Fields(boundary="circular", result="peak:upsample=20")
-    request = Request("one-to-one", shape, shape, **fields.given)
+    request = Problem("one-to-one", shape, shape, **fields.given)
     (peak,) = library.correlate(request, left, right, variant="cpu_fft", precision="fp64")
     # With even lengths both take the highest frequency in another way, which a smooth image does not have.
     expected = registration.phase_cross_correlation(right, left, upsample_factor=20, normalization=None)[0]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy_library import scipy_correlation
 
-from xcorr.library import Request
+from xcorr.problem import Problem
 
 METHODS = ("definition", "fft")
 
@@ -30,7 +30,7 @@ def random_inputs(request, seed=0):
 @pytest.mark.parametrize("mode", ["full", "valid"])
 def test_sign_and_order_are_those_of_correlate2d(library, method, left, right, mode):
     """out[sy][sx] = sum L[y][x] R[y+sy][x+sx] = scipy.signal.correlate2d(R, L, mode)."""
-    request = Request("one-to-one", left, right, window=mode)
+    request = Problem("one-to-one", left, right, window=mode)
     l, r = random_inputs(request)
     out = library.reference(request, l, r, method=method)
     assert out.dtype == np.float64
@@ -41,7 +41,7 @@ def test_sign_and_order_are_those_of_correlate2d(library, method, left, right, m
 @pytest.mark.parametrize("method", METHODS)
 def test_valid_where_the_left_is_the_larger(library, method):
     """scipy swaps its arguments there; the window valid (docs/design.md, Problem) runs from Rh - Lh to 0."""
-    request = Request("one-to-one", (9, 11), (4, 6), window="valid")
+    request = Problem("one-to-one", (9, 11), (4, 6), window="valid")
     l, r = random_inputs(request)
     out = library.reference(request, l, r, method=method)[0]
     assert out.shape == (6, 6)
@@ -53,7 +53,7 @@ def test_valid_where_the_left_is_the_larger(library, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_definition_spelled_out(library, method):
-    request = Request("one-to-one", (3, 4), (5, 3), window="sy:-2..3,sx:-3..2")
+    request = Problem("one-to-one", (3, 4), (5, 3), window="sy:-2..3,sx:-3..2")
     l, r = random_inputs(request)
     out = library.reference(request, l, r, method=method)[0]
     for i, sy in enumerate(range(-2, 4)):
@@ -82,7 +82,7 @@ def requests(draw):
         low = draw(st.integers(-(a - 1), b - 1))
         ranges.append(f"{low}..{draw(st.integers(low, b - 1))}")
     windows.append(f"sy:{ranges[0]},sx:{ranges[1]}")
-    return Request(form, left, right, lefts, rights, draw(st.sampled_from(windows)))
+    return Problem(form, left, right, lefts, rights, draw(st.sampled_from(windows)))
 
 
 @settings(max_examples=80, deadline=None)
@@ -97,7 +97,7 @@ def test_any_form_shape_and_window(request, seed):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_integers_are_exact(library, method):
-    request = Request("n-to-m", (8, 8), (8, 8), 2, 2)
+    request = Problem("n-to-m", (8, 8), (8, 8), 2, 2)
     rng = np.random.default_rng(1)
     l, r = rng.integers(-500, 500, (2, 8, 8)), rng.integers(-500, 500, (2, 8, 8))
     truth = np.stack([scipy.signal.correlate2d(b, a) for a in l for b in r])
@@ -106,7 +106,7 @@ def test_integers_are_exact(library, method):
 
 
 def test_both_methods_agree_on_a_paper_size(library):
-    request = Request("one-to-many", (96, 96), (96, 96), 1, 2, "sy:-9..9,sx:-9..9")
+    request = Problem("one-to-many", (96, 96), (96, 96), 1, 2, "sy:-9..9,sx:-9..9")
     l, r = random_inputs(request)
     np.testing.assert_allclose(
         library.reference(request, l, r, method="fft"), library.reference(request, l, r, method="definition"), atol=1e-9

@@ -7,7 +7,7 @@ import pytest
 import scipy.signal
 from built_library import built_library
 
-from xcorr.library import Request
+from xcorr.problem import Problem
 
 METHODS = ("definition", "fft")
 
@@ -32,7 +32,7 @@ def random_pair(shape, seed=0):
 @pytest.mark.parametrize("method", METHODS)
 def test_circular_is_the_inverse_of_the_cross_spectrum(library, method):
     left, right = random_pair((6, 9))
-    out = library.reference(Request("one-to-one", (6, 9), (6, 9), boundary="circular"), left, right, method=method)
+    out = library.reference(Problem("one-to-one", (6, 9), (6, 9), boundary="circular"), left, right, method=method)
     circular = np.fft.ifft2(np.conj(np.fft.fft2(left[0])) * np.fft.fft2(right[0])).real
     np.testing.assert_allclose(out[0], np.fft.fftshift(circular), atol=1e-10)
 
@@ -56,7 +56,7 @@ def whitened(left, right, exponent, least=4 * 2.0**-24):
 def circular_phase(library, exponent, left, right, method):
     """Our score `phase` of a pair, boundary circular."""
     shape = left.shape[1:]
-    request = Request("one-to-one", shape, shape, boundary="circular", score=f"phase:{exponent}")
+    request = Problem("one-to-one", shape, shape, boundary="circular", score=f"phase:{exponent}")
     return library.reference(request, left, right, method=method)[0]
 
 
@@ -101,7 +101,7 @@ def test_phase_0_is_the_phase_correlation_of_frames_of_a_microscope(library, met
 @pytest.mark.parametrize("method", METHODS)
 def test_covariance_is_the_product_without_the_means(library, method):
     left, right = random_pair((6, 9))
-    out = library.reference(Request("one-to-one", (6, 9), (6, 9), score="covariance"), left, right, method=method)
+    out = library.reference(Problem("one-to-one", (6, 9), (6, 9), score="covariance"), left, right, method=method)
     expected = scipy.signal.correlate(right[0] - right.mean(), left[0] - left.mean(), "full")
     np.testing.assert_allclose(out[0], expected, atol=1e-10)
 
@@ -109,7 +109,7 @@ def test_covariance_is_the_product_without_the_means(library, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_zncc_is_the_correlation_coefficient_of_the_overlap(library, method):
     left, right = random_pair((5, 8))
-    out = library.reference(Request("one-to-one", (5, 8), (5, 8), score="zncc:0.5"), left, right, method=method)[0]
+    out = library.reference(Problem("one-to-one", (5, 8), (5, 8), score="zncc:0.5"), left, right, method=method)[0]
     for i, sy in enumerate(range(-4, 5)):
         for j, sx in enumerate(range(-7, 8)):
             l = left[0][max(0, -sy) : 5 - max(0, sy), max(0, -sx) : 8 - max(0, sx)]
@@ -123,7 +123,7 @@ def test_zncc_of_valid_windows_is_match_template(library, photographs, method):
     feature = pytest.importorskip("skimage.feature")
     coins, _ = photographs
     image, template = coins[40:140, 30:150], coins[70:102, 60:90]
-    request = Request("one-to-one", template.shape, image.shape, window="valid", score="zncc")
+    request = Problem("one-to-one", template.shape, image.shape, window="valid", score="zncc")
     out = library.reference(request, template[None], image[None], method=method)[0]
     np.testing.assert_allclose(out, feature.match_template(image, template), atol=1e-9)
     assert np.unravel_index(out.argmax(), out.shape) == (30, 30)
@@ -138,7 +138,7 @@ def test_masked_zncc_is_padfields(library, photographs, method, least):
     left, right = coins[50:90, 60:110], moon[200:245, 220:262]
     rng = np.random.default_rng(1)
     masks = [(rng.random(one.shape) < 0.8) for one in (left, right)]
-    request = Request("one-to-one", left.shape, right.shape, score=f"zncc:{least}", masks="both")
+    request = Problem("one-to-one", left.shape, right.shape, score=f"zncc:{least}", masks="both")
     given = {"left_mask": masks[0][None].astype(np.uint8), "right_mask": masks[1][None].astype(np.uint8)}
     out = library.reference(request, left[None], right[None], method=method, **given)[0]
     # Its correlation has the arguments in the order of scipy.signal.correlate.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from built_library import built_library
 
-from xcorr.library import Request
+from xcorr.problem import Problem
 
 FAMILY = "template_matching"
 # As uint8 a frame; the place and shape of a template in it.
@@ -39,7 +39,7 @@ def photograph(case):
 
 
 def request_of(template, frame, **fields):
-    return Request("one-to-one", template.shape, frame.shape, window="valid", score="zncc", **fields)
+    return Problem("one-to-one", template.shape, frame.shape, window="valid", score="zncc", **fields)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -153,9 +153,9 @@ def test_input_that_no_variant_takes_is_left_out_with_a_line(machine, variant, t
 
 def test_a_request_that_supports_was_not_asked_about_fails(machine, reproduced):
     """The photograph has three shapes, and fused_fft_lanes takes the first one alone."""
-    requests = '[Request("one-to-one", *shapes) for shapes in SHAPES]'
+    requests = '[Problem("one-to-one", *shapes) for shapes in SHAPES]'
     shutil.rmtree(machine.rows / "real-photo")
-    machine.edit("experiments/inputs/photo.py", requests, '[Request("one-to-one", *SHAPES[0])]')
+    machine.edit("experiments/inputs/photo.py", requests, '[Problem("one-to-one", *SHAPES[0])]')
     machine.edit("scripts/reproduce.sh", "run_python -m plots.render", "true")  # draws nothing: the slow part
     done = machine.reproduce(XCORR_STAND_IN_VARIANTS="fused_fft_lanes")
     assert done.returncode == 1

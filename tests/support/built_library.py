@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from xcorr.library import Library
+from xcorr.native.library import Library
 from xcorr.paths import build_directory
 
 

@@ -1,4 +1,4 @@
-"""Stands in for `xcorr.library.Library` where the built library is not the subject of a test."""
+"""Stands in for `xcorr.native.library.Library` where the built library is not the subject of a test."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import re
 import numpy as np
 import scipy.signal
 
-from xcorr import correlate, peaks, results
-from xcorr.library import Description, LibraryError, find_variant
-from xcorr.precisions import scalar_type
+from xcorr import results
+from xcorr.commands import correlate, peaks
+from xcorr.errors import LibraryError
+from xcorr.native.library import Description, find_variant
+from xcorr.native.precisions import scalar_type
 from xcorr.problem import pair_indices
 
 

@@ -44,9 +44,9 @@ class StubTree:
         for name in ("algorithms", "harness", "tests", "results/local/made-up-machine", "results/published/one"):
             (self.root / name).mkdir(parents=True)
         shutil.copy(ROOT / "pyproject.toml", self.root)
-        for name in ("experiments", "xcorr"):
-            (self.root / name).mkdir()
-        (self.root / "xcorr/correlate.py").write_text("def main():\n    return 0\n")
+        for name in ("experiments", "xcorr/commands"):
+            (self.root / name).mkdir(parents=True)
+        (self.root / "xcorr/commands/correlate.py").write_text("def main():\n    return 0\n")
         (self.root / "results/published/one/runs.json").write_text("{}")
         self.bin.mkdir()
         for name, body in STUBS.items():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from xcorr import table
+from xcorr.choice import table
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from scipy_library import ScipyLibrary
 from experiments.driver import measured, store
 from experiments.driver.schema import grid, load_experiment
 from experiments.published import auto_table
-from xcorr import auto, plans, table
+from xcorr import auto as command
+from xcorr.choice import auto, plans, table
 from xcorr.errors import UserError
-from xcorr.library import Request
 from xcorr.paths import RESULTS
 from xcorr.problem import Problem
 
@@ -22,10 +22,6 @@ DIRECT, FFT = ("cpu_definition", "threads=1"), ("cpu_fft", "threads=all")
 
 def square(side, form="one-to-one", lefts=1, rights=1, window="full"):
     return Problem(form, (side, side), (side, side), lefts, rights, window)
-
-
-def request_of(problem):
-    return Request(problem.form, problem.left, problem.right, problem.lefts, problem.rights, problem.window)
 
 
 def crossing(side):
@@ -112,7 +108,7 @@ def test_more_work_never_takes_less_time():
 def test_a_single_call_counts_its_plan():
     library = ScipyLibrary()
     for length in (100_000, 1_000_000):
-        request = Request("one-to-one", (1, length), (1, length), 1, 1, "sy:0..0,sx:-250..250")
+        request = Problem("one-to-one", (1, length), (1, length), 1, 1, "sy:0..0,sx:-250..250")
         single, kept = (auto.Auto(library, "cpu", calls=calls).choose(request) for calls in (1, plans.KEPT))
         assert single.variant == "cpu_row_streaming" and single.why.endswith("for a single call, whose plan counts")
         assert kept.variant == "cpu_fft" and "single call" not in kept.why
@@ -168,7 +164,7 @@ def write_set(results, rows, key, kind="published"):
 
 
 def chosen(results, problem, precision="fp32", library=None):
-    return auto.Auto(library or ScipyLibrary(), "cpu", results).choose(request_of(problem), precision)
+    return auto.Auto(library or ScipyLibrary(), "cpu", results).choose(problem, precision)
 
 
 def test_sources_local_then_published_then_shipped_then_rule(results, monkeypatch):
@@ -217,9 +213,9 @@ def test_what_the_build_lacks_or_refuses_is_skipped(results):
 def test_a_second_question_asks_nobody(results):
     library = ScipyLibrary()
     asked = auto.Auto(library, "cpu", results)
-    first = asked.choose(request_of(square(32)))
+    first = asked.choose(square(32))
     library.supports = library.machine = None  # not callable
-    assert asked.choose(request_of(square(32))) is first
+    assert asked.choose(square(32)) is first
 
 
 def test_rows_that_a_table_lacks_are_told_with_the_command_that_adds_them(results, capsys):
@@ -344,7 +340,7 @@ class Series(ScipyLibrary):
         fits = request.rights == 1 and request.left[0] == request.right[0] and request.window == "valid"
         if variant in self.OWN and not (fits and request.form == "n-to-m"):
             return "templates along one signal only"
-        if variant in self.OWN and request.score != "product" and variant != "timeseries_tf32":
+        if variant in self.OWN and request.fields.score != "product" and variant != "timeseries_tf32":
             return "products only"
         return super().supports(request, variant=variant)
 
@@ -354,7 +350,7 @@ LONG = Problem("n-to-m", (1, 256), (1, 1_000_255), 16, 1, "valid")
 
 def series_choice(results, problem, precision="fp32", **fields):
     library = Series()
-    request = Request(
+    request = Problem(
         problem.form, problem.left, problem.right, problem.lefts, problem.rights, problem.window, **fields
     )
     return auto.Auto(library, "cuda", results).choose(request, precision)
@@ -407,9 +403,10 @@ def test_the_family_of_the_speeds_exists():
 
 
 def test_command_says_the_choice_in_one_line(results, monkeypatch, capsys):
-    monkeypatch.setattr("xcorr.auto.Library", ScipyLibrary)
+    monkeypatch.setattr(command, "Library", ScipyLibrary)
     assert (
-        auto.run(["--form", "n-to-m", "--left", "56", "--lefts", "4", "--rights", "9", "--results", str(results)]) == 0
+        command.run(["--form", "n-to-m", "--left", "56", "--lefts", "4", "--rights", "9", "--results", str(results)])
+        == 0
     )
     out = capsys.readouterr().out
     assert out.startswith("n-to-m/56x56/56x56/4:9/full: cpu_") and out.count("\n") == 1
@@ -421,15 +418,15 @@ def test_command_says_the_choice_in_one_line(results, monkeypatch, capsys):
         (["--left", "56x0"], "out of range"),
         (["--left", "5", "--form", "n-to-n"], "did you mean n-to-m"),
         (["--left", "5", "--precision", "fp99"], "fp"),
-        (["--left", "5", "--lefts", "2"], "one-to-one takes counts 1:1"),
+        (["--left", "5", "--lefts", "2"], "one-to-one means 1:1"),
         ([], "--left"),
         (["--left", "5", "--precision", "fp16"], "no variant of this build"),
     ],
 )
 def test_mistakes_are_one_line(results, monkeypatch, argv, words):
-    monkeypatch.setattr("xcorr.auto.Library", ScipyLibrary)
+    monkeypatch.setattr(command, "Library", ScipyLibrary)
     with pytest.raises(UserError, match=words) as caught:
-        auto.run([*argv, "--results", str(results)])
+        command.run([*argv, "--results", str(results)])
     assert "\n" not in str(caught.value)
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 
 from experiments.inputs import tracking
-from xcorr.auto import Auto
-from xcorr.library import Request
-from xcorr.velocimetry import fit_of, request_of
+from xcorr.choice.auto import Auto
+from xcorr.commands.velocimetry import fit_of, search_of
+from xcorr.problem import Problem
 
 MACHINE = "nvidia-h200-132-sm-140-gib"
 PEAKS = ("surface", "peak")
@@ -32,15 +32,17 @@ class Gpu:
     VARIANTS = (
         (
             entry("fused_fft_windows", "fused_fft", "fused_fft_warp_peak", results=PEAKS),
-            lambda it: it.right == (64, 64) if it.boundary == "circular" else sides_of(it) <= 32,
+            lambda it: it.right == (64, 64) if it.fields.boundary == "circular" else sides_of(it) <= 32,
         ),
         (
             entry("fused_fft_warp_peak", "fused_fft", "fused_fft_warp", results=PEAKS),
-            lambda it: it.right in ((32, 32), (16, 16)) if it.boundary == "circular" else sides_of(it) <= 16,
+            lambda it: it.right in ((32, 32), (16, 16)) if it.fields.boundary == "circular" else sides_of(it) <= 16,
         ),
         (
             entry("fused_fft_block_peak", "fused_fft", "fused_fft_block", results=PEAKS),
-            lambda it: sides_of(it) in (32, 48, 64, 96, 128) if it.boundary == "circular" else sides_of(it) <= 96,
+            lambda it: sides_of(it) in (32, 48, 64, 96, 128)
+            if it.fields.boundary == "circular"
+            else sides_of(it) <= 96,
         ),
         (
             entry("overlap_wise", "overlap_wise", algorithm_class="definition", scores=("covariance", "zncc")),
@@ -49,15 +51,15 @@ class Gpu:
         (
             entry("template_direct", "template_matching", points=["overlap_tile=4x4;row_parts=4"], results=PEAKS)
             | {"scores": ["zncc"], "algorithm_class": "definition"},
-            lambda it: it.views == "dense",
+            lambda it: it.fields.views == "dense",
         ),
         (
             entry("template_fft", "fused_fft", points=["tile=128", "tile=192"], results=PEAKS, scores=("zncc",)),
-            lambda it: it.views == "dense",
+            lambda it: it.fields.views == "dense",
         ),
         (
             entry("cufft_normalised", "fft", points=["chunk_mib=32", "chunk_mib=1024"], scores=("zncc",)),
-            lambda it: it.views == "dense",
+            lambda it: it.fields.views == "dense",
         ),
     )
 
@@ -88,15 +90,15 @@ def auto():
     ],
 )
 def test_windows_of_velocimetry_are_read_where_they_are(auto, window, boundary, fastest, pairs):
-    choice = auto.choose(request_of(window, pairs, boundary))
+    choice = auto.choose(search_of(window, pairs, boundary))
     assert choice.variant == fastest, choice.why
 
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("pairs", [1, 225, 16129])
 def test_what_velocimetry_measures_is_computed_on_the_gpu_too(auto, pairs, masked):
-    for request in (fit_of(32, "gaussian", 2, masked, pairs), request_of(32, pairs, "zero", masked)):
-        expected = request.score.startswith("zncc")  # the only one that has it of windows of a frame
+    for request in (fit_of(32, "gaussian", 2, masked, pairs), search_of(32, pairs, "zero", masked)):
+        expected = request.fields.score.startswith("zncc")  # the only one that has it of windows of a frame
         assert (auto.choose(request).variant == "overlap_wise") is expected
 
 
@@ -104,7 +106,7 @@ def test_what_velocimetry_measures_is_computed_on_the_gpu_too(auto, pairs, maske
 def test_a_template_in_a_frame_is_what_was_measured_in_another_form(auto, shapes):
     """One pair is n-to-m of 1:1, whose times are published: cufft_normalised takes two to ten times as long there."""
     one, same = (
-        Request(form, *shapes, window="valid", score="zncc", result="peak") for form in ("one-to-one", "n-to-m")
+        Problem(form, *shapes, window="valid", score="zncc", result="peak") for form in ("one-to-one", "n-to-m")
     )
     choice = auto.choose(one)
     assert choice.variant == "template_fft" and choice.us == pytest.approx(auto.choose(same).us)
@@ -113,6 +115,6 @@ def test_a_template_in_a_frame_is_what_was_measured_in_another_form(auto, shapes
 
 def test_tracking_takes_a_variant_of_template_matching(auto):
     request = tracking.request_of()
-    assert request.views == "dense"
+    assert request.fields.views == "dense"
     choice = auto.choose(request)
     assert choice.variant in ("template_direct", "template_fft"), choice.why

@@ -10,8 +10,8 @@ import pytest
 import scipy.signal
 from scipy_library import ScipyLibrary, refused
 
-from xcorr import autocorrelation, correlate
-from xcorr.autocorrelation import J0_MAXIMUM
+from xcorr.commands import autocorrelation, correlate
+from xcorr.commands.autocorrelation import J0_MAXIMUM
 
 TOLERANCE = 0.01  # of R_max; 20 seeds stay within 0.75 % at 400 x 300 pixels
 
@@ -20,7 +20,7 @@ class OneArray(ScipyLibrary):
     """Knows problems of one array, which have no right."""
 
     def correlate(self, request, left, right, **how):
-        assert right is None and request.same == "yes"
+        assert right is None and request.fields.same == "yes"
         return super().correlate(request, left, left, **how)
 
 

@@ -11,10 +11,12 @@ import scipy.signal
 from built_library import built_library
 from gpu_library import DEVICE, GpuLibrary
 
-from xcorr import auto, correlate, fft_range
-from xcorr.arguments import Windows
-from xcorr.auto import Auto
-from xcorr.library import LibraryError, Request
+from xcorr.choice import auto, fft_range
+from xcorr.choice.auto import Auto
+from xcorr.commands import correlate
+from xcorr.errors import LibraryError
+from xcorr.native.arrays import Windows
+from xcorr.problem import Problem
 
 VALID = {"window": "valid", "result": "peak"}
 
@@ -37,7 +39,7 @@ def offset_frames(rng):
 
 
 def request_of(frame, size=(8, 8), **fields):
-    return Request("one-to-one", size, frame.shape, **{**VALID, **fields})
+    return Problem("one-to-one", size, frame.shape, **{**VALID, **fields})
 
 
 @pytest.mark.parametrize("case", range(5))
@@ -72,7 +74,7 @@ def test_covariance_and_phase_keep_the_digits(library, rng):
 def test_windows_of_a_frame_have_one_pivot(library, rng):
     frame = offset_frames(rng)[0]
     offsets = np.array([0, 10 * 48 + 3, 20 * 48 + 30])
-    request = Request(
+    request = Problem(
         "n-to-mn", (16, 16), (16, 16), 3, 3, score="zncc", views="windows", window="sy:-2..2,sx:-2..2", result="peak"
     )
     found = library.correlate(
@@ -127,7 +129,7 @@ def test_auto_computes_covariance_beside_an_outlier_by_definition(library, rng):
     frame = rng.normal(size=(300, 400)).astype(np.float32)
     template = frame[100:124, 200:224].copy()
     frame[20, 20] = 1e8
-    request = Request("one-to-one", (24, 24), frame.shape, window="valid", score="covariance")
+    request = Problem("one-to-one", (24, 24), frame.shape, window="valid", score="covariance")
     choice = Auto(library, "cpu").choose_for(request, template, frame)
     assert "no FFT" in choice.why
     out = library.correlate(request, template, frame, variant=choice.variant, params=choice.params)[0]
@@ -144,7 +146,7 @@ def test_auto_computes_covariance_beside_an_outlier_by_definition(library, rng):
 
 def test_scores_on_a_gpu_have_a_risk_where_an_outlier_lies_in_a_tile(rng):
     frame = rng.normal(size=(1, 300, 400)).astype(np.float32)
-    request = Request("one-to-one", (24, 24), (300, 400), window="valid", score="zncc")
+    request = Problem("one-to-one", (24, 24), (300, 400), window="valid", score="zncc")
 
     def risk(device):
         return fft_range.risk(request, 576, frame[:, :24, :24], frame, "fp32", device)

@@ -8,13 +8,13 @@ import pytest
 from built_library import built_library
 from numpy.lib.stride_tricks import sliding_window_view
 
-from xcorr.library import Request
+from xcorr.problem import Problem
 
 FILLS = {"lowest float": -3.4e38, "fault": 1e11, "nodata": 1e20, "smallest int32": -(2.0**31)}
 REQUEST = {
-    score: Request("one-to-one", (16, 16), (80, 80), 1, 1, "valid", score=score) for score in ("zncc:0.3", "ncc:0.3")
+    score: Problem("one-to-one", (16, 16), (80, 80), 1, 1, "valid", score=score) for score in ("zncc:0.3", "ncc:0.3")
 }
-PEAK = Request("one-to-one", (16, 16), (80, 80), 1, 1, "valid", score="zncc:0.3", result="peak")
+PEAK = Problem("one-to-one", (16, 16), (80, 80), 1, 1, "valid", score="zncc:0.3", result="peak")
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xcorr import conversion
 from xcorr.fields import Fields
+from xcorr.native import conversion
 
 RNG = np.random.default_rng(4)
 ZNCC, COVARIANCE = Fields(score="zncc"), Fields(score="covariance")

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from scipy_library import ScipyLibrary, refused, scipy_correlation
 
-from xcorr import auto, correlate, matrices, stream
-from xcorr.library import Request
-from xcorr.outputs import PEAK_COLUMNS
-from xcorr.problem import pair_indices
+from xcorr.choice import auto
+from xcorr.commands import correlate, matrices
+from xcorr.commands.outputs import PEAK_COLUMNS
+from xcorr.native import stream
+from xcorr.problem import Problem, pair_indices
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_output_equals_scipy_whatever_the_chunks(
     save, rng, tmp_path, monkeypatch, window, form, lefts, rights, chunk_pairs
 ):
     left, right = rng.normal(size=(lefts, 7, 5)), rng.normal(size=(rights, 9, 8))
-    request = Request(form, (7, 5), (9, 8), lefts, rights, window)
+    request = Problem(form, (7, 5), (9, 8), lefts, rights, window)
     truth = scipy_correlation(request, left.astype(np.float32), right.astype(np.float32))
     plan = stream.plan_chunks
     monkeypatch.setattr(stream, "plan_chunks", lambda r, size, limit: plan(r, size, size * chunk_pairs))
@@ -62,13 +63,13 @@ def test_output_equals_scipy_whatever_the_chunks(
 
 @pytest.mark.parametrize("form, lefts, rights", [("one-to-many", 1, 7), ("n-to-mn", 4, 12), ("n-to-m", 3, 5)])
 def test_chunks_cover_every_pair_once(form, lefts, rights):
-    request = Request(form, (2, 2), (2, 2), lefts, rights)
+    request = Problem(form, (2, 2), (2, 2), lefts, rights)
     left_of, right_of = pair_indices(request)
     for most in range(1, len(left_of) + 2):
         seen = []
         for chunk in stream.plan_chunks(request, 10, 10 * most + 9):
             assert chunk.first == len(seen) and chunk.pairs <= max(most, 1)
-            part = Request(
+            part = Problem(
                 form, (2, 2), (2, 2), chunk.lefts.stop - chunk.lefts.start, chunk.rights.stop - chunk.rights.start
             )
             l, r = pair_indices(part)
@@ -91,7 +92,7 @@ def test_chunks_cover_every_pair_once(form, lefts, rights):
 def test_any_type_order_and_layout(save, rng, tmp_path, convert):
     left, right = rng.integers(0, 9, (6, 5)), rng.integers(0, 9, (4, 6, 5))
     assert xcorr(save("l.npy", convert(left)), save("r.npy", convert(right)), "--output", tmp_path / "out.npy") == 0
-    truth = scipy_correlation(Request("one-to-many", (6, 5), (6, 5), 1, 4), left[None], right)
+    truth = scipy_correlation(Problem("one-to-many", (6, 5), (6, 5), 1, 4), left[None], right)
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), truth)
 
 
@@ -113,7 +114,7 @@ def test_right_order_reaches_the_same_pairs(save, rng, tmp_path):
         out = tmp_path / f"{number}.npy"
         assert xcorr(path, save(f"r{number}.npy", array), *order, "--output", out) == 0
         results.append(np.load(out))
-    truth = scipy_correlation(Request("n-to-mn", (4, 4), (4, 4), 3, 6), left, by_tile.reshape(6, 4, 4))
+    truth = scipy_correlation(Problem("n-to-mn", (4, 4), (4, 4), 3, 6), left, by_tile.reshape(6, 4, 4))
     for result in results:
         np.testing.assert_allclose(result, truth, atol=1e-4)
 
@@ -170,7 +171,7 @@ def test_subtract_mean_takes_each_matrix_its_own(save, rng, tmp_path):
     left, right = rng.normal(5, 1, (6, 6)), rng.normal(100, 1, (2, 6, 6)) * [[[1]], [[7]]]
     assert xcorr(save("l.npy", left), save("r.npy", right), "--subtract-mean", "--output", tmp_path / "o.npy") == 0
     truth = scipy_correlation(
-        Request("one-to-many", (6, 6), (6, 6), 1, 2),
+        Problem("one-to-many", (6, 6), (6, 6), 1, 2),
         (left - left.mean())[None],
         right - right.mean(axis=(1, 2), keepdims=True),
     )

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from built_library import built_library
 
-from xcorr import correlate, results, stream
+from xcorr import results
+from xcorr.commands import correlate
+from xcorr.native import stream
 
 TEMPLATE, AT = (24, 30), (140, 200)
 

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from scipy_library import ScipyLibrary, scipy_correlation
 
-from xcorr import correlate, results, stream, table
-from xcorr.library import Request
+from xcorr import results
+from xcorr.choice import table
+from xcorr.commands import correlate
+from xcorr.native import stream
+from xcorr.problem import Problem
 
 SIDE, TILES, PATTERNS = 48, 4, 40  # a surface of 95 x 95 has 36 KB, a matrix 9 KB, a record 32 bytes
 
@@ -109,5 +112,5 @@ def test_memory_that_is_refused_is_that_of_records_where_no_surface_is_made(arra
     ],
 )
 def test_matrices_that_pairs_share_are_divided_among_them(form, lefts, rights, matrices):
-    request = Request(form, (8, 8), (8, 8), lefts, rights)
+    request = Problem(form, (8, 8), (8, 8), lefts, rights)
     assert stream.input_bytes(request, np.float32) == 4 * 64 * matrices

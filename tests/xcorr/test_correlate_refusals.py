@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy_library import ScipyLibrary, refused
 
-from xcorr import correlate, matrices, memory
-from xcorr.library import LibraryError
+from xcorr.commands import correlate, matrices, memory
+from xcorr.errors import LibraryError
 from xcorr.paths import ROOT
 
 
@@ -212,7 +212,7 @@ def test_a_pipe_is_refused_and_waits_for_nobody(save, tmp_path):
     pipe, good = tmp_path / "pipe.npy", save("good.npy", np.ones((4, 4)))
     os.mkfifo(pipe)
     for words in ((pipe, good), (good, pipe)):
-        code = "import sys; from scipy_library import ScipyLibrary; from xcorr import correlate; "
+        code = "import sys; from scipy_library import ScipyLibrary; from xcorr.commands import correlate; "
         code += "sys.exit(correlate.main(sys.argv[1:], ScipyLibrary()))"
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}"}
         done = subprocess.Popen(

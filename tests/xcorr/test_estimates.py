@@ -11,12 +11,11 @@ from scipy_library import ScipyLibrary
 from tables import results
 
 from experiments.driver import measured, store
-from xcorr import auto, estimates, speeds, table
+from xcorr.choice import auto, estimates, speeds, table
+from xcorr.choice.prediction import neighbours
 from xcorr.fields import Fields
-from xcorr.library import Request
-from xcorr.prediction import neighbours
+from xcorr.native.variants import Variant
 from xcorr.problem import Problem
-from xcorr.variants import Variant
 
 __all__ = ["results"]
 FORMS = ["one-to-one", "one-to-many", "n-to-mn", "n-to-m"]
@@ -163,7 +162,7 @@ def test_fields_of_which_a_call_takes_as_long(one, other, alike):
 
 def chosen(results, problem, *entries, **machine):
     library = Library(*entries)
-    request = Request(
+    request = Problem(
         *(problem.form, problem.left, problem.right, problem.lefts, problem.rights, problem.window),
         **problem.fields.given,
     )

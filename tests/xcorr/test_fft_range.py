@@ -9,14 +9,15 @@ import pytest
 from built_library import built_library
 from scipy_library import ScipyLibrary, scipy_correlation
 
-from xcorr import auto, correlate, fft_range, table
-from xcorr.library import Request
+from xcorr.choice import auto, fft_range, table
+from xcorr.commands import correlate
+from xcorr.problem import Problem
 
 RNG = np.random.default_rng(14)
 
 
 def square(side, lefts=1, rights=1, form="one-to-one"):
-    return Request(form, (side, side), (side, side), lefts, rights)
+    return Problem(form, (side, side), (side, side), lefts, rights)
 
 
 def uniform(count, side):

@@ -16,8 +16,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 COMMON = """
     import multiprocessing, os, sys, threading
     import numpy as np
-    from xcorr.library import Library, LibraryError, Request
-    request = Request("n-to-mn", (40, 40), (40, 40), 8, 64)
+    from xcorr.native.library import Library
+    from xcorr.problem import Problem
+    from xcorr.errors import LibraryError
+    request = Problem("n-to-mn", (40, 40), (40, 40), 8, 64)
     rng = np.random.default_rng(0)
     left, right = (rng.normal(size=(n, 40, 40)).astype("f4") for n in (8, 64))
     library = Library()
@@ -73,7 +75,7 @@ def test_a_session_of_the_parent_goes_on_in_the_child():
 def test_a_child_that_was_forked_while_another_thread_computed_is_refused():
     lines = ran("""
         # A large call, so that it goes on until the child has ended.
-        big = Request("one-to-one", (700, 700), (700, 700))
+        big = Problem("one-to-one", (700, 700), (700, 700))
         data = np.ones((1, 700, 700), "f4")
         started, done = threading.Event(), threading.Event()
         def long():

@@ -14,7 +14,7 @@ from built_library import built_library
 from PIL import Image
 from scipy_library import ScipyLibrary, refused
 
-from xcorr import correlate, formats, matrices, memory
+from xcorr.commands import correlate, formats, matrices, memory
 from xcorr.errors import UserError
 
 GREY = np.random.default_rng(1).integers(0, 2**16, (40, 50)).astype(np.uint16)

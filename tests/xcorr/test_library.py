@@ -14,11 +14,12 @@ import pytest
 from built_library import built_library
 from scipy_library import ScipyLibrary, scipy_correlation, window_of
 
-from xcorr import correlate
-from xcorr import library as binding
-from xcorr.library import Library, LibraryError, Request, find_variant
-from xcorr.paths import ROOT
-from xcorr.problem import FORMS
+from xcorr.commands import correlate
+from xcorr.errors import LibraryError, UserError
+from xcorr.native import library as binding
+from xcorr.native.library import Library, find_variant
+from xcorr.paths import ROOT, build_directory
+from xcorr.problem import FORMS, Problem
 
 COUNTS = {"one-to-one": (1, 1), "one-to-many": (1, 3), "n-to-mn": (2, 6), "n-to-m": (3, 2)}
 SHAPES = [
@@ -32,9 +33,9 @@ SHAPES = [
 ]
 # What the family time_series takes: templates along one signal, rows are channels.
 SERIES = [
-    Request("n-to-m", (1, 7), (1, 90), 3, 1, "valid"),
-    Request("n-to-m", (3, 5), (3, 601), 2, 1, "valid"),
-    Request("n-to-m", (2, 9), (2, 50), 1, 1, "sy:0..0,sx:3..40"),
+    Problem("n-to-m", (1, 7), (1, 90), 3, 1, "valid"),
+    Problem("n-to-m", (3, 5), (3, 601), 2, 1, "valid"),
+    Problem("n-to-m", (2, 9), (2, 50), 1, 1, "sy:0..0,sx:3..40"),
 ]
 
 
@@ -47,11 +48,11 @@ def problems(form):
     """Odd shapes in the windows that they allow."""
     lefts, rights = COUNTS[form]
     for left, right in SHAPES:
-        yield Request(form, left, right, lefts, rights)
+        yield Problem(form, left, right, lefts, rights)
         if all(a <= b for a, b in zip(left, right)) or all(a >= b for a, b in zip(left, right)):
-            yield Request(form, left, right, lefts, rights, "valid")
+            yield Problem(form, left, right, lefts, rights, "valid")
         sy, sx = (f"{-((a - 1) // 2)}..{b // 2}" for a, b in zip(left, right))
-        yield Request(form, left, right, lefts, rights, f"sy:{sy},sx:{sx}")
+        yield Problem(form, left, right, lefts, rights, f"sy:{sy},sx:{sx}")
 
 
 def inputs(request, seed=0):
@@ -102,7 +103,7 @@ def test_every_variant_equals_scipy(library, form):
 
 
 def test_arguments_are_converted_and_out_is_used(library):
-    request = Request("n-to-m", (4, 5), (6, 7), 2, 2)
+    request = Problem("n-to-m", (4, 5), (6, 7), 2, 2)
     left, right = inputs(request)
     truth = scipy_correlation(request, left, right)
     out = np.empty(truth.shape, np.float32)
@@ -120,7 +121,7 @@ def test_arguments_are_converted_and_out_is_used(library):
         library.correlate(request, left, right.swapaxes(1, 2), variant="cpu_definition")
 
 
-GOOD = Request("n-to-mn", (4, 4), (4, 4), 2, 4)
+GOOD = Problem("n-to-mn", (4, 4), (4, 4), 2, 4)
 
 
 @pytest.fixture
@@ -161,10 +162,10 @@ def test_the_second_call_does_not_plan(counted, variant):
 def test_only_the_newest_plans_are_kept(counted):
     library, counts = counted
     for rights in (*range(1, binding.KEPT_SESSIONS + 2), 2):
-        request = Request("one-to-many", (3, 3), (3, 3), 1, rights)
+        request = Problem("one-to-many", (3, 3), (3, 3), 1, rights)
         library.correlate(request, *inputs(request), variant="cpu_fft")
     assert counts == {"open": binding.KEPT_SESSIONS + 1, "close": 1}
-    request = Request("one-to-many", (3, 3), (3, 3), 1, 1)
+    request = Problem("one-to-many", (3, 3), (3, 3), 1, 1)
     library.correlate(request, *inputs(request), variant="cpu_fft")
     assert counts == {"open": binding.KEPT_SESSIONS + 2, "close": 2}
 
@@ -214,8 +215,8 @@ def test_a_call_that_is_repeated_often_gets_a_plan_of_many_calls_once(counted, m
 def test_a_session_leaves_its_planning_to_later_processes(tmp_path):
     """Seen from its files: what the second process learns would be added to them."""
     code = (
-        "from xcorr.library import Library, Request; import sys; "
-        "Library().session(Request('one-to-one', (8, 12), (8, 12)), variant='cpu_fft', precision=sys.argv[1]).close()"
+        "from xcorr.native.library import Library; from xcorr.problem import Problem; import sys; "
+        "Library().session(Problem('one-to-one', (8, 12), (8, 12)), variant='cpu_fft', precision=sys.argv[1]).close()"
     )
 
     def kept(precision, **environment):
@@ -245,32 +246,39 @@ def test_supports_says_why_not_without_planning(counted):
 
 def test_the_library_tells_its_machine(library):
     facts = library.machine("cpu")
-    assert facts == binding.machine("cpu") | {"clock_mhz": facts["clock_mhz"]}
+    program = [str(build_directory() / "xcorr-bench"), "--machine", "--device", "cpu"]
+    told = json.loads(subprocess.run(program, capture_output=True, check=True).stdout)
+    assert facts == told | {"clock_mhz": facts["clock_mhz"]}
     with pytest.raises(LibraryError, match="tpu"):
         library.machine("tpu")
 
 
 @pytest.mark.parametrize(
-    "request_, words",
+    "change, words",
     [
-        (replace(GOOD, left=(0, 4)), "out of range"),
-        (replace(GOOD, right=(4, -4)), "out of range"),
-        (replace(GOOD, left=(1 << 62, 1 << 62)), "out of range"),
-        (replace(GOOD, lefts=0), "out of range"),
-        (replace(GOOD, right=(1 << 31, 1 << 31), rights=1 << 20), "overflow"),
-        (replace(GOOD, rights=5), "divisible"),
-        (replace(GOOD, form="n-to-n"), "n-to-mn"),
-        (replace(GOOD, form="one-to-one"), "1:1"),
-        (replace(GOOD, window="half"), "window"),
-        (replace(GOOD, window="sy:0..9,sx:0..0"), "window"),
-        (replace(GOOD, window="sy:2..1,sx:0..0"), "window"),
-        (replace(GOOD, left=(9, 1), window="valid"), "contains"),
+        ({"left": (0, 4)}, "out of range"),
+        ({"right": (4, -4)}, "out of range"),
+        ({"left": (1 << 62, 1 << 62)}, "out of range"),
+        ({"lefts": 0}, "out of range"),
+        ({"right": (1 << 31, 1 << 31), "rights": 1 << 20}, "overflow"),
+        ({"rights": 5}, "divisible"),
+        ({"form": "n-to-n"}, "n-to-mn"),
+        ({"form": "one-to-one"}, "1:1"),
+        ({"window": "half"}, "window"),
+        ({"window": "sy:0..9,sx:0..0"}, "window"),
+        ({"window": "sy:2..1,sx:0..0"}, "window"),
+        ({"left": (9, 1), "window": "valid"}, "contains"),
     ],
 )
-def test_bad_problems_are_refused_in_one_line(library, request_, words):
-    with pytest.raises(LibraryError, match=words) as caught:
-        library.describe(request_)
-    assert "\n" not in str(caught.value)
+def test_bad_problems_are_refused_in_one_line(library, change, words):
+    """By Python and by the library, which other programs call."""
+    names = ("form", "left", "right", "lefts", "rights", "window")
+    asked = json.dumps({name: getattr(GOOD, name) for name in names} | change).encode()
+    calls = {UserError: lambda: replace(GOOD, **change), LibraryError: lambda: library._json("describe", asked)}
+    for error, call in calls.items():
+        with pytest.raises(error, match=words) as caught:
+            call()
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +316,7 @@ def test_list_is_sorted_and_complete(library):
 
 def test_xcorr_end_to_end_with_every_form(library, tmp_path, capsys):
     for form in FORMS:
-        request = Request(form, (9, 7), (11, 12), *COUNTS[form], "sy:-3..4,sx:-2..5")
+        request = Problem(form, (9, 7), (11, 12), *COUNTS[form], "sy:-3..4,sx:-2..5")
         left, right = inputs(request)
         np.save(tmp_path / "l.npy", left)
         np.save(tmp_path / "r.npy", right)
@@ -351,19 +359,6 @@ def test_missing_and_broken_libraries(tmp_path, monkeypatch):
         Library()
     with pytest.raises(LibraryError, match="cannot be loaded"):
         Library(ctypes.util.find_library("c") and "/proc/self/exe")
-    with pytest.raises(LibraryError, match="not built"):
-        binding.machine()
-
-
-def test_machine_facts_of_a_program(tmp_path, monkeypatch):
-    monkeypatch.setenv("XCORR_BUILD", str(tmp_path))
-    program = tmp_path / "xcorr-bench"
-    program.write_text('#!/bin/sh\necho "{\\"machine_key\\": \\"$2-$3\\"}"\n')
-    program.chmod(0o755)
-    assert binding.machine("cpu") == {"machine_key": "--device-cpu"}
-    program.write_text('#!/bin/sh\necho "error: device cuda:9: none; use cpu" >&2; exit 2\n')
-    with pytest.raises(LibraryError, match="^xcorr-bench --machine: device cuda:9: none; use cpu$"):
-        binding.machine("cuda:9")
 
 
 def test_buffers_grow_to_the_size_asked_for():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcorr import moments
+from xcorr.native import moments
 
 RNG = np.random.default_rng(3)
 

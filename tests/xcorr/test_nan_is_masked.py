@@ -7,8 +7,8 @@ import pytest
 from built_library import built_library
 from scipy_library import ScipyLibrary, refused
 
-from xcorr import correlate
-from xcorr.velocimetry import particle_pair
+from xcorr.commands import correlate
+from xcorr.commands.velocimetry import particle_pair
 
 TEMPLATE = ["--window", "valid", "--score", "zncc", "--result", "peak", "--quiet"]
 
@@ -93,7 +93,7 @@ def test_files_without_nan_need_no_mask(save, capsys, frame):
 
     class Plain(ScipyLibrary):
         def correlate(self, request, left, right, **how):
-            assert request.masks == "none"
+            assert request.fields.masks == "none"
             return super().correlate(request, left, right, **how)
 
     left, right = save("l.npy", np.arange(9).reshape(3, 3)), save("r.npy", frame)

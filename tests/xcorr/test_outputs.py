@@ -9,7 +9,7 @@ import pytest
 from built_library import built_library
 from scipy_library import ScipyLibrary, refused
 
-from xcorr import correlate
+from xcorr.commands import correlate
 
 FRAME = np.random.default_rng(1).normal(size=(64, 64)).astype(np.float32)
 COMMANDS = {"xcorr": ([], "--peaks", 2), "autocorr": (["autocorr"], "--output", 1), "piv": (["piv"], "--output", 2)}

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy_library import peak_records
 
-from xcorr import peaks, results
-from xcorr.peaks import find_peaks
+from xcorr import results
+from xcorr.commands import peaks
+from xcorr.commands.peaks import find_peaks
 
 
 @settings(max_examples=60, deadline=None)

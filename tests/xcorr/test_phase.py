@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from built_library import built_library
 
-from xcorr.auto import Auto
-from xcorr.library import Request
+from xcorr.choice.auto import Auto
+from xcorr.problem import Problem
 
 VARIANTS = ("cpu_definition", "cpu_fft")
 
@@ -19,7 +19,7 @@ def library():
 
 def phase(library, left, right, exponent="0", variant="cpu_fft"):
     """The surface of a pair, its shift (0, 0) at [0, 0]."""
-    request = Request("one-to-one", left.shape, left.shape, boundary="circular", score=f"phase:{exponent}")
+    request = Problem("one-to-one", left.shape, left.shape, boundary="circular", score=f"phase:{exponent}")
     out = library.correlate(request, left, right, variant=variant)[0]
     return np.fft.ifftshift(out)
 
@@ -119,8 +119,8 @@ def test_auto_keeps_the_transform_beside_an_outlier_and_it_is_its_formula(librar
     left = np.random.default_rng(5).normal(mean, 1, (side, side)).astype(np.float32)
     right = np.roll(left, (5, -7), (0, 1))
     right[20, 20] = 1e8
-    request = Request("one-to-one", left.shape, left.shape, boundary="circular", score="phase:0")
-    choice = Auto(library, "cpu").choose_for(request, left, right)
+    problem = Problem("one-to-one", left.shape, left.shape, boundary="circular", score="phase:0")
+    choice = Auto(library, "cpu").choose_for(problem, left, right)
     assert choice.variant == "cpu_fft" and not choice.warning and "no FFT" not in choice.why
     expected = formula(left, right, 0)
     np.testing.assert_allclose(phase(library, left, right), expected, atol=1e-5 * np.abs(expected).max())

@@ -10,11 +10,11 @@ import pytest
 from built_library import built_library
 from matplotlib.axes import Axes
 
-from xcorr import correlate, piv, velocimetry
-from xcorr.arguments import Windows
-from xcorr.errors import UserError
-from xcorr.library import LibraryError, Request
-from xcorr.velocimetry import displacements, grid, median_residual, particle_pair, replace_outliers
+from xcorr.commands import correlate, piv, velocimetry
+from xcorr.commands.velocimetry import displacements, grid, median_residual, particle_pair, replace_outliers
+from xcorr.errors import LibraryError, UserError
+from xcorr.native.arrays import Windows
+from xcorr.problem import Problem
 
 SHAPE = (256, 256)
 
@@ -96,10 +96,10 @@ def test_windows_of_a_frame_are_what_copies_are(library):
     frames = [rng.random((30, 41), np.float32) for _ in range(2)]
     corners = [(0, 0), (14, 25), (7, 3)]
     offsets = np.array([y * 41 + x for y, x in corners])
-    dense = Request("n-to-mn", (16, 16), (16, 16), 3, 3, score="covariance")
+    dense = Problem("n-to-mn", (16, 16), (16, 16), 3, 3, score="covariance")
     copies = [np.stack([frame[y : y + 16, x : x + 16] for y, x in corners]) for frame in frames]
     expected = library.reference(dense, *copies)
-    views = Request("n-to-mn", (16, 16), (16, 16), 3, 3, score="covariance", views="windows")
+    views = Problem("n-to-mn", (16, 16), (16, 16), 3, 3, score="covariance", views="windows")
     for variant in ("template_fft_cpu", "cpu_fft"):
         out = library.correlate(views, *(Windows(frame, offsets) for frame in frames), variant=variant)
         np.testing.assert_allclose(out, expected, atol=1e-4)
@@ -117,16 +117,16 @@ def test_windows_of_a_frame_are_what_copies_are(library):
 )
 def test_windows_outside_the_frame_are_refused(library, offsets, message):
     frame = np.ones((30, 41), np.float32)
-    request = Request("n-to-mn", (16, 16), (16, 16), 3, 3, score="covariance", views="windows")
+    request = Problem("n-to-mn", (16, 16), (16, 16), 3, 3, score="covariance", views="windows")
     with pytest.raises(LibraryError, match=message):
         sides = [Windows(frame, np.array(offsets))] * 2
         library.correlate(request, *sides, variant="cpu_fft")
 
 
 def test_arrays_without_offsets_are_refused(library):
-    request = Request("one-to-one", (4, 4), (4, 4), score="covariance", views="windows")
+    request = Problem("one-to-one", (4, 4), (4, 4), score="covariance", views="windows")
     one = np.ones((1, 4, 4), np.float32)
-    with pytest.raises(LibraryError, match="give xcorr.arguments.Windows"):
+    with pytest.raises(LibraryError, match="give xcorr.native.arrays.Windows"):
         library.correlate(request, one, one, variant="cpu_fft")
     with pytest.raises(LibraryError, match="the reference takes dense matrices"):
         library.reference(request, one, one)

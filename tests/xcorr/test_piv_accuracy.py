@@ -10,9 +10,9 @@ import pytest
 from built_library import built_library
 from gpu_library import DEVICE, GpuLibrary
 
-from xcorr import correlate, piv, velocimetry, windows
+from xcorr.commands import correlate, piv, velocimetry, windows
+from xcorr.commands.velocimetry import Pass, displacements, particle_pair, schedule
 from xcorr.errors import UserError
-from xcorr.velocimetry import Pass, displacements, particle_pair, schedule
 
 STEPS = np.linspace(0, 1, 11)
 

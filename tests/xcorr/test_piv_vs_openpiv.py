@@ -7,7 +7,7 @@ import pytest
 from built_library import built_library
 
 from experiments.inputs import datasets
-from xcorr import piv, velocimetry
+from xcorr.commands import piv, velocimetry
 
 
 @pytest.mark.exhaustive

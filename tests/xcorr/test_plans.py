@@ -12,11 +12,13 @@ from scipy_library import ScipyLibrary
 from tables import results
 
 from experiments.driver import measured
-from xcorr import auto, autocorr, autocorrelation, piv, plans, speeds, stream, velocimetry
+from xcorr import auto as command
+from xcorr.choice import auto, plans, speeds
+from xcorr.commands import autocorr, autocorrelation, piv, velocimetry
 from xcorr.errors import UserError
-from xcorr.library import Request
+from xcorr.native import stream
+from xcorr.native.variants import Variant
 from xcorr.problem import Problem
-from xcorr.variants import Variant
 
 __all__ = ["results"]
 PLAIN, LINKED = "callbacks=none;launch=graph", "callbacks=layout;launch=graph"
@@ -86,7 +88,7 @@ def test_the_share_of_a_plan():
 def test_plans_of_a_gpu_count(results, fields, calls, best, said):
     times = {("overlap_wise", ""): 500.0, ("cufft", PLAIN): 20.0, ("cufft", LINKED): 10.0}
     measure(results, times, "cuda", **shape(64), **WINDOWS, **fields)
-    request = Request("n-to-mn", (64, 64), (64, 64), 9, 9, **fields)
+    request = Problem("n-to-mn", (64, 64), (64, 64), 9, 9, **fields)
     choice = auto.Auto(Gpu(), "cuda", results, calls=calls).choose(request)
     assert (choice.variant, choice.params) == best
     assert choice.us == times[best], "its time is that of a call"
@@ -94,18 +96,18 @@ def test_plans_of_a_gpu_count(results, fields, calls, best, said):
 
 
 def test_plans_count_where_nothing_was_measured(results):
-    request = Request("one-to-one", (16, 16), (16, 16), **CIRCULAR)
-    for asked in (request, Request("one-to-one", (16, 16), (16, 16))):
+    request = Problem("one-to-one", (16, 16), (16, 16), **CIRCULAR)
+    for asked in (request, Problem("one-to-one", (16, 16), (16, 16))):
         found = auto.Auto(Gpu(), "cuda", results, calls=plans.SINGLE).choose(asked)
         assert found.variant == "overlap_wise" and "by rule" in found.why
-        slow = Request("one-to-one", (2048, 2048), (2048, 2048), **asked.fields.given)
+        slow = Problem("one-to-one", (2048, 2048), (2048, 2048), **asked.fields.given)
         assert auto.Auto(Gpu(), "cuda", results, calls=plans.SINGLE).choose(slow).params == PLAIN
 
 
 def test_one_chooser_knows_requests_of_different_numbers_of_calls(results):
     times = {("cpu_row_streaming", "threads=all"): 900.0, ("cpu_fft", "threads=all"): 300.0}
     measure(results, times, "cpu", **shape(5000), **WINDOWS, **CIRCULAR)
-    request = Request("n-to-mn", (5000, 5000), (5000, 5000), 9, 9, **CIRCULAR)
+    request = Problem("n-to-mn", (5000, 5000), (5000, 5000), 9, 9, **CIRCULAR)
     chooser = auto.Auto(Cpu(), "cpu", results)
     names = [chooser.choose(request, calls=calls).variant for calls in (1, plans.KEPT, 1, 100)]
     assert names == ["cpu_row_streaming", "cpu_fft", "cpu_row_streaming", "cpu_fft"]
@@ -126,7 +128,7 @@ def test_velocimetry_says_how_many_calls_share_a_plan(monkeypatch):
             return np.zeros(request.lefts, results.PEAK)
 
     def choose(request, calls):
-        asked.append((request.score, request.lefts, calls))
+        asked.append((request.fields.score, request.lefts, calls))
         return Peaks()
 
     velocimetry.displacements(library, frame, frame, window=16, overlap=0, passes=1, choose=choose)
@@ -158,7 +160,7 @@ def test_the_command_piv_passes_the_number_on(monkeypatch):
     monkeypatch.setattr(Spy, "asked", [])
     monkeypatch.setattr(piv, "Auto", Spy)
     choose = piv.chooser(ScipyLibrary(), "auto", "cpu")
-    assert [choose(Request("one-to-one", (8, 8), (8, 8)), calls).variant for calls in (1, 7)] == ["cpu_fft"] * 2
+    assert [choose(Problem("one-to-one", (8, 8), (8, 8)), calls).variant for calls in (1, 7)] == ["cpu_fft"] * 2
     assert Spy.asked == [1, 7]
 
 
@@ -179,13 +181,13 @@ def test_the_command_autocorr_counts_both_of_its_curves(monkeypatch, frames, lim
 @pytest.mark.parametrize("words, asked", [([], plans.KEPT), (["--calls", "many"], plans.KEPT), (["--calls", "1"], 1)])
 def test_the_command_auto_takes_the_number(monkeypatch, capsys, words, asked):
     monkeypatch.setattr(Spy, "asked", [])
-    monkeypatch.setattr(auto, "Auto", Spy)
-    monkeypatch.setattr(auto, "Library", ScipyLibrary)
-    assert auto.run(["--left", "8", *words]) == 0
+    monkeypatch.setattr(command, "Auto", Spy)
+    monkeypatch.setattr(command, "Library", ScipyLibrary)
+    assert command.run(["--left", "8", *words]) == 0
     assert Spy.asked == [asked] and "cpu_fft threads=all" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", "", "9" * 99])
 def test_the_command_auto_refuses_what_is_no_number_of_calls(text):
     with pytest.raises(UserError, match="--calls .*give 1 to 999999999, or many"):
-        auto.run(["--left", "8", f"--calls={text}"])
+        command.run(["--left", "8", f"--calls={text}"])

@@ -11,7 +11,7 @@ import pytest
 from hangs import HANG_S
 from scipy_library import ScipyLibrary, refused
 
-from xcorr import autocorr, correlate, piv
+from xcorr.commands import autocorr, correlate, piv
 from xcorr.paths import ROOT
 
 COMMANDS = {"xcorr": (correlate, []), "autocorr": (autocorr, ["autocorr"]), "piv": (piv, ["piv"])}
@@ -37,8 +37,8 @@ def test_ctrl_c_and_memory_end_in_a_line(name, save, capsys, monkeypatch, error,
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_closed_pipe_is_no_error(name, save, tmp_path):
     """In a process of its own, whose output nobody reads: the pipe is closed before it starts."""
-    code = "import sys; from xcorr import correlate, library; "
-    code += f"module = __import__('xcorr.{COMMANDS[name][0].__name__.split('.')[1]}', fromlist=['run']); "
+    code = "import sys; from xcorr.commands import correlate; "
+    code += f"module = __import__('{COMMANDS[name][0].__name__}', fromlist=['run']); "
     code += "module.run = lambda *_: (print('x' * 100000), 0)[1]; sys.exit(correlate.main(sys.argv[1:], object()))"
     reader, writer = os.pipe()
     os.close(reader)

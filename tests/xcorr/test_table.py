@@ -9,9 +9,9 @@ from fixtures import sets
 from scipy_library import ScipyLibrary
 
 from experiments.driver import measured
-from xcorr import auto, table
+from xcorr.choice import auto, table
 from xcorr.errors import UserError
-from xcorr.library import Request
+from xcorr.problem import Problem
 
 KEY = ScipyLibrary().machine("cpu")["machine_key"]
 
@@ -32,7 +32,7 @@ def path(tmp_path, monkeypatch):
 
 def choose(path):
     library = ScipyLibrary()
-    return auto.Auto(library, "cpu", path.parents[2]).choose(Request("one-to-one", (32, 32), (32, 32)))
+    return auto.Auto(library, "cpu", path.parents[2]).choose(Problem("one-to-one", (32, 32), (32, 32)))
 
 
 def edit(path, change):

@@ -16,8 +16,8 @@ from hangs import HANG_S
 
 from xcorr import results
 from xcorr.fields import Fields
-from xcorr.library import Request
 from xcorr.paths import build_directory
+from xcorr.problem import Problem
 
 data = pytest.importorskip("skimage.data", reason="scikit-image has the photographs")
 registration = pytest.importorskip("skimage.registration")
@@ -38,9 +38,9 @@ def cuts(name: str, side: int, by: tuple[int, int]) -> tuple[np.ndarray, np.ndar
     return cut(20, 24), cut(20 - by[0], 24 - by[1])
 
 
-def request(side: int, score: str, factor: int) -> Request:
+def request(side: int, score: str, factor: int) -> Problem:
     fields = Fields(boundary="circular", score=score, result=f"peak:upsample={factor}")
-    return Request("one-to-one", (side, side), (side, side), **fields.given)
+    return Problem("one-to-one", (side, side), (side, side), **fields.given)
 
 
 def place(peak: np.void) -> np.ndarray:

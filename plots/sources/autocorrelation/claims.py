@@ -18,7 +18,7 @@ from plots.tables.claims.values import UNDECIDED, Found, Value, known
 from plots.tables.hosts import host_of
 from plots.tidy import ResultSet
 from xcorr.errors import UserError, nearest
-from xcorr.variants import assignments
+from xcorr.native.variants import assignments
 
 CLASS, ORDER = "image", 20
 ABOUT = "about autocorrelations of images, decided by measuring"

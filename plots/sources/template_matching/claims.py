@@ -17,7 +17,7 @@ from plots.tables.claims.values import Found, Value, known
 from plots.tables.hosts import host_of
 from plots.tidy import ResultSet
 from xcorr.errors import UserError, nearest
-from xcorr.variants import assignments
+from xcorr.native.variants import assignments
 
 CLASS, ORDER = "template", 40
 ABOUT = "about template matching, decided by measuring"

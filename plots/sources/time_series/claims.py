@@ -17,7 +17,7 @@ from plots.sources.time_series.tables import time_series
 from plots.tables.claims.values import Found, Value, known
 from plots.tidy import ResultSet
 from xcorr.errors import UserError, nearest
-from xcorr.variants import assignments
+from xcorr.native.variants import assignments
 
 CLASS, ORDER = "series", 10
 ABOUT = "about time series on tensor cores, decided by measuring"

@@ -13,7 +13,7 @@ from plots import real
 from plots.noise import noise_us
 from plots.tables.claims.rows import Cell, Rows, grid, label, of_any, placed, side_of
 from plots.tables.claims.values import UNDECIDED, Found, Value, known
-from xcorr.variants import assignments
+from xcorr.native.variants import assignments
 
 Arguments = Mapping[str, Any]
 NOTHING = "nothing"

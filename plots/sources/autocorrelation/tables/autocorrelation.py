@@ -11,7 +11,7 @@ from plots import real, style
 from plots.metrics import si_time
 from plots.tables.text import csv, markdown
 from plots.tidy import PROBLEM, ResultSet
-from xcorr.variants import assignments
+from xcorr.native.variants import assignments
 
 NAME = "autocorrelation"
 TITLE = "Autocorrelation of images"

@@ -16,7 +16,7 @@ from plots.figures import _panels
 from plots.sources.template_matching.tables import template_matching as table
 from plots.sources.template_matching.tables import template_passes as passes
 from plots.tidy import ResultSet
-from xcorr.variants import assignments
+from xcorr.native.variants import assignments
 
 ORDER = 96
 TITLE = table.TITLE

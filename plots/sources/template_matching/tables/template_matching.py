@@ -16,7 +16,7 @@ from plots.sources.template_matching.tables import rivals
 from plots.tables.hosts import host_of
 from plots.tables.text import csv, markdown
 from plots.tidy import PROBLEM, TRANSFERS, ResultSet
-from xcorr.variants import assignments
+from xcorr.native.variants import assignments
 
 NAME = "template_matching"
 TITLE = "Template matching"

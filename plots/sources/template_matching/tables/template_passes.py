@@ -8,7 +8,7 @@ from plots.metrics import si_time
 from plots.sources.template_matching.tables import template_matching as matching
 from plots.tables.text import markdown
 from plots.tidy import ResultSet
-from xcorr.variants import assignments
+from xcorr.native.variants import assignments
 
 NAME = "template_passes"
 TITLE = "Shares of the passes"

@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import conversion, formats, matrices, velocimetry
-from xcorr.auto import Auto
+from xcorr.choice.auto import Auto
+from xcorr.commands import formats, matrices, velocimetry
+from xcorr.commands.outputs import cell, check_targets, write_lines
+from xcorr.commands.shell import exit_code
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
-from xcorr.library import Library, Request, find_variant
-from xcorr.outputs import cell, check_targets, write_lines
-from xcorr.shell import exit_code
-from xcorr.stream import Job
-from xcorr.variants import default_params
+from xcorr.native import conversion
+from xcorr.native.library import Library, find_variant
+from xcorr.native.stream import Job
+from xcorr.native.variants import default_params
+from xcorr.problem import Problem
 
 COLUMNS = ("y", "x", "dy", "dx", "value", "signal_to_noise", "residual", "outlier", "blank")
 MOST_ARROWS = 48  # along a side of a figure
@@ -181,8 +183,8 @@ def read_masks(arguments: argparse.Namespace) -> tuple[np.ndarray | None, np.nda
     return first, second
 
 
-def chooser(library: Any, variant: str, device: str) -> Callable[[Request, int], Job]:
-    """What runs a request in so many calls: the variant, or the choice of auto for each kind of request. The choice of auto
+def chooser(library: Any, variant: str, device: str) -> Callable[[Problem, int], Job]:
+    """What runs a problem in so many calls: the variant, or the choice of auto for each kind of problem. The choice of auto
     measures what the variant has searched, where the variant has no such score."""
     named = None
     if variant != "auto":
@@ -190,12 +192,12 @@ def chooser(library: Any, variant: str, device: str) -> Callable[[Request, int],
         named = Job(known["id"], default_params(known), "fp32", device)
     auto = Auto(library, device)
 
-    def choose(request: Request, calls: int) -> Job:
+    def choose(problem: Problem, calls: int) -> Job:
         if named is not None:
             settings = {"variant": named.variant, "params": named.params, "device": device}
-            if request.score == "covariance" or not library.supports(request, **settings):
+            if problem.fields.score == "covariance" or not library.supports(problem, **settings):
                 return named
-        choice = auto.choose(request, calls=calls)
+        choice = auto.choose(problem, calls=calls)
         return Job(choice.variant, choice.params, "fp32", device)
 
     return choose

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from xcorr.files import load_toml
+from xcorr.native.variants import Variant, assignments
 from xcorr.problem import Problem
-from xcorr.variants import Variant, assignments
 
 SPEEDS = Path(__file__).with_name("speeds.toml")
 WORK_PER_S = 1e8  # where a table says neither per_s nor per_core

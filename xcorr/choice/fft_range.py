@@ -13,13 +13,12 @@ float64, and have no such risk. They compute phase in float64.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from xcorr.fields import NORMALISED
-from xcorr.precisions import ROUNDOFF, scalar_type
-from xcorr.problem import pair_indices
+from xcorr.native.precisions import ROUNDOFF, scalar_type
+from xcorr.problem import Problem, pair_indices
 
 # Of the bound, in units of the output scale: the median magnitudes of both matrices times sqrt(overlap).
 LIMIT = 1e-3
@@ -34,22 +33,22 @@ SCORE = 1e-4  # the largest error of a score of ncc and zncc
 
 
 def risk(
-    request: Any, max_overlap: int, left: np.ndarray, right: np.ndarray, precision: str, device: str = "cpu"
+    problem: Problem, max_overlap: int, left: np.ndarray, right: np.ndarray, precision: str, device: str = "cpu"
 ) -> str:
     """What an FFT may do to the smallest outputs of the worst pair, in words; "" where it does no harm.
 
     `left` and `right` are stacks of finite matrices, `max_overlap` is the largest number of terms of an output. Windows of
     frames have transforms of their own, of which none is judged.
     """
-    fields = request.fields
+    fields = problem.fields
     if fields.views != "dense":
         return ""
     if fields.score_kind in NORMALISED:
-        return "" if device.startswith("cpu") else _of_scores(request, left, right, precision)
+        return "" if device.startswith("cpu") else _of_scores(problem, left, right, precision)
     if fields.score_kind == "phase" and device.startswith("cpu"):
         precision = "fp64"
-    points = math.prod(a + b - 1 for a, b in zip(request.left, request.right))
-    pairs = pair_indices(request)
+    points = math.prod(a + b - 1 for a, b in zip(problem.left, problem.right))
+    pairs = pair_indices(problem)
     centred = fields.score_kind != "product"
     logs = [_logs(stack, centred)[:, of_pair] for stack, of_pair in zip((left, right), pairs)]
     spread, norm, total = (logs[0][row] + logs[1][row] for row in range(3))
@@ -59,7 +58,7 @@ def risk(
         return "an FFT of numbers as large as these may overflow where the sums themselves do not"
     factor = math.log(4 * ROUNDOFF.get(precision, 2.0**-24) * max(1.0, math.log2(points)) / math.sqrt(max_overlap))
     bound = factor + float(spread.max())
-    sizes = math.prod(request.left) * math.prod(request.right)
+    sizes = math.prod(problem.left) * math.prod(problem.right)
     ordinary = factor + 2 * math.log(UNIFORM) + math.log(sizes) / 2
     if bound <= max(math.log(LIMIT), math.log(ORDINARY) + ordinary):
         return ""
@@ -67,12 +66,12 @@ def risk(
     return f"the error of an FFT may reach {size} of a typical output, since the numbers span a wide range"
 
 
-def _of_scores(request: Any, left: np.ndarray, right: np.ndarray, precision: str) -> str:
+def _of_scores(problem: Problem, left: np.ndarray, right: np.ndarray, precision: str) -> str:
     """Of ncc and zncc: what a tile may do to the scores of windows in it."""
-    window = tuple(map(min, request.left, request.right))
+    window = tuple(map(min, problem.left, problem.right))
     limit = SCORE / (ROUNDOFF.get(precision, 2.0**-24) * math.log2(TILE))
     ratio = max(
-        _spread_of_tiles(matrix, window, request.fields.score_kind) for stack in (left, right) for matrix in stack
+        _spread_of_tiles(matrix, window, problem.fields.score_kind) for stack in (left, right) for matrix in stack
     )
     if ratio <= limit:
         return ""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from xcorr.commands.formats import Header, by, header_of
+from xcorr.commands.memory import check_memory
 from xcorr.errors import UserError
-from xcorr.formats import Header, by, header_of
-from xcorr.memory import check_memory
 
 _SLAB_ELEMENTS = 1 << 22
 WITHOUT_NAN = "leave NaN out by --nan-is-masked"

@@ -6,8 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from xcorr.arguments import LibraryError
-from xcorr.errors import UserError
+from xcorr.errors import LibraryError, UserError
 
 INTERRUPTED = 130
 

@@ -17,17 +17,19 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from xcorr import autocorr, conversion, fft_range, formats, matrices, peaks, piv, scored, stream
-from xcorr.auto import FEASIBLE_US, Auto, Choice
-from xcorr.by_data import FLAT, Cost, Side, fp64_of
+from xcorr.choice import fft_range
+from xcorr.choice.auto import FEASIBLE_US, Auto, Choice
+from xcorr.choice.by_data import FLAT, Cost, Side, fp64_of
+from xcorr.commands import autocorr, formats, matrices, peaks, piv, scored
+from xcorr.commands.memory import check_memory
+from xcorr.commands.outputs import check_finite, check_targets, find_peaks, write_peaks
+from xcorr.commands.shell import exit_code
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
-from xcorr.library import Description, Library, Request
-from xcorr.memory import check_memory
-from xcorr.outputs import check_finite, check_targets, find_peaks, write_peaks
-from xcorr.problem import FORMS
-from xcorr.shell import exit_code
-from xcorr.variants import default_params
+from xcorr.native import conversion, stream
+from xcorr.native.library import Description, Library
+from xcorr.native.variants import default_params
+from xcorr.problem import FORMS, Problem
 
 AUTO = "auto"
 COMMANDS = {"autocorr": autocorr.main, "piv": piv.main}  # of their own, in the place of LEFT.npy
@@ -142,18 +144,18 @@ def run(arguments: argparse.Namespace, library: Any | None = None) -> int:
     check_targets([arguments.output, arguments.peaks], inputs_named, arguments.force)
     headers = [matrices.read_header(path, arguments.stack) for path in (arguments.left, arguments.right)]
     library = library or Library()
-    request = make_request(arguments, *headers, nan=scored.sides_with_nan(arguments, headers))
-    facts = library.describe(request)
-    ready = prepare(library, arguments, request, facts)
-    check_space(arguments, headers, request, facts, ready)
-    masks = scored.read_masks(arguments, request)
-    sides = read_sides(arguments, headers, request, masks)
+    problem = make_problem(arguments, *headers, nan=scored.sides_with_nan(arguments, headers))
+    facts = library.describe(problem)
+    ready = prepare(library, arguments, problem, facts)
+    check_space(arguments, headers, problem, facts, ready)
+    masks = scored.read_masks(arguments, problem)
+    sides = read_sides(arguments, headers, problem, masks)
     masks = {name: side.valid for name, side in zip(("left", "right"), sides) if side.valid is not None}
-    ready, inputs, cost = convert(library, arguments, request, facts, ready, sides)
+    ready, inputs, cost = convert(library, arguments, problem, facts, ready, sides)
     if ready.job.precision == "fp64":  # surfaces may take twice as much now
-        check_space(arguments, headers, request, facts, ready)
-    job, remarks = settle(library, request, facts, ready.job, inputs, ready.choose, cost)
-    compute(library, arguments, request, facts, job, inputs, masks, ready.chunks, remarks)
+        check_space(arguments, headers, problem, facts, ready)
+    job, remarks = settle(library, problem, facts, ready.job, inputs, ready.choose, cost)
+    compute(library, arguments, problem, facts, job, inputs, masks, ready.chunks, remarks)
     return 0
 
 
@@ -179,27 +181,27 @@ class Remarks:
 def convert(
     library: Any,
     arguments: argparse.Namespace,
-    request: Request,
+    problem: Problem,
     facts: Description,
     ready: Prepared,
     sides: tuple[Side, Side],
 ) -> tuple[Prepared, tuple[np.ndarray, np.ndarray], Cost]:
     """Both stacks in the scalar type, and what that cost. auto takes fp64 where float32 costs a score that does not change
     with an offset too much, unless the user has named a precision or nothing feasible has fp64."""
-    made = (sides[0].converted(request, ready.job.scalar), sides[1].converted(request, ready.job.scalar))
-    cost = Cost.of(request, facts, sides, made)
-    if cost.loss and ready.choose and arguments.precision is None and conversion.is_offset_free(request.fields):
+    made = (sides[0].converted(problem, ready.job.scalar), sides[1].converted(problem, ready.job.scalar))
+    cost = Cost.of(problem, facts, sides, made)
+    if cost.loss and ready.choose and arguments.precision is None and conversion.is_offset_free(problem.fields):
         wider = argparse.Namespace(**{**vars(arguments), "precision": "fp64"})
         prepared: list[Prepared] = []
 
         def fastest() -> Choice:
-            prepared.append(prepare(library, wider, request, facts))
+            prepared.append(prepare(library, wider, problem, facts))
             assert prepared[0].choose is not None
             return prepared[0].choose("")
 
         if fp64_of(fastest, FEASIBLE_US) is not None:
             ready = prepared[0]
-            made = (sides[0].converted(request, np.float64), sides[1].converted(request, np.float64))
+            made = (sides[0].converted(problem, np.float64), sides[1].converted(problem, np.float64))
     for side, one in zip(sides, made):
         check_range(side, one.stack)
     return ready, (made[0].stack, made[1].stack), cost
@@ -214,7 +216,7 @@ def check_range(side: Side, made: np.ndarray) -> None:
 
 def settle(
     library: Any,
-    request: Request,
+    problem: Problem,
     facts: Description,
     job: stream.Job,
     inputs: tuple[np.ndarray, np.ndarray],
@@ -225,9 +227,9 @@ def settle(
     name = choose("").variant if choose else job.variant
     risk, notes = "", []
     if library.variant(name)["algorithm_class"].startswith("fft"):
-        risk = fft_range.risk(request, facts.max_overlap, *inputs, job.precision, job.device)
+        risk = fft_range.risk(problem, facts.max_overlap, *inputs, job.precision, job.device)
     if cost.loss and job.precision != "fp64":
-        notes.append(cost.warning(request))
+        notes.append(cost.warning(problem))
     notes += [FLAT] * cost.loss.flat
     if choose is None:
         if risk:
@@ -239,7 +241,7 @@ def settle(
     return replace(job, variant=choice.variant, params=choice.params), Remarks(why, "; ".join(notes))
 
 
-def prepare(library: Any, arguments: argparse.Namespace, request: Request, facts: Description) -> Prepared:
+def prepare(library: Any, arguments: argparse.Namespace, problem: Problem, facts: Description) -> Prepared:
     """The variant asked for with its default precision and parameters, and the chunks; or what auto needs.
 
     Where the variant writes the records of the result itself, no surface is made, and chunks are as large as their matrices
@@ -249,7 +251,7 @@ def prepare(library: Any, arguments: argparse.Namespace, request: Request, facts
     if arguments.variant != AUTO:
         job = named_job(library.variant(arguments.variant), arguments)
         return Prepared(
-            job, *stream.chunks_of(request, facts, job, limit, stream.writes_itself(library, job.variant, request))
+            job, *stream.chunks_of(problem, facts, job, limit, stream.writes_itself(library, job.variant, problem))
         )
     if arguments.params:
         raise UserError("--params: are of one variant, auto chooses them; name a --variant")
@@ -257,12 +259,12 @@ def prepare(library: Any, arguments: argparse.Namespace, request: Request, facts
     known = sorted({one for variant in library.variants() for one in variant["precisions"]})
     if job.precision not in known:
         raise UserError(f"precision '{job.precision}': this build has {', '.join(known)}; choose one")
-    for records in (True, False) if request.fields.result_kind != "surface" else (False,):
-        chunks, held = stream.chunks_of(request, facts, job, limit, records)
+    for records in (True, False) if problem.fields.result_kind != "surface" else (False,):
+        chunks, held = stream.chunks_of(problem, facts, job, limit, records)
         chooser = Auto(library, arguments.device, calls=stream.calls_of(chunks))
-        part = part_of(request, max(chunks, key=lambda chunk: chunk.pairs))
+        part = part_of(problem, max(chunks, key=lambda chunk: chunk.pairs))
         fastest = chooser.choose(part, job.precision)  # refuses before anything is read
-        if not records or stream.writes_itself(library, fastest.variant, request):
+        if not records or stream.writes_itself(library, fastest.variant, problem):
             break
 
     def choose(risk: str) -> Choice:
@@ -271,10 +273,10 @@ def prepare(library: Any, arguments: argparse.Namespace, request: Request, facts
     return Prepared(job, chunks, held, choose)
 
 
-def part_of(request: Request, chunk: stream.Chunk) -> Request:
+def part_of(problem: Problem, chunk: stream.Chunk) -> Problem:
     """The problem of a chunk."""
-    counts = (part.stop - part.start for part in (chunk.lefts, chunk.rights))
-    return replace(request, **dict(zip(("lefts", "rights"), counts)))
+    lefts, rights = (part.stop - part.start for part in (chunk.lefts, chunk.rights))
+    return replace(problem, lefts=lefts, rights=rights)
 
 
 def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.Job:
@@ -289,26 +291,26 @@ def named_job(variant: dict[str, Any], arguments: argparse.Namespace) -> stream.
     return stream.Job(variant["id"], params, precision, arguments.device)
 
 
-def make_request(
+def make_problem(
     arguments: argparse.Namespace, left: matrices.Header, right: matrices.Header, nan: tuple[bool, bool]
-) -> Request:
+) -> Problem:
     if len(left.shape) == 4:
         raise UserError(f"{arguments.left}: 4 dimensions; only RIGHT may be tiles x patterns x rows x cols")
     lefts = left.shape[0] if len(left.shape) == 3 else 1
     asked = arguments.form or ("n-to-mn" if arguments.same and lefts > 1 else None)
     form = matrices.infer_form(asked, lefts, right.shape, arguments.right_order)
     rights = int(np.prod(right.shape[:-2], dtype=object))
-    fields = scored.fields_of(arguments, nan).given
-    return Request(form, left.shape[-2:], right.shape[-2:], lefts, rights, arguments.window, **fields)
+    fields = scored.fields_of(arguments, nan)
+    return Problem(form, left.shape[-2:], right.shape[-2:], lefts, rights, arguments.window, fields)
 
 
-def summary(arguments: argparse.Namespace, request: Request, facts: Description, job: stream.Job, why: str) -> str:
+def summary(arguments: argparse.Namespace, problem: Problem, facts: Description, job: stream.Job, why: str) -> str:
     """What was run, why if that was auto's choice, and the shift origin of the output."""
     reason = f"auto: {job.variant} {job.params}".rstrip() + f": {why}\n" if why else ""
     return (
-        f"{request.form}{'' if arguments.form else ' (inferred)'}: {facts.pairs} pairs of "
+        f"{problem.form}{'' if arguments.form else ' (inferred)'}: {facts.pairs} pairs of "
         f"{facts.out_rows}x{facts.out_cols} shifts, {job.variant} {job.precision}, "
-        f"{''.join(f'{name} {text}, ' for name, text in request.fields.given.items())}"
+        f"{''.join(f'{name} {text}, ' for name, text in problem.fields.given.items())}"
         f"{facts.fmas:.3g} multiply-adds\n{reason}"
         f"shift origin: output index [0][0] is shift sy={facts.sy0} sx={facts.sx0}"
     )
@@ -317,7 +319,7 @@ def summary(arguments: argparse.Namespace, request: Request, facts: Description,
 def check_space(
     arguments: argparse.Namespace,
     headers: Sequence[matrices.Header],
-    request: Request,
+    problem: Problem,
     facts: Description,
     ready: Prepared,
 ) -> None:
@@ -336,7 +338,7 @@ def check_space(
     )
     if arguments.output is not None:
         needed = (
-            facts.pairs * stream.pair_bytes(facts, job) if request.fields.result == "surface" else facts.result_bytes
+            facts.pairs * stream.pair_bytes(facts, job) if problem.fields.result == "surface" else facts.result_bytes
         )
         free = shutil.disk_usage(arguments.output.parent).free
         if needed > free:
@@ -346,18 +348,18 @@ def check_space(
 
 
 def read_sides(
-    arguments: argparse.Namespace, headers: Sequence[matrices.Header], request: Request, masks: dict[str, np.ndarray]
+    arguments: argparse.Namespace, headers: Sequence[matrices.Header], problem: Problem, masks: dict[str, np.ndarray]
 ) -> tuple[Side, Side]:
     """Left and right stacks, checked and ordered, in the type of their files. What a mask leaves out may be anything."""
     made = []
     for name, header in zip(("left", "right"), headers):
         path: Path = getattr(arguments, name)
-        masked = name in request.fields.masked_sides
+        masked = name in problem.fields.masked_sides
         stack = matrices.read_matrices(path, header, masked, matrices.WITHOUT_NAN)
         if name == "left":
             stack = matrices.as_stack(str(path), stack)
         else:
-            stack = matrices.order_rights(str(path), stack, request.lefts, request.form, arguments.right_order)
+            stack = matrices.order_rights(str(path), stack, problem.lefts, problem.form, arguments.right_order)
         valid = masks.get(name)
         if arguments.nan_is_masked:
             valid = matrices.without_nan(stack, valid)
@@ -372,7 +374,7 @@ def read_sides(
 def compute(
     library: Any,
     arguments: argparse.Namespace,
-    request: Request,
+    problem: Problem,
     facts: Description,
     job: stream.Job,
     inputs: tuple[np.ndarray, np.ndarray],
@@ -383,7 +385,7 @@ def compute(
     """Runs every chunk and writes what was asked for; files appear when all is done."""
     found: list[peaks.Peaks] = []
     origin = (facts.sy0, facts.sx0)
-    records = None if request.fields.result == "surface" else scored.Records(request, arguments.allow_nonfinite)
+    records = None if problem.fields.result == "surface" else scored.Records(problem, arguments.allow_nonfinite)
     with replaced_file(arguments.output) as output:
         if output is not None and records is None:
             header = {
@@ -392,7 +394,7 @@ def compute(
                 "shape": facts.out_shape,
             }
             np.lib.format.write_array_header_1_0(output, header)
-        results = stream.run_chunks(library, request, job, *inputs, chunks, masks=masks)
+        results = stream.run_chunks(library, problem, job, *inputs, chunks, masks=masks)
         with tqdm(total=facts.pairs, unit="pair", disable=True if arguments.quiet else None, leave=False) as bar:
             for chunk, out in results:
                 if records is not None:
@@ -404,7 +406,7 @@ def compute(
                         check_finite(out, chunk.first)
                     output.write(memoryview(out).cast("B"))
                 if chunk.first == 0 and not arguments.quiet:  # later than any refusal
-                    text = summary(arguments, request, facts, job, remarks.why)
+                    text = summary(arguments, problem, facts, job, remarks.why)
                     bar.write(text, file=sys.stderr if arguments.peaks == "-" else sys.stdout)
                 bar.update(chunk.pairs)
         if output is not None and records is not None:
@@ -412,7 +414,7 @@ def compute(
     if arguments.peaks is not None and records is not None:
         records.write_table(arguments.peaks)
     elif arguments.peaks is not None:
-        write_peaks(arguments.peaks, request, peaks.concatenate(found))
+        write_peaks(arguments.peaks, problem, peaks.concatenate(found))
     if remarks.warning:  # of the values: --quiet does not silence it
         print(f"warning: {job.variant}: {remarks.warning}", file=sys.stderr)
 
@@ -428,7 +430,3 @@ def print_variants(variants: list[dict[str, Any]]) -> None:
             f"{','.join(variant['forms'])}  {' '.join(some)}".rstrip()
         )
         print(f"{'':<{width}}  {variant['summary']}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import matrices, results
+from xcorr import results
+from xcorr.commands import matrices
+from xcorr.commands.outputs import cell, write_lines
 from xcorr.errors import UserError
 from xcorr.fields import NORMALISED, Fields
-from xcorr.library import Request
-from xcorr.outputs import cell, write_lines
-from xcorr.problem import pair_indices
+from xcorr.problem import Problem, pair_indices
 
 PAIR = ("pair", "left", "right")
 PEAK_COLUMNS = (*PAIR, "sy", "sx", "value", "sub_sy", "sub_sx", "second", "border", "plateau")
@@ -81,17 +81,17 @@ def fields_of(arguments: argparse.Namespace, nan: tuple[bool, bool] = (False, Fa
     return Fields(arguments.boundary, score, masks, arguments.result, same)
 
 
-def read_masks(arguments: argparse.Namespace, request: Request) -> dict[str, np.ndarray]:
+def read_masks(arguments: argparse.Namespace, problem: Problem) -> dict[str, np.ndarray]:
     """The stacks of masks by side that are files, in the order of their matrices; a single mask is that of every matrix."""
     found = {}
-    shapes = {"left": (request.lefts, *request.left), "right": (request.rights, *request.right)}
-    for side in request.fields.masked_sides:
+    shapes = {"left": (problem.lefts, *problem.left), "right": (problem.rights, *problem.right)}
+    for side in problem.fields.masked_sides:
         path = arguments.mask_left if side == "left" else arguments.mask_right
         if path is None:  # its NaN are all that is masked
             continue
         mask = matrices.read_matrices(path, matrices.read_header(path, arguments.stack))
         if side == "right" and mask.ndim > 2:
-            mask = matrices.order_rights(str(path), mask, request.lefts, request.form, arguments.right_order)
+            mask = matrices.order_rights(str(path), mask, problem.lefts, problem.form, arguments.right_order)
         if mask.ndim > 3 or mask.shape[-2:] != shapes[side][1:] or (mask.ndim == 3 and len(mask) != shapes[side][0]):
             shown = "x".join(map(str, mask.shape))
             raise UserError(
@@ -111,15 +111,15 @@ def _between(found: np.ndarray) -> list[np.ndarray]:
 class Records:
     """Records of the chunks of a run, as one array and as lines of a table."""
 
-    def __init__(self, request: Request, allow_nonfinite: bool) -> None:
-        self._request, self._allow = request, allow_nonfinite
+    def __init__(self, problem: Problem, allow_nonfinite: bool) -> None:
+        self._problem, self._allow = problem, allow_nonfinite
         self._parts: list[np.ndarray] = []
         self._count = 0
 
     def add(self, found: np.ndarray, first: int) -> None:
         """What the library returned for the pairs from `first` on. UserError where outputs are not finite, and where there are
         more detections than was asked for."""
-        fields = self._request.fields
+        fields = self._problem.fields
         if fields.result_kind == "above":
             found["pair"] += first
             self._count += len(found)
@@ -141,8 +141,8 @@ class Records:
 
     def write_table(self, where: str) -> None:
         """A CSV of them to a file or, for '-', to stdout; peaks that do not exist have no line."""
-        kind, found = self._request.fields.result_kind, self.array()
-        left, right = pair_indices(self._request)
+        kind, found = self._problem.fields.result_kind, self.array()
+        left, right = pair_indices(self._problem)
         if kind == "above":
             pair, names, columns = found["pair"], DETECTION_COLUMNS, [found[name] for name in ("sy", "sx", "value")]
         elif kind == "sum":

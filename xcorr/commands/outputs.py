@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import peaks
+from xcorr.commands import peaks
+from xcorr.commands.formats import file_of
 from xcorr.errors import UserError
 from xcorr.files import replaced_file, resolved
-from xcorr.formats import file_of
-from xcorr.library import Request
-from xcorr.problem import pair_indices
+from xcorr.problem import Problem, pair_indices
 
 PEAK_COLUMNS = ("pair", "left", "right", "sy", "sx", "value", "sub_sy", "sub_sx", "peak_to_second", "border")
 
@@ -62,9 +61,9 @@ def check_finite(out: np.ndarray, first: int) -> None:
             )
 
 
-def write_peaks(where: str, request: Request, found: peaks.Peaks) -> None:
+def write_peaks(where: str, problem: Problem, found: peaks.Peaks) -> None:
     """The CSV of PEAK_COLUMNS to a file or, for '-', to stdout."""
-    left, right = pair_indices(request)
+    left, right = pair_indices(problem)
     columns = [
         np.arange(len(left)),
         left,

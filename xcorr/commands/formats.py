@@ -21,8 +21,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from xcorr.commands.memory import check_memory
 from xcorr.errors import UserError, nearest
-from xcorr.memory import check_memory
 
 READ = ".npy, .npz, .png, .tif, .jpg, .csv and .mseed"
 HELP = """\

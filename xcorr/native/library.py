@@ -1,18 +1,18 @@
 """ctypes binding of libxcorr.so: every variant and the float64 reference on NumPy arrays.
 
     library = Library()
-    request = Request(form="n-to-mn", left=(96, 96), right=(96, 96), lefts=86, rights=4300)
-    out = library.correlate(request, lefts, rights, variant="cpu_fft")    # pairs x out_rows x
+    problem = Problem(form="n-to-mn", left=(96, 96), right=(96, 96), lefts=86, rights=4300)
+    out = library.correlate(problem, lefts, rights, variant="cpu_fft")    # pairs x out_rows x
     out_cols
 
-A plan and its memory are kept for the next call with the same request, variant and device. It is made without timing; on a
-CPU, call REPEATS + 1 of a kind makes one as `session` does, so that the last bits of an FFT's outputs may change there. A
-request has the fields of a problem too (docs/design.md, Fields of a problem):
+A plan and its memory are kept for the next call with the same problem, variant and device. It is made without timing; on a
+CPU, call REPEATS + 1 of a kind makes one as `session` does, so that the last bits of an FFT's outputs may change there. With
+fields of a problem (docs/design.md, Fields of a problem):
 
-    request = Request("n-to-m", (h, w), (H, W), 3, 8, "valid", score="zncc", result="peak")
-    peaks = library.correlate(request, templates, frames, variant="cpu_fft")    # xcorr.results.PEAK, one a pair
+    problem = Problem("n-to-m", (h, w), (H, W), 3, 8, "valid", score="zncc", result="peak")
+    peaks = library.correlate(problem, templates, frames, variant="cpu_fft")    # xcorr.results.PEAK, one a pair
 
-With `views="windows"` a side is an xcorr.arguments.Windows(frame, offsets): its matrices are windows of a frame that is not copied.
+With `views="windows"` a side is an xcorr.native.arrays.Windows(frame, offsets): its matrices are windows of a frame that is not copied.
 
 Inputs are real and, unless `allow_nonfinite`, finite also in the scalar type of the precision: one NaN or infinity
 spoils every output of a variant that transforms, and only those whose overlap holds it of the others. Outputs are not
@@ -30,7 +30,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import subprocess
 import threading
 import weakref
 from collections import OrderedDict
@@ -41,59 +40,18 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import conversion, results
-from xcorr.arguments import LibraryError, check_out, dense, mask_of, shape_of, whole, windows
-from xcorr.errors import UserError, nearest
-from xcorr.fields import NAMES, Fields
+from xcorr import results
+from xcorr.errors import LibraryError, nearest
+from xcorr.native import conversion
+from xcorr.native.arrays import check_out, dense, mask_of, windows
+from xcorr.native.precisions import scalar_type
 from xcorr.paths import ROOT, build_directory
-from xcorr.precisions import scalar_type
+from xcorr.problem import Problem
 
 _ERROR_CAPACITY = 4096
 _TOO_SMALL = 2
 REPEATS = 100  # calls of one kind by a plan without timing; then it is worth seconds that may make each call shorter
 KEPT_SESSIONS = 4  # of them each holds a plan, its workspace and, on a GPU, inputs and output
-
-
-@dataclass(frozen=True)
-class Request:
-    """A problem as a caller states it (docs/design.md, Problem); the library checks it. Shapes are (rows, cols); `rights` is the
-    total number. The fields are texts as in a problem's id."""
-
-    form: str
-    left: tuple[int, int]
-    right: tuple[int, int]
-    lefts: int = 1
-    rights: int = 1
-    window: str = "full"
-    boundary: str = "zero"
-    score: str = "product"
-    masks: str = "none"
-    result: str = "surface"
-    same: str = "no"
-    views: str = "dense"
-
-    @property
-    def fields(self) -> Fields:
-        """The fields in their one spelling; LibraryError for what is none."""
-        try:
-            return Fields(**{name: getattr(self, name) for name in NAMES})
-        except UserError as error:
-            raise LibraryError(str(error)) from None
-
-    def as_dict(self) -> dict[str, Any]:
-        """As the C API takes it; LibraryError for what is no whole number, no shape, no text and no field."""
-        for name, value in (("form", self.form), ("window", self.window)):
-            if not isinstance(value, str):
-                raise LibraryError(f"{name} {value!r}: not a text; see xcorr.library.Request")
-        return {
-            "form": self.form,
-            "left": shape_of("left", self.left),
-            "right": shape_of("right", self.right),
-            "lefts": whole("lefts", self.lefts),
-            "rights": whole("rights", self.rights),
-            "window": self.window,
-            **self.fields.given,
-        }
 
 
 @dataclass(frozen=True)
@@ -127,10 +85,16 @@ def find_variant(variants: list[dict[str, Any]], name: str) -> dict[str, Any]:
 def _text(name: str, value: Any) -> str:
     """A text that C reads to its end; LibraryError for anything else."""
     if not isinstance(value, str):
-        raise LibraryError(f"{name} {value!r}: not a text; give one as in the example of xcorr.library")
+        raise LibraryError(f"{name} {value!r}: not a text; give one as in the example of xcorr.native.library")
     if "\0" in value or not value.isprintable():
         raise LibraryError(f"{name} {value!r}: holds a character that cannot be printed; leave it out")
     return value
+
+
+def _asked(problem: Problem, **settings: str) -> bytes:
+    """A problem as the C API takes it, with what to compute it by."""
+    sizes = {name: getattr(problem, name) for name in ("form", "left", "right", "lefts", "rights", "window")}
+    return json.dumps({**settings, **sizes, **problem.fields.given}).encode()
 
 
 def _settings(variant: Any, params: Any, precision: Any, device: Any) -> dict[str, str]:
@@ -148,24 +112,6 @@ def _renew_locks() -> None:
 
 
 os.register_at_fork(after_in_child=_renew_locks)
-
-
-def machine(device: str = "cpu") -> dict[str, Any]:
-    """Facts of the machine from `xcorr-bench --machine`; LibraryError when it cannot be asked."""
-    program = build_directory() / "xcorr-bench"
-    if not program.exists():
-        raise LibraryError(f"{_shown(program)}: not built; run ./scripts/setup.sh and build")
-    try:
-        done = subprocess.run(
-            [str(program), "--machine", "--device", device], timeout=60, capture_output=True, text=True, check=False
-        )
-        if done.returncode == 0:
-            return json.loads(done.stdout)
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
-        last = str(error).splitlines()[0]
-    last = last[len("error: ") :] if last.startswith("error: ") else last
-    raise LibraryError(f"xcorr-bench --machine: {last}")
 
 
 def _shown(path: Path) -> str:
@@ -186,22 +132,21 @@ class _Arrays(ctypes.Structure):
 
 
 class Session:
-    """One request planned for one variant and device, to be computed any number of times.
+    """One problem planned for one variant and device, to be computed any number of times.
 
     One computation at a time: other threads wait. `close` frees the plan and its memory.
     """
 
-    def __init__(self, library: Library, request: Request, fields: Mapping[str, str]):
+    def __init__(self, library: Library, problem: Problem, fields: Mapping[str, str]):
         self._library = library
-        self._request = request
+        self._problem = problem
         self._scalar = scalar_type(fields["precision"])
         self._new_locks()
         _LOCKED.add(self)
-        self._shape = library.describe(request).out_shape
+        self._shape = library.describe(problem).out_shape
         self.uses = 0  # by `Library.correlate`
         self._handle: ctypes.c_void_p | None = ctypes.c_void_p()
-        asked = json.dumps({**fields, **request.as_dict()}).encode()
-        library._call("open", asked, ctypes.byref(self._handle))
+        library._call("open", _asked(problem, **fields), ctypes.byref(self._handle))
 
     def _new_locks(self) -> None:
         self._lock = threading.Lock()
@@ -217,7 +162,7 @@ class Session:
         allow_nonfinite: bool = False,
     ) -> np.ndarray:
         """As `Library.correlate`; nothing is planned and, where `out` is given, nothing allocated."""
-        inputs = _Inputs(self._request, self._scalar, (left, right), (left_mask, right_mask), allow_nonfinite)
+        inputs = _Inputs(self._problem, self._scalar, (left, right), (left_mask, right_mask), allow_nonfinite)
         return inputs.into(self._compute, self._shape, out)
 
     def _compute(self, inputs: _Inputs, out: np.ndarray) -> None:
@@ -238,16 +183,16 @@ class Session:
 class _Inputs:
     """What a computation reads: stacks of the scalar type, `right` None where it is the left one, and masks or None.
 
-    LibraryError for arrays that are not those of the request.
+    LibraryError for arrays that are not those of the problem.
     """
 
     def __init__(
-        self, request: Request, scalar: type, stacks: tuple[Any, Any], masks: tuple[Any, Any], allow_nonfinite: bool
+        self, problem: Problem, scalar: type, stacks: tuple[Any, Any], masks: tuple[Any, Any], allow_nonfinite: bool
     ) -> None:
-        self.fields, self.scalar = request.fields, scalar
+        self.fields, self.scalar = problem.fields, scalar
         if self.fields.views == "channels":
             raise LibraryError("views 'channels': the C API takes them; give dense arrays")
-        shapes = ((int(request.lefts), *map(int, request.left)), (int(request.rights), *map(int, request.right)))
+        shapes = ((problem.lefts, *problem.left), (problem.rights, *problem.right))
         sides = tuple(zip(("left", "right"), stacks, masks, shapes))
         if self.fields.same == "yes":
             if stacks[1] is not None and stacks[1] is not stacks[0]:
@@ -322,7 +267,7 @@ class Library:
             raise LibraryError(f"{_shown(path)}: cannot be loaded: {error}; build again") from None
         if hasattr(self._dll, "xcorr_reference_masked"):
             self._functions["reference_masked"] = self._dll.xcorr_reference_masked
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
         self._new_locks()
         _LOCKED.add(self)
         text, size, pointer = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
@@ -357,29 +302,29 @@ class Library:
         return self._json("machine", _text("device", device).encode())
 
     def supports(
-        self, request: Request, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
+        self, problem: Problem, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
     ) -> str:
         """Why the variant cannot compute this there; "" where it can. Plans nothing."""
         fields = _settings(variant, params, precision, device)
-        return self._json("supports", json.dumps({**fields, **request.as_dict()}).encode())["reason"]
+        return self._json("supports", _asked(problem, **fields))["reason"]
 
     def session(
-        self, request: Request, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
+        self, problem: Problem, *, variant: str, params: str = "", precision: str = "fp32", device: str = "cpu"
     ) -> Session:
-        """Plans once; the session computes the request any number of times until it is closed. The plan may take seconds,
+        """Plans once; the session computes the problem any number of times until it is closed. The plan may take seconds,
         since ways to compute are timed. What timing finds is kept on disk (xcorr/README.md, Planning), so that the plan of a
         later process is made without."""
         fields = {**_settings(variant, params, precision, device), "planning": "kept"}
-        return Session(self, request, fields)
+        return Session(self, problem, fields)
 
-    def describe(self, request: Request) -> Description:
+    def describe(self, problem: Problem) -> Description:
         """Checks the problem and tells output shape, shift origin, work and bytes."""
-        facts = self._json("describe", json.dumps(request.as_dict()).encode())
+        facts = self._json("describe", _asked(problem))
         return Description(**{key: int(facts[key]) for key in Description.__dataclass_fields__})
 
     def correlate(
         self,
-        request: Request,
+        problem: Problem,
         left: np.ndarray,
         right: np.ndarray | None = None,
         *,
@@ -396,33 +341,33 @@ class Library:
 
         `left` (lefts x rows x cols, or rows x cols for one) and `right` are converted to the scalar
         type of `precision`. Returns `out`, pairs x out_rows x out_cols or what xcorr.results says of another
-        result, allocated when not given; it shares no memory with an input. The masks that the request names are
+        result, allocated when not given; it shares no memory with an input. The masks that the problem names are
         boolean, or 0 and 1, in the shape of their matrices. With `same` there is no right. `params` empty means
         the first point of the variant's grid. LibraryError when refused, also for complex, masked and, unless
         `allow_nonfinite`, not finite inputs, and where more outputs are above a threshold than there is room for.
         """
         fields = _settings(variant, params, precision, device)
         with self._keeping:  # a session that another call would close is in use until it returns
-            session = self._kept(request, fields)
+            session = self._kept(problem, fields)
             masks = {"left_mask": left_mask, "right_mask": right_mask}
             return session.correlate(left, right, out, **masks, allow_nonfinite=allow_nonfinite)
 
-    def _kept(self, request: Request, fields: Mapping[str, str]) -> Session:
-        """The session of this request; beyond KEPT_SESSIONS the one that waited longest is closed,
+    def _kept(self, problem: Problem, fields: Mapping[str, str]) -> Session:
+        """The session of this problem; beyond KEPT_SESSIONS the one that waited longest is closed,
         and all others where a new one cannot be had beside them (memory)."""
-        key, uses = json.dumps({**fields, **request.as_dict()}), 0
+        key, uses = _asked(problem, **fields), 0
         if key in self._sessions and self._sessions[key].uses == REPEATS and fields["device"].startswith("cpu"):
             self._sessions.pop(key).close()
             fields = {**fields, "planning": "kept"}
             uses = REPEATS
         if key not in self._sessions:
             try:
-                self._sessions[key] = Session(self, request, fields)
+                self._sessions[key] = Session(self, problem, fields)
             except LibraryError:
                 if not self._sessions:
                     raise
                 self._forget(0)
-                self._sessions[key] = Session(self, request, fields)
+                self._sessions[key] = Session(self, problem, fields)
             self._sessions[key].uses = uses
             self._forget(KEPT_SESSIONS)
         self._sessions.move_to_end(key)
@@ -440,7 +385,7 @@ class Library:
 
     def reference(
         self,
-        request: Request,
+        problem: Problem,
         left: np.ndarray,
         right: np.ndarray | None = None,
         *,
@@ -454,19 +399,19 @@ class Library:
         in `correlate`."""
         if _text("method", method) not in ("definition", "fft"):
             raise LibraryError(f"method '{method}': unknown; use definition or fft")
-        if request.fields.result != "surface":
-            raise LibraryError(f"result '{request.result}': the reference computes surfaces; use result surface")
-        if request.fields.views != "dense":
-            raise LibraryError(f"views '{request.views}': the reference takes dense matrices; leave views out")
-        shape = self.describe(request).out_shape
-        inputs = _Inputs(request, np.float64, (left, right), (left_mask, right_mask), allow_nonfinite)
-        asked = json.dumps({"method": method, **request.as_dict()}).encode()
+        if problem.fields.result != "surface":
+            raise LibraryError(f"result '{problem.fields.result}': the reference computes surfaces; use result surface")
+        if problem.fields.views != "dense":
+            raise LibraryError(f"views '{problem.fields.views}': the reference takes dense matrices; leave views out")
+        shape = self.describe(problem).out_shape
+        inputs = _Inputs(problem, np.float64, (left, right), (left_mask, right_mask), allow_nonfinite)
+        asked = _asked(problem, method=method)
 
         def compute(made: _Inputs, out: np.ndarray) -> None:
             (left, right), masks = made.stacks, made.masks
             right = left if right is None else right
             pointers = [None if one is None else one.ctypes.data for one in (left, right, *masks, out)]
-            if request.fields.masks == "none":
+            if problem.fields.masks == "none":
                 self._call("reference", asked, *pointers[:2], pointers[4])
             else:
                 self._call("reference_masked", asked, *pointers)

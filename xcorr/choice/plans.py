@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from xcorr.native.variants import Variant, assignments
 from xcorr.problem import Problem
-from xcorr.variants import Variant, assignments
 
 SINGLE, KEPT = 1.0, math.inf  # calls that a plan serves
 

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
-from xcorr import moments
 from xcorr.fields import Fields
+from xcorr.native import moments
+from xcorr.problem import Problem
 
 OFFSET_FREE = ("covariance", "zncc", "phase")
 FILL = 1 / 16
@@ -145,12 +146,12 @@ class Loss:
         return self.worst > 0
 
 
-def least_overlap(request: Any, shifts: tuple[range, range]) -> tuple[int, int]:
+def least_overlap(problem: Problem, shifts: tuple[range, range]) -> tuple[int, int]:
     """Rows and columns of about the smallest overlap that has a score: of the shifts of the window, not below the square root
     of the least overlap of ncc and zncc along either axis."""
-    share = math.sqrt(request.fields.min_overlap)
+    share = math.sqrt(problem.fields.min_overlap)
     sides = []
-    for left, right, shift in zip(request.left, request.right, shifts):
+    for left, right, shift in zip(problem.left, problem.right, shifts):
         most = min(left, right)
         least = min(min(left, right - s) - max(0, -s) for s in (shift[0], shift[-1]))
         sides.append(max(1, least, math.floor(share * most)))

@@ -1,6 +1,6 @@
 """How long points take on a problem with fields: a score, a boundary, a result.
 
-Where such a problem was measured near, that decides (xcorr/prediction.py). A time that is further away counts for its
+Where such a problem was measured near, that decides (xcorr/choice/prediction.py). A time that is further away counts for its
 variant unless the variant's own surface was measured nearer. A variant without such a time is estimated: the
 time of its surface, with the fields if it was measured so, else that of the plain problem in proportion to its work, with
 what a score costs (speeds.toml); and where the variant does not write the result itself, the reduction of the surface
@@ -14,13 +14,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xcorr import speeds
+from xcorr.choice import speeds
+from xcorr.choice.prediction import distance, neighbours, predict, reached, rests_on
+from xcorr.choice.table import Point, Source, Times
 from xcorr.errors import UserError
 from xcorr.fields import NORMALISED, PLAIN
-from xcorr.prediction import distance, neighbours, predict, reached, rests_on
+from xcorr.native.variants import Variant
 from xcorr.problem import FORMS, Problem
-from xcorr.table import Point, Source, Times
-from xcorr.variants import Variant
 
 # Scores that take as long as each other: times of one tell those of the other.
 SIBLINGS = {"ncc": "zncc", "zncc": "ncc"}
@@ -75,7 +75,7 @@ def by_speeds(problem: Problem, variants: Sequence[Variant], cores: int) -> list
         of = replace(variant, id=variant.parent) if variant.id not in known and variant.parent in known else variant
         for params in variant.points:
             us = 1e6 * speeds.launch_s(shipped, of, params, problem, cores)
-            found.append(_with_result(problem, variant, params, us, "by the speeds of xcorr/speeds.toml"))
+            found.append(_with_result(problem, variant, params, us, "by the speeds of xcorr/choice/speeds.toml"))
     return sorted(found, key=lambda one: (one.us, one.point[0] not in of_scores, one.point))
 
 

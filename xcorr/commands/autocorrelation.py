@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from xcorr.library import Request
+from xcorr.problem import Problem
 
 PROMINENCE = 0.01  # of C1D(0)
 FIT = 0.15  # half the width of the fit, as a share of the maximum's place
@@ -23,11 +23,11 @@ FIT = 0.15  # half the width of the fit, as a share of the maximum's place
 J0_MAXIMUM = 7.0155866698
 
 
-def request_of(shape: tuple[int, int], frames: int, radius: int) -> Request:
+def problem_of(shape: tuple[int, int], frames: int, radius: int) -> Problem:
     """Each frame against itself at the shifts of the half plane sy:0..R,sx:-R..R."""
     form = "one-to-one" if frames == 1 else "n-to-mn"
     window = f"sy:0..{radius},sx:{-radius}..{radius}"
-    return Request(form, shape, shape, frames, frames, window, same="yes")
+    return Problem(form, shape, shape, frames, frames, window, same="yes")
 
 
 def largest_radius(shape: tuple[int, int]) -> int:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from xcorr.library import Description, Request
-from xcorr.precisions import scalar_type
-from xcorr.problem import rights_of_a_left
-from xcorr.variants import Variant
+from xcorr.native.library import Description
+from xcorr.native.precisions import scalar_type
+from xcorr.native.variants import Variant
+from xcorr.problem import Problem, rights_of_a_left
 
 DEFAULT_CHUNK_BYTES = 256 << 20
 
@@ -48,7 +48,7 @@ class Job:
     def correlate(
         self,
         library: Any,
-        request: Request,
+        problem: Problem,
         left: np.ndarray,
         right: np.ndarray | None,
         out: np.ndarray | None = None,
@@ -56,7 +56,7 @@ class Job:
     ) -> np.ndarray:
         """`library.correlate` of these matrices by this job: pairs x out_rows x out_cols, or records."""
         return library.correlate(
-            request,
+            problem,
             left,
             right,
             variant=self.variant,
@@ -68,20 +68,20 @@ class Job:
         )
 
 
-def plan_chunks(request: Request, pair_bytes: int, limit: int) -> list[Chunk]:
+def plan_chunks(problem: Problem, pair_bytes: int, limit: int) -> list[Chunk]:
     """Chunks in pair order whose outputs take at most `limit` bytes, at least one pair each."""
-    each = rights_of_a_left(request)
+    each = rights_of_a_left(problem)
     most = max(1, limit // pair_bytes)
-    grouped = request.form == "n-to-mn"
+    grouped = problem.form == "n-to-mn"
     chunks = []
     if each <= most:
         step = most // each
-        for left in range(0, request.lefts, step):
-            end = min(left + step, request.lefts)
+        for left in range(0, problem.lefts, step):
+            end = min(left + step, problem.lefts)
             rights = slice(left * each, end * each) if grouped else slice(0, each)
             chunks.append(Chunk(left * each, (end - left) * each, slice(left, end), rights))
         return chunks
-    for left in range(request.lefts):
+    for left in range(problem.lefts):
         base = left * each if grouped else 0
         for start in range(0, each, most):
             end = min(start + most, each)
@@ -102,32 +102,32 @@ def pair_bytes(facts: Description, job: Job) -> int:
     return facts.out_rows * facts.out_cols * np.dtype(job.scalar).itemsize
 
 
-def writes_itself(library: Any, variant: str, request: Request) -> bool:
-    """Whether the variant makes the records of the request without a surface."""
-    result = request.fields.result
+def writes_itself(library: Any, variant: str, problem: Problem) -> bool:
+    """Whether the variant makes the records of the problem without a surface."""
+    result = problem.fields.result
     return result != "surface" and not Variant.from_list(library.variant(variant)).is_reduced(result)
 
 
-def chunks_of(request: Request, facts: Description, job: Job, limit: int, records: bool) -> tuple[list[Chunk], int]:
+def chunks_of(problem: Problem, facts: Description, job: Job, limit: int, records: bool) -> tuple[list[Chunk], int]:
     """Chunks of at most `limit` bytes, and what of each pair is held for the output: its surface, or with `records` these."""
     surface = pair_bytes(facts, job)
     if not records:
-        return plan_chunks(request, surface, limit), surface
+        return plan_chunks(problem, surface, limit), surface
     held = -(-facts.result_bytes // facts.pairs)
-    return plan_chunks(request, min(surface, input_bytes(request, job.scalar) + held), limit), held
+    return plan_chunks(problem, min(surface, input_bytes(problem, job.scalar) + held), limit), held
 
 
-def input_bytes(request: Request, scalar: type) -> int:
+def input_bytes(problem: Problem, scalar: type) -> int:
     """Bytes of matrices of one pair of a chunk; what several pairs share is divided among them."""
-    each, size = rights_of_a_left(request), np.dtype(scalar).itemsize
-    left, right = math.prod(request.left) / each, math.prod(request.right)
-    shared = request.lefts if request.form == "n-to-m" else 1
+    each, size = rights_of_a_left(problem), np.dtype(scalar).itemsize
+    left, right = math.prod(problem.left) / each, math.prod(problem.right)
+    shared = problem.lefts if problem.form == "n-to-m" else 1
     return math.ceil(size * (left + right / shared))
 
 
 def run_chunks(
     library: Any,
-    request: Request,
+    problem: Problem,
     job: Job,
     left: np.ndarray,
     right: np.ndarray,
@@ -138,17 +138,18 @@ def run_chunks(
     """Each chunk with its output (pairs x out_rows x out_cols, valid until the next is asked for) or its records, whose
     detections have the number of the pair in the chunk.
 
-    `left` and `right` are stacks of the job's scalar type, `masks` those of "left" and "right" that the request names.
-    `compute(request, left, right, out)` runs in place of the job's variant where it is given (the float64 reference).
+    `left` and `right` are stacks of the job's scalar type, `masks` those of "left" and "right" that the problem names.
+    `compute(problem, left, right, out)` runs in place of the job's variant where it is given (the float64 reference).
     """
-    shape = library.describe(request).out_shape[1:]
+    shape = library.describe(problem).out_shape[1:]
     scalar = np.float64 if compute else job.scalar
     most = max(chunk.pairs for chunk in chunks)
-    buffer = np.empty((most, *shape), scalar) if request.fields.result == "surface" else None
+    buffer = np.empty((most, *shape), scalar) if problem.fields.result == "surface" else None
     for chunk in chunks:
         lefts, rights = left[chunk.lefts], right[chunk.rights]
-        one_array = request.same == "yes" and chunk.lefts == chunk.rights
-        part = replace(request, lefts=len(lefts), rights=len(rights), same="yes" if one_array else "no")
+        one_array = problem.fields.same == "yes" and chunk.lefts == chunk.rights
+        fields = replace(problem.fields, same="yes" if one_array else "no")
+        part = replace(problem, lefts=len(lefts), rights=len(rights), fields=fields)
         out = None if buffer is None else buffer[: chunk.pairs]
         if compute:
             compute(part, lefts, rights, out=out)

@@ -1,7 +1,7 @@
 """What the numbers of a problem ask of the variant and the precision that compute it.
 
-Two things are looked at: what the conversion to the scalar type costs (xcorr/conversion.py), and whether a transform would lose
-small outputs (xcorr/fft_range.py). auto then takes fp64, or a variant by definition; where it may not or cannot, a line says so.
+Two things are looked at: what the conversion to the scalar type costs (xcorr/native/conversion.py), and whether a transform would lose
+small outputs (xcorr/choice/fft_range.py). auto then takes fp64, or a variant by definition; where it may not or cannot, a line says so.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import conversion, fft_range
-from xcorr.arguments import LibraryError, Windows, check_type
-from xcorr.conversion import Converted, Loss
-from xcorr.errors import UserError
-from xcorr.precisions import scalar_type
+from xcorr.choice import fft_range
+from xcorr.errors import LibraryError, UserError
+from xcorr.native import conversion
+from xcorr.native.arrays import Windows, check_type
+from xcorr.native.conversion import Converted, Loss
+from xcorr.native.precisions import scalar_type
+from xcorr.problem import Problem
 
 FLAT = (
     f"windows that deviate by less than {conversion.CONSTANT:.1g} of their largest value score 0 in any precision; "
@@ -32,18 +34,18 @@ class Side:
     valid: np.ndarray | None = None
     is_frame: bool = False
 
-    def converted(self, request: Any, scalar: type) -> Converted:
+    def converted(self, problem: Problem, scalar: type) -> Converted:
         """In the scalar type, less pivots where the score allows it."""
-        offset_free = conversion.is_offset_free(request.fields)
+        offset_free = conversion.is_offset_free(problem.fields)
         return conversion.converted(self.stack, scalar, offset_free, self.valid, self.is_frame)
 
 
 def sides_of(
-    request: Any, left: Any, right: Any = None, left_mask: Any = None, right_mask: Any = None
+    problem: Problem, left: Any, right: Any = None, left_mask: Any = None, right_mask: Any = None
 ) -> tuple[Side, Side]:
-    """Both sides of arrays as xcorr.library takes them. LibraryError for what is no array of the request."""
-    given = (("left", left, left_mask), ("right", left if request.same == "yes" else right, right_mask))
-    shapes = ((request.lefts, *request.left), (request.rights, *request.right))
+    """Both sides of arrays as xcorr.native.library takes them. LibraryError for what is no array of the problem."""
+    given = (("left", left, left_mask), ("right", left if problem.fields.same == "yes" else right, right_mask))
+    shapes = ((problem.lefts, *problem.left), (problem.rights, *problem.right))
     made = []
     for (name, array, mask), shape in zip(given, shapes):
         is_frame = isinstance(array, Windows)
@@ -64,15 +66,15 @@ class Cost:
     loss: Loss = Loss()
 
     @classmethod
-    def of(cls, request: Any, facts: Any, sides: tuple[Side, Side], made: tuple[Converted, Converted]) -> Cost:
-        """`facts`: the description of the request, or of a part of it."""
+    def of(cls, problem: Problem, facts: Any, sides: tuple[Side, Side], made: tuple[Converted, Converted]) -> Cost:
+        """`facts`: the description of the problem, or of a part of it."""
         shifts = tuple(
             range(first, first + n) for first, n in ((facts.sy0, facts.out_rows), (facts.sx0, facts.out_cols))
         )
-        window = conversion.least_overlap(request, shifts)
+        window = conversion.least_overlap(problem, shifts)
         worst = cls()
-        for side, one in list(zip(sides, made))[: 1 if request.same == "yes" else 2]:
-            found = conversion.loss(side.stack, one, request.fields, window, side.valid, side.is_frame)
+        for side, one in list(zip(sides, made))[: 1 if problem.fields.same == "yes" else 2]:
+            found = conversion.loss(side.stack, one, problem.fields, window, side.valid, side.is_frame)
             flat = found.flat or worst.loss.flat
             if found.worst > worst.loss.worst:
                 worst = cls(side.name, found)
@@ -88,11 +90,11 @@ class Cost:
         of = "a window" if self.loss.local else "a matrix"
         return f"{self.side}: rounding to float32 changes {of} by {share} of its deviation"
 
-    def warning(self, request: Any) -> str:
+    def warning(self, problem: Problem) -> str:
         """Where the precision stays: what is lost and what to do about it."""
         if not self.loss:
             return ""
-        offset_free = conversion.is_offset_free(request.fields)
+        offset_free = conversion.is_offset_free(problem.fields)
         way_out = "compute in fp64" if offset_free else "subtract an offset first (--subtract-mean), or compute in fp64"
         return f"{self.text}; {way_out}"
 
@@ -100,33 +102,33 @@ class Cost:
 def by_data(
     auto: Any,
     library: Any,
-    request: Any,
+    problem: Problem,
     sides: tuple[Side, Side],
     precision: str | None,
     device: str,
     feasible_us: float,
 ) -> Any:
-    """The choice of `auto` (an xcorr.auto.Auto) for these numbers. `precision` None: fp32, or fp64 where float32 has too few
+    """The choice of `auto` (an xcorr.choice.auto.Auto) for these numbers. `precision` None: fp32, or fp64 where float32 has too few
     digits for a score that does not change with an offset and it takes at most `feasible_us`."""
-    facts = library.describe(request)
+    facts = library.describe(problem)
     asked = precision or "fp32"
-    choice = auto.choose(request, asked)
-    made = tuple(side.converted(request, scalar_type(asked)) for side in sides)
-    cost, notes = Cost.of(request, facts, sides, made), []
+    choice = auto.choose(problem, asked)
+    made = tuple(side.converted(problem, scalar_type(asked)) for side in sides)
+    cost, notes = Cost.of(problem, facts, sides, made), []
     if cost.loss:
         wider = None
-        if precision is None and conversion.is_offset_free(request.fields):
-            wider = fp64_of(lambda: auto.choose(request, "fp64"), feasible_us)
+        if precision is None and conversion.is_offset_free(problem.fields):
+            wider = fp64_of(lambda: auto.choose(problem, "fp64"), feasible_us)
         if wider is not None:
             asked, choice = "fp64", wider
-            made = tuple(side.converted(request, np.float64) for side in sides)
+            made = tuple(side.converted(problem, np.float64) for side in sides)
         else:
-            notes.append(cost.warning(request))
+            notes.append(cost.warning(problem))
         notes += [FLAT] * cost.loss.flat
     if auto.is_fft(choice.variant):
-        risk = fft_range.risk(request, facts.max_overlap, *(one.stack for one in made), asked, device)
+        risk = fft_range.risk(problem, facts.max_overlap, *(one.stack for one in made), asked, device)
         if risk:
-            choice = auto.choose(request, asked, risk)
+            choice = auto.choose(problem, asked, risk)
             notes += [choice.warning] * bool(choice.warning)
     why = f"{choice.why}; fp64: {cost.text}" if asked == "fp64" and precision is None else choice.why
     return replace(choice, why=why, precision=asked, warning="; ".join(notes))

@@ -1,6 +1,6 @@
 """Particle image velocimetry: displacements between two frames, by the correlation of many small windows.
 
-    field = displacements(library, first, second, window=[64, 32], passes=3, choose=lambda request, calls: Job("template_fft_cpu"))
+    field = displacements(library, first, second, window=[64, 32], passes=3, choose=lambda problem, calls: Job("template_fft_cpu"))
 
 Windows are views of the frames. A pass searches, then measures:
 
@@ -27,11 +27,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xcorr import results, windows
-from xcorr.arguments import Windows
+from xcorr import results
+from xcorr.commands import windows
 from xcorr.errors import UserError
-from xcorr.library import Request
-from xcorr.stream import Job
+from xcorr.native.arrays import Windows
+from xcorr.native.stream import Job
+from xcorr.problem import Problem
 
 NOISE = 0.1  # pixels, what the normalised median test adds to the median of the residuals
 THRESHOLD = 2.0  # residuals above it are outliers
@@ -103,8 +104,8 @@ def schedule(
     return [Pass(*each) for each in zip(sides, overlaps, fits)]
 
 
-def _pairs(window: int, pairs: int, window_of_shifts: str, masked: bool, **fields: str) -> Request:
-    return Request(
+def _pairs(window: int, pairs: int, window_of_shifts: str, masked: bool, **fields: str) -> Problem:
+    return Problem(
         form="n-to-mn" if pairs > 1 else "one-to-one",
         left=(window, window),
         right=(window, window),
@@ -117,7 +118,7 @@ def _pairs(window: int, pairs: int, window_of_shifts: str, masked: bool, **field
     )
 
 
-def request_of(window: int, pairs: int, boundary: str, masked: bool = False) -> Request:
+def search_of(window: int, pairs: int, boundary: str, masked: bool = False) -> Problem:
     """The search of so many pairs of windows, at shifts up to half a window. With masks nothing lies outside a window."""
     half = window // 2
     shifts = f"sy:{-half}..{half - 1},sx:{-half}..{half - 1}"
@@ -126,7 +127,7 @@ def request_of(window: int, pairs: int, boundary: str, masked: bool = False) -> 
     return _pairs(window, pairs, shifts, False, boundary=boundary, score="covariance", result="peak:gaussian")
 
 
-def fit_of(window: int, fit: str, reach: int, masked: bool, pairs: int) -> Request:
+def fit_of(window: int, fit: str, reach: int, masked: bool, pairs: int) -> Problem:
     """The measurement of so many pairs of windows, at shifts up to `reach` pixels."""
     shifts = f"sy:{-reach}..{reach},sx:{-reach}..{reach}"
     return _pairs(window, pairs, shifts, masked, score="zncc", result=f"peak:{fit}")
@@ -158,9 +159,9 @@ def displacements(
     least_value: float = LEAST_VALUE,
     masks: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
     least_valid: float = LEAST_VALID,
-    choose: Callable[[Request, int], Job],
+    choose: Callable[[Problem, int], Job],
 ) -> Field:
-    """The field between two frames of one shape, float32. `choose`: what runs a request, of which a pass makes so many calls.
+    """The field between two frames of one shape, float32. `choose`: what runs a problem, of which a pass makes so many calls.
     `window`, `overlap` and `fit` are as
     `schedule` takes them. `masks`: of each frame True or 1 where a pixel counts; windows of which less than `least_valid`
     counts are blank.
@@ -225,7 +226,7 @@ class _Run:
     places: tuple[np.ndarray, np.ndarray]
     settings: Pass
     boundary: str
-    choose: Callable[[Request, int], Job]
+    choose: Callable[[Problem, int], Job]
 
     def of(
         self, predicted: tuple[np.ndarray, np.ndarray], least_valid: float
@@ -234,7 +235,7 @@ class _Run:
         side, masked = self.settings.window, self.valid is not None
         pairs, apart = self._apart([np.rint(one).astype(np.int64) for one in predicted])
         blank = windows.blank(self.frames, self.valid, pairs, side, least_valid)
-        search = partial(request_of, side, boundary=self.boundary, masked=masked)
+        search = partial(search_of, side, boundary=self.boundary, masked=masked)
         found = self._peaks(pairs, search, np.ones(blank.shape, bool))
         wanted = [whole + found[axis] for whole, axis in zip(apart, ("sy", "sx"))]
         pairs, apart = self._apart(wanted)
@@ -261,7 +262,7 @@ class _Run:
             apart.append(whole)
         return [*before, *after], apart
 
-    def _peaks(self, pairs: Sequence[np.ndarray], request_for: Callable[..., Request], group: np.ndarray) -> np.ndarray:
+    def _peaks(self, pairs: Sequence[np.ndarray], problem_for: Callable[..., Problem], group: np.ndarray) -> np.ndarray:
         """Records of the pairs of a group; those of the others are zeros."""
         cols, side = self.frames[0].shape[1], self.settings.window
         corners = [(pairs[0][group], pairs[1][group]), (pairs[2][group], pairs[3][group])]
@@ -269,14 +270,14 @@ class _Run:
         step = PAIRS_AT_A_TIME if self.valid is None else max(1, MASK_BYTES_AT_A_TIME // side**2)
         for start in range(0, found.size, step):
             part = slice(start, min(start + step, found.size))
-            request = request_for(pairs=part.stop - part.start)
+            problem = problem_for(pairs=part.stop - part.start)
             sides = [Windows(frame, (y * cols + x)[part]) for frame, (y, x) in zip(self.frames, corners)]
             masks = {}
             if self.valid is not None:
                 for name, mask, (y, x) in zip(("left_mask", "right_mask"), self.valid, corners):
                     masks[name] = windows.copies(mask, y[part], x[part], side)
             calls = found.size // step if part.stop - start == step else 1  # the last part has a plan of its own
-            found[part] = self.choose(request, calls).correlate(self.library, request, *sides, **masks)
+            found[part] = self.choose(problem, calls).correlate(self.library, problem, *sides, **masks)
         whole = np.zeros(group.shape, results.PEAK)
         whole[group] = found
         return whole

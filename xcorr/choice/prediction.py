@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from xcorr.choice.table import Point, Times
 from xcorr.problem import Problem
-from xcorr.table import Point, Times
 
 # How a time is predicted. Of the nearest problems that were measured a plane is fitted through log time, weighted by
 # 1 / distance^2, over log FMAs and log compulsory bytes: in them a launch (slopes 0 and 0), traffic (0 and 1) and

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from xcorr import autocorrelation, formats, matrices, stream
-from xcorr.auto import Auto
+from xcorr.choice.auto import Auto
+from xcorr.commands import autocorrelation, formats, matrices
+from xcorr.commands.outputs import cell, check_targets, write_lines
+from xcorr.commands.shell import exit_code
 from xcorr.errors import Parser, UserError
 from xcorr.files import replaced_file
-from xcorr.library import Library, Request, find_variant
-from xcorr.outputs import cell, check_targets, write_lines
-from xcorr.shell import exit_code
-from xcorr.variants import default_params
+from xcorr.native import stream
+from xcorr.native.library import Library, find_variant
+from xcorr.native.variants import default_params
+from xcorr.problem import Problem
 
 COLUMNS = ("frame", "r", "c1d", "c1d_raw", "r_max", "r_max_raw")
 KINDS = ("mean removed", "raw")
@@ -101,20 +103,20 @@ def radius_of(arguments: argparse.Namespace, shape: tuple[int, ...]) -> int:
 
 def curves(library: Any, arguments: argparse.Namespace, frames: np.ndarray, radius: int) -> list[dict[str, Any]]:
     """`radii`, `c1d` and `r_max` of each frame."""
-    request = autocorrelation.request_of((frames.shape[1], frames.shape[2]), len(frames), radius)
+    problem = autocorrelation.problem_of((frames.shape[1], frames.shape[2]), len(frames), radius)
     pair_bytes = (radius + 1) * (2 * radius + 1) * np.dtype(np.float32).itemsize
-    chunks = stream.plan_chunks(request, pair_bytes, stream.DEFAULT_CHUNK_BYTES)
-    job = job_of(library, arguments, request, len(KINDS) * stream.calls_of(chunks))
+    chunks = stream.plan_chunks(problem, pair_bytes, stream.DEFAULT_CHUNK_BYTES)
+    job = job_of(library, arguments, problem, len(KINDS) * stream.calls_of(chunks))
     found = []
-    for _, out in stream.run_chunks(library, request, job, frames, frames, chunks):
+    for _, out in stream.run_chunks(library, problem, job, frames, frames, chunks):
         found += autocorrelation.of_planes(out, arguments.prominence)
     return found
 
 
-def job_of(library: Any, arguments: argparse.Namespace, request: Request, calls: int) -> stream.Job:
+def job_of(library: Any, arguments: argparse.Namespace, problem: Problem, calls: int) -> stream.Job:
     """The variant asked for, or what auto takes where so many calls share a plan."""
     if arguments.variant == "auto":
-        choice = Auto(library, arguments.device, calls=calls).choose(request)
+        choice = Auto(library, arguments.device, calls=calls).choose(problem)
         return stream.Job(choice.variant, choice.params, "fp32", arguments.device)
     variant = find_variant(library.variants(), arguments.variant)
     return stream.Job(variant["id"], default_params(variant), "fp32", arguments.device)

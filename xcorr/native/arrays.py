@@ -1,19 +1,15 @@
-"""What xcorr.library takes: sizes that are whole numbers, and arrays that the C API reads as they are meant."""
+"""What xcorr.native.library takes: arrays that the C API reads as they are meant."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from xcorr import conversion
-
-
-class LibraryError(Exception):
-    """What the library, or its loading, refuses; one line, fit for the user."""
+from xcorr.errors import LibraryError
+from xcorr.native import conversion
 
 
 @dataclass(frozen=True)
@@ -23,25 +19,6 @@ class Windows:
 
     frame: np.ndarray
     offsets: np.ndarray
-
-
-def whole(name: str, value: Any) -> int:
-    """An integer of any type that fits 64 bits; numbers with a fraction are not rounded."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise LibraryError(f"{name} {value!r}: not a whole number; give an integer") from None
-    if not -(2**63) <= number < 2**63:
-        raise LibraryError(f"{name} {number}: out of range; give a number of matrices, rows or columns")
-    return number
-
-
-def shape_of(name: str, shape: Any) -> list[int]:
-    try:
-        rows, cols = shape
-    except (TypeError, ValueError):
-        raise LibraryError(f"{name} {shape!r}: not a shape; give (rows, cols)") from None
-    return [whole(f"{name} rows", rows), whole(f"{name} cols", cols)]
 
 
 def check_out(out: Any, shape: tuple[int, ...], scalar: Any, inputs: Mapping[str, np.ndarray]) -> None:
@@ -59,11 +36,11 @@ def check_out(out: Any, shape: tuple[int, ...], scalar: Any, inputs: Mapping[str
 
 def mask_of(side: str, array: Any, shape: tuple[int, int, int], wanted: bool) -> np.ndarray | None:
     """The mask as the library reads it: a byte a pixel, 0 or 1; None for a side without one. LibraryError for what it would
-    read as something else, and for a mask that is missing or that the request does not name."""
+    read as something else, and for a mask that is missing or that the problem does not name."""
     name = f"{side}_mask"
     if not wanted:
         if array is not None:
-            raise LibraryError(f"{name}: the request names no mask of this side; add masks={side} or both to it")
+            raise LibraryError(f"{name}: the problem names no mask of this side; add masks={side} or both to it")
         return None
     if array is None:
         raise LibraryError(f"{name}: missing; give an array of 0 and 1, {shape}")
@@ -84,7 +61,7 @@ def windows(
     lies in the memory of the frame is checked by the library, that it lies in its columns here. With `offset_free` the whole
     frame is converted less one pivot."""
     if not isinstance(given, Windows):
-        raise LibraryError(f"{name}: views windows; give xcorr.arguments.Windows(frame, offsets)")
+        raise LibraryError(f"{name}: views windows; give xcorr.native.arrays.Windows(frame, offsets)")
     frame = np.asarray(given.frame)
     if frame.ndim not in (2, 3) or frame.size == 0:
         raise LibraryError(f"{name}: a frame of shape {frame.shape}; give rows x cols, or a stack of such")
@@ -146,7 +123,7 @@ def dense(
 def check_type(name: str, array: np.ndarray) -> None:
     """LibraryError for an array that is missing, and for one without real numbers."""
     if array.ndim == 0 and array.dtype.kind == "O" and array[()] is None:
-        way_out = "an array, or same='yes' in the request where left and right are one array"
+        way_out = "an array, or same='yes' in the problem where left and right are one array"
         raise LibraryError(f"{name}: missing; give {way_out if name == 'right' else 'an array'}")
     if array.dtype.kind not in "biuf":
         raise LibraryError(f"{name}: {_kind_of(array)}; give real numbers (of complex ones a part or the magnitude)")

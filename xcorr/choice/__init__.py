@@ -1,0 +1,1 @@
+"""Which variant, parameters and precision to run a problem with."""

@@ -1,0 +1,1 @@
+"""The commands xcorr, xcorr piv and xcorr autocorr."""

@@ -1,0 +1,1 @@
+"""The built library, and arrays as it takes them."""
