@@ -161,14 +161,14 @@ def phases_beside_an_outlier(rng):
     left = rng.normal(1e5, 1, (1, 64, 64)).astype(np.float32)
     right = np.roll(left, (5, -7), (1, 2))
     right[0, 20, 20] += 1e6
-    return Request("one-to-one", (64, 64), (64, 64), boundary="circular", score="phase:0"), left, right
+    return Problem("one-to-one", (64, 64), (64, 64), boundary="circular", score="phase:0"), left, right
 
 
 def test_phase_has_a_risk_beside_an_outlier_by_matrices_without_their_means(rng):
     request, left, right = phases_beside_an_outlier(rng)
 
     def risk(device, score="phase:0", precision="fp32", right=right):
-        of_score = Request("one-to-one", (64, 64), (64, 64), boundary="circular", score=score)
+        of_score = Problem("one-to-one", (64, 64), (64, 64), boundary="circular", score=score)
         return fft_range.risk(of_score, 64 * 64, left, right, precision, device)
 
     assert "of a typical output" in risk(DEVICE)
