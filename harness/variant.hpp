@@ -1,5 +1,5 @@
 // The contract between a variant and the harness (docs/design.md, Variant contract). Of the project
-// a variant includes this page, headers of its own family and algorithms/device/, nothing else.
+// a variant includes this page, headers of its own family, algorithms/device/ and algorithms/blocks/, nothing else.
 //
 // A variant is one translation unit. Its file stem is its id, the first folder its family. It fills
 // in struct Variant with designated initialisers, and it does four things: supports,
@@ -209,7 +209,7 @@ bool register_variant(Variant variant, const char* id, const char* family, const
 
 // XCORR_COMPILE_IN_PARTS(4); in a file whose points take long to compile. The build then compiles
 // the file four times in parallel, with XCORR_PART 0 to 3 and XCORR_PARTS 4. Each part instantiates
-// its share of the points (algorithms/device/points.hpp). A file without this line, and every file
+// its share of the points (algorithms/blocks/points.hpp). A file without this line, and every file
 // under the emulation, is compiled once, as part 0 of 1.
 #ifndef XCORR_PARTS
 #define XCORR_PART 0

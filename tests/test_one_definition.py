@@ -103,7 +103,7 @@ def test_host_code(tmp_path):
 
 @pytest.mark.exhaustive
 def test_kernels_as_the_emulation_compiles_them(tmp_path):
-    """Headers of one family and of device/ meet those of the others here; nvcc compiles them apart."""
+    """Headers of one family, of device/ and of blocks/ meet those of the others here; nvcc compiles them apart."""
     emulated = [path for path in variants(".cu") if "emulated = false" not in path.read_text()]
     assert len(emulated) > 15
     check(tmp_path, all_compiled(tmp_path, [unit(tmp_path, path) for path in emulated], EMULATED))

@@ -8,7 +8,7 @@
 // Limits: at most 2^31 - 1 rows and columns. A product takes two loads from the L1 cache. Half a plane
 // up to R = 100 has 20,301 shifts, fewer threads than a GPU holds, and each of them sums a million
 // products one after the other.
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 
 namespace xcorr::autocorrelation {
 namespace {

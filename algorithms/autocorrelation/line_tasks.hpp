@@ -5,7 +5,7 @@
 #include <array>
 
 #include "algorithms/autocorrelation/mirrored_rows.hpp"
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 
 namespace xcorr::autocorrelation {
 

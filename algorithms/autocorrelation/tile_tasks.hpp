@@ -11,8 +11,8 @@
 #include <limits>
 
 #include "algorithms/autocorrelation/mirrored_rows.hpp"
-#include "algorithms/device/divide.hpp"
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/plan.hpp"
 
 namespace xcorr::autocorrelation {
 

@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <mutex>
 
+#include "algorithms/blocks/fftw.hpp"
 #include "algorithms/cpu/dense_copy.hpp"
-#include "algorithms/device/fftw.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::cpu {

@@ -11,8 +11,8 @@
 // Measured (AMD EPYC, Zen 3, 128 x 128, fp32): 0.26 s, 1.04 GFMA/s.
 #include <string>
 
+#include "algorithms/blocks/precision.hpp"
 #include "algorithms/cpu/fields_by_definition.hpp"
-#include "algorithms/device/precision.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::cpu {

@@ -10,12 +10,12 @@
 // on the way back output. A spectrum lies in panels of kWidth columns, row after row: the
 // transforms of its columns then read a few contiguous KiB. Rows are copied to and from the panels
 // in blocks of kRowBlock. P and Q are sizes 2^a 3^b 5^c 7^d that hold the window
-// (device/padding.hpp).
+// (blocks/padding.hpp).
 //
 // Forms: all; fp32, fp64. Phases: forward with padding, hadamard, inverse with the scaling into the
 // definition's layout. A plan of many calls is FFTW_MEASURE and takes seconds at most: that of the harness
 // without wisdom, so that its time is that of a first plan, that of a session with the wisdom on disk
-// (device/fftw_wisdom.hpp). That of a single call is FFTW_ESTIMATE.
+// (blocks/fftw_wisdom.hpp). That of a single call is FFTW_ESTIMATE.
 // Parameters, run-time:
 //   threads  1, all  over matrices where there are many, else over rows and panels of one matrix
 // Fields: all, pair by pair in float64 (fields_by_correlation.hpp): zncc and ncc take one
@@ -36,11 +36,11 @@
 #include <cstring>
 #include <mutex>
 
+#include "algorithms/blocks/fftw.hpp"
+#include "algorithms/blocks/padding.hpp"
+#include "algorithms/blocks/precision.hpp"
 #include "algorithms/cpu/circular_transform.hpp"
 #include "algorithms/cpu/fields_by_correlation.hpp"
-#include "algorithms/device/fftw.hpp"
-#include "algorithms/device/padding.hpp"
-#include "algorithms/device/precision.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::cpu {

@@ -34,8 +34,8 @@
 #include <array>
 #include <cstring>
 
+#include "algorithms/blocks/precision.hpp"
 #include "algorithms/cpu/fields_by_correlation.hpp"
-#include "algorithms/device/precision.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::cpu {

@@ -24,10 +24,10 @@
 #include <cstddef>
 #include <memory>
 
+#include "algorithms/blocks/precision.hpp"
 #include "algorithms/cpu/dense_copy.hpp"
 #include "algorithms/cpu/integral_image.hpp"
 #include "algorithms/cpu/overlap_score.hpp"
-#include "algorithms/device/precision.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::cpu {

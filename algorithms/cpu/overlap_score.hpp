@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "algorithms/blocks/overlap_score.hpp"
 #include "algorithms/cpu/dense_copy.hpp"
-#include "algorithms/device/overlap_score.hpp"
 
 namespace xcorr::cpu {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "algorithms/blocks/padding.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/padding.hpp"
 #include "algorithms/fft/geometry.hpp"
 
 namespace xcorr::fft {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/divide.hpp"
 #include "algorithms/device/memory.hpp"
 #include "algorithms/fft/geometry.hpp"
 

@@ -24,7 +24,7 @@
 // blocks of columns 1 and blocks of rows 4 (or 2) apart, modulo the banks.
 #pragma once
 
-#include "algorithms/device/short_transforms.hpp"
+#include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 

@@ -33,8 +33,8 @@
 #define CUFFTDX_DISABLE_CUTLASS_DEPENDENCY
 #include <cufftdx.hpp>
 
-#include "algorithms/device/divide.hpp"
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/roots.hpp"

@@ -15,8 +15,8 @@
 #include <algorithm>
 #include <string>
 
-#include "algorithms/device/padding.hpp"
-#include "algorithms/device/pairs.hpp"
+#include "algorithms/blocks/padding.hpp"
+#include "algorithms/blocks/pairs.hpp"
 
 namespace xcorr::fused_fft {
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "algorithms/device/short_transforms.hpp"
+#include "algorithms/blocks/short_transforms.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fused_fft {

@@ -2,8 +2,8 @@
 // the window lies in the circular result.
 #pragma once
 
-#include "algorithms/device/plan.hpp"
-#include "algorithms/device/short_transforms.hpp"
+#include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "harness/problem/problem.hpp"
 

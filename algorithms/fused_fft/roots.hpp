@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/short_transforms.hpp"
 #include "harness/problem/problem.hpp"
 
 namespace xcorr::fused_fft {

@@ -10,7 +10,7 @@
 // - sum adds in double, in an order that depends on the shape alone.
 #pragma once
 
-#include "algorithms/device/peaks.hpp"
+#include "algorithms/blocks/peaks.hpp"
 
 namespace xcorr::fused_fft {
 

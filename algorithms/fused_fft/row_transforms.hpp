@@ -3,7 +3,7 @@
 // as twice its value (the product's scale takes that back). Frequencies 0 and n / 2 are real.
 #pragma once
 
-#include "algorithms/device/short_transforms.hpp"
+#include "algorithms/blocks/short_transforms.hpp"
 
 namespace xcorr::fused_fft {
 

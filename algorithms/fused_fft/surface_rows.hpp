@@ -7,7 +7,7 @@
 //   store       tile, times twiddles      first(x) back         tile: outputs; largest of each row
 #pragma once
 
-#include "algorithms/device/peaks.hpp"
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/fused_fft/block_tile.hpp"
 
 namespace xcorr::fused_fft {

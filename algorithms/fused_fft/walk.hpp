@@ -3,7 +3,7 @@
 // rows are left, second_of_row() of peaks.hpp is faster.
 #pragma once
 
-#include "algorithms/device/peaks.hpp"
+#include "algorithms/blocks/peaks.hpp"
 
 namespace xcorr::fused_fft {
 

@@ -9,9 +9,9 @@
 // events inside compute (the replication package synchronises the device on the host).
 //
 // Forms: all; fp32, fp64. No parameters. Limits: at most 2^31 - 1 rows, columns and pairs.
-#include "algorithms/device/pairs.hpp"
-#include "algorithms/device/plan.hpp"
-#include "algorithms/device/streams.hpp"
+#include "algorithms/blocks/pairs.hpp"
+#include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/streams.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::overlap_wise {

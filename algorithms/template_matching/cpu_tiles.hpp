@@ -33,7 +33,7 @@
 #include <limits>
 #include <utility>
 
-#include "algorithms/device/overlap_score.hpp"
+#include "algorithms/blocks/overlap_score.hpp"
 #include "algorithms/template_matching/cpu_grid.hpp"
 #include "algorithms/template_matching/cpu_planes.hpp"
 #include "harness/variant.hpp"

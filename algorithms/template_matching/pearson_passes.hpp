@@ -14,7 +14,7 @@
 // shorter.
 #pragma once
 
-#include "algorithms/device/template_factors.hpp"
+#include "algorithms/blocks/template_factors.hpp"
 
 namespace xcorr::template_matching {
 

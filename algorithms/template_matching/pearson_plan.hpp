@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "algorithms/device/peak_search.hpp"
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/peak_search.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/template_matching/pearson_passes.hpp"
 
 namespace xcorr::template_matching {

@@ -25,9 +25,9 @@
 #include <complex>
 #include <mutex>
 
-#include "algorithms/device/fftw.hpp"
-#include "algorithms/device/padding.hpp"
-#include "algorithms/device/precision.hpp"
+#include "algorithms/blocks/fftw.hpp"
+#include "algorithms/blocks/padding.hpp"
+#include "algorithms/blocks/precision.hpp"
 #include "algorithms/template_matching/cpu_tiles.hpp"
 #include "harness/variant.hpp"
 

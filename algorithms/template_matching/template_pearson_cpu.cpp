@@ -31,7 +31,7 @@
 #include <limits>
 #include <vector>
 
-#include "algorithms/device/precision.hpp"
+#include "algorithms/blocks/precision.hpp"
 #include "algorithms/template_matching/cpu_tiles.hpp"
 #include "harness/variant.hpp"
 

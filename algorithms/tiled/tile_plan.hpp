@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/tiled/tiling.hpp"
 
 namespace xcorr::tiled {

@@ -24,10 +24,10 @@
 #include <algorithm>
 #include <array>
 
-#include "algorithms/device/divide.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/device/memory.hpp"
-#include "algorithms/device/overlap_geometry.hpp"
-#include "algorithms/device/plan.hpp"
 #include "algorithms/tiled/chunks.hpp"
 #include "harness/variant.hpp"
 

@@ -2,8 +2,8 @@
 // problem. tile_plan.hpp makes it on the host, tile_walk.hpp reads it on the device.
 #pragma once
 
-#include "algorithms/device/divide.hpp"
-#include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
 #include "algorithms/tiled/chunks.hpp"
 
 namespace xcorr::tiled {

@@ -21,8 +21,8 @@
 #include <cstring>
 #include <mutex>
 
-#include "algorithms/device/fftw.hpp"
-#include "algorithms/device/precision.hpp"
+#include "algorithms/blocks/fftw.hpp"
+#include "algorithms/blocks/precision.hpp"
 #include "algorithms/time_series/overlap_save.hpp"
 #include "algorithms/time_series/series_shape.hpp"
 #include "harness/variant.hpp"

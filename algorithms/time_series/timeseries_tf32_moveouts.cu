@@ -17,8 +17,8 @@
 // but surfaces. No parameters.
 // Limits: compute capability 8.0; 65535 pairs; a factor of 4 bytes for each output in the workspace;
 // the others are those of timeseries_tf32_detect. Conformance passed on an H200 on 2026-11-23.
-#include "algorithms/device/overlap_geometry.hpp"
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/time_series/detection/plan.hpp"
 #include "harness/variant.hpp"
 

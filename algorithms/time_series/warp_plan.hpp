@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "algorithms/device/overlap_geometry.hpp"
-#include "algorithms/device/plan.hpp"
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/time_series/warp_products.hpp"
 #include "harness/variant.hpp"
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
-#include "algorithms/device/overlap_geometry.hpp"
-#include "algorithms/device/plan.hpp"
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/time_series/warpgroup_products.hpp"
 #include "harness/variant.hpp"
 

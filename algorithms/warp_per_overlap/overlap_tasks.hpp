@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "algorithms/device/divide.hpp"
-#include "algorithms/device/overlap_geometry.hpp"
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/plan.hpp"
 
 namespace xcorr::warp_per_overlap {
 

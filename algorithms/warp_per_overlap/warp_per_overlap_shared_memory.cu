@@ -32,8 +32,8 @@
 // 24 %: two loads from shared memory for each product are the limit.
 #include <algorithm>
 
-#include "algorithms/device/plan.hpp"
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 

@@ -13,7 +13,7 @@
 //   cols_per_warp       1, 8, 16             columns of a stripe; one column of 32 rows is 32 pieces
 //                                            of memory, 16 columns are 2 or 3
 // Limits: as warp_per_overlap; at most 2^30 stripes. Sums depend on the order of the additions.
-#include "algorithms/device/row_distribution.hpp"
+#include "algorithms/blocks/row_distribution.hpp"
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 

@@ -14,7 +14,7 @@
 // Limits: as warp_per_overlap; at most 2^30 stripes. Sums depend on the order of the additions.
 // Measured (H200, one-to-one, 128 x 128, 16 rows): 17 instructions of a warp for each FMA, issued
 // in 67 % of the cycles.
-#include "algorithms/device/row_distribution.hpp"
+#include "algorithms/blocks/row_distribution.hpp"
 #include "algorithms/warp_per_overlap/overlap_tasks.hpp"
 #include "harness/variant.hpp"
 

@@ -19,7 +19,7 @@
 // Measured (H200, one-to-one, 256 x 256, s = l = 4): the shuffle pipe is busy in 70 % of the
 // cycles, the FMA pipe in 19 %. An SM has only 7 warps on average, because near the end only the
 // warps with the largest overlaps still run.
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"

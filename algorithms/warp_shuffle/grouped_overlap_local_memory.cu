@@ -14,7 +14,7 @@
 // Measured (H200, one-to-one, 256 x 256, 4 and 4): four times the time of grouped_overlap.
 // Instructions are issued in 18 % of the cycles, the FMA pipe is busy in 5 %; the rest of the time
 // warps wait for local memory.
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"

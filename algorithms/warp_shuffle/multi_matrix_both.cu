@@ -12,7 +12,7 @@
 // Limits: as warp_shuffle; a last group that is not full takes as long as a full one.
 // Measured (H200, 32:32, 64 x 64, l = r = 4): the shuffle pipe is busy in 93 % of the cycles, the
 // FMA pipe in 31 %.
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"

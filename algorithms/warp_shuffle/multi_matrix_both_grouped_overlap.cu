@@ -15,7 +15,7 @@
 // Measured (H200, 32:32, 128 x 128, a = b = 2, s = l = 4): the shuffle pipe is busy in 80 % of the
 // cycles, the FMA pipe in 42 %. 119 registers leave an SM 16 of its 64 warps, too few to hide the
 // latency of every shuffle.
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"

@@ -12,7 +12,7 @@
 // Measured (H200, 32:32, 64 x 64, 4 and 4): five times the time of multi_matrix_both. Instructions
 // are issued in 18 % of the cycles, the FMA pipe is busy in 7 %; the rest of the time warps wait
 // for local memory.
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"

@@ -13,8 +13,8 @@
 // Limits: as split_row and multi_matrix_both.
 // Measured (H200, 32:32, 64 x 64, l = r = 4, 4 rows): the shuffle pipe is busy in 94 % of the
 // cycles, the FMA pipe in 32 %.
-#include "algorithms/device/points.hpp"
-#include "algorithms/device/row_distribution.hpp"
+#include "algorithms/blocks/points.hpp"
+#include "algorithms/blocks/row_distribution.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"

@@ -14,7 +14,7 @@
 // Limits: as warp_shuffle; a last group that is not full takes as long as a full one.
 // Measured (H200, 1:32, 128 x 128, r = 8): the shuffle pipe is busy in 94 % of the cycles, the FMA
 // pipe in 19 %.
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"

@@ -13,7 +13,7 @@
 // Limits: as grouped_overlap and multi_matrix_right.
 // Measured (H200, 1:32, 256 x 256, four of each): the shuffle pipe is busy in 88 % of the cycles,
 // the FMA pipe in 39 %. 128 registers leave an SM 16 of its 64 warps.
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"

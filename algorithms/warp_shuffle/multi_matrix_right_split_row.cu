@@ -13,8 +13,8 @@
 // Limits: as these two.
 // Measured (H200, 1:32, 64 x 64, r = 8, 1 row): the shuffle pipe is busy in 96 % of the cycles, the
 // FMA pipe in 20 %.
-#include "algorithms/device/points.hpp"
-#include "algorithms/device/row_distribution.hpp"
+#include "algorithms/blocks/points.hpp"
+#include "algorithms/blocks/row_distribution.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"

@@ -17,7 +17,7 @@
 // Measured (H200, one-to-one), shuffle pipe and FMA pipe: busy in 98 % and 12 % of the cycles at
 // 256 x 256 with 4 rows; in 80 % and 17 % at 64 x 64 with 1 row, where half of the instructions are
 // not for products.
-#include "algorithms/device/row_distribution.hpp"
+#include "algorithms/blocks/row_distribution.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 #include "algorithms/warp_shuffle/warp_tile.hpp"
 #include "harness/variant.hpp"

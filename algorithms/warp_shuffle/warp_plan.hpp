@@ -16,10 +16,10 @@
 #include <memory>
 #include <tuple>
 
-#include "algorithms/device/divide.hpp"
-#include "algorithms/device/overlap_geometry.hpp"
-#include "algorithms/device/plan.hpp"
-#include "algorithms/device/streams.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/streams.hpp"
 
 namespace xcorr::warp_shuffle {
 

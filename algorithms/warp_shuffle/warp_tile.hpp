@@ -14,8 +14,8 @@
 // exist are written.
 #pragma once
 
-#include "algorithms/device/overlap_geometry.hpp"
-#include "algorithms/device/row_distribution.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/row_distribution.hpp"
 #include "algorithms/warp_shuffle/warp_buffer.hpp"
 #include "algorithms/warp_shuffle/warp_plan.hpp"
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from stamping.source_tokens import REDUCTION, Source, find_included, reduction_hash, source_hash
 
 EXTENSIONS = (".cpp", ".cu")
-NOT_VARIANTS = ("device",)  # building blocks
+NOT_VARIANTS = ("device", "blocks")
 INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 PARTS = re.compile(r"^XCORR_COMPILE_IN_PARTS\((\d+)\);", re.MULTILINE)
 

@@ -10,10 +10,10 @@
 // Limits: at most 2^30 rows and columns, 2^31 - 1 pairs. A NaN or infinity meets the zeros, so it
 // spreads to outputs that its own overlap does not reach.
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/overlap_geometry.hpp"
-#include "algorithms/device/pairs.hpp"
-#include "algorithms/device/plan.hpp"
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/pairs.hpp"
+#include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::@FAMILY@ {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/device/fftw.hpp"
+#include "algorithms/blocks/fftw.hpp"
 #include "harness/registry.hpp"
 
 namespace {

@@ -1,6 +1,6 @@
 // Which compile-time points of a variant the emulation compiles: all of them, or a sample in which
 // every pair of values of two axes occurs. Each generated unit (unit.cpp.in) includes this before
-// the variant, whose kernels algorithms/device/points.hpp makes.
+// the variant, whose kernels algorithms/blocks/points.hpp makes.
 #pragma once
 
 #include <algorithm>

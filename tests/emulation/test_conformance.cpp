@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "algorithms/device/pairs.hpp"
+#include "algorithms/blocks/pairs.hpp"
 #include "harness/registry.hpp"
 #include "tests/emulation/conformance.hpp"
 #include "tests/emulation/emulation.hpp"

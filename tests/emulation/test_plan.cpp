@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 
 namespace xcorr::emulation {
 namespace {

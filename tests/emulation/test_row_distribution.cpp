@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "algorithms/device/row_distribution.hpp"
+#include "algorithms/blocks/row_distribution.hpp"
 
 namespace xcorr {
 namespace {

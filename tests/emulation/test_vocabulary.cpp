@@ -8,11 +8,11 @@
 #include <type_traits>
 #include <typeinfo>
 
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/streams.hpp"
 #include "algorithms/device/approximations.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/divide.hpp"
 #include "algorithms/device/matrix.hpp"
-#include "algorithms/device/streams.hpp"
 
 namespace xcorr::emulation {
 namespace {

@@ -24,8 +24,8 @@
 // sx at most 12,800; above, see cufft. An infinity or a NaN may reach outputs whose overlaps do not
 // contain it.
 #include "algorithms/autocorrelation/autocorr_fft/kernels.hpp"
-#include "algorithms/device/padding.hpp"
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/padding.hpp"
+#include "algorithms/blocks/points.hpp"
 
 namespace xcorr::autocorrelation {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "algorithms/autocorrelation/autocorr_fft/passes.hpp"
 #include "algorithms/autocorrelation/mirrored_rows.hpp"
-#include "algorithms/device/padding.hpp"
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/padding.hpp"
+#include "algorithms/blocks/plan.hpp"
 
 namespace xcorr::autocorrelation {
 

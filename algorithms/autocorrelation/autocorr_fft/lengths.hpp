@@ -5,8 +5,8 @@
 #include <array>
 #include <limits>
 
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/divide.hpp"
 #include "harness/problem/problem.hpp"
 
 namespace xcorr::autocorrelation {

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "algorithms/autocorrelation/autocorr_fft/lengths.hpp"
+#include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/short_transforms.hpp"
 
 namespace xcorr::autocorrelation {
 

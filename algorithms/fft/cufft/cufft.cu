@@ -49,8 +49,8 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/blocks/precision.hpp"
 #include "algorithms/device/launch.hpp"
-#include "algorithms/device/precision.hpp"
 #include "algorithms/fft/chunks.hpp"
 #include "algorithms/fft/cufft/callbacks.hpp"
 #include "algorithms/fft/cufft/lto_compiler.hpp"

@@ -1,8 +1,8 @@
 // Products of spectra, conj(left) * right, over all pairs of a chunk.
 #pragma once
 
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/divide.hpp"
 #include "algorithms/fft/layout.hpp"
 
 namespace xcorr::fft {

@@ -14,8 +14,8 @@
 // belong together are in the registers of one thread.
 #pragma once
 
+#include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/device/launch.hpp"
-#include "algorithms/device/short_transforms.hpp"
 #include "algorithms/fft/cufft_normalised/products.hpp"
 
 namespace xcorr::fft {

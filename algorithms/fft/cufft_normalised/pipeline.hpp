@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/blocks/padding.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/device/launch.hpp"
-#include "algorithms/device/padding.hpp"
-#include "algorithms/device/plan.hpp"
 #include "algorithms/fft/chunks.hpp"
 #include "algorithms/fft/cufft_normalised/columns.hpp"
 #include "algorithms/fft/cufft_normalised/definition.hpp"

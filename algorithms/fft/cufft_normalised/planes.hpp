@@ -18,8 +18,8 @@
 
 #include <cmath>
 
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/divide.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::fft {

@@ -10,8 +10,8 @@
 //   products_kernel    sum by sum, conj(left plane) * right plane
 #pragma once
 
-#include "algorithms/device/divide.hpp"
-#include "algorithms/device/pairs.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/pairs.hpp"
 #include "algorithms/fft/cufft_normalised/planes.hpp"
 
 namespace xcorr::fft {

@@ -39,7 +39,7 @@
 // to 67 %. Registers of a thread on sm_90: 48 at length 64 (eight blocks on an SM), 72 from 96 on.
 // At 128 and 192 the kernels that transform rights and multiply them by a left (Work::shared_left,
 // Work::stored_left) keep 16 bytes a thread on the stack.
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_block/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"

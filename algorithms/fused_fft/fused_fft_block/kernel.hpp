@@ -2,7 +2,7 @@
 // of each in its shared memory (block_tile.hpp).
 #pragma once
 
-#include "algorithms/device/divide.hpp"
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/block_tile.hpp"
 #include "algorithms/fused_fft/problem.hpp"

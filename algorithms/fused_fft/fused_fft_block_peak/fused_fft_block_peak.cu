@@ -35,7 +35,7 @@
 // a pair at length 192.
 #include <type_traits>
 
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/gather.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"

@@ -2,7 +2,7 @@
 // (rows.hpp) until the record of the pair is made of them (epilogue.hpp).
 #pragma once
 
-#include "algorithms/device/divide.hpp"
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/block_tile.hpp"
 #include "algorithms/fused_fft/fused_fft_block_peak/epilogue.hpp"

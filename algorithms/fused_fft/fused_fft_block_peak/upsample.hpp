@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-#include "algorithms/device/peaks.hpp"
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "algorithms/fused_fft/surface_rows.hpp"
 

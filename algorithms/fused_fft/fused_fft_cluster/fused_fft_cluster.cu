@@ -16,7 +16,7 @@
 // Limits: compute capability 9.0. Clusters have 8 blocks, at length 512 they have 16. Not emulated.
 //
 // What limits it (H200): it is the fastest variant for no problem that was measured.
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_cluster/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"

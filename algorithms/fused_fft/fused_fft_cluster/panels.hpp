@@ -10,7 +10,7 @@
 // across.
 #pragma once
 
-#include "algorithms/device/short_transforms.hpp"
+#include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 
 namespace xcorr::fused_fft {

@@ -2,8 +2,8 @@
 // workspace.
 #pragma once
 
-#include "algorithms/device/divide.hpp"
-#include "algorithms/device/short_transforms.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/exchange.hpp"
 
 namespace xcorr::fused_fft {

@@ -44,7 +44,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_grid/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"

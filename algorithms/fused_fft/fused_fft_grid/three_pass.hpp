@@ -15,7 +15,7 @@
 // fastest in (k1, t1) and (k1, k2); the pitches of x and y leave no conflicts of banks in any pass.
 #pragma once
 
-#include "algorithms/device/short_transforms.hpp"
+#include "algorithms/blocks/short_transforms.hpp"
 
 namespace xcorr::fused_fft {
 

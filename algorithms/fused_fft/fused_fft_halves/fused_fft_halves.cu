@@ -34,8 +34,8 @@
 #include <algorithm>
 #include <string>
 
-#include "algorithms/device/peaks.hpp"
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/peaks.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_halves/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"

@@ -2,10 +2,10 @@
 // of each (tile.hpp), and ends with their outputs in memory that it can scan.
 #pragma once
 
-#include "algorithms/device/divide.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/device/memory.hpp"
-#include "algorithms/device/peaks.hpp"
 #include "algorithms/fused_fft/fused_fft_halves/scan.hpp"
 #include "algorithms/fused_fft/fused_fft_halves/tile.hpp"
 #include "algorithms/fused_fft/problem.hpp"

@@ -2,8 +2,8 @@
 // which looks at few rows. ../row_results.hpp has the other results.
 #pragma once
 
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/peaks.hpp"
 #include "algorithms/fused_fft/fused_fft_halves/tile.hpp"
 #include "algorithms/fused_fft/row_results.hpp"
 

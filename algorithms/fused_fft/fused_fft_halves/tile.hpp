@@ -22,7 +22,7 @@
 // nx / 2 are their own mirrors and have a second position each, m and m + 1.
 #pragma once
 
-#include "algorithms/device/divide.hpp"
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/fused_fft/fused_fft_halves/transforms.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 

@@ -1,9 +1,9 @@
 // Transforms of 2, 5, 9, 10, 18 and 20 values in the registers of a thread, beside those of
-// device/short_transforms.hpp. 10, 18 and 20 are by the prime factor algorithm (Good), which has no
+// blocks/short_transforms.hpp. 10, 18 and 20 are by the prime factor algorithm (Good), which has no
 // twiddles.
 #pragma once
 
-#include "algorithms/device/short_transforms.hpp"
+#include "algorithms/blocks/short_transforms.hpp"
 
 namespace xcorr::fused_fft {
 

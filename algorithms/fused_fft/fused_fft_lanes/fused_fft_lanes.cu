@@ -32,7 +32,7 @@
 // and 0.75 ms for the L2 cache (3.9 MB a pair at 5.5 TB/s).
 // Registers on sm_90: 64, so four blocks an SM; 80 and three blocks at 384; no spills.
 // groups_kernel has 1024, 512 or 768 threads with 54, 98 or 76 registers.
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/batches.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/columns.hpp"
 #include "algorithms/fused_fft/fused_fft_lanes/pairs.hpp"

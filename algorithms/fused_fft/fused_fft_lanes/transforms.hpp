@@ -13,8 +13,8 @@
 
 #include <algorithm>
 
+#include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/device/memory.hpp"
-#include "algorithms/device/short_transforms.hpp"
 
 namespace xcorr::fused_fft {
 

@@ -24,7 +24,7 @@
 //
 // What limits it (H200): the pipe of shared accesses is half busy; a right of 16 x 16 is 1,250
 // instructions of a warp. Registers on sm_90: 94 and 127, no spills; 16 warps an SM.
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_warp/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"

@@ -2,7 +2,7 @@
 // registers: the window's outputs in shared memory, then the record of their peak or the surface.
 #pragma once
 
-#include "algorithms/device/peaks.hpp"
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/fused_fft/lane_bits.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/row_results.hpp"

@@ -25,7 +25,7 @@
 // peak:upsample is refused: it needs the surface; above with a threshold of deviations, too: its
 // medians need all outputs before one can be listed. Before above a clear sets the count to 0, so that
 // its calls do not overlap. Registers on sm_90: 95, no spills; 20 warps an SM.
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_warp_peak/kernel.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "harness/variant.hpp"

@@ -16,7 +16,7 @@
 // they go through it as one.
 #pragma once
 
-#include "algorithms/device/divide.hpp"
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/fused_fft_warp_peak/epilogue.hpp"
 #include "algorithms/fused_fft/pair_columns.hpp"

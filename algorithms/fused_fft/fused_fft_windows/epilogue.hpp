@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "algorithms/device/peaks.hpp"
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/device/votes.hpp"
 #include "algorithms/fused_fft/lane_bits.hpp"
 #include "algorithms/fused_fft/problem.hpp"

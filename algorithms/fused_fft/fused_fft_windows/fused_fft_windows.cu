@@ -29,7 +29,7 @@
 // Limits: a left that many rights share is transformed with each of them. Windows of 64 x 64 are loaded
 // once for each kind of frequencies, from the L1 cache. peak:upsample is refused: it needs the surface. Registers on sm_90: 128 with zero
 // padding, 168 of 64 x 64, no spills; 16 and 12 warps an SM.
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/fused_fft/fused_fft_windows/kernel.hpp"
 #include "harness/variant.hpp"
 

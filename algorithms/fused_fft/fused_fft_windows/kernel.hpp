@@ -29,7 +29,7 @@
 // whole windows of which all shifts are wanted have a kernel of their own, without the code that others need.
 #pragma once
 
-#include "algorithms/device/divide.hpp"
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/fused_fft_windows/epilogue.hpp"
 #include "algorithms/fused_fft/fused_fft_windows/multiply_add_transform.hpp"

@@ -2,7 +2,7 @@
 // values are scaled and moved on their way.
 #pragma once
 
-#include "algorithms/device/template_problem.hpp"
+#include "algorithms/blocks/template_problem.hpp"
 #include "algorithms/fused_fft/block_tile.hpp"
 
 namespace xcorr::fused_fft {

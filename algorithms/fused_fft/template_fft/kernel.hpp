@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "algorithms/device/peak_search.hpp"
+#include "algorithms/blocks/peak_search.hpp"
 #include "algorithms/fused_fft/block_tile.hpp"
 #include "algorithms/fused_fft/problem.hpp"
 #include "algorithms/fused_fft/surface_rows.hpp"

@@ -25,8 +25,8 @@
 #include <algorithm>
 #include <string>
 
-#include "algorithms/device/plan.hpp"
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/fused_fft/lengths.hpp"
 #include "algorithms/fused_fft/roots.hpp"
 #include "algorithms/fused_fft/template_fft/kernel.hpp"

@@ -11,8 +11,8 @@
 
 #include <algorithm>
 
-#include "algorithms/device/divide.hpp"
-#include "algorithms/device/peak_search.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/peak_search.hpp"
 
 namespace xcorr::fused_fft {
 

@@ -7,7 +7,7 @@
 // Windows stay in registers until they are complete, and go to shared memory once.
 #pragma once
 
-#include "algorithms/device/template_factors.hpp"
+#include "algorithms/blocks/template_factors.hpp"
 
 namespace xcorr::fused_fft {
 

@@ -1,16 +1,16 @@
 // The kernels of overlap_wise for problems with fields (harness/problem/fields.hpp): every score but phase,
 // both boundaries, masks and views. They are slow and right. Whatever the scalar type, means, sums
 // and norms are float64, and sums of squares are taken about the mean of their own overlap, in a
-// second pass (device/overlap_score.hpp). Every sum has one order, so that equal inputs give equal bits.
+// second pass (blocks/overlap_score.hpp). Every sum has one order, so that equal inputs give equal bits.
 //
 //   mean_kernel            the mean of each matrix (covariance)
 //   largest_counts_kernel  with masks: the largest number of valid elements in the window
 //   score_kernel           the outputs, one thread each
 #pragma once
 
+#include "algorithms/blocks/overlap_score.hpp"
+#include "algorithms/blocks/pairs.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/overlap_score.hpp"
-#include "algorithms/device/pairs.hpp"
 
 namespace xcorr::overlap_wise {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/overlap_wise/overlap_wise/field_kernels.hpp"
 
 namespace xcorr::overlap_wise {

@@ -15,8 +15,8 @@
 // narrower. It has one warp where the outputs do not fill a GPU, else four.
 // Limits: at most 2^31 - 1 rows, columns and pairs. Each FMA takes two loads, so the load units
 // limit the time. The score phase is not computed.
-#include "algorithms/device/pairs.hpp"
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/pairs.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/overlap_wise/overlap_wise/field_plan.hpp"
 #include "harness/variant.hpp"
 

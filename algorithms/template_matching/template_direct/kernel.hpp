@@ -1,7 +1,7 @@
 // The register tiles of shifts of template_direct.
 #pragma once
 
-#include "algorithms/device/template_factors.hpp"
+#include "algorithms/blocks/template_factors.hpp"
 
 namespace xcorr::template_matching {
 

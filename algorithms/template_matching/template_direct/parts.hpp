@@ -29,7 +29,7 @@ struct WindowParts {
 // Neighbouring windows of a thread along a row: there are few.
 inline constexpr int kShortRun = 8;
 
-// Columns first, as factors_kernel (algorithms/device/template_factors.hpp), of a part of the rows of
+// Columns first, as factors_kernel (algorithms/blocks/template_factors.hpp), of a part of the rows of
 // kTallFactors x kFactorCols windows. The first blocks of a frame leave its facts.
 __device__ __forceinline__ void add_window_part(const TemplateProblem& q,
                                                 const TemplateMemory& memory, const WindowParts& w,

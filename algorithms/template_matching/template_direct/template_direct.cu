@@ -7,7 +7,7 @@
 //
 // - A template is divided by its norm, after its mean is removed, by a kernel of its own. The mean of a
 //   window then cancels, so a score costs the products, and a factor for each shift that is made once a
-//   frame, for all templates (algorithms/device/template_factors.hpp, float64).
+//   frame, for all templates (algorithms/blocks/template_factors.hpp, float64).
 // - A block reads the frame less a pivot, the median of some of the values that it reads, so that an
 //   offset costs no digits. Scores of windows that are far from it are made once more, by their definition in
 //   float64: those beside an edge that is large beside their own deviation.
@@ -15,7 +15,7 @@
 //   slices of the template's rows, whose sums are added up in shared memory. Where there are few blocks, each
 //   has a part of the template, and a second kernel adds the parts up (parts.hpp).
 // - The result peak: the surface stays in the workspace, and all blocks search it together
-//   (algorithms/device/peak_search.hpp).
+//   (algorithms/blocks/peak_search.hpp).
 //
 // Forms: all four; shifts at which the frame (right) contains the template (left); scores product,
 // covariance, ncc and zncc; results surface and peak (parabola, gaussian); fp32.
@@ -32,10 +32,10 @@
 #include <limits>
 #include <string>
 
+#include "algorithms/blocks/peak_search.hpp"
+#include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/device/launch.hpp"
-#include "algorithms/device/peak_search.hpp"
-#include "algorithms/device/plan.hpp"
-#include "algorithms/device/points.hpp"
 #include "algorithms/template_matching/template_direct/parts.hpp"
 #include "harness/variant.hpp"
 

@@ -1,7 +1,7 @@
 // Machine code that was compiled at run time, on disk. The key is everything that the code depends on: source,
 // sizes, architecture and compiler. A file holds the whole key, so that two keys of one hash are told apart, and
 // checksums of all that it holds: what was cut short or damaged counts as not there, as is what is not
-// only the user's (device/kept_files.hpp).
+// only the user's (blocks/kept_files.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/device/kept_files.hpp"
+#include "algorithms/blocks/kept_files.hpp"
 
 namespace xcorr::template_matching {
 

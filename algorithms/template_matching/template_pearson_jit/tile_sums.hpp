@@ -23,7 +23,7 @@ namespace xcorr::template_matching {
 // As Pass of pearson_passes.hpp.
 enum RunTimePass { kRunTimeAverages, kRunTimeDenominators, kRunTimeNumerators };
 
-// As FrameScale (algorithms/device/template_problem.hpp).
+// As FrameScale (algorithms/blocks/template_problem.hpp).
 struct alignas(8) RunTimeScale {
   float scale;
   float offset;

@@ -1,7 +1,7 @@
 // The score covariance: matrices without their means, in the workspace.
 #pragma once
 
-#include "algorithms/device/peaks.hpp"
+#include "algorithms/blocks/peaks.hpp"
 
 namespace xcorr::tiled {
 

@@ -2,8 +2,8 @@
 // plateau that its rectangle does not end is followed by sums of products of single outputs.
 #pragma once
 
-#include "algorithms/device/overlap_geometry.hpp"
-#include "algorithms/device/peaks.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/tiled/tiled_direct_peak/rectangles.hpp"
 
 namespace xcorr::tiled {

@@ -2,7 +2,7 @@
 // surface is one rectangle, else what combine.hpp makes them of.
 #pragma once
 
-#include "algorithms/device/peaks.hpp"
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/tiled/tile_walk.hpp"
 #include "algorithms/tiled/tiled_direct_peak/rectangles.hpp"
 

@@ -6,7 +6,7 @@
 // one rectangle, and that one has all its neighbours.
 #pragma once
 
-#include "algorithms/device/peaks.hpp"
+#include "algorithms/blocks/peaks.hpp"
 #include "algorithms/tiled/tile_plan.hpp"
 
 namespace xcorr::tiled {

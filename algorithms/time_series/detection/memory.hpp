@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "algorithms/device/records.hpp"
+#include "algorithms/blocks/records.hpp"
 #include "algorithms/time_series/warp_products.hpp"
 
 namespace xcorr::time_series {

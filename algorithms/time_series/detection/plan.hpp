@@ -5,8 +5,8 @@
 #include <limits>
 #include <memory>
 
-#include "algorithms/device/overlap_geometry.hpp"
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/time_series/detection/count.hpp"
 #include "algorithms/time_series/detection/factors.hpp"
 #include "algorithms/time_series/detection/finish.hpp"

@@ -2,7 +2,7 @@
 // meets.
 #pragma once
 
-#include "algorithms/device/divide.hpp"
+#include "algorithms/blocks/divide.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/time_series/series_shape.hpp"
 

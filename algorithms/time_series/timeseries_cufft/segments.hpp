@@ -3,7 +3,7 @@
 // and two to fill it up, or n / 2 + 1 complex values.
 #pragma once
 
-#include "algorithms/device/plan.hpp"
+#include "algorithms/blocks/plan.hpp"
 
 namespace xcorr::time_series {
 

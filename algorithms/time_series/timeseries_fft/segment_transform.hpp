@@ -9,8 +9,8 @@
 
 #include <algorithm>
 
+#include "algorithms/blocks/short_transforms.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/short_transforms.hpp"
 
 namespace xcorr::time_series {
 

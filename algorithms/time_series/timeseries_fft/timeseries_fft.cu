@@ -26,8 +26,8 @@
 // memory and issue 78 each; docs/notebook/2026-11-time-series-transforms.md.
 #include <cmath>
 
-#include "algorithms/device/plan.hpp"
-#include "algorithms/device/points.hpp"
+#include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/points.hpp"
 #include "algorithms/time_series/overlap_save.hpp"
 #include "algorithms/time_series/series_shape.hpp"
 #include "algorithms/time_series/timeseries_fft/kernel.hpp"

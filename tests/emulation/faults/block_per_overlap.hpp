@@ -2,8 +2,8 @@
 // under each other name. The tests show that the emulation catches every one.
 #pragma once
 
+#include "algorithms/blocks/pairs.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/pairs.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::faults {

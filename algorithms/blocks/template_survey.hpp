@@ -15,11 +15,11 @@
 #include <bit>
 #include <cmath>
 
-#include "algorithms/device/lane_median.hpp"
+#include "algorithms/blocks/lane_median.hpp"
+#include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/template_problem.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/device/memory.hpp"
-#include "algorithms/device/plan.hpp"
-#include "algorithms/device/template_problem.hpp"
 
 namespace xcorr::device {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "algorithms/device/fftw_names.hpp"
-#include "algorithms/device/kept_files.hpp"
+#include "algorithms/blocks/fftw_names.hpp"
+#include "algorithms/blocks/kept_files.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::device {

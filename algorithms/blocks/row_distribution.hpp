@@ -17,8 +17,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/device/divide.hpp"
-#include "algorithms/device/overlap_geometry.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/overlap_geometry.hpp"
 
 namespace xcorr::device {
 

@@ -9,9 +9,9 @@
 
 #include <algorithm>
 
+#include "algorithms/blocks/peaks.hpp"
+#include "algorithms/blocks/plan.hpp"
 #include "algorithms/device/launch.hpp"
-#include "algorithms/device/peaks.hpp"
-#include "algorithms/device/plan.hpp"
 
 namespace xcorr::device {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <string>
 
+#include "algorithms/blocks/pairs.hpp"
+#include "algorithms/blocks/precision.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/pairs.hpp"
-#include "algorithms/device/precision.hpp"
 
 namespace xcorr::device {
 

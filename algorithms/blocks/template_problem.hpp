@@ -13,8 +13,8 @@
 #include <cmath>
 #include <string>
 
-#include "algorithms/device/divide.hpp"
-#include "algorithms/device/pairs.hpp"
+#include "algorithms/blocks/divide.hpp"
+#include "algorithms/blocks/pairs.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::device {

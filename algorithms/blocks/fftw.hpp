@@ -5,8 +5,8 @@
 #include <mutex>
 #include <string>
 
-#include "algorithms/device/fftw_names.hpp"
-#include "algorithms/device/fftw_wisdom.hpp"
+#include "algorithms/blocks/fftw_names.hpp"
+#include "algorithms/blocks/fftw_wisdom.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::device {

@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "algorithms/blocks/records.hpp"
 #include "algorithms/device/cuda.hpp"
-#include "algorithms/device/records.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::device {

@@ -19,7 +19,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/device/template_survey.hpp"
+#include "algorithms/blocks/template_survey.hpp"
 
 namespace xcorr::device {
 

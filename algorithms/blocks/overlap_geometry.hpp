@@ -2,7 +2,7 @@
 // warp computes, and the groups of neighbouring output rows and of matrices that it takes at once.
 #pragma once
 
-#include "algorithms/device/pairs.hpp"
+#include "algorithms/blocks/pairs.hpp"
 
 namespace xcorr::device {
 
