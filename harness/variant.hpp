@@ -217,6 +217,10 @@ bool register_variant(Variant variant, const char* id, const char* family, const
 #endif
 #define XCORR_COMPILE_IN_PARTS(count) static_assert(XCORR_PARTS == 1 || XCORR_PARTS == (count))
 
+// XCORR_NEEDS_TARGET(sm_90a); in a file whose instructions only that target has, as warpgroup products do. The build
+// then compiles the file for it in place of sm_90.
+#define XCORR_NEEDS_TARGET(target) static_assert(true)
+
 // XCORR_VARIANT({.summary = "...", .plan = ...}); once in a file. The build defines the four macros
 // from the file's path and tokens. A file compiled in parts registers in part 0 only.
 #define XCORR_VARIANT(...)                                                            \

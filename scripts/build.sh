@@ -42,7 +42,7 @@ cd "$XCORR_ROOT"
 mkdir -p "$XCORR_BUILD" 2>/dev/null || die "$XCORR_BUILD: cannot be made; set XCORR_BUILD to a folder that can be"
 log=$XCORR_BUILD/configure.log applied=$XCORR_BUILD/options.list sources=$XCORR_BUILD/sources.list
 present=$(find algorithms harness tests -name '*.cpp' -o -name '*.cu' -o -name meson.build | sort &&
-  { grep -r '^XCORR_COMPILE_IN_PARTS' algorithms || true; } | sort) ||
+  { grep -rE '^XCORR_(COMPILE_IN_PARTS|NEEDS_TARGET)' algorithms || true; } | sort) ||
   die "sources: cannot be listed with find and sort in $XCORR_ROOT; restore what is missing there"
 # The mark is there while CUDA variants are left out because of --cpu-only alone.
 mark=$XCORR_BUILD/cpu_only marked=''

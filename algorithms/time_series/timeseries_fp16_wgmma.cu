@@ -17,6 +17,8 @@
 #include "algorithms/time_series/warpgroup_plan.hpp"
 #include "harness/variant.hpp"
 
+XCORR_NEEDS_TARGET(sm_90a);
+
 namespace xcorr::time_series {
 namespace {
 

@@ -11,6 +11,8 @@
 #include "algorithms/time_series/warpgroup_tf32.hpp"
 #include "harness/variant.hpp"
 
+XCORR_NEEDS_TARGET(sm_90a);
+
 namespace xcorr::time_series {
 namespace {
 

@@ -29,12 +29,14 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """A variant's file as it stands, built or not. `units`: the generated files that are compiled of it."""
+    """A variant's file as it stands, built or not. `units`: the generated files that are compiled of it, for `target`
+    where the file names one."""
 
     id: str
     path: Path
     parent: str
     units: tuple[str, ...]
+    target: str
 
     @property
     def backend(self) -> str:
@@ -53,9 +55,9 @@ def sources() -> dict[str, Source]:
     found = {}
     listed = _call([str(HELPERS / "stamp_sources.py"), "list", str(ROOT)], "listing variants")
     for line in listed.splitlines():
-        name, _, path, units = line.split(":")
+        name, _, path, units, target = line.split(":")
         parent = (ROOT / path).read_text(encoding="utf-8").partition('.parent = "')[2].partition('"')[0]
-        found[name] = Source(name, ROOT / path, parent, tuple(units.split(",")))
+        found[name] = Source(name, ROOT / path, parent, tuple(units.split(",")), target)
     return found
 
 
@@ -67,7 +69,9 @@ class Build:
         folder = resolved(Path(os.environ.get("XCORR_TRY_BUILD") or ROOT / "build-try"))
         self.folder = folder.with_name(folder.name + suffix)
         self.variants: set[str] = set()  # configured
-        self._units = sorted(unit for one in known for unit in one.units)  # found when the build is configured
+        self._units = sorted(
+            f"{unit}:{one.target}" for one in known for unit in one.units
+        )  # found when the build is configured
         self._options = [
             "-Dtests=true",
             "-Dgrid=quick",

@@ -9,9 +9,10 @@ every byte that it includes, so that an edit of any kind compiles it again.
 `stamp` also writes reduction_hash.hpp: the hash of the harness's reduction of surfaces, which the rows of reduced
 results carry beside that of the variant.
 
-A variant that says XCORR_COMPILE_IN_PARTS(n) becomes n units, so that its points are compiled at once.
+A variant that says XCORR_COMPILE_IN_PARTS(n) becomes n units, so that its points are compiled at once. One that says
+XCORR_NEEDS_TARGET(target) is compiled for that target.
 
-  stamp_sources.py list ROOT                      prints id:extension:path:unit,unit..., one line a variant
+  stamp_sources.py list ROOT                      prints id:extension:path:unit,unit...:target, one line a variant
   stamp_sources.py stamp ROOT OUTDIR PATH:UNIT,UNIT...    writes the units; fails, naming the file, when
                                                   they are not those that `list` finds
 Example: scripts/build/stamp_sources.py list .
@@ -29,6 +30,7 @@ EXTENSIONS = (".cpp", ".cu")
 NOT_VARIANTS = ("device", "blocks")
 INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 PARTS = re.compile(r"^XCORR_COMPILE_IN_PARTS\((\d+)\);", re.MULTILINE)
+TARGET = re.compile(r"^XCORR_NEEDS_TARGET\((\w+)\);", re.MULTILINE)
 
 
 def variant_files(root: Path) -> list[Path]:
@@ -140,7 +142,8 @@ def main() -> None:
     if args.action == "list":
         for path in variant_files(args.root):
             names = ",".join(units(args.root, path))
-            print(f"{path.stem}:{path.suffix[1:]}:{path.as_posix()}:{names}")
+            target = TARGET.search((args.root / path).read_text())
+            print(f"{path.stem}:{path.suffix[1:]}:{path.as_posix()}:{names}:{target[1] if target else ''}")
     else:
         stamp(args.root, args.out, args.variants)
 

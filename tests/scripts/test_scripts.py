@@ -173,7 +173,7 @@ THREE = "algorithms/family/tiled.cu:tiled.cu,tiled.part1.cu,tiled.part2.cu"
 
 
 def test_a_variant_in_parts_is_several_units(parts):
-    assert call(STAMP, "list", parts).stdout == f"tiled:cu:{THREE}\n"
+    assert call(STAMP, "list", parts).stdout == f"tiled:cu:{THREE}:\n"
     done = call(STAMP, "stamp", parts, parts / "units", THREE)
     assert done.returncode == 0, done.stderr
     units = {path.name: path.read_text() for path in (parts / "units").glob("*.cu")}
@@ -182,6 +182,12 @@ def test_a_variant_in_parts_is_several_units(parts):
         assert f"#define XCORR_PART {part}\n#define XCORR_PARTS 3\n" in units[name]
         assert '#define XCORR_ID "tiled"\n' in units[name]
     assert len({re.search("SOURCE_HASH.*", text)[0] for text in units.values()}) == 1
+
+
+def test_a_variant_that_needs_a_target_is_listed_with_it(parts):
+    source = parts / "algorithms" / "family" / "tiled.cu"
+    source.write_text("// A kernel.\nXCORR_NEEDS_TARGET(sm_90a);\n")
+    assert call(STAMP, "list", parts).stdout == "tiled:cu:algorithms/family/tiled.cu:tiled.cu:sm_90a\n"
 
 
 @pytest.mark.parametrize(("number", "state"), [(2, "is gone"), (4, "is new")])
