@@ -18,7 +18,7 @@ struct DeviceProblem {
         out_rows(static_cast<int>(q.out_rows())),
         out_cols(static_cast<int>(q.out_cols())),
         lefts(static_cast<int>(q.lefts)),
-        rights(static_cast<int>(rights_of_a_left(q))),
+        rights_per_left(static_cast<int>(rights_of_a_left(q))),
         rights_shared(q.form == Form::n_to_m),
         left_size(q.left.size()),
         right_size(q.right.size()),
@@ -27,7 +27,7 @@ struct DeviceProblem {
   int left_rows, left_cols, right_rows, right_cols;
   int first_sy, first_sx;  // shift of the first output
   int out_rows, out_cols;
-  int lefts, rights;   // rights of each left
+  int lefts, rights_per_left;
   bool rights_shared;  // by all lefts (n-to-m); else each left has its own, one after the other
   Index left_size, right_size, out_size;  // elements of a matrix
 };
@@ -113,8 +113,8 @@ struct PairGroup {
                                        int right_mats, const T* left, const T* right) {
     l *= left_mats;
     r *= right_mats;
-    const int lefts_rest = q.lefts - l, rights_rest = q.rights - r;
-    first_pair = static_cast<Index>(l) * q.rights + r;
+    const int lefts_rest = q.lefts - l, rights_rest = q.rights_per_left - r;
+    first_pair = static_cast<Index>(l) * q.rights_per_left + r;
     lefts = {left + l * q.left_size, q.left_size, q.left_rows, q.left_cols,
              lefts_rest < left_mats ? lefts_rest : left_mats};
     rights = {right + (q.rights_shared ? r : first_pair) * q.right_size, q.right_size, q.right_rows,

@@ -192,7 +192,7 @@ static __global__ void __launch_bounds__(warp::kSize) records_kernel(PeakSearch 
 class PeakSearchPlan {
  public:
   PeakSearchPlan() = default;
-  // `pieces` lays out the workspace (template_survey.hpp). `top_parts`: how many tops of a surface
+  // `pieces` lays out the workspace (template_statistics.hpp). `top_parts`: how many tops of a surface
   // a kernel before writes; 0: tops_kernel is launched.
   template <typename Pieces>
   PeakSearchPlan(const Problem& q, Index top_parts, Pieces& pieces) : own_tops_(top_parts == 0) {

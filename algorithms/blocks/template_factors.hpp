@@ -1,8 +1,8 @@
 // The factor of each shift of templates in frames (template_problem.hpp), and the launches before the
 // sums of products:
 //
-//   survey_kernel    unit templates, sums of parts of the frames (template_survey.hpp)
-//   factors_kernel   ncc and zncc: 1 / the norm of each window of a frame, once for all templates
+//   statistics_kernel  unit templates, ranges of parts of the frames (template_statistics.hpp)
+//   factors_kernel     ncc and zncc: 1 / the norm of each window of a frame, once for all templates
 //
 // Sums, means and norms are float64, about a number near the windows of a block (window_pivot). The sums of a window
 // are made of additions alone: a thread has neighbouring windows, which share all elements but the first and the last few.
@@ -19,7 +19,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/blocks/template_survey.hpp"
+#include "algorithms/blocks/template_statistics.hpp"
 
 namespace xcorr::device {
 
@@ -186,8 +186,8 @@ __device__ __forceinline__ void each_in_window(const TemplateProblem& q, const f
   }
 }
 
-// The score of a window in float64, by one thread: `unit` and `at` are the first elements of the template, as the survey
-// has left it, and of the window.
+// The score of a window in float64, by one thread: `unit` and `at` are the first elements of the unit template and
+// of the window.
 __device__ __forceinline__ float score_by_definition(const TemplateProblem& q, const float* unit,
                                                      const float* at) {
   const double terms = static_cast<double>(q.left_size());
@@ -378,8 +378,8 @@ class TemplateFactors {
   template <typename Launches>
   void enqueue(Launches& launches, void* stream, const float* left, const float* right) const {
     if (!has_units_) return;
-    launches.run(survey_kernel, dim3(survey_blocks(q_, memory_)), dim3(kSurveyThreads), 0, stream,
-                 q_, memory_, left, right);
+    launches.run(statistics_kernel, dim3(statistics_blocks(q_, memory_)), dim3(kStatisticsThreads),
+                 0, stream, q_, memory_, left, right);
     if (!q_.is_ratio) return;
     launches.run(
         rows_ == kTallFactors ? factors_kernel<kTallFactors> : factors_kernel<kFlatFactors>, grid_,

@@ -84,7 +84,7 @@ __device__ __forceinline__ float clamped(float score) {
 }
 
 // What a right matrix is before products are made of it: value * scale + offset. Made of `facts` of
-// the frame (template_survey.hpp) and a pivot near the part of it that is read.
+// the frame (template_statistics.hpp) and a pivot near the part of it that is read.
 struct FrameScale {
   float scale, offset;
   __device__ __forceinline__ float of(float value) const { return fmaf(value, scale, offset); }

@@ -6,7 +6,7 @@
 //   numerators    sum of template x (frame less that mean)            -> score
 //   both          sum, and sum of squares, of the frame less a pivot  -> 1 / the norm of the window
 //
-// The frame is read less a pivot, one of each area of shifts (template_survey.hpp). A window that is far from it is
+// The frame is read less a pivot, one of each area of shifts (template_statistics.hpp). A window that is far from it is
 // added up once more in float64.
 //
 // A thread has one shift, a block one tile of the template and an area of shifts. All but numerators exist

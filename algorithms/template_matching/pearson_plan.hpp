@@ -77,10 +77,10 @@ struct PearsonMemory {
 
 // What the passes of scores need first.
 template <typename Launches>
-void enqueue_survey(Launches& launches, void* stream, const PearsonArguments& a, const float* left,
-                    const float* right) {
-  launches.run(survey_kernel, dim3(survey_blocks(a.q, a.memory)), dim3(kSurveyThreads), 0, stream,
-               a.q, a.memory, left, right);
+void enqueue_statistics(Launches& launches, void* stream, const PearsonArguments& a,
+                        const float* left, const float* right) {
+  launches.run(statistics_kernel, dim3(statistics_blocks(a.q, a.memory)), dim3(kStatisticsThreads),
+               0, stream, a.q, a.memory, left, right);
   constexpr int kMostParts = static_cast<int>(small_if_emulated(64, 2));
   const int parts = std::min(ceil_div(a.memory.areas.count, kScaleThreads), kMostParts);
   launches.run(area_scales_kernel, dim3(static_cast<unsigned>(parts), grid_extent(a.q.rights)),
@@ -115,7 +115,7 @@ class PearsonPlan final : public DevicePlan<float> {
     a_.out = asks_peak(problem_) ? memory_.search.surfaces() : arrays.out;
     if (a_.q.is_ratio) {
       call.phase("build");
-      enqueue_survey(launches_, call.stream, a_, arrays.left, arrays.right);
+      enqueue_statistics(launches_, call.stream, a_, arrays.left, arrays.right);
       call.phase("forward");  // averages of frames; of kCentred denominators too
       if constexpr (kCentred) {
         run<Pass::both>(call.stream);

@@ -209,7 +209,8 @@ __device__ __forceinline__ void write_tiles(const DeviceProblem& q, const Tiling
           right_number >= pairs.right_count || l >= pairs.left_lanes) {
         continue;
       }
-      const Index pair = pairs.first_pair + static_cast<Index>(l) * q.rights + right_number;
+      const Index pair =
+          pairs.first_pair + static_cast<Index>(l) * q.rights_per_left + right_number;
       out[pair * q.out_size + static_cast<Index>(row - first_row) * q.out_cols + col - first_col] =
           shared[slot * (area + 1) + row * at.block_cols + col];
     }

@@ -43,7 +43,7 @@ struct Shares {
   int sy_base, sx_base;      // shift of the first tile
   int tile_rows, tile_cols;  // that hold the window
   int units;                 // tiles, or fours of them, of a pair
-  Divider unit_cols, rights;
+  Divider unit_cols, rights_per_left;
   std::uint32_t rights_back;  // n-to-m: each left starts over at the first right
   int threads_log, left_width_log, right_width_log;  // of a block, of a staged row in chunks
   int left_pitch, right_pitch, rights_at;            // in shared memory
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kMostWarps* warp::kSize, 1)
   const std::uint32_t pair = blockIdx.y;
   wait_for_previous();
   {
-    const std::uint32_t l = s.rights.quotient(pair);
+    const std::uint32_t l = s.rights_per_left.quotient(pair);
     const float* const matrix = left + static_cast<Index>(l) * (s.left_rows * s.left_cols);
     const float* const other =
         right + static_cast<Index>(pair - l * s.rights_back) * (s.right_rows * s.right_cols);
@@ -320,7 +320,7 @@ struct SplitWork {
     const int unit_cols = (s.tile_cols + kernel.images_log) >> kernel.images_log;
     s.unit_cols = Divider(unit_cols);
     s.units = unit_rows * unit_cols;
-    s.rights = Divider(rights_of_a_left(q));
+    s.rights_per_left = Divider(rights_of_a_left(q));
     s.rights_back = static_cast<std::uint32_t>(rights_back(q));
     s.left_pitch = static_cast<int>(left_pitch);
     s.right_pitch = static_cast<int>(right_pitch);

@@ -41,12 +41,12 @@ struct LanePairs {
       left_first = static_cast<int>(groups.groups_of_rights.split(group)) << groups.left_lanes_log;
       left_count = smaller(1 << groups.left_lanes_log, q.lefts - left_first);
       right_first = static_cast<int>(group) * most_rights;
-      right_count = smaller(most_rights, q.rights - right_first);
+      right_count = smaller(most_rights, q.rights_per_left - right_first);
       left_lanes = left_count;
-      first_pair = static_cast<Index>(left_first) * q.rights + right_first;
+      first_pair = static_cast<Index>(left_first) * q.rights_per_left + right_first;
     } else {
       right_first = static_cast<int>(group) * most_rights;
-      right_count = smaller(most_rights, q.lefts * q.rights - right_first);
+      right_count = smaller(most_rights, q.lefts * q.rights_per_left - right_first);
       left_first = left_of(right_first);
       left_count = left_of(right_first + right_count - 1) - left_first + 1;
       left_lanes = 1;
@@ -64,7 +64,7 @@ struct LanePairs {
 
   int left_first, left_count, right_first, right_count;
   int left_lanes;    // that have pairs
-  Index first_pair;  // of left and right lane 0; one left lane on are `rights` pairs more
+  Index first_pair;  // of left and right lane 0; one left lane on are `rights_per_left` pairs more
 
  private:
   __device__ __forceinline__ int left_of(int right) const {

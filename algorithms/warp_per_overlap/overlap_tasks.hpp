@@ -164,12 +164,12 @@ struct OverlapTasks {
   __device__ __forceinline__ void move_to_pair(std::uint32_t p, const DeviceProblem& q,
                                                const T*& left, const T*& right) const {
     if (p == 0) return;
-    const std::uint32_t l = rights.quotient(p);
+    const std::uint32_t l = rights_per_left.quotient(p);
     left += l * q.left_size;
     right += (p - l * rights_back) * q.right_size;
   }
   std::uint32_t count = 0;
-  Divider columns, rights;
+  Divider columns, rights_per_left;
   std::uint32_t block_stride = 0, warp_stride = 0;
   std::uint32_t pairs = 0, rights_back = 0;
   int rows_of_a_part = 0;
@@ -206,7 +206,7 @@ class OverlapPlan final : public DevicePlan<T> {
     const bool spread = q.left.size() + q.right.size() <= kFewElements;
     tasks_.count = static_cast<std::uint32_t>(count);
     tasks_.columns = Divider(q.out_cols());
-    tasks_.rights = Divider(rights_of_a_left(q));
+    tasks_.rights_per_left = Divider(rights_of_a_left(q));
     tasks_.block_stride = static_cast<std::uint32_t>(spread ? 1 : warps);
     tasks_.warp_stride = static_cast<std::uint32_t>(spread ? blocks : 1);
     tasks_.pairs = static_cast<std::uint32_t>(q.pairs());

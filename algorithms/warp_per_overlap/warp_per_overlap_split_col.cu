@@ -77,7 +77,7 @@ class SplitColPlan final : public DevicePlan<float> {
     const Index count = cols.tasks() * q.out_rows(), blocks = ceil_div<Index>(count, warps);
     const bool spread = q.left.size() + q.right.size() <= kFewElements;
     tasks_.count = static_cast<std::uint32_t>(count);
-    tasks_.rights = Divider(rights_of_a_left(q));
+    tasks_.rights_per_left = Divider(rights_of_a_left(q));
     tasks_.block_stride = static_cast<std::uint32_t>(spread ? 1 : warps);
     tasks_.warp_stride = static_cast<std::uint32_t>(spread ? blocks : 1);
     tasks_.pairs = static_cast<std::uint32_t>(q.pairs());

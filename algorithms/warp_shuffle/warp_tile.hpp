@@ -112,7 +112,7 @@ class WarpTile {
         }
         pair += size;
       }
-      out += q.rights * size;
+      out += q.rights_per_left * size;
     }
   }
 

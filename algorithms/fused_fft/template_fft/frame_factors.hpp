@@ -1,9 +1,9 @@
-// Factors of the windows of frames, as factors_kernel (template_factors.hpp) makes them, of what the survey has added
-// up (frame_survey.hpp), and beside the spectra of templates: a template is transformed by one block, which leaves all
-// other SMs idle.
+// Factors of the windows of frames, as factors_kernel (template_factors.hpp) makes them, from the sums of strips of
+// frame_statistics_kernel (frame_statistics.hpp), and beside the spectra of templates: one block transforms a template,
+// which leaves all other SMs idle.
 //
 //   launch               waits for the one before        lets the next one start
-//   survey               at its beginning                then: what was before the call has ended
+//   statistics           at its beginning                then: what was before the call has ended
 //   spectra              at its beginning                before that
 //   factors              its last block, before stores   then: all spectra are there; other blocks at their beginning
 //   tiles, of templates  of one, with factors: before   -
@@ -16,7 +16,7 @@
 #pragma once
 
 #include "algorithms/device/approximations.hpp"
-#include "algorithms/fused_fft/template_fft/frame_survey.hpp"
+#include "algorithms/fused_fft/template_fft/frame_statistics.hpp"
 #include "algorithms/fused_fft/template_fft/window_sums.hpp"
 
 namespace xcorr::fused_fft {

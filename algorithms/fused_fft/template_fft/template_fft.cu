@@ -4,7 +4,7 @@
 // transforms. It cancels: the template without its mean does not see it (template_problem.hpp).
 //
 // - Factors of all shifts of a frame, 1 / the norm of its window, are made once for all templates in
-//   float64, from sums of strips of the frame (frame_survey.hpp), by a kernel that runs beside that of the
+//   float64, from sums of strips of the frame (frame_statistics.hpp), by a kernel that runs beside that of the
 //   templates' spectra (frame_factors.hpp).
 // - A block takes a tile: it reads it less a pivot, the median of some of its values, so that an offset
 //   costs no digits. Transform, product with the template's spectrum, transform back, score and the
@@ -196,9 +196,9 @@ class TemplateFftPlan final : public DevicePlan<float> {
     call.phase("build");
     if (a_.memory.units != nullptr) {
       const int parts = q.is_ratio ? q.rights * a_.memory.parts : 0;
-      launches_.run(frame_survey_kernel, dim3(static_cast<unsigned>(q.lefts + parts)),
-                    dim3(kSurveyThreads), 0, call.stream, q, a_.memory, memory_.strips, arrays.left,
-                    arrays.right);
+      launches_.run(frame_statistics_kernel, dim3(static_cast<unsigned>(q.lefts + parts)),
+                    dim3(kStatisticsThreads), 0, call.stream, q, a_.memory, memory_.strips,
+                    arrays.left, arrays.right);
     }
     call.phase("forward");
     const int of_templates = std::min(q.lefts, kMostBlocks);

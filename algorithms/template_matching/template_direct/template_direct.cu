@@ -216,8 +216,9 @@ class TemplateDirectPlan final : public DevicePlan<float> {
       launches_.run(kernel_.kernel, dim3(blocks(layout_.items)), dim3(kDirectThreads),
                     layout_.shared_bytes, call.stream, a_);
     } else {
-      launches_.run(survey_kernel, dim3(survey_blocks(a_.q, a_.memory)), dim3(kSurveyThreads), 0,
-                    call.stream, a_.q, a_.memory, arrays.left, arrays.right);
+      launches_.run(statistics_kernel, dim3(statistics_blocks(a_.q, a_.memory)),
+                    dim3(kStatisticsThreads), 0, call.stream, a_.q, a_.memory, arrays.left,
+                    arrays.right);
       call.phase("rest");
       const unsigned of_windows = blocks(windows.blocks);
       const std::size_t shared =

@@ -132,7 +132,7 @@ class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime 
     own_.right = a_.right;
     if (a_.q.is_ratio) {
       call.phase("build");
-      enqueue_survey(launches_, call.stream, a_, arrays.left, arrays.right);
+      enqueue_statistics(launches_, call.stream, a_, arrays.left, arrays.right);
       call.phase("forward");  // averages of frames
       run<Pass::averages, kRunTimeAverages>(call.stream);
       call.phase("inverse");  // denominators of frames

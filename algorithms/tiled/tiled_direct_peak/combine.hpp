@@ -42,7 +42,8 @@ __device__ __forceinline__ Peak missing_record(const CombineArguments& a, std::u
 __device__ __forceinline__ float output_at(const CombineArguments& a, Index pair, int sy, int sx,
                                            int lane) {
   const DeviceProblem& q = a.problem;
-  const Index left = pair / q.rights, right = q.rights_shared ? pair % q.rights : pair;
+  const Index left = pair / q.rights_per_left,
+              right = q.rights_shared ? pair % q.rights_per_left : pair;
   const float* const of_left = a.left + left * q.left_size;
   const float* const of_right = a.right + right * q.right_size;
   const int end_y = smaller(q.left_rows, q.right_rows - sy);

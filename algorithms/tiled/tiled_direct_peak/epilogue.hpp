@@ -216,7 +216,7 @@ __device__ __forceinline__ void finish_tiles(const DeviceProblem& q, const Tilin
     const int l = slot >> t.pairs.right_lanes_log;
     const int right_number = slot - (l << t.pairs.right_lanes_log);
     if (right_number >= pairs.right_count || l >= pairs.left_lanes) return;
-    const Index pair = pairs.first_pair + static_cast<Index>(l) * q.rights + right_number;
+    const Index pair = pairs.first_pair + static_cast<Index>(l) * q.rights_per_left + right_number;
     s.data = shared + slot * pitch + from_row * at.block_cols + from_col;
     char* const list =
         lists ? lists + (pair * rectangles.count + row * t.cols_count + col) * list_bytes : nullptr;

@@ -1,9 +1,9 @@
-// The survey before the sums of products of templates in frames (template_problem.hpp), and what a plan's
-// workspace holds:
+// Statistics of templates and frames (template_problem.hpp), which a kernel makes before any sum of products, and
+// what a plan's workspace holds:
 //
-//   survey_kernel    a block a template: its deviations from the mean, divided by their norm, as
-//                    float32 ("unit template"); other blocks: the largest and the least values of parts of the
-//                    frames; others: a pivot for each area of shifts
+//   statistics_kernel  a block a template: its deviations from the mean, divided by their norm, as
+//                      float32 ("unit template"); other blocks: the largest and the least values of parts of the
+//                      frames; others: a pivot for each area of shifts
 //
 // Means and norms are float64. The values of a frame are multiplied by a power of two before products
 // are made of them, so that products of very large or small numbers stay in the range of float32. That is
@@ -23,23 +23,23 @@
 
 namespace xcorr::device {
 
-inline constexpr int kSurveyThreads = static_cast<int>(small_if_emulated(512, 64));
-// Elements of a frame that a block adds up, and the most blocks of a frame.
-inline constexpr Index kSurveyPart = small_if_emulated(8192, 256);
-inline constexpr Index kMostSurveyParts = small_if_emulated(512, 5);
+inline constexpr int kStatisticsThreads = static_cast<int>(small_if_emulated(512, 64));
+// Elements of a frame of which a block makes a range, and the most blocks of a frame.
+inline constexpr Index kRangePart = small_if_emulated(8192, 256);
+inline constexpr Index kMostRangeParts = small_if_emulated(512, 5);
 
-// Of a part of a frame, without zeros, infinities and NaN: the largest and the least |value|.
-struct alignas(8) SurveyPart {
+// The largest and the least |value| of a part of a frame, without zeros, infinities and NaN.
+struct alignas(8) PartRange {
   float largest, least;
 
-  static __device__ __forceinline__ SurveyPart none() { return {0.0f, 0x1.fffffep127f}; }
+  static __device__ __forceinline__ PartRange none() { return {0.0f, 0x1.fffffep127f}; }
   __device__ __forceinline__ void see(float value) {
     const float size = fabsf(value);
     const bool counts = value - value == 0 && size > 0;
     largest = fmaxf(largest, counts ? size : 0.0f);
     least = fminf(least, counts ? size : 0x1.fffffep127f);
   }
-  __device__ __forceinline__ void see(const SurveyPart& of) {
+  __device__ __forceinline__ void see(const PartRange& of) {
     largest = fmaxf(largest, of.largest);
     least = fminf(least, of.least);
   }
@@ -81,10 +81,10 @@ struct Areas {
 
 // Where things lie in the workspace.
 struct TemplateMemory {
-  float* units = nullptr;        // [lefts][left_rows][left_cols]
-  float* factors = nullptr;      // [rights][out_rows][out_cols]
-  FrameFacts* facts = nullptr;   // [rights]
-  SurveyPart* survey = nullptr;  // [rights][parts]
+  float* units = nullptr;       // [lefts][left_rows][left_cols]
+  float* factors = nullptr;     // [rights][out_rows][out_cols]
+  FrameFacts* facts = nullptr;  // [rights]
+  PartRange* ranges = nullptr;  // [rights][parts]
   int parts = 0;
   Areas areas;
 };
@@ -107,7 +107,7 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
-// `parts`: blocks that survey a frame.
+// `parts`: blocks that make ranges of a frame.
 inline TemplateMemory template_memory(const Problem& q, Pieces& pieces, Index parts,
                                       Areas areas = {}) {
   const ScoreKind kind = q.fields.score.kind;
@@ -120,12 +120,12 @@ inline TemplateMemory template_memory(const Problem& q, Pieces& pieces, Index pa
   if (!is_normalised(kind)) return memory;
   memory.factors = pieces.take<float>(q.rights * q.out_size());
   memory.facts = pieces.take<FrameFacts>(q.rights);
-  memory.survey = pieces.take<SurveyPart>(q.rights * memory.parts);
+  memory.ranges = pieces.take<PartRange>(q.rights * memory.parts);
   return memory;
 }
 inline TemplateMemory template_memory(const Problem& q, Pieces& pieces, const Areas& areas) {
-  return template_memory(q, pieces,
-                         std::min(ceil_div(q.right.size(), kSurveyPart), kMostSurveyParts), areas);
+  return template_memory(q, pieces, std::min(ceil_div(q.right.size(), kRangePart), kMostRangeParts),
+                         areas);
 }
 
 // The sum over the threads of a block of `threads`, for all of them, in a fixed order.
@@ -181,16 +181,16 @@ __device__ __forceinline__ void make_unit(const TemplateProblem& q, const float*
   const auto each = [&](auto use) {
     constexpr int kAtOnce = static_cast<int>(small_if_emulated(8, 2));
 #pragma unroll 1
-    for (int begin = thread; begin < size; begin += kAtOnce * kSurveyThreads) {
+    for (int begin = thread; begin < size; begin += kAtOnce * kStatisticsThreads) {
       float values[kAtOnce];
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
-        const int i = begin + k * kSurveyThreads;
+        const int i = begin + k * kStatisticsThreads;
         values[k] = from[i < size ? i : begin];
       }
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
-        use(static_cast<double>(values[k]), begin + k * kSurveyThreads);
+        use(static_cast<double>(values[k]), begin + k * kStatisticsThreads);
       }
     }
   };
@@ -200,7 +200,7 @@ __device__ __forceinline__ void make_unit(const TemplateProblem& q, const float*
       const double more = of(value);
       own += i < size ? more : 0.0;
     });
-    return sum_of_threads(own, kSurveyThreads);
+    return sum_of_threads(own, kStatisticsThreads);
   };
   double pivot = 0, rest = 0, factor = 1;
   if (q.is_centred) {
@@ -214,7 +214,7 @@ __device__ __forceinline__ void make_unit(const TemplateProblem& q, const float*
       largest = fmax(largest, fabs(value));
       return away * away;
     });
-    largest = largest_of_threads(largest, kSurveyThreads);
+    largest = largest_of_threads(largest, kStatisticsThreads);
     factor = squares <= constant_limit(largest, size) ? 0.0 : 1 / std::sqrt(squares);
   }
   each([&](double value, int i) {
@@ -251,16 +251,17 @@ __device__ __forceinline__ void store_pivot(const TemplateProblem& q, const Area
   }
 }
 
-// Blocks of survey_kernel: of templates, of parts of frames, of areas.
-inline unsigned survey_blocks(const TemplateProblem& q, const TemplateMemory& memory) {
+// Blocks of statistics_kernel: of templates, of parts of frames, of areas.
+inline unsigned statistics_blocks(const TemplateProblem& q, const TemplateMemory& memory) {
   const Index parts = q.is_ratio ? static_cast<Index>(q.rights) * memory.parts : 0;
   const Index areas = ceil_div<Index>(static_cast<Index>(q.rights) * memory.areas.count,
-                                      kSurveyThreads / warp::kSize);
+                                      kStatisticsThreads / warp::kSize);
   return static_cast<unsigned>(q.lefts + parts + areas);
 }
 
-static __global__ void __launch_bounds__(kSurveyThreads)
-    survey_kernel(TemplateProblem q, TemplateMemory memory, const float* left, const float* right) {
+static __global__ void __launch_bounds__(kStatisticsThreads)
+    statistics_kernel(TemplateProblem q, TemplateMemory memory, const float* left,
+                      const float* right) {
   wait_for_previous();
   let_next_start();
   const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
@@ -271,7 +272,7 @@ static __global__ void __launch_bounds__(kSurveyThreads)
   }
   const int item = block - q.lefts, of_frames = q.is_ratio ? q.rights * memory.parts : 0;
   if (item >= of_frames) {
-    constexpr int kWarps = kSurveyThreads / warp::kSize;
+    constexpr int kWarps = kStatisticsThreads / warp::kSize;
     auto area = static_cast<std::uint32_t>((item - of_frames) * kWarps + thread / warp::kSize);
     const int frame = static_cast<int>(memory.areas.of_count.split(area));
     if (frame >= q.rights) return;  // the same for a warp
@@ -281,16 +282,17 @@ static __global__ void __launch_bounds__(kSurveyThreads)
   const int frame = item / memory.parts, part = item % memory.parts;
   const float* const from = right + frame * q.right_size();
   const int size = static_cast<int>(q.right_size());
-  SurveyPart own = SurveyPart::none();
+  PartRange own = PartRange::none();
 #pragma unroll 4
-  for (int i = part * kSurveyThreads + thread; i < size; i += memory.parts * kSurveyThreads) {
+  for (int i = part * kStatisticsThreads + thread; i < size;
+       i += memory.parts * kStatisticsThreads) {
     own.see(from[i]);
   }
   const auto largest =
-      static_cast<float>(largest_of_threads(static_cast<double>(own.largest), kSurveyThreads));
+      static_cast<float>(largest_of_threads(static_cast<double>(own.largest), kStatisticsThreads));
   const auto least =
-      static_cast<float>(-largest_of_threads(-static_cast<double>(own.least), kSurveyThreads));
-  if (thread == 0) memory.survey[item] = {largest, least};
+      static_cast<float>(-largest_of_threads(-static_cast<double>(own.least), kStatisticsThreads));
+  if (thread == 0) memory.ranges[item] = {largest, least};
 }
 
 // 2^-exponent of the largest value of a frame, so that it becomes a number from 1 to 2.
@@ -306,19 +308,19 @@ __device__ __forceinline__ float inverse_of_power(float power) {
   return std::bit_cast<float>((254u << 23) - bits_of(power));
 }
 
-__device__ __forceinline__ FrameFacts facts_from(const SurveyPart& all) {
+__device__ __forceinline__ FrameFacts facts_from(const PartRange& all) {
   return {scale_of(all.largest), all.largest * 0x1p-60f > all.least ? 1u : 0u};
 }
 
 // Of a frame, by all lanes of a warp.
 __device__ __forceinline__ FrameFacts facts_of(const TemplateMemory& memory, int frame) {
-  SurveyPart all = SurveyPart::none();
-  const SurveyPart* const parts = memory.survey + static_cast<Index>(frame) * memory.parts;
+  PartRange all = PartRange::none();
+  const PartRange* const parts = memory.ranges + static_cast<Index>(frame) * memory.parts;
   // Eight loads at once, also where a lane has fewer parts: a rest would be a loop of single ones.
   constexpr int kAtOnce = 8;
 #pragma unroll 1
   for (int begin = warp::lane(); begin < memory.parts; begin += kAtOnce * warp::kSize) {
-    SurveyPart of[kAtOnce];
+    PartRange of[kAtOnce];
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
       const int i = begin + k * warp::kSize;

@@ -1,6 +1,7 @@
 // What template_fft makes of templates and frames before it transforms any:
 //
-//   frame_survey_kernel  a block a template: its unit template (template_survey.hpp); other blocks: strips of frames
+//   frame_statistics_kernel  a block a template: its unit template (template_statistics.hpp); other blocks: strips of
+//                            frames
 //
 // A strip is as many rows of a frame as a block of factors has rows of windows. Strips begin where those blocks
 // begin, so that all windows of a block contain whole strips: the sums of a column of a strip, its values and their
@@ -25,7 +26,7 @@ struct FrameStrips {
 
   // Blocks of a frame: a thread has a column of a strip.
   Index parts(const Problem& q) const {
-    return std::min(ceil_div<Index>(count * q.right.cols, kSurveyThreads), kMostSurveyParts);
+    return std::min(ceil_div<Index>(count * q.right.cols, kStatisticsThreads), kMostRangeParts);
   }
   // The strip that begins at a row, first_sy + a multiple of kStripRows.
   __device__ __forceinline__ int at(int row) const { return (row + before) / kStripRows; }
@@ -81,9 +82,9 @@ __device__ __forceinline__ float pivot_of(const float* frame, int rows, int cols
   return fabsf(low - median) <= near && fabsf(high - median) <= near ? median : 0.0f;
 }
 
-// That of all threads of a block, for its first thread, in a fixed order.
-__device__ __forceinline__ SurveyPart part_of_threads(SurveyPart own, int threads) {
-  XCORR_SHARED(SurveyPart, of_warp, warp::kSize);
+// The range of all threads of a block, for its first thread, in a fixed order.
+__device__ __forceinline__ PartRange range_of_threads(PartRange own, int threads) {
+  XCORR_SHARED(PartRange, of_warp, warp::kSize);
   const auto of_lanes = [&](int lanes) {
 #pragma unroll
     for (int by = lanes / 2; by > 0; by /= 2) {
@@ -96,16 +97,16 @@ __device__ __forceinline__ SurveyPart part_of_threads(SurveyPart own, int thread
   if (warp::lane() == 0) of_warp[thread / warp::kSize] = own;
   block::barrier();
   if (thread < warp::kSize) {
-    own = thread < warps ? of_warp[thread] : SurveyPart::none();
+    own = thread < warps ? of_warp[thread] : PartRange::none();
     of_lanes(warp::kSize);
   }
   return own;
 }
 
 // Two blocks an SM, or columns wait for others' loads.
-static __global__ void __launch_bounds__(kSurveyThreads, 2)
-    frame_survey_kernel(TemplateProblem q, TemplateMemory memory, FrameStrips strips,
-                        const float* left, const float* right) {
+static __global__ void __launch_bounds__(kStatisticsThreads, 2)
+    frame_statistics_kernel(TemplateProblem q, TemplateMemory memory, FrameStrips strips,
+                            const float* left, const float* right) {
   wait_for_previous();
   let_next_start();
   const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
@@ -137,12 +138,12 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
       for (int y = 0; y < kStripRows; ++y) values[y] = column[(y < rows ? y : 0) * q.right_cols];
     }
   };
-  int i = part * kSurveyThreads + thread;
+  int i = part * kStatisticsThreads + thread;
   if (i < columns) choose(i);  // on its way while the pivot is found
   const float pivot = q.is_centred ? pivot_of(from, q.right_rows, q.right_cols) : 0.0f;
   if (part == 0 && thread == 0) strips.pivots[frame] = pivot;
   const auto about = static_cast<double>(pivot);
-  SurveyPart seen = SurveyPart::none();
+  PartRange seen = PartRange::none();
   while (i < columns) {
     RunSums own{};
     const auto see = [&](float value) {
@@ -158,24 +159,24 @@ static __global__ void __launch_bounds__(kSurveyThreads, 2)
       for (int y = 0; y < kStripRows; ++y) see(y < rows ? values[y] : pivot);  // which adds nothing
     }
     *to = own;
-    i += memory.parts * kSurveyThreads;
+    i += memory.parts * kStatisticsThreads;
     if (i < columns) choose(i);
   }
   block::barrier();
   if (thread == 0) add_release(strips.ready + frame, 1);
-  const SurveyPart all = part_of_threads(seen, kSurveyThreads);
-  if (thread == 0) memory.survey[item] = all;
+  const PartRange all = range_of_threads(seen, kStatisticsThreads);
+  if (thread == 0) memory.ranges[item] = all;
 }
 
-// What the survey leaves of a frame, by all threads of a block.
+// The facts of a frame from the ranges of its parts, by all threads of a block.
 __device__ __forceinline__ void store_facts(const TemplateMemory& memory, std::uint32_t* ready,
                                             int frame, int threads) {
-  SurveyPart own = SurveyPart::none();
+  PartRange own = PartRange::none();
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < memory.parts; i += threads) {
-    own.see(memory.survey[static_cast<Index>(frame) * memory.parts + i]);
+    own.see(memory.ranges[static_cast<Index>(frame) * memory.parts + i]);
   }
-  const SurveyPart all = part_of_threads(own, threads);
+  const PartRange all = range_of_threads(own, threads);
   if (threadIdx.x == 0) {
     memory.facts[frame] = facts_from(all);
     add_release(ready + frame, 1);
