@@ -36,6 +36,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "algorithms/blocks/conjugate_product.hpp"
 #include "algorithms/blocks/fftw.hpp"
 #include "algorithms/blocks/padding.hpp"
 #include "algorithms/blocks/precision.hpp"
@@ -56,38 +57,6 @@ constexpr Index kSpread = 4;  // items per thread below which an item is spread 
 // planning time.
 constexpr unsigned kRows = FFTW_NO_BUFFERING | FFTW_NO_INDIRECT_OP | FFTW_NO_DFT_R2HC |
                            FFTW_NO_RANK_SPLITS | FFTW_NO_VRANK_SPLITS | FFTW_NO_VRECURSE;
-
-// product = conj(left) * right over `n` interleaved scalars; product may be right.
-template <typename T>
-[[gnu::always_inline]] inline void multiply_conj(const T* left, const T* right, T* product,
-                                                 Index n) {
-  for (Index i = 0; i < n; i += 2) {
-    const T real = left[i] * right[i] + left[i + 1] * right[i + 1];
-    const T imaginary = left[i] * right[i + 1] - left[i + 1] * right[i];
-    product[i] = real;
-    product[i + 1] = imaginary;
-  }
-}
-
-#if defined(__x86_64__)
-template <typename T>
-[[gnu::target("avx2,fma")]] void multiply_avx2(const T* left, const T* right, T* product, Index n) {
-  multiply_conj(left, right, product, n);
-}
-#endif
-
-template <typename T>
-void multiply_baseline(const T* left, const T* right, T* product, Index n) {
-  multiply_conj(left, right, product, n);
-}
-
-template <typename T>
-auto choose_multiply() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_avx2<T>;
-#endif
-  return multiply_baseline<T>;
-}
 
 // FFTW's columns of other sizes cost about 1.5 times as much per element as those of powers of two
 // (n > 16).
@@ -346,7 +315,7 @@ class FftPlan final : public Plan {
   Problem problem_;
   int threads_;
   PanelLayout at_;
-  void (*multiply_)(const T*, const T*, T*, Index) = choose_multiply<T>();
+  void (*multiply_)(const T*, const T*, T*, Index) = device::choose_multiply<T>();
   Complex *lefts_, *rights_, *products_, *images_, *columns_, *blocks_;
   T* rows_;
   typename Library::Handle row_forward_, row_inverse_, column_forward_, column_inverse_;

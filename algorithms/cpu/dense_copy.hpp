@@ -7,45 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <cstdint>
 #include <numeric>
 
+#include "algorithms/blocks/call_side.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::cpu {
-
-// All matrices of one side of a call.
-template <typename T>
-struct CallSide {
-  const T* matrices;
-  const std::uint8_t* mask;  // null: all pixels are valid
-  View view;
-  Views views;
-  Shape shape;
-
-  const T* row(Index i, Index y) const {
-    switch (views) {
-      case Views::windows:
-        return matrices + view.offsets[i] + y * view.pitch;
-      case Views::channels:
-        return matrices + view.offsets[i * shape.rows + y];
-      default:
-        return matrices + (i * shape.rows + y) * shape.cols;
-    }
-  }
-  bool valid(Index i, Index y, Index x) const {
-    return !mask || mask[(i * shape.rows + y) * shape.cols + x] != 0;
-  }
-};
-
-template <typename T>
-CallSide<T> left_side(const Call& call, const Problem& q) {
-  return {call.lefts<T>(), call.left_mask, call.left_view, q.fields.views, q.left};
-}
-template <typename T>
-CallSide<T> right_side(const Call& call, const Problem& q) {
-  return {call.rights<T>(), call.right_mask, call.right_view, q.fields.views, q.right};
-}
 
 // Both arrays are dense and row-major.
 struct DenseCopy {
@@ -129,7 +96,7 @@ inline void remove_mean(const DenseCopy& copy, double count) {
 // zncc: as ncc, and without the mean of the valid pixels. It removes the mean of each overlap
 // again; the mean of the matrix is the pivot about which sums are made.
 template <typename T>
-void copy_matrix(const CallSide<T>& side, Index i, ScoreKind score, DenseCopy& copy) {
+void copy_matrix(const device::CallSide<T>& side, Index i, ScoreKind score, DenseCopy& copy) {
   const Shape shape = copy.shape;
   double count = 0;
   for (Index y = 0; y < shape.rows; ++y) {

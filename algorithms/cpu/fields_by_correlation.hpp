@@ -100,8 +100,8 @@ class FieldsByCorrelation final : public Plan {
 
   void compute(const Call& call) override {
     const Problem& q = problem_;
-    const auto lefts = left_side<T>(call, q);
-    const auto rights = right_side<T>(call, q);
+    const auto lefts = device::left_side<T>(call, q);
+    const auto rights = device::right_side<T>(call, q);
     Pair copied{-1, -1};
     for (Index p = 0; p < q.pairs(); ++p) {
       const Pair pair = q.pair(p);

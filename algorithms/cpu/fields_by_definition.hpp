@@ -62,8 +62,8 @@ class FieldsByDefinition final : public Plan {
   void compute(const Call& call) override {
     const Problem& q = problem_;
     const ScoreKind score = q.fields.score.kind;
-    const auto lefts = left_side<T>(call, q);
-    const auto rights = right_side<T>(call, q);
+    const auto lefts = device::left_side<T>(call, q);
+    const auto rights = device::right_side<T>(call, q);
     for (Index p = 0; p < q.pairs(); ++p) {
       const auto [l, r] = q.pair(p);
       T* out = call.outs<T>() + p * q.out_size();

@@ -12,14 +12,14 @@ namespace xcorr::cpu {
 // One matrix of a side.
 template <typename T>
 struct Matrix {
-  const CallSide<T>* side;
+  const device::CallSide<T>* side;
   Index number;
 };
 
 // use(l, r) for the values of every pixel of the overlap that is valid in both.
 template <typename T, typename Use>
 void each_valid(const Matrix<T>& left, const Matrix<T>& right, Index sy, Index sx, const Use& use) {
-  const CallSide<T>&l = *left.side, &r = *right.side;
+  const device::CallSide<T>&l = *left.side, &r = *right.side;
   const auto [first_y, rows] = overlap(l.shape.rows, r.shape.rows, sy);
   const auto [first_x, cols] = overlap(l.shape.cols, r.shape.cols, sx);
   for (Index y = first_y; y < first_y + rows; ++y) {

@@ -6,42 +6,10 @@
 #include <cmath>
 #include <cstdint>
 
+#include "algorithms/blocks/call_side.hpp"
 #include "harness/variant.hpp"
 
 namespace xcorr::template_matching {
-
-// All matrices of one side of a call.
-template <typename T>
-struct MatrixSide {
-  const T* matrices;
-  const std::uint8_t* mask;  // null: all pixels are valid
-  View view;
-  Views views;
-  Shape shape;
-
-  const T* row(Index i, Index y) const {
-    switch (views) {
-      case Views::windows:
-        return matrices + view.offsets[i] + y * view.pitch;
-      case Views::channels:
-        return matrices + view.offsets[i * shape.rows + y];
-      default:
-        return matrices + (i * shape.rows + y) * shape.cols;
-    }
-  }
-  const std::uint8_t* mask_row(Index i, Index y) const {
-    return mask ? mask + (i * shape.rows + y) * shape.cols : nullptr;
-  }
-};
-
-template <typename T>
-MatrixSide<T> left_side(const Call& call, const Problem& q) {
-  return {call.lefts<T>(), call.left_mask, call.left_view, q.fields.views, q.left};
-}
-template <typename T>
-MatrixSide<T> right_side(const Call& call, const Problem& q) {
-  return {call.rights<T>(), call.right_mask, call.right_view, q.fields.views, q.right};
-}
 
 // A part of a matrix: `rows` x `cols` elements from (y, x) on.
 struct Part {
@@ -57,7 +25,7 @@ struct Planes {
 
 // use(place in the planes, whether the pixel is valid)
 template <typename T, typename Use>
-void each_pixel(const MatrixSide<T>& side, Index i, Part part, const Use& use) {
+void each_pixel(const device::CallSide<T>& side, Index i, Part part, const Use& use) {
   for (Index y = 0; y < part.rows; ++y) {
     const std::uint8_t* mask = side.mask_row(i, part.y + y);
     const Index first = y * part.cols;
@@ -110,7 +78,8 @@ double largest_of(Index n, const Size& size) {
 // underflow, without their mean if `score` is centred. A part has a pivot of its own, so that an offset
 // that drifts through the matrix, or an outlier elsewhere in it, costs no digits.
 template <typename T>
-Facts copy_part(const MatrixSide<T>& side, Index i, Part part, ScoreKind score, const Planes& to) {
+Facts copy_part(const device::CallSide<T>& side, Index i, Part part, ScoreKind score,
+                const Planes& to) {
   Facts facts{};
   double* values = to.plane[kValues];
   const Index pixels = part.rows * part.cols;

@@ -69,8 +69,8 @@ class TilesPlan final : public Plan {
 
   void compute(const Call& call) override {
     const Problem& q = problem_;
-    const auto lefts = left_side<T>(call, q);
-    const auto rights = right_side<T>(call, q);
+    const auto lefts = device::left_side<T>(call, q);
+    const auto rights = device::right_side<T>(call, q);
     call.phase("forward");
     if (q.form == Form::n_to_mn) return each_tile(call, lefts, rights, 0, 0);
     for (Index first = 0; first < q.lefts; first += at_.slots) {
@@ -133,7 +133,7 @@ class TilesPlan final : public Plan {
     bool offset;
     Facts facts;
     Tile tile;
-    const MatrixSide<T>*lefts, *rights;
+    const device::CallSide<T>*lefts, *rights;
     Index right;  // number of the matrix that the tile is part of
   };
 
@@ -172,7 +172,7 @@ class TilesPlan final : public Plan {
     return planes;
   }
 
-  void make_template(const MatrixSide<T>& lefts, Index i, Index slot) {
+  void make_template(const device::CallSide<T>& lefts, Index i, Index slot) {
     const Problem& q = problem_;
     const Planes planes = template_planes(slot);
     const ScoreKind kind = q.fields.score.kind;
@@ -193,8 +193,8 @@ class TilesPlan final : public Plan {
 
   // Every tile of every right matrix against `count` templates from `first` on; in n-to-mn against
   // the one that belongs to the right matrix.
-  void each_tile(const Call& call, const MatrixSide<T>& lefts, const MatrixSide<T>& rights,
-                 Index first, Index count) {
+  void each_tile(const Call& call, const device::CallSide<T>& lefts,
+                 const device::CallSide<T>& rights, Index first, Index count) {
     const Problem& q = problem_;
     const Index tiles = grid_.tiles(), tasks = q.rights * tiles;
     if (right_masked()) find_most(lefts, rights, first, count);
@@ -227,7 +227,7 @@ class TilesPlan final : public Plan {
   }
 
   // The largest number of valid pixels of each pair over all shifts.
-  void find_most(const MatrixSide<T>& lefts, const MatrixSide<T>& rights, Index first,
+  void find_most(const device::CallSide<T>& lefts, const device::CallSide<T>& rights, Index first,
                  Index count) {
     const Problem& q = problem_;
     double* most = memory_ + at_.most;
@@ -269,7 +269,8 @@ class TilesPlan final : public Plan {
     return std::nearbyint(static_cast<double>(s.surface[kCount][y * Correlator::pitch(grid_) + x]));
   }
 
-  void prepare(const MatrixSide<T>& rights, Index r, const Tile& tile, int thread, Scratch& s) {
+  void prepare(const device::CallSide<T>& rights, Index r, const Tile& tile, int thread,
+               Scratch& s) {
     const ScoreKind kind = problem_.fields.score.kind;
     const Index rows = tile.input.rows, cols = tile.input.cols;
     s.tile = tile;

@@ -25,6 +25,7 @@
 #include <complex>
 #include <mutex>
 
+#include "algorithms/blocks/conjugate_product.hpp"
 #include "algorithms/blocks/fftw.hpp"
 #include "algorithms/blocks/padding.hpp"
 #include "algorithms/blocks/precision.hpp"
@@ -46,35 +47,6 @@ Shape points_of(const Problem& q, const TileGrid& grid) {
   if (grid.inside) return {device::smooth_size(grid.rows), device::smooth_size(grid.cols)};
   return {device::smooth_size(device::padded_size(q.left.rows, q.right.rows, q.window.sy)),
           device::smooth_size(device::padded_size(q.left.cols, q.right.cols, q.window.sx))};
-}
-
-// product = conj(left) * right over n complex numbers; product may be right.
-template <typename C>
-[[gnu::always_inline]] inline void multiply_conj(const C* left, const C* right, C* product,
-                                                 Index n) {
-  for (Index i = 0; i < 2 * n; i += 2) {
-    const C real = left[i] * right[i] + left[i + 1] * right[i + 1];
-    const C imaginary = left[i] * right[i + 1] - left[i + 1] * right[i];
-    product[i] = real;
-    product[i + 1] = imaginary;
-  }
-}
-#if defined(__x86_64__)
-template <typename C>
-[[gnu::target("avx2,fma")]] void multiply_avx2(const C* left, const C* right, C* product, Index n) {
-  multiply_conj(left, right, product, n);
-}
-#endif
-template <typename C>
-void multiply_baseline(const C* left, const C* right, C* product, Index n) {
-  multiply_conj(left, right, product, n);
-}
-template <typename C>
-auto choose_multiply() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_avx2<C>;
-#endif
-  return multiply_baseline<C>;
 }
 
 }  // namespace
@@ -136,7 +108,7 @@ class TileTransforms {
                  C* out) const {
     double* product = products_ + thread * sizes_.spectrum;
     multiply_(real(spectrum(lefts_, slot, left)), real(spectrum(rights_, thread, right)),
-              real(product), points_.rows * (points_.cols / 2 + 1));
+              real(product), 2 * points_.rows * (points_.cols / 2 + 1));
     C* at = image(thread);
     device::Fftw<C>::c2r(inverse_, raw(product), at);
     const C scale = C{1} / static_cast<C>(points_.size());
@@ -194,7 +166,7 @@ class TileTransforms {
   Index planes_, cols_;
   bool inside_;
   double *lefts_, *rights_, *products_, *images_;
-  void (*multiply_)(const C*, const C*, C*, Index) = choose_multiply<C>();
+  void (*multiply_)(const C*, const C*, C*, Index) = device::choose_multiply<C>();
   typename device::Fftw<C>::Handle forward_, inverse_;
 };
 
