@@ -133,6 +133,67 @@ __device__ __forceinline__ int first_of_block() {
   return static_cast<int>(blockIdx.y) * kBlockTemplates;
 }
 
+// A barrier of one warpgroup. Numbers of barriers are constants.
+__device__ __forceinline__ void wait_for_warpgroup(int warpgroup) {
+  if (warpgroup == 0) {
+    block::barrier(1, kWarpgroup);
+  } else {
+    block::barrier(2, kWarpgroup);
+  }
+}
+
+// Words of the templates from `first` on for the columns of the left matrix from step `begin` on, to the panel of a
+// warpgroup. store(i, at, words) puts the words of column `at` of template i there. `row_words` is the number of these
+// columns, thread() the number of the thread in the warpgroup.
+template <typename Maths, int kSpread, typename Thread, typename Store>
+__device__ __forceinline__ void stage_panel(const WarpgroupLayout& q, const float* left, int first,
+                                            int channel, int begin, int row_words,
+                                            const Thread& thread, const Store& store) {
+#pragma unroll 1
+  for (int i = 0; i < kProductRows / kSpread; ++i) {
+    const int length = first + i < q.templates ? q.length : 0;
+    const float* const of =
+        left + (static_cast<Index>(first + i) * q.channels + channel) * q.length;
+    const auto of_template = [&](int at) { return load_or_zero(of, at, length); };
+#pragma unroll 4
+    for (int at = thread(); at < row_words; at += kWarpgroup) {
+      std::uint32_t words[Maths::kParts];
+      Maths::template_words(of_template, begin * Maths::kStep - kSpread + at, words);
+      store(i, at, words);
+    }
+  }
+}
+
+// The products of the steps of a panel, which run while the words `a` of the next ones are loaded. load(words, step, count)
+// loads those of `count` steps, multiply(words, step, count) starts their products, finish() waits for these.
+template <int kAtOnce, typename Left, typename Load, typename Multiply, typename Finish>
+__device__ __forceinline__ void multiply_panel(Left (&a)[2][kAtOnce], int steps, const Load& load,
+                                               const Multiply& multiply, const Finish& finish) {
+  const int last = steps - kAtOnce;  // where a whole group may begin
+  int step = 0;
+  if (step <= last) load(a[0], step, kAtOnce);
+#pragma unroll 1
+  for (; step + kAtOnce <= last; step += 2 * kAtOnce) {
+    multiply(a[0], step, kAtOnce);
+    load(a[1], step + kAtOnce, kAtOnce);
+    finish();
+    multiply(a[1], step + kAtOnce, kAtOnce);
+    if (step + 2 * kAtOnce <= last) load(a[0], step + 2 * kAtOnce, kAtOnce);
+    finish();
+  }
+  if (step <= last) {
+    multiply(a[0], step, kAtOnce);
+    finish();
+    step += kAtOnce;
+  }
+#pragma unroll 1
+  for (; step < steps; ++step) {
+    load(a[0], step, 1);
+    multiply(a[0], step, 1);
+    finish();
+  }
+}
+
 // The tasks of all tiles of a block, for the templates of blockIdx.y. part_of(shift) is the part of the
 // signal that the tile of `shift` and those after it needs: sample(c, i) is its sample i of channel
 // c, start(row) what the sums of template `row` of the block begin with. use(sums, shift) is called
@@ -154,13 +215,6 @@ __device__ __forceinline__ void each_task(const WarpgroupLayout& q, const float*
   const int part_words = q.channel_words / kParts;
   // Where column 0 of the block has part p, in words.
   const auto place = [&](int p) { return (p % kPlanes * q.plane + p / kPlanes) * kPartWords; };
-  const auto wait_for_warpgroup = [&] {
-    if (warpgroup == 0) {
-      block::barrier(1, kWarpgroup);
-    } else {
-      block::barrier(2, kWarpgroup);
-    }
-  };
   std::uint32_t* const panel = signal + q.channels * q.channel_words + warpgroup * q.panel_words;
   const int row_words = q.panel_steps * Maths::kStep + kSpread;
   const int panel_part_words = kTemplates * row_words;
@@ -217,26 +271,18 @@ __device__ __forceinline__ void each_task(const WarpgroupLayout& q, const float*
       while (channel < q.channels) {
         if (sums.group != kept) {
           // Nobody of the warpgroup reads the panel before any more.
-          wait_for_warpgroup();
-          const int first = first_of_block() + sums.group * kTemplates;
-#pragma unroll 1
-          for (int i = 0; i < kTemplates; ++i) {
-            const int length = first + i < q.templates ? q.length : 0;
-            const float* const of =
-                left + (static_cast<Index>(first + i) * q.channels + channel) * q.length;
-            const auto of_template = [&](int at) { return load_or_zero(of, at, length); };
-#pragma unroll 4
-            for (int at = opaque(thread); at < row_words; at += kWarpgroup) {
-              std::uint32_t words[kParts];
-              Maths::template_words(of_template, begin * Maths::kStep - kSpread + at, words);
+          wait_for_warpgroup(warpgroup);
+          stage_panel<Maths, kSpread>(
+              q, left, first_of_block() + sums.group * kTemplates, channel, begin, row_words,
+              [&] { return opaque(thread); },
+              [&](int i, int at, const std::uint32_t (&words)[kParts]) {
 #pragma unroll
-              for (int part = 0; part < kParts; ++part) {
-                panel[part * panel_part_words + i * row_words + at] = words[part];
-              }
-            }
-          }
+                for (int part = 0; part < kParts; ++part) {
+                  panel[part * panel_part_words + i * row_words + at] = words[part];
+                }
+              });
           if (q.channels == 1 && q.panel_steps == q.steps) kept = sums.group;
-          wait_for_warpgroup();
+          wait_for_warpgroup(warpgroup);
         }
 
         Left a[2][kAtOnce];
@@ -278,31 +324,7 @@ __device__ __forceinline__ void each_task(const WarpgroupLayout& q, const float*
             for (int i = 0; i < kSums; ++i) sums.d[i] += fresh[i];
           }
         };
-        // Products run while the words of the next ones are loaded.
-        const int steps = std::min(q.panel_steps, q.steps - begin);
-        const int last = steps - kAtOnce;  // where a whole group may begin
-        int step = 0;
-        if (step <= last) load(a[0], step, kAtOnce);
-#pragma unroll 1
-        for (; step + kAtOnce <= last; step += 2 * kAtOnce) {
-          multiply(a[0], step, kAtOnce);
-          load(a[1], step + kAtOnce, kAtOnce);
-          finish();
-          multiply(a[1], step + kAtOnce, kAtOnce);
-          if (step + 2 * kAtOnce <= last) load(a[0], step + 2 * kAtOnce, kAtOnce);
-          finish();
-        }
-        if (step <= last) {
-          multiply(a[0], step, kAtOnce);
-          finish();
-          step += kAtOnce;
-        }
-#pragma unroll 1
-        for (; step < steps; ++step) {
-          load(a[0], step, 1);
-          multiply(a[0], step, 1);
-          finish();
-        }
+        multiply_panel(a, std::min(q.panel_steps, q.steps - begin), load, multiply, finish);
         begin += q.panel_steps;
         if (begin >= q.steps) {
           begin = 0;

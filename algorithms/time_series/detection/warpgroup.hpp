@@ -286,13 +286,6 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
   const auto panel = [&] { return signals + At::panels(q) + warpgroup() * q.panel_words; };
   float* const factors = dynamic_shared<float>() + At::factors(q);
   const float* const starts = dynamic_shared<float>() + At::starts(q);
-  const auto wait_for_warpgroup = [&] {
-    if (warpgroup() == 0) {
-      block::barrier(1, kWarpgroup);
-    } else {
-      block::barrier(2, kWarpgroup);
-    }
-  };
   const int row_words = q.panel_steps * Maths::kStep + kSpread;
 
   // What the templates make of a line. A thread alone reads what it stores.
@@ -349,23 +342,13 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
           // A warpgroup's tasks are of one group.
           if (!one_panel || (round == 0 && tile == static_cast<int>(blockIdx.x))) {
             // Nobody of the warpgroup reads the panel before any more.
-            wait_for_warpgroup();
-            const int first = first_of_block() + sums.group * kTemplates;
-#pragma unroll 1
-            for (int i = 0; i < kTemplates; ++i) {
-              const int length = first + i < q.templates ? q.length : 0;
-              const float* const of =
-                  p.memory.templates +
-                  (static_cast<Index>(first + i) * q.channels + channel) * q.length;
-              const auto of_template = [&](int at) { return load_or_zero(of, at, length); };
-#pragma unroll 4
-              for (int at = thread(); at < row_words; at += kWarpgroup) {
-                std::uint32_t words[1];
-                Maths::template_words(of_template, begin * Maths::kStep - kSpread + at, words);
-                panel()[(i / 2 * row_words + at) * 2 + i % 2] = words[0];
-              }
-            }
-            wait_for_warpgroup();
+            wait_for_warpgroup(warpgroup());
+            stage_panel<Maths, kSpread>(
+                q, p.memory.templates, first_of_block() + sums.group * kTemplates, channel, begin,
+                row_words, thread, [&](int i, int at, const std::uint32_t (&words)[1]) {
+                  panel()[(i / 2 * row_words + at) * 2 + i % 2] = words[0];
+                });
+            wait_for_warpgroup(warpgroup());
           }
           if (channel == 0 && begin == 0) {
             Turns::take(warpgroup());
@@ -414,31 +397,7 @@ __device__ __forceinline__ void each_task_in_turns(const Products& p, const Warp
             warpgroup::commit();
           };
           const auto finish = [] { warpgroup::wait<0>(); };
-          // Products run while the words of the next ones are loaded.
-          const int steps = std::min(q.panel_steps, q.steps - begin);
-          const int last = steps - kAtOnce;  // where a whole group may begin
-          int step = 0;
-          if (step <= last) load(a[0], step, kAtOnce);
-#pragma unroll 1
-          for (; step + kAtOnce <= last; step += 2 * kAtOnce) {
-            multiply(a[0], step, kAtOnce);
-            load(a[1], step + kAtOnce, kAtOnce);
-            finish();
-            multiply(a[1], step + kAtOnce, kAtOnce);
-            if (step + 2 * kAtOnce <= last) load(a[0], step + 2 * kAtOnce, kAtOnce);
-            finish();
-          }
-          if (step <= last) {
-            multiply(a[0], step, kAtOnce);
-            finish();
-            step += kAtOnce;
-          }
-#pragma unroll 1
-          for (; step < steps; ++step) {
-            load(a[0], step, 1);
-            multiply(a[0], step, 1);
-            finish();
-          }
+          multiply_panel(a, std::min(q.panel_steps, q.steps - begin), load, multiply, finish);
           begin += q.panel_steps;
           if (begin >= q.steps) {
             begin = 0;
