@@ -15,6 +15,7 @@
 #include <bit>
 #include <cmath>
 
+#include "algorithms/blocks/inverse_root.hpp"
 #include "algorithms/blocks/lane_median.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/blocks/template_problem.hpp"
@@ -151,18 +152,9 @@ __device__ __forceinline__ double largest_of_threads(double value, int threads) 
   return largest;
 }
 
-// 1 / sqrt(value), rounded twice, of a number that float32 need not hold. A power of 4 times the
-// value changes no bit but the exponent's.
+// 1 / sqrt(value), rounded twice.
 __device__ __forceinline__ double inverse_square_root(double value) {
-  const auto bits = std::bit_cast<std::uint64_t>(value);
-  const int exponent = static_cast<int>(bits >> 52) - 1023;
-  const int odd = exponent & 1, half = (exponent - odd) / 2;
-  const auto power = [](int of) {
-    return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + of) << 52);
-  };
-  const double small = std::bit_cast<double>((bits & 0xfffffffffffffu) |
-                                             static_cast<std::uint64_t>(1023 + odd) << 52);
-  return static_cast<double>(1.0f / std::sqrt(static_cast<float>(small))) * power(-half);
+  return inverse_root_by(value, [](float small) { return 1.0f / std::sqrt(small); });
 }
 
 // The sum of squares of `terms` elements about their mean that is no more than what rounding leaves of a constant;

@@ -20,6 +20,7 @@
 // whose windows hold it.
 #include <bit>
 
+#include "algorithms/blocks/float_order.hpp"
 #include "algorithms/time_series/warp_plan.hpp"
 #include "harness/variant.hpp"
 
@@ -40,9 +41,6 @@ struct Scale {
   float times, back;
 };
 
-__device__ __forceinline__ std::uint32_t size_bits(float value) {
-  return bits_of(value) & 0x7fffffffu;
-}
 // Of eight neighbouring lanes.
 __device__ __forceinline__ std::uint32_t largest_of_eight(std::uint32_t bits) {
 #pragma unroll

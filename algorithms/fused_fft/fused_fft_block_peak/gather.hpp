@@ -4,6 +4,7 @@
 // noted.
 #pragma once
 
+#include "algorithms/blocks/float_order.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/pair_columns.hpp"
 #include "algorithms/fused_fft/pair_scale.hpp"
@@ -83,15 +84,13 @@ static __device__ __forceinline__ float sum_of_block(float mine, float* of_warp)
 
 // The largest absolute value of all threads of a block; NaN, or infinite, where one is.
 static __device__ __forceinline__ float largest_of_block(float mine, float* of_warp) {
-  // As whole numbers, of which those that are infinite or none are the largest.
-  const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu; };
   const int thread = static_cast<int>(threadIdx.x);
-  std::uint32_t most = warp::largest(bits(mine));
+  std::uint32_t most = warp::largest(size_bits(mine));
   block::barrier();  // what was there has been read
   if (thread % warp::kSize == 0) of_warp[thread / warp::kSize] = std::bit_cast<float>(most);
   block::barrier();
   for (int i = 0; i < kGatherThreads / warp::kSize; ++i) {
-    most = bits(of_warp[i]) > most ? bits(of_warp[i]) : most;
+    most = size_bits(of_warp[i]) > most ? size_bits(of_warp[i]) : most;
   }
   return std::bit_cast<float>(most);
 }

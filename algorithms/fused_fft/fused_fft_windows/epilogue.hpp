@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "algorithms/blocks/float_order.hpp"
 #include "algorithms/blocks/peaks.hpp"
 #include "algorithms/device/votes.hpp"
 #include "algorithms/fused_fft/lane_bits.hpp"
@@ -125,15 +126,14 @@ __device__ __forceinline__ void note_tops(const Complex (&row0)[16], const Compl
   if (lane == 0) notes.broken = broken;
 }
 
-// A number that is larger for a larger value: 0 of what is no number, the same of both zeros.
+// order_of() a value, 0 of what is no number.
 __device__ __forceinline__ std::uint32_t rank_of(float value) {
-  const std::uint32_t bits = bits_of(value + 0.0f);
-  const std::uint32_t rank = bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+  const std::uint32_t rank = order_of(value);
   return is_number(value) ? rank : 0;
 }
 __device__ __forceinline__ float value_of_rank(std::uint32_t rank) {
   if (rank == 0) return no_number();
-  return std::bit_cast<float>(rank >> 31 != 0 ? rank & 0x7fffffffu : ~rank);
+  return value_of_order(rank);
 }
 
 // The first of 64 rows, two of a lane, whose rank is the largest.

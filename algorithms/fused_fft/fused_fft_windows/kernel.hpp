@@ -109,7 +109,7 @@ __device__ __forceinline__ PairScale scale_of(Complex squares, const FoldedSide&
   const auto largest = [](const FoldedSide& side) {
     std::uint32_t most = 0;
     side.each(0, 64, [&](float value) {
-      const std::uint32_t bits = std::bit_cast<std::uint32_t>(value - side.mean) & 0x7fffffffu;
+      const std::uint32_t bits = size_bits(value - side.mean);
       most = bits > most ? bits : most;
     });
     return std::bit_cast<float>(warp::largest(most));

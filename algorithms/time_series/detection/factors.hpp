@@ -16,6 +16,7 @@
 
 #include <cmath>
 
+#include "algorithms/blocks/inverse_root.hpp"
 #include "algorithms/time_series/detection/prepare.hpp"
 
 namespace xcorr::time_series {
@@ -80,15 +81,7 @@ __device__ __forceinline__ float inverse_root(float value) {
 
 // The factor of a window by its squares, which may be numbers that float32 does not hold.
 __device__ __forceinline__ float inverse_root(double value) {
-  const auto bits = std::bit_cast<std::uint64_t>(value);
-  const int exponent = static_cast<int>(bits >> 52) - 1023;
-  const int odd = exponent & 1, half = (exponent - odd) / 2;
-  const auto power = [](int of) {
-    return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + of) << 52);
-  };
-  const double small = std::bit_cast<double>((bits & 0xfffffffffffffu) |
-                                             static_cast<std::uint64_t>(1023 + odd) << 52);
-  const double root = inverse_root(static_cast<float>(small)) * power(-half);
+  const double root = inverse_root_by(value, [](float small) { return inverse_root(small); });
   const bool wide = value >= kWideNorm * kWideNorm;
   return static_cast<float>(wide ? root * (-1 / static_cast<double>(kWideScale)) : root);
 }

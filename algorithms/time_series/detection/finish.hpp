@@ -3,6 +3,7 @@
 // its blocks are on the device at once and wait for each other.
 #pragma once
 
+#include "algorithms/blocks/float_order.hpp"
 #include "algorithms/device/memory.hpp"
 #include "algorithms/time_series/detection/survey.hpp"
 
@@ -51,22 +52,10 @@ __device__ __forceinline__ void each_tile_of_groups(const Products& p, const Cut
       first = false;
       const int shift =
           tile * block_shifts + opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kShifts;
-      if (shift >= p.q.shifts) continue;
-      const GlobalFactors factors{p.memory.factors + shift};
-      if (wide) take_back_scale(sums, factors);
-      use(sums, factors, group * kGroup, shift);
+      use_sums(p, sums, wide, group * kGroup, shift, use);
     }
     after(group * kGroup);
   }
-}
-
-// Bits of a score in the order of scores.
-__device__ __forceinline__ std::uint32_t ordered(float score) {
-  const std::uint32_t bits = bits_of(score + 0.0f);  // both zeros are one
-  return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
-__device__ __forceinline__ float from_ordered(std::uint32_t key) {
-  return std::bit_cast<float>(key >> 31 ? key & 0x7fffffffu : ~key);
 }
 
 // One more digit of the two middle numbers of each template, from the counts of digits, which become
@@ -108,13 +97,14 @@ __device__ __forceinline__ void select_digits(const Products& p, int shift, bool
       }
       warp::barrier();
       if (begins && all == 0 && lane == 0) {  // no number at all
-        selection.found[k] = ordered(not_a_number());
+        selection.found[k] = order_of(not_a_number());
         selection.rank[k] = 0;
       }
     }
     warp::barrier();
     if (shift != 0 || lane != 0) continue;
-    const double lower = from_ordered(selection.found[0]), upper = from_ordered(selection.found[1]);
+    const double lower = value_of_order(selection.found[0]),
+                 upper = value_of_order(selection.found[1]);
     const double middle = lower == upper ? lower : 0.5 * (lower + upper);
     if (of_deviations) {
       p.memory.thresholds[row] = {float_from(selection.median + p.asked.deviations * middle)};
@@ -159,7 +149,7 @@ __device__ __forceinline__ void find_thresholds(const Products& p, const WarpSha
             const float value =
                 of_deviations ? static_cast<float>(std::fabs(score - median[half])) : score;
             if (!(value == value)) return;
-            const std::uint32_t key = ordered(value);
+            const std::uint32_t key = order_of(value);
 #pragma unroll
             for (int k = 0; k < 2; ++k) {
               if (shift < 24 && key >> (shift + 8) != found[half][k] >> (shift + 8)) continue;

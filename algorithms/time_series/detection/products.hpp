@@ -231,6 +231,18 @@ WarpShape warp_shape(const Problem& q, int threads) {
   return {{panel, tiles, 0}, threads, tile_shifts, words};
 }
 
+// use(sums, factors, first template, first shift) for the sums that add_tile() made from `shift` on, unless these shifts
+// are beyond the last.
+template <typename Sums, typename Use>
+__device__ __forceinline__ void use_sums(const Products& p, Sums& sums, bool wide,
+                                         int first_template, int shift, const Use& use) {
+  if (shift < p.q.shifts) {
+    const GlobalFactors factors{p.memory.factors + shift};
+    if (wide) take_back_scale(sums, factors);
+    use(sums, factors, first_template, shift);
+  }
+}
+
 // Blocks are whole warps. The tiles of shifts are along x, the groups of templates along y.
 // use(sums, factors, first template, first shift) is called by all lanes of a warp with shifts. Tile
 // number i of `tiles` is tile tile_of(i).
@@ -246,11 +258,7 @@ __device__ __forceinline__ void each_tile(const Products& p, const Cut& cut, int
     const bool wide = add_tile(maths, p, cut, tile_of(i), i == static_cast<int>(blockIdx.x), sums);
     const int shift = tile_of(opaque(i)) * block_shifts +
                       opaque(static_cast<int>(threadIdx.x)) / warp::kSize * kShifts;
-    if (shift < p.q.shifts) {
-      const GlobalFactors factors{p.memory.factors + shift};
-      if (wide) take_back_scale(sums, factors);
-      use(sums, factors, first_template(cut), shift);
-    }
+    use_sums(p, sums, wide, first_template(cut), shift, use);
   }
 }
 
