@@ -11,6 +11,7 @@
 
 #include "algorithms/blocks/peaks.hpp"
 #include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/launch.hpp"
 
 namespace xcorr::device {
@@ -192,10 +193,10 @@ static __global__ void __launch_bounds__(warp::kSize) records_kernel(PeakSearch 
 class PeakSearchPlan {
  public:
   PeakSearchPlan() = default;
-  // `pieces` lays out the workspace (template_statistics.hpp). `top_parts`: how many tops of a surface
+  // `top_parts`: how many tops of a surface
   // a kernel before writes; 0: tops_kernel is launched.
-  template <typename Pieces>
-  PeakSearchPlan(const Problem& q, Index top_parts, Pieces& pieces) : own_tops_(top_parts == 0) {
+  PeakSearchPlan(const Problem& q, Index top_parts, Workspace& workspace)
+      : own_tops_(top_parts == 0) {
     search_.rows = static_cast<int>(q.out_rows());
     search_.cols = static_cast<int>(q.out_cols());
     search_.pairs = static_cast<int>(q.pairs());
@@ -203,10 +204,10 @@ class PeakSearchPlan {
     search_.parts =
         static_cast<int>(std::min(ceil_div(q.out_size(), kSearchPart), kMostSearchParts));
     search_.top_parts = own_tops_ ? search_.parts : static_cast<int>(top_parts);
-    surfaces_ = pieces.template take<float>(q.out_elements());
+    surfaces_ = workspace.take<float>(q.out_elements());
     search_.surfaces = surfaces_;
-    search_.tops = pieces.template take<PartTop>(q.pairs() * search_.top_parts);
-    search_.seconds = pieces.template take<float>(q.pairs() * search_.parts);
+    search_.tops = workspace.take<PartTop>(q.pairs() * search_.top_parts);
+    search_.seconds = workspace.take<float>(q.pairs() * search_.parts);
   }
   // Yes, or why a surface has more outputs than the search can number.
   static Support supports(const Problem& q) {

@@ -19,6 +19,7 @@
 #include "algorithms/blocks/lane_median.hpp"
 #include "algorithms/blocks/plan.hpp"
 #include "algorithms/blocks/template_problem.hpp"
+#include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/device/memory.hpp"
 
@@ -90,43 +91,25 @@ struct TemplateMemory {
   Areas areas;
 };
 
-// Lays out a workspace in pieces of 256 bytes. Without memory it only counts.
-class Pieces {
- public:
-  explicit Pieces(void* base) : base_(static_cast<char*>(base)) {}
-  template <typename T>
-  T* take(Index count) {
-    T* const here = base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + bytes_);
-    const auto size = static_cast<std::size_t>(count) * sizeof(T);
-    bytes_ += (size + 255) / 256 * 256;
-    return here;
-  }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  char* base_;
-  std::size_t bytes_ = 0;
-};
-
 // `parts`: blocks that make ranges of a frame.
-inline TemplateMemory template_memory(const Problem& q, Pieces& pieces, Index parts,
+inline TemplateMemory template_memory(const Problem& q, Workspace& workspace, Index parts,
                                       Areas areas = {}) {
   const ScoreKind kind = q.fields.score.kind;
   TemplateMemory memory;
   memory.parts = static_cast<int>(parts);
   if (kind == ScoreKind::product) return memory;
-  memory.units = pieces.take<float>(q.left_elements());
-  if (areas.count > 0) areas.pivots = pieces.take<AreaPivot>(q.rights * areas.count);
+  memory.units = workspace.take<float>(q.left_elements());
+  if (areas.count > 0) areas.pivots = workspace.take<AreaPivot>(q.rights * areas.count);
   memory.areas = areas;
   if (!is_normalised(kind)) return memory;
-  memory.factors = pieces.take<float>(q.rights * q.out_size());
-  memory.facts = pieces.take<FrameFacts>(q.rights);
-  memory.ranges = pieces.take<PartRange>(q.rights * memory.parts);
+  memory.factors = workspace.take<float>(q.rights * q.out_size());
+  memory.facts = workspace.take<FrameFacts>(q.rights);
+  memory.ranges = workspace.take<PartRange>(q.rights * memory.parts);
   return memory;
 }
-inline TemplateMemory template_memory(const Problem& q, Pieces& pieces, const Areas& areas) {
-  return template_memory(q, pieces, std::min(ceil_div(q.right.size(), kRangePart), kMostRangeParts),
-                         areas);
+inline TemplateMemory template_memory(const Problem& q, Workspace& workspace, const Areas& areas) {
+  return template_memory(q, workspace,
+                         std::min(ceil_div(q.right.size(), kRangePart), kMostRangeParts), areas);
 }
 
 // The sum over the threads of a block of `threads`, for all of them, in a fixed order.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "algorithms/blocks/padding.hpp"
+#include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/fft/geometry.hpp"
 
@@ -102,7 +103,6 @@ struct FftChunks {
   Rectangle chunk{};
   bool all_spectra = false;  // n-to-m: spectra of all matrices are kept, each is transformed once
   bool in_place = false;     // products replace the spectra of the rights
-  Index spectra = 0, products = 0, end = 0;
 
   bool single(const Problem& q) const {
     return chunk.lefts >= q.lefts && chunk.rights >= g.pair_pitch;
@@ -153,12 +153,25 @@ inline FftChunks fft_chunks(const Problem& q, Index scalar_bytes, Transform tran
   };
   g.in = image(g.input_slots());
   g.out = image(g.pair_slots);
-  const auto after = [](Index offset, Index bytes) { return (offset + bytes + 255) / 256 * 256; };
-  at.spectra = g.by_rows ? after(0, g.input_slots() * spectrum_bytes) : 0;
-  at.products = at.in_place ? at.spectra + g.left_slots * spectrum_bytes
-                            : after(at.spectra, g.input_slots() * spectrum_bytes);
-  at.end = after(at.products, g.pair_slots * spectrum_bytes);
   return at;
 }
+
+// Images, spectra and products of a chunk. Images lie in the place of their spectra, but for transforms by rows.
+template <typename T, typename Complex>
+struct FftMemory {
+  FftMemory(const FftChunks& at, Workspace& workspace) {
+    const FftGeometry& g = at.g;
+    if (g.by_rows) images = workspace.take<T>(2 * g.input_slots() * g.spectrum);
+    spectra = workspace.take<Complex>(g.input_slots() * g.spectrum);
+    if (!g.by_rows) images = reinterpret_cast<T*>(spectra);
+    if (!at.in_place) {
+      products = workspace.take<Complex>(g.pair_slots * g.spectrum);
+    } else if (spectra != nullptr) {
+      products = spectra + g.left_slots * g.spectrum;
+    }
+  }
+  T* images = nullptr;
+  Complex *spectra = nullptr, *products = nullptr;
+};
 
 }  // namespace xcorr::fft

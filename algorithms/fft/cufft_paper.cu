@@ -28,6 +28,7 @@
 // memory at a time (n-to-m 128:128 at 256 x 256: 35 GB beside the outputs). Not emulated.
 #include <algorithm>
 
+#include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/cuda.hpp"
 #include "algorithms/fft/block_sum.hpp"
 #include "algorithms/fft/geometry.hpp"
@@ -154,40 +155,37 @@ FftGeometry geometry(const Problem& q) {
   return g;
 }
 
-// Where things lie in the workspace, in bytes; the work area comes last.
-struct Places {
-  Index products, real, squares, scales, work;
-};
+struct PaperMemory {
+  PaperMemory(const Problem& q, const FftGeometry& g, std::size_t work_bytes, Workspace workspace)
+      : spectra(workspace.take<Complex>(g.input_slots() * g.spectrum)),
+        products(q.form == Form::n_to_m ? workspace.take<Complex>(g.pair_slots * g.spectrum)
+                                        : nullptr),
+        real(workspace.take<T>(std::max(g.input_slots(), g.pair_slots) * g.in.slot)),
+        squares(workspace.take<double>(g.input_slots())),
+        scales(workspace.take<SideScales>(1)),
+        work(workspace.take<char>(static_cast<Index>(work_bytes))),
+        bytes(workspace.bytes()) {}
 
-Places places(const Problem& q, const FftGeometry& g) {
-  const auto after = [](Index offset, Index bytes) { return (offset + bytes + 255) / 256 * 256; };
-  const Index spectrum_bytes = g.spectrum * Index{sizeof(Complex)};
-  Places at{};
-  at.products = after(0, g.input_slots() * spectrum_bytes);
-  at.real =
-      q.form == Form::n_to_m ? after(at.products, g.pair_slots * spectrum_bytes) : at.products;
-  at.squares =
-      after(at.real, std::max(g.input_slots(), g.pair_slots) * g.in.slot * Index{sizeof(T)});
-  at.scales = after(at.squares, g.input_slots() * Index{sizeof(double)});
-  at.work = after(at.scales, sizeof(SideScales));
-  return at;
-}
+  Complex* spectra;
+  Complex* products;  // of n-to-m; else they replace the spectra of the rights
+  T* real;            // padded inputs, later the circular outputs
+  double* squares;
+  SideScales* scales;
+  char* work;
+  std::size_t bytes;
+};
 
 class PaperPlan final : public Plan {
  public:
   explicit PaperPlan(const PlanRequest& request)
-      : problem_(request.problem), g_(geometry(problem_)), transforms_(g_) {
-    const Places at = places(problem_, g_);
-    char* base = static_cast<char*>(request.workspace);
-    lefts_ = reinterpret_cast<Complex*>(base);
-    rights_ = lefts_ + g_.left_slots * g_.spectrum;
-    products_ =
-        problem_.form == Form::n_to_m ? reinterpret_cast<Complex*>(base + at.products) : rights_;
-    real_ = reinterpret_cast<T*>(base + at.real);
-    squares_ = reinterpret_cast<double*>(base + at.squares);
-    scales_ = reinterpret_cast<SideScales*>(base + at.scales);
-    transforms_.make(g_);
-    transforms_.use(base + at.work);
+      : problem_(request.problem),
+        g_(geometry(problem_)),
+        transforms_(g_),
+        memory_(problem_, g_, transforms_.make(g_), Workspace(request.workspace)),
+        lefts_(memory_.spectra),
+        rights_(lefts_ + g_.left_slots * g_.spectrum),
+        products_(memory_.products != nullptr ? memory_.products : rights_) {
+    transforms_.use(memory_.work);
   }
 
   void compute(const Call& call) override {
@@ -195,28 +193,30 @@ class PaperPlan final : public Plan {
     const Problem& q = problem_;
     const FftChunk<T> all = {
         call.lefts<T>(), call.rights<T>(), call.outs<T>(), q.lefts, 1, q.rights, 1, q.pairs()};
-    pad(g_, all, real_, stream);
+    pad(g_, all, memory_.real, stream);
     make_sides_alike(stream);
     call.phase("forward");
-    transforms_.forward(real_, lefts_, stream);
+    transforms_.forward(memory_.real, lefts_, stream);
     call.phase("hadamard");
     hadamard(stream);
     call.phase("inverse");
-    transforms_.inverse(products_, real_, stream);
+    transforms_.inverse(products_, memory_.real, stream);
     call.phase("rest");
-    crop(g_, all, real_, T(1) / static_cast<T>(g_.rows * g_.cols), stream);
+    crop(g_, all, memory_.real, T(1) / static_cast<T>(g_.rows * g_.cols), stream);
   }
 
  private:
   void make_sides_alike(cudaStream_t stream) const {
-    const PaddedMatrices of{real_, g_.in, g_.left_slots, g_.input_slots(), g_.left, g_.right};
+    const PaddedMatrices of{memory_.real,     g_.in,   g_.left_slots,
+                            g_.input_slots(), g_.left, g_.right};
     const auto blocks = [](Index slots) {
       return dim3(static_cast<unsigned>(std::min<Index>(slots, Index{1} << 20)));
     };
-    launch(squares_kernel, blocks(of.slots), dim3(kSumThreads), 0, stream, of, squares_);
-    launch(scales_kernel, dim3(1), dim3(kSumThreads), 0, stream, squares_, of.left_slots, of.slots,
-           scales_);
-    launch(scale_lefts_kernel, blocks(of.left_slots), dim3(kSumThreads), 0, stream, of, scales_);
+    launch(squares_kernel, blocks(of.slots), dim3(kSumThreads), 0, stream, of, memory_.squares);
+    launch(scales_kernel, dim3(1), dim3(kSumThreads), 0, stream, memory_.squares, of.left_slots,
+           of.slots, memory_.scales);
+    launch(scale_lefts_kernel, blocks(of.left_slots), dim3(kSumThreads), 0, stream, of,
+           memory_.scales);
   }
 
   void hadamard(cudaStream_t stream) const {
@@ -227,21 +227,19 @@ class PaperPlan final : public Plan {
     if (q.form == Form::n_to_m) {
       const Index threads = (q.pairs() * g_.spectrum + kItems - 1) / kItems;
       launch(hadamard_n_to_m, dim3(blocks(threads)), dim3(kThreads), 0, stream, lefts_, rights_,
-             products_, g_.spectrum, q.rights, q.pairs(), scales_);
+             products_, g_.spectrum, q.rights, q.pairs(), memory_.scales);
     } else {
       const dim3 grid(blocks(g_.spectrum), static_cast<unsigned>(std::min<Index>(q.lefts, 65535)));
       launch(hadamard_in_place, grid, dim3(kThreads), 0, stream, lefts_, rights_, g_.spectrum,
-             q.lefts, q.rights / q.lefts, scales_);
+             q.lefts, q.rights / q.lefts, memory_.scales);
     }
   }
 
   Problem problem_;
   FftGeometry g_;
-  Complex *lefts_, *rights_, *products_;
-  T* real_;  // padded inputs, later the circular outputs
-  double* squares_;
-  SideScales* scales_;
   CufftTransforms<T> transforms_;
+  PaperMemory memory_;
+  Complex *lefts_, *rights_, *products_;
 };
 
 // The kernels around the transforms count their accesses with 32 bits.
@@ -256,7 +254,7 @@ Support supports(const PlanRequest& request) {
 
 std::size_t workspace_bytes(const PlanRequest& request) {
   const FftGeometry g = geometry(request.problem);
-  return static_cast<std::size_t>(places(request.problem, g).work) + cufft_work_bytes<T>(g);
+  return PaperMemory(request.problem, g, cufft_work_bytes<T>(g), Workspace(nullptr)).bytes;
 }
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {

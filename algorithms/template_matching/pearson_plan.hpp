@@ -43,17 +43,17 @@ inline std::size_t pearson_shared_bytes(const PearsonShape& s) {
 
 // The workspace: what is found without memory is its size.
 struct PearsonMemory {
-  PearsonMemory(const PlanRequest& request, Pieces pieces)
-      : of_templates(template_memory(request.problem, pieces, areas_of(request))) {
+  PearsonMemory(const PlanRequest& request, Workspace workspace)
+      : of_templates(template_memory(request.problem, workspace, areas_of(request))) {
     const Problem& q = request.problem;
     if (is_normalised(q.fields.score.kind)) {
-      scales = pieces.take<FrameScale>(q.rights * of_templates.areas.count);
-      means = pieces.take<float>(q.rights * q.out_size());
-      norms = pieces.take<float>(q.rights * q.out_size());
+      scales = workspace.take<FrameScale>(q.rights * of_templates.areas.count);
+      means = workspace.take<float>(q.rights * q.out_size());
+      norms = workspace.take<float>(q.rights * q.out_size());
     }
-    partial = pieces.take<char>(partial_bytes(request));
-    if (asks_peak(q)) search = PeakSearchPlan(q, 0, pieces);
-    bytes = pieces.bytes();
+    partial = workspace.take<char>(partial_bytes(request));
+    if (asks_peak(q)) search = PeakSearchPlan(q, 0, workspace);
+    bytes = workspace.bytes();
   }
   static Areas areas_of(const PlanRequest& request) {
     const PearsonShape s = pearson_shape(request);
@@ -93,7 +93,7 @@ template <bool kCentred>
 class PearsonPlan final : public DevicePlan<float> {
  public:
   explicit PearsonPlan(const PlanRequest& request)
-      : DevicePlan(request.problem), memory_(request, Pieces(request.workspace)) {
+      : DevicePlan(request.problem), memory_(request, Workspace(request.workspace)) {
     a_.q = TemplateProblem(request.problem);
     a_.shape = pearson_shape(request);
     a_.memory = memory_.of_templates;

@@ -36,7 +36,7 @@ XCORR_VARIANT({
     .results = {ResultKind::surface, ResultKind::peak},
     .supports = pearson_supports,
     .workspace_bytes =
-        [](const PlanRequest& request) { return PearsonMemory(request, Pieces(nullptr)).bytes; },
+        [](const PlanRequest& request) { return PearsonMemory(request, Workspace(nullptr)).bytes; },
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<PearsonPlan<false>>(request);
     },

@@ -172,18 +172,17 @@ __global__ void __launch_bounds__(kThreads, 3)
 }
 
 struct MoveoutMemory {
-  explicit MoveoutMemory(const PlanRequest& request) {
+  MoveoutMemory(const PlanRequest& request, Workspace workspace) {
     const Problem& q = request.problem;
-    Layout layout(request.workspace);
     tiles = static_cast<int>(ceil_div<Index>(q.out_cols(), kBlockShifts));
     memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, kChunk));
     memory.parts = ceil_div(memory.chunks, kChunksOfBlock);
-    memory.templates = layout.array<float>(q.left_elements());
-    memory.units = layout.array<float>(q.lefts);
-    memory.factors = layout.array<float>(q.lefts * tiles * kBlockShifts);
-    memory.means = layout.array<float>(q.lefts * q.right.rows * memory.chunks);
-    memory.state = layout.array<State>(1);  // counts that nobody reads
-    bytes = layout.bytes();
+    memory.templates = workspace.take<float>(q.left_elements());
+    memory.units = workspace.take<float>(q.lefts);
+    memory.factors = workspace.take<float>(q.lefts * tiles * kBlockShifts);
+    memory.means = workspace.take<float>(q.lefts * q.right.rows * memory.chunks);
+    memory.state = workspace.take<State>(1);  // counts that nobody reads
+    bytes = workspace.bytes();
   }
   Memory memory = {};
   int tiles;
@@ -194,7 +193,7 @@ class MoveoutPlan final : public DevicePlan<float> {
  public:
   explicit MoveoutPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
-        made_(request),
+        made_(request, Workspace(request.workspace)),
         asked_(question_of(request.problem.fields.score.kind)) {}
 
  private:
@@ -252,11 +251,7 @@ XCORR_VARIANT({
     .views = {Views::dense, Views::channels},
     .supports = supports,
     .workspace_bytes =
-        [](const PlanRequest& request) {
-          PlanRequest unplaced = request;
-          unplaced.workspace = nullptr;
-          return MoveoutMemory(unplaced).bytes;
-        },
+        [](const PlanRequest& request) { return MoveoutMemory(request, Workspace(nullptr)).bytes; },
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<MoveoutPlan>(request);
     },

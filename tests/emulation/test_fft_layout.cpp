@@ -107,11 +107,13 @@ std::vector<float> correlate(const Problem& q, Transform transform, Index chunk_
   struct alignas(16) Block {
     float at[4];
   };
-  std::vector<Block> workspace(static_cast<std::size_t>(at.end / 16));
-  char* base = reinterpret_cast<char*>(workspace.data());
-  auto* images = reinterpret_cast<float*>(base);
-  auto* lefts = reinterpret_cast<Complex*>(base + at.spectra);
-  auto* products = reinterpret_cast<Complex*>(base + at.products);
+  Workspace counted(nullptr);
+  FftMemory<float, Complex>(at, counted);
+  std::vector<Block> bytes((counted.bytes() + 15) / 16);
+  Workspace workspace(bytes.data());
+  const FftMemory<float, Complex> memory(at, workspace);
+  float* const images = memory.images;
+  Complex *const lefts = memory.spectra, *const products = memory.products;
   const Index slot = g.by_rows ? g.pitch : g.spectrum;
   const bool n_to_m = q.form == Form::n_to_m;
   const Score& score = q.fields.score;

@@ -96,9 +96,10 @@ struct Inputs {
 
   std::vector<float> outputs(Index chunk_bytes) {
     const NormalisedLayout at(q, chunk_bytes);
-    std::vector<char> workspace(static_cast<std::size_t>(at.end), '\xff');
-    std::fill_n(workspace.begin(), at.zeroed, '\0');
-    store_roots(at, workspace.data(), nullptr);
+    std::vector<char> workspace(NormalisedMemory(at, 0, Workspace(nullptr)).bytes, '\xff');
+    const NormalisedMemory memory(at, 0, Workspace(workspace.data()));
+    std::fill_n(workspace.begin(), memory.zeroed, '\0');
+    store_roots(at, memory, nullptr);
     std::vector<float> out(static_cast<std::size_t>(q.out_elements()), NAN);
     Definition transforms{at};
     Call call;
@@ -107,10 +108,10 @@ struct Inputs {
     call.left_mask = masks_left() ? left_mask.data() : nullptr;
     call.right_mask = masks_right() ? right_mask.data() : nullptr;
     call.out = out.data();
-    correlate_normalised(at, call, workspace.data(), transforms);
+    correlate_normalised(at, memory, call, transforms);
     const std::vector<float> first = out;
     std::fill(out.begin(), out.end(), NAN);
-    correlate_normalised(at, call, workspace.data(), transforms);
+    correlate_normalised(at, memory, call, transforms);
     EXPECT_EQ(out, first) << q.id() << ": the second call";
     return out;
   }

@@ -91,14 +91,15 @@ TEST(SeriesRows, TransformsOfSegmentsGiveTheOutputs) {
     const Inputs in(parse_problem(problem));
     for (const Index chunk_bytes : {1, 1000, 1 << 20}) {
       const ChunkLayout at(in.q, 16, chunk_bytes);
-      std::vector<char> workspace(static_cast<std::size_t>(at.end_bytes), '\xff');
+      std::vector<char> workspace(ChunkMemory(at, 0, Workspace(nullptr)).bytes, '\xff');
+      const ChunkMemory memory(at, 0, Workspace(workspace.data()));
       std::vector<float> out(static_cast<std::size_t>(in.q.out_elements()), NAN);
       Definition transforms{16, at.template_rows, at.segment_rows, at.product_rows};
       Call call;
       call.left = in.left.data();
       call.right = in.right.data();
       call.out = out.data();
-      correlate_in_chunks(at, call, workspace.data(), transforms);
+      correlate_in_chunks(at, memory, call, transforms);
       for (Index i = 0; i < in.q.lefts; ++i) {
         for (Index shift = 0; shift < in.q.out_cols(); ++shift) {
           ASSERT_NEAR(out[static_cast<std::size_t>(i * in.q.out_cols() + shift)],

@@ -26,6 +26,7 @@
 #include "algorithms/autocorrelation/autocorr_fft/kernels.hpp"
 #include "algorithms/blocks/padding.hpp"
 #include "algorithms/blocks/points.hpp"
+#include "algorithms/blocks/workspace.hpp"
 
 namespace xcorr::autocorrelation {
 namespace {
@@ -44,21 +45,20 @@ FftTasks tasks_of(const PlanRequest& request) {
           request.params.get_int("columns")};
 }
 
-// Where things lie in the workspace, in complex values: tables of roots, spectra, products.
-struct Workspace {
-  explicit Workspace(const FftTasks& q, Index all_images)
+struct FftMemory {
+  FftMemory(const FftTasks& q, Index all_images, Workspace workspace)
       : images(std::clamp<Index>(
             kChunkBytes / ((q.spectrum_size + q.products_size) * Index{sizeof(Complex)}), 1,
             all_images)),
-        roots_y(after(q.x.length)),
-        spectra(after(roots_y + q.y.length)),
-        products(after(spectra + images * q.spectrum_size)),
-        end(products + images * q.products_size) {}
-
-  static Index after(Index element) { return ceil_div<Index>(element, 32) * 32; }
+        roots_x(workspace.take<Complex>(q.x.length)),
+        roots_y(workspace.take<Complex>(q.y.length)),
+        spectra(workspace.take<Complex>(images * q.spectrum_size)),
+        products(workspace.take<Complex>(images * q.products_size)),
+        bytes(workspace.bytes()) {}
 
   Index images;  // of a chunk
-  Index roots_y, spectra, products, end;
+  Complex *roots_x, *roots_y, *spectra, *products;
+  std::size_t bytes;
 };
 
 class FftPlan final : public DevicePlan<float> {
@@ -66,18 +66,16 @@ class FftPlan final : public DevicePlan<float> {
   explicit FftPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
         tasks_(tasks_of(request)),
-        at_(tasks_, problem_.lefts),
+        at_(tasks_, problem_.lefts, Workspace(request.workspace)),
         kernel_(find_kernel<ColumnKernel>(XCORR_ID, {tasks_.columns})),
         row_threads_(threads(tasks_.x, 1, kMostRowThreads)),
-        column_threads_(threads(tasks_.y, tasks_.columns, kMostColumnThreads)),
-        workspace_(static_cast<Complex*>(request.workspace)) {
-    store_roots_of(tasks_.x.length, workspace_, request.stream);
-    store_roots_of(tasks_.y.length, workspace_ + at_.roots_y, request.stream);
+        column_threads_(threads(tasks_.y, tasks_.columns, kMostColumnThreads)) {
+    store_roots_of(tasks_.x.length, at_.roots_x, request.stream);
+    store_roots_of(tasks_.y.length, at_.roots_y, request.stream);
   }
 
   static std::size_t workspace_bytes(const PlanRequest& request) {
-    return static_cast<std::size_t>(Workspace(tasks_of(request), request.problem.lefts).end) *
-           sizeof(Complex);
+    return FftMemory(tasks_of(request), request.problem.lefts, Workspace(nullptr)).bytes;
   }
 
  private:
@@ -87,9 +85,6 @@ class FftPlan final : public DevicePlan<float> {
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {
     launches_.begin(call);
-    const Complex* const roots_y = workspace_ + at_.roots_y;
-    Complex* const spectra = workspace_ + at_.spectra;
-    Complex* const products = workspace_ + at_.products;
     for (Index first = 0; first < problem_.lefts; first += at_.images) {
       const Index images = std::min(at_.images, problem_.lefts - first);
       const auto blocks = [&](int of_image) {
@@ -97,24 +92,23 @@ class FftPlan final : public DevicePlan<float> {
       };
       call.phase("forward");
       launches_.run(autocorr_fft_rows, blocks(tasks_.row_pairs), row_threads_, tasks_.row_shared(),
-                    call.stream, tasks_, workspace_, arrays.left + first * tasks_.image_size,
-                    spectra);
+                    call.stream, tasks_, at_.roots_x, arrays.left + first * tasks_.image_size,
+                    at_.spectra);
       call.phase("hadamard");
       launches_.run(kernel_, blocks(tasks_.tiles), column_threads_, tasks_.column_shared(),
-                    call.stream, tasks_, roots_y, spectra, products);
+                    call.stream, tasks_, at_.roots_y, at_.spectra, at_.products);
       call.phase("inverse");
       launches_.run(autocorr_fft_rows_back, blocks(tasks_.out_row_pairs), row_threads_,
-                    tasks_.row_shared(), call.stream, tasks_, workspace_, products,
+                    tasks_.row_shared(), call.stream, tasks_, at_.roots_x, at_.products,
                     arrays.out + first * tasks_.out_size);
       call.phase("rest");
     }
   }
 
   FftTasks tasks_;
-  Workspace at_;
+  FftMemory at_;
   ColumnKernel kernel_;
   dim3 row_threads_, column_threads_;
-  Complex* workspace_;
   DependentLaunches launches_;
 };
 

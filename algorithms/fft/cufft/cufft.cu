@@ -65,7 +65,6 @@ namespace xcorr::fft {
 namespace {
 
 constexpr Index kAllSpectraBytes = Index{2} << 30;
-constexpr Index kChunkBytes = 256;  // for an FftChunk
 constexpr int kChunkMib[] = {32, 1024};
 
 bool uses_callbacks(const PlanRequest& request) {
@@ -100,11 +99,18 @@ std::size_t reserved_for_callbacks(const FftGeometry& g) {
   return static_cast<std::size_t>(slots * 2 * g.spectrum) * sizeof(T) + (std::size_t{1} << 20);
 }
 
-// Bytes of the workspace for the scores covariance and phase: a multiple of 256.
-Index score_bytes(const PlanRequest& request, const FftGeometry& g) {
-  if (request.problem.fields.score.kind == ScoreKind::product) return 0;
-  return ceil_div<Index>(matrix_norms(g) * Index{sizeof(double)}, 256) * 256;
-}
+template <typename T>
+struct CufftMemory : FftMemory<T, typename CufftTypes<T>::Complex> {
+  CufftMemory(const Problem& q, const FftChunks& at, Workspace& workspace)
+      : FftMemory<T, typename CufftTypes<T>::Complex>(at, workspace),
+        chunk(workspace.take<FftChunk<T>>(1)),
+        cleared(workspace.bytes()),
+        norms(workspace.take<double>(
+            q.fields.score.kind == ScoreKind::product ? 0 : matrix_norms(at.g))) {}
+  FftChunk<T>* chunk;  // what callbacks read
+  std::size_t cleared;
+  double* norms;  // of the matrices without their means
+};
 
 template <typename T>
 class CufftPipeline final : public Plan {
@@ -117,24 +123,25 @@ class CufftPipeline final : public Plan {
         transforms_(at_.g),
         callbacks_(uses_callbacks(request)) {
     const FftGeometry& g = at_.g;
-    char* base = static_cast<char*>(request.workspace);
-    images_in_ = reinterpret_cast<T*>(base);
-    lefts_ = reinterpret_cast<Complex*>(base + at_.spectra);
+    Workspace workspace(request.workspace);
+    const CufftMemory<T> memory(problem_, at_, workspace);
+    images_in_ = memory.images;
+    lefts_ = memory.spectra;
     rights_ = lefts_ + g.left_slots * slot();
-    products_ = reinterpret_cast<Complex*>(base + at_.products);
-    chunk_ = reinterpret_cast<FftChunk<T>*>(base + at_.end);
+    products_ = memory.products;
+    chunk_ = memory.chunk;
+    norms_ = memory.norms;
     if (callbacks_) set_callbacks();
     const std::size_t work = transforms_.make(g);
     images_.clear();
-    norms_ = reinterpret_cast<double*>(base + at_.end + kChunkBytes);
-    void* area = base + at_.end + kChunkBytes + score_bytes(request, g);
+    void* area = workspace.take<char>(static_cast<Index>(work));
     if (callbacks_ && work > reserved_for_callbacks<T>(g)) {
       check_cuda(cudaMalloc(&own_work_, work), "work area of cuFFT");
       area = own_work_;
     }
     transforms_.use(area);
     // Rows that are never padded, and slots beyond the valid part, are read but never written.
-    check_cuda(cudaMemsetAsync(base, 0, static_cast<std::size_t>(at_.end + kChunkBytes),
+    check_cuda(cudaMemsetAsync(request.workspace, 0, memory.cleared,
                                static_cast<cudaStream_t>(request.stream)),
                "clearing the workspace");
     if (request.params.get("launch") == "graph") {
@@ -308,8 +315,11 @@ Support supports(const PlanRequest& request) {
 template <typename T>
 std::size_t workspace_as(const PlanRequest& request) {
   const FftChunks at = chunks<T>(request);
-  return static_cast<std::size_t>(at.end + kChunkBytes + score_bytes(request, at.g)) +
-         (uses_callbacks(request) ? reserved_for_callbacks<T>(at.g) : cufft_work_bytes<T>(at.g));
+  Workspace workspace(nullptr);
+  const CufftMemory<T> memory(request.problem, at, workspace);
+  workspace.take<char>(static_cast<Index>(uses_callbacks(request) ? reserved_for_callbacks<T>(at.g)
+                                                                  : cufft_work_bytes<T>(at.g)));
+  return workspace.bytes();
 }
 
 std::size_t workspace_bytes(const PlanRequest& request) {

@@ -107,20 +107,20 @@ class PlaneTransforms {
 class NormalisedPlan final : public Plan {
  public:
   explicit NormalisedPlan(const PlanRequest& request)
-      : at_(layout(request)), workspace_(request.workspace), transforms_(at_) {
-    transforms_.use(static_cast<char*>(workspace_) + at_.end);
-    clear(workspace_, static_cast<std::size_t>(at_.zeroed), request.stream);
-    store_roots(at_, workspace_, request.stream);
+      : at_(layout(request)),
+        transforms_(at_),
+        memory_(at_, transforms_.work_bytes(), Workspace(request.workspace)) {
+    transforms_.use(memory_.work);
+    clear(request.workspace, memory_.zeroed, request.stream);
+    store_roots(at_, memory_, request.stream);
   }
 
-  void compute(const Call& call) override {
-    correlate_normalised(at_, call, workspace_, transforms_);
-  }
+  void compute(const Call& call) override { correlate_normalised(at_, memory_, call, transforms_); }
 
  private:
   NormalisedLayout at_;
-  void* workspace_;
   PlaneTransforms transforms_;
+  NormalisedMemory memory_;
 };
 
 Support supports(const PlanRequest& request) {
@@ -156,7 +156,7 @@ Support supports(const PlanRequest& request) {
 
 std::size_t workspace_bytes(const PlanRequest& request) {
   const NormalisedLayout at = layout(request);
-  return static_cast<std::size_t>(at.end) + PlaneTransforms(at).work_bytes();
+  return NormalisedMemory(at, PlaneTransforms(at).work_bytes(), Workspace(nullptr)).bytes;
 }
 
 XCORR_VARIANT({

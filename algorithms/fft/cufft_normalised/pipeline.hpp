@@ -6,6 +6,7 @@
 
 #include "algorithms/blocks/padding.hpp"
 #include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fft/chunks.hpp"
 #include "algorithms/fft/cufft_normalised/columns.hpp"
@@ -45,7 +46,6 @@ constexpr Index kMostBlocks = small_if_emulated(1024, 3);
 // Blocks that keep a GPU busy, when sums of parts of matrices are made.
 constexpr Index kEnoughParts = small_if_emulated(1056, 4);
 
-// Places are in bytes of the workspace.
 struct NormalisedLayout {
   NormalisedLayout(const Problem& problem, Index chunk_bytes)
       : q(problem),
@@ -112,35 +112,9 @@ struct NormalisedLayout {
     constexpr Index kEnoughBlocks = small_if_emulated(1056, 2);
     of_thread = std::clamp<Index>(tiles * chunk / kEnoughBlocks, 1, kMostScorePairs);
     const Index notes_of_group = Index{down.each} * across.each * tiles * kScoreWarps;
-
-    Index at = 0;
-    const auto take = [&](Index bytes) {
-      const Index first = at;
-      at += (bytes + 255) / 256 * 256;
-      return first;
-    };
-    const Index real = Index{sizeof(double)};
-    // What must be 0 where it is never written comes first.
-    planes = take(slots * (own_columns ? padded_rows * row_bytes : slot_bytes));
-    const Index left_size = q.lefts * integral_size(q.left);
-    const Index right_size = q.rights * integral_size(q.right);
-    const bool masked = q.fields.masks != Masks::none;
-    left_boxes = take(left_size * Index{sizeof(BoxEntry)});
-    right_boxes = take(right_size * Index{sizeof(BoxEntry)});
-    left_counts = take(masked ? left_size * Index{sizeof(std::uint32_t)} : 0);
-    right_counts = take(masked ? right_size * Index{sizeof(std::uint32_t)} : 0);
-    zeroed = at;
-    spectra = take(own_columns ? rows * 2 * slots * half_pitch(cols) * Index{sizeof(Complex)}
-                               : slots * slot_bytes);
-    roots = take(own_columns ? rows * Index{sizeof(Complex)} : 0);
-    products = take(product_slots * product_bytes);
-    sums = take(matrices * parts * Index{sizeof(MatrixSums)});
-    facts = take(matrices * Index{sizeof(PlaneFacts)});
-    columns = take(matrices * bands * images * column_pitch * real);
-    most = take(owners * owner_parts * real);
-    uncertain = take(Index{sizeof(std::uint32_t)});
-    notes = take(device::ceil_div(chunk, of_thread) * notes_of_group * Index{sizeof(Index)});
-    end = at;
+    notes_count = device::ceil_div(chunk, of_thread) * notes_of_group;
+    maximum_count = owners * owner_parts;
+    column_count = matrices * bands * images * column_pitch;
   }
 
   Problem q;
@@ -158,42 +132,75 @@ struct NormalisedLayout {
   Index band_rows = 0, bands = 0, column_pitch = 0;
   ShiftAxis down{1, 1}, across{1, 1};
   Index tiles_across = 0, tiles = 0, of_thread = 0;
-  Index planes = 0, zeroed = 0, spectra = 0, roots = 0, products = 0, sums = 0, facts = 0,
-        columns = 0, left_boxes = 0, right_boxes = 0, left_counts = 0, right_counts = 0, most = 0,
-        uncertain = 0, notes = 0, end = 0;
+  Index maximum_count = 0, notes_count = 0, column_count = 0;
+};
+
+// `work_bytes`: what the library's transforms need.
+struct NormalisedMemory {
+  NormalisedMemory(const NormalisedLayout& at, std::size_t work_bytes, Workspace workspace) {
+    const Problem& q = at.q;
+    const bool masked = q.fields.masks != Masks::none;
+    const Index left_size = q.lefts * integral_size(q.left);
+    const Index right_size = q.rights * integral_size(q.right);
+    // What must be 0 where it is never written comes first.
+    planes = reinterpret_cast<float*>(
+        workspace.take<Bin>(at.slots * at.cols * (at.own_columns ? at.padded_rows : at.rows)));
+    left_boxes = workspace.take<BoxEntry>(left_size);
+    right_boxes = workspace.take<BoxEntry>(right_size);
+    left_counts = workspace.take<std::uint32_t>(masked ? left_size : 0);
+    right_counts = workspace.take<std::uint32_t>(masked ? right_size : 0);
+    zeroed = workspace.bytes();
+    spectra = workspace.take<Bin>(at.slots * at.rows *
+                                  (at.own_columns ? 2 * half_pitch(at.cols) : at.cols));
+    roots = workspace.take<Complex>(at.own_columns ? at.rows : 0);
+    products = workspace.take<Bin>(at.product_slots * at.cols *
+                                   (at.own_columns ? at.window_rows : at.rows));
+    sums = workspace.take<MatrixSums>(at.matrices * at.parts);
+    facts = workspace.take<PlaneFacts>(at.matrices);
+    columns = workspace.take<double>(at.column_count);
+    most = workspace.take<double>(at.maximum_count);
+    uncertain = workspace.take<std::uint32_t>(1);
+    notes = workspace.take<Index>(at.notes_count);
+    work = workspace.take<char>(static_cast<Index>(work_bytes));
+    bytes = workspace.bytes();
+  }
+  float* planes;
+  BoxEntry *left_boxes, *right_boxes;
+  std::uint32_t *left_counts, *right_counts, *uncertain;
+  std::size_t zeroed, bytes;
+  Bin *spectra, *products;
+  Complex* roots;
+  MatrixSums* sums;
+  PlaneFacts* facts;
+  double *columns, *most;
+  Index* notes;
+  char* work;
 };
 
 // What a plan stores once.
-inline void store_roots(const NormalisedLayout& at, void* workspace, void* stream) {
+inline void store_roots(const NormalisedLayout& at, const NormalisedMemory& memory, void* stream) {
   if (!at.own_columns) return;
   const double angle = 2 * 3.14159265358979323846 / static_cast<double>(at.rows);
-  launch(column_roots_kernel, dim3(1), dim3(256), 0, stream,
-         reinterpret_cast<Complex*>(static_cast<char*>(workspace) + at.roots),
+  launch(column_roots_kernel, dim3(1), dim3(256), 0, stream, memory.roots,
          static_cast<int>(at.rows), std::cos(angle), std::sin(angle));
 }
 
 // A call. transforms.forward(planes, spectra, stream) transforms the rows of the planes in place and then all columns,
 // and transforms.inverse(products, stream) all columns and the rows of the window in place; with at.own_columns
-// forward_rows(planes, stream) and inverse_rows(products, stream) only the rows. The first at.zeroed bytes of the
+// forward_rows(planes, stream) and inverse_rows(products, stream) only the rows. The first memory.zeroed bytes of the
 // workspace were 0 before the first call, and its roots were stored.
 template <typename S, typename Transforms>
-void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void* workspace,
-                             Transforms& transforms) {
-  char* const base = static_cast<char*>(workspace);
+void correlate_normalised_as(const NormalisedLayout& at, const NormalisedMemory& memory,
+                             const Call& call, Transforms& transforms) {
   const Problem& q = at.q;
-  auto* const sums = reinterpret_cast<MatrixSums*>(base + at.sums);
-  auto* const facts = reinterpret_cast<PlaneFacts*>(base + at.facts);
-  auto* const planes = reinterpret_cast<float*>(base + at.planes);
-  auto* const spectra = reinterpret_cast<Bin*>(base + at.spectra);
-  auto* const products = reinterpret_cast<Bin*>(base + at.products);
-  auto* const columns = reinterpret_cast<double*>(base + at.columns);
-  const auto integrals = [&](Index boxes, Index counts) {
-    return Integrals{reinterpret_cast<BoxEntry*>(base + boxes),
-                     S::kMasked ? reinterpret_cast<std::uint32_t*>(base + counts) : nullptr};
-  };
-  const Integrals left_integrals = integrals(at.left_boxes, at.left_counts);
-  const Integrals right_integrals = integrals(at.right_boxes, at.right_counts);
-  auto* const uncertain = reinterpret_cast<std::uint32_t*>(base + at.uncertain);
+  MatrixSums* const sums = memory.sums;
+  PlaneFacts* const facts = memory.facts;
+  float* const planes = memory.planes;
+  Bin *const spectra = memory.spectra, *const products = memory.products;
+  double* const columns = memory.columns;
+  const Integrals left_integrals{memory.left_boxes, S::kMasked ? memory.left_counts : nullptr};
+  const Integrals right_integrals{memory.right_boxes, S::kMasked ? memory.right_counts : nullptr};
+  std::uint32_t* const uncertain = memory.uncertain;
 
   const auto blocks = [](Index count, Index of_block) {
     return static_cast<unsigned>(std::min(device::ceil_div(count, of_block), kMostBlocks));
@@ -237,7 +244,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
   launch(integrals_kernel<S::kMasked>, dim3(static_cast<unsigned>(at.bands), matrices),
          dim3(kPlaneThreads), 0, call.stream, i);
   call.phase("forward");
-  auto* const roots = reinterpret_cast<Complex*>(base + at.roots);
+  const Complex* const roots = memory.roots;
   const unsigned column_groups = static_cast<unsigned>(half_pitch(at.cols) / kColumns);
   if (at.own_columns) {
     transforms.forward_rows(planes, call.stream);
@@ -276,7 +283,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                    static_cast<int>(at.rows),
                    static_cast<int>(at.cols),
                    static_cast<int>(at.own_columns ? at.first_row : 0),
-                   reinterpret_cast<double*>(base + at.most),
+                   memory.most,
                    static_cast<int>(at.owner_parts),
                    std::max(1.0, q.fields.score.min_overlap * static_cast<double>(q.max_overlap())),
                    static_cast<float>(std::sqrt(static_cast<double>(q.left.size())) *
@@ -286,7 +293,7 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
                    at.down,
                    at.across,
                    static_cast<std::uint32_t>(at.tiles_across),
-                   reinterpret_cast<Index*>(base + at.notes),
+                   memory.notes,
                    uncertain};
   const auto find_most = [&](Index owners) {
     if constexpr (S::kMasked) {
@@ -372,10 +379,10 @@ void correlate_normalised_as(const NormalisedLayout& at, const Call& call, void*
 }
 
 template <typename Transforms>
-void correlate_normalised(const NormalisedLayout& at, const Call& call, void* workspace,
-                          Transforms& transforms) {
+void correlate_normalised(const NormalisedLayout& at, const NormalisedMemory& memory,
+                          const Call& call, Transforms& transforms) {
   with_sums(at.q.fields, [&](auto sums) {
-    correlate_normalised_as<decltype(sums)>(at, call, workspace, transforms);
+    correlate_normalised_as<decltype(sums)>(at, memory, call, transforms);
     return 0;
   });
 }

@@ -102,24 +102,24 @@ Index groups_of(Index tiles, Index templates, Index blocks) {
 
 // The workspace of a point: what is found without memory is its size.
 struct TemplateFftMemory {
-  TemplateFftMemory(const PlanRequest& request, Index blocks, Pieces pieces) {
+  TemplateFftMemory(const PlanRequest& request, Index blocks, Workspace workspace) {
     const Problem& q = request.problem;
     const TemplateTiles tiles(q, request.params.get_int("tile"));
     const Index spectrum = facts_of(request).spectrum;
-    roots = pieces.take<Complex>(4 * kRootTable);
+    roots = workspace.take<Complex>(4 * kRootTable);
     strips = FrameStrips(q);
-    of_templates = template_memory(q, pieces, strips.parts(q));
+    of_templates = template_memory(q, workspace, strips.parts(q));
     if (is_normalised(q.fields.score.kind)) {
-      strips.sums = pieces.take<RunSums>(q.rights * strips.count * q.right.cols);
-      strips.pivots = pieces.take<float>(q.rights);
-      strips.ready = pieces.take<std::uint32_t>(q.rights);
+      strips.sums = workspace.take<RunSums>(q.rights * strips.count * q.right.cols);
+      strips.pivots = workspace.take<float>(q.rights);
+      strips.ready = workspace.take<std::uint32_t>(q.rights);
     }
-    spectra = pieces.take<Complex>(q.lefts * spectrum);
-    if (has_many(q)) own = pieces.take<Complex>(blocks * spectrum);
+    spectra = workspace.take<Complex>(q.lefts * spectrum);
+    if (has_many(q)) own = workspace.take<Complex>(blocks * spectrum);
     if (is_peak(q)) {
-      search = TileSearchPlan(q, tiles.rows, tiles.cols, tiles.down, tiles.across, pieces);
+      search = TileSearchPlan(q, tiles.rows, tiles.cols, tiles.down, tiles.across, workspace);
     }
-    bytes = pieces.bytes();
+    bytes = workspace.bytes();
   }
   Complex *roots = nullptr, *spectra = nullptr, *own = nullptr;
   TemplateMemory of_templates;
@@ -150,7 +150,7 @@ class TemplateFftPlan final : public DevicePlan<float> {
         one_(kernel_of<OneKernel>(request)),
         many_(kernel_of<ManyKernel>(request)),
         blocks_(blocks_of(request)),
-        memory_(request, blocks_, Pieces(request.workspace)) {
+        memory_(request, blocks_, Workspace(request.workspace)) {
     const Problem& q = request.problem;
     const int n = request.params.get_int("tile");
     const TemplateTiles tiles(q, n);
@@ -266,7 +266,7 @@ XCORR_VARIANT({
     .supports = supports,
     .workspace_bytes =
         [](const PlanRequest& request) {
-          return TemplateFftMemory(request, blocks_of(request), Pieces(nullptr)).bytes;
+          return TemplateFftMemory(request, blocks_of(request), Workspace(nullptr)).bytes;
         },
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<TemplateFftPlan>(request);

@@ -149,10 +149,9 @@ static __global__ void __launch_bounds__(kSearchThreads, 4) tile_seconds_kernel(
 class TileSearchPlan {
  public:
   TileSearchPlan() = default;
-  // Tiles of `rows` x `cols` outputs, `down` x `across` of them. `pieces` lays out the workspace.
-  template <typename Pieces>
+  // Tiles of `rows` x `cols` outputs, `down` x `across` of them.
   TileSearchPlan(const Problem& q, Index rows, Index cols, Index down, Index across,
-                 Pieces& pieces) {
+                 Workspace& workspace) {
     search_.rows = static_cast<int>(q.out_rows());
     search_.cols = static_cast<int>(q.out_cols());
     search_.pairs = static_cast<int>(q.pairs());
@@ -166,11 +165,11 @@ class TileSearchPlan {
     search_.tile_cols = static_cast<int>(cols);
     search_.of_across = Divider(across);
     search_.of_tile_cols = Divider(cols);
-    surfaces_ = pieces.template take<float>(q.out_elements());
+    surfaces_ = workspace.take<float>(q.out_elements());
     search_.surfaces = surfaces_;
-    search_.tops = pieces.template take<PartTop>(q.pairs() * tiles);
-    search_.seconds = pieces.template take<float>(q.pairs() * search_.parts);
-    search_.scans = pieces.template take<TileScan>(q.pairs() * tiles);
+    search_.tops = workspace.take<PartTop>(q.pairs() * tiles);
+    search_.seconds = workspace.take<float>(q.pairs() * search_.parts);
+    search_.scans = workspace.take<TileScan>(q.pairs() * tiles);
   }
 
   float* surfaces() const { return surfaces_; }

@@ -148,27 +148,27 @@ bool is_peak(const Problem& q) { return q.fields.result.kind == ResultKind::peak
 
 // The workspace of a point: what is found without memory is its size.
 struct DirectMemory {
-  DirectMemory(const PlanRequest& request, const DirectLayout& layout, Pieces pieces)
-      : of_templates(template_memory(request.problem, pieces, layout.areas)) {
+  DirectMemory(const PlanRequest& request, const DirectLayout& layout, Workspace workspace)
+      : of_templates(template_memory(request.problem, workspace, layout.areas)) {
     const Problem& q = request.problem;
     const int parts = layout.shape.parts;
-    if (is_peak(q)) search = PeakSearchPlan(q, 0, pieces);
-    if (parts > 1) sums = pieces.take<float>(parts * q.out_elements());
+    if (is_peak(q)) search = PeakSearchPlan(q, 0, workspace);
+    if (parts > 1) sums = workspace.take<float>(parts * q.out_elements());
     if (has_window_parts(q, parts)) {
       windows.part_rows = static_cast<int>(
           ceil_div(q.left.rows, std::max<Index>(q.left.rows / kLeastWindowRows, 1)));
       windows.parts = static_cast<int>(ceil_div<Index>(q.left.rows, windows.part_rows));
-      windows.sums = pieces.take<RunSums>(windows.parts * q.rights * q.out_size());
+      windows.sums = workspace.take<RunSums>(windows.parts * q.rights * q.out_size());
       const Index across = ceil_div<Index>(q.out_cols(), kFactorCols);
       const Index down = ceil_div<Index>(q.out_rows(), kTallFactors);
       windows.of_across = Divider(across);
       windows.of_down = Divider(down);
       windows.of_parts = Divider(windows.parts);
-      windows.pivots = pieces.take<float>(across * down * q.rights);
+      windows.pivots = workspace.take<float>(across * down * q.rights);
       windows.terms = WindowTerms(q);
       windows.blocks = static_cast<int>(across * down * windows.parts * q.rights);
     }
-    bytes = pieces.bytes();
+    bytes = workspace.bytes();
   }
   static bool has_window_parts(const Problem& q, int parts) {
     return parts > 1 && is_normalised(q.fields.score.kind) &&
@@ -186,7 +186,7 @@ class TemplateDirectPlan final : public DevicePlan<float> {
   explicit TemplateDirectPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
         layout_(request),
-        memory_(request, layout_, Pieces(request.workspace)),
+        memory_(request, layout_, Workspace(request.workspace)),
         factors_(request.problem, memory_.of_templates),
         kernel_(kernel_of(request)) {
     a_.q = TemplateProblem(request.problem);
@@ -283,7 +283,7 @@ XCORR_VARIANT({
     .supports = supports,
     .workspace_bytes =
         [](const PlanRequest& request) {
-          return DirectMemory(request, DirectLayout(request), Pieces(nullptr)).bytes;
+          return DirectMemory(request, DirectLayout(request), Workspace(nullptr)).bytes;
         },
     .plan = [](const PlanRequest& request) -> std::unique_ptr<Plan> {
       return std::make_unique<TemplateDirectPlan>(request);

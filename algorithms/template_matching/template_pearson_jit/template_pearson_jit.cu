@@ -102,7 +102,7 @@ class PearsonJitPlan final : public DevicePlan<float>, public CompiledAtRunTime 
  public:
   explicit PearsonJitPlan(const PlanRequest& request)
       : DevicePlan(request.problem),
-        memory_(request, Pieces(request.workspace)),
+        memory_(request, Workspace(request.workspace)),
         kernels_(request.problem, pearson_shape(request)) {
     a_.q = TemplateProblem(request.problem);
     a_.shape = pearson_shape(request);
@@ -199,7 +199,7 @@ XCORR_VARIANT({
     .emulated = false,
     .supports = supports,
     .workspace_bytes =
-        [](const PlanRequest& request) { return PearsonMemory(request, Pieces(nullptr)).bytes; },
+        [](const PlanRequest& request) { return PearsonMemory(request, Workspace(nullptr)).bytes; },
     .plan = plan_of,
 });
 

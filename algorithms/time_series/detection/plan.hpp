@@ -7,6 +7,7 @@
 
 #include "algorithms/blocks/overlap_geometry.hpp"
 #include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/workspace.hpp"
 #include "algorithms/time_series/detection/count.hpp"
 #include "algorithms/time_series/detection/factors.hpp"
 #include "algorithms/time_series/detection/finish.hpp"
@@ -23,24 +24,6 @@ inline constexpr int kLeastSurvey = static_cast<int>(small_if_emulated(64, 2));
 // Candidates that have a place whatever the capacity of the result, and for how much of it.
 inline constexpr Index kLeastList = small_if_emulated(Index{1} << 16, 100);
 inline constexpr Index kMostList = small_if_emulated(Index{1} << 22, 64);
-
-// Arrays one behind the other, each from a multiple of 256 bytes on.
-class Layout {
- public:
-  explicit Layout(void* base) : base_(static_cast<char*>(base)) {}
-  template <typename T>
-  T* array(Index count) {
-    at_ = ceil_div<std::size_t>(at_, 256) * 256;
-    const std::size_t from = at_;
-    at_ += static_cast<std::size_t>(count) * sizeof(T);
-    return base_ ? reinterpret_cast<T*>(base_ + from) : nullptr;
-  }
-  std::size_t bytes() const { return at_; }
-
- private:
-  char* base_;
-  std::size_t at_ = 0;
-};
 
 // What a score asks of the products.
 inline Question question_of(ScoreKind score) {
@@ -65,8 +48,8 @@ class DetectionPlan final : public DevicePlan<float> {
  public:
   explicit DetectionPlan(const PlanRequest& request)
       : DevicePlan(request.problem), shapes_(request) {
-    Layout layout(request.workspace);
-    fill_memory(request, layout, memory_);
+    Workspace workspace(request.workspace);
+    fill_memory(request, workspace, memory_);
     const Problem& q = problem_;
     const Result& result = q.fields.result;
     asked_ = question_of(q.fields.score.kind);
@@ -131,10 +114,10 @@ class DetectionPlan final : public DevicePlan<float> {
                   FactorMemory<kFactorThreads>::bytes(q.left.cols)}));
   }
   static std::size_t workspace_bytes(const PlanRequest& request) {
-    Layout layout(nullptr);
+    Workspace workspace(nullptr);
     Memory memory;
-    fill_memory(request, layout, memory);
-    return layout.bytes();
+    fill_memory(request, workspace, memory);
+    return workspace.bytes();
   }
 
  private:
@@ -191,33 +174,34 @@ class DetectionPlan final : public DevicePlan<float> {
            q.out_cols() >= kSurveyedShifts && bins < Index{1} << 31;
   }
 
-  static void fill_memory(const PlanRequest& request, Layout& layout, Memory& memory) {
+  static void fill_memory(const PlanRequest& request, Workspace& workspace, Memory& memory) {
     const Problem& q = request.problem;
     const Index padded = ceil_div<Index>(q.lefts, kGroup) * kGroup;
     const bool surveyed = is_surveyed(q), deviations = is_above_deviations(q);
     memory.chunks = static_cast<int>(ceil_div<Index>(q.right.cols, kChunk));
     memory.parts = ceil_div(memory.chunks, kChunksOfBlock);
     memory.bins = kBins.count;
-    memory.templates = layout.array<float>(q.left_elements());
-    memory.units = layout.array<float>(q.lefts);
-    memory.factors = layout.array<float>(Shapes(request).factors());
-    memory.means = layout.array<float>(q.right.rows * memory.chunks);
-    memory.centres = layout.array<float>(surveyed ? q.lefts : 0);
-    memory.brackets = layout.array<Bracket>(surveyed ? padded : 0);
-    memory.selections = layout.array<Selection>(deviations ? padded : 0);
-    memory.thresholds = layout.array<Threshold>(deviations ? padded : 0);
+    memory.templates = workspace.take<float>(q.left_elements());
+    memory.units = workspace.take<float>(q.lefts);
+    memory.factors = workspace.take<float>(Shapes(request).factors());
+    memory.means = workspace.take<float>(q.right.rows * memory.chunks);
+    memory.centres = workspace.take<float>(surveyed ? q.lefts : 0);
+    memory.brackets = workspace.take<Bracket>(surveyed ? padded : 0);
+    memory.selections = workspace.take<Selection>(deviations ? padded : 0);
+    memory.thresholds = workspace.take<Threshold>(deviations ? padded : 0);
     const Index list =
         std::min(q.out_elements(), kLeastList + 2 * std::min(q.fields.result.capacity, kMostList));
     memory.candidate_list = static_cast<std::uint32_t>(surveyed ? list : 0);
-    memory.candidates = layout.array<Detection>(memory.candidate_list);
-    memory.state = layout.array<State>(1);
-    const std::size_t cleared = layout.bytes() - sizeof(State);
-    memory.spread = layout.array<unsigned long long>(surveyed ? padded : 0);
-    memory.survey = layout.array<std::uint32_t>(surveyed ? padded * Survey::kBins : 0);
-    memory.counts = layout.array<Counts>(surveyed ? padded : 0);
-    memory.histogram = layout.array<std::uint32_t>(surveyed ? padded * 3 * kBins.count : 0);
-    memory.digits = layout.array<std::uint32_t>(deviations ? padded * 2 * kDigits : 0);
-    memory.cleared = static_cast<std::uint32_t>((layout.bytes() - cleared) / sizeof(std::uint32_t));
+    memory.candidates = workspace.take<Detection>(memory.candidate_list);
+    memory.state = workspace.take<State>(1);
+    const std::size_t cleared = workspace.bytes() - sizeof(State);
+    memory.spread = workspace.take<unsigned long long>(surveyed ? padded : 0);
+    memory.survey = workspace.take<std::uint32_t>(surveyed ? padded * Survey::kBins : 0);
+    memory.counts = workspace.take<Counts>(surveyed ? padded : 0);
+    memory.histogram = workspace.take<std::uint32_t>(surveyed ? padded * 3 * kBins.count : 0);
+    memory.digits = workspace.take<std::uint32_t>(deviations ? padded * 2 * kDigits : 0);
+    memory.cleared =
+        static_cast<std::uint32_t>((workspace.bytes() - cleared) / sizeof(std::uint32_t));
   }
 
   void enqueue(const Call& call, const Arrays<float>& arrays) override {

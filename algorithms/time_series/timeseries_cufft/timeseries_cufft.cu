@@ -98,18 +98,18 @@ class ChunkTransforms {
 class SeriesCufftPlan final : public Plan {
  public:
   explicit SeriesCufftPlan(const PlanRequest& request)
-      : at_(layout(request)), workspace_(request.workspace), transforms_(at_) {
-    transforms_.use(static_cast<char*>(workspace_) + at_.end_bytes);
+      : at_(layout(request)),
+        transforms_(at_),
+        memory_(at_, transforms_.work_bytes(), Workspace(request.workspace)) {
+    transforms_.use(memory_.work);
   }
 
-  void compute(const Call& call) override {
-    correlate_in_chunks(at_, call, workspace_, transforms_);
-  }
+  void compute(const Call& call) override { correlate_in_chunks(at_, memory_, call, transforms_); }
 
  private:
   ChunkLayout at_;
-  void* workspace_;
   ChunkTransforms transforms_;
+  ChunkMemory memory_;
 };
 
 Support supports(const PlanRequest& request) {
@@ -127,7 +127,7 @@ Support supports(const PlanRequest& request) {
 
 std::size_t workspace_bytes(const PlanRequest& request) {
   const ChunkLayout at = layout(request);
-  return static_cast<std::size_t>(at.end_bytes) + ChunkTransforms(at).work_bytes();
+  return ChunkMemory(at, ChunkTransforms(at).work_bytes(), Workspace(nullptr)).bytes;
 }
 
 XCORR_VARIANT({
