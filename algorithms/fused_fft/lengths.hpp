@@ -17,15 +17,9 @@
 
 #include "algorithms/blocks/padding.hpp"
 #include "algorithms/blocks/pairs.hpp"
+#include "algorithms/blocks/transform_lengths.hpp"
 
 namespace xcorr::fused_fft {
-
-// A length and its two passes.
-template <int kN>
-struct Length {
-  static constexpr int n = kN, second = kN >= 128 ? 16 : 8, first = kN / second;
-  static_assert(kN % second == 0);
-};
 
 // The lengths of transforms that a variant is compiled for, ascending.
 template <int... kN>

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "algorithms/blocks/short_transforms.hpp"
+#include "algorithms/blocks/transform_lengths.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fft/cufft_normalised/products.hpp"
 
@@ -24,9 +25,11 @@ namespace xcorr::fft {
 constexpr int kColumns = 8;
 
 // A length second * (outer * inner): s = s0 + inner * s1 and k1 = p + outer * q, with s1 and p below `outer`.
-template <int kOuter, int kInner>
+template <int kN>
 struct ColumnLength {
-  static constexpr int outer = kOuter, inner = kInner, first = kOuter * kInner, second = 8;
+  static constexpr int outer = device::transform_length(kN).outer;
+  static constexpr int inner = device::transform_length(kN).inner, first = outer * inner,
+                       second = 8;
   static constexpr int n = first * second, threads = kColumns * first;
   // Complex elements of shared memory of a k1. Half a warp is two k1, so that these lie in different banks.
   static constexpr int pitch = second * 2 * kColumns + kColumns;
@@ -34,31 +37,17 @@ struct ColumnLength {
   static constexpr int blocks = 1024 / threads;  // of an SM, at 64 registers a thread
 };
 
-// use(ColumnLength<...>{}) for a length of those below.
+// use(ColumnLength<n>{}).
 template <typename Use>
-void with_column_length(Index n, Use&& use) {
-  switch (n) {
-    case 64:
-      return use(ColumnLength<8, 1>{});
-    case 96:
-      return use(ColumnLength<12, 1>{});
-    case 128:
-      return use(ColumnLength<4, 4>{});
-    case 192:
-      return use(ColumnLength<6, 4>{});
-    case 256:
-      return use(ColumnLength<8, 4>{});
-    case 384:
-      return use(ColumnLength<6, 8>{});
-    default:
-      return use(ColumnLength<8, 8>{});
-  }
+void with_column_length(Index n, const Use& use) {
+  device::with_transform_length(n,
+                                [&](auto length) { use(ColumnLength<decltype(length)::value>{}); });
 }
 // The shortest length of at least `needed` that columns are transformed with here; 0 where the library's `of_library`
 // is so much shorter that it is faster, or none is as long.
 inline Index column_length(Index needed, Index of_library) {
-  for (const Index n : {64, 96, 128, 192, 256, 384, 512}) {
-    if (n >= needed) return 4 * n <= 5 * of_library ? n : 0;
+  for (const device::TransformLength& one : device::kTransformLengths) {
+    if (one.n >= needed) return 4 * one.n <= 5 * of_library ? one.n : 0;
   }
   return 0;
 }

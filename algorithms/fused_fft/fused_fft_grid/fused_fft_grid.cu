@@ -64,13 +64,13 @@ struct Sizes {
 };
 Sizes sizes(int n) {
   return AxisLengths::with(n, [](auto length) {
-    using R = typename RadicesOfLength<decltype(length)::n>::type;
+    using R = RadicesOfLength<decltype(length)::n>;
     return Sizes{R::m, R::threads, R::elements};
   });
 }
 void store_tables(int n, Complex* to, void* stream) {
   AxisLengths::with(n, [&](auto length) {
-    using R = typename RadicesOfLength<decltype(length)::n>::type;
+    using R = RadicesOfLength<decltype(length)::n>;
     store_root_table<typename R::FirstTable>(false, to, stream);
     store_root_table<typename R::SecondTable>(false, to + kRootTable, stream);
   });

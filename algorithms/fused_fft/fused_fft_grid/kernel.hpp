@@ -17,7 +17,7 @@ __device__ __forceinline__ void with_radices(int n, F f) {
   if constexpr (sizeof...(kRest) > 0) {
     if (n != kFirst) return with_radices<kRest...>(n, f);
   }
-  f(typename RadicesOfLength<kFirst>::type{});
+  f(RadicesOfLength<kFirst>{});
 }
 
 enum class Phases { all, rows, columns, inverse };

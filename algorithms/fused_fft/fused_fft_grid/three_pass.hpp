@@ -16,6 +16,7 @@
 #pragma once
 
 #include "algorithms/blocks/short_transforms.hpp"
+#include "algorithms/blocks/transform_lengths.hpp"
 
 namespace xcorr::fused_fft {
 
@@ -54,35 +55,8 @@ struct ThreeRadices {
 };
 
 template <int kN>
-struct RadicesOfLength;
-template <>
-struct RadicesOfLength<64> {
-  using type = ThreeRadices<4, 4, 4>;
-};
-template <>
-struct RadicesOfLength<96> {
-  using type = ThreeRadices<4, 4, 6>;
-};
-template <>
-struct RadicesOfLength<128> {
-  using type = ThreeRadices<8, 4, 4>;
-};
-template <>
-struct RadicesOfLength<192> {
-  using type = ThreeRadices<8, 6, 4>;
-};
-template <>
-struct RadicesOfLength<256> {
-  using type = ThreeRadices<8, 8, 4>;
-};
-template <>
-struct RadicesOfLength<384> {
-  using type = ThreeRadices<8, 8, 6>;
-};
-template <>
-struct RadicesOfLength<512> {
-  using type = ThreeRadices<8, 8, 8>;
-};
+using RadicesOfLength =
+    ThreeRadices<transform_length(kN).a, transform_length(kN).b, transform_length(kN).c>;
 
 // Twiddles of a thread: t in the first pass, u in the second.
 template <typename R>
