@@ -49,6 +49,30 @@ using Squares = Lengths<32, 48, 64, 96, 128, 192>;
 
 bool has_phase(const Problem& q) { return q.fields.score.kind == ScoreKind::phase; }
 
+Index spectra_of(const Problem& q) { return q.lefts + (q.form == Form::n_to_m ? q.rights : 0); }
+
+template <int kN>
+struct PeakMemory {
+  PeakMemory(const Problem& q, Workspace workspace)
+      : roots(workspace.take<Complex>(4 * kRootTable)),
+        spectra(workspace.take<Complex>(spectra_of(q) * BlockTile<kN>::spectrum)) {
+    if (is_upsampled(q)) {
+      upsample = Upsample(q);
+      row_weights = workspace.take<float>(table_size(upsample, q.out_rows()));
+      column_weights = workspace.take<float>(table_size(upsample, q.out_cols()));
+      upsample.of_rows = row_weights;
+      upsample.of_columns = column_weights;
+    }
+    gather = Gather(q, workspace);
+    bytes = workspace.bytes();
+  }
+  Complex *roots, *spectra;
+  Upsample upsample;
+  float *row_weights = nullptr, *column_weights = nullptr;
+  Gather gather;
+  std::size_t bytes;
+};
+
 template <int kN>
 class PeakPlan final : public DevicePlan<float> {
   using T = BlockTile<kN>;
@@ -57,10 +81,10 @@ class PeakPlan final : public DevicePlan<float> {
   explicit PeakPlan(const PlanRequest& request) : DevicePlan(request.problem) {
     const Problem& q = request.problem;
     const bool n_to_m = q.form == Form::n_to_m;
-    auto* const roots = static_cast<Complex*>(request.workspace);
-    store_root_tables<Length<kN>, Length<kN>>(roots, request.stream);
-    static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, roots);
-    a_.spectra = roots + 4 * kRootTable;
+    const PeakMemory<kN> memory(q, Workspace(request.workspace));
+    store_root_tables<Length<kN>, Length<kN>>(memory.roots, request.stream);
+    static_cast<FusedProblem&>(a_) = FusedProblem(q, kN, kN, memory.roots);
+    a_.spectra = memory.spectra;
     a_.lefts = static_cast<std::uint32_t>(q.lefts);
     a_.items = static_cast<std::uint32_t>(q.pairs());
     a_.rights_of_left = Divider(q.pairs() / q.lefts);
@@ -71,20 +95,13 @@ class PeakPlan final : public DevicePlan<float> {
       a_.scale = 1;
       a_.phase = PhaseWeights(q, double{kN} * kN, 4);
     }
+    a_.upsample = memory.upsample;
     if (is_upsampled(q)) {
-      auto* const tables = reinterpret_cast<float*>(a_.spectra + spectra_of(q) * T::spectrum);
-      a_.upsample = Upsample(q);
-      a_.upsample.of_rows = tables;
-      float* const of_columns = tables + table_size(a_.upsample, q.out_rows());
-      a_.upsample.of_columns = of_columns;
-      store_weights(a_.upsample, q.out_rows(), tables, request.stream);
-      store_weights(a_.upsample, q.out_cols(), of_columns, request.stream);
+      store_weights(a_.upsample, q.out_rows(), memory.row_weights, request.stream);
+      store_weights(a_.upsample, q.out_cols(), memory.column_weights, request.stream);
     }
-    if (Gather::needed(q)) {
-      auto* const end = static_cast<unsigned char*>(request.workspace) + transforms_bytes(q);
-      gather_.plan(q, reinterpret_cast<float*>(end));
-      a_.phase.norms = gather_.norms;
-    }
+    gather_ = memory.gather;
+    if (Gather::needed(q)) a_.phase.norms = gather_.norms;
     spectra_ = a_;
     spectra_.items = static_cast<std::uint32_t>(spectra_of(q));
     kernel_ = kernel_of(q);
@@ -114,23 +131,13 @@ class PeakPlan final : public DevicePlan<float> {
   }
 
   static std::size_t workspace_bytes(const Problem& q) {
-    return transforms_bytes(q) + Gather::bytes(q);
+    return PeakMemory<kN>(q, Workspace(nullptr)).bytes;
   }
 
  private:
   using Kernel = void (*)(PeakArguments);
   static constexpr unsigned kThreads = 32 * kPeakWarps<kN>;
 
-  // What the transforms need of the workspace.
-  static std::size_t transforms_bytes(const Problem& q) {
-    const auto table = [up = Upsample(q)](Index length) { return table_size(up, length); };
-    const Index weights = is_upsampled(q) ? table(q.out_rows()) + table(q.out_cols()) : 0;
-    return kRootBytes + static_cast<std::size_t>(spectra_of(q)) * sizeof(Complex) * T::spectrum +
-           static_cast<std::size_t>(weights) * sizeof(float);
-  }
-  static Index spectra_of(const Problem& q) {
-    return q.lefts + (q.form == Form::n_to_m ? q.rights : 0);
-  }
   static Kernel kernel_of(const Problem& q) {
     if (q.form == Form::n_to_m) {
       return has_phase(q) ? peak_kernel<kN, Work::pairs, true>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "algorithms/blocks/float_order.hpp"
+#include "algorithms/blocks/workspace.hpp"
 #include "algorithms/device/launch.hpp"
 #include "algorithms/fused_fft/pair_columns.hpp"
 #include "algorithms/fused_fft/pair_scale.hpp"
@@ -29,13 +30,9 @@ struct Gather {
   static bool needed(const Problem& q) {
     return q.fields.score.kind != ScoreKind::product || q.fields.views == Views::windows;
   }
-  static std::size_t bytes(const Problem& q) {
-    if (!needed(q)) return 0;
-    return sizeof(float) * static_cast<std::size_t>(q.left_elements() + q.right_elements()) +
-           sizeof(ScaledNorm) * static_cast<std::size_t>(q.lefts + q.rights);
-  }
-  // `to`: bytes(q) of the workspace.
-  void plan(const Problem& q, float* to) {
+  Gather() = default;
+  Gather(const Problem& q, Workspace& workspace) {
+    if (!needed(q)) return;
     const auto side = [&](const Shape& shape, float* copies) {
       return GatherSide{nullptr,
                         {},
@@ -44,13 +41,13 @@ struct Gather {
                         1.0f / static_cast<float>(shape.size()),
                         copies};
     };
-    left = side(q.left, to);
-    right = side(q.right, to + q.lefts * q.left.size());
+    left = side(q.left, workspace.take<float>(q.left_elements()));
+    right = side(q.right, workspace.take<float>(q.right_elements()));
     lefts = static_cast<std::uint32_t>(q.lefts);
     matrices = static_cast<std::uint32_t>(q.lefts + q.rights);
     centres = q.fields.score.kind != ScoreKind::product;
     if (q.fields.score.kind == ScoreKind::phase) {
-      norms = reinterpret_cast<ScaledNorm*>(to + q.left_elements() + q.right_elements());
+      norms = workspace.take<ScaledNorm>(q.lefts + q.rights);
     }
   }
   // The inputs of a call.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "algorithms/blocks/plan.hpp"
+#include "algorithms/blocks/workspace.hpp"
 #include "algorithms/overlap_wise/overlap_wise/field_kernels.hpp"
 
 namespace xcorr::overlap_wise {
@@ -18,34 +19,28 @@ inline unsigned blocks_along_x(Index count) {
   return static_cast<unsigned>(std::min(count, kMostBlocks));
 }
 
-// Where things lie in the workspace, in bytes.
-struct FieldWorkspace {
-  explicit FieldWorkspace(const Problem& q) {
-    has_means = q.fields.score.kind == ScoreKind::covariance;
-    counts = q.fields.masks != Masks::none;
-    parts = std::min(ceil_div<Index>(q.out_size(), warp::kSize), kMostParts);
-    const Index size = sizeof(Index);
-    largest = has_means ? (q.lefts + q.rights) * static_cast<Index>(sizeof(Mean)) : 0;
-    partial = largest + (counts ? q.pairs() * size : 0);
-    end = partial + (counts ? q.pairs() * parts * size : 0);
-  }
+struct FieldMemory {
+  FieldMemory(const Problem& q, Workspace workspace)
+      : has_means(q.fields.score.kind == ScoreKind::covariance),
+        counts(q.fields.masks != Masks::none),
+        parts(std::min(ceil_div<Index>(q.out_size(), warp::kSize), kMostParts)),
+        means(workspace.take<Mean>(has_means ? q.lefts + q.rights : 0)),
+        largest(workspace.take<Index>(counts ? q.pairs() : 0)),
+        partial(workspace.take<Index>(counts ? q.pairs() * parts : 0)),
+        bytes(workspace.bytes()) {}
 
-  bool has_means = false, counts = false;
-  Index parts = 0;
-  // The means come first.
-  Index largest = 0, partial = 0, end = 0;
+  bool has_means, counts;
+  Index parts;
+  Mean* means;
+  Index *largest, *partial;
+  std::size_t bytes;
 };
 
 template <typename T>
 class FieldPlan final : public DevicePlan<T> {
  public:
   explicit FieldPlan(const PlanRequest& request)
-      : DevicePlan<T>(request.problem), at_(request.problem) {
-    char* const base = static_cast<char*>(request.workspace);
-    means_ = reinterpret_cast<Mean*>(base);
-    largest_ = reinterpret_cast<Index*>(base + at_.largest);
-    partial_ = reinterpret_cast<Index*>(base + at_.partial);
-  }
+      : DevicePlan<T>(request.problem), at_(request.problem, Workspace(request.workspace)) {}
 
  private:
   void enqueue(const Call& call, const Arrays<T>& arrays) override {
@@ -63,20 +58,20 @@ class FieldPlan final : public DevicePlan<T> {
                               q.fields.score,
                               left,
                               right,
-                              at_.has_means ? means_ : nullptr,
-                              at_.counts ? largest_ : nullptr,
+                              at_.has_means ? at_.means : nullptr,
+                              at_.counts ? at_.largest : nullptr,
                               ratio ? q.max_overlap() : 0};
     const unsigned pairs = grid_extent(q.pairs());
     if (at_.has_means) {
-      launch_means(left, q.lefts, means_, call.stream);
-      launch_means(right, q.rights, means_ + q.lefts, call.stream);
+      launch_means(left, q.lefts, at_.means, call.stream);
+      launch_means(right, q.rights, at_.means + q.lefts, call.stream);
     }
     if (at_.counts) {
       launch(largest_counts_kernel<T>, dim3(static_cast<unsigned>(at_.parts), pairs),
-             dim3(warp::kSize), 0, call.stream, a, partial_);
+             dim3(warp::kSize), 0, call.stream, a, at_.partial);
       launch(largest_of_parts_kernel<Index>,
              dim3(blocks_along_x(ceil_div<Index>(q.pairs(), warp::kSize))), dim3(warp::kSize), 0,
-             call.stream, partial_, at_.parts, q.pairs(), largest_);
+             call.stream, at_.partial, at_.parts, q.pairs(), at_.largest);
     }
     launch(score_kernel<T>,
            dim3(static_cast<unsigned>(ceil_div<Index>(q.out_cols(), warp::kSize)),
@@ -89,9 +84,7 @@ class FieldPlan final : public DevicePlan<T> {
            stream, of, matrices, means);
   }
 
-  FieldWorkspace at_;
-  Mean* means_;
-  Index *largest_, *partial_;
+  FieldMemory at_;
 };
 
 }  // namespace xcorr::overlap_wise

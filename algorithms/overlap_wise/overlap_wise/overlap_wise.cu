@@ -127,7 +127,7 @@ class OverlapWisePlan final : public DevicePlan<T> {
 
 std::size_t workspace_bytes(const PlanRequest& request) {
   if (request.problem.is_plain()) return 0;
-  return static_cast<std::size_t>(FieldWorkspace(request.problem).end);
+  return FieldMemory(request.problem, Workspace(nullptr)).bytes;
 }
 
 std::unique_ptr<Plan> plan(const PlanRequest& request) {

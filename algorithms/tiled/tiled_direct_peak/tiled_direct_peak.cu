@@ -35,6 +35,7 @@
 // as the surface. Not measured yet (docs/notebook/2026-11-peaks.md).
 #include <array>
 
+#include "algorithms/blocks/workspace.hpp"
 #include "algorithms/tiled/staging.hpp"
 #include "algorithms/tiled/tile_walk.hpp"
 #include "algorithms/tiled/tiled_direct_peak/centre.hpp"
@@ -128,14 +129,17 @@ const std::array<TileKernel<Kernel>, 2> kKernels = {make_kernel<4, 8>("4x8"),
                                                     make_kernel<8, 4>("8x4")};
 
 bool is_centred(const Problem& q) { return q.fields.score.kind == ScoreKind::covariance; }
-// Elements of matrices without their means, from one multiple of 256 bytes to another.
-Index centred_elements(const Problem& q, Index of_matrices) {
-  return is_centred(q) ? ceil_div<Index>(of_matrices, 64) * 64 : 0;
-}
-std::size_t centred_bytes(const Problem& q) {
-  return sizeof(float) * static_cast<std::size_t>(centred_elements(q, q.left_elements()) +
-                                                  centred_elements(q, q.right_elements()));
-}
+struct DirectPeakMemory {
+  DirectPeakMemory(const Problem& q, const RectanglePlan& tiles, Workspace workspace)
+      : lefts(workspace.take<float>(is_centred(q) ? q.left_elements() : 0)),
+        rights(workspace.take<float>(is_centred(q) ? q.right_elements() : 0)),
+        lists(workspace.take<char>(static_cast<Index>(tiles.list_bytes()) * q.pairs() *
+                                   tiles.rectangles.count)),
+        bytes(workspace.bytes()) {}
+  float *lefts, *rights;  // without their means
+  char* lists;
+  std::size_t bytes;
+};
 
 class DirectPeakPlan final : public DevicePlan<float> {
  public:
@@ -143,21 +147,17 @@ class DirectPeakPlan final : public DevicePlan<float> {
       : DevicePlan(request.problem),
         kernel_(kernel_of(kKernels, request)),
         tiles_(request, kernel_.shape, shared_limit()),
-        centred_(static_cast<float*>(request.workspace)) {
+        memory_(problem_, tiles_, Workspace(request.workspace)) {
     a_.rectangles = tiles_.rectangles;
     a_.request = ResultRequest(problem_);
     a_.list_bytes = static_cast<Index>(tiles_.list_bytes());
     a_.scratch_at = static_cast<int>(tiles_.scratch_at);
-    if (tiles_.is_combined()) {
-      a_.lists = static_cast<char*>(request.workspace) + centred_bytes(problem_);
-    }
+    if (tiles_.is_combined()) a_.lists = memory_.lists;
   }
 
   static std::size_t workspace_bytes(const PlanRequest& request) {
-    const Problem& q = request.problem;
     const RectanglePlan tiles(request, kernel_of(kKernels, request).shape, shared_limit());
-    return centred_bytes(q) + tiles.list_bytes() * static_cast<std::size_t>(q.pairs()) *
-                                  static_cast<std::size_t>(tiles.rectangles.count);
+    return DirectPeakMemory(request.problem, tiles, Workspace(nullptr)).bytes;
   }
 
  private:
@@ -167,12 +167,11 @@ class DirectPeakPlan final : public DevicePlan<float> {
     if (is_centred(q)) {
       call.phase("build");
       const Index matrices = q.lefts + q.rights;
-      float* const rights = centred_ + centred_elements(q, q.left_elements());
       launch(centre_kernel, dim3(static_cast<unsigned>(std::min<Index>(matrices, kGridLimitYZ))),
-             dim3(kCentreWarps * warp::kSize), 0, call.stream, left, right, centred_, rights,
-             q.lefts, q.left.size(), matrices, q.right.size());
-      left = centred_;
-      right = rights;
+             dim3(kCentreWarps * warp::kSize), 0, call.stream, left, right, memory_.lefts,
+             memory_.rights, q.lefts, q.left.size(), matrices, q.right.size());
+      left = memory_.lefts;
+      right = memory_.rights;
       call.phase("rest");
     }
     a_.request.out = call.out;
@@ -193,7 +192,7 @@ class DirectPeakPlan final : public DevicePlan<float> {
 
   TileKernel<Kernel> kernel_;
   RectanglePlan tiles_;
-  float* centred_;
+  DirectPeakMemory memory_;
   PeakArguments a_{};
 };
 
